@@ -1,0 +1,42 @@
+# Every target sets up what it needs: a virtual environment in .venv, pinned by constraints.txt.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: setup demo test lint types docs reproduce bench check clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	test -d .venv || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	touch $(READY)
+
+demo: $(READY)
+	$(BIN)/heckesel demo
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+docs: $(READY)
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+
+reproduce: $(READY)
+	$(BIN)/heckesel reproduce all
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+# Re-run what is cheap, regenerate what is published, and fail on any difference.
+check: $(READY)
+	$(BIN)/python -m heckesel.experiments.check
+
+clean:
+	rm -rf .venv build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
