@@ -1,0 +1,34 @@
+"""Prediction and uncertainty when the data was selected.
+
+The public names are loaded when first used, so that `import heckesel` stays quick.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "heckman": "heckesel.estimators.heckman",
+    "probit": "heckesel.estimators.probit",
+    "HeckmanFit": "heckesel.estimators.fit",
+    "Predictive": "heckesel.predictive",
+    "HeckeselError": "heckesel.errors",
+    "DataError": "heckesel.errors",
+    "IdentificationWarning": "heckesel.errors",
+}
+
+__all__ = ["datasets", *_HOMES]
+
+
+def __getattr__(name: str):
+    if name == "datasets":
+        return import_module("heckesel.datasets")
+    if name not in _HOMES:
+        raise AttributeError(f"heckesel has no {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,3 @@
+from heckesel.cli import main
+
+main()

@@ -1,0 +1,186 @@
+"""`SelectionData`: the one door through which arrays enter, checked once and trusted after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heckesel.errors import DataError
+
+
+@dataclass(frozen=True)
+class SelectionData:
+    """n units of which some have an outcome.
+
+    x : (n, p) outcome columns; rows of unselected units may hold NaN
+    w : (n, q) selection columns, instruments among them
+    s : (n,) bool, True where the outcome was observed
+    y : (n,) NaN where it was not
+    weight : (n,) multiplies each unit's log-likelihood
+
+    Constants are columns like any other here: `hk.heckman` puts them in, networks have biases.
+    """
+
+    x: np.ndarray
+    w: np.ndarray
+    s: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    x_names: tuple[str, ...]
+    w_names: tuple[str, ...]
+    y_name: str
+
+    @property
+    def n(self) -> int:
+        return len(self.s)
+
+    @property
+    def instruments(self) -> tuple[str, ...]:
+        """Selection columns that the outcome equation leaves out."""
+        return tuple(name for name in self.w_names if name not in self.x_names)
+
+
+def selection_data(x, w, y, *, selected=None, weight=None, x_names=None, w_names=None, y_name="y"):
+    """A checked `SelectionData`; a missing y means unselected unless `selected` says otherwise.
+
+    Values of y on unselected rows are set to NaN, so nothing behind this door can look at them.
+    """
+    y = _column(y, y_name)
+    n = len(y)
+    x, w = _matrix(x, "x", n), _matrix(w, "w", n)
+    x_names = _names(x_names, "x", x.shape[1])
+    w_names = _names(w_names, "w", w.shape[1])
+    s = _selected(y, selected, y_name)
+    _check_finite(y[s], np.flatnonzero(s), y_name)
+    for values, names, rows in ((w, w_names, np.arange(n)), (x, x_names, np.flatnonzero(s))):
+        _check_complete(values, names, rows)
+    return SelectionData(
+        x=x,
+        w=w,
+        s=s,
+        y=np.where(s, y, np.nan),
+        weight=_weights(weight, n, s),
+        x_names=x_names,
+        w_names=w_names,
+        y_name=y_name,
+    )
+
+
+def numeric(values, name: str) -> np.ndarray:
+    """`values` as float64, or a sentence that shows the first value that is no number."""
+    array = np.asarray(values)
+    if array.dtype.kind in "fiub":
+        return array.astype(float, copy=False)
+    flat = np.asarray(values, dtype=object).ravel()
+    for row, value in enumerate(flat):
+        try:
+            float("nan" if value is None else value)
+        except (TypeError, ValueError):
+            raise DataError(
+                f"column {name!r} must hold numbers but row {row} holds {value!r}; "
+                "convert it, or write it as a category, C(...), in a formula"
+            ) from None
+    return np.array([float("nan" if v is None else v) for v in flat]).reshape(array.shape)
+
+
+def _column(y, name: str) -> np.ndarray:
+    y = numeric(y, name)
+    if y.ndim != 1:
+        raise DataError(f"{name!r} must be one column but has shape {y.shape}")
+    if len(y) < 2:
+        raise DataError(f"the data has {len(y)} rows; a selection model needs at least two")
+    return y
+
+
+def _matrix(values, name: str, n: int) -> np.ndarray:
+    values = numeric(values, name)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2:
+        raise DataError(f"{name} must be a table of rows and columns but has shape {values.shape}")
+    if len(values) != n:
+        raise DataError(f"{name} has {len(values)} rows but y has {n}")
+    if values.shape[1] == 0:
+        raise DataError(f"{name} has no columns; give at least one, or a constant")
+    return values
+
+
+def _names(names, prefix: str, count: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"{prefix}{j}" for j in range(count))
+    names = tuple(str(name) for name in names)
+    if len(names) != count:
+        raise DataError(f"{prefix} has {count} columns but {len(names)} names")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise DataError(f"the column name {repeated[0]!r} stands twice in {prefix}; rename one")
+    return names
+
+
+def _selected(y, selected, y_name: str) -> np.ndarray:
+    if selected is None:
+        s = ~np.isnan(y)
+        if not s.any():
+            raise DataError(f"the outcome {y_name!r} is missing in all {len(y)} rows")
+        return s
+    values = numeric(selected, "selected")
+    if values.shape != y.shape:
+        raise DataError(f"selected has shape {values.shape} but y has {y.shape}")
+    odd = ~np.isin(values, (0.0, 1.0))
+    if odd.any():
+        row = int(np.flatnonzero(odd)[0])
+        raise DataError(f"selected must be 0 or 1 but row {row} holds {values[row]:g}")
+    s = values == 1.0
+    if not s.any():
+        raise DataError("no row is selected, so there is no outcome to learn from")
+    missing = np.flatnonzero(s & np.isnan(y))
+    if len(missing):
+        raise DataError(
+            f"{len(missing)} selected rows lack the outcome {y_name!r} (first: row {missing[0]}); "
+            "mark them unselected or drop them"
+        )
+    return s
+
+
+def _check_finite(values, rows, name: str) -> None:
+    infinite = np.flatnonzero(np.isinf(values))
+    if len(infinite):
+        at = infinite[0]
+        raise DataError(
+            f"the outcome {name!r} is {values[at]} in row {rows[at]}; "
+            "remove the row or leave the outcome missing"
+        )
+
+
+def _check_complete(values, names, rows) -> None:
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    good = finite[rows]
+    if good.all():
+        return
+    bad_columns = [names[j] for j in np.flatnonzero(~good.all(axis=0))]
+    bad_rows = rows[~good.all(axis=1)]
+    raise DataError(
+        f"{len(bad_rows)} rows (first: row {bad_rows[0]}) lack a finite value "
+        f"in {', '.join(map(repr, bad_columns))}; fill or drop them"
+    )
+
+
+def _weights(weight, n: int, s: np.ndarray) -> np.ndarray:
+    if weight is None:
+        return np.ones(n)
+    weight = numeric(weight, "weights")
+    if weight.shape != (n,):
+        raise DataError(f"weights have shape {weight.shape} but there are {n} rows")
+    bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
+    if len(bad):
+        raise DataError(
+            f"weights must be finite and not negative but row {bad[0]} has {weight[bad[0]]:g}"
+        )
+    if not weight.any():
+        raise DataError("all weights are zero")
+    if not weight[s].any():
+        raise DataError("all selected rows have weight zero")
+    return weight

@@ -1,0 +1,1 @@
+"""One error model per file: log-likelihood, score and Hessian of each unit."""

@@ -1,0 +1,1 @@
+"""Formulas that survive the tails."""

@@ -1,0 +1,71 @@
+"""The normal distribution's tails: log Phi, the inverse Mills ratio and its slope."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import erfcx
+
+SQRT_2 = np.sqrt(2.0)
+SQRT_2_OVER_PI = np.sqrt(2.0 / np.pi)
+LOG_2PI = np.log(2 * np.pi)
+
+# Below this point lambda(t) + t loses more than a digit to cancellation; above it the
+# continued fraction would need more than CONTINUED_FRACTION_DEPTH terms for 1e-16.
+CANCELLATION_AT = -5.0
+CONTINUED_FRACTION_DEPTH = 24
+
+
+def inverse_mills(t):
+    r"""Inverse Mills ratio: the mean of a standard normal cut from below at -t.
+
+    .. math:: \lambda(t) = \phi(t)/\Phi(t) = \sqrt{2/\pi}\,/\,\mathrm{erfcx}(-t/\sqrt{2})
+    """
+    return SQRT_2_OVER_PI / erfcx(-np.asarray(t, dtype=float) / SQRT_2)
+
+
+def mills_excess(t, mills=None):
+    r"""lambda(t) + t, positive and decreasing to 1/|t| as t falls.
+
+    The sum cancels for t far below zero, where the continued fraction takes over:
+
+    .. math:: \lambda(-x) - x = 1/(x + 2/(x + 3/(x + \dots)))
+    """
+    t = np.asarray(t, dtype=float)
+    excess = np.asarray((inverse_mills(t) if mills is None else mills) + t)
+    deep = t < CANCELLATION_AT
+    if deep.any():
+        x = -t[deep]
+        tail = x
+        for j in range(CONTINUED_FRACTION_DEPTH, 1, -1):
+            tail = x + j / tail
+        excess = excess.copy() if excess.ndim else excess.reshape(())
+        excess[deep] = 1.0 / tail
+    return excess
+
+
+def mills_delta(t, mills=None):
+    r"""delta(t) = lambda(t) (lambda(t) + t), the share of variance that selection removes.
+
+    It is minus the slope of the inverse Mills ratio and lies strictly between 0 and 1.
+    """
+    mills = inverse_mills(t) if mills is None else mills
+    return mills * mills_excess(t, mills)
+
+
+def log_ndtr_and_mills(t):
+    r"""log Phi(t) and lambda(t) from one `erfcx`, about twice as fast as two calls.
+
+    With :math:`E = \mathrm{erfcx}(|t|/\sqrt 2)` and :math:`g = e^{-t^2/2}`:
+
+    * t < 0: log Phi = log(E/2) - t^2/2 and lambda = sqrt(2/pi)/E
+    * t >= 0: Phi(-t) = g E/2, log Phi = log1p(-Phi(-t)) and lambda = phi(t)/(1 - Phi(-t))
+    """
+    t = np.asarray(t, dtype=float)
+    scaled = erfcx(np.abs(t) / SQRT_2)
+    half_square = 0.5 * t * t
+    decay = np.exp(-half_square)
+    upper_tail = 0.5 * decay * scaled
+    below = t < 0
+    log_cdf = np.where(below, np.log(0.5 * scaled) - half_square, np.log1p(-upper_tail))
+    mills = SQRT_2_OVER_PI * np.where(below, 1.0 / scaled, 0.5 * decay / (1.0 - upper_tail))
+    return log_cdf, mills

@@ -1,0 +1,117 @@
+"""`Predictive`: what every method returns for m points, whatever its shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from heckesel.errors import DataError
+from heckesel.numerics.truncated import (
+    cdf_given_selection,
+    quantile_given_selection,
+    sample_given_selection,
+)
+
+
+class Distribution(Protocol):
+    """One distribution for each of m points."""
+
+    def cdf(self, y: np.ndarray) -> np.ndarray: ...
+
+    def quantile(self, p: float) -> np.ndarray: ...
+
+    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Normal:
+    """mean, std : (m,)"""
+
+    mean: np.ndarray
+    std: np.ndarray
+
+    def cdf(self, y):
+        return ndtr((y - self.mean) / self.std)
+
+    def quantile(self, p):
+        return self.mean + self.std * ndtri(p)
+
+    def sample(self, size, rng):
+        return self.mean + self.std * rng.standard_normal((size, len(self.mean)))
+
+
+@dataclass(frozen=True)
+class GivenSelection:
+    """y = location + scale e given that the unit was selected, that is u > -index.
+
+    location, scale, index, rho : (m,); (u, e) standard bivariate normal with correlation rho.
+    An unselected unit is one with -u > index, so it is written with -index and -rho.
+    """
+
+    location: np.ndarray
+    scale: np.ndarray
+    index: np.ndarray
+    rho: np.ndarray
+
+    def cdf(self, y):
+        return cdf_given_selection((y - self.location) / self.scale, self.index, self.rho)
+
+    def quantile(self, p):
+        return self.location + self.scale * quantile_given_selection(p, self.index, self.rho)
+
+    def sample(self, size, rng):
+        e = sample_given_selection(size, self.index, self.rho, rng)
+        return self.location + self.scale * e
+
+
+@dataclass(frozen=True)
+class Predictive:
+    """Predictions for m points, with what is not known (epistemic) apart from noise (aleatoric).
+
+    mean, epistemic, aleatoric : (m,); the last two are variances.
+    """
+
+    mean: np.ndarray
+    epistemic: np.ndarray
+    aleatoric: np.ndarray
+    distribution: Distribution
+
+    @classmethod
+    def normal(cls, mean, epistemic, aleatoric) -> Predictive:
+        """A normal predictive with variance epistemic + aleatoric."""
+        mean, epistemic, aleatoric = (
+            np.array(part, dtype=float) for part in np.broadcast_arrays(mean, epistemic, aleatoric)
+        )
+        return cls(mean, epistemic, aleatoric, Normal(mean, np.sqrt(epistemic + aleatoric)))
+
+    @property
+    def std(self) -> np.ndarray:
+        return np.sqrt(self.epistemic + self.aleatoric)
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def cdf(self, y) -> np.ndarray:
+        return self.distribution.cdf(np.asarray(y, dtype=float))
+
+    def quantile(self, p) -> np.ndarray:
+        """(m,) for one level, (len(p), m) for several."""
+        levels = np.asarray(p, dtype=float)
+        if not ((levels > 0) & (levels < 1)).all():
+            raise DataError(f"quantile levels must lie between 0 and 1, got {p!r}")
+        if levels.ndim == 0:
+            return self.distribution.quantile(float(levels))
+        return np.stack([self.distribution.quantile(float(level)) for level in levels])
+
+    def interval(self, level: float = 0.9) -> np.ndarray:
+        """Equal-tailed interval, (m, 2)."""
+        if not 0 < level < 1:
+            raise DataError(f"level must lie between 0 and 1, got {level!r}")
+        return self.quantile([(1 - level) / 2, (1 + level) / 2]).T
+
+    def sample(self, size: int, seed: int | np.random.Generator = 0) -> np.ndarray:
+        """(size, m) draws."""
+        return self.distribution.sample(size, np.random.default_rng(seed))
