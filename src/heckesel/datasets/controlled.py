@@ -1,0 +1,78 @@
+"""A population with one covariate and one instrument, of which everything is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from heckesel.datasets.truth import Truth
+from heckesel.errors import DataError
+
+INDEX_SLOPE = -1.8 / 3
+# x reaches 3, so without z the chance of selection runs from Phi(1.8) = .96 down to .04.
+
+CHOLESKY_JITTER = 1e-12
+# Part of the published draws: added to the variances, it moves the last digits of u.
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """n units: `frame` with columns x, z, y (NaN where not selected), and their `truth`."""
+
+    frame: pd.DataFrame
+    truth: Truth
+
+
+def make_controlled(
+    n: int = 2000, *, rho: float, alpha: float, seed: int, sigma: float = 0.5
+) -> Controlled:
+    r"""Draw units whose selection depends on x, on an instrument z and on their own error.
+
+    .. math::
+        x \sim U[-3, 3], \quad z \sim N(0, 1), \quad
+        y = \sin(1.5 x) + x/2 + \varepsilon, \quad
+        s = 1[-1.8\,x/3 + \alpha z + u > 0]
+
+    with sd ε = σ, Var u = 1, corr(ε, u) = ρ. With α = 0 the instrument is still a column, and
+    says nothing. Large x is selected against.
+
+    `default_rng(seed)` draws x, then z, then the (n, 2) standard normals that the Cholesky factor
+    of the covariance of (ε, u) turns into errors; this order makes the draws those of the
+    published experiment. Its test set is `make_controlled(3000, seed=10000 + seed, ...)`, of which
+    it uses `truth.y`.
+    """
+    _check(n, rho, alpha, seed, sigma)
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-3, 3, size=n)
+    z = rng.normal(size=n)
+    covariance = np.array([[sigma**2, rho * sigma], [rho * sigma, 1.0]])
+    factor = np.linalg.cholesky(covariance + CHOLESKY_JITTER * np.eye(2))
+    epsilon, u = (rng.normal(size=(n, 2)) @ factor.T).T  # (n,) each
+
+    f0 = np.sin(1.5 * x) + x / 2
+    y = f0 + epsilon
+    index = INDEX_SLOPE * x + alpha * z
+    frame = pd.DataFrame({"x": x, "z": z, "y": np.where(index + u > 0, y, np.nan)})
+    return Controlled(frame, Truth(y, f0, ndtr(index), _propensity_given_x(x, alpha)))
+
+
+def _propensity_given_x(x, alpha):
+    """P(s = 1 | x): αz + u is normal with variance 1 + α²."""
+    return ndtr(INDEX_SLOPE * x / np.sqrt(1 + alpha**2))
+
+
+def _check(n, rho, alpha, seed, sigma):
+    if not (isinstance(n, Integral) and n >= 1):
+        raise DataError(f"n is {n!r} but must be a positive whole number")
+    if not (isinstance(rho, Real) and -1 < rho < 1):
+        raise DataError(f"rho is {rho!r} but must lie strictly between -1 and 1")
+    if not (isinstance(alpha, Real) and np.isfinite(alpha)):
+        raise DataError(f"alpha is {alpha!r} but must be a finite number")
+    if not (isinstance(sigma, Real) and 0 < sigma < np.inf):
+        raise DataError(f"sigma is {sigma!r} but must be a positive number")
+    if not (isinstance(seed, Integral) and seed >= 0):
+        raise DataError(f"seed is {seed!r} but must be a whole number, 0 or above")

