@@ -1,0 +1,124 @@
+"""What no linear selection model can estimate, found before the fit and named."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+
+from heckesel.classic.probit import BLOCK_ROWS
+from heckesel.classic.standardise import scaling_of
+from heckesel.data import SelectionData
+from heckesel.errors import DataError
+
+# A column whose variance is explained by the others up to this share is a linear combination
+# of them: cross products keep 1e-16, and an honest column (age and age squared) leaves 1e-4.
+COLLINEAR_BELOW = 1e-11
+
+
+def check_estimable(data: SelectionData) -> None:
+    """Raise a `DataError` for constant, collinear or separating columns and too few rows."""
+    x, w, s = data.x[data.s], data.w, data.s
+    if not data.weight.all():
+        used = data.weight > 0
+        x, w, s = data.x[data.s & used], w[used], s[used]
+    if len(x) <= x.shape[1]:
+        raise DataError(
+            f"{len(x)} selected rows cannot determine {x.shape[1]} outcome coefficients "
+            "and a variance; use fewer columns or more rows"
+        )
+    check_columns(x, data.x_names, f"among the {len(x)} selected rows")
+    if s.all():
+        return
+    check_columns(w, data.w_names, f"over all {len(w)} rows")
+    check_separation(w, s, data.w_names)
+
+
+def check_columns(values, names, where: str) -> None:
+    """Constant columns (one intercept apart) and linear combinations."""
+    low, high = values.min(axis=0), values.max(axis=0)
+    constants = [j for j in np.flatnonzero(low == high) if names[j] != "Intercept"]
+    if constants:
+        name, value = names[constants[0]], low[constants[0]]
+        raise DataError(
+            f"column {name!r} is constant ({value:g}) {where}, so its effect cannot be "
+            "told from the intercept; drop it"
+        )
+    dependent = _first_dependent(values)
+    if dependent is None:
+        return
+    column, others = dependent
+    if len(others) == 1 and np.array_equal(values[:, column], values[:, others[0]]):
+        raise DataError(
+            f"columns {names[others[0]]!r} and {names[column]!r} are equal {where}; drop one"
+        )
+    raise DataError(
+        f"column {names[column]!r} is a linear combination of "
+        f"{', '.join(repr(names[j]) for j in others)} {where}; drop one of them"
+    )
+
+
+def _first_dependent(values):
+    """The first column that earlier ones explain, and which they are."""
+    scaling = scaling_of(values)
+    gram = np.zeros((values.shape[1],) * 2)
+    for first in range(0, len(values), BLOCK_ROWS):
+        block = scaling.apply(values[first : first + BLOCK_ROWS])
+        gram += block.T @ block / len(values)
+    for column in range(1, gram.shape[1]):
+        before, target = gram[:column, :column], gram[:column, column]
+        coefficients = np.linalg.lstsq(before, target, rcond=None)[0]
+        left = gram[column, column] - coefficients @ target
+        if left < COLLINEAR_BELOW * gram[column, column]:
+            return column, [int(j) for j in np.flatnonzero(np.abs(coefficients) > 1e-6)]
+    return None
+
+
+def check_separation(w, s, names) -> None:
+    """One column that predicts selection perfectly, at a level or beyond a threshold."""
+    inside, outside = w[s], w[~s]
+    low_in, high_in = inside.min(axis=0), inside.max(axis=0)
+    low_out, high_out = outside.min(axis=0), outside.max(axis=0)
+    low, high = np.minimum(low_in, low_out), np.maximum(high_in, high_out)
+    for j, name in enumerate(names):
+        if low[j] == high[j]:
+            continue
+        glance = w[:64, j]
+        two_values = ((glance == low[j]) | (glance == high[j])).all()
+        if two_values and ((w[:, j] == low[j]) | (w[:, j] == high[j])).all():
+            for value in (low[j], high[j]):
+                at_value = s[w[:, j] == value]
+                if at_value.all() or not at_value.any():
+                    _separated(
+                        name, f"all {len(at_value)} rows with {name} = {value:g}", at_value[0]
+                    )
+        elif high_in[j] <= low_out[j] or high_out[j] <= low_in[j]:
+            above = low_in[j] >= high_out[j]
+            cut = high_out[j] if above else high_in[j]
+            _separated(name, f"every row on one side of {name} = {cut:g}", above)
+
+
+def _separated(name, rows, selected) -> None:
+    state = "selected" if selected else "unselected"
+    raise DataError(
+        f"column {name!r} predicts selection perfectly ({rows} is {state}), so its coefficient "
+        "has no finite estimate; drop the column or merge its levels"
+    )
+
+
+def check_joint_separation(w, s, names) -> None:
+    """After a probit that ran off: does a combination of columns separate the rows?
+
+    A direction g with sign_i w_i'g >= 0 for all i and > 0 for some is a linear program.
+    """
+    signed = np.where(s, 1.0, -1.0)[:, None] * scaling_of(w).apply(w)
+    program = linprog(
+        -signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(s)), bounds=(-1, 1), method="highs"
+    )
+    if program.status == 0 and -program.fun > 1e-7 * len(s):
+        columns = [
+            names[j] for j in np.flatnonzero(np.abs(program.x) > 1e-7) if names[j] != "Intercept"
+        ]
+        raise DataError(
+            f"columns {', '.join(map(repr, columns))} together predict selection perfectly "
+            "for some rows, so the probit has no finite estimate; drop one of them"
+        )

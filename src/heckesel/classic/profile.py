@@ -1,0 +1,130 @@
+"""The whole likelihood over rho: a certificate for every mode, not a multi-start.
+
+At each a = atanh rho on a grid the other parameters have one optimum, and there the slope of the
+profile curve is the plain derivative in a. A slope that turns from + to - between two grid points
+encloses a mode; a slope that still points outward at the last one is a maximum at rho = +-1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heckesel.classic.joint import Point, Sample, at_zero, polish, solve_at
+
+STEPS_OUT = np.array(
+    [0.15, 0.3, 0.5, 0.7, 0.9, 1.15, 1.4, 1.7, 2.0, 2.3, 2.65, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0]
+)
+# |rho| = 1 - 1.7e-6 at the last step. A slope that is still outward there is followed to
+# BOUNDARY_AT; beyond it the curvature across |rho| = 1 outgrows double precision.
+BOUNDARY_STEPS = np.array([8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0])
+BOUNDARY_AT = 14.0
+# In log-likelihood: leaves the slope right to 1 % of its standard deviation.
+ROUGH = {"gain_tolerance": 1e-4, "last_step": False}
+CLOSE_CALL = 50.0  # a boundary this far below the best mode is listed but not computed exactly
+ALL_ROWS_UP_TO = 50_000
+SCAN_ROWS = 20_000
+SCAN_SEED = 20_790  # fixed, so that the same data always gives the same modes
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Conditional optima over the grid, ordered by a, and the modes found, best first."""
+
+    points: tuple[Point, ...]
+    modes: tuple[Point, ...]
+
+    @property
+    def atanh_rho(self) -> np.ndarray:
+        return np.array([point.a for point in self.points])
+
+    @property
+    def loglik(self) -> np.ndarray:
+        return np.array([point.value for point in self.points])
+
+
+def scan(sample: Sample) -> Scan:
+    """Profile curve and modes; above ALL_ROWS_UP_TO the curve is that of SCAN_ROWS rows and
+    each mode is polished on all rows."""
+    if sample.n <= ALL_ROWS_UP_TO:
+        return _scan_all(sample)
+    coarse = _scan_all(sample.subsample(SCAN_ROWS, SCAN_SEED))
+    modes = [_on_all_rows(sample, mode) for mode in coarse.modes]
+    return Scan(coarse.points, _distinct(modes))
+
+
+def _scan_all(sample: Sample) -> Scan:
+    centre = solve_at(sample, 0.0, at_zero(sample), **ROUGH)
+    up, down = (_walk(sample, centre, sign * STEPS_OUT) for sign in (1.0, -1.0))
+    points = _refine(sample, [*reversed(down), centre, *up])
+    modes = [
+        polish(sample, min(pair, key=lambda point: abs(point.slope)), low=pair[0].a, high=pair[1].a)
+        for pair in zip(points[:-1], points[1:], strict=True)
+        if pair[0].slope > 0 >= pair[1].slope
+    ]
+    best = max(point.value for point in points)
+    for end, sign in ((points[0], -1.0), (points[-1], 1.0)):
+        if sign * end.slope > 0:
+            modes.append(_follow_out(sample, end, sign, exact=end.value > best - CLOSE_CALL))
+    return Scan(tuple(points), _distinct(modes))
+
+
+def _walk(sample, start: Point, stops) -> list[Point]:
+    path = [start]
+    for a in stops:
+        path.append(solve_at(sample, float(a), path[-1].predict(float(a)), **ROUGH))
+    return path[1:]
+
+
+def _refine(sample, points: list[Point]) -> list[Point]:
+    """Add the midpoint wherever the cubic through two neighbours turns although their slopes
+    agree in sign: a pair of extrema may hide between them."""
+    refined = [points[0]]
+    for left, right in zip(points[:-1], points[1:], strict=True):
+        if left.slope * right.slope > 0 and _cubic_turns(left, right):
+            middle = 0.5 * (left.a + right.a)
+            refined.append(solve_at(sample, middle, left.predict(middle), **ROUGH))
+        refined.append(right)
+    return refined
+
+
+def _cubic_turns(left: Point, right: Point) -> bool:
+    width = right.a - left.a
+    rise = (right.value - left.value) / width
+    # slope of the Hermite cubic at t in (0, 1) is c0 + c1 t + c2 t^2
+    c0 = left.slope
+    c1 = 2 * (3 * rise - 2 * left.slope - right.slope)
+    c2 = 3 * (left.slope + right.slope - 2 * rise)
+    turn = -c1 / (2 * c2) if c2 else -1.0
+    return 0 < turn < 1 and (c0 + 0.5 * c1 * turn) * c0 < 0
+
+
+def _follow_out(sample, end: Point, sign: float, *, exact: bool) -> Point:
+    """To the boundary, unless the slope turns inward on the way."""
+    here = end
+    for a in sign * BOUNDARY_STEPS:
+        ahead = solve_at(sample, float(a), here.predict(float(a)), **({} if exact else ROUGH))
+        if sign * ahead.slope <= 0:
+            low, high = sorted((here.a, ahead.a))
+            return polish(sample, here, low=low, high=high)
+        here = ahead
+    return replace(here, status="boundary")
+
+
+def _on_all_rows(sample, mode: Point) -> Point:
+    if mode.status == "boundary":
+        fixed = solve_at(sample, mode.a, mode.v)
+        if fixed.slope * mode.a > 0:
+            return replace(fixed, status="boundary")
+        return polish(sample, fixed)
+    return polish(sample, solve_at(sample, mode.a, mode.v, gain_tolerance=1.0, last_step=False))
+
+
+def _distinct(modes: list[Point]) -> tuple[Point, ...]:
+    """Best first; two searches that ended at the same rho are one mode."""
+    kept: list[Point] = []
+    for mode in sorted(modes, key=lambda point: -point.value):
+        if all(abs(mode.a - other.a) > 1e-4 for other in kept):
+            kept.append(mode)
+    return tuple(kept)

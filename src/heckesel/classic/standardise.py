@@ -1,0 +1,56 @@
+"""Columns brought to one scale before a fit, and the matrix that maps estimates back.
+
+A column times 1e6 must not change a fit, and exper and exper^2 must not break one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """centre, scale : (q,); constant : position of the constant column, or None."""
+
+    centre: np.ndarray
+    scale: np.ndarray
+    constant: int | None
+
+    def apply(self, values: np.ndarray) -> np.ndarray:
+        return (values - self.centre) / self.scale
+
+    @property
+    def back(self) -> np.ndarray:
+        """(q, q) matrix T with coefficients = T @ standardised coefficients."""
+        matrix = np.diag(1.0 / self.scale)
+        if self.constant is not None:
+            matrix[self.constant] -= self.centre / self.scale
+        return matrix
+
+
+def scaling_of(values: np.ndarray) -> Scaling:
+    """Mean and sd of each column; without a constant column only scales, since a shift
+    could not be mapped back."""
+    n = len(values)
+    constants = _constant_columns(values)
+    squares = np.einsum("ij,ij->j", values, values) / n
+    if not len(constants):
+        return Scaling(
+            np.zeros(values.shape[1]), np.sqrt(np.where(squares > 0, squares, 1.0)), None
+        )
+    constant = int(constants[0])
+    centre = np.ones(n) @ values / n
+    variance = squares - centre**2
+    for j in np.flatnonzero(variance < 1e-6 * squares):  # too much cancelled to trust
+        variance[j] = values[:, j].var()
+    scale = np.sqrt(np.where(variance > 0, variance, 1.0))
+    centre[constant], scale[constant] = 0.0, values[0, constant]
+    return Scaling(centre, scale, constant)
+
+
+def _constant_columns(values) -> np.ndarray:
+    """Columns that are one non-zero number; a glance at the first rows rules out most."""
+    candidates = np.flatnonzero((values[:64] == values[0]).all(axis=0) & (values[0] != 0))
+    return np.array([j for j in candidates if (values[:, j] == values[0, j]).all()], dtype=int)

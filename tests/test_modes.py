@@ -1,0 +1,134 @@
+"""The scan over rho finds the global maximum: against twenty random starts on hard data."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_ndtr
+
+from heckesel.classic.joint import evaluate, standardised_sample
+from heckesel.classic.profile import scan
+from heckesel.data import selection_data
+from heckesel.experiments.e0_gate import fit_mroz_greene
+
+SEEDS = range(40)
+SETTINGS = ("no instrument", "badly scaled", "outlier", "t(3) errors")
+
+
+def draw(setting, seed, n=500):
+    rng = np.random.default_rng([SETTINGS.index(setting), seed])
+    x, z, u, v = rng.standard_normal((4, n))
+    if setting == "t(3) errors":
+        shrink = np.sqrt(rng.chisquare(3, n) / 3)
+        u, v = u / shrink, v / shrink
+    y = 1 + x + 0.6 * u + 0.8 * v
+    index = 0.3 + 0.7 * x + (0 if setting == "no instrument" else 0.8 * z)
+    if setting == "outlier":
+        index[0], x[0] = 8.0, 8.0
+    observed = index + u > 0
+    w = [np.ones(n), x] if setting == "no instrument" else [np.ones(n), x, z]
+    if setting == "badly scaled":
+        x, y = 1e6 * x, 1e-3 * y
+        w[1] = x
+    return selection_data(
+        np.column_stack([np.ones(n), x]), np.column_stack(w), np.where(observed, y, np.nan)
+    )
+
+
+def plain_loglik(parameters, sample):
+    """The textbook formula in (gamma, beta, log sigma, atanh rho), with its gradient by chain."""
+    q, p = sample.q, sample.p
+    theta = np.exp(-parameters[-2])
+    point = np.concatenate(
+        [parameters[:q], theta * parameters[q : q + p], [theta], [parameters[-1]]]
+    )
+    value, score, _ = evaluate(sample, point)
+    gradient = np.concatenate(
+        [
+            score[:q],
+            theta * score[q : q + p],
+            [-theta * (score[q : q + p] @ parameters[q : q + p] + score[-2])],
+            [score[-1]],
+        ]
+    )
+    return -value, -gradient
+
+
+def best_of_random_starts(sample, rng, starts=20):
+    size = sample.q + sample.p + 2
+    best = -np.inf
+    for _ in range(starts):
+        start = np.append(rng.normal(0, 1, size - 2), [rng.normal(0, 0.5), rng.normal(0, 1)])
+        with np.errstate(all="ignore"):
+            found = minimize(
+                plain_loglik, start, (sample,), "L-BFGS-B", jac=True, options={"maxiter": 500}
+            )
+        if np.isfinite(found.fun):
+            best = max(best, -found.fun)
+    return best
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_random_start_beats_the_scan(setting):
+    behind = []
+    for seed in SEEDS:
+        sample, _ = standardised_sample(draw(setting, seed))
+        found = scan(sample).modes[0].value
+        behind.append(best_of_random_starts(sample, np.random.default_rng(seed)) - found)
+    assert max(behind) < 1e-6, f"worst seed {int(np.argmax(behind))}: {max(behind):.3g}"
+
+
+def test_the_objective_is_the_textbook_likelihood():
+    sample, _ = standardised_sample(draw("no instrument", 1))
+    rng = np.random.default_rng(0)
+    parameters = rng.normal(0, 0.3, sample.q + sample.p + 2)
+    gamma, beta = parameters[: sample.q], parameters[sample.q : -2]
+    sigma, rho = np.exp(parameters[-2]), np.tanh(parameters[-1])
+    e = (sample.residual_columns[:, -1] + sample.residual_columns[:, :-1] @ beta) / sigma
+    argument = (sample.w_selected @ gamma + rho * e) / np.sqrt(1 - rho**2)
+    direct = np.sum(-0.5 * e**2 - 0.5 * np.log(2 * np.pi) - np.log(sigma) + log_ndtr(argument))
+    direct += log_ndtr(-sample.w_unselected @ gamma).sum()
+    np.testing.assert_allclose(-plain_loglik(parameters, sample)[0], direct, rtol=1e-12)
+
+
+def test_score_and_hessian_of_the_sample_equal_differences():
+    sample, _ = standardised_sample(draw("badly scaled", 2))
+    size = sample.q + sample.p + 2
+    point = np.append(np.random.default_rng(1).normal(0, 0.3, size - 2), [0.9, 0.5])
+    _, score, hessian = evaluate(sample, point)
+    step = 1e-5
+    moves = [
+        (evaluate(sample, point + d), evaluate(sample, point - d)) for d in step * np.eye(size)
+    ]
+    slope = [(up[0] - down[0]) / (2 * step) for up, down in moves]
+    bend = [(up[1] - down[1]) / (2 * step) for up, down in moves]
+    np.testing.assert_allclose(score, slope, rtol=1e-7, atol=1e-5)
+    np.testing.assert_allclose(hessian, bend, rtol=1e-7, atol=1e-5)
+
+
+def test_greene_lists_the_global_mode_before_the_printed_one():
+    fit = fit_mroz_greene()
+    assert fit.loglik == pytest.approx(-1479.654, abs=5e-4)
+    assert fit.rho == pytest.approx(0.993, abs=5e-4)
+    assert fit.status == "converged"
+    assert fit.near_boundary
+    printed = [mode for mode in fit.modes if abs(mode.loglik + 1581.2577) < 6e-5]
+    assert len(printed) == 1
+    assert printed[0].rho == pytest.approx(-0.132, abs=6e-4)
+
+
+def test_modes_are_ordered_and_distinct():
+    for setting in SETTINGS:
+        sample, _ = standardised_sample(draw(setting, 5))
+        modes = scan(sample).modes
+        values = [mode.value for mode in modes]
+        assert values == sorted(values, reverse=True)
+        assert len({round(mode.a, 3) for mode in modes}) == len(modes)
+
+
+def test_a_mode_that_converged_has_no_slope_left():
+    for seed in (0, 1, 2):
+        sample, _ = standardised_sample(draw("outlier", seed))
+        for mode in scan(sample).modes:
+            if mode.status == "converged":
+                assert np.abs(mode.score).max() < 1e-6
+                assert np.linalg.eigvalsh(mode.hessian).max() < 0
