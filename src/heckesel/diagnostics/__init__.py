@@ -1,0 +1,1 @@
+"""Can the data carry the correction? Evidence and a verdict in plain words."""

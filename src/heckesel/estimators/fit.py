@@ -1,0 +1,226 @@
+"""What `hk.heckman` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtrc, chdtri, ndtri
+
+from heckesel.classic.bootstrap import bootstrap_two_step
+from heckesel.classic.intervals import ATANH_RHO, THETA, profile_interval
+from heckesel.classic.joint import standardised_sample
+from heckesel.classic.least_squares import fit_least_squares
+from heckesel.classic.probit import fit_probit
+from heckesel.classic.profile import Scan
+from heckesel.data import SelectionData
+from heckesel.diagnostics.verdict import Identification
+from heckesel.errors import DataError
+from heckesel.estimators import prediction, table
+from heckesel.estimators.arrays import ArrayDesign
+from heckesel.estimators.formula import FormulaDesign
+from heckesel.estimators.inference import (
+    Test,
+    check_level,
+    coefficient_frame,
+    standard_errors,
+    wald,
+)
+from heckesel.predictive import Predictive
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A local maximum of the likelihood. status: `converged`, `boundary`, `max_iterations`."""
+
+    rho: float
+    sigma: float
+    loglik: float
+    status: str
+    params: pd.Series
+    near_boundary: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeckmanFit:
+    """A fitted selection model.
+
+    params, se : Series by (equation, term); cov : their covariance. Equations: `outcome`,
+    `select`, then ("mills", "lambda") for two-step or ("ancillary", "atanh_rho" | "log_sigma").
+    `modes` lists every local maximum, best first; the other attributes describe the first.
+    """
+
+    method: str
+    covariance: str
+    params: pd.Series
+    cov: pd.DataFrame
+    rho: float
+    sigma: float
+    loglik: float
+    status: str
+    near_boundary: bool
+    modes: tuple[Mode, ...]
+    identification: Identification
+    data: SelectionData
+    design: FormulaDesign | ArrayDesign
+    scan: Scan | None = None
+    weight_kind: str = "frequency"
+    clusters: np.ndarray | None = None
+
+    @property
+    def has_selection(self) -> bool:
+        return not self.data.s.all()
+
+    @cached_property
+    def se(self) -> pd.Series:
+        return standard_errors(self.cov)
+
+    @property
+    def n(self) -> int:
+        """Units; frequency weights count as rows."""
+        return self._count(self.data.weight)
+
+    @property
+    def n_selected(self) -> int:
+        return self._count(self.data.weight[self.data.s])
+
+    def _count(self, weight) -> int:
+        frequency = self.weight_kind == "frequency"
+        return round(weight.sum()) if frequency else int(np.count_nonzero(weight))
+
+    @property
+    def aic(self) -> float:
+        return 2 * len(self.params) - 2 * self.loglik
+
+    @property
+    def bic(self) -> float:
+        return np.log(self.n) * len(self.params) - 2 * self.loglik
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """coef, se, z, p, low, high for every term."""
+        return coefficient_frame(self.params, self.cov, level)
+
+    def summary(self, level: float = 0.95) -> str:
+        return table.summary(self, level)
+
+    def to_latex(self, level: float = 0.95) -> str:
+        return table.latex(self, level)
+
+    def to_dict(self, level: float = 0.95) -> dict:
+        """JSON-safe."""
+        return table.as_dict(self, level)
+
+    def __repr__(self) -> str:
+        return (
+            f"<HeckmanFit {self.method}: rho {self.rho:.4f}, sigma {self.sigma:.4f}, "
+            f"{self.n_selected} of {self.n} selected, {self.status}; "
+            f"{self.identification.verdict}>"
+        )
+
+    def wald_test(self, terms) -> Test:
+        """Joint test that coefficients, given as (equation, term), are zero."""
+        return wald(self.params, self.cov, list(terms))
+
+    @cached_property
+    def loglik_independent(self) -> float:
+        """Log-likelihood at rho = 0: probit plus least squares."""
+        data = self.data
+        s = data.s
+        outcome = fit_least_squares(data.x[s], data.y[s], data.weight[s]).loglik
+        return outcome + fit_probit(data.w, s, data.weight).loglik
+
+    def test_rho_zero(self, kind: str = "wald") -> Test:
+        """`wald`: of atanh rho (two-step: of lambda); `lr`: likelihood ratio, ml only."""
+        if not self.has_selection:
+            raise DataError("nothing was selected, so there is no rho to test")
+        if kind == "wald":
+            term = ("mills", "lambda") if self.method == "two-step" else ("ancillary", "atanh_rho")
+            return self.wald_test([term])
+        if kind != "lr":
+            raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
+        self._needs_ml("the likelihood-ratio test")
+        if self.weight_kind == "probability":
+            raise DataError("weighted by probability there is no likelihood ratio; use 'wald'")
+        statistic = max(2 * (self.loglik - self.loglik_independent), 0.0)
+        return Test(statistic, 1, float(chdtrc(1, statistic)))
+
+    def interval(
+        self, parameter: str, level: float = 0.95, method: str = "wald"
+    ) -> tuple[float, float]:
+        """Interval of `rho` or `sigma`: `wald` on the atanh and log scale, or `profile`.
+
+        A profile interval holds every value the likelihood cannot reject, other modes included.
+        """
+        check_level(level)
+        self._needs_ml(f"an interval of {parameter}", "bootstrap() gives one for two-step")
+        if parameter not in ("rho", "sigma"):
+            raise DataError(f"parameter must be 'rho' or 'sigma', got {parameter!r}")
+        back = np.tanh if parameter == "rho" else np.exp
+        if method == "wald":
+            term = ("ancillary", "atanh_rho" if parameter == "rho" else "log_sigma")
+            half = ndtri((1 + level) / 2) * self.se[term]
+            return float(back(self.params[term] - half)), float(back(self.params[term] + half))
+        if method != "profile":
+            raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
+        assert self.scan is not None  # every ml fit has one
+        sample, scalings = standardised_sample(self.data)
+        drop = 0.5 * float(chdtri(1, 1 - level))
+        if parameter == "rho":
+            low, high = profile_interval(sample, self.scan.modes, ATANH_RHO, drop)
+            return float(np.tanh(low)), float(np.tanh(high))
+        low, high = profile_interval(sample, self.scan.modes, THETA, drop)
+        return float(scalings.y_scale / high), float(scalings.y_scale / low)
+
+    def bootstrap(self, replicates: int = 400, seed: int = 0) -> pd.DataFrame:
+        """Two-step draws of every parameter, rho and sigma: one row a replicate.
+
+        Rows are resampled (clusters, if the fit has them); a replicate that has no finite
+        estimate is a row of NaN.
+        """
+        if self.method != "two-step":
+            raise DataError("bootstrap() is for method='two-step'; ml has standard errors for rho")
+        p = len(self.data.x_names)
+        gamma = self.params["select"].to_numpy()
+        draws = bootstrap_two_step(
+            self.data,
+            gamma,
+            replicates=replicates,
+            seed=seed,
+            weight_kind=self.weight_kind,
+            clusters=self.clusters,
+        )
+        order = [*range(p), *range(p + 1, p + 1 + len(gamma)), p, -2, -1]
+        extra = pd.MultiIndex.from_tuples([("derived", "rho"), ("derived", "sigma")])
+        return pd.DataFrame(draws[:, order], columns=self.params.index.append(extra))
+
+    def predict(self, data=None, *, x=None, w=None, target: str = "population") -> Predictive:
+        """Predictions for new rows (or, without data, for the rows of the fit).
+
+        population: y of any unit with this x; selected, unselected: y given that the unit was
+        or was not selected, which needs the selection columns too.
+        """
+        prediction.check_target(target)
+        if target != "population" and not self.has_selection:
+            raise DataError(f"every unit was selected, so target={target!r} has no meaning")
+        given = self.design.given(data, x, w)
+        columns = self.design.outcome_matrix(given)
+        if not np.isfinite(columns).all():
+            rows = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+            raise DataError(f"{len(rows)} rows lack outcome columns (first: row {rows[0]})")
+        needs_w = target != "population"
+        selection = self.design.selection_matrix(given) if needs_w else None
+        return prediction.predict(self, columns, selection, target)
+
+    def margins(self, target: str = "population") -> pd.DataFrame:
+        """Average marginal effects over the rows of the fit: effect, se, z by variable."""
+        prediction.check_target(target)
+        if target != "population" and not self.has_selection:
+            raise DataError(f"every unit was selected, so target={target!r} has no meaning")
+        moves, rows_of = self.design.moves(target)
+        return prediction.margins(self, target, moves, rows_of)
+
+    def _needs_ml(self, what: str, way_out: str = "fit with method='ml'") -> None:
+        if self.method != "ml":
+            raise DataError(f"{what} needs a likelihood, and this fit is {self.method}; {way_out}")

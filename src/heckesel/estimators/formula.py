@@ -1,0 +1,231 @@
+"""From formulas and a frame to the columns of both equations, and again at prediction."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from dataclasses import dataclass
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import pandas as pd
+from formulaic import Formula, ModelSpec
+from formulaic.errors import DataMismatchWarning, FormulaicError
+
+from heckesel.data import numeric
+from heckesel.errors import DataError
+
+
+def as_pandas(data, name="data") -> pd.DataFrame:
+    """Any frame narwhals knows, or a mapping of columns, as pandas."""
+    if isinstance(data, pd.DataFrame):
+        frame = data
+    elif isinstance(data, dict):
+        frame = pd.DataFrame(data)
+    else:
+        try:
+            frame = nw.from_native(data, eager_only=True).to_pandas()
+        except TypeError:
+            raise DataError(
+                f"{name} must be a pandas or polars frame or a dict of columns, "
+                f"not {type(data).__name__}"
+            ) from None
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated):
+        raise DataError(f"the column name {repeated[0]!r} stands twice in {name}; rename one")
+    if not len(frame):
+        raise DataError(f"{name} has no rows")
+    return frame
+
+
+@dataclass(frozen=True)
+class Equation:
+    """One side of the model: a formula's right-hand side, remembered with its categories."""
+
+    spec: ModelSpec
+    variables: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.spec.column_names)
+
+    def matrix(self, frame: pd.DataFrame) -> np.ndarray:
+        """(m, p); a level the fit has not seen is an error."""
+        check_variables(self.variables, frame)
+        for name in self.variables:
+            missing = np.flatnonzero(frame[name].isna())
+            if len(missing):
+                raise DataError(
+                    f"column {name!r} is missing in {len(missing)} rows (first: row {missing[0]}); "
+                    "fill or drop them"
+                )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DataMismatchWarning)
+            try:
+                matrix = self.spec.get_model_matrix(frame, na_action="ignore", output="numpy")
+            except DataMismatchWarning as unseen:
+                raise DataError(f"the data has a category the fit has not seen: {unseen}") from None
+        return np.asarray(matrix, dtype=float)
+
+
+@dataclass(frozen=True)
+class FormulaDesign:
+    """Both equations and the frame they were learned from."""
+
+    outcome: Equation
+    select: Equation
+    frame: pd.DataFrame
+
+    def given(self, data, x, w) -> pd.DataFrame:
+        if x is not None or w is not None:
+            raise DataError("this fit was made from formulas; pass a frame, not x and w")
+        return self.frame if data is None else as_pandas(data)
+
+    def outcome_matrix(self, frame) -> np.ndarray:
+        return self.outcome.matrix(frame)
+
+    def selection_matrix(self, frame) -> np.ndarray:
+        return self.select.matrix(frame)
+
+    def moves(self, target: str):
+        """What a marginal effect changes, and the design matrices after a change.
+
+        variable -> [(label, up, down, width)]; numbers are shifted, categories set.
+        """
+        used = set(self.outcome.variables)
+        if target != "population":
+            used |= set(self.select.variables)
+        moves = {name: _moves_of(self.frame[name], name) for name in sorted(used)}
+
+        def rows_of(name, change):
+            column = self.frame[name]
+            if _is_number(column):
+                frame = self.frame.assign(**{name: column + change})
+            else:
+                same = pd.Series(change, self.frame.index).astype(column.dtype)
+                frame = self.frame.assign(**{name: same})
+            w = self.select.matrix(frame) if target != "population" else None
+            return self.outcome.matrix(frame), w
+
+        return moves, rows_of
+
+
+def _moves_of(column: pd.Series, name: str) -> list:
+    if _is_number(column):
+        step = 1e-4 * (float(column.std()) or 1.0)
+        return [(name, step, -step, 2 * step)]
+    levels = (
+        list(column.cat.categories)
+        if isinstance(column.dtype, pd.CategoricalDtype)
+        else sorted(column.dropna().unique())
+    )
+    return [(f"{name}[{level}]", level, levels[0], 1.0) for level in levels[1:]]
+
+
+def _is_number(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and column.dtype != bool
+
+
+def split_formula(text: str, role: str) -> tuple[str | None, str]:
+    """Left and right side of a formula; the left may be empty."""
+    if not isinstance(text, str):
+        raise DataError(f"{role} must be a formula such as 'y ~ a + b', not {type(text).__name__}")
+    left, tilde, right = text.partition("~")
+    if not tilde or not right.strip():
+        raise DataError(f"the {role} formula {text!r} needs a right-hand side: 'y ~ a + b'")
+    return left.strip() or None, right.strip()
+
+
+def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: str):
+    """The `Equation` and its (n, p) matrix, NaN on rows that lack a value.
+
+    needed : (n,) bool, the rows that must be complete. Rows outside it may be incomplete: they
+    are left out when categories and scales are learned, and stay NaN.
+    """
+    formula = _parsed(right, role)
+    variables = _variables(formula, frame)
+    check_variables(variables, frame)
+    for name in variables:
+        _check_text(frame[name], name)
+    complete = (
+        frame[list(variables)].notna().all(axis=1).to_numpy()
+        if variables
+        else np.ones(len(frame), bool)
+    )
+    lacking = needed & ~complete
+    if lacking.any():
+        holes = [v for v in variables if frame.loc[lacking, v].isna().any()]
+        raise DataError(
+            f"{int(lacking.sum())} rows (first: row {np.flatnonzero(lacking)[0]}) lack a value in "
+            f"{', '.join(map(repr, holes))}, which the {role} equation needs; fill or drop them"
+        )
+    materialised = _evaluate(formula, frame[complete], right, role)
+    spec = materialised.model_spec
+    matrix = np.full((len(frame), len(spec.column_names)), np.nan)
+    matrix[complete] = np.asarray(materialised, dtype=float)
+    return Equation(spec, variables), matrix
+
+
+def evaluate_column(text: str, frame: pd.DataFrame, role: str) -> np.ndarray:
+    """A left-hand side such as `wage` or `np.log(wage)`, missing values kept."""
+    if text in frame.columns:
+        return number_column(frame, text)
+    formula = _parsed(f"0 + {text}", role)
+    check_variables(_variables(formula, frame), frame)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.asarray(_evaluate(formula, frame, text, role), dtype=float)
+    if values.shape[1] != 1:
+        raise DataError(f"the {role} {text!r} must be one numeric column")
+    return values[:, 0]
+
+
+def number_column(frame: pd.DataFrame, name: str) -> np.ndarray:
+    """A column as float64, missing values NaN."""
+    check_variables([name], frame)
+    if pd.api.types.is_numeric_dtype(frame[name]):
+        return frame[name].to_numpy(dtype=float, na_value=np.nan)
+    return numeric(frame[name].astype(object).where(frame[name].notna(), None).to_numpy(), name)
+
+
+def check_variables(variables, frame) -> None:
+    for name in variables:
+        if name not in frame.columns:
+            close = difflib.get_close_matches(name, [str(c) for c in frame.columns], 1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise DataError(f"there is no column {name!r} in the data{hint}")
+
+
+def _parsed(right: str, role: str) -> Formula:
+    try:
+        return Formula(right)
+    except (FormulaicError, SyntaxError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else "syntax error"
+        raise DataError(f"the {role} formula {right!r} cannot be read: {reason}") from None
+
+
+def _variables(formula: Formula, frame) -> tuple[str, ...]:
+    """Data columns the formula uses; functions such as log are formulaic's own."""
+    return tuple(sorted(str(v) for v in formula.required_variables))
+
+
+def _evaluate(formula, frame, text, role):
+    try:
+        return formula.get_model_matrix(frame, na_action="ignore")
+    except FormulaicError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise DataError(f"the {role} formula {text!r} cannot be evaluated: {reason}") from None
+
+
+def _check_text(column: pd.Series, name: str) -> None:
+    """Text that is mostly numbers is a broken number column, not a category."""
+    if pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
+        return
+    levels = column.dropna().astype(str).unique()
+    parsed = pd.to_numeric(pd.Series(levels), errors="coerce")
+    if len(levels) and parsed.notna().mean() >= 0.5:
+        odd = [level for level, value in zip(levels, parsed, strict=True) if np.isnan(value)]
+        shown = f"such as {odd[0]!r}" if odd else "stored as text"
+        raise DataError(
+            f"column {name!r} should hold numbers but has values {shown}; convert it, or write "
+            f"C({name}) if its values are categories and make the column categorical"
+        )

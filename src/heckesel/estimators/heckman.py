@@ -1,0 +1,331 @@
+"""`hk.heckman`: the classic selection model with inference."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from heckesel.classic.covariance import KINDS, WEIGHT_KINDS, inverse
+from heckesel.classic.estimable import check_estimable, check_joint_separation
+from heckesel.classic.estimates import Estimates, estimates_at, mode_covariance
+from heckesel.classic.joint import standardised_sample
+from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
+from heckesel.classic.probit import fit_probit
+from heckesel.classic.profile import scan
+from heckesel.classic.two_step import fit_two_step, two_step_covariance
+from heckesel.data import SelectionData, selection_data
+from heckesel.diagnostics.verdict import NO_SELECTION, Identification, exclusion_verdict
+from heckesel.errors import DataError, IdentificationWarning
+from heckesel.estimators.arrays import array_design, with_intercept
+from heckesel.estimators.fit import HeckmanFit, Mode
+from heckesel.estimators.formula import (
+    FormulaDesign,
+    as_pandas,
+    build_equation,
+    evaluate_column,
+    number_column,
+    split_formula,
+)
+from heckesel.estimators.inference import labelled
+
+METHODS = ("ml", "two-step")
+
+
+def heckman(
+    outcome: str | None = None,
+    select: str | None = None,
+    data=None,
+    *,
+    y=None,
+    x=None,
+    w=None,
+    selected=None,
+    instruments=None,
+    method: str = "ml",
+    covariance: str | None = None,
+    clusters=None,
+    weights=None,
+    weight_kind: str = "frequency",
+) -> HeckmanFit:
+    """Fit Heckman's selection model.
+
+    Either formulas and a frame, ``heckman("wage ~ educ", "~ educ + kids", df)``, or columns,
+    ``heckman(y=y, x=x, w=w)``, to which intercepts are added. A missing outcome means
+    unselected; ``select="s ~ ..."`` (or `selected`) names an indicator instead.
+
+    * instruments: names you rely on as excluded from the outcome; checked, nothing else
+    * method: "ml" (every mode of the likelihood, best first) or "two-step"
+    * covariance: "information" (two-step: Heckman's own), "opg", "robust" or "cluster". The
+      default is "information"; "robust" with probability weights; "cluster" with clusters
+    * clusters, weights: column name or array
+    * weight_kind: "frequency" (a row stands for several) or "probability" (a sampled row stands
+      for others like it)
+    """
+    if method not in METHODS:
+        raise DataError(f"method must be 'ml' or 'two-step', got {method!r}")
+    if outcome is not None:
+        checked, design = _from_formulas(outcome, select, data, weights, selected)
+        clusters = side_column(clusters, design.frame)
+    elif y is not None and x is not None and w is not None:
+        checked, design = _from_arrays(y, x, w, selected, weights)
+    else:
+        raise DataError("give two formulas and a frame, or y=, x= and w=")
+    _check_instruments(instruments, checked, design)
+    kind, codes = covariance_kind(
+        covariance,
+        clusters,
+        checked.weight,
+        weight_kind,
+        has_likelihood=method == "ml" and not checked.s.all(),
+    )
+    if not checked.s.all() and checked.weight[~checked.s].sum() == 0:
+        raise DataError("all unselected rows have weight zero")
+    check_estimable(checked)
+    options = {"weight_kind": weight_kind, "clusters": codes}
+    if checked.s.all():
+        return _least_squares(checked, design, kind, options)
+    fit = _ml if method == "ml" else _two_step
+    # Products of a cache-sized block are too small to share: several BLAS threads cost more
+    # in waiting than they save, ten times so beside a busy neighbour.
+    with threadpool_limits(1, user_api="blas"):
+        return fit(checked, design, kind, options)
+
+
+def _from_formulas(outcome, select, data, weights, selected):
+    if data is None:
+        raise DataError("formulas need data=, a frame or a dict of columns")
+    if select is None:
+        raise DataError("the selection formula is missing: select='~ a + b'")
+    frame = as_pandas(data)
+    left, right = split_formula(outcome, "outcome")
+    if left is None:
+        raise DataError(f"the outcome formula {outcome!r} needs a left-hand side: 'y ~ a + b'")
+    indicator, select_right = split_formula(select, "selection")
+    y = evaluate_column(left, frame, "outcome")
+    if indicator is not None:
+        selected = evaluate_column(indicator, frame, "selection indicator")
+    needed = ~np.isnan(y) if selected is None else np.asarray(selected) == 1
+    outcome_equation, x = build_equation(right, frame, needed, "outcome")
+    select_equation, w = build_equation(select_right, frame, np.ones(len(frame), bool), "selection")
+    for variable in (*outcome_equation.variables, *select_equation.variables):
+        if variable == left:
+            raise DataError(f"the outcome {left!r} cannot explain itself; remove it from the right")
+    checked = selection_data(
+        x,
+        w,
+        y,
+        selected=selected,
+        weight=side_column(weights, frame),
+        x_names=outcome_equation.names,
+        w_names=select_equation.names,
+        y_name=left,
+    )
+    return checked, FormulaDesign(outcome_equation, select_equation, frame)
+
+
+def _from_arrays(y, x, w, selected, weights):
+    design = array_design(x, w)
+    if "Intercept" in (*design.x_names, *design.w_names):
+        raise DataError("the name 'Intercept' is taken: one is added to each equation")
+    checked = selection_data(
+        with_intercept(design.x),
+        with_intercept(design.w),
+        y,
+        selected=selected,
+        weight=weights,
+        x_names=("Intercept", *design.x_names),
+        w_names=("Intercept", *design.w_names),
+        y_name=str(getattr(y, "name", None) or "y"),
+    )
+    return checked, design
+
+
+def side_column(values, frame):
+    """Weights or clusters: a column's name or the values themselves."""
+    if not isinstance(values, str):
+        return values
+    if values in frame.columns and frame[values].dtype.kind in "OUS":
+        return frame[values].to_numpy()
+    return number_column(frame, values)
+
+
+def _check_instruments(instruments, checked: SelectionData, design) -> None:
+    for name in [instruments] if isinstance(instruments, str) else instruments or ():
+        in_outcome, in_select = checked.x_names, checked.w_names
+        if isinstance(design, FormulaDesign):
+            in_outcome, in_select = design.outcome.variables, design.select.variables
+        if name in in_outcome:
+            raise DataError(
+                f"the instrument {name!r} is also in the outcome equation, so it excludes "
+                "nothing; remove it there"
+            )
+        if name not in in_select:
+            raise DataError(f"the instrument {name!r} is not in the selection equation; add it")
+
+
+def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool):
+    """The covariance to compute and the clusters as integer codes, after checking that they,
+    the weights and the method go together."""
+    if weight_kind not in WEIGHT_KINDS:
+        raise DataError(f"weight_kind must be 'frequency' or 'probability', got {weight_kind!r}")
+    fractions = weight != np.round(weight)
+    if weight_kind == "frequency" and fractions.any():
+        raise DataError(
+            f"frequency weights count rows but one is {weight[fractions][0]:g}; "
+            "use weight_kind='probability'"
+        )
+    if kind is None:
+        kind = "robust" if weight_kind == "probability" else "information"
+        kind = "cluster" if clusters is not None else kind
+    if kind not in KINDS:
+        raise DataError(f"covariance must be one of {', '.join(KINDS)}, got {kind!r}")
+    if kind == "opg" and not has_likelihood:
+        raise DataError("opg needs a likelihood; use covariance='robust' here")
+    if weight_kind == "probability" and kind in ("information", "opg"):
+        raise DataError(f"{kind} does not hold under probability weights; use 'robust'")
+    if (kind == "cluster") != (clusters is not None):
+        raise DataError("clusters= and covariance='cluster' go together")
+    return kind, _cluster_codes(clusters, len(weight))
+
+
+def _cluster_codes(clusters, n: int):
+    if clusters is None:
+        return None
+    values = np.asarray(clusters)
+    if values.shape != (n,):
+        raise DataError(f"clusters have shape {values.shape} but there are {n} rows")
+    if (values.dtype.kind == "f" and np.isnan(values).any()) or (
+        values.dtype == object and any(value is None or value != value for value in values)
+    ):
+        raise DataError("clusters have missing values; every row needs one")
+    labels, codes = np.unique(
+        values.astype(str) if values.dtype == object else values, return_inverse=True
+    )
+    if len(labels) < 2:
+        raise DataError("all rows are in one cluster; a cluster covariance needs at least two")
+    return codes
+
+
+def _ml(checked: SelectionData, design, kind, options) -> HeckmanFit:
+    sample, scalings = standardised_sample(checked)
+    found = scan(sample)
+    if not found.modes or found.modes[0].status == "max_iterations":
+        check_joint_separation(checked.w, checked.s, checked.w_names)
+    estimates = [estimates_at(point, sample, scalings) for point in found.modes]
+    covariance = mode_covariance(checked, found.modes[0], sample, scalings, kind, **options)
+    labels = [
+        *_equation_labels(checked),
+        ("ancillary", "atanh_rho"),
+        ("ancillary", "log_sigma"),
+    ]
+    size = len(labels)
+    order = [*range(size - 2), size - 1, size - 2]  # numbers come as log sigma, atanh rho
+    modes = tuple(_mode(item, labels, order) for item in estimates)
+    params, cov = labelled(labels, estimates[0].vector[order], covariance[np.ix_(order, order)])
+    return HeckmanFit(
+        method="ml",
+        covariance=kind,
+        params=params,
+        cov=cov,
+        rho=modes[0].rho,
+        sigma=modes[0].sigma,
+        loglik=modes[0].loglik,
+        status=modes[0].status,
+        near_boundary=modes[0].near_boundary,
+        modes=modes,
+        identification=_verdict(checked, params, cov),
+        data=checked,
+        design=design,
+        scan=found,
+        **options,
+    )
+
+
+def _mode(item: Estimates, labels, order) -> Mode:
+    params, _ = labelled(labels, item.vector[order], np.zeros((len(order),) * 2))
+    return Mode(item.rho, item.sigma, item.loglik, item.status, params, item.near_boundary)
+
+
+def _two_step(checked: SelectionData, design, kind, options) -> HeckmanFit:
+    fit = fit_two_step(checked)
+    if fit.probit.status != "converged":
+        check_joint_separation(checked.w, checked.s, checked.w_names)
+    covariance = two_step_covariance(checked, fit, kind, **options)
+    labels = [*_equation_labels(checked), ("mills", "lambda")]
+    p, q = len(checked.x_names), len(checked.w_names)
+    order = [*range(p), *range(p + 1, p + 1 + q), p]  # numbers come as beta, lambda, gamma
+    vector = np.concatenate([fit.beta, [fit.lambda_coef], fit.gamma])
+    params, cov = labelled(labels, vector[order], covariance[np.ix_(order, order)])
+    return HeckmanFit(
+        method="two-step",
+        covariance=kind,
+        params=params,
+        cov=cov,
+        rho=fit.rho,
+        sigma=fit.sigma,
+        loglik=float("nan"),
+        status=fit.probit.status,
+        near_boundary=abs(fit.rho) > 0.99,
+        modes=(),
+        identification=_verdict(checked, params, cov),
+        data=checked,
+        design=design,
+        **options,
+    )
+
+
+def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
+    warnings.warn(
+        f"all {checked.n} rows have an outcome, so nothing was selected: this is least squares",
+        IdentificationWarning,
+        stacklevel=4,
+    )
+    fit = fit_least_squares(checked.x, checked.y, checked.weight)
+    covariance = least_squares_covariance(
+        checked.x, checked.y, checked.weight, fit, kind, **options
+    )
+    params, cov = labelled([("outcome", name) for name in checked.x_names], fit.beta, covariance)
+    verdict = Identification(
+        NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
+    )
+    return HeckmanFit(
+        method="least squares",
+        covariance=kind,
+        params=params,
+        cov=cov,
+        rho=float("nan"),
+        sigma=fit.sigma,
+        loglik=fit.loglik,
+        status="converged",
+        near_boundary=False,
+        modes=(),
+        identification=verdict,
+        data=checked,
+        design=design,
+        **options,
+    )
+
+
+def _equation_labels(checked: SelectionData):
+    return [
+        *(("outcome", name) for name in checked.x_names),
+        *(("select", name) for name in checked.w_names),
+    ]
+
+
+def _verdict(checked: SelectionData, params, cov) -> Identification:
+    """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
+    names = checked.instruments
+    where = [checked.w_names.index(name) for name in names]
+    gamma, covariance = params["select"].to_numpy(), cov.loc["select", "select"].to_numpy()
+    if names and not np.isfinite(covariance).all():
+        probit = fit_probit(checked.w, checked.s, checked.weight)
+        gamma, covariance = probit.gamma, inverse(-probit.hessian)
+    return exclusion_verdict(
+        names,
+        gamma[where],
+        covariance[np.ix_(where, where)],
+        varying_columns=sum(name != "Intercept" for name in checked.w_names),
+    )

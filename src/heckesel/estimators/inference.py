@@ -1,0 +1,67 @@
+"""Estimates with their covariance: the part that every classic result shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr, ndtri
+
+from heckesel.diagnostics.verdict import wald_test
+from heckesel.errors import DataError
+
+
+def labelled(labels, values, covariance) -> tuple[pd.Series, pd.DataFrame]:
+    """Series and frame indexed by (equation, term)."""
+    index = pd.MultiIndex.from_tuples(labels, names=["equation", "term"])
+    return pd.Series(values, index), pd.DataFrame(covariance, index, index)
+
+
+def standard_errors(cov: pd.DataFrame) -> pd.Series:
+    variance = np.diag(cov)
+    return pd.Series(np.sqrt(np.where(variance >= 0, variance, np.nan)), cov.index)
+
+
+def coefficient_frame(params: pd.Series, cov: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Coefficient, standard error, z, p and a normal interval for each term."""
+    check_level(level)
+    se = standard_errors(cov)
+    z = params / se
+    half = ndtri((1 + level) / 2) * se
+    return pd.DataFrame(
+        {
+            "coef": params,
+            "se": se,
+            "z": z,
+            "p": 2 * ndtr(-np.abs(z)),
+            "low": params - half,
+            "high": params + half,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Test:
+    """One hypothesis test. statistic is chi-squared with `degrees_of_freedom`."""
+
+    __test__ = False  # not a test class for pytest
+
+    statistic: float
+    degrees_of_freedom: int
+    p_value: float
+
+
+def wald(params: pd.Series, cov: pd.DataFrame, terms) -> Test:
+    """Joint Wald test that the given (equation, term) coefficients are zero."""
+    unknown = [term for term in terms if term not in params.index]
+    if unknown:
+        raise DataError(f"there is no coefficient {unknown[0]!r} in this fit")
+    block = cov.loc[terms, terms].to_numpy()
+    statistic, p = wald_test(params[terms].to_numpy(), block)
+    return Test(statistic, len(terms), p)
+
+
+def check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise DataError(f"level must lie between 0 and 1, got {level!r}")

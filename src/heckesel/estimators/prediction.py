@@ -1,0 +1,91 @@
+r"""Predictions of a classic fit for the three targets, and average marginal effects.
+
+With c = rho sigma and eta = w'gamma the mean is
+
+* population: x'beta
+* selected:   x'beta + c lambda(eta)
+* unselected: x'beta - c lambda(-eta)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from heckesel.errors import DataError, HeckeselError
+from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.predictive import GivenSelection, Predictive
+
+TARGETS = ("population", "selected", "unselected")
+
+
+def check_target(target: str) -> None:
+    if target not in TARGETS:
+        raise DataError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")
+
+
+def mean_and_gradient(fit, x, w, target: str):
+    """(m,) mean and (m, k) gradient in the order of `fit.params`."""
+    p, q = x.shape[1], len(fit.data.w_names) if fit.has_selection else 0
+    beta = fit.params.to_numpy()[:p]
+    gradient = np.zeros((len(x), len(fit.params)))
+    gradient[:, :p] = x
+    mean = x @ beta
+    if target == "population":
+        return mean, gradient
+    sign = 1.0 if target == "selected" else -1.0
+    index = w @ fit.params.to_numpy()[p : p + q]
+    mills = sign * inverse_mills(sign * index)
+    c = fit.rho * fit.sigma
+    gradient[:, p : p + q] = -c * mills_delta(sign * index)[:, None] * w
+    if fit.method == "two-step":
+        gradient[:, p + q] = mills
+    else:  # atanh rho, then log sigma
+        gradient[:, p + q] = (1 - fit.rho**2) * fit.sigma * mills
+        gradient[:, p + q + 1] = c * mills
+    return mean + c * mills, gradient
+
+
+def predict(fit, x, w, target: str) -> Predictive:
+    """Parameter uncertainty is the epistemic part; it widens the error as tau^2 would:
+    sigma'^2 = sigma^2 + tau^2 and rho' = rho sigma / sigma'."""
+    mean, gradient = mean_and_gradient(fit, x, w, target)
+    epistemic = np.einsum("ij,jk,ik->i", gradient, fit.cov.to_numpy(), gradient)
+    if target == "population":
+        return Predictive.normal(mean, epistemic, fit.sigma**2)
+    if abs(fit.rho) > 1:
+        raise HeckeselError(
+            f"the two-step rho is {fit.rho:.3f}, and no distribution has a correlation beyond one; "
+            "fit method='ml', or predict the population"
+        )
+    sign = 1.0 if target == "selected" else -1.0
+    index = sign * (w @ fit.params["select"].to_numpy())
+    aleatoric = fit.sigma**2 * (1 - fit.rho**2 * mills_delta(index))
+    scale = np.sqrt(fit.sigma**2 + epistemic)
+    rho = sign * fit.rho * fit.sigma / scale
+    location = mean - rho * scale * inverse_mills(index)
+    distribution = GivenSelection(location, scale, index, rho)
+    return Predictive(mean, epistemic, aleatoric, distribution)
+
+
+def margins(fit, target: str, variables, rows_of) -> pd.DataFrame:
+    """Average marginal effect of each variable with its delta-method standard error.
+
+    rows_of(change) gives both design matrices after `change` was applied to a copy of the data.
+    Numbers move by a central difference, 1e-4 of their sd; categories from their first
+    level to each other one.
+    """
+    effects = {}
+    for name, moves in variables.items():
+        for label, up, down, width in moves:
+            sides = []
+            for value in (up, down):
+                x, w = rows_of(name, value)
+                sides.append(mean_and_gradient(fit, x, w, target))
+            weight = fit.data.weight / fit.data.weight.sum()
+            effect = weight @ (sides[0][0] - sides[1][0]) / width
+            slope = weight @ (sides[0][1] - sides[1][1]) / width
+            effects[label] = (effect, np.sqrt(max(slope @ fit.cov.to_numpy() @ slope, 0.0)))
+    frame = pd.DataFrame(effects, index=["effect", "se"]).T
+    frame["z"] = frame["effect"] / frame["se"]
+    return frame

@@ -1,0 +1,116 @@
+"""`hk.probit`: the selection equation on its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtr
+
+from heckesel.classic.covariance import covariance_of
+from heckesel.classic.estimable import check_columns, check_joint_separation, check_separation
+from heckesel.classic.probit import fit_probit, probit_scores
+from heckesel.data import numeric
+from heckesel.errors import DataError
+from heckesel.estimators.formula import (
+    Equation,
+    as_pandas,
+    build_equation,
+    evaluate_column,
+    split_formula,
+)
+from heckesel.estimators.heckman import covariance_kind, side_column
+from heckesel.estimators.inference import coefficient_frame, labelled, standard_errors
+from heckesel.estimators.table import coefficient_block
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProbitResult:
+    """params, se : Series by ("select", term)."""
+
+    params: pd.Series
+    cov: pd.DataFrame
+    loglik: float
+    loglik_constant: float
+    status: str
+    covariance: str
+    n: int
+    name: str
+    equation: Equation
+
+    @cached_property
+    def se(self) -> pd.Series:
+        return standard_errors(self.cov)
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        return coefficient_frame(self.params, self.cov, level)
+
+    def predict(self, data) -> np.ndarray:
+        """P(s = 1) for each row."""
+        return ndtr(self.equation.matrix(as_pandas(data)) @ self.params.to_numpy())
+
+    def summary(self, level: float = 0.95) -> str:
+        share = 1 - self.loglik / self.loglik_constant
+        head = [
+            f"Probit of {self.name}, {self.n:,} units, covariance: {self.covariance}",
+            f"Log-likelihood {self.loglik:.4f}, pseudo R2 {share:.4f}, status: {self.status}",
+        ]
+        return "\n".join([*head, *coefficient_block(self.to_frame(level), level, self.name)])
+
+    def __repr__(self) -> str:
+        return (
+            f"<ProbitResult {self.name}: {len(self.params)} terms, {self.n} units, {self.status}>"
+        )
+
+
+def probit(
+    formula: str,
+    data,
+    *,
+    covariance: str | None = None,
+    clusters=None,
+    weights=None,
+    weight_kind: str = "frequency",
+) -> ProbitResult:
+    """Probit of a 0/1 column, ``probit("s ~ a + b", df)``; options as in `heckman`."""
+    frame = as_pandas(data)
+    name, right = split_formula(formula, "probit")
+    if name is None:
+        raise DataError(f"the formula {formula!r} needs a left-hand side: 's ~ a + b'")
+    s = _binary(evaluate_column(name, frame, "outcome"), name)
+    equation, w = build_equation(right, frame, np.ones(len(frame), bool), "probit")
+    weight = side_column(weights, frame)
+    weight = np.ones(len(frame)) if weight is None else numeric(weight, "weights")
+    kind, codes = covariance_kind(
+        covariance, side_column(clusters, frame), weight, weight_kind, has_likelihood=True
+    )
+    check_columns(w, equation.names, f"over all {len(w)} rows")
+    check_separation(w, s, equation.names)
+    fit = fit_probit(w, s, weight)
+    if fit.status != "converged":
+        check_joint_separation(w, s, equation.names)
+    cov = covariance_of(
+        kind,
+        fit.hessian,
+        probit_scores(w, s, fit.gamma),
+        weight,
+        weight_kind=weight_kind,
+        clusters=codes,
+    )
+    params, cov = labelled([("select", term) for term in equation.names], fit.gamma, cov)
+    constant = fit_probit(np.ones((len(s), 1)), s, weight).loglik
+    return ProbitResult(params, cov, fit.loglik, constant, fit.status, kind, len(s), name, equation)
+
+
+def _binary(values, name: str) -> np.ndarray:
+    odd = ~np.isin(values, (0.0, 1.0))
+    if odd.any():
+        row = int(np.flatnonzero(odd)[0])
+        raise DataError(f"column {name!r} must be 0 or 1 but row {row} holds {values[row]:g}")
+    if values.min() == values.max():
+        raise DataError(
+            f"column {name!r} is {values[0]:g} in every row; there is nothing to explain"
+        )
+    return values == 1.0

@@ -1,0 +1,54 @@
+"""`results/<experiment>.json`: what was run on what, and one row per cell."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+SCHEMA = 1
+PACKAGES = ("heckesel", "numpy", "scipy", "pandas", "torch")
+
+
+def write_results(path: Path, rows: list[dict], *, device: str, data_hashes: dict) -> None:
+    """Rows sorted by cell, replaced in one step so that a kill leaves the old file or the new.
+
+    A row is {"cell": {...}, "metrics": {...}} or {"cell": {...}, "error": "..."}.
+    """
+    ordered = sorted(rows, key=lambda row: json.dumps(row["cell"], sort_keys=True))
+    content = {
+        "schema": SCHEMA,
+        "packages": {name: _version(name) for name in PACKAGES},
+        "python": platform.python_version(),
+        "device": device,
+        "data": data_hashes,
+        "rows": ordered,
+    }
+    write_atomically(path, json.dumps(content, indent=1, sort_keys=False) + "\n")
+
+
+def write_atomically(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(scratch, 0o644)  # mkstemp makes it private
+        os.replace(scratch, path)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise
+
+
+def read_rows(path: Path) -> list[dict]:
+    return json.loads(path.read_text(encoding="utf-8"))["rows"]
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
