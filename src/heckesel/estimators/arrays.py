@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import narwhals.stable.v1 as nw
 import numpy as np
 
 from heckesel.data import numeric
 from heckesel.errors import DataError
+from heckesel.estimators.formula import number_column
+from heckesel.estimators.frames import as_pandas
 
 
 @dataclass(frozen=True)
@@ -97,19 +98,18 @@ def _equal_column(column, x, names) -> str | None:
 def columns_of(values, role: str, expected: tuple[str, ...] | None = None):
     """(n, p) float64 and the names, or None where the input has none."""
     names = None
-    try:
-        frame = nw.from_native(values, eager_only=True)
-    except TypeError:
+    if not hasattr(values, "columns"):
         array = numeric(values, role)
         array = array[:, None] if array.ndim == 1 else array
     else:
+        frame = as_pandas(values, role)
         names = tuple(str(name) for name in frame.columns)
         if expected is not None:
             missing = [name for name in expected if name not in names]
             if missing:
                 raise DataError(f"{role} lacks the column {missing[0]!r} of the fit")
             names = expected
-        array = np.column_stack([numeric(frame[name].to_numpy(), name) for name in names])
+        array = np.column_stack([number_column(frame, name) for name in names])
     if expected is not None and array.shape[1] != len(expected):
         raise DataError(f"{role} has {array.shape[1]} columns but the fit had {len(expected)}")
     return array, names

@@ -22,12 +22,12 @@ from heckesel.estimators.arrays import array_design, with_intercept
 from heckesel.estimators.fit import HeckmanFit, Mode
 from heckesel.estimators.formula import (
     FormulaDesign,
-    as_pandas,
     build_equation,
     evaluate_column,
     number_column,
     split_formula,
 )
+from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.inference import labelled
 
 METHODS = ("ml", "two-step")

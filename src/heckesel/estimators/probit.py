@@ -16,11 +16,11 @@ from heckesel.data import numeric
 from heckesel.errors import DataError
 from heckesel.estimators.formula import (
     Equation,
-    as_pandas,
     build_equation,
     evaluate_column,
     split_formula,
 )
+from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.heckman import covariance_kind, side_column
 from heckesel.estimators.inference import coefficient_frame, labelled, standard_errors
 from heckesel.estimators.table import coefficient_block

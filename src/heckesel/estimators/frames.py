@@ -1,0 +1,30 @@
+"""Frames of any library as pandas, with unique column names."""
+
+from __future__ import annotations
+
+import narwhals.stable.v1 as nw
+import pandas as pd
+
+from heckesel.errors import DataError
+
+
+def as_pandas(data, name="data") -> pd.DataFrame:
+    """Any frame narwhals knows, or a mapping of columns, as pandas."""
+    if isinstance(data, pd.DataFrame):
+        frame = data
+    elif isinstance(data, dict):
+        frame = pd.DataFrame(data)
+    else:
+        try:
+            frame = nw.from_native(data, eager_only=True).to_pandas()
+        except TypeError:
+            raise DataError(
+                f"{name} must be a pandas or polars frame or a dict of columns, "
+                f"not {type(data).__name__}"
+            ) from None
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated):
+        raise DataError(f"the column name {repeated[0]!r} stands twice in {name}; rename one")
+    if not len(frame):
+        raise DataError(f"{name} has no rows")
+    return frame

@@ -1,0 +1,86 @@
+"""The shape of the package: imports go down only, files stay small, the import stays light."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import heckesel
+
+PACKAGE = Path(heckesel.__file__).parent
+LAYERS = [
+    {"errors"},
+    {"numerics"},
+    {"data", "predictive", "likelihoods"},
+    {"classic", "deep", "metrics", "datasets"},
+    {"methods", "diagnostics"},
+    {"estimators"},
+    {"report", "experiments"},
+    {"cli"},
+    {"__init__", "__main__"},  # the two doors
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("heckesel."):
+            found.add(node.module.split(".")[1])
+        elif isinstance(node, ast.Import):
+            found |= {n.name.split(".")[1] for n in node.names if n.name.startswith("heckesel.")}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_go_down_only(path):
+    here = part_of(path)
+    assert here in LEVEL, f"{here} has no place in the layers"
+    for target in imports_of(path) - {here}:
+        assert LEVEL[target] <= LEVEL[here], f"{path.name} imports {target}, which is above it"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*MODULES, *Path(__file__).parent.rglob("*.py")],
+    ids=lambda p: f"{p.parent.name}/{p.name}",
+)
+def test_no_module_has_more_than_400_lines(path):
+    assert len(path.read_text().splitlines()) <= 400
+
+
+def test_importing_heckesel_loads_nothing_heavy():
+    code = (
+        "import json, sys, time; t = time.perf_counter(); import heckesel; "
+        "print(json.dumps([time.perf_counter() - t, sorted(sys.modules)]))"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    seconds, loaded = json.loads(printed)
+    for heavy in ("torch", "matplotlib", "scipy.stats", "pandas", "sklearn"):
+        assert heavy not in loaded
+    assert seconds < 0.3
+
+
+def test_the_classic_path_never_needs_torch_or_scipy_stats():
+    code = (
+        "import sys; import heckesel as hk; df = hk.datasets.load_mroz(); "
+        "hk.heckman('lwage ~ educ', '~ educ + kidslt6', df).summary(); "
+        "print(sorted({'torch', 'matplotlib', 'scipy.stats'} & set(sys.modules)))"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    assert printed.decode().strip() == "[]"
+
+
+def test_every_public_name_can_be_reached():
+    for name in heckesel.__all__:
+        assert getattr(heckesel, name) is not None
+    with pytest.raises(AttributeError, match="no 'nothing'"):
+        _ = heckesel.nothing
