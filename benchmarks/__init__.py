@@ -1,0 +1,1 @@
+"""Speed against live peers, measured side by side in one run: `make bench`."""
