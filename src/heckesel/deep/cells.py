@@ -1,0 +1,239 @@
+"""Cells in, trained ensembles out: every member of every cell in one batched training."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import torch
+
+from heckesel.data import SelectionData
+from heckesel.deep.adam import Schedule
+from heckesel.deep.config import DTYPES, NetworkConfig, torch_device
+from heckesel.deep.dropout import dropout_masks, generator_of
+from heckesel.deep.losses import Loss
+from heckesel.deep.nets import (
+    INITIAL_HEAD,
+    INITIAL_WEIGHTS,
+    forward,
+    initial_weights,
+    layer_views,
+    member_seed,
+    parameter_count,
+    with_constant,
+)
+from heckesel.deep.rows import Rows, full_batch, mini_batches, stack_cells
+from heckesel.deep.scaling import Scaling
+from heckesel.deep.steps import evaluate
+from heckesel.deep.train import Progress, Stopping, Trained, train
+
+# Rows predicted at once: five members' activations of this many rows take some 20 MB.
+PREDICTED_AT_ONCE = 16384
+# Activations of one layer, over all networks trained side by side. A CPU wants the few layers of
+# a step in its cache (30 networks of 1000 rows take a third longer at once than five by five);
+# a GPU wants as many networks as its memory holds.
+LAYER_BYTES = {"cpu": 2 * 2**20, "gpu": 2 * 2**30}
+
+
+@dataclass(frozen=True)
+class Members:
+    """The k trained networks of one cell, off the device.
+
+    theta : (k, P) laid out as in `heckesel.deep.nets`; loss : (k,) final training loss
+    validation, best_epoch : (k,) loss on held-out rows and the epoch it was reached, or None
+    """
+
+    sizes: tuple[int, ...]
+    theta: np.ndarray
+    loss: np.ndarray
+    validation: np.ndarray | None = None
+    best_epoch: np.ndarray | None = None
+
+    @property
+    def head(self) -> np.ndarray:
+        """(k, h) what the loss trained beside the networks."""
+        return self.theta[:, parameter_count(self.sizes) :]
+
+    def outputs(self, x: np.ndarray) -> np.ndarray:
+        """(k, m, out) at x (m, p), in the networks' own units."""
+        theta, x = torch.as_tensor(self.theta), with_constant(x)
+        layers = layer_views(theta, self.sizes)
+        parts = []
+        for first in range(0, max(len(x), 1), PREDICTED_AT_ONCE):
+            part = torch.as_tensor(x[first : first + PREDICTED_AT_ONCE], dtype=theta.dtype)
+            parts.append(forward(part.expand(len(theta), -1, -1), layers).numpy())
+        return np.concatenate(parts, axis=1).astype(float)
+
+
+def selected_rows(data: SelectionData, scaling: Scaling, factor=1.0) -> Rows:
+    """The selected units alone, with weights `data.weight * factor` that add up to one."""
+    weight = (data.weight * factor)[data.s]
+    return Rows(
+        x=with_constant(scaling.x(data.x[data.s])),
+        y=scaling.y(data.y[data.s]),
+        weight=weight / weight.sum(),
+    )
+
+
+def all_rows(data: SelectionData, scaling: Scaling) -> Rows:
+    """Selected and unselected units for a joint likelihood; weights add up to one over both."""
+    total = data.weight.sum()
+    w = with_constant(scaling.w(data.w))
+    return replace(
+        selected_rows(data, scaling),
+        weight=data.weight[data.s] / total,
+        w=w[data.s],
+        w_unselected=w[~data.s],
+        weight_unselected=data.weight[~data.s] / total,
+    )
+
+
+def train_cells(
+    cells: Sequence[Rows],
+    *,
+    loss: Loss,
+    seeds: Sequence[int],
+    config: NetworkConfig,
+    units: int,
+    starts: dict[str, Sequence[float]] | None = None,
+    dropout: float = 0.0,
+    held_out: Sequence[Rows] | None = None,
+    stopping: Stopping | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> list[Members]:
+    """One ensemble of `config.n_members` for each cell; all cells have the same columns.
+
+    units : rows of the largest cell, unselected ones included; with `config.batch_size` they
+    set the number of steps. starts : values (n_members,) for scalars of the loss that should
+    not start at zero; with `warm_up >= epochs` the last one keeps them. held_out : rows of each
+    cell that training does not see; each network then ends where its loss on them was lowest.
+    """
+    place = torch_device(device or config.device)
+    steps = 1 if config.batch_size is None else math.ceil(units / config.batch_size)
+    at_once = _cells_at_once(cells, config, steps, place)
+    chunks = [slice(first, first + at_once) for first in range(0, len(cells), at_once)]
+    train_chunk = partial(
+        _train_chunk,
+        loss=loss,
+        config=config,
+        steps=steps,
+        starts=starts or {},
+        dropout=dropout,
+        stopping=stopping,
+        place=place,
+    )
+    trained: list[Members] = []
+    for done, chunk in enumerate(chunks):
+        trained += train_chunk(
+            cells[chunk],
+            seeds[chunk],
+            None if held_out is None else held_out[chunk],
+            progress=_shifted(progress, done, len(chunks)),
+        )
+    return trained
+
+
+def _cells_at_once(cells, config, steps, place):
+    rows = max(len(cell.x) for cell in cells) / steps
+    size = DTYPES[config.dtype].itemsize
+    layer = config.n_members * rows * max(config.hidden) * size
+    return max(1, int(LAYER_BYTES["cpu" if place.type == "cpu" else "gpu"] // layer))
+
+
+def _shifted(progress, done, chunks):
+    if progress is None or chunks == 1:
+        return progress
+    return lambda epoch, epochs: progress(done * epochs + epoch, chunks * epochs)
+
+
+def _train_chunk(
+    cells, seeds, held_out, *, loss, config, steps, starts, dropout, stopping, place, progress
+):
+    dtype, members = DTYPES[config.dtype], config.n_members
+    sizes = (cells[0].x.shape[1] - 1, *config.hidden, loss.outputs)
+    start = _start(cells[0], sizes, loss, seeds, members, starts)
+    stacked = stack_cells(cells, dtype=dtype, device=place)
+    source = full_batch(stacked, members)
+    if config.batch_size is not None:
+        source = mini_batches(cells, stacked, seeds, members, steps)
+    generators = [generator_of(seed, j, place) for seed in seeds for j in range(members)]
+    trained = train(
+        torch.as_tensor(start, dtype=dtype, device=place),
+        sizes,
+        loss,
+        source,
+        _schedule(config, loss),
+        validation=_validation(held_out, members, sizes, loss, dtype, place),
+        stopping=stopping,
+        masks=_masks(source, generators, config.hidden, dropout),
+        generators=generators if dropout else (),
+        progress=progress,
+    )
+    return _members(trained, sizes, len(cells))
+
+
+def _validation(held_out, members, sizes, loss, dtype, place):
+    if held_out is None:
+        return None
+    (rows,) = full_batch(stack_cells(held_out, dtype=dtype, device=place), members).batches(0)
+    return lambda theta: evaluate(theta, sizes, loss, rows)
+
+
+def _masks(source, generators, hidden, rate):
+    if not rate:
+        return None
+    return dropout_masks(generators, next(iter(source.batches(0))).weight, hidden, rate)
+
+
+def _members(trained: Trained, sizes, count) -> list[Members]:
+    """The networks of a chunk, cell by cell."""
+
+    def by_cell(values):
+        if values is None:
+            return [None] * count
+        return list(values.cpu().numpy().reshape(count, -1, *values.shape[1:]))
+
+    losses = [values.astype(float) for values in by_cell(trained.loss)]
+    parts = (
+        by_cell(trained.theta),
+        losses,
+        by_cell(trained.validation),
+        by_cell(trained.best_epoch),
+    )
+    return [Members(sizes, *each) for each in zip(*parts, strict=True)]
+
+
+def _start(cell, sizes, loss, seeds, members, starts):
+    """(k, P): networks, then heads."""
+    who = [(seed, j) for seed in seeds for j in range(members)]
+    weights = initial_weights([member_seed(*one, INITIAL_WEIGHTS) for one in who], sizes)
+    heads = [start_head(cell, loss, *one) for one in who]
+    for name, values in starts.items():
+        column = loss.scalars.index(name) - len(loss.scalars)
+        for head, (_, j) in zip(heads, who, strict=True):
+            head[column] = values[j]
+    return np.hstack([weights, np.stack(heads)])
+
+
+def start_head(cell: Rows, loss: Loss, seed: int, member: int) -> np.ndarray:
+    """(h,): a linear layer's usual start where the loss has one, then zeros."""
+    scalars = np.zeros(len(loss.scalars))
+    if not loss.linear:
+        return scalars
+    stream = member_seed(seed, member, INITIAL_HEAD)
+    return np.concatenate([initial_weights([stream], (cell.w.shape[1] - 1, 1))[0], scalars])
+
+
+def _schedule(config, loss):
+    rate = loss.learning_rate if config.learning_rate is None else config.learning_rate
+    return Schedule(
+        epochs=config.epochs,
+        learning_rate=rate,
+        weight_decay=config.weight_decay,
+        warm_up=min(config.warm_up, config.epochs),
+        frozen=int(loss.frozen),
+    )

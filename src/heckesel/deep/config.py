@@ -1,0 +1,50 @@
+"""`NetworkConfig`: every choice a network method leaves to its user, with the paper's values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from heckesel.errors import DataError
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Architecture, ensemble size and training schedule.
+
+    learning_rate : None takes the method's own: 1e-2 with one output, 5e-3 with two.
+    warm_up : epochs during which the joint likelihood keeps rho at its start, 0.
+    batch_size : units per step; None is the full batch.
+    standardise : networks see x and w over all units, y over the selected ones, at mean 0 and
+        sd 1; predictions are mapped back. Without it, rescaling y changes the fit.
+    """
+
+    hidden: tuple[int, ...] = (64, 64)
+    n_members: int = 5
+    epochs: int = 1500
+    learning_rate: float | None = None
+    warm_up: int = 100
+    weight_decay: float = 1e-5
+    dtype: str = "float32"
+    device: str = "auto"
+    standardise: bool = True
+    batch_size: int | None = None
+
+    def __post_init__(self):
+        for name, value in (("n_members", self.n_members), ("epochs", self.epochs)):
+            if value < 1:
+                raise DataError(f"{name} must be at least 1, got {value}")
+        if self.dtype not in DTYPES:
+            raise DataError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise DataError(f"batch_size must be at least 1 or None, got {self.batch_size}")
+
+
+def torch_device(name: str) -> torch.device:
+    """The device called `name`; "auto" is CUDA where there is one, else the CPU."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)

@@ -1,0 +1,87 @@
+"""From k members to one `Predictive`: moments of an ensemble, and ensembles that predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heckesel.deep.cells import Members
+from heckesel.deep.custom import ModuleMembers
+from heckesel.deep.losses import LOG_VARIANCE_RANGE
+from heckesel.deep.scaling import Scaling
+from heckesel.deep.targets import check_target, possible_covariance, predict_given_selection
+from heckesel.predictive import Predictive
+
+
+def ensemble_moments(member_mean, member_variance):
+    r"""Mean, epistemic and aleatoric variance of k equally weighted members.
+
+    .. math:: \tfrac1k\sum f_k, \qquad \tfrac1k\sum (f_k - \bar f)^2, \qquad \tfrac1k\sum\sigma_k^2
+
+    member_mean : (k, m); member_variance : (k,) or (k, m)
+    """
+    mean = member_mean.mean(axis=0)  # (m,)
+    epistemic = member_mean.var(axis=0)  # (m,)
+    aleatoric = np.broadcast_to(np.mean(member_variance, axis=0), mean.shape)
+    return mean, epistemic, aleatoric
+
+
+@dataclass(frozen=True)
+class SelectionEnsemble:
+    """Members f_k with a common error model: what two-step, joint and blind fits leave behind.
+
+    sigma, covariance : (k,) sd of y and covariance rho sigma of the two errors, in units of y
+    gamma : (k, q + 1) index of each member, constant last; one row where all share it
+    """
+
+    members: Members | ModuleMembers
+    scaling: Scaling
+    sigma: np.ndarray
+    covariance: np.ndarray
+    gamma: np.ndarray
+    info: dict
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
+        check_target(target, needs_w=w is None)
+        outputs = self.members.outputs(self.scaling.x(x))[..., 0]
+        member_mean = self.scaling.y_centre + self.scaling.y_scale * outputs
+        mean, epistemic, aleatoric = ensemble_moments(member_mean, self.sigma**2)
+        if target == "population":
+            return Predictive.normal(mean, epistemic, aleatoric)
+        sign = 1.0 if target == "selected" else -1.0
+        sigma = float(np.sqrt(np.mean(self.sigma**2)))
+        covariance = sign * possible_covariance(float(self.covariance.mean()), sigma)
+        return predict_given_selection(mean, epistemic, sigma, covariance, sign * self.index(w))
+
+    def index(self, w) -> np.ndarray:
+        """(m,) selection index at w (m, q), mean over members."""
+        gamma = self.gamma.mean(axis=0)
+        return np.asarray(w, dtype=float) @ gamma[:-1] + gamma[-1]
+
+
+@dataclass(frozen=True)
+class GaussianEnsemble:
+    """Members with two outputs, mean and log variance. They take selection for chance given x,
+    so all three targets have the same answer."""
+
+    members: Members
+    scaling: Scaling
+    info: dict
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """y at x (m, p)."""
+        check_target(target)
+        outputs = self.members.outputs(self.scaling.x(x))
+        return predict_two_outputs(outputs, self.scaling)
+
+
+def predict_two_outputs(outputs, scaling: Scaling) -> Predictive:
+    """The normal with the moments of a mixture of k normals; outputs : (k, m, 2)."""
+    variance = np.exp(outputs[..., 1].clip(*LOG_VARIANCE_RANGE))
+    mean, epistemic, aleatoric = ensemble_moments(outputs[..., 0], variance)
+    square = scaling.y_scale**2
+    return Predictive.normal(
+        scaling.y_centre + scaling.y_scale * mean, square * epistemic, square * aleatoric
+    )

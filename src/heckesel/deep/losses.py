@@ -1,0 +1,149 @@
+"""What k networks minimise: each loss is a weighted mean of -log-likelihood, one per network,
+and comes with its slopes in the network's outputs and in its own head.
+
+The slopes are written out because a step spends as long recording small operations as doing them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from heckesel.deep.rows import Rows
+from heckesel.numerics.normal_torch import log_ndtr_and_mills
+
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+# exp(-10) and exp(6): variances outside are no fit but an overflow under way.
+LOG_VARIANCE_RANGE = (-10.0, 6.0)
+# tanh(20) is 1 in float32 and tanh(40) in float64; beyond, exp(a) squared would overflow.
+ATANH_RHO_LIMIT = {torch.float32: 20.0, torch.float64: 40.0}
+
+Slopes = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss with what it needs beside the network.
+
+    value_and_slopes : (output (k, n, outputs), head (k, h), rows) -> loss (k,), slopes in both
+    outputs : columns of the network's last layer
+    linear : the head begins with gamma (q + 1,), for the index w'gamma
+    scalars : further columns of the head, in order; all start at zero
+    frozen : the last scalar keeps its start during the warm-up
+    """
+
+    value_and_slopes: Callable[[torch.Tensor, torch.Tensor, Rows], Slopes]
+    outputs: int = 1
+    learning_rate: float = 1e-2
+    linear: bool = False
+    scalars: tuple[str, ...] = ()
+    frozen: bool = False
+
+
+def gaussian(output, head, rows) -> Slopes:
+    r"""Two outputs, mean and log variance v:
+    :math:`\frac12 (v + (y - \mu)^2 e^{-v} + \log 2\pi)`."""
+    residual = rows.y - output[..., 0]
+    log_variance = output[..., 1].clamp(*LOG_VARIANCE_RANGE)
+    scaled = residual * torch.exp(-log_variance)
+    square = residual * scaled
+    loss = 0.5 * (rows.weight * (log_variance + square)).sum(dim=1)
+    inside = log_variance == output[..., 1]
+    by_mean = -rows.weight * scaled
+    by_log_variance = (0.5 * rows.weight) * (1 - square) * inside
+    slope = torch.stack([by_mean, by_log_variance], dim=2)
+    return loss + HALF_LOG_2PI * rows.weight.sum(dim=1), slope, torch.zeros_like(head)
+
+
+def homoscedastic(output, head, rows) -> Slopes:
+    r"""One output and one sigma: :math:`\log\sigma + \frac12 e^2 + \frac12\log 2\pi`."""
+    loss, by_mean, by_log_sigma = _normal(rows.y - output[..., 0], head, rows.weight)
+    return loss, by_mean[..., None], by_log_sigma
+
+
+def two_step(output, head, rows) -> Slopes:
+    r"""`homoscedastic` around :math:`f(x) + c\lambda`, c the covariance of the two errors."""
+    residual = torch.addcmul(rows.y - output[..., 0], rows.mills, head[:, :1], value=-1)
+    loss, by_mean, by_log_sigma = _normal(residual, head[:, 1:], rows.weight)
+    by_c = (by_mean * rows.mills).sum(dim=1, keepdim=True)
+    return loss, by_mean[..., None], torch.cat([by_c, by_log_sigma], dim=1)
+
+
+def joint(output, head, rows) -> Slopes:
+    r"""Both equations at once; with :math:`\eta = w'\gamma`, :math:`e = (y-f)/\sigma` and
+    :math:`a = \mathrm{atanh}\,\rho`,
+
+    .. math:: -\log\phi(e) + \log\sigma - \log\Phi(B), \quad
+              B = \tfrac12[(\eta+e)e^{a} + (\eta-e)e^{-a}]
+
+    for a selected unit and :math:`-\log\Phi(-\eta)` for an unselected one. B is
+    :math:`(\eta + \rho e)/\sqrt{1-\rho^2}` without the quotient, which fails at rho = 1. Its
+    slopes are sinh a in e, cosh a in eta and :math:`\tfrac12[(\eta+e)e^a - (\eta-e)e^{-a}]` in a.
+    """
+    gamma, log_sigma, atanh_rho = head[:, :-2], head[:, -2:-1], head[:, -1:]
+    limit = ATANH_RHO_LIMIT[head.dtype]
+    a = atanh_rho.clamp(-limit, limit)
+    precision = torch.exp(-log_sigma)
+    e = (rows.y - output[..., 0]) * precision
+    index = selection_index(rows.w, gamma)
+    rising, falling = (index + e) * torch.exp(a), (index - e) * torch.exp(-a)
+    log_cdf, mills = log_ndtr_and_mills(0.5 * (rising + falling))
+    unit = 0.5 * e.square() + log_sigma + HALF_LOG_2PI - log_cdf
+    pull = rows.weight * mills
+    by_e = torch.addcmul(rows.weight * e, pull, torch.sinh(a), value=-1)
+    unselected, by_gamma_unselected = _unselected(gamma, rows)
+    by_gamma = by_gamma_unselected - torch.cosh(a) * _weighted_sum(rows.w, pull)
+    by_log_sigma = (rows.weight - by_e * e).sum(dim=1, keepdim=True)
+    by_a = -0.5 * (pull * (rising - falling)).sum(dim=1, keepdim=True) * (a == atanh_rho)
+    return (
+        (rows.weight * unit).sum(dim=1) + unselected,
+        (-precision * by_e)[..., None],
+        torch.cat([by_gamma, by_log_sigma, by_a], dim=1),
+    )
+
+
+def blind(output, head, rows) -> Slopes:
+    """`joint` with rho = 0: a probit and a regression that share nothing but the ensemble."""
+    gamma = head[:, :-1]
+    loss, by_mean, by_log_sigma = _normal(rows.y - output[..., 0], head[:, -1:], rows.weight)
+    log_cdf, mills = log_ndtr_and_mills(selection_index(rows.w, gamma))
+    unselected, by_gamma = _unselected(gamma, rows)
+    by_gamma = by_gamma - _weighted_sum(rows.w, rows.weight * mills)
+    loss = loss - (rows.weight * log_cdf).sum(dim=1) + unselected
+    return loss, by_mean[..., None], torch.cat([by_gamma, by_log_sigma], dim=1)
+
+
+def selection_index(w, gamma):
+    """w'gamma, (k, n); w : (k, n, q + 1), gamma : (k, q + 1), the constant last in both."""
+    return torch.bmm(w, gamma[..., None])[..., 0]
+
+
+def _weighted_sum(w, factor):
+    return torch.bmm(factor[:, None], w)[:, 0]
+
+
+def _unselected(gamma, rows):
+    """Loss of the unselected units and its slope in gamma."""
+    log_cdf, mills = log_ndtr_and_mills(-selection_index(rows.w_unselected, gamma))
+    loss = -(rows.weight_unselected * log_cdf).sum(dim=1)
+    return loss, _weighted_sum(rows.w_unselected, rows.weight_unselected * mills)
+
+
+def _normal(residual, log_sigma, weight):
+    """Loss (k,), slope in the mean (k, n) and in log sigma (k, 1)."""
+    precision = torch.exp(-log_sigma)
+    e = residual * precision
+    weighted = weight * e
+    total, square = weight.sum(dim=1, keepdim=True), (weighted * e).sum(dim=1, keepdim=True)
+    loss = 0.5 * square + total * (log_sigma + HALF_LOG_2PI)
+    return loss[:, 0], -precision * weighted, total - square
+
+
+GAUSSIAN = Loss(gaussian, outputs=2, learning_rate=5e-3)
+HOMOSCEDASTIC = Loss(homoscedastic, scalars=("log_sigma",))
+TWO_STEP = Loss(two_step, scalars=("c", "log_sigma"))
+JOINT = Loss(joint, linear=True, scalars=("log_sigma", "atanh_rho"), frozen=True)
+BLIND = Loss(blind, linear=True, scalars=("log_sigma",))

@@ -1,0 +1,128 @@
+"""k multilayer perceptrons side by side: one batched product per layer, all parameters in
+one (k, P) block whose row j is network j.
+
+A row holds, layer by layer, a matrix (in + 1, out) whose last line is the bias, and after the
+last layer the head of the loss. Inputs carry a constant column to meet the biases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+# Purposes of the random streams of one ensemble member; each has its own spawn key, so that
+# asking for one never shifts another.
+INITIAL_WEIGHTS, INITIAL_HEAD, MINI_BATCHES, DROPOUT = range(4)
+
+
+def member_seed(seed: int, member: int, *purpose: int) -> np.random.SeedSequence:
+    """The stream of one member of one cell: the same in any batch and on any device."""
+    return np.random.SeedSequence(seed, spawn_key=(member, *purpose))
+
+
+def parameter_count(sizes: Sequence[int]) -> int:
+    """Weights and biases of one network with layers of these sizes, input and output included."""
+    return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(sizes))
+
+
+def initial_weights(seeds, sizes: Sequence[int]) -> np.ndarray:
+    r"""Start of k networks: weights and biases uniform on :math:`\pm 1/\sqrt{\text{fan in}}`.
+
+    seeds : k seed sequences. Returns (k, P) in float64. Sizes (q, 1) are a linear head.
+    """
+    return np.stack([_initial_row(np.random.default_rng(seed), sizes) for seed in seeds])
+
+
+def _initial_row(rng, sizes):
+    draws = []
+    for fan_in, fan_out in pairwise(sizes):
+        bound = 1.0 / math.sqrt(fan_in)
+        draws.append(rng.uniform(-bound, bound, (fan_in + 1) * fan_out))
+    return np.concatenate(draws)
+
+
+def with_constant(values: np.ndarray) -> np.ndarray:
+    """(n, p + 1): a column of ones behind the others."""
+    return np.column_stack([values, np.ones(len(values))])
+
+
+def layer_views(block: torch.Tensor, sizes: Sequence[int]) -> list[torch.Tensor]:
+    """Views into a (k, P) block: for each layer (k, in + 1, out), the bias as its last line."""
+    views, at = [], 0
+    for fan_in, fan_out in pairwise(sizes):
+        end = at + (fan_in + 1) * fan_out
+        views.append(block[:, at:end].view(len(block), fan_in + 1, fan_out))
+        at = end
+    return views
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Memory that training steps use again and again; fresh pages cost more than the sums in them.
+
+    before : for each hidden layer (k, n, width), its argument and later the loss's slope there
+    after : for each hidden layer (k, n, width + 1), its activations and a constant
+    slopes : by width, (k, n, width)
+    """
+
+    before: list[torch.Tensor]
+    after: list[torch.Tensor]
+    slopes: dict[int, torch.Tensor]
+
+
+def workspace(x: torch.Tensor, hidden: Sequence[int]) -> Workspace:
+    """Room for `forward` on inputs like x, (k, n, p + 1)."""
+    k, n, _ = x.shape
+    return Workspace(
+        before=[x.new_empty(k, n, width) for width in hidden],
+        after=[x.new_ones(k, n, width + 1) for width in hidden],
+        slopes={width: x.new_empty(k, n, width) for width in set(hidden)},
+    )
+
+
+def forward(x, layers, room: Workspace | None = None, masks=None) -> torch.Tensor:
+    r"""Outputs (k, n, out) of k networks: :math:`a_{l+1} = m_l\,\mathrm{SiLU}([a_l, 1] W_l)`,
+    the last layer without activation.
+
+    x : (k, n, p + 1), a constant last; layers : as `layer_views` returns them; masks : one
+    (k, n, width) factor for each hidden layer (dropout).
+    """
+    room = room or workspace(x, [layer.shape[2] for layer in layers[:-1]])
+    values = x
+    for at, layer in enumerate(layers[:-1]):
+        torch.bmm(values, layer, out=room.before[at])
+        values = room.after[at]
+        torch.ops.aten.silu.out(room.before[at], out=values[..., :-1])
+        if masks is not None:
+            values[..., :-1].mul_(masks[at])
+    return torch.bmm(values, layers[-1])
+
+
+def backward(x, layers, slope, gradients, room: Workspace, masks=None) -> None:
+    """The chain rule, written into `gradients`, views like `layers`.
+
+    slope : (k, n, out) of the loss in the outputs that the last `forward` in `room` returned.
+    """
+    inputs = [x, *room.after]
+    for at in reversed(range(len(layers))):
+        _weight_gradient(inputs[at], slope, gradients[at])
+        if at:
+            weights = layers[at][:, :-1]
+            above = torch.bmm(slope, weights.transpose(1, 2), out=room.slopes[weights.shape[1]])
+            if masks is not None:
+                above.mul_(masks[at - 1])
+            slope = room.before[at - 1]
+            torch.ops.aten.silu_backward.grad_input(above, slope, grad_input=slope)
+
+
+def _weight_gradient(inputs, slope, gradient):
+    """inputs' slope, (k, in + 1, out). With few outputs the transposed product is faster."""
+    if slope.shape[2] < inputs.shape[2]:
+        gradient.copy_(torch.bmm(slope.transpose(1, 2), inputs).transpose(1, 2))
+    else:
+        gradient.copy_(torch.bmm(inputs.transpose(1, 2), slope))

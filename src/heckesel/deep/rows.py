@@ -1,0 +1,126 @@
+"""`Rows`: the data as losses see it. Selected rows are gathered, since f is needed on them
+alone; unselected rows enter the joint likelihood through the linear head only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import torch
+
+from heckesel.deep.nets import MINI_BATCHES, member_seed
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of one cell (arrays), or of k networks side by side (tensors, leading axis k).
+
+    x : (n, p + 1), y, weight : (n,) the selected units; padding has weight zero
+    mills : (n,) the inverse Mills ratio at the probit index (two-step)
+    w : (n, q + 1), w_unselected : (m, q + 1), weight_unselected : (m,) (joint likelihood)
+
+    x and w end in a constant column.
+
+    Weights add up to one over all rows the loss uses: the loss is a weighted mean.
+    """
+
+    x: np.ndarray | torch.Tensor
+    y: np.ndarray | torch.Tensor
+    weight: np.ndarray | torch.Tensor
+    mills: np.ndarray | torch.Tensor | None = None
+    w: np.ndarray | torch.Tensor | None = None
+    w_unselected: np.ndarray | torch.Tensor | None = None
+    weight_unselected: np.ndarray | torch.Tensor | None = None
+
+    def present(self) -> dict[str, np.ndarray | torch.Tensor]:
+        """The fields this loss uses, by name."""
+        named = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: values for name, values in named if values is not None}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where training steps take their rows: `batches(epoch)` yields `steps` of them, all of the
+    same shapes. A stream from disk or network is another function with this signature."""
+
+    steps: int
+    batches: Callable[[int], Iterable[Rows]]
+
+
+def stack_cells(cells: Sequence[Rows], *, dtype: torch.dtype, device: torch.device) -> Rows:
+    """Cells side by side with leading axis len(cells), padded with zeros to the longest."""
+
+    def stacked(name):
+        arrays = [getattr(cell, name) for cell in cells]
+        length = max(1, *(len(array) for array in arrays))  # one row to point at, if empty
+        block = np.zeros((len(arrays), length, *arrays[0].shape[1:]))
+        for place, array in zip(block, arrays, strict=True):
+            place[: len(array)] = array
+        return torch.as_tensor(block, dtype=dtype, device=device)
+
+    return Rows(**{name: stacked(name) for name in cells[0].present()})
+
+
+def full_batch(stacked: Rows, members: int) -> Source:
+    """Every step sees every row; network c * members + j sees the rows of cell c.
+
+    Rows are copied for each member: next to the activations of a hidden layer they are small.
+    """
+    repeated = {
+        name: values.repeat_interleave(members, dim=0) for name, values in stacked.present().items()
+    }
+    rows = Rows(**repeated)
+    return Source(1, lambda epoch: (rows,))
+
+
+def mini_batches(cells: Sequence[Rows], stacked: Rows, seeds, members: int, steps: int) -> Source:
+    """Each epoch cuts the rows of each network into `steps` parts, in an order of its own.
+
+    Selected and unselected rows are cut separately, so that every step has its share of both.
+    Weights are multiplied by `steps`, which makes each step's gradient unbiased.
+    """
+    selected = [len(cell.y) for cell in cells]
+    unselected = [0 if cell.w_unselected is None else len(cell.w_unselected) for cell in cells]
+
+    def batches(epoch):
+        rngs = [
+            [np.random.default_rng(member_seed(seed, j, MINI_BATCHES, epoch)) for seed in seeds]
+            for j in range(members)
+        ]
+        order = [*zip(*rngs, strict=True)]  # by cell, then by member
+        chosen, others = (_positions(order, counts, steps) for counts in (selected, unselected))
+        for step in range(steps):
+            yield _take(stacked, members, steps, chosen[step], others[step])
+
+    return Source(steps, batches)
+
+
+def _positions(rngs, counts, steps):
+    """(steps, k, length) rows of each step, -1 where a network has none left."""
+    length = max(1, math.ceil(max(counts) / steps))
+    positions = np.full((steps, sum(map(len, rngs)), length), -1)
+    network = 0
+    for own, count in zip(rngs, counts, strict=True):
+        for rng in own:
+            shuffled = rng.permutation(count)
+            for step in range(steps):
+                part = shuffled[step::steps]
+                positions[step, network, : len(part)] = part
+            network += 1
+    return positions
+
+
+def _take(stacked, members, steps, chosen, others):
+    device = stacked.y.device
+    cell = torch.arange(len(stacked.y), device=device).repeat_interleave(members)[:, None]
+    chosen, others = (torch.as_tensor(at, device=device) for at in (chosen, others))
+
+    def taken(name):
+        at = others if name.endswith("unselected") else chosen
+        values = getattr(stacked, name)[cell, at.clamp(min=0)]
+        return values * (at >= 0) * steps if name.startswith("weight") else values
+
+    return replace(stacked, **{name: taken(name) for name in stacked.present()})

@@ -1,0 +1,61 @@
+"""Columns at mean 0 and sd 1 on the way into a network, and predictions on the way back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heckesel.data import SelectionData
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Centre and scale of x (p,), w (q,) and y (one number each).
+
+    Inputs of a user's own network stay as they are: x_centre and x_scale are None.
+    """
+
+    x_centre: np.ndarray | None
+    x_scale: np.ndarray | None
+    w_centre: np.ndarray
+    w_scale: np.ndarray
+    y_centre: float
+    y_scale: float
+
+    def x(self, x: np.ndarray) -> np.ndarray:
+        if self.x_centre is None:
+            return x
+        return (np.asarray(x, dtype=float) - self.x_centre) / self.x_scale
+
+    def w(self, w: np.ndarray) -> np.ndarray:
+        return (w - self.w_centre) / self.w_scale
+
+    def y(self, y: np.ndarray) -> np.ndarray:
+        return (y - self.y_centre) / self.y_scale
+
+    def unscale_gamma(self, gamma: np.ndarray) -> np.ndarray:
+        """Coefficients (k, q + 1), constant last, for w as the user wrote it."""
+        slopes = gamma[:, :-1] / self.w_scale
+        constant = gamma[:, -1:] - slopes @ self.w_centre[:, None]
+        return np.hstack([slopes, constant])
+
+
+def scaling_of(data: SelectionData, standardise: bool) -> Scaling:
+    """x and w over all units, y over the selected ones; without `standardise` nothing moves.
+
+    Unselected units may lack x, so its moments are over the values there are. A column that
+    does not vary keeps scale 1.
+    """
+    p, q = data.x.shape[1], data.w.shape[1]
+    if not standardise:
+        return Scaling(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
+    y_centre, y_scale = _moments(data.y[data.s, None])
+    return Scaling(*_moments(data.x), *_moments(data.w), float(y_centre[0]), float(y_scale[0]))
+
+
+def _moments(values):
+    centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    # The sd of a constant column comes out as rounding error, about 1e-16 of its level.
+    varies = scale > 1e-12 * np.abs(centre)
+    return centre, np.where(varies, scale, 1.0)

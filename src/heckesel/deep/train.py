@@ -1,0 +1,112 @@
+"""The one training loop: k networks side by side, each with its own early stopping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from heckesel.deep.adam import Schedule
+from heckesel.deep.losses import Loss
+from heckesel.deep.rows import Source
+from heckesel.deep.steps import Masks, step_function
+
+Validation = Callable[[torch.Tensor], torch.Tensor]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """Every `every` epochs the validation loss is read; a network that has not improved for
+    `patience` epochs is done and keeps its best parameters."""
+
+    every: int = 10
+    patience: int = 150
+
+
+@dataclass(frozen=True)
+class Trained:
+    """theta : (k, P); loss : (k,) mean over the last epoch, before each step
+
+    validation, best_epoch : (k,) the loss and the epoch of the parameters kept, or None
+    """
+
+    theta: torch.Tensor
+    loss: torch.Tensor
+    validation: torch.Tensor | None = None
+    best_epoch: torch.Tensor | None = None
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The best parameters so far, network by network; those in `done` take no more."""
+
+    theta: torch.Tensor
+    value: torch.Tensor
+    epoch: torch.Tensor
+    done: torch.Tensor
+
+
+def train(
+    start: torch.Tensor,
+    sizes: Sequence[int],
+    loss: Loss,
+    source: Source,
+    schedule: Schedule,
+    *,
+    validation: Validation | None = None,
+    stopping: Stopping | None = None,
+    masks: Masks | None = None,
+    generators: Sequence[torch.Generator] = (),
+    progress: Progress | None = None,
+) -> Trained:
+    """Parameters after `schedule.epochs` epochs from `start`, which is left as it is.
+
+    start : (k, P) as `heckesel.deep.nets` lays it out; validation : theta -> (k,) loss on rows
+    that training does not see. With a validation each network ends at its best reading.
+    """
+    theta = start.clone()
+    step = step_function(theta, sizes, loss, source, schedule, masks, generators)
+    stopping = stopping or Stopping()
+    best = None if validation is None else _nothing_yet(theta)
+    for epoch in range(schedule.epochs):
+        total = torch.zeros(len(theta), dtype=theta.dtype, device=theta.device)
+        for rows in source.batches(epoch):
+            total += step(rows)
+        if progress is not None:
+            progress(epoch + 1, schedule.epochs)
+        if best is not None and _due(epoch, schedule.epochs, stopping.every):
+            best = _improved(best, theta, validation(theta), epoch + 1, stopping.patience)
+            if best.done.all():
+                break
+    if best is None:
+        return Trained(theta, total / source.steps)
+    return Trained(best.theta, total / source.steps, best.value, best.epoch)
+
+
+def _due(epoch, epochs, every):
+    return (epoch + 1) % every == 0 or epoch + 1 == epochs
+
+
+def _nothing_yet(theta):
+    k, device = len(theta), theta.device
+    return _Best(
+        theta=theta.clone(),
+        value=torch.full((k,), torch.inf, dtype=theta.dtype, device=device),
+        epoch=torch.zeros(k, dtype=torch.long, device=device),
+        done=torch.zeros(k, dtype=torch.bool, device=device),
+    )
+
+
+def _improved(best, theta, value, epoch, patience):
+    # A network that is done may improve again while others train on; taking that would make
+    # its answer depend on which networks it was trained beside.
+    better = (value < best.value) & ~best.done
+    reached = torch.where(better, epoch, best.epoch)
+    return _Best(
+        theta=torch.where(better[:, None], theta, best.theta),
+        value=torch.where(better, value, best.value),
+        epoch=reached,
+        done=best.done | (epoch - reached >= patience),
+    )

@@ -1,0 +1,142 @@
+"""Marginal likelihoods of many Gaussian processes at once, in torch: twin of the NumPy one."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from heckesel.numerics.marginal_likelihood import RIDGE
+
+# Doubles in one array of cells x n x n: 1 GiB, of which about six are alive at a time.
+DOUBLES_AT_ONCE = 2**27
+
+
+@dataclass(frozen=True)
+class PaddedCells:
+    """b cells with p columns each, filled up with rows to the size n of the largest.
+
+    x : (b, n, p); y : (b, n), 0 in filling rows; real : (b, n), 0 in filling rows, 1 elsewhere
+    """
+
+    x: torch.Tensor
+    y: torch.Tensor
+    real: torch.Tensor
+
+
+def pad_cells(cells: Sequence[tuple[np.ndarray, np.ndarray]], device: str) -> PaddedCells:
+    """Pairs x (n_k, p), y (n_k,) as one block on the device."""
+    n, p = max(len(y) for _, y in cells), cells[0][0].shape[1]
+    x, (y, real) = np.zeros((len(cells), n, p)), np.zeros((2, len(cells), n))
+    for k, (cell_x, cell_y) in enumerate(cells):
+        rows = slice(len(cell_y))
+        x[k, rows], y[k, rows], real[k, rows] = cell_x, cell_y, 1.0
+    return PaddedCells(*(torch.as_tensor(part, device=device) for part in (x, y, real)))
+
+
+def likelihoods(
+    cells: PaddedCells, which: Sequence[int], theta: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values (b,) and gradients (b, p + 2) of the cells `which`, each at its own row of theta."""
+    at_once = max(1, DOUBLES_AT_ONCE // cells.x.shape[1] ** 2)
+    at = torch.as_tensor(theta, device=cells.x.device)
+    parts = []
+    for start in range(0, len(which), at_once):
+        rows = list(which[start : start + at_once])
+        block = PaddedCells(cells.x[rows], cells.y[rows], cells.real[rows])
+        parts.append(batched_likelihood(at[start : start + at_once], block))
+    values, gradients = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
+    return values, gradients
+
+
+def batched_likelihood(theta: torch.Tensor, cells: PaddedCells):
+    """`dense_likelihood` of b cells at theta (b, p + 2).
+
+    A filling row has covariance 1 with itself, 0 with others, and outcome 0: it adds 0 to the
+    log-determinant, to the quadratic form and to every product with the kernel.
+    """
+    x, y, real = cells.x, cells.y, cells.real
+    z = x / theta[:, None, 1:-1].exp()
+    k = _kernel(theta, z) * (real[:, :, None] * real[:, None, :])
+    noise, n = theta[:, -1].exp(), real.sum(1)
+    covariance = k.clone()
+    covariance.diagonal(dim1=1, dim2=2).add_((noise + RIDGE)[:, None] * real + (1 - real))
+    factor, failed = torch.linalg.cholesky_ex(covariance)
+    a = torch.cholesky_solve(y[..., None], factor)  # (b, n, 1)
+    fit = (y * a[..., 0]).sum(1)
+    log_det = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)
+    value = -0.5 * (fit + log_det + n * np.log(2 * np.pi))
+
+    inverse = torch.cholesky_inverse(factor)
+    a_less_trace = (a**2).sum((1, 2)) - (inverse.diagonal(dim1=1, dim2=2) * real).sum(1)
+    ones_and_z = torch.cat([torch.ones_like(a), z], dim=2)
+    product = a * (k @ (a * ones_and_z)) - inverse.mul_(k) @ ones_and_z  # (b, n, 1 + p)
+    lengths = (z**2 * product[..., :1] - z * product[..., 1:]).sum(1)
+    constant = 0.5 * (fit - n - (noise + RIDGE) * a_less_trace)
+    gradient = torch.cat([constant[:, None], lengths, (0.5 * noise * a_less_trace)[:, None]], 1)
+    bad = failed > 0
+    return value.masked_fill(bad, -torch.inf), gradient.masked_fill(bad[:, None], 0.0)
+
+
+def _kernel(theta, z):
+    """(b, n, n); one array is made and reused."""
+    squares = (z * z).sum(-1)
+    k = (z @ z.mT).mul_(-2.0)
+    k.add_(squares[:, :, None]).add_(squares[:, None, :]).clamp_(min=0.0)
+    return k.mul_(-0.5).add_(theta[:, 0, None, None]).exp_()
+
+
+def climb_side_by_side(
+    climb: Callable,
+    starts: Sequence[np.ndarray],
+    cells: Sequence[tuple[np.ndarray, np.ndarray]],
+    device: str,
+) -> list:
+    """climb(likelihood, start) of every cell, with the likelihoods computed together.
+
+    Each climb runs in a thread and waits with its theta until all that still climb have one. So
+    it takes the steps that it would take alone, whatever its neighbours do.
+    """
+    padded = pad_cells(cells, device)
+    questions: queue.Queue = queue.Queue()
+    answers: list[queue.Queue] = [queue.Queue() for _ in starts]
+
+    def run(k):
+        def likelihood(theta):
+            questions.put((k, theta.copy()))
+            answer = answers[k].get()
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        try:
+            return climb(likelihood, starts[k])
+        finally:
+            questions.put((k, None))
+
+    with ThreadPoolExecutor(len(starts)) as pool:
+        climbs = [pool.submit(run, k) for k in range(len(starts))]
+        climbing = len(starts)
+        while climbing:
+            asked = sorted((questions.get() for _ in range(climbing)), key=lambda pair: pair[0])
+            asked = [(k, theta) for k, theta in asked if theta is not None]
+            climbing = len(asked)
+            for k, answer in _answer(padded, asked):
+                answers[k].put(answer)
+    return [result.result() for result in climbs]
+
+
+def _answer(padded, asked):
+    """Pairs (k, (value, gradient)); an error goes to every climb, or they would wait forever."""
+    if not asked:
+        return []
+    which, thetas = zip(*asked, strict=True)
+    try:
+        found = zip(*likelihoods(padded, which, np.stack(thetas)), strict=True)
+    except Exception as error:
+        found = [error] * len(which)
+    return zip(which, found, strict=True)

@@ -1,0 +1,250 @@
+"""From members to predictions: moments, targets, scaling, and the trainer's door for cells."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from heckesel.data import selection_data
+from heckesel.deep import cells as cells_module
+from heckesel.deep.cells import all_rows, selected_rows, train_cells
+from heckesel.deep.config import NetworkConfig, torch_device
+from heckesel.deep.dropout import dropout_masks, generator_of
+from heckesel.deep.ensemble import ensemble_moments, predict_two_outputs
+from heckesel.deep.losses import GAUSSIAN, HOMOSCEDASTIC, JOINT, TWO_STEP
+from heckesel.deep.rows import Rows
+from heckesel.deep.scaling import scaling_of
+from heckesel.deep.targets import possible_covariance, predict_given_selection
+from heckesel.deep.train import Stopping
+from heckesel.errors import DataError, IdentificationWarning
+from heckesel.methods.heckman_two_step import corrected_sigma
+from heckesel.methods.weighted_ensemble import inverse_propensity_weights
+
+SMALL = NetworkConfig(
+    hidden=(6, 5), n_members=2, epochs=40, warm_up=5, dtype="float64", device="cpu"
+)
+
+
+def _data(n=80, seed=0, weight=None):
+    rng = np.random.default_rng(seed)
+    x, z, u = rng.normal(3.0, 2.0, (n, 2)), rng.normal(size=n), rng.normal(size=n)
+    y = 50 + 7 * np.sin(x[:, 0]) + 2 * u + rng.normal(size=n)
+    return selection_data(x, np.column_stack([x, z]), np.where(z + u > 0, y, np.nan), weight=weight)
+
+
+def test_moments_are_those_of_a_mixture_of_normals():
+    rng = np.random.default_rng(0)
+    mean, sigma = rng.normal(size=(4, 3)), rng.uniform(0.5, 2.0, 4)
+    combined, epistemic, aleatoric = ensemble_moments(mean, sigma**2)
+    assert combined.shape == epistemic.shape == aleatoric.shape == (3,)
+    draws = mean[:, None] + sigma[:, None, None] * np.random.default_rng(1).normal(
+        size=(4, 200_000, 3)
+    )
+    pooled = draws.reshape(-1, 3)
+    # 800 000 draws with an sd below 3: means err by .003, variances by .02; four sds.
+    np.testing.assert_allclose(combined, pooled.mean(axis=0), atol=0.012)
+    np.testing.assert_allclose(epistemic + aleatoric, pooled.var(axis=0), atol=0.06)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["selected", "unselected"])
+def test_prediction_given_selection_agrees_with_simulated_units(sign):
+    f, tau, sigma, rho, index = 1.5, 0.6, 0.8, 0.7, -0.4
+    predictive = predict_given_selection(
+        np.array([f]), np.array([tau**2]), sigma, sign * rho * sigma, sign * np.array([index])
+    )
+    rng = np.random.default_rng(0)
+    u, noise, doubt = rng.normal(size=(3, 2_000_000))
+    y = f + tau * doubt + sigma * (rho * u + np.sqrt(1 - rho**2) * noise)
+    y = y[sign * (index + u) > 0]
+    # At least 600 000 units with an sd of about 1: four standard errors.
+    np.testing.assert_allclose(predictive.mean, y.mean(), atol=0.005)
+    np.testing.assert_allclose(predictive.std, y.std(), atol=0.004)
+    np.testing.assert_allclose(predictive.cdf([y.mean()]), (y < y.mean()).mean(), atol=0.0026)
+    assert predictive.epistemic == tau**2
+
+
+def test_an_impossible_correlation_is_reported_and_brought_inside():
+    with pytest.warns(IdentificationWarning, match=r"estimated as -1\.250"):
+        assert possible_covariance(-2.5, 2.0) == pytest.approx(-1.998)
+    assert possible_covariance(1.9, 2.0) == 1.9
+
+
+def test_two_outputs_are_mapped_back_to_the_units_of_y():
+    scaling = replace(scaling_of(_data(), True), y_centre=10.0, y_scale=3.0)
+    outputs = np.array([[[0.0, 0.0]], [[2.0, np.log(3.0)]]])  # (k, m, 2)
+    predictive = predict_two_outputs(outputs, scaling)
+    np.testing.assert_allclose(predictive.mean, [13.0])
+    np.testing.assert_allclose(predictive.epistemic, [9.0])
+    np.testing.assert_allclose(predictive.aleatoric, [9.0 * 2.0])
+
+
+def test_scaling_is_over_all_units_for_x_and_over_the_selected_for_y():
+    data = _data()
+    scaling = scaling_of(data, True)
+    np.testing.assert_allclose(scaling.x(data.x).mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(scaling.w(data.w).std(axis=0), 1.0)
+    y = scaling.y(data.y[data.s])
+    np.testing.assert_allclose([y.mean(), y.std()], [0.0, 1.0], atol=1e-12)
+    untouched = scaling_of(data, False)
+    np.testing.assert_array_equal(untouched.x(data.x), data.x)
+    np.testing.assert_array_equal(untouched.y(data.y[data.s]), data.y[data.s])
+
+
+def test_a_column_that_does_not_vary_keeps_its_scale():
+    data = _data()
+    data = replace(data, x=np.column_stack([data.x[:, 0], np.full(data.n, 0.1)]))
+    scaled = scaling_of(data, True).x(data.x)
+    np.testing.assert_allclose(scaled[:, 1], 0.0, atol=1e-12)
+
+
+def test_gamma_for_scaled_columns_gives_the_same_index_on_raw_ones():
+    data = _data()
+    scaling = scaling_of(data, True)
+    gamma = np.array([[0.3, -0.7, 1.1, 0.2], [0.1, 0.4, -0.2, -0.5]])
+    raw = scaling.unscale_gamma(gamma)
+    np.testing.assert_allclose(
+        data.w @ raw[:, :-1].T + raw[:, -1], scaling.w(data.w) @ gamma[:, :-1].T + gamma[:, -1]
+    )
+
+
+def test_rows_carry_weights_that_add_up_to_one():
+    weight = np.random.default_rng(5).uniform(0.5, 2.0, 80)
+    data = _data(weight=weight)
+    scaling = scaling_of(data, True)
+    outcome, both = selected_rows(data, scaling), all_rows(data, scaling)
+    np.testing.assert_allclose(outcome.weight.sum(), 1.0)
+    np.testing.assert_allclose(
+        outcome.weight / outcome.weight[0], weight[data.s] / weight[data.s][0]
+    )
+    np.testing.assert_allclose(both.weight.sum() + both.weight_unselected.sum(), 1.0)
+    np.testing.assert_allclose(both.weight.sum(), weight[data.s].sum() / weight.sum())
+    assert both.w_unselected.shape == ((~data.s).sum(), 4)
+
+
+def test_a_weight_of_two_is_a_repeated_row():
+    data = _data(60)
+    twice = np.r_[np.arange(60), np.arange(0, 60, 2)]
+    parts = {name: getattr(data, name)[twice] for name in ("x", "w", "s", "y")}
+    repeated = replace(data, **parts, weight=np.ones(90))
+    weighted = replace(data, weight=np.where(np.arange(60) % 2 == 0, 2.0, 1.0))
+    scaling = scaling_of(data, True)
+    trained = [
+        train_cells([all_rows(each, scaling)], loss=JOINT, seeds=[1], config=SMALL, units=60)[0]
+        for each in (repeated, weighted)
+    ]
+    np.testing.assert_allclose(trained[0].theta, trained[1].theta, atol=1e-9)
+
+
+def test_sigma_gives_back_what_selection_took_off_the_variance():
+    rng = np.random.default_rng(0)
+    n, c, sigma = 400_000, 0.7, 1.0
+    index = rng.normal(size=n)
+    u, noise = rng.normal(size=(2, n))
+    seen = index + u > 0
+    y = (c * u + np.sqrt(sigma**2 - c**2) * noise)[seen]
+    index = index[seen]
+    mills = norm.pdf(index) / ndtr(index)
+    weight = np.full(len(y), 1 / len(y))
+    cell = Rows(np.zeros((len(y), 1)), y, weight, mills)
+    found = corrected_sigma(np.zeros((1, len(y))), np.array([c]), cell, mills * (mills + index))
+    # The variance of 200 000 units is known to .3 %; four standard errors of sigma.
+    np.testing.assert_allclose(found, [sigma], atol=0.007)
+
+
+def test_inverse_propensities_are_bounded_and_average_to_one_over_the_selected():
+    propensity, s = np.array([0.5, 0.25, 0.0, 0.9]), np.array([True, True, True, False])
+    weight = inverse_propensity_weights(propensity, s)
+    np.testing.assert_allclose(weight[s].mean(), 1.0)
+    np.testing.assert_allclose(weight[:3] / weight[0], [1.0, 2.0, 500.0])
+
+
+def test_chunks_of_cells_give_the_same_networks_and_one_count_of_progress(monkeypatch):
+    datas = [_data(80, seed) for seed in range(3)]
+    cells = [selected_rows(data, scaling_of(data, True)) for data in datas]
+    options = {"loss": GAUSSIAN, "seeds": [1, 2, 3], "config": SMALL, "units": 80}
+    together = train_cells(cells, **options)
+    calls = []
+    monkeypatch.setattr(cells_module, "LAYER_BYTES", {"cpu": 1, "gpu": 1})
+    apart = train_cells(cells, **options, progress=lambda done, total: calls.append((done, total)))
+    for one, other in zip(together, apart, strict=True):
+        np.testing.assert_allclose(one.theta, other.theta, atol=1e-9)
+        np.testing.assert_allclose(one.loss, other.loss, atol=1e-9)
+    assert calls == [(done, 120) for done in range(1, 121)]
+
+
+def test_held_out_rows_stop_each_cell_at_its_best():
+    data = _data(120, seed=4)
+    scaling = scaling_of(data, True)
+    rows = selected_rows(data, scaling)
+    part = np.arange(len(rows.y)) % 2 == 0
+    train, test = (
+        Rows(rows.x[keep], rows.y[keep], np.full(keep.sum(), 1 / keep.sum()))
+        for keep in (part, ~part)
+    )
+    config = replace(SMALL, hidden=(32, 32), epochs=400)
+    options = {"loss": HOMOSCEDASTIC, "seeds": [1], "config": config, "units": 120}
+    stopped = train_cells(
+        [train], **options, held_out=[test], stopping=Stopping(every=5, patience=50)
+    )[0]
+    full = train_cells([train], **options)[0]
+    assert (stopped.best_epoch < 400).all()
+    for members, lowest in ((full, False), (stopped, True)):
+        f, log_sigma = members.outputs(test.x[:, :-1])[..., 0], members.head[:, -1:]
+        loss = -norm.logpdf(test.y, f, np.exp(log_sigma)).mean(axis=1)
+        if lowest:
+            np.testing.assert_allclose(loss, stopped.validation, rtol=1e-10)
+        else:
+            assert (loss > stopped.validation).all()
+
+
+def test_starts_are_kept_by_a_warm_up_that_never_ends():
+    data = _data()
+    config = replace(SMALL, warm_up=40)
+    cell = all_rows(data, scaling_of(data, True))
+    members = train_cells(
+        [cell],
+        loss=JOINT,
+        seeds=[1],
+        config=config,
+        units=80,
+        starts={"atanh_rho": [-0.5, 0.8]},
+    )[0]
+    np.testing.assert_array_equal(members.head[:, -1], [-0.5, 0.8])
+
+
+def test_mini_batches_train_the_two_step_loss():
+    data = _data(200, seed=2)
+    cell = replace(selected_rows(data, scaling_of(data, True)), mills=np.ones(data.s.sum()))
+    config = replace(SMALL, batch_size=40, epochs=60)
+    (members,) = train_cells([cell], loss=TWO_STEP, seeds=[1], config=config, units=200)
+    untrained = 0.5 * np.log(2 * np.pi) + 0.5  # of a standardised y under N(0, 1)
+    assert (members.loss < untrained - 0.1).all()
+
+
+def test_dropout_masks_keep_the_mean_and_leave_padding_out():
+    weight = torch.ones(2, 500)
+    weight[1, 300:] = 0.0
+    generators = [generator_of(1, j, torch.device("cpu")) for j in range(2)]
+    first, second = dropout_masks(generators, weight, (40, 30), rate=0.1)()
+    assert first.shape == (2, 500, 40)
+    assert second.shape == (2, 500, 30)
+    assert (first[1, 300:] == 0).all()
+    kept = first[0]
+    np.testing.assert_allclose(kept[kept > 0], 1 / 0.9, rtol=1e-6)
+    # 20 000 factors with an sd of 1/3: four standard errors.
+    assert abs(kept.mean().item() - 1) < 4 * (1 / 3) / np.sqrt(20_000)
+    alone = dropout_masks([generator_of(1, 1, torch.device("cpu"))], weight[1:, :300], (40,), 0.1)()
+    np.testing.assert_array_equal(first[1, :300], alone[0][0])
+
+
+def test_wrong_options_are_refused_with_their_value():
+    with pytest.raises(DataError, match="n_members must be at least 1, got 0"):
+        NetworkConfig(n_members=0)
+    with pytest.raises(DataError, match="float32, float64, got 'half'"):
+        NetworkConfig(dtype="half")
+    with pytest.raises(DataError, match="batch_size must be at least 1 or None, got 0"):
+        NetworkConfig(batch_size=0)
+    assert torch_device("cpu").type == "cpu"
