@@ -1,0 +1,20 @@
+"""Errors of the predicted mean against a known regression function, as in simulations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heckesel.predictive import Predictive
+
+
+def bias(f0: np.ndarray, predictive: Predictive) -> float:
+    r"""Mean of predicted minus true, signed: :math:`\frac1m \sum_i (\mu_i - f_0(x_i))`.
+
+    Positive and negative errors cancel, across points and, when averaged again, across seeds.
+    """
+    return float(np.mean(predictive.mean - f0))
+
+
+def rmse(f0: np.ndarray, predictive: Predictive) -> float:
+    r"""Root mean squared error of the mean: :math:`\sqrt{\frac1m\sum_i(\mu_i - f_0(x_i))^2}`."""
+    return float(np.sqrt(np.mean((predictive.mean - f0) ** 2)))

@@ -1,0 +1,61 @@
+"""Where selection reached and where it did not: regions by the true P(s = 1 | x)."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from heckesel.errors import DataError
+from heckesel.predictive import Predictive
+
+AGAINST_BELOW = 0.3
+WELL_FROM = 0.7
+# The shares and means of a region with fewer points say more about the draw than the method.
+FEWEST_POINTS = 10
+
+
+def regions(propensity_x: np.ndarray) -> dict[str, np.ndarray]:
+    """Rows of each region: against < .3 <= mid < .7 <= well.
+
+    Regions of fewer than ten points are left out. The probability is the true one, given x
+    alone, so that the same points are compared whatever a method believed.
+    """
+    propensity_x = np.asarray(propensity_x, dtype=float)
+    against, well = propensity_x < AGAINST_BELOW, propensity_x >= WELL_FROM
+    members = {"against": against, "mid": ~against & ~well, "well": well}
+    rows = {name: np.flatnonzero(member) for name, member in members.items()}
+    return {name: index for name, index in rows.items() if len(index) >= FEWEST_POINTS}
+
+
+def take(predictive: Predictive, rows: np.ndarray) -> Predictive:
+    """The predictive of some of the m points.
+
+    Every field of the distribution must have the points as its last axis; one that holds
+    anything else brings its own `take(rows)`.
+    """
+    distribution: Any = predictive.distribution
+    if hasattr(distribution, "take"):
+        taken = distribution.take(rows)
+    else:
+        taken = replace(distribution, **_taken_fields(distribution, len(predictive), rows))
+    return Predictive(
+        mean=predictive.mean[rows],
+        epistemic=predictive.epistemic[rows],
+        aleatoric=predictive.aleatoric[rows],
+        distribution=taken,
+    )
+
+
+def _taken_fields(distribution, m: int, rows: np.ndarray) -> dict[str, np.ndarray]:
+    values = {
+        field.name: np.asarray(getattr(distribution, field.name)) for field in fields(distribution)
+    }
+    for name, value in values.items():
+        if value.shape[-1:] != (m,):
+            raise DataError(
+                f"{type(distribution).__name__}.{name} has shape {value.shape} but there are "
+                f"{m} points; give the distribution a take(rows) of its own"
+            )
+    return {name: value[..., rows] for name, value in values.items()}
