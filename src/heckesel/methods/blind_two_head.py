@@ -1,0 +1,36 @@
+"""The joint model with rho held at zero: what the second head does without the correlation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heckesel.data import SelectionData
+from heckesel.deep.config import NetworkConfig
+from heckesel.deep.ensemble import SelectionEnsemble
+from heckesel.deep.losses import BLIND
+from heckesel.deep.train import Progress
+from heckesel.methods.heckman_joint import fit_two_heads
+
+
+def fit(
+    data: SelectionData,
+    *,
+    seed: int,
+    config: NetworkConfig | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> SelectionEnsemble:
+    """The blind model for one cell."""
+    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
+
+
+def fit_many(
+    datas: Sequence[SelectionData],
+    *,
+    seeds: Sequence[int],
+    config: NetworkConfig | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> list[SelectionEnsemble]:
+    """The blind model for many cells with the same columns, trained as one batch."""
+    return fit_two_heads(datas, BLIND, seeds=seeds, config=config, device=device, progress=progress)

@@ -1,0 +1,111 @@
+"""Deep two-step: a classic probit, then an ensemble for f(x) + c lambda on the selected units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heckesel.classic.probit import fit_probit
+from heckesel.data import SelectionData
+from heckesel.deep.cells import Members, selected_rows, train_cells
+from heckesel.deep.config import NetworkConfig
+from heckesel.deep.custom import ModuleMembers
+from heckesel.deep.ensemble import SelectionEnsemble
+from heckesel.deep.losses import TWO_STEP
+from heckesel.deep.nets import with_constant
+from heckesel.deep.rows import Rows
+from heckesel.deep.scaling import Scaling, scaling_of
+from heckesel.deep.train import Progress
+from heckesel.numerics.normal import inverse_mills, mills_delta
+
+
+def fit(
+    data: SelectionData,
+    *,
+    seed: int,
+    config: NetworkConfig | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> SelectionEnsemble:
+    """The deep two-step for one cell."""
+    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
+
+
+def fit_many(
+    datas: Sequence[SelectionData],
+    *,
+    seeds: Sequence[int],
+    config: NetworkConfig | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> list[SelectionEnsemble]:
+    """The deep two-step for many cells with the same columns, trained as one batch."""
+    config = config or NetworkConfig()
+    prepared = [first_step(data, scaling_of(data, config.standardise)) for data in datas]
+    trained = train_cells(
+        [each.cell for each in prepared],
+        loss=TWO_STEP,
+        seeds=seeds,
+        config=config,
+        units=max(data.n for data in datas),
+        device=device,
+        progress=progress,
+    )
+    return [
+        corrected(members, members.outputs(each.cell.x[:, :-1])[..., 0], each)
+        for members, each in zip(trained, prepared, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class FirstStep:
+    """What the second step needs: its rows with the Mills term, and the probit behind it.
+
+    gamma : (q + 1,) for w as given, the constant last; index : (n,) of the selected units
+    """
+
+    cell: Rows
+    scaling: Scaling
+    gamma: np.ndarray
+    index: np.ndarray
+
+
+def first_step(data: SelectionData, scaling: Scaling) -> FirstStep:
+    """A classic probit of s on w and a constant, in float64."""
+    w = with_constant(data.w)
+    gamma = fit_probit(w, data.s, data.weight).gamma
+    index = w[data.s] @ gamma
+    cell = replace(selected_rows(data, scaling), mills=inverse_mills(index))
+    return FirstStep(cell, scaling, gamma, index)
+
+
+def corrected(members: Members | ModuleMembers, f, first: FirstStep) -> SelectionEnsemble:
+    """The ensemble in units of y; f : (k, n) its outputs at the selected rows."""
+    unit = first.scaling.y_scale
+    c = members.head[:, 0].astype(float)
+    sigma = corrected_sigma(f, c, first.cell, mills_delta(first.index))
+    return SelectionEnsemble(
+        members=members,
+        scaling=first.scaling,
+        sigma=unit * sigma,
+        covariance=unit * c,
+        gamma=first.gamma[None],
+        info={
+            "rho": (c / sigma).tolist(),
+            "sigma": (unit * sigma).tolist(),
+            "training_loss": (members.loss + np.log(unit)).tolist(),
+        },
+    )
+
+
+def corrected_sigma(f, c, cell: Rows, delta) -> np.ndarray:
+    r"""(k,) sd of the population error: selection takes :math:`c^2\delta` off the variance of y,
+
+    .. math:: \sigma^2 = \mathrm{mean}\,(y - f - c\lambda)^2 + c^2\,\mathrm{mean}\,\delta .
+
+    f : (k, n) at the selected rows; c : (k,); delta : (n,). Means are weighted as the rows are.
+    """
+    residual = cell.y - f - c[:, None] * cell.mills
+    return np.sqrt((residual**2) @ cell.weight + c**2 * (delta @ cell.weight))

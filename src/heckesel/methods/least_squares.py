@@ -1,0 +1,38 @@
+"""Least squares on the selected units: the linear baseline that takes selection for chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
+from heckesel.data import SelectionData
+from heckesel.deep.targets import check_target
+from heckesel.predictive import Predictive
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """beta : (p + 1,), the constant last; covariance : (p + 1, p + 1)"""
+
+    beta: np.ndarray
+    covariance: np.ndarray
+    sigma: float
+    info: dict
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """Normal around x'beta; what is not known about beta is epistemic."""
+        check_target(target)
+        x = np.column_stack([np.asarray(x, dtype=float), np.ones(len(x))])
+        epistemic = np.einsum("ij,jk,ik->i", x, self.covariance, x)
+        return Predictive.normal(x @ self.beta, epistemic, self.sigma**2)
+
+
+def fit(data: SelectionData, *, seed: int = 0, config=None) -> LinearFit:
+    """Weighted least squares with a constant; nothing is random and there is nothing to choose."""
+    x = np.column_stack([data.x[data.s], np.ones(int(data.s.sum()))])
+    y, weight = data.y[data.s], data.weight[data.s]
+    found = fit_least_squares(x, y, weight)
+    covariance = least_squares_covariance(x, y, weight, found, "information")
+    return LinearFit(found.beta, covariance, found.sigma, {"sigma": [found.sigma]})

@@ -1,0 +1,77 @@
+"""The classic selection model by maximum likelihood: linear in x, normal errors, global mode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heckesel.classic.covariance import inverse
+from heckesel.classic.estimates import (
+    Estimates,
+    back_transform,
+    estimates_at,
+    standardised_hessian,
+)
+from heckesel.classic.joint import standardised_sample
+from heckesel.classic.profile import scan
+from heckesel.data import SelectionData
+from heckesel.deep.targets import check_target, possible_covariance, predict_given_selection
+from heckesel.predictive import Predictive
+
+
+@dataclass(frozen=True)
+class LinearHeckmanFit:
+    """estimates : of the best mode, constants last in beta and gamma
+
+    covariance : (p + 1, p + 1) of beta; at rho = +-1, where no other exists, that given rho
+    """
+
+    estimates: Estimates
+    covariance: np.ndarray
+    info: dict
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """Normal around x'beta; given selection, what the correlation of the errors makes of it."""
+        check_target(target, needs_w=w is None)
+        found, x = self.estimates, _with_constant(x)
+        mean = x @ found.beta
+        epistemic = np.einsum("ij,jk,ik->i", x, self.covariance, x)
+        if target == "population":
+            return Predictive.normal(mean, epistemic, found.sigma**2)
+        sign = 1.0 if target == "selected" else -1.0
+        covariance = sign * possible_covariance(found.rho * found.sigma, found.sigma)
+        index = sign * (_with_constant(w) @ found.gamma)
+        return predict_given_selection(mean, epistemic, found.sigma, covariance, index)
+
+
+def fit(data: SelectionData, *, seed: int = 0, config=None) -> LinearHeckmanFit:
+    """The best of all modes over rho; nothing is random and there is nothing to choose."""
+    sample, scalings = standardised_sample(
+        replace(
+            data,
+            x=_with_constant(data.x),
+            w=_with_constant(data.w),
+            x_names=(*data.x_names, "Intercept"),
+            w_names=(*data.w_names, "Intercept"),
+        )
+    )
+    best = scan(sample).modes[0]
+    found = estimates_at(best, sample, scalings)
+    p = sample.p
+    hessian = standardised_hessian(best, sample.q)
+    if found.status == "boundary":
+        hessian = hessian[:-1, :-1]
+    back = back_transform(scalings)[:p, :p]
+    info = {
+        "rho": [found.rho],
+        "sigma": [found.sigma],
+        "training_loss": [-found.loglik / float(data.weight.sum())],
+        "status": found.status,
+    }
+    return LinearHeckmanFit(found, back @ inverse(-hessian)[:p, :p] @ back.T, info)
+
+
+def _with_constant(values):
+    values = np.asarray(values, dtype=float)
+    return np.column_stack([values, np.ones(len(values))])

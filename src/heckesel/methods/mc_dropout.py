@@ -1,0 +1,103 @@
+"""MC dropout: one network, thinned at random while it trains and again while it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from heckesel.data import SelectionData
+from heckesel.deep.cells import Members, selected_rows, train_cells
+from heckesel.deep.config import NetworkConfig
+from heckesel.deep.dropout import dropout_masks
+from heckesel.deep.ensemble import check_target, predict_two_outputs
+from heckesel.deep.losses import GAUSSIAN
+from heckesel.deep.nets import forward, layer_views, with_constant
+from heckesel.deep.scaling import Scaling, scaling_of
+from heckesel.deep.train import Progress
+from heckesel.predictive import Predictive
+
+RATE = 0.1
+PASSES = 64
+# Rows predicted at once: 64 passes over this many rows hold some 30 MB of activations.
+PREDICTED_AT_ONCE = 2048
+
+
+@dataclass(frozen=True)
+class DropoutNetwork:
+    """One trained network, read through PASSES thinned copies of itself.
+
+    seed : of the masks; the same copies answer every call.
+    """
+
+    members: Members
+    scaling: Scaling
+    seed: int
+    info: dict
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """Moments over the passes; selection counts as chance given x, whatever the target."""
+        check_target(target)
+        outputs = self._outputs(self.scaling.x(x))
+        return predict_two_outputs(outputs, self.scaling)
+
+    def _outputs(self, x):
+        """(PASSES, m, 2). A pass uses one mask for all rows, so it is one thinned network and
+        the prediction at a point does not depend on which others are asked for."""
+        theta = torch.as_tensor(self.members.theta).expand(PASSES, -1)
+        layers = layer_views(theta, self.members.sizes)
+        generator = torch.Generator().manual_seed(self.seed)
+        hidden = self.members.sizes[1:-1]
+        thin = dropout_masks([generator] * PASSES, torch.ones(PASSES, 1).to(theta), hidden, RATE)()
+        x, parts = with_constant(x), []
+        for first in range(0, max(len(x), 1), PREDICTED_AT_ONCE):
+            part = torch.as_tensor(x[first : first + PREDICTED_AT_ONCE], dtype=theta.dtype)
+            masks = [mask.expand(-1, len(part), -1) for mask in thin]
+            parts.append(forward(part.expand(PASSES, -1, -1), layers, masks=masks).numpy())
+        return np.concatenate(parts, axis=1).astype(float)
+
+
+def fit(
+    data: SelectionData,
+    *,
+    seed: int,
+    config: NetworkConfig | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> DropoutNetwork:
+    """The dropout network for one cell."""
+    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
+
+
+def fit_many(
+    datas: Sequence[SelectionData],
+    *,
+    seeds: Sequence[int],
+    config: NetworkConfig | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> list[DropoutNetwork]:
+    """One dropout network for each cell, trained as one batch; `config.n_members` is not used."""
+    config = replace(config or NetworkConfig(), n_members=1)
+    scalings = [scaling_of(data, config.standardise) for data in datas]
+    trained = train_cells(
+        [selected_rows(data, scaling) for data, scaling in zip(datas, scalings, strict=True)],
+        loss=GAUSSIAN,
+        seeds=seeds,
+        config=config,
+        units=max(data.n for data in datas),
+        dropout=RATE,
+        device=device,
+        progress=progress,
+    )
+    return [
+        DropoutNetwork(
+            members,
+            scaling,
+            int(seed),
+            {"training_loss": (members.loss + np.log(scaling.y_scale)).tolist()},
+        )
+        for members, scaling, seed in zip(trained, scalings, seeds, strict=True)
+    ]

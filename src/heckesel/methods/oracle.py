@@ -1,0 +1,38 @@
+"""Oracle: the true outcome function and the true noise, which only a simulation can know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from heckesel.data import SelectionData
+from heckesel.errors import DataError
+from heckesel.predictive import Predictive
+
+
+@dataclass(frozen=True)
+class OracleConfig:
+    """f0 : x (m, p) -> (m,) the mean of y; sigma : its sd."""
+
+    f0: Callable[[np.ndarray], np.ndarray]
+    sigma: float
+
+
+@dataclass(frozen=True)
+class Oracle:
+    config: OracleConfig
+    info: dict
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """N(f0(x), sigma^2)."""
+        if target != "population":
+            raise DataError(f"the oracle knows the population only, not target {target!r}")
+        mean = np.asarray(self.config.f0(np.asarray(x, dtype=float)), dtype=float)
+        return Predictive.normal(mean, 0.0, self.config.sigma**2)
+
+
+def fit(data: SelectionData, *, seed: int, config: OracleConfig) -> Oracle:
+    """Nothing is learned from the data."""
+    return Oracle(config, {"sigma": [config.sigma]})

@@ -1,0 +1,65 @@
+"""The corrected ensembles around a network of the user's own: images, text, graphs, anything
+a module maps to one number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from heckesel.data import SelectionData
+from heckesel.deep.cells import all_rows
+from heckesel.deep.config import NetworkConfig
+from heckesel.deep.custom import MakeNet, train_modules
+from heckesel.deep.ensemble import SelectionEnsemble
+from heckesel.deep.losses import BLIND, JOINT, TWO_STEP
+from heckesel.deep.scaling import scaling_of
+from heckesel.deep.train import Progress
+from heckesel.errors import DataError
+from heckesel.methods.heckman_joint import two_headed
+from heckesel.methods.heckman_two_step import corrected, first_step
+
+LOSSES = {"two-step": TWO_STEP, "joint": JOINT, "blind": BLIND}
+
+
+def fit(
+    make_net: MakeNet,
+    inputs,
+    data: SelectionData,
+    *,
+    seed: int,
+    method: str = "two-step",
+    config: NetworkConfig | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> SelectionEnsemble:
+    """An ensemble of modules in place of the perceptrons; `predict` then takes inputs like these.
+
+    make_net : seed -> module from a batch (b, ...) to (b, 1); inputs : (n, ...), one for each
+    unit of `data`, whose x is not looked at. Inputs are not standardised; y and w are.
+    """
+    if method not in LOSSES:
+        raise DataError(f"method must be one of {', '.join(LOSSES)}, got {method!r}")
+    inputs = torch.as_tensor(inputs)
+    if len(inputs) != data.n:
+        raise DataError(f"inputs have {len(inputs)} rows but there are {data.n} units")
+    config, loss = config or NetworkConfig(), LOSSES[method]
+    scaling = replace(scaling_of(data, config.standardise), x_centre=None, x_scale=None)
+    first = first_step(data, scaling) if method == "two-step" else None
+    cell = all_rows(data, scaling) if first is None else first.cell
+    seen = inputs[torch.as_tensor(data.s)]
+    members = train_modules(
+        make_net,
+        seen,
+        cell,
+        loss=loss,
+        seed=seed,
+        config=config,
+        units=data.n,
+        device=device,
+        progress=progress,
+    )
+    if first is None:
+        return two_headed(loss, members, cell, scaling)
+    return corrected(members, members.outputs(seen)[..., 0], first)

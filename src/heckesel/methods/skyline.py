@@ -1,0 +1,61 @@
+"""Skyline: the deep ensemble that was shown every outcome, as an upper reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from heckesel.data import SelectionData
+from heckesel.deep.config import NetworkConfig
+from heckesel.deep.ensemble import GaussianEnsemble
+from heckesel.deep.train import Progress
+from heckesel.errors import DataError
+from heckesel.methods.deep_ensemble import fit_gaussian
+
+
+@dataclass(frozen=True)
+class SkylineConfig:
+    """y : (n,) the outcomes of all units, the unselected ones included."""
+
+    y: np.ndarray
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+
+
+def fit(
+    data: SelectionData,
+    *,
+    seed: int,
+    config: SkylineConfig,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> GaussianEnsemble:
+    """The skyline for one cell."""
+    return fit_many([data], seeds=[seed], config=[config], device=device, progress=progress)[0]
+
+
+def fit_many(
+    datas: Sequence[SelectionData],
+    *,
+    seeds: Sequence[int],
+    config: Sequence[SkylineConfig],
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> list[GaussianEnsemble]:
+    """The skyline for many cells; `config` is one for each cell, all with the same network."""
+    complete = [_complete(data, each.y) for data, each in zip(datas, config, strict=True)]
+    return fit_gaussian(
+        complete, seeds=seeds, config=config[0].network, device=device, progress=progress
+    )
+
+
+def _complete(data, y):
+    y = np.asarray(y, dtype=float)
+    missing = np.flatnonzero(~np.isfinite(np.column_stack([y, data.x])).all(axis=1))
+    if len(missing):
+        raise DataError(
+            f"the skyline needs x and y of every unit but {len(missing)} rows lack one "
+            f"(first: row {missing[0]})"
+        )
+    return replace(data, y=y, s=np.ones(data.n, dtype=bool))

@@ -1,0 +1,76 @@
+"""Deep ensemble weighted by inverse propensities: the usual cure for selection on what is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import ndtr
+
+from heckesel.classic.probit import fit_probit
+from heckesel.data import SelectionData
+from heckesel.deep.config import NetworkConfig
+from heckesel.deep.ensemble import GaussianEnsemble
+from heckesel.deep.train import Progress
+from heckesel.methods.deep_ensemble import fit_gaussian
+
+# One unit may not stand for more than a thousand; a smaller propensity counts as this one.
+SMALLEST_PROPENSITY = 1e-3
+
+
+@dataclass(frozen=True)
+class WeightedConfig:
+    """propensity : (n,) P(s=1 | w) of every unit where it is known; None has a probit on w
+    estimate it."""
+
+    propensity: np.ndarray | None = None
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+
+
+def fit(
+    data: SelectionData,
+    *,
+    seed: int,
+    config: WeightedConfig | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> GaussianEnsemble:
+    """The weighted ensemble for one cell."""
+    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
+
+
+def fit_many(
+    datas: Sequence[SelectionData],
+    *,
+    seeds: Sequence[int],
+    config: WeightedConfig | Sequence[WeightedConfig] | None = None,
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> list[GaussianEnsemble]:
+    """The weighted ensemble for many cells; with known propensities `config` is one for each
+    cell, all with the same network."""
+    config = config or WeightedConfig()
+    configs = [config] * len(datas) if isinstance(config, WeightedConfig) else list(config)
+    factors = [
+        inverse_propensity_weights(
+            estimated_propensity(data) if each.propensity is None else each.propensity, data.s
+        )
+        for data, each in zip(datas, configs, strict=True)
+    ]
+    network = configs[0].network
+    return fit_gaussian(
+        datas, seeds=seeds, config=network, factors=factors, device=device, progress=progress
+    )
+
+
+def inverse_propensity_weights(propensity, s) -> np.ndarray:
+    """1/max(propensity, 1e-3), scaled to mean 1 over the selected units; (n,)."""
+    weight = 1.0 / np.maximum(propensity, SMALLEST_PROPENSITY)
+    return weight / weight[s].mean()
+
+
+def estimated_propensity(data: SelectionData) -> np.ndarray:
+    """Phi(w'gamma), gamma from a probit with a constant; (n,)."""
+    w = np.column_stack([data.w, np.ones(data.n)])
+    return ndtr(w @ fit_probit(w, data.s, data.weight).gamma)
