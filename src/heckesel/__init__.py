@@ -11,6 +11,7 @@ _HOMES = {
     "heckman": "heckesel.estimators.heckman",
     "probit": "heckesel.estimators.probit",
     "HeckmanFit": "heckesel.estimators.fit",
+    "DeepHeckmanRegressor": "heckesel.estimators.deep",
     "Predictive": "heckesel.predictive",
     "HeckeselError": "heckesel.errors",
     "DataError": "heckesel.errors",

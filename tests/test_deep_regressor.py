@@ -1,0 +1,180 @@
+"""`DeepHeckmanRegressor`: the whole path from a table with missing outcomes to intervals."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import heckesel as hk
+
+FAST = {"epochs": 60, "n_members": 2, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def draw():
+    return hk.datasets.make_controlled(800, rho=0.9, alpha=1.0, seed=0)
+
+
+@pytest.fixture(scope="module", params=["two-step", "joint"])
+def fitted(request, draw):
+    model = hk.DeepHeckmanRegressor(instruments=["z"], method=request.param, **FAST)
+    return model.fit(draw.frame[["x", "z"]], draw.frame["y"])
+
+
+def test_shapes_and_the_three_targets(fitted, draw):
+    table = draw.frame[["x", "z"]]
+    mean, std = fitted.predict(table, return_std=True)
+    assert mean.shape == std.shape == (800,)
+    assert (std > 0).all()
+    assert fitted.predict_interval(table, level=0.8).shape == (800, 2)
+    for target in ("population", "selected", "unselected"):
+        predictive = fitted.predict_distribution(table, target)
+        assert predictive.quantile([0.1, 0.9]).shape == (2, 800)
+        assert (predictive.quantile(0.9) > predictive.quantile(0.1)).all()
+    assert fitted.rho_.shape == fitted.sigma_.shape == (2,)
+
+
+def test_the_population_needs_no_instrument_but_the_selected_do(fitted, draw):
+    np.testing.assert_array_equal(
+        fitted.predict(draw.frame[["x"]]), fitted.predict(draw.frame[["x", "z"]])
+    )
+    with pytest.raises(hk.DataError, match="lacks the instrument 'z'"):
+        fitted.predict_distribution(draw.frame[["x"]], "selected")
+    with pytest.raises(hk.DataError, match="an array must have all of them"):
+        fitted.predict(draw.frame[["x"]].to_numpy())
+
+
+def test_the_verdict_comes_with_the_fit(fitted, draw):
+    assert fitted.identification_.verdict == "identified by an instrument"
+    with pytest.warns(hk.IdentificationWarning, match="functional form only"):
+        blind = hk.DeepHeckmanRegressor(**FAST).fit(draw.frame[["x"]], draw.frame["y"])
+    assert blind.identification_.verdict == "functional form only"
+
+
+def test_names_positions_arrays_and_polars_give_the_same_fit(draw):
+    table, y = draw.frame[["x", "z"]], draw.frame["y"]
+    expected = hk.DeepHeckmanRegressor(["z"], **FAST).fit(table, y).predict(table)
+    by_position = hk.DeepHeckmanRegressor([1], **FAST).fit(table.to_numpy(), y.to_numpy())
+    np.testing.assert_array_equal(by_position.predict(table.to_numpy()), expected)
+    as_polars = pl.DataFrame({name: table[name].to_numpy() for name in table})
+    by_polars = hk.DeepHeckmanRegressor("z", **FAST).fit(as_polars, y.to_numpy())
+    np.testing.assert_array_equal(by_polars.predict(as_polars), expected)
+
+
+def test_selected_and_missing_outcomes_mean_the_same(draw):
+    table, y = draw.frame[["x", "z"]], draw.frame["y"]
+    expected = hk.DeepHeckmanRegressor(["z"], **FAST).fit(table, y).predict(table)
+    model = hk.DeepHeckmanRegressor(["z"], **FAST)
+    model.fit(table, y.fillna(0.0), selected=y.notna())
+    np.testing.assert_array_equal(model.predict(table), expected)
+
+
+def test_the_same_seed_gives_the_same_answer_and_another_does_not(draw):
+    table, y = draw.frame[["x", "z"]], draw.frame["y"]
+    one = hk.DeepHeckmanRegressor(["z"], random_state=3, **FAST).fit(table, y)
+    two = clone(one).fit(table, y)
+    other = clone(one).set_params(random_state=4).fit(table, y)
+    np.testing.assert_array_equal(one.predict(table), two.predict(table))
+    assert np.abs(one.predict(table) - other.predict(table)).max() > 1e-4
+
+
+def test_categories_become_columns_and_new_levels_are_refused(draw):
+    rng = np.random.default_rng(0)
+    table = draw.frame[["x", "z"]].assign(site=rng.choice(["north", "south"], 800))
+    model = hk.DeepHeckmanRegressor(["site"], **FAST)
+    model.fit(table[["x", "site"]], draw.frame["y"])
+    assert model.columns_.x_names == ("x",)
+    assert model.columns_.w_names == ("x", "site[south]")
+    assert model.columns_.w(table).shape == (800, 2)
+    with pytest.raises(hk.DataError, match=r"'site' has the level 'east' \(row 0\)"):
+        model.predict_distribution(table[["x"]].assign(site="east"), "selected")
+
+
+def test_without_selection_it_is_a_plain_ensemble(draw):
+    with pytest.warns(hk.IdentificationWarning, match="nothing was selected"):
+        model = hk.DeepHeckmanRegressor(["z"], **FAST).fit(draw.frame[["x", "z"]], draw.truth.y)
+    assert model.identification_.verdict == "no selection"
+    assert np.isfinite(model.predict(draw.frame[["x"]])).all()
+
+
+def test_the_score_is_that_of_the_selected(fitted, draw):
+    table, y = draw.frame[["x", "z"]], draw.frame["y"].to_numpy()
+    rows = ~np.isnan(y)
+    mean = fitted.predict_distribution(table, "selected").mean[rows]
+    expected = 1 - np.sum((y[rows] - mean) ** 2) / np.sum((y[rows] - y[rows].mean()) ** 2)
+    assert fitted.score(table, y) == pytest.approx(expected)
+
+
+GOOD = hk.datasets.make_controlled(200, rho=0.5, alpha=1.0, seed=1).frame
+CASES = {
+    "unknown method": (
+        lambda: hk.DeepHeckmanRegressor(method="three-step").fit(GOOD[["x", "z"]], GOOD.y),
+        "method must be one of two-step, joint",
+    ),
+    "instrument that is not there": (
+        lambda: hk.DeepHeckmanRegressor(["zz"]).fit(GOOD[["x", "z"]], GOOD.y),
+        "'zz' is no column of X; did you mean 'z'?",
+    ),
+    "instrument by name without names": (
+        lambda: hk.DeepHeckmanRegressor(["z"]).fit(GOOD[["x", "z"]].to_numpy(), GOOD.y),
+        "set_output",
+    ),
+    "instrument beyond the columns": (
+        lambda: hk.DeepHeckmanRegressor([5]).fit(GOOD[["x", "z"]].to_numpy(), GOOD.y),
+        "beyond the 2 columns",
+    ),
+    "nothing but instruments": (
+        lambda: hk.DeepHeckmanRegressor(["x", "z"]).fit(GOOD[["x", "z"]], GOOD.y),
+        "every column of X is an instrument",
+    ),
+    "missing x": (
+        lambda: hk.DeepHeckmanRegressor(["z"]).fit(
+            GOOD[["x", "z"]].assign(x=GOOD.x.where(GOOD.index != 3)), GOOD.y
+        ),
+        "'x' is missing in 1 rows (first: row 3)",
+    ),
+    "infinite x": (
+        lambda: hk.DeepHeckmanRegressor(["z"]).fit(
+            GOOD[["x", "z"]].assign(x=GOOD.x.where(GOOD.index != 3, np.inf)), GOOD.y
+        ),
+        "'x' is inf in row 3",
+    ),
+    "one-dimensional X": (
+        lambda: hk.DeepHeckmanRegressor().fit(GOOD.x.to_numpy(), GOOD.y),
+        "reshape",
+    ),
+    "all outcomes missing": (
+        lambda: hk.DeepHeckmanRegressor(["z"]).fit(GOOD[["x", "z"]], np.full(200, np.nan)),
+        "missing in all 200 rows",
+    ),
+    "perfect prediction": (
+        lambda: hk.DeepHeckmanRegressor(["d"]).fit(
+            GOOD[["x"]].assign(d=GOOD.y.notna().astype(float)), GOOD.y
+        ),
+        "'d' predicts selection perfectly",
+    ),
+    "no member": (
+        lambda: hk.DeepHeckmanRegressor(["z"], n_members=0).fit(GOOD[["x", "z"]], GOOD.y),
+        "n_members must be at least 1",
+    ),
+    "unknown dtype": (
+        lambda: hk.DeepHeckmanRegressor(["z"], dtype="half").fit(GOOD[["x", "z"]], GOOD.y),
+        "dtype must be one of",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_use_is_one_sentence(name):
+    call, fragment = CASES[name]
+    with pytest.raises(hk.DataError) as caught:
+        call()
+    assert fragment in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_predicting_before_fitting_says_so():
+    with pytest.raises(NotFittedError):
+        hk.DeepHeckmanRegressor().predict(pd.DataFrame({"x": [1.0]}))
