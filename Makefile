@@ -28,8 +28,9 @@ types: $(READY)
 docs: $(READY)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 
+# FULL=1 runs the whole grids; the default is a small version for two cores.
 reproduce: $(READY)
-	$(BIN)/heckesel reproduce all
+	$(BIN)/heckesel reproduce all $(if $(FULL),,--quick)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -57,7 +57,7 @@ def test_a_two_step_composed_from_statsmodels_is_matched():
 def test_the_command_writes_the_results_and_the_committed_file_agrees(tmp_path):
     run = CliRunner().invoke(cli, ["reproduce", "e0", "--out", str(tmp_path)])
     assert run.exit_code == 0, run.output
-    assert "10 of 10 cells passed" in run.output
+    assert "gate: 10 of 10 cells passed" in run.output
     fresh = json.loads((tmp_path / "e0_gate.json").read_text())
     assert fresh["schema"] == 1
     assert len(fresh["data"]) == 2
@@ -66,12 +66,12 @@ def test_the_command_writes_the_results_and_the_committed_file_agrees(tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_failing_cell_is_recorded_and_the_command_says_so(tmp_path, monkeypatch):
+def test_nothing_runs_unless_the_gate_passes(tmp_path, monkeypatch):
     def broken(cell):
         raise RuntimeError("no luck")
 
     monkeypatch.setattr(e0_gate, "run_cell", broken)
-    run = CliRunner().invoke(cli, ["reproduce", "e0", "--out", str(tmp_path)])
+    run = CliRunner().invoke(cli, ["reproduce", "e1", "--quick", "--out", str(tmp_path)])
     assert isinstance(run.exception, hk.HeckeselError)
-    rows = json.loads((tmp_path / "e0_gate.json").read_text())["rows"]
-    assert {row["error"] for row in rows} == {"RuntimeError: no luck"}
+    assert "nothing else is run" in str(run.exception)
+    assert not list(tmp_path.iterdir())

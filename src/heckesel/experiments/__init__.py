@@ -1,15 +1,23 @@
 """Experiments: cells in, `results/*.json` out, and everything published is computed from those.
 
-EXPERIMENTS maps the name a user types to the module that runs it.
+EXPERIMENTS maps the name a user types to the module that runs it. A module has
+
+* `Cell`, a frozen dataclass; `cells(quick)` lists the grid, or a small version of it
+* `chunk_of(cell)`: cells that are trained together, a function of the cell alone
+* `run_chunk(cells, device)`: one flat dict of floats (or an exception) for each cell
+* `DATA_HASHES`: SHA-256 of the files it reads
 """
 
 from importlib import import_module
 
 EXPERIMENTS = {
     "e0": "heckesel.experiments.e0_gate",
+    "e1": "heckesel.experiments.e1_controlled",
+    "warm-up": "heckesel.experiments.e1_warm_up",
+    "e2": "heckesel.experiments.e2_semireal",
 }
 
 
 def load(name: str):
-    """The module of an experiment: `Cell`, `cells()`, `run_cell(cell)`."""
+    """The module of an experiment."""
     return import_module(EXPERIMENTS[name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from dataclasses import asdict
@@ -12,27 +13,39 @@ from heckesel.experiments.results import read_rows
 
 # Another BLAS, or another order of summation, moves converged estimates by about 1e-11.
 RELATIVE, ABSOLUTE = 1e-6, 1e-8
+RUN_AGAIN = ("e0",)
 
 
 def differences(name: str, folder: Path) -> list[str]:
-    """What a fresh run of an experiment says differently from its committed file."""
+    """What is wrong with the committed file: rows that are missing, failed, or (where the
+    experiment is cheap enough to run again) different."""
     module = load(name)
     path = folder / f"{module.__name__.rpartition('.')[2]}.json"
-    committed = {tuple(row["cell"].values()): row for row in read_rows(path)}
+    committed = {_key(row["cell"]): row for row in read_rows(path)}
+    grid = module.cells()
     found = []
-    wanted = {tuple(asdict(cell).values()) for cell in module.cells()}
-    if wanted != set(committed):
-        found.append(f"{path}: {len(committed)} rows committed, {len(wanted)} cells defined")
-    for cell in module.cells():
-        key = tuple(asdict(cell).values())
-        before, after = committed.get(key, {}).get("metrics"), module.run_cell(cell)
-        if before is None or set(before) != set(after):
-            found.append(f"{path} {key}: no such row, or other metrics")
-            continue
-        for metric, value in after.items():
-            if not math.isclose(before[metric], value, rel_tol=RELATIVE, abs_tol=ABSOLUTE):
-                found.append(f"{path} {key} {metric}: committed {before[metric]}, now {value}")
+    if {_key(asdict(cell)) for cell in grid} != set(committed):
+        found.append(f"{path}: {len(committed)} rows committed, {len(grid)} cells defined")
+    found += [f"{path} {key}: {row['error']}" for key, row in committed.items() if "error" in row]
+    if name in RUN_AGAIN:
+        for cell, after in zip(grid, module.run_chunk(grid), strict=True):
+            before = committed.get(_key(asdict(cell)), {}).get("metrics", {})
+            found += [f"{path} {_key(asdict(cell))} {line}" for line in _compare(before, after)]
     return found
+
+
+def _compare(before: dict, after: dict) -> list[str]:
+    if set(before) != set(after):
+        return [f"has metrics {sorted(before)}, now {sorted(after)}"]
+    return [
+        f"{metric}: committed {before[metric]}, now {value}"
+        for metric, value in after.items()
+        if not math.isclose(before[metric], value, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
+    ]
+
+
+def _key(cell: dict) -> str:
+    return json.dumps(cell, sort_keys=True)
 
 
 def main() -> int:

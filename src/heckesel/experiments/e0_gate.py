@@ -27,6 +27,7 @@ from heckesel.datasets.mroz import FILES as MROZ_FILES
 from heckesel.datasets.rand_hie import FILES as RAND_HIE_FILES
 from heckesel.estimators.heckman import heckman
 from heckesel.estimators.probit import probit
+from heckesel.experiments.runner import attempt
 
 PRINTED_UNITS = 0.6
 INPUT_ROUNDING = 2e-7
@@ -42,7 +43,8 @@ class Cell:
     method: str
 
 
-def cells() -> list[Cell]:
+def cells(quick: bool = False) -> list[Cell]:
+    """The gate has no small version: it takes seconds."""
     return [
         Cell("rand_hie", "probit"),
         Cell("rand_hie", "two-step"),
@@ -55,6 +57,14 @@ def cells() -> list[Cell]:
         Cell("synthetic_rho_0.0", "two-step"),
         Cell("synthetic_rho_0.0", "ml"),
     ]
+
+
+def chunk_of(cell: Cell) -> str:
+    return "all"
+
+
+def run_chunk(cells: list[Cell], device: str = "auto") -> list:
+    return [attempt(run_cell, cell) for cell in cells]
 
 
 def run_cell(cell: Cell) -> dict[str, float]:

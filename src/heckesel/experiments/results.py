@@ -9,8 +9,10 @@ import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from heckesel import __version__
+
 SCHEMA = 1
-PACKAGES = ("heckesel", "numpy", "scipy", "pandas", "torch")
+PACKAGES = ("numpy", "scipy", "pandas", "torch")
 
 
 def write_results(path: Path, rows: list[dict], *, device: str, data_hashes: dict) -> None:
@@ -21,7 +23,7 @@ def write_results(path: Path, rows: list[dict], *, device: str, data_hashes: dic
     ordered = sorted(rows, key=lambda row: json.dumps(row["cell"], sort_keys=True))
     content = {
         "schema": SCHEMA,
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {"heckesel": __version__} | {name: _version(name) for name in PACKAGES},
         "python": platform.python_version(),
         "device": device,
         "data": data_hashes,

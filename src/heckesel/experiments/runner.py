@@ -1,38 +1,105 @@
-"""Runs the cells of an experiment and writes their rows."""
+"""Runs the cells of an experiment, chunk by chunk, and keeps what is there already.
+
+A chunk is trained as one batch and is the unit of resumption. Which cells it holds depends on the
+grid alone, never on what is missing, so a run that was killed and taken up again ends in the same
+bytes as one that was not.
+"""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, as_completed
 from dataclasses import asdict
 from pathlib import Path
 
 from heckesel.experiments import load
-from heckesel.experiments.results import write_atomically, write_results
+from heckesel.experiments.results import read_rows, write_atomically, write_results
 
 
-def run(name: str, folder: Path, *, report=lambda line: None) -> list[dict]:
-    """Run every cell of `name`, write `folder/<module>.json`, and return the rows.
+def attempt(function: Callable, *arguments):
+    """The result, or the exception: a failed cell is recorded and the others go on."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        return error
 
-    A cell that raises is recorded as failed, with the message, and the others go on.
+
+def run(
+    name: str,
+    folder: Path,
+    *,
+    quick: bool = False,
+    device: str = "auto",
+    executor: Executor | None = None,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[dict]:
+    """Run what is missing of `name`, write `folder/<module>.json`, and return all rows.
+
+    Quick rows go to `folder/quick`, where they cannot stand in for full ones. An `executor`
+    (processes, or a Dask cluster's) runs chunks side by side; rows and bytes are the same.
     """
     module = load(name)
+    folder = folder / "quick" if quick else folder
     stem = module.__name__.rpartition(".")[2]
-    rows, times = [], []
-    for cell in module.cells():
-        started = time.perf_counter()
-        row: dict = {"cell": asdict(cell)}
-        try:
-            row["metrics"] = module.run_cell(cell)
-        except Exception as error:
-            row["error"] = f"{type(error).__name__}: {error}"
-        seconds = time.perf_counter() - started
-        rows.append(row)
-        times.append({"cell": row["cell"], "seconds": round(seconds, 3)})
-        report(_line(row, seconds))
-    write_results(folder / f"{stem}.json", rows, device="cpu", data_hashes=module.DATA_HASHES)
-    write_atomically(folder / f"{stem}.times.json", json.dumps(times, indent=1) + "\n")
-    return rows
+    path, times_path = folder / f"{stem}.json", folder / f"{stem}.times.json"
+    grid = module.cells(quick)
+    done = {_key(row["cell"]): row for row in _rows_there(path)}
+    times = json.loads(times_path.read_text()) if times_path.exists() else {}
+    chunks = _chunks(module, grid)
+    missing = [
+        chunk
+        for chunk, members in chunks.items()
+        if not all(_key(asdict(cell)) in done for cell in members)
+    ]
+    for chunk, (outcomes, seconds) in _outcomes(name, missing, quick, device, executor):
+        for cell, outcome in zip(chunks[chunk], outcomes, strict=True):
+            done[_key(asdict(cell))] = _row(cell, outcome)
+        times[chunk] = seconds
+        rows = [done[_key(asdict(cell))] for cell in grid if _key(asdict(cell)) in done]
+        write_results(path, rows, device=_device_name(device), data_hashes=module.DATA_HASHES)
+        write_atomically(times_path, json.dumps(times, indent=1, sort_keys=True) + "\n")
+        failures = sum(isinstance(outcome, Exception) for outcome in outcomes)
+        report(f"{name} {chunk}: {len(outcomes)} cells, {failures} failed, {seconds:.1f} s")
+    return [done[_key(asdict(cell))] for cell in grid]
+
+
+def run_chunk(name: str, chunk: str, quick: bool, device: str, threads: int | None = None):
+    """The outcomes of one chunk and the seconds they took; a plain function, so that another
+    process or machine can be handed it."""
+    if threads is not None:
+        _limit_threads(threads)
+    module = load(name)
+    members = _chunks(module, module.cells(quick))[chunk]
+    started = time.perf_counter()
+    outcomes = attempt(module.run_chunk, members, device)
+    if isinstance(outcomes, Exception):
+        outcomes = [outcomes] * len(members)
+    return outcomes, round(time.perf_counter() - started, 3)
+
+
+def _outcomes(name, missing, quick, device, executor) -> Iterator:
+    if executor is None:
+        for chunk in missing:
+            yield chunk, run_chunk(name, chunk, quick, device)
+        return
+    # one thread each: threads of several workers on the same cores wait for one another
+    jobs = {executor.submit(run_chunk, name, chunk, quick, device, 1): chunk for chunk in missing}
+    for job in as_completed(jobs):
+        yield jobs[job], job.result()
+
+
+def _limit_threads(threads: int) -> None:
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    torch.set_num_threads(threads)
+    threadpool_limits(threads)
+
+
+def _rows_there(path: Path) -> list[dict]:
+    return read_rows(path) if path.exists() else []
 
 
 def failed(rows: list[dict]) -> list[dict]:
@@ -40,11 +107,29 @@ def failed(rows: list[dict]) -> list[dict]:
     return [row for row in rows if "error" in row or row["metrics"].get("passed") == 0.0]
 
 
-def _line(row: dict, seconds: float) -> str:
-    cell = " ".join(str(value) for value in row["cell"].values())
-    if "error" in row:
-        return f"{cell}: failed, {row['error']}"
-    metrics = row["metrics"]
-    shown = ", ".join(f"{key} {value:.6g}" for key, value in metrics.items() if key != "passed")
-    verdict = {1.0: "passed", 0.0: "NOT PASSED"}.get(metrics.get("passed", -1.0), "done")
-    return f"{cell}: {verdict} ({shown}) [{seconds:.1f} s]"
+def _chunks(module, grid) -> dict[str, list]:
+    chunks: dict[str, list] = {}
+    for cell in grid:
+        chunks.setdefault(str(module.chunk_of(cell)), []).append(cell)
+    return chunks
+
+
+def _row(cell, outcome) -> dict:
+    if isinstance(outcome, Exception):
+        return {"cell": asdict(cell), "error": f"{type(outcome).__name__}: {outcome}"}
+    return {"cell": asdict(cell), "metrics": outcome}
+
+
+def _key(cell: dict) -> str:
+    return json.dumps(cell, sort_keys=True)
+
+
+def _device_name(device: str) -> str:
+    """What the rows were computed on: the card's name, or the CPU."""
+    from importlib.util import find_spec
+
+    if device == "cpu" or find_spec("torch") is None:
+        return "cpu"
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"

@@ -1,0 +1,27 @@
+"""An experiment of a second, for tests of the runner: chunks of two cells, one of which fails."""
+
+import time
+from dataclasses import dataclass
+
+DATA_HASHES: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Cell:
+    number: int
+
+
+def cells(quick=False):
+    return [Cell(number) for number in range(4 if quick else 12)]
+
+
+def chunk_of(cell):
+    return f"chunk {cell.number // 2}"
+
+
+def run_chunk(cells, device="auto"):
+    time.sleep(0.03)
+    return [
+        ValueError("seven is unlucky") if cell.number == 7 else {"square": cell.number**2 / 3}
+        for cell in cells
+    ]
