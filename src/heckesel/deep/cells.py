@@ -13,7 +13,7 @@ import torch
 from heckesel.data import SelectionData
 from heckesel.deep.adam import Schedule
 from heckesel.deep.config import DTYPES, NetworkConfig, torch_device
-from heckesel.deep.dropout import dropout_masks, generator_of
+from heckesel.deep.dropout import dropout_masks, dropout_seeds
 from heckesel.deep.losses import Loss
 from heckesel.deep.nets import (
     INITIAL_HEAD,
@@ -160,7 +160,6 @@ def _train_chunk(
     source = full_batch(stacked, members)
     if config.batch_size is not None:
         source = mini_batches(cells, stacked, seeds, members, steps)
-    generators = [generator_of(seed, j, place) for seed in seeds for j in range(members)]
     trained = train(
         torch.as_tensor(start, dtype=dtype, device=place),
         sizes,
@@ -169,8 +168,7 @@ def _train_chunk(
         _schedule(config, loss),
         validation=_validation(held_out, members, sizes, loss, dtype, place),
         stopping=stopping,
-        masks=_masks(source, generators, config.hidden, dropout),
-        generators=generators if dropout else (),
+        masks=_masks(source, dropout_seeds(seeds, members), config.hidden, dropout),
         progress=progress,
     )
     return _members(trained, sizes, len(cells))
@@ -183,10 +181,11 @@ def _validation(held_out, members, sizes, loss, dtype, place):
     return lambda theta: evaluate(theta, sizes, loss, rows)
 
 
-def _masks(source, generators, hidden, rate):
+def _masks(source, seeds, hidden, rate):
     if not rate:
         return None
-    return dropout_masks(generators, next(iter(source.batches(0))).weight, hidden, rate)
+    weight = next(iter(source.batches(0))).weight
+    return dropout_masks(seeds, weight.shape[1], hidden, rate, like=weight)
 
 
 def _members(trained: Trained, sizes, count) -> list[Members]:

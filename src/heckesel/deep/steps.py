@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from heckesel.deep.adam import AdamState, Schedule, adam_step, start_adam
+from heckesel.deep.adam import Schedule, adam_step, start_adam
+from heckesel.deep.dropout import DropoutMasks
 from heckesel.deep.losses import Loss
 from heckesel.deep.nets import backward, forward, layer_views, parameter_count, workspace
 from heckesel.deep.rows import Rows, Source
@@ -17,8 +18,6 @@ from heckesel.deep.rows import Rows, Source
 # Replays allocate nothing, so memory must be in place before recording; torch asks for a few
 # ordinary runs on a side stream.
 RUNS_BEFORE_RECORDING = 3
-
-Masks = Callable[[], Sequence[torch.Tensor]]
 
 
 def split(theta: torch.Tensor, sizes: Sequence[int]) -> tuple[list[torch.Tensor], torch.Tensor]:
@@ -39,11 +38,10 @@ def step_function(
     loss: Loss,
     source: Source,
     schedule: Schedule,
-    masks: Masks | None = None,
-    generators: Sequence[torch.Generator] = (),
+    masks: DropoutMasks | None = None,
 ) -> Callable[[Rows], torch.Tensor]:
     """A function that moves theta by one step on the rows it is given and returns the loss (k,)
-    before that step. `masks` draws dropout masks from `generators`."""
+    before that step."""
     state = start_adam(theta, schedule, source.steps)
     first = next(iter(source.batches(0)))
     room = workspace(first.x, sizes[1:-1])
@@ -53,7 +51,7 @@ def step_function(
 
     @torch.no_grad()
     def step(rows):
-        thin = masks and masks()
+        thin = None if masks is None else masks()
         output = forward(rows.x, layers, room, thin)
         value, by_output, by_head = loss.value_and_slopes(output, head, rows)
         backward(rows.x, layers, by_output, layer_gradients, room, thin)
@@ -63,19 +61,20 @@ def step_function(
 
     if theta.device.type != "cuda":
         return step
-    return _recorded(step, first, theta, state, generators)
+    moving = [theta, state.first, state.second, state.step]
+    return _recorded(step, first, moving if masks is None else [*moving, masks.step])
 
 
-def _recorded(step, rows: Rows, theta, state: AdamState, generators):
-    """`step` as a CUDA graph over its own copy of the rows; `step` itself where recording fails."""
+def _recorded(step, rows: Rows, moving: Sequence[torch.Tensor]):
+    """`step` as a CUDA graph over its own copy of the rows; `step` itself where recording fails.
+
+    moving : what a step changes; put back after the runs that recording needs.
+    """
     own = Rows(**{name: values.clone() for name, values in rows.present().items()})
-    moving = (theta, state.first, state.second, state.step)
     start = [tensor.clone() for tensor in moving]
     graph = torch.cuda.CUDAGraph()
     try:
         _run_aside(step, own)
-        for generator in generators:
-            graph.register_generator_state(generator)
         with torch.cuda.graph(graph):
             value = step(own)
     except RuntimeError as error:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import torch
 
 from heckesel.deep.adam import Schedule
+from heckesel.deep.dropout import DropoutMasks
 from heckesel.deep.losses import Loss
 from heckesel.deep.rows import Source
-from heckesel.deep.steps import Masks, step_function
+from heckesel.deep.steps import step_function
 
 Validation = Callable[[torch.Tensor], torch.Tensor]
 Progress = Callable[[int, int], None]
@@ -57,8 +58,7 @@ def train(
     *,
     validation: Validation | None = None,
     stopping: Stopping | None = None,
-    masks: Masks | None = None,
-    generators: Sequence[torch.Generator] = (),
+    masks: DropoutMasks | None = None,
     progress: Progress | None = None,
 ) -> Trained:
     """Parameters after `schedule.epochs` epochs from `start`, which is left as it is.
@@ -67,7 +67,7 @@ def train(
     that training does not see. With a validation each network ends at its best reading.
     """
     theta = start.clone()
-    step = step_function(theta, sizes, loss, source, schedule, masks, generators)
+    step = step_function(theta, sizes, loss, source, schedule, masks)
     stopping = stopping or Stopping()
     best = None if validation is None else _nothing_yet(theta)
     for epoch in range(schedule.epochs):

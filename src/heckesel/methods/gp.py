@@ -32,8 +32,9 @@ LOG_BOUND = np.log(1e5)
 FIRST_START = np.log([1.0, 1.0, 0.1])
 # An evaluation costs n^3, and nearly all restarts end in the optimum already known or in a far
 # worse one. So beyond `RESTART_ALL` rows they see a part, and get all rows only if they beat the
-# first optimum on that part by `RESTART_MARGIN` units of log-likelihood. The part is made of
-# blocks of neighbours: an optimum with little noise may rest on rows that repeat each other.
+# first optimum on that part by `RESTART_MARGIN` units of log-likelihood; to tell, a looser
+# tolerance will do. The part is made of blocks of neighbours, because an optimum with little
+# noise may rest on rows that repeat each other.
 RESTART_ALL = 600
 RESTART_PART = 200
 RESTART_BLOCK = 8

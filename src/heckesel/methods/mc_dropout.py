@@ -11,7 +11,7 @@ import torch
 from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, selected_rows, train_cells
 from heckesel.deep.config import NetworkConfig
-from heckesel.deep.dropout import dropout_masks
+from heckesel.deep.dropout import dropout_masks, dropout_seeds
 from heckesel.deep.ensemble import check_target, predict_two_outputs
 from heckesel.deep.losses import GAUSSIAN
 from heckesel.deep.nets import forward, layer_views, with_constant
@@ -48,9 +48,8 @@ class DropoutNetwork:
         the prediction at a point does not depend on which others are asked for."""
         theta = torch.as_tensor(self.members.theta).expand(PASSES, -1)
         layers = layer_views(theta, self.members.sizes)
-        generator = torch.Generator().manual_seed(self.seed)
         hidden = self.members.sizes[1:-1]
-        thin = dropout_masks([generator] * PASSES, torch.ones(PASSES, 1).to(theta), hidden, RATE)()
+        thin = dropout_masks(dropout_seeds([self.seed], PASSES), 1, hidden, RATE, like=theta)()
         x, parts = with_constant(x), []
         for first in range(0, max(len(x), 1), PREDICTED_AT_ONCE):
             part = torch.as_tensor(x[first : first + PREDICTED_AT_ONCE], dtype=theta.dtype)
