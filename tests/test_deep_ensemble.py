@@ -17,11 +17,11 @@ from heckesel.deep.ensemble import ensemble_moments, predict_two_outputs
 from heckesel.deep.losses import GAUSSIAN, HOMOSCEDASTIC, JOINT, TWO_STEP
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import scaling_of
-from heckesel.deep.targets import possible_covariance, predict_given_selection
 from heckesel.deep.train import Stopping
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.methods.heckman_two_step import corrected_sigma
 from heckesel.methods.weighted_ensemble import inverse_propensity_weights
+from heckesel.predictive import possible_covariance, predict_given_selection
 
 torch.set_num_threads(1)  # networks this small lose more by sharing than they gain
 SMALL = NetworkConfig(

@@ -10,8 +10,12 @@ from heckesel.deep.cells import Members
 from heckesel.deep.custom import ModuleMembers
 from heckesel.deep.losses import LOG_VARIANCE_RANGE
 from heckesel.deep.scaling import Scaling
-from heckesel.deep.targets import check_target, possible_covariance, predict_given_selection
-from heckesel.predictive import Predictive
+from heckesel.predictive import (
+    Predictive,
+    check_target,
+    possible_covariance,
+    predict_given_selection,
+)
 
 
 def ensemble_moments(member_mean, member_variance):

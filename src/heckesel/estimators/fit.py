@@ -28,7 +28,7 @@ from heckesel.estimators.inference import (
     standard_errors,
     wald,
 )
-from heckesel.predictive import Predictive
+from heckesel.predictive import Predictive, check_target
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class HeckmanFit:
         population: y of any unit with this x; selected, unselected: y given that the unit was
         or was not selected, which needs the selection columns too.
         """
-        prediction.check_target(target)
+        check_target(target)
         if target != "population" and not self.has_selection:
             raise DataError(f"every unit was selected, so target={target!r} has no meaning")
         given = self.design.given(data, x, w)
@@ -215,7 +215,7 @@ class HeckmanFit:
 
     def margins(self, target: str = "population") -> pd.DataFrame:
         """Average marginal effects over the rows of the fit: effect, se, z by variable."""
-        prediction.check_target(target)
+        check_target(target)
         if target != "population" and not self.has_selection:
             raise DataError(f"every unit was selected, so target={target!r} has no meaning")
         moves, rows_of = self.design.moves(target)

@@ -12,16 +12,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from heckesel.errors import DataError, HeckeselError
+from heckesel.errors import HeckeselError
 from heckesel.numerics.normal import inverse_mills, mills_delta
-from heckesel.predictive import GivenSelection, Predictive
-
-TARGETS = ("population", "selected", "unselected")
-
-
-def check_target(target: str) -> None:
-    if target not in TARGETS:
-        raise DataError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")
+from heckesel.predictive import Predictive, predict_given_selection
 
 
 def mean_and_gradient(fit, x, w, target: str):
@@ -59,13 +52,10 @@ def predict(fit, x, w, target: str) -> Predictive:
             "fit method='ml', or predict the population"
         )
     sign = 1.0 if target == "selected" else -1.0
+    location = x @ fit.params["outcome"].to_numpy()
     index = sign * (w @ fit.params["select"].to_numpy())
-    aleatoric = fit.sigma**2 * (1 - fit.rho**2 * mills_delta(index))
-    scale = np.sqrt(fit.sigma**2 + epistemic)
-    rho = sign * fit.rho * fit.sigma / scale
-    location = mean - rho * scale * inverse_mills(index)
-    distribution = GivenSelection(location, scale, index, rho)
-    return Predictive(mean, epistemic, aleatoric, distribution)
+    covariance = sign * fit.rho * fit.sigma
+    return predict_given_selection(location, epistemic, fit.sigma, covariance, index)
 
 
 def margins(fit, target: str, variables, rows_of) -> pd.DataFrame:

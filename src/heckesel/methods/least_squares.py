@@ -8,8 +8,7 @@ import numpy as np
 
 from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
 from heckesel.data import SelectionData
-from heckesel.deep.targets import check_target
-from heckesel.predictive import Predictive
+from heckesel.predictive import Predictive, check_target
 
 
 @dataclass(frozen=True)

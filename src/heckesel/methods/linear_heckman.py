@@ -16,8 +16,12 @@ from heckesel.classic.estimates import (
 from heckesel.classic.joint import standardised_sample
 from heckesel.classic.profile import scan
 from heckesel.data import SelectionData
-from heckesel.deep.targets import check_target, possible_covariance, predict_given_selection
-from heckesel.predictive import Predictive
+from heckesel.predictive import (
+    Predictive,
+    check_target,
+    possible_covariance,
+    predict_given_selection,
+)
 
 
 @dataclass(frozen=True)

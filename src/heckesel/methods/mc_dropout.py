@@ -12,12 +12,12 @@ from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, selected_rows, train_cells
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.dropout import dropout_masks, dropout_seeds
-from heckesel.deep.ensemble import check_target, predict_two_outputs
+from heckesel.deep.ensemble import predict_two_outputs
 from heckesel.deep.losses import GAUSSIAN
 from heckesel.deep.nets import forward, layer_views, with_constant
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.train import Progress
-from heckesel.predictive import Predictive
+from heckesel.predictive import Predictive, check_target
 
 RATE = 0.1
 PASSES = 64
