@@ -7,11 +7,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
 
 from heckesel.deep.nets import MINI_BATCHES, member_seed
+
+Values = Any  # an array, or a tensor once rows are stacked; None where a loss has no use for it
 
 
 @dataclass(frozen=True)
@@ -27,15 +30,15 @@ class Rows:
     Weights add up to one over all rows the loss uses: the loss is a weighted mean.
     """
 
-    x: np.ndarray | torch.Tensor
-    y: np.ndarray | torch.Tensor
-    weight: np.ndarray | torch.Tensor
-    mills: np.ndarray | torch.Tensor | None = None
-    w: np.ndarray | torch.Tensor | None = None
-    w_unselected: np.ndarray | torch.Tensor | None = None
-    weight_unselected: np.ndarray | torch.Tensor | None = None
+    x: Values
+    y: Values
+    weight: Values
+    mills: Values = None
+    w: Values = None
+    w_unselected: Values = None
+    weight_unselected: Values = None
 
-    def present(self) -> dict[str, np.ndarray | torch.Tensor]:
+    def present(self) -> dict[str, Values]:
         """The fields this loss uses, by name."""
         named = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: values for name, values in named if values is not None}

@@ -51,7 +51,9 @@ def scaling_of(data: SelectionData, standardise: bool) -> Scaling:
     if not standardise:
         return Scaling(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
     y_centre, y_scale = _moments(data.y[data.s, None])
-    return Scaling(*_moments(data.x), *_moments(data.w), float(y_centre[0]), float(y_scale[0]))
+    (x_centre, x_scale), (w_centre, w_scale) = _moments(data.x), _moments(data.w)
+    y_moments = float(y_centre[0]), float(y_scale[0])
+    return Scaling(x_centre, x_scale, w_centre, w_scale, *y_moments)
 
 
 def _moments(values):

@@ -72,17 +72,17 @@ def _recorded(step, rows: Rows, moving: Sequence[torch.Tensor]):
     """
     own = Rows(**{name: values.clone() for name, values in rows.present().items()})
     start = [tensor.clone() for tensor in moving]
-    graph = torch.cuda.CUDAGraph()
+    graph, recorded = torch.cuda.CUDAGraph(), True
     try:
         _run_aside(step, own)
         with torch.cuda.graph(graph):
             value = step(own)
     except RuntimeError as error:
         warnings.warn(f"CUDA graph not recorded, training runs unrecorded: {error}", stacklevel=4)
-        graph = None
+        recorded = False
     for tensor, before in zip(moving, start, strict=True):
         tensor.copy_(before)
-    if graph is None:
+    if not recorded:
         return step
     last: list[Rows] = []
 

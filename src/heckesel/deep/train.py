@@ -76,7 +76,7 @@ def train(
             total += step(rows)
         if progress is not None:
             progress(epoch + 1, schedule.epochs)
-        if best is not None and _due(epoch, schedule.epochs, stopping.every):
+        if validation and best and _due(epoch, schedule.epochs, stopping.every):
             best = _improved(best, theta, validation(theta), epoch + 1, stopping.patience)
             if best.done.all():
                 break

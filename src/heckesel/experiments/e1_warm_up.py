@@ -15,7 +15,7 @@ from heckesel.methods import load_method
 
 __all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
 
-SCHEDULES = {
+SCHEDULES: dict[str, dict] = {
     "paper": {},
     "200 epochs": {"epochs": 200},
     "learning rate 1e-3": {"learning_rate": 1e-3},

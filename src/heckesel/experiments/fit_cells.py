@@ -27,14 +27,13 @@ def fit_cells(
     """Baselines that may know more than the data are given it: the weighted ensemble the true
     propensities, the skyline all outcomes."""
     method = load_method(name)
+    config: object = network
     if name == "gp":
         return method.fit_many(datas, seeds=seeds)
     if name == "weighted_ensemble":
         config = [WeightedConfig(truth.propensity, network) for truth in truths]
     elif name == "skyline":
         config = [SkylineConfig(truth.y, network) for truth in truths]
-    else:
-        config = network
     return method.fit_many(datas, seeds=seeds, config=config, device=device)
 
 
