@@ -7,9 +7,9 @@ import os
 import platform
 from pathlib import Path
 
-from benchmarks import classic
+from benchmarks import classic, network_methods
 
-BENCHMARKS = {"classic": classic.measure}
+BENCHMARKS = {"classic": classic.measure, "network_methods": network_methods.measure}
 
 if __name__ == "__main__":
     results = {"machine": {"cores": os.cpu_count(), "python": platform.python_version()}}

@@ -92,3 +92,36 @@ def test_two_step_has_no_likelihood_and_says_what_to_do():
     cov[:17, 17:] = cov[17:, :17] = 0
     estimate = fit.params[slopes].to_numpy()
     assert estimate @ np.linalg.solve(cov, estimate) == pytest.approx(944.44, abs=0.01)
+
+
+def test_an_interval_from_the_boundary_reaches_inward():
+    """Where the best rho is one, the lower end is where the profile has dropped, not one."""
+    rng = np.random.default_rng(0)
+    x, u = rng.standard_normal((2, 60))
+    y = np.where(0.3 + x + u > 0, 1 + x + u, np.nan)
+    fit = hk.heckman(y=y, x=x, w=x)
+    assert fit.status == "boundary"
+    low, high = fit.interval("rho", 0.9, method="profile")
+    assert abs(high) == 1.0
+    sample, _ = standardised_sample(fit.data)
+    best = fit.scan.modes[0]
+    theta = best.v[-1]
+    start = np.concatenate(
+        [best.v[: sample.q], best.v[sample.q : -1] / theta, [-np.log(theta), np.arctanh(low)]]
+    )
+    value = brute_force_profile(sample, -1, np.arctanh(low), start)
+    assert best.value - value == pytest.approx(2.705543 / 2, abs=1e-3)
+
+
+def test_a_flat_curve_has_no_invented_mode():
+    """Every interior mode of tiny samples without an instrument is one: slope zero, concave."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x, u, v = rng.standard_normal((3, 40))
+        y = np.where(x + u > 0, x + 0.3 * u + v, np.nan)
+        fit = hk.heckman(y=y, x=x, w=x)
+        for mode in fit.scan.modes:
+            assert mode.status in ("converged", "boundary"), seed
+            if mode.status == "converged":
+                assert np.abs(mode.score).max() < 1e-5
+                assert np.linalg.eigvalsh(mode.hessian).max() < 0

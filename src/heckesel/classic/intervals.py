@@ -30,9 +30,14 @@ def _crossing(sample, mode: Point, coordinate: int, level: float, sign: float) -
     size = len(point)
     kept = np.delete(np.arange(size), coordinate % size)
     limit = LARGEST_ATANH_RHO if coordinate == ATANH_RHO else np.inf
-    if abs(point[coordinate]) > limit:
-        return sign * np.inf if sign * point[coordinate] > 0 else float(point[coordinate])
     inside, step = point, _first_step(mode, coordinate, mode.value - level)
+    if abs(point[coordinate]) > limit:  # a mode at the boundary: walk inward from the limit
+        if sign * point[coordinate] > 0:
+            return sign * np.inf
+        inside, value = _conditional(sample, point, kept, coordinate, -sign * limit)
+        if value < level:
+            return -sign * limit
+        step = 0.5
     while True:
         target = inside[coordinate] + sign * step
         if coordinate == THETA and target <= 0:

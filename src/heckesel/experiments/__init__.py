@@ -15,6 +15,8 @@ EXPERIMENTS = {
     "e1": "heckesel.experiments.e1_controlled",
     "warm-up": "heckesel.experiments.e1_warm_up",
     "e2": "heckesel.experiments.e2_semireal",
+    "e4": "heckesel.experiments.e4_panels",
+    "e4-timm": "heckesel.experiments.e4_timm",
 }
 
 

@@ -1,0 +1,51 @@
+"""Reading data files that do not ship: the variable HECKESEL_DATA names the folder they lie in."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+from pathlib import Path
+
+from heckesel.errors import DataError
+
+VARIABLE = "HECKESEL_DATA"
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_outside(name: str, sha256: str, path: str | Path | None, *, published: str) -> bytes:
+    """The content of `path` or, without one, of `name` in the folder that HECKESEL_DATA names.
+
+    A file found by name must have the recorded SHA-256, because committed results rest on it; a
+    file given by its path is read as it is. Gzip is undone in both cases.
+
+    published : where the file is to be had and what it contains, for the error that says it is
+        not there
+    """
+    found = Path(path) if path is not None else _in_data_folder(name, published)
+    try:
+        packed = found.read_bytes()
+    except OSError as error:
+        raise DataError(f"{found} cannot be read ({error.strerror}); {published}") from None
+    if path is None:
+        _check_hash(found, packed, sha256)
+    return gzip.decompress(packed) if packed.startswith(GZIP_MAGIC) else packed
+
+
+def _in_data_folder(name: str, published: str) -> Path:
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        raise DataError(
+            f"{name} does not ship with heckesel: {published}; put it into a folder, set "
+            f"{VARIABLE} to that folder, or give its path"
+        )
+    return Path(folder) / name
+
+
+def _check_hash(found: Path, packed: bytes, sha256: str) -> None:
+    computed = hashlib.sha256(packed).hexdigest()
+    if computed != sha256:
+        raise DataError(
+            f"{found} has SHA-256 {computed} instead of {sha256}; give it as a path to read it "
+            "all the same"
+        )
