@@ -14,7 +14,6 @@ from heckesel.deep.scaling import scaling_of
 from heckesel.errors import DataError
 from heckesel.methods import heckman_joint, heckman_two_step, own_network
 
-torch.set_num_threads(1)  # networks this small lose more by sharing than they gain
 SIZES = (2, 6, 5, 1)
 CONFIG = NetworkConfig(
     hidden=SIZES[1:-1], n_members=2, epochs=40, warm_up=15, dtype="float64", device="cpu"

@@ -23,7 +23,6 @@ from heckesel.methods.heckman_two_step import corrected_sigma
 from heckesel.methods.weighted_ensemble import inverse_propensity_weights
 from heckesel.predictive import possible_covariance, predict_given_selection
 
-torch.set_num_threads(1)  # networks this small lose more by sharing than they gain
 SMALL = NetworkConfig(
     hidden=(6, 5), n_members=2, epochs=40, warm_up=5, dtype="float64", device="cpu"
 )

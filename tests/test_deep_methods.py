@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from scipy.special import ndtr
 
 from heckesel.classic.two_step import fit_two_step
@@ -27,7 +26,6 @@ from heckesel.methods.oracle import OracleConfig
 from heckesel.methods.skyline import SkylineConfig
 from heckesel.methods.weighted_ensemble import WeightedConfig
 
-torch.set_num_threads(1)  # networks this small lose more by sharing than they gain
 CONFIG = NetworkConfig(
     hidden=(8, 8), n_members=2, epochs=60, warm_up=20, dtype="float64", device="cpu"
 )

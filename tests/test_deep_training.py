@@ -19,7 +19,6 @@ from heckesel.deep.rows import Rows, full_batch, mini_batches, stack_cells
 from heckesel.deep.steps import evaluate
 from heckesel.deep.train import Stopping, train
 
-torch.set_num_threads(1)  # networks this small lose more by sharing than they gain
 SIZES = (2, 8, 8, 1)
 Q = 3
 

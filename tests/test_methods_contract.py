@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from heckesel.data import selection_data
 from heckesel.deep.config import NetworkConfig
@@ -15,7 +14,6 @@ from heckesel.methods.oracle import OracleConfig
 from heckesel.methods.skyline import SkylineConfig
 from heckesel.methods.weighted_ensemble import WeightedConfig
 
-torch.set_num_threads(1)  # networks this small lose more by sharing than they gain
 NETWORK = NetworkConfig(
     hidden=(8, 8), n_members=2, epochs=50, warm_up=10, dtype="float64", device="cpu"
 )

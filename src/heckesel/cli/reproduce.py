@@ -61,6 +61,14 @@ def reproduce(
             if bad:
                 raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
             click.echo(f"{name}: {len(rows)} of {len(rows)} cells done")
+            if name == "e1" and not quick:
+                click.echo(_kill_verdict(rows))
+
+
+def _kill_verdict(rows: list[dict]) -> str:
+    from heckesel.experiments.kill_condition import kill_condition
+
+    return kill_condition(rows).sentence
 
 
 def _pass_the_gate() -> None:
