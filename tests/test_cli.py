@@ -40,3 +40,11 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(arguments, fragment, tmp_pa
     assert fragment in shown.stderr
     assert "Traceback" not in shown.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_panels_that_are_not_there_are_an_error_only_when_asked_for(tmp_path, monkeypatch):
+    monkeypatch.delenv("HECKESEL_DATA", raising=False)
+    shown = heckesel("reproduce", "e4", "--out", str(tmp_path))
+    assert shown.returncode == 2
+    assert "HECKESEL_DATA" in shown.stderr
+    assert "\n" not in shown.stderr.strip()

@@ -20,7 +20,7 @@ RESULTS, PAPER = Path("results"), Path("paper")
 RUN_AGAIN = ("e0",)
 RELATIVE, ABSOLUTE = 1e-6, 1e-8
 # Networks trained on another device differ in float32 from the first epoch on; their metrics agree.
-SPOT_CHECKS = {
+SPOT_CHECKS: dict[str, list[dict]] = {
     "e1": [
         {"rho": 0.9, "alpha": 1.0, "seed": 0, "method": method}
         for method in ("heckman_two_step", "heckman_joint", "deep_ensemble")
