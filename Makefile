@@ -16,7 +16,7 @@ demo: $(READY)
 	$(BIN)/heckesel demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .
