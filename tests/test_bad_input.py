@@ -147,7 +147,31 @@ CASES = {
         ),
         "selected rows cannot determine 9 outcome coefficients",
     ),
-    "infinite regressor": (fit(data=changed("z", 3, np.inf)), "row 3) lack a finite value in 'z'"),
+    "infinite regressor": (fit(data=changed("z", 3, np.inf)), "row 3) lack a usable value in 'z'"),
+    "regressor beyond floating point": (
+        fit(data=GOOD.assign(x=1e200 * GOOD.x)),
+        "beyond 1e100",
+    ),
+    "dates": (
+        fit("y ~ x + d", data=GOOD.assign(d=pd.date_range("2020", periods=200))),
+        "'d' holds dates",
+    ),
+    "formula that raises": (
+        fit("y ~ x + np.linalg.inv(x)"),
+        "cannot be evaluated",
+    ),
+    "outcome explained exactly": (
+        fit(data=GOOD.assign(y=2 * GOOD.x.where(GOOD.y.notna()))),
+        "'y' is an exact linear function of its columns",
+    ),
+    "constant outcome": (
+        fit(data=GOOD.assign(y=GOOD.y.where(GOOD.y.isna(), 3.0))),
+        "'y' is an exact linear function of its columns",
+    ),
+    "Mills ratio that does not vary": (
+        fit(select="~ 1", method="two-step"),
+        "the Mills ratio is a linear combination of 'Intercept'",
+    ),
     "rows that do not match": (fit_arrays(x=GOOD[["x"]].iloc[:50]), "x has 50 rows but w has 200"),
     "y of another length": (fit_arrays(y=GOOD.y.iloc[:50]), "x has 200 rows but y has 50"),
     "y with two columns": (fit_arrays(y=GOOD[["y", "z"]]), "'y' must be one column"),

@@ -19,7 +19,10 @@ POINTS = np.array([-40.0, -30.3, -12.1, -5.01, -4.99, -2.2, -0.3, 0.0, 0.7, 3.1,
 
 
 def exact_log_cdf(t):
-    return mp.log1p(-mp.erfc(mp.mpf(float(t)) / mp.sqrt(2)) / 2)
+    t = mp.mpf(float(t))
+    if t < 0:
+        return mp.log(mp.erfc(-t / mp.sqrt(2)) / 2)
+    return mp.log1p(-mp.erfc(t / mp.sqrt(2)) / 2)
 
 
 def exact_mills(t):

@@ -8,6 +8,8 @@ import numpy as np
 
 from heckesel.errors import DataError
 
+LARGEST = 1e100  # squares of larger numbers overflow when they are added up
+
 
 @dataclass(frozen=True)
 class SelectionData:
@@ -154,7 +156,7 @@ def _check_finite(values, rows, name: str) -> None:
 
 
 def _check_complete(values, names, rows) -> None:
-    finite = np.isfinite(values)
+    finite = np.abs(values) < LARGEST  # False for NaN and infinities too
     if finite.all():
         return
     good = finite[rows]
@@ -163,8 +165,9 @@ def _check_complete(values, names, rows) -> None:
     bad_columns = [names[j] for j in np.flatnonzero(~good.all(axis=0))]
     bad_rows = rows[~good.all(axis=1)]
     raise DataError(
-        f"{len(bad_rows)} rows (first: row {bad_rows[0]}) lack a finite value "
-        f"in {', '.join(map(repr, bad_columns))}; fill or drop them"
+        f"{len(bad_rows)} rows (first: row {bad_rows[0]}) lack a usable value "
+        f"in {', '.join(map(repr, bad_columns))} (missing, infinite or beyond 1e100); "
+        "fill, rescale or drop them"
     )
 
 

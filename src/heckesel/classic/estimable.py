@@ -27,6 +27,12 @@ def check_estimable(data: SelectionData) -> None:
             "and a variance; use fewer columns or more rows"
         )
     check_columns(x, data.x_names, f"among the {len(x)} selected rows")
+    y = data.y[data.s & (data.weight > 0)]
+    if y.min() == y.max() or dependent_columns(np.column_stack([x, y]))[0] == x.shape[1]:
+        raise DataError(
+            f"the outcome {data.y_name!r} is an exact linear function of its columns among the "
+            f"{len(x)} selected rows, so there is no error to correct; check the columns"
+        )
     if s.all():
         return
     check_columns(w, data.w_names, f"over all {len(w)} rows")
@@ -43,10 +49,9 @@ def check_columns(values, names, where: str) -> None:
             f"column {name!r} is constant ({value:g}) {where}, so its effect cannot be "
             "told from the intercept; drop it"
         )
-    dependent = _first_dependent(values)
-    if dependent is None:
+    column, others = dependent_columns(values)
+    if column is None:
         return
-    column, others = dependent
     if len(others) == 1 and np.array_equal(values[:, column], values[:, others[0]]):
         raise DataError(
             f"columns {names[others[0]]!r} and {names[column]!r} are equal {where}; drop one"
@@ -57,8 +62,8 @@ def check_columns(values, names, where: str) -> None:
     )
 
 
-def _first_dependent(values):
-    """The first column that earlier ones explain, and which they are."""
+def dependent_columns(values) -> tuple[int | None, list[int]]:
+    """The first column that earlier ones explain, and which they are; None where there is none."""
     scaling = scaling_of(values)
     gram = np.zeros((values.shape[1],) * 2)
     for first in range(0, len(values), BLOCK_ROWS):
@@ -70,7 +75,7 @@ def _first_dependent(values):
         left = gram[column, column] - coefficients @ target
         if left < COLLINEAR_BELOW * gram[column, column]:
             return column, [int(j) for j in np.flatnonzero(np.abs(coefficients) > 1e-6)]
-    return None
+    return None, []
 
 
 def check_separation(w, s, names) -> None:

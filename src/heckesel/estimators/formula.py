@@ -189,8 +189,8 @@ def _variables(formula: Formula, frame) -> tuple[str, ...]:
 def _evaluate(formula, frame, text, role):
     try:
         return formula.get_model_matrix(frame, na_action="ignore")
-    except FormulaicError as error:
-        reason = str(error).strip().splitlines()[-1]
+    except Exception as error:  # a formula runs the user's own code, which may raise anything
+        reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
         raise DataError(f"the {role} formula {text!r} cannot be evaluated: {reason}") from None
 
 
@@ -198,6 +198,8 @@ def _check_text(column: pd.Series, name: str) -> None:
     """Text that is mostly numbers is a broken number column, not a category."""
     if pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
         return
+    if column.dtype.kind in "mM":
+        raise DataError(f"column {name!r} holds dates; make it a number, such as years since 2000")
     levels = column.dropna().astype(str).unique()
     parsed = pd.to_numeric(pd.Series(levels), errors="coerce")
     if len(levels) and parsed.notna().mean() >= 0.5:

@@ -8,13 +8,17 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.classic.covariance import KINDS, WEIGHT_KINDS, inverse
-from heckesel.classic.estimable import check_estimable, check_joint_separation
+from heckesel.classic.estimable import (
+    check_estimable,
+    check_joint_separation,
+    dependent_columns,
+)
 from heckesel.classic.estimates import Estimates, estimates_at, mode_covariance
 from heckesel.classic.joint import standardised_sample
 from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
 from heckesel.classic.probit import fit_probit
 from heckesel.classic.profile import scan
-from heckesel.classic.two_step import fit_two_step, two_step_covariance
+from heckesel.classic.two_step import fit_two_step, second_stage, two_step_covariance
 from heckesel.data import SelectionData, selection_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, exclusion_verdict
 from heckesel.errors import DataError, IdentificationWarning
@@ -252,6 +256,7 @@ def _two_step(checked: SelectionData, design, kind, options) -> HeckmanFit:
     fit = fit_two_step(checked)
     if fit.probit.status != "converged":
         check_joint_separation(checked.w, checked.s, checked.w_names)
+    _check_mills(checked, fit.gamma)
     covariance = two_step_covariance(checked, fit, kind, **options)
     labels = [*_equation_labels(checked), ("mills", "lambda")]
     p, q = len(checked.x_names), len(checked.w_names)
@@ -274,6 +279,17 @@ def _two_step(checked: SelectionData, design, kind, options) -> HeckmanFit:
         design=design,
         **options,
     )
+
+
+def _check_mills(checked: SelectionData, gamma) -> None:
+    columns, _ = second_stage(checked, gamma)
+    position, others = dependent_columns(columns)
+    if position is not None:
+        raise DataError(
+            "the Mills ratio is a linear combination of "
+            f"{', '.join(repr(checked.x_names[j]) for j in others) or 'nothing'} among the "
+            "selected, so two steps cannot tell the correction from it; add a column to select"
+        )
 
 
 def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
