@@ -172,6 +172,35 @@ CASES = {
         fit(select="~ 1", method="two-step"),
         "the Mills ratio is a linear combination of 'Intercept'",
     ),
+    "formula with two parts": (fit("y ~ x | z"), "more than one part"),
+    "no replicates": (
+        lambda: fit(method="two-step")().bootstrap(0),
+        "replicates must be positive",
+    ),
+    "instruments that are no names": (fit(instruments=5), "must be a name or a list of names"),
+    "selected of another length": (fit(selected=[1, 0]), "selected has shape (2,)"),
+    "selected not known": (
+        fit(selected=pd.Series([pd.NA, *[True] * 199], dtype="boolean")),
+        "'selected' must hold numbers but row 0 holds <NA>",
+    ),
+    "cluster not known": (
+        fit(clusters=np.array([pd.NA, *"ab" * 100][:200], dtype=object)),
+        "clusters have missing values",
+    ),
+    "three dimensions": (fit_arrays(x=np.zeros((200, 1, 1))), "got shape (200, 1, 1)"),
+    "outcome beyond floating point": (fit(data=GOOD.assign(y=1e160 * GOOD.y)), "rescale it"),
+    "prediction from a single number": (
+        lambda: fit()().predict({"x": 1.0, "z": 2.0}),
+        "give each column as a list",
+    ),
+    "prediction from text": (
+        lambda: fit()().predict(GOOD.assign(x="a")),
+        "does not fit the formula",
+    ),
+    "prediction at infinity": (
+        lambda: fit()().predict(GOOD.assign(z=np.inf), target="selected"),
+        "lack a usable value in 'z'",
+    ),
     "rows that do not match": (fit_arrays(x=GOOD[["x"]].iloc[:50]), "x has 50 rows but w has 200"),
     "y of another length": (fit_arrays(y=GOOD.y.iloc[:50]), "x has 200 rows but y has 50"),
     "y with two columns": (fit_arrays(y=GOOD[["y", "z"]]), "'y' must be one column"),

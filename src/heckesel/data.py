@@ -53,10 +53,10 @@ def selection_data(x, w, y, *, selected=None, weight=None, x_names=None, w_names
     x, w = _matrix(x, "x", n), _matrix(w, "w", n)
     x_names = _names(x_names, "x", x.shape[1])
     w_names = _names(w_names, "w", w.shape[1])
-    s = _selected(y, selected, y_name)
+    s = selected_rows(y, selected, y_name)
     _check_finite(y[s], np.flatnonzero(s), y_name)
     for values, names, rows in ((w, w_names, np.arange(n)), (x, x_names, np.flatnonzero(s))):
-        _check_complete(values, names, rows)
+        check_complete(values, names, rows)
     return SelectionData(
         x=x,
         w=w,
@@ -120,7 +120,8 @@ def _names(names, prefix: str, count: int) -> tuple[str, ...]:
     return names
 
 
-def _selected(y, selected, y_name: str) -> np.ndarray:
+def selected_rows(y, selected, y_name: str) -> np.ndarray:
+    """(n,) bool: where y is there, or where `selected` says so."""
     if selected is None:
         s = ~np.isnan(y)
         if not s.any():
@@ -146,16 +147,17 @@ def _selected(y, selected, y_name: str) -> np.ndarray:
 
 
 def _check_finite(values, rows, name: str) -> None:
-    infinite = np.flatnonzero(np.isinf(values))
-    if len(infinite):
-        at = infinite[0]
+    too_large = np.flatnonzero(np.abs(values) >= LARGEST)
+    if len(too_large):
+        at = too_large[0]
         raise DataError(
-            f"the outcome {name!r} is {values[at]} in row {rows[at]}; "
-            "remove the row or leave the outcome missing"
+            f"the outcome {name!r} is {values[at]:g} in row {rows[at]}; "
+            "rescale it, remove the row or leave the outcome missing"
         )
 
 
-def _check_complete(values, names, rows) -> None:
+def check_complete(values, names, rows) -> None:
+    """Every one of these rows has a number, and one whose square is a number, in each column."""
     finite = np.abs(values) < LARGEST  # False for NaN and infinities too
     if finite.all():
         return

@@ -18,6 +18,7 @@ from heckesel.data import SelectionData
 from heckesel.likelihoods.normal import selected_units, unselected_units
 
 POLISH_ITERATIONS = 60
+LARGEST_THETA = 1e12  # sigma a trillionth of the spread of y: further out squares overflow
 POLISH_GAIN = 1e-12  # in log-likelihood; the step computed at this point is still taken
 
 
@@ -99,7 +100,7 @@ def evaluate(sample: Sample, point: np.ndarray) -> tuple[float, np.ndarray, np.n
     gamma, residual_weights, a = point[:q], point[q:-1], point[-1]
     theta = point[-2]
     value, score, hessian = 0.0, np.zeros(size), np.zeros((size, size))
-    if theta <= 0:
+    if not 0 < theta < LARGEST_THETA:
         return -np.inf, score, hessian
     mass_selected = sample.weight_selected.sum()
     value += mass_selected * np.log(theta)

@@ -26,7 +26,7 @@ class Scaling:
         """(q, q) matrix T with coefficients = T @ standardised coefficients."""
         matrix = np.diag(1.0 / self.scale)
         if self.constant is not None:
-            matrix[self.constant] -= self.centre / self.scale
+            matrix[self.constant] -= self.centre / self.scale / self.scale[self.constant]
         return matrix
 
 

@@ -81,8 +81,12 @@ def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -
 
 
 def wald_test(estimate, covariance) -> tuple[float, float]:
-    """estimate' V^-1 estimate and its chi-squared p-value; NaN where V is."""
+    """estimate' V^-1 estimate and its chi-squared p-value; NaN where V is no covariance."""
     if not np.isfinite(covariance).all():
+        return float("nan"), float("nan")
+    try:
+        np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:  # not a covariance, as a two-step rho beyond one can make it
         return float("nan"), float("nan")
     statistic = float(estimate @ np.linalg.solve(covariance, estimate))
     return statistic, float(chdtrc(len(estimate), statistic))

@@ -100,6 +100,8 @@ def columns_of(values, role: str, expected: tuple[str, ...] | None = None):
     names = None
     if not hasattr(values, "columns"):
         array = numeric(values, role)
+        if array.ndim not in (1, 2):
+            raise DataError(f"{role} must be a table of rows and columns, got shape {array.shape}")
         array = array[:, None] if array.ndim == 1 else array
     else:
         frame = as_pandas(values, role)

@@ -15,7 +15,7 @@ from heckesel.classic.joint import standardised_sample
 from heckesel.classic.least_squares import fit_least_squares
 from heckesel.classic.probit import fit_probit
 from heckesel.classic.profile import Scan
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, check_complete
 from heckesel.diagnostics.verdict import Identification
 from heckesel.errors import DataError
 from heckesel.estimators import prediction, table
@@ -179,6 +179,10 @@ class HeckmanFit:
         Rows are resampled (clusters, if the fit has them); a replicate that has no finite
         estimate is a row of NaN.
         """
+        if replicates < 1 or seed < 0:
+            raise DataError(
+                f"replicates must be positive and seed not negative, got {replicates}, {seed}"
+            )
         if self.method != "two-step":
             raise DataError("bootstrap() is for method='two-step'; ml has standard errors for rho")
         p = len(self.data.x_names)
@@ -206,11 +210,11 @@ class HeckmanFit:
             raise DataError(f"every unit was selected, so target={target!r} has no meaning")
         given = self.design.given(data, x, w)
         columns = self.design.outcome_matrix(given)
-        if not np.isfinite(columns).all():
-            rows = np.flatnonzero(~np.isfinite(columns).all(axis=1))
-            raise DataError(f"{len(rows)} rows lack outcome columns (first: row {rows[0]})")
-        needs_w = target != "population"
-        selection = self.design.selection_matrix(given) if needs_w else None
+        check_complete(columns, self.data.x_names, np.arange(len(columns)))
+        selection = None
+        if target != "population":
+            selection = self.design.selection_matrix(given)
+            check_complete(selection, self.data.w_names, np.arange(len(selection)))
         return prediction.predict(self, columns, selection, target)
 
     def margins(self, target: str = "population") -> pd.DataFrame:

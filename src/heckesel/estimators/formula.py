@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from formulaic import Formula, ModelSpec
+from formulaic import Formula, ModelSpec, SimpleFormula
 from formulaic.errors import DataMismatchWarning, FormulaicError
 
 from heckesel.data import numeric
@@ -43,6 +43,9 @@ class Equation:
                 matrix = self.spec.get_model_matrix(frame, na_action="ignore", output="numpy")
             except DataMismatchWarning as unseen:
                 raise DataError(f"the data has a category the fit has not seen: {unseen}") from None
+            except FormulaicError as error:
+                reason = str(error).strip().splitlines()[-1]
+                raise DataError(f"the data does not fit the formula: {reason}") from None
         return np.asarray(matrix, dtype=float)
 
 
@@ -175,7 +178,10 @@ def check_variables(variables, frame) -> None:
 
 def _parsed(right: str, role: str) -> Formula:
     try:
-        return Formula(right)
+        formula = Formula(right)
+        if not isinstance(formula, SimpleFormula):
+            raise ValueError("it has more than one part")
+        return formula
     except (FormulaicError, SyntaxError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "syntax error"
         raise DataError(f"the {role} formula {right!r} cannot be read: {reason}") from None

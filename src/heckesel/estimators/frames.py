@@ -13,7 +13,10 @@ def as_pandas(data, name="data") -> pd.DataFrame:
     if isinstance(data, pd.DataFrame):
         frame = data
     elif isinstance(data, dict):
-        frame = pd.DataFrame(data)
+        try:
+            frame = pd.DataFrame(data)
+        except ValueError as error:
+            raise DataError(f"{name} is no table: {error}; give each column as a list") from None
     else:
         try:
             frame = nw.from_native(data, eager_only=True).to_pandas()

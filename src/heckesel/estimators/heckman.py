@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from heckesel.classic.covariance import KINDS, WEIGHT_KINDS, inverse
@@ -19,7 +20,7 @@ from heckesel.classic.least_squares import fit_least_squares, least_squares_cova
 from heckesel.classic.probit import fit_probit
 from heckesel.classic.profile import scan
 from heckesel.classic.two_step import fit_two_step, second_stage, two_step_covariance
-from heckesel.data import SelectionData, selection_data
+from heckesel.data import SelectionData, selected_rows, selection_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, exclusion_verdict
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.arrays import array_design, with_intercept
@@ -110,7 +111,7 @@ def _from_formulas(outcome, select, data, weights, selected):
     y = evaluate_column(left, frame, "outcome")
     if indicator is not None:
         selected = evaluate_column(indicator, frame, "selection indicator")
-    needed = ~np.isnan(y) if selected is None else np.asarray(selected) == 1
+    needed = selected_rows(y, selected, left)
     outcome_equation, x = build_equation(right, frame, needed, "outcome")
     select_equation, w = build_equation(select_right, frame, np.ones(len(frame), bool), "selection")
     for variable in (*outcome_equation.variables, *select_equation.variables):
@@ -156,7 +157,11 @@ def side_column(values, frame):
 
 
 def _check_instruments(instruments, checked: SelectionData, design) -> None:
-    for name in [instruments] if isinstance(instruments, str) else instruments or ():
+    if instruments is None:
+        return
+    if not isinstance(instruments, str | list | tuple):
+        raise DataError(f"instruments must be a name or a list of names, got {instruments!r}")
+    for name in [instruments] if isinstance(instruments, str) else instruments:
         in_outcome, in_select = checked.x_names, checked.w_names
         if isinstance(design, FormulaDesign):
             in_outcome, in_select = design.outcome.variables, design.select.variables
@@ -200,9 +205,7 @@ def _cluster_codes(clusters, n: int):
     values = np.asarray(clusters)
     if values.shape != (n,):
         raise DataError(f"clusters have shape {values.shape} but there are {n} rows")
-    if (values.dtype.kind == "f" and np.isnan(values).any()) or (
-        values.dtype == object and any(value is None or value != value for value in values)
-    ):
+    if pd.isna(values).any():
         raise DataError("clusters have missing values; every row needs one")
     labels, codes = np.unique(
         values.astype(str) if values.dtype == object else values, return_inverse=True
@@ -298,10 +301,11 @@ def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
         IdentificationWarning,
         stacklevel=4,
     )
-    fit = fit_least_squares(checked.x, checked.y, checked.weight)
-    covariance = least_squares_covariance(
-        checked.x, checked.y, checked.weight, fit, kind, **options
-    )
+    weight = checked.weight
+    if options["weight_kind"] == "probability":  # they have no scale of their own
+        weight = weight * np.count_nonzero(weight) / weight.sum()
+    fit = fit_least_squares(checked.x, checked.y, weight)
+    covariance = least_squares_covariance(checked.x, checked.y, weight, fit, kind, **options)
     params, cov = labelled([("outcome", name) for name in checked.x_names], fit.beta, covariance)
     verdict = Identification(
         NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}

@@ -44,6 +44,8 @@ def predict(fit, x, w, target: str) -> Predictive:
     sigma'^2 = sigma^2 + tau^2 and rho' = rho sigma / sigma'."""
     mean, gradient = mean_and_gradient(fit, x, w, target)
     epistemic = np.einsum("ij,jk,ik->i", gradient, fit.cov.to_numpy(), gradient)
+    # a two-step rho beyond one can leave no covariance; what does not exist is NaN
+    epistemic = np.where(epistemic >= 0, epistemic, np.nan)
     if target == "population":
         return Predictive.normal(mean, epistemic, fit.sigma**2)
     if abs(fit.rho) > 1:

@@ -1,0 +1,208 @@
+"""Corners of the classic fit: weights of zero, thresholds, the boundary, subsamples, constants."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy.special import ndtr
+
+import heckesel as hk
+from heckesel.classic import profile
+from heckesel.classic.bootstrap import _counts, _fit_all
+from heckesel.classic.covariance import inverse
+from heckesel.classic.joint import standardised_sample
+from heckesel.classic.standardise import scaling_of
+from heckesel.diagnostics.verdict import exclusion_verdict
+from heckesel.experiments.e0_gate import draw_linear
+from heckesel.numerics.truncated import cdf_given_selection, quantile_given_selection
+
+RNG = np.random.default_rng(0)
+FRAME = draw_linear(600, rho=0.5, seed=1).assign(
+    group=RNG.integers(0, 30, 600), count=RNG.integers(0, 3, 600), share=RNG.uniform(0.2, 2, 600)
+)
+REPEATED = FRAME.loc[FRAME.index.repeat(FRAME["count"])]
+
+
+def fit(data=FRAME, **options):
+    return hk.heckman("y ~ x", "~ x + z", data, **options)
+
+
+@pytest.mark.parametrize("options", [{"covariance": "robust"}, {"clusters": "group"}])
+def test_rows_of_weight_zero_count_nowhere(options):
+    weights = np.where(FRAME.group < 10, 0.0, FRAME.share)
+    zeroed = fit(weights=weights, weight_kind="probability", **options)
+    without = fit(FRAME[FRAME.group >= 10], weights="share", weight_kind="probability", **options)
+    np.testing.assert_allclose(zeroed.cov, without.cov, rtol=1e-8, atol=1e-14)
+
+
+def test_an_indefinite_information_has_no_inverse():
+    assert np.isnan(inverse(np.diag([1.0, -1.0]))).all()
+
+
+def test_frequencies_reach_likelihood_bic_and_margins():
+    short, long = fit(weights="count"), fit(REPEATED)
+    assert short.loglik == pytest.approx(long.loglik, rel=1e-10)
+    assert short.bic == pytest.approx(np.log(FRAME["count"].sum()) * 7 - 2 * short.loglik)
+    np.testing.assert_allclose(short.margins("selected"), long.margins("selected"), rtol=1e-6)
+
+
+def test_the_two_step_epistemic_part_is_the_delta_method():
+    found = fit(method="two-step")
+    at = found.params.to_numpy()
+    x, w = found.design.outcome_matrix(FRAME)[:3], found.design.selection_matrix(FRAME)[:3]
+
+    def mean(p):
+        index = w @ p[2:5]
+        mills = np.exp(-(index**2) / 2) / np.sqrt(2 * np.pi) / ndtr(index)
+        return x @ p[:2] + p[5] * mills
+
+    slopes = np.array([(mean(at + d) - mean(at - d)) / 2e-6 for d in 1e-6 * np.eye(6)])
+    expected = np.diag(slopes.T @ found.cov.to_numpy() @ slopes)
+    claimed = found.predict(FRAME[:3], target="selected").epistemic
+    np.testing.assert_allclose(claimed, expected, rtol=1e-5)
+
+
+def test_parameter_uncertainty_widens_the_distribution_itself():
+    found = fit(draw_linear(80, rho=0.6, seed=2))
+    predictive = found.predict({"x": [6.0], "z": [0.0]}, target="selected")
+    # 200 000 draws fix a standard deviation to .2 %
+    np.testing.assert_allclose(predictive.sample(200_000).std(0), predictive.std, rtol=0.01)
+
+
+def test_p_values_and_intervals_follow_their_definition():
+    frame = fit().to_frame(0.9)
+    np.testing.assert_allclose(frame.p, 2 * ndtr(-frame.z.abs()))
+    np.testing.assert_allclose(frame.high - frame.coef, 1.6448536269514722 * frame.se)
+
+
+def test_probability_weights_have_no_likelihood_ratio():
+    with pytest.raises(hk.DataError, match="no likelihood ratio"):
+        fit(weights="share", weight_kind="probability").test_rho_zero("lr")
+
+
+def test_a_fit_at_the_boundary_is_judged_by_its_probit():
+    x, z, u = np.random.default_rng(0).standard_normal((3, 120))
+    y = np.where(0.3 + x + z + u > 0, 1 + x + u, np.nan)
+    found = fit(pd.DataFrame({"x": x, "z": z, "y": y}))
+    assert found.status == "boundary"
+    assert found.identification.verdict == "identified by an instrument"
+    assert np.isfinite(found.identification.evidence["wald"])
+
+
+@pytest.mark.parametrize(
+    ("wald", "instruments", "verdict"),
+    [
+        (9.9, 1, "weak instrument"),
+        (10.1, 1, "identified by an instrument"),
+        (19.9, 2, "weak instrument"),
+    ],
+)
+def test_ten_per_instrument_is_strong(wald, instruments, verdict):
+    gamma = np.full(instruments, np.sqrt(wald / instruments))
+    found = exclusion_verdict(
+        list("ab")[:instruments], gamma, np.eye(instruments), varying_columns=instruments
+    )
+    assert found.verdict == verdict
+
+
+def test_a_two_step_covariance_that_is_none_gives_no_test():
+    """With rho beyond one the model's variance turns negative, and so must not be used."""
+    rng = np.random.default_rng(126)
+    x, u, v = rng.standard_normal((3, 150))
+    y = np.where(0.2 + 0.6 * x + u > 0, x + 0.95 * u + 0.3 * v, np.nan)
+    found = hk.heckman("y ~ x", "~ x", pd.DataFrame({"x": x, "y": y}), method="two-step")
+    assert abs(found.rho) > 1
+    assert found.near_boundary
+    assert np.isnan(found.test_rho_zero().statistic)
+    assert not (found.predict().epistemic < 0).any()
+
+
+def test_outcomes_of_the_unselected_cannot_be_seen():
+    found = fit(FRAME.assign(y=FRAME.y.fillna(1e9)), selected=FRAME.y.notna())
+    assert np.isnan(found.data.y[~found.data.s]).all()
+
+
+def test_a_scan_of_a_subsample_leads_to_the_mode_of_all_rows():
+    sample, _ = standardised_sample(fit(draw_linear(60_000, rho=0.6, seed=1)).data)
+    by_part, by_all = profile.scan(sample).modes[0], profile._scan_all(sample).modes[0]
+    assert by_part.value == pytest.approx(by_all.value, abs=1e-6)
+    assert abs(sample.subsample(20_000, 1).n - 20_000) <= 1
+
+
+def test_a_profile_interval_spans_the_modes_it_cannot_tell_apart():
+    x, _, u, v = np.random.default_rng(4).standard_normal((4, 60))
+    y = np.where(0.3 * x + u > 0, 1 + x + 0.9 * u + 0.43 * v, np.nan)
+    found = hk.heckman("y ~ x", "~ x", pd.DataFrame({"x": x, "y": y}))
+    near = [mode.rho for mode in found.modes if mode.loglik > found.loglik - 1.92]
+    low, high = found.interval("rho", method="profile")
+    assert len(near) > 1
+    assert low <= min(near)
+    assert high >= max(near)
+
+
+def test_a_bootstrap_under_probability_weights_draws_rows_and_keeps_their_weight():
+    data = fit(weights="share", weight_kind="probability", method="two-step").data
+    counts = _counts(data, 5, np.random.default_rng(0), "probability", None) / data.weight
+    np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
+    np.testing.assert_allclose(counts.sum(1), data.n)
+
+
+def test_a_replicate_without_unselected_rows_is_nan():
+    data = fit(method="two-step").data
+    assert np.isnan(_fit_all(data, data.s[None].astype(float), np.zeros(3))).all()
+
+
+def test_shifted_and_nearly_collinear_columns_are_fitted():
+    shifted = fit(FRAME.assign(x=FRAME.x + 1e6))
+    slope = ("outcome", "x")
+    assert shifted.params[slope] == pytest.approx(fit().params[slope], rel=1e-6)
+    close = FRAME.assign(close=FRAME.x + 1e-4 * np.random.default_rng(9).standard_normal(600))
+    assert np.isfinite(hk.heckman("y ~ x + close", "~ x + z", close).se).all()
+
+
+def test_checks_look_at_rows_with_weight_only():
+    weights = (FRAME.index % 2).to_numpy(float)
+    flat = FRAME.assign(k=1.0 + (weights == 0))
+    with pytest.raises(hk.DataError, match="constant"):
+        hk.heckman("y ~ x + k", "~ x + z", flat, weights=weights)
+
+
+def test_separation_is_seen_from_below_too():
+    below = FRAME.assign(t=np.where(FRAME.y.notna(), -1 - FRAME.share, 1 + FRAME.share))
+    with pytest.raises(hk.DataError, match="'t' predicts selection perfectly"):
+        hk.heckman("y ~ x", "~ x + t", below)
+
+
+def test_a_constant_other_than_one_is_mapped_back():
+    values = np.column_stack([np.full(9, 4.0), np.arange(9.0)])
+    scaling, coefficients = scaling_of(values), np.array([0.3, 2.0])
+    np.testing.assert_allclose(
+        values @ (scaling.back @ coefficients), scaling.apply(values) @ coefficients
+    )
+
+
+def test_least_squares_by_cluster_is_statsmodels():
+    full = FRAME.assign(y=1 + FRAME.x + FRAME.share)
+    with pytest.warns(hk.IdentificationWarning):
+        found = fit(full, clusters="group")
+    model = sm.OLS(full.y, sm.add_constant(full[["x"]]))
+    peer = model.fit(cov_type="cluster", cov_kwds={"groups": full.group})
+    np.testing.assert_allclose(found.se, peer.bse, rtol=1e-9)
+    assert found.sigma == pytest.approx(np.sqrt(model.fit().mse_resid))
+    with pytest.warns(hk.IdentificationWarning):
+        tiny = fit(full, weights=np.full(600, 1e-6), weight_kind="probability")
+    assert tiny.sigma == pytest.approx(found.sigma)
+
+
+def test_a_weighted_probit_equals_repeated_rows():
+    frame = FRAME.assign(s=FRAME.y.notna() * 1.0)
+    short = hk.probit("s ~ x", frame, weights="count")
+    long = hk.probit("s ~ x", frame.loc[frame.index.repeat(frame["count"])])
+    assert short.loglik_constant == pytest.approx(long.loglik_constant)
+    np.testing.assert_allclose(short.cov, long.cov, rtol=1e-8)
+
+
+def test_far_quantiles_invert():
+    p = np.array([1e-9, 1 - 1e-9])
+    e = quantile_given_selection(p, -3.0, 0.9)
+    np.testing.assert_allclose(cdf_given_selection(e, -3.0, 0.9), p, atol=1e-13, rtol=1e-5)
