@@ -195,7 +195,7 @@ CASES = {
     ),
     "prediction from text": (
         lambda: fit()().predict(GOOD.assign(x="a")),
-        "does not fit the formula",
+        "'x' was a number in the fit and is a category now",
     ),
     "prediction at infinity": (
         lambda: fit()().predict(GOOD.assign(z=np.inf), target="selected"),

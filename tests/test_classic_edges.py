@@ -10,6 +10,7 @@ import heckesel as hk
 from heckesel.classic import profile
 from heckesel.classic.bootstrap import _counts, _fit_all
 from heckesel.classic.covariance import inverse
+from heckesel.classic.intervals import THETA, _conditional
 from heckesel.classic.joint import standardised_sample
 from heckesel.classic.standardise import scaling_of
 from heckesel.diagnostics.verdict import exclusion_verdict
@@ -206,3 +207,100 @@ def test_far_quantiles_invert():
     p = np.array([1e-9, 1 - 1e-9])
     e = quantile_given_selection(p, -3.0, 0.9)
     np.testing.assert_allclose(cdf_given_selection(e, -3.0, 0.9), p, atol=1e-13, rtol=1e-5)
+
+
+def test_the_sigma_interval_is_that_of_the_whole_surface():
+    """Without an instrument rho trades against sigma: against a fine grid over both."""
+    x, _, u, v = np.random.default_rng(0).standard_normal((4, 60))
+    y = np.where(0.3 * x + u > 0, 1 + x + 0.9 * u + 0.43 * v, np.nan)
+    found = hk.heckman(y=y, x=x, w=x)
+    low, high = found.interval("sigma", 0.95, method="profile")
+    sample, scalings = standardised_sample(found.data)
+    level = found.scan.modes[0].value - 3.841459 / 2
+
+    def best_over_rho(sigma):
+        theta = scalings.y_scale / sigma
+        values = []
+        for a in np.linspace(-7.5, 7.5, 301):
+            start = profile.solve_at(sample, a, found.scan.modes[0].v)
+            point = np.append(start.v, a)
+            values.append(_conditional(sample, point, np.arange(len(point) - 2), THETA, theta)[1])
+        return max(values)
+
+    for inside, outside in ((low * 1.01, low * 0.97), (high * 0.99, high * 1.03)):
+        assert best_over_rho(inside) > level
+        assert best_over_rho(outside) < level
+
+
+def test_separation_by_the_first_level_of_a_category_is_found():
+    sites = np.random.default_rng(0).choice(list("abc"), 600)
+    sites[(sites == "a") & FRAME.y.isna()] = "b"
+    for options in ({"method": "ml"}, {"method": "two-step"}):
+        with pytest.raises(hk.DataError, match="together predict selection perfectly"):
+            hk.heckman("y ~ x", "~ x + z + site", FRAME.assign(site=sites), **options)
+
+
+def test_few_selected_among_many_rows_are_all_scanned():
+    rng = np.random.default_rng(0)
+    x, z, u, v = rng.standard_normal((4, 200_000))
+    y = np.where(-5 + 0.5 * x + 0.8 * z + u > 0, 1 + x + 0.5 * u + v, np.nan)
+    sample, _ = standardised_sample(
+        hk.heckman(y=y, x=pd.Series(x, name="x"), w=pd.DataFrame({"x": x, "z": z})).data
+    )
+    part = sample.subsample(20_000, 0)
+    assert len(part.w_selected) == len(sample.w_selected)
+    expected = 20_000 * sample.weight_selected.sum() / sample.n
+    assert part.weight_selected.sum() == pytest.approx(expected)
+    by_part, by_all = profile.scan(sample).modes[0], profile._scan_all(sample).modes[0]
+    assert by_part.value == pytest.approx(by_all.value, abs=1e-6)
+
+
+def test_an_outcome_that_a_formula_cannot_transform_is_no_missing_outcome():
+    with pytest.raises(hk.DataError, match=r"'np.log\(y\)' is not a number in"):
+        hk.heckman("np.log(y) ~ x", "~ x + z", FRAME)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "select", "instruments"),
+    [
+        ("y ~ np.log(x + 9)", "~ x", ()),
+        ("y ~ 0 + x", "~ x", ()),
+        ("y ~ x + z", "~ x * z", ()),
+        ("y ~ x", "~ x + z + I(z**2)", ("z", "I(z ** 2)")),
+    ],
+)
+def test_instruments_are_columns_of_variables_the_outcome_does_not_use(
+    outcome, select, instruments
+):
+    assert hk.heckman(outcome, select, FRAME).data.instruments == instruments
+
+
+def test_no_instrument_is_never_silent():
+    with pytest.warns(hk.IdentificationWarning, match="functional form only"):
+        hk.heckman("y ~ x", "~ x", FRAME)
+
+
+def test_the_fit_keeps_its_own_rows():
+    frame = FRAME.copy()
+    found = fit(frame)
+    before = found.predict().mean
+    frame["x"] *= 100
+    np.testing.assert_array_equal(found.predict().mean, before)
+
+
+def test_a_category_cannot_become_a_number():
+    kinds = FRAME.assign(k=pd.Categorical(FRAME["count"]))
+    found = hk.heckman("y ~ x + k", "~ x + z", kinds)
+    with pytest.raises(hk.DataError, match="'k' was a category in the fit and is a number now"):
+        found.predict(FRAME.assign(k=FRAME["count"]))
+
+
+def test_probability_weights_have_no_profile_interval():
+    with pytest.raises(hk.DataError, match="no profile likelihood"):
+        fit(weights="share", weight_kind="probability").interval("rho", method="profile")
+
+
+def test_probit_checks_its_weights():
+    frame = FRAME.assign(s=FRAME.y.notna() * 1.0)
+    with pytest.raises(hk.DataError, match="not negative"):
+        hk.probit("s ~ x", frame, weights=np.full(600, -1.0))

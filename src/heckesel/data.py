@@ -32,6 +32,7 @@ class SelectionData:
     x_names: tuple[str, ...]
     w_names: tuple[str, ...]
     y_name: str
+    excluded: tuple[str, ...] | None = None
 
     @property
     def n(self) -> int:
@@ -39,11 +40,26 @@ class SelectionData:
 
     @property
     def instruments(self) -> tuple[str, ...]:
-        """Selection columns that the outcome equation leaves out."""
-        return tuple(name for name in self.w_names if name not in self.x_names)
+        """Selection columns that the outcome equation leaves out: `excluded` where the caller
+        knows them, else by name."""
+        if self.excluded is not None:
+            return self.excluded
+        known = {*self.x_names, "Intercept"}
+        return tuple(name for name in self.w_names if name not in known)
 
 
-def selection_data(x, w, y, *, selected=None, weight=None, x_names=None, w_names=None, y_name="y"):
+def selection_data(
+    x,
+    w,
+    y,
+    *,
+    selected=None,
+    weight=None,
+    x_names=None,
+    w_names=None,
+    y_name="y",
+    excluded=None,
+) -> SelectionData:
     """A checked `SelectionData`; a missing y means unselected unless `selected` says otherwise.
 
     Values of y on unselected rows are set to NaN, so nothing behind this door can look at them.
@@ -62,10 +78,11 @@ def selection_data(x, w, y, *, selected=None, weight=None, x_names=None, w_names
         w=w,
         s=s,
         y=np.where(s, y, np.nan),
-        weight=_weights(weight, n, s),
+        weight=check_weights(weight, n, s),
         x_names=x_names,
         w_names=w_names,
         y_name=y_name,
+        excluded=excluded,
     )
 
 
@@ -173,7 +190,8 @@ def check_complete(values, names, rows) -> None:
     )
 
 
-def _weights(weight, n: int, s: np.ndarray) -> np.ndarray:
+def check_weights(weight, n: int, s: np.ndarray) -> np.ndarray:
+    """(n,) weights, ones where none are given."""
     if weight is None:
         return np.ones(n)
     weight = numeric(weight, "weights")

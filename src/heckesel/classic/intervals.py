@@ -1,43 +1,102 @@
-"""Profile-likelihood intervals: all values the likelihood cannot reject."""
+"""Profile-likelihood intervals: all values the likelihood cannot reject.
+
+At fixed a = atanh rho everything else is concave, so both intervals are built from conditional
+optima at fixed a: that of rho directly, that of sigma as the widest over all a that the data allow.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
-from heckesel.classic.joint import Point, Sample, evaluate
+from heckesel.classic.joint import Point, Sample, evaluate, solve_at
 from heckesel.classic.newton import maximise, newton_step
 
 # Where |rho| is one to six digits; a curve still above the threshold here never falls below.
 LARGEST_ATANH_RHO = 8.0
 ATANH_RHO, THETA = -1, -2  # positions in (gamma, delta, theta, a)
+# Values of a at which the ends for sigma are tried before the best one is refined.
+TRIED = 13
 
 
-def profile_interval(sample: Sample, modes: tuple[Point, ...], coordinate: int, drop: float):
-    """Smallest interval that holds every value with profile log-likelihood >= best - drop.
+def atanh_rho_interval(sample: Sample, modes: tuple[Point, ...], drop: float):
+    """Smallest interval that holds every a with profile log-likelihood >= best - drop.
 
     Each mode above the threshold is followed to both sides, so an interval may span the gap
     between two of them. A side that never falls off is infinite.
     """
     level = modes[0].value - drop
-    starts = [mode for mode in modes if mode.value >= level]
-    ends = [_crossing(sample, mode, coordinate, level, sign) for mode in starts for sign in (-1, 1)]
+    ends = [
+        _end_of_rho(sample, mode, level, sign)
+        for mode in modes
+        if mode.value >= level
+        for sign in (-1, 1)
+    ]
     return min(ends), max(ends)
 
 
-def _crossing(sample, mode: Point, coordinate: int, level: float, sign: float) -> float:
-    """Walk outward in steps of the curve's own width until it is below `level`, then close in."""
-    point = np.append(mode.v, mode.a)
-    size = len(point)
-    kept = np.delete(np.arange(size), coordinate % size)
-    limit = LARGEST_ATANH_RHO if coordinate == ATANH_RHO else np.inf
-    inside, step = point, _first_step(mode, coordinate, mode.value - level)
-    if abs(point[coordinate]) > limit:  # a mode at the boundary: walk inward from the limit
-        if sign * point[coordinate] > 0:
+def theta_interval(sample: Sample, modes: tuple[Point, ...], drop: float):
+    """The same for theta = 1/sigma: its smallest and largest value with some a above the level."""
+    level = modes[0].value - drop
+    low, high = np.clip(
+        atanh_rho_interval(sample, modes, drop), -LARGEST_ATANH_RHO, LARGEST_ATANH_RHO
+    )
+    tried = np.unique([*np.linspace(low, high, TRIED), *np.clip([m.a for m in modes], low, high)])
+    return tuple(_extreme(sample, modes[0], level, sign, tried) for sign in (-1, 1))
+
+
+def _extreme(sample, best: Point, level, sign, tried) -> float:
+    """The outermost end of theta on one side over all a, refined around the best one tried."""
+
+    def inward(a):
+        return -sign * _end_of_theta(sample, best, float(a), level, sign)
+
+    values = np.array([inward(a) for a in tried])
+    at = int(np.nanargmin(values))
+    around = tried[max(at - 1, 0)], tried[min(at + 1, len(tried) - 1)]
+    refined = minimize_scalar(inward, bounds=around, method="bounded", options={"xatol": 1e-5})
+    return float(-sign * np.fmin(values[at], refined.fun))
+
+
+def _end_of_theta(sample, best: Point, a: float, level, sign) -> float:
+    """Where the log-likelihood at this a falls below `level`; NaN if it is below throughout."""
+    here = solve_at(sample, a, best.v)
+    if here.value < level:
+        return np.nan
+    start = np.append(here.v, a)
+    kept = np.arange(len(start) - 2)
+    step = _width(here.hessian[:-1, :-1], -1, here.value - level)
+    return _crossing(sample, start, kept, THETA, level, sign, step)
+
+
+def _end_of_rho(sample, mode: Point, level: float, sign: float) -> float:
+    start = np.append(mode.v, mode.a)
+    kept = np.arange(len(start) - 1)
+    step = min(_width(mode.hessian, -1, mode.value - level), 0.5)
+    if abs(mode.a) > LARGEST_ATANH_RHO:  # at the boundary: walk inward from the limit
+        if sign * mode.a > 0:
             return sign * np.inf
-        inside, value = _conditional(sample, point, kept, coordinate, -sign * limit)
+        start, value = _conditional(sample, start, kept, ATANH_RHO, -sign * LARGEST_ATANH_RHO)
         if value < level:
-            return -sign * limit
+            return -sign * LARGEST_ATANH_RHO
         step = 0.5
+    return _crossing(sample, start, kept, ATANH_RHO, level, sign, step)
+
+
+def _width(hessian, coordinate: int, drop: float) -> float:
+    """sqrt(2 drop) standard deviations of the quadratic here, if it has one."""
+    unit = np.zeros(len(hessian))
+    unit[coordinate] = 1.0
+    solved = newton_step(unit, hessian)
+    if solved is None or not solved[coordinate] > 0:
+        return 0.1
+    return float(np.sqrt(2 * max(drop, 1e-6) * solved[coordinate]))
+
+
+def _crossing(sample, start, kept, coordinate, level, sign, step) -> float:
+    """Walk outward from `start` until the curve is below `level`, then close in."""
+    limit = LARGEST_ATANH_RHO if coordinate == ATANH_RHO else np.inf
+    inside = start
     while True:
         target = inside[coordinate] + sign * step
         if coordinate == THETA and target <= 0:
@@ -51,38 +110,27 @@ def _crossing(sample, mode: Point, coordinate: int, level: float, sign: float) -
         inside, step = outside, 1.5 * step
 
 
-def _first_step(mode: Point, coordinate: int, drop: float) -> float:
-    """sqrt(2 drop) standard deviations of the quadratic at the mode, if it has one."""
-    unit = np.zeros(len(mode.score))
-    unit[coordinate] = 1.0
-    solved = newton_step(unit, mode.hessian)
-    if solved is None or not solved[coordinate] > 0:
-        return 0.1
-    width = np.sqrt(2 * max(drop, 1e-6) * solved[coordinate])
-    return float(min(width, 0.5) if coordinate == ATANH_RHO else width)
-
-
 def _conditional(sample, start, kept, coordinate, target):
-    """Best point with one coordinate held at `target`, and its log-likelihood."""
+    """Best point over the `kept` coordinates with one at `target` and others as in `start`."""
+    held = start.copy()
+    held[coordinate] = target
 
     def objective(rest):
-        full = np.empty(len(start))
-        full[kept], full[coordinate] = rest, target
+        full = held.copy()
+        full[kept] = rest
         value, score, hessian = evaluate(sample, full)
         return value, score[kept], hessian[np.ix_(kept, kept)]
 
     found = maximise(objective, start[kept])
-    point = np.empty(len(start))
-    point[kept], point[coordinate] = found.point, target
-    return point, found.value
+    held[kept] = found.point
+    return held, found.value
 
 
 def _close_in(sample, inside, outside, kept, coordinate, level) -> float:
-    """Regula falsi on the signed root of the drop, which is nearly linear; bisection guards it."""
+    """Regula falsi on value - level; every third step halves, which guards it."""
     low, high = inside[coordinate], outside[coordinate]
-    _, f_low = _conditional(sample, inside, kept, coordinate, low)
-    _, f_high = _conditional(sample, outside, kept, coordinate, high)
-    f_low, f_high = f_low - level, f_high - level
+    f_low = _conditional(sample, inside, kept, coordinate, low)[1] - level
+    f_high = _conditional(sample, outside, kept, coordinate, high)[1] - level
     start = inside
     for count in range(100):
         share = f_low / (f_low - f_high) if count % 3 else 0.5

@@ -18,6 +18,7 @@ from heckesel.data import SelectionData
 from heckesel.likelihoods.normal import selected_units, unselected_units
 
 POLISH_ITERATIONS = 60
+FEWEST_KEPT = 2000
 LARGEST_THETA = 1e12  # sigma a trillionth of the spread of y: further out squares overflow
 POLISH_GAIN = 1e-12  # in log-likelihood; the step computed at this point is still taken
 
@@ -48,19 +49,22 @@ class Sample:
         return len(self.w_selected) + len(self.w_unselected)
 
     def subsample(self, rows: int, seed: int) -> Sample:
-        """About `rows` units drawn without replacement, the selected share kept."""
+        """About `rows` units drawn without replacement, but of each kind at least FEWEST_KEPT;
+        weights make up for a kind that is kept more often than the other."""
         rng = np.random.default_rng(seed)
         share = rows / self.n
-        some, others = (
-            np.sort(rng.permutation(len(part))[: max(1, round(share * len(part)))])
-            for part in (self.w_selected, self.w_unselected)
-        )
+        chosen, factors = [], []
+        for part in (self.w_selected, self.w_unselected):
+            kept = max(round(share * len(part)), min(len(part), FEWEST_KEPT))
+            chosen.append(np.sort(rng.permutation(len(part))[:kept]))
+            factors.append(share * len(part) / kept)
+        some, others = chosen
         return Sample(
             self.w_selected[some],
             self.residual_columns[some],
-            self.weight_selected[some],
+            self.weight_selected[some] * factors[0],
             self.w_unselected[others],
-            self.weight_unselected[others],
+            self.weight_unselected[others] * factors[1],
         )
 
 

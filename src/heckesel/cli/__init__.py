@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import click
 
 from heckesel import __version__
 from heckesel.cli.demo import demo
 from heckesel.cli.reproduce import reproduce
-from heckesel.errors import DataError, HeckeselError
+from heckesel.errors import DataError, HeckeselError, IdentificationWarning
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,6 +25,8 @@ cli.add_command(reproduce)
 
 def main() -> None:
     """Exit 0 done, 1 could not be computed, 2 wrong usage or wrong data; no traceback."""
+    # every command prints the verdict, so a warning would say it twice
+    warnings.simplefilter("ignore", IdentificationWarning)
     try:
         cli(standalone_mode=False)
     except click.exceptions.Exit as stop:

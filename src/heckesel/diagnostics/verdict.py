@@ -57,6 +57,13 @@ def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -
             {"instruments": []},
         )
     wald, p = wald_test(gamma, covariance)
+    if not np.isfinite(wald):
+        return Identification(
+            WEAK,
+            f"the effect of {', '.join(instruments)} on selection has no covariance (too few "
+            "clusters?), so nothing shows that it moves selection.",
+            {"instruments": list(instruments)},
+        )
     evidence = {
         "instruments": list(instruments),
         "wald": wald,

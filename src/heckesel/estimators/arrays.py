@@ -75,6 +75,11 @@ def array_design(x, w) -> ArrayDesign:
     w_values, w_names = columns_of(w, "w")
     if len(x_values) != len(w_values):
         raise DataError(f"x has {len(x_values)} rows but w has {len(w_values)}")
+    if x_names is None and w_names is not None:
+        x_names = tuple(
+            _equal_column(column, w_values, w_names) or f"x{j}"
+            for j, column in enumerate(x_values.T)
+        )
     if w_names is None:
         known = x_names or tuple(f"x{j}" for j in range(x_values.shape[1]))
         w_names = tuple(
@@ -97,12 +102,14 @@ def _equal_column(column, x, names) -> str | None:
 
 def columns_of(values, role: str, expected: tuple[str, ...] | None = None):
     """(n, p) float64 and the names, or None where the input has none."""
-    names = None
+    names: tuple[str, ...] | None = None
     if not hasattr(values, "columns"):
         array = numeric(values, role)
         if array.ndim not in (1, 2):
             raise DataError(f"{role} must be a table of rows and columns, got shape {array.shape}")
-        array = array[:, None] if array.ndim == 1 else array
+        if array.ndim == 1:
+            array, name = array[:, None], getattr(values, "name", None)
+            names = None if name is None else (str(name),)
     else:
         frame = as_pandas(values, role)
         names = tuple(str(name) for name in frame.columns)

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import chdtrc, chdtri, ndtri
 
 from heckesel.classic.bootstrap import bootstrap_two_step
-from heckesel.classic.intervals import ATANH_RHO, THETA, profile_interval
+from heckesel.classic.intervals import atanh_rho_interval, theta_interval
 from heckesel.classic.joint import standardised_sample
 from heckesel.classic.least_squares import fit_least_squares
 from heckesel.classic.probit import fit_probit
@@ -164,13 +164,15 @@ class HeckmanFit:
             return float(back(self.params[term] - half)), float(back(self.params[term] + half))
         if method != "profile":
             raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
+        if self.weight_kind == "probability":
+            raise DataError("weighted by probability there is no profile likelihood; use 'wald'")
         assert self.scan is not None  # every ml fit has one
         sample, scalings = standardised_sample(self.data)
         drop = 0.5 * float(chdtri(1, 1 - level))
         if parameter == "rho":
-            low, high = profile_interval(sample, self.scan.modes, ATANH_RHO, drop)
+            low, high = atanh_rho_interval(sample, self.scan.modes, drop)
             return float(np.tanh(low)), float(np.tanh(high))
-        low, high = profile_interval(sample, self.scan.modes, THETA, drop)
+        low, high = theta_interval(sample, self.scan.modes, drop)
         return float(scalings.y_scale / high), float(scalings.y_scale / low)
 
     def bootstrap(self, replicates: int = 400, seed: int = 0) -> pd.DataFrame:

@@ -22,15 +22,34 @@ class Equation:
 
     spec: ModelSpec
     variables: tuple[str, ...]
+    numbers: frozenset[str]
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.spec.column_names)
 
+    def _variables_of(self, term) -> set[str]:
+        return {str(v) for v in self.spec.term_variables[term]} & set(self.variables)
+
+    def columns_beyond(self, variables: tuple[str, ...]) -> tuple[str, ...]:
+        """Columns made from at least one variable that is not among these."""
+        names = self.names
+        return tuple(
+            names[at]
+            for term, positions in self.spec.term_indices.items()
+            for at in positions
+            if self._variables_of(term) - set(variables)
+        )
+
     def matrix(self, frame: pd.DataFrame) -> np.ndarray:
         """(m, p); a level the fit has not seen is an error."""
         check_variables(self.variables, frame)
         for name in self.variables:
+            if _is_number(frame[name]) != (name in self.numbers):
+                was, now = (
+                    ("number", "category") if name in self.numbers else ("category", "number")
+                )
+                raise DataError(f"column {name!r} was a {was} in the fit and is a {now} now")
             missing = np.flatnonzero(frame[name].isna())
             if len(missing):
                 raise DataError(
@@ -144,7 +163,8 @@ def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: st
     spec = materialised.model_spec
     matrix = np.full((len(frame), len(spec.column_names)), np.nan)
     matrix[complete] = np.asarray(materialised, dtype=float)
-    return Equation(spec, variables), matrix
+    numbers = frozenset(name for name in variables if _is_number(frame[name]))
+    return Equation(spec, variables, numbers), matrix
 
 
 def evaluate_column(text: str, frame: pd.DataFrame, role: str) -> np.ndarray:
@@ -157,6 +177,13 @@ def evaluate_column(text: str, frame: pd.DataFrame, role: str) -> np.ndarray:
         values = np.asarray(_evaluate(formula, frame, text, role), dtype=float)
     if values.shape[1] != 1:
         raise DataError(f"the {role} {text!r} must be one numeric column")
+    there = frame[list(_variables(formula, frame))].notna().all(axis=1).to_numpy()
+    lost = np.flatnonzero(there & np.isnan(values[:, 0]))
+    if len(lost):
+        raise DataError(
+            f"the {role} {text!r} is not a number in {len(lost)} rows whose values are there "
+            f"(first: row {lost[0]}); leave these missing if they were not observed"
+        )
     return values[:, 0]
 
 

@@ -19,6 +19,7 @@ from heckesel.classic.joint import standardised_sample
 from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
 from heckesel.classic.probit import fit_probit
 from heckesel.classic.profile import scan
+from heckesel.classic.standardise import scaling_of
 from heckesel.classic.two_step import fit_two_step, second_stage, two_step_covariance
 from heckesel.data import SelectionData, selected_rows, selection_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, exclusion_verdict
@@ -36,6 +37,7 @@ from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.inference import labelled
 
 METHODS = ("ml", "two-step")
+LEAST_INFORMATION = 1e-3
 
 
 def heckman(
@@ -72,7 +74,7 @@ def heckman(
         raise DataError(f"method must be 'ml' or 'two-step', got {method!r}")
     if outcome is not None:
         checked, design = _from_formulas(outcome, select, data, weights, selected)
-        clusters = side_column(clusters, design.frame)
+        clusters = side_column(clusters, as_pandas(data))
     elif y is not None and x is not None and w is not None:
         checked, design = _from_arrays(y, x, w, selected, weights)
     else:
@@ -95,7 +97,10 @@ def heckman(
     # Products of a cache-sized block are too small to share: several BLAS threads cost more
     # in waiting than they save, ten times so beside a busy neighbour.
     with threadpool_limits(1, user_api="blas"):
-        return fit(checked, design, kind, options)
+        result = fit(checked, design, kind, options)
+    if not checked.instruments:
+        warnings.warn(str(result.identification), IdentificationWarning, stacklevel=2)
+    return result
 
 
 def _from_formulas(outcome, select, data, weights, selected):
@@ -109,6 +114,8 @@ def _from_formulas(outcome, select, data, weights, selected):
         raise DataError(f"the outcome formula {outcome!r} needs a left-hand side: 'y ~ a + b'")
     indicator, select_right = split_formula(select, "selection")
     y = evaluate_column(left, frame, "outcome")
+    if indicator is not None and selected is not None:
+        raise DataError(f"select= names the indicator {indicator!r}; leave selected= out")
     if indicator is not None:
         selected = evaluate_column(indicator, frame, "selection indicator")
     needed = selected_rows(y, selected, left)
@@ -126,8 +133,11 @@ def _from_formulas(outcome, select, data, weights, selected):
         x_names=outcome_equation.names,
         w_names=select_equation.names,
         y_name=left,
+        excluded=select_equation.columns_beyond(outcome_equation.variables),
     )
-    return checked, FormulaDesign(outcome_equation, select_equation, frame)
+    used = sorted({*outcome_equation.variables, *select_equation.variables})
+    # a copy, so that what happens to the user's frame later does not reach the fit
+    return checked, FormulaDesign(outcome_equation, select_equation, frame[used].copy())
 
 
 def _from_arrays(y, x, w, selected, weights):
@@ -218,8 +228,7 @@ def _cluster_codes(clusters, n: int):
 def _ml(checked: SelectionData, design, kind, options) -> HeckmanFit:
     sample, scalings = standardised_sample(checked)
     found = scan(sample)
-    if not found.modes or found.modes[0].status == "max_iterations":
-        check_joint_separation(checked.w, checked.s, checked.w_names)
+    _check_separation_of_fit(checked, found.modes[0].hessian[: sample.q, : sample.q])
     estimates = [estimates_at(point, sample, scalings) for point in found.modes]
     covariance = mode_covariance(checked, found.modes[0], sample, scalings, kind, **options)
     labels = [
@@ -242,7 +251,7 @@ def _ml(checked: SelectionData, design, kind, options) -> HeckmanFit:
         status=modes[0].status,
         near_boundary=modes[0].near_boundary,
         modes=modes,
-        identification=_verdict(checked, params, cov),
+        identification=_verdict(checked, params, cov, options["weight_kind"]),
         data=checked,
         design=design,
         scan=found,
@@ -257,8 +266,8 @@ def _mode(item: Estimates, labels, order) -> Mode:
 
 def _two_step(checked: SelectionData, design, kind, options) -> HeckmanFit:
     fit = fit_two_step(checked)
-    if fit.probit.status != "converged":
-        check_joint_separation(checked.w, checked.s, checked.w_names)
+    back = scaling_of(checked.w).back
+    _check_separation_of_fit(checked, back.T @ fit.probit.hessian @ back)
     _check_mills(checked, fit.gamma)
     covariance = two_step_covariance(checked, fit, kind, **options)
     labels = [*_equation_labels(checked), ("mills", "lambda")]
@@ -277,11 +286,19 @@ def _two_step(checked: SelectionData, design, kind, options) -> HeckmanFit:
         status=fit.probit.status,
         near_boundary=abs(fit.rho) > 0.99,
         modes=(),
-        identification=_verdict(checked, params, cov),
+        identification=_verdict(checked, params, cov, options["weight_kind"]),
         data=checked,
         design=design,
         **options,
     )
+
+
+def _check_separation_of_fit(checked: SelectionData, hessian) -> None:
+    """Where the data says next to nothing about a standardised coefficient (an information of
+    1e-3 is a standard error of 30) a linear program decides whether columns separate."""
+    if np.linalg.eigvalsh(-hessian).min() < LEAST_INFORMATION:
+        used = checked.weight > 0
+        check_joint_separation(checked.w[used], checked.s[used], checked.w_names)
 
 
 def _check_mills(checked: SelectionData, gamma) -> None:
@@ -299,7 +316,7 @@ def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
     warnings.warn(
         f"all {checked.n} rows have an outcome, so nothing was selected: this is least squares",
         IdentificationWarning,
-        stacklevel=4,
+        stacklevel=3,
     )
     weight = checked.weight
     if options["weight_kind"] == "probability":  # they have no scale of their own
@@ -335,13 +352,16 @@ def _equation_labels(checked: SelectionData):
     ]
 
 
-def _verdict(checked: SelectionData, params, cov) -> Identification:
+def _verdict(checked: SelectionData, params, cov, weight_kind: str) -> Identification:
     """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
     names = checked.instruments
     where = [checked.w_names.index(name) for name in names]
     gamma, covariance = params["select"].to_numpy(), cov.loc["select", "select"].to_numpy()
     if names and not np.isfinite(covariance).all():
-        probit = fit_probit(checked.w, checked.s, checked.weight)
+        weight = checked.weight
+        if weight_kind == "probability":  # they have no scale of their own
+            weight = weight * np.count_nonzero(weight) / weight.sum()
+        probit = fit_probit(checked.w, checked.s, weight)
         gamma, covariance = probit.gamma, inverse(-probit.hessian)
     return exclusion_verdict(
         names,

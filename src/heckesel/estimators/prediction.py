@@ -77,7 +77,8 @@ def margins(fit, target: str, variables, rows_of) -> pd.DataFrame:
             weight = fit.data.weight / fit.data.weight.sum()
             effect = weight @ (sides[0][0] - sides[1][0]) / width
             slope = weight @ (sides[0][1] - sides[1][1]) / width
-            effects[label] = (effect, np.sqrt(max(slope @ fit.cov.to_numpy() @ slope, 0.0)))
+            variance = slope @ fit.cov.to_numpy() @ slope
+            effects[label] = (effect, np.sqrt(variance) if variance >= 0 else np.nan)
     frame = pd.DataFrame(effects, index=["effect", "se"]).T
     frame["z"] = frame["effect"] / frame["se"]
     return frame

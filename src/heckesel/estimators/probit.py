@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from heckesel.classic.covariance import covariance_of
 from heckesel.classic.estimable import check_columns, check_joint_separation, check_separation
 from heckesel.classic.probit import fit_probit, probit_scores
-from heckesel.data import numeric
+from heckesel.data import check_complete, check_weights
 from heckesel.errors import DataError
 from heckesel.estimators.formula import (
     Equation,
@@ -81,8 +81,8 @@ def probit(
         raise DataError(f"the formula {formula!r} needs a left-hand side: 's ~ a + b'")
     s = _binary(evaluate_column(name, frame, "outcome"), name)
     equation, w = build_equation(right, frame, np.ones(len(frame), bool), "probit")
-    weight = side_column(weights, frame)
-    weight = np.ones(len(frame)) if weight is None else numeric(weight, "weights")
+    check_complete(w, equation.names, np.arange(len(w)))
+    weight = check_weights(side_column(weights, frame), len(frame), s)
     kind, codes = covariance_kind(
         covariance, side_column(clusters, frame), weight, weight_kind, has_likelihood=True
     )
