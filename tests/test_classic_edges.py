@@ -304,3 +304,16 @@ def test_probit_checks_its_weights():
     frame = FRAME.assign(s=FRAME.y.notna() * 1.0)
     with pytest.raises(hk.DataError, match="not negative"):
         hk.probit("s ~ x", frame, weights=np.full(600, -1.0))
+
+
+def test_faults_of_a_long_table_are_found_wherever_they_are():
+    long = draw_linear(40_000, rho=0.5, seed=2)
+    late = long.assign(k=np.where(long.index < 39_000, 1.0, 2.0))  # constant at first sight only
+    assert hk.heckman("y ~ x + k", "~ x + z", late).status == "converged"
+    with pytest.raises(hk.DataError, match="'k' is constant"):
+        hk.heckman("y ~ x + k", "~ x + z", long.assign(k=1.0))
+    sorted_rows = long.sort_values("y", na_position="last").assign(
+        d=lambda f: f.y.notna().astype(float)
+    )
+    with pytest.raises(hk.DataError, match="'d' predicts selection perfectly"):
+        hk.heckman("y ~ x", "~ x + d", sorted_rows)
