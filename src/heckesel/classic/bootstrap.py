@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heckesel.classic.joint import BLOCK_ROWS
+from heckesel.classic.blocks import BLOCK_ROWS
 from heckesel.classic.standardise import scaling_of
 from heckesel.data import SelectionData
 from heckesel.likelihoods.normal import unselected_units

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from heckesel.classic.probit import BLOCK_ROWS
+from heckesel.classic.blocks import BLOCK_ROWS
 from heckesel.classic.standardise import scaling_of
 from heckesel.data import SelectionData
 from heckesel.errors import DataError

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from heckesel.classic.blocks import sum_over_blocks
 from heckesel.classic.newton import maximise, newton_step
-from heckesel.classic.probit import BLOCK_ROWS, maximise_probit
+from heckesel.classic.probit import maximise_probit
 from heckesel.classic.standardise import Scaling, scaling_of
 from heckesel.data import SelectionData
 from heckesel.likelihoods.normal import selected_units, unselected_units
@@ -110,45 +111,55 @@ def evaluate(sample: Sample, point: np.ndarray) -> tuple[float, np.ndarray, np.n
     value += mass_selected * np.log(theta)
     score[-2] += mass_selected / theta
     hessian[-2, -2] -= mass_selected / theta**2
-    for first in range(0, len(sample.w_selected), BLOCK_ROWS):
-        block = slice(first, first + BLOCK_ROWS)
-        value += _add_selected(
+    parts = sum_over_blocks(
+        lambda block: _selected_block(
             sample.w_selected[block],
             sample.residual_columns[block],
             sample.weight_selected[block],
             (gamma, residual_weights, a),
-            score,
-            hessian,
+        ),
+        len(sample.w_selected),
+    )
+    value, score, hessian = value + parts[0], score + parts[1], hessian + parts[2]
+    if len(sample.w_unselected):
+        parts = sum_over_blocks(
+            lambda block: _unselected_block(
+                sample.w_unselected[block], sample.weight_unselected[block], gamma
+            ),
+            len(sample.w_unselected),
         )
-    for first in range(0, len(sample.w_unselected), BLOCK_ROWS):
-        w = sample.w_unselected[first : first + BLOCK_ROWS]
-        mass = sample.weight_unselected[first : first + BLOCK_ROWS]
-        units = unselected_units(w @ gamma)
-        value += mass @ units.value
-        score[:q] += w.T @ (mass * units.d_index)
-        hessian[:q, :q] += w.T @ (w * (mass * units.d_index_index)[:, None])
+        value += parts[0]
+        score[:q] += parts[1]
+        hessian[:q, :q] += parts[2]
     lower = np.tril_indices(size, -1)
     hessian[lower] = hessian.T[lower]
     return float(value), score, hessian
 
 
-def _add_selected(w, r, mass, parameters, score, hessian) -> float:
-    """Add a block of selected units to score and to the upper triangle of the Hessian."""
+def _selected_block(w, r, mass, parameters) -> tuple:
+    """Value, score and the upper triangle of the Hessian of a block of selected units."""
     gamma, residual_weights, a = parameters
-    q, last = w.shape[1], len(score) - 1
+    q, last = w.shape[1], w.shape[1] + r.shape[1]
     units = selected_units(w @ gamma, r @ residual_weights, a)
-    score[:q] += w.T @ (mass * units.d_index)
-    score[q:last] += r.T @ (mass * units.d_e)
-    score[last] += mass @ units.d_a
+    score, hessian = np.empty(last + 1), np.zeros((last + 1, last + 1))
+    score[:q] = w.T @ (mass * units.d_index)
+    score[q:last] = r.T @ (mass * units.d_e)
+    score[last] = mass @ units.d_a
     weighted = np.empty((len(w), last))
     np.multiply(w, (mass * units.d_index_index)[:, None], out=weighted[:, :q])
     np.multiply(r, (mass * units.d_index_e)[:, None], out=weighted[:, q:])
-    hessian[:q, :last] += w.T @ weighted
-    hessian[q:last, q:last] += r.T @ (r * (mass * units.d_e_e)[:, None])
-    hessian[:q, last] += w.T @ (mass * units.d_index_a)
-    hessian[q:last, last] += r.T @ (mass * units.d_e_a)
-    hessian[last, last] += mass @ units.d_a_a
-    return float(mass @ units.value)
+    hessian[:q, :last] = w.T @ weighted
+    hessian[q:last, q:last] = r.T @ (r * (mass * units.d_e_e)[:, None])
+    hessian[:q, last] = w.T @ (mass * units.d_index_a)
+    hessian[q:last, last] = r.T @ (mass * units.d_e_a)
+    hessian[last, last] = mass @ units.d_a_a
+    return mass @ units.value, score, hessian
+
+
+def _unselected_block(w, mass, gamma) -> tuple:
+    units = unselected_units(w @ gamma)
+    score = w.T @ (mass * units.d_index)
+    return mass @ units.value, score, w.T @ (w * (mass * units.d_index_index)[:, None])
 
 
 @dataclass(frozen=True)

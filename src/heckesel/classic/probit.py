@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heckesel.classic.blocks import sum_over_blocks
 from heckesel.classic.newton import Optimum, maximise
 from heckesel.classic.standardise import scaling_of
 from heckesel.likelihoods.normal import unselected_units
-
-# Rows handled at once: a block of 8192 rows and two dozen columns stays in a core's cache.
-BLOCK_ROWS = 8192
 
 
 @dataclass(frozen=True)
@@ -50,15 +48,18 @@ def maximise_probit(signed, weight, start) -> Optimum:
     """The same on rows already multiplied by +-1: sum weight log Phi(signed @ gamma)."""
 
     def objective(gamma):
-        value, gradient, hessian = 0.0, np.zeros(len(gamma)), np.zeros((len(gamma),) * 2)
-        for first in range(0, len(signed), BLOCK_ROWS):
-            block = slice(first, first + BLOCK_ROWS)
+        def block_sums(block):
             rows, mass = signed[block], weight[block]
             units = unselected_units(-(rows @ gamma))
-            value += mass @ units.value
-            gradient -= rows.T @ (mass * units.d_index)
-            hessian += rows.T @ (rows * (mass * units.d_index_index)[:, None])
-        return value, gradient, hessian
+            score = -(rows.T @ (mass * units.d_index))
+            return (
+                mass @ units.value,
+                score,
+                rows.T @ (rows * (mass * units.d_index_index)[:, None]),
+            )
+
+        value, gradient, hessian = sum_over_blocks(block_sums, len(signed))
+        return float(value), gradient, hessian
 
     return maximise(objective, start)
 

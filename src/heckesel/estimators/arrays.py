@@ -94,6 +94,8 @@ def _equal_column(column, x, names) -> str | None:
         same = (column[:64] == x[:64, j]) | np.isnan(x[:64, j])
         if not same.all():  # a glance at the first rows rules out most
             continue
+        if np.array_equal(column, x[:, j]):
+            return name
         there = ~np.isnan(x[:, j])
         if there.any() and np.array_equal(column[there], x[there, j]):
             return name
