@@ -175,7 +175,7 @@ def _check_finite(values, rows, name: str) -> None:
 
 def check_complete(values, names, rows) -> None:
     """Every one of these rows has a number, and one whose square is a number, in each column."""
-    if values.size and -LARGEST < values.min() and values.max() < LARGEST:
+    if values.size and values.min() > -LARGEST and values.max() < LARGEST:
         return  # a NaN would have made both comparisons False
     finite = np.abs(values) < LARGEST
     good = finite[rows]

@@ -30,6 +30,4 @@ def sum_over_blocks(function: Callable[[slice], tuple], rows: int) -> list:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-    )
+    return ThreadPoolExecutor(os.cpu_count() or 1)
