@@ -161,6 +161,8 @@ def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: st
         )
     materialised = _evaluate(formula, frame[complete], right, role)
     spec = materialised.model_spec
+    # transformations such as bs() and scale() name their variables only once evaluated
+    variables = tuple(sorted({str(v) for v in spec.required_variables} & set(frame.columns)))
     matrix = np.full((len(frame), len(spec.column_names)), np.nan)
     matrix[complete] = np.asarray(materialised, dtype=float)
     numbers = frozenset(name for name in variables if _is_number(frame[name]))

@@ -28,6 +28,9 @@ def as_pandas(data, name="data") -> pd.DataFrame:
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise DataError(f"the column name {repeated[0]!r} stands twice in {name}; rename one")
+    # text with pandas' own missing value trips formulaic; plain objects do not
+    nullable = [c for c in frame.columns if str(frame[c].dtype).startswith("string")]
+    frame = frame.astype(dict.fromkeys(nullable, object)) if nullable else frame
     if not len(frame):
         raise DataError(f"{name} has no rows")
     return frame
