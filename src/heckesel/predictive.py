@@ -13,6 +13,7 @@ from heckesel.errors import DataError, IdentificationWarning
 from heckesel.numerics.normal import inverse_mills, mills_delta
 from heckesel.numerics.truncated import (
     cdf_given_selection,
+    log_density_given_selection,
     quantile_given_selection,
     sample_given_selection,
 )
@@ -38,6 +39,10 @@ class Normal:
     def cdf(self, y):
         return ndtr((y - self.mean) / self.std)
 
+    def density(self, y):
+        e = (y - self.mean) / self.std
+        return np.exp(-0.5 * e**2) / (np.sqrt(2 * np.pi) * self.std)
+
     def quantile(self, p):
         return self.mean + self.std * ndtri(p)
 
@@ -60,6 +65,10 @@ class GivenSelection:
 
     def cdf(self, y):
         return cdf_given_selection((y - self.location) / self.scale, self.index, self.rho)
+
+    def density(self, y):
+        e = (y - self.location) / self.scale
+        return np.exp(log_density_given_selection(e, self.index, self.rho)) / self.scale
 
     def quantile(self, p):
         return self.location + self.scale * quantile_given_selection(p, self.index, self.rho)

@@ -2,6 +2,7 @@
 
 from heckesel.datasets.california_housing import load_california_housing
 from heckesel.datasets.controlled import Controlled, make_controlled
+from heckesel.datasets.interactions import make_interactions
 from heckesel.datasets.mroz import load_mroz
 from heckesel.datasets.rand_hie import load_rand_hie
 from heckesel.datasets.semireal import SemiReal, induce_selection
@@ -18,4 +19,5 @@ __all__ = [
     "load_rand_hie",
     "load_wine_quality",
     "make_controlled",
+    "make_interactions",
 ]

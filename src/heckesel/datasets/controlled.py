@@ -7,16 +7,17 @@ from numbers import Integral, Real
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
 
+from heckesel.datasets.error_draws import (
+    draw_errors,
+    probability_given_x,
+    selection_probability,
+)
 from heckesel.datasets.truth import Truth
 from heckesel.errors import DataError
 
 INDEX_SLOPE = -1.8 / 3
 # x reaches 3, so without z the chance of selection runs from Phi(1.8) = .96 down to .04.
-
-CHOLESKY_JITTER = 1e-12
-# Part of the published draws: added to the variances, it moves the last digits of u.
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,13 @@ class Controlled:
 
 
 def make_controlled(
-    n: int = 2000, *, rho: float, alpha: float, seed: int, sigma: float = 0.5
+    n: int = 2000,
+    *,
+    rho: float,
+    alpha: float,
+    seed: int,
+    sigma: float = 0.5,
+    errors: str = "normal",
 ) -> Controlled:
     r"""Draw units whose selection depends on x, on an instrument z and on their own error.
 
@@ -38,34 +45,31 @@ def make_controlled(
         s = 1[-1.8\,x/3 + \alpha z + u > 0]
 
     with sd ε = σ, Var u = 1, corr(ε, u) = ρ. With α = 0 the instrument is still a column, and
-    says nothing. Large x is selected against.
+    says nothing. Large x is selected against. `errors` of kind "t" or "chi2" have the same
+    variances and correlation (see `draw_errors`).
 
     `default_rng(seed)` draws x, then z, then the (n, 2) standard normals that the Cholesky factor
     of the covariance of (ε, u) turns into errors; this order makes the draws those of the
     published experiment. Its test set is `make_controlled(3000, seed=10000 + seed, ...)`, of which
     it uses `truth.y`.
     """
-    _check(n, rho, alpha, seed, sigma)
+    check_draw(n, rho, alpha, seed, sigma)
     rng = np.random.default_rng(seed)
     x = rng.uniform(-3, 3, size=n)
     z = rng.normal(size=n)
-    covariance = np.array([[sigma**2, rho * sigma], [rho * sigma, 1.0]])
-    factor = np.linalg.cholesky(covariance + CHOLESKY_JITTER * np.eye(2))
-    epsilon, u = (rng.normal(size=(n, 2)) @ factor.T).T  # (n,) each
-
+    epsilon, u = draw_errors(rng, n, rho=rho, sigma=sigma, errors=errors)
     f0 = np.sin(1.5 * x) + x / 2
     y = f0 + epsilon
     index = INDEX_SLOPE * x + alpha * z
     frame = pd.DataFrame({"x": x, "z": z, "y": np.where(index + u > 0, y, np.nan)})
-    return Controlled(frame, Truth(y, f0, ndtr(index), _propensity_given_x(x, alpha)))
+    propensity = selection_probability(index, errors)
+    return Controlled(
+        frame, Truth(y, f0, propensity, probability_given_x(INDEX_SLOPE * x, alpha, errors))
+    )
 
 
-def _propensity_given_x(x, alpha):
-    """P(s = 1 | x): αz + u is normal with variance 1 + α²."""
-    return ndtr(INDEX_SLOPE * x / np.sqrt(1 + alpha**2))
-
-
-def _check(n, rho, alpha, seed, sigma):
+def check_draw(n, rho, alpha, seed, sigma):
+    """Refuse what no generator here can draw from."""
     if not (isinstance(n, Integral) and n >= 1):
         raise DataError(f"n is {n!r} but must be a positive whole number")
     if not (isinstance(rho, Real) and -1 < rho < 1):

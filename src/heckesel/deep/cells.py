@@ -20,6 +20,7 @@ from heckesel.deep.nets import (
     INITIAL_WEIGHTS,
     forward,
     initial_weights,
+    last_activations,
     layer_views,
     member_seed,
     parameter_count,
@@ -59,12 +60,19 @@ class Members:
 
     def outputs(self, x: np.ndarray) -> np.ndarray:
         """(k, m, out) at x (m, p), in the networks' own units."""
+        return self._over_rows(x, forward)
+
+    def last_layer(self, x: np.ndarray) -> np.ndarray:
+        """(k, m, width + 1): activations of the last hidden layer, a constant last."""
+        return self._over_rows(x, last_activations)
+
+    def _over_rows(self, x, function) -> np.ndarray:
         theta, x = torch.as_tensor(self.theta), with_constant(x)
         layers = layer_views(theta, self.sizes)
         parts = []
         for first in range(0, max(len(x), 1), PREDICTED_AT_ONCE):
             part = torch.as_tensor(x[first : first + PREDICTED_AT_ONCE], dtype=theta.dtype)
-            parts.append(forward(part.expand(len(theta), -1, -1), layers).numpy())
+            parts.append(function(part.expand(len(theta), -1, -1), layers).numpy())
         return np.concatenate(parts, axis=1).astype(float)
 
 

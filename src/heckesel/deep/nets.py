@@ -103,6 +103,13 @@ def forward(x, layers, room: Workspace | None = None, masks=None) -> torch.Tenso
     return torch.bmm(values, layers[-1])
 
 
+def last_activations(x, layers) -> torch.Tensor:
+    """(k, n, width + 1) of the last hidden layer, a constant last: `forward` is linear in them."""
+    room = workspace(x, [layer.shape[2] for layer in layers[:-1]])
+    forward(x, layers, room)
+    return room.after[-1]
+
+
 def backward(x, layers, slope, gradients, room: Workspace, masks=None) -> None:
     """The chain rule, written into `gradients`, views like `layers`.
 

@@ -17,6 +17,8 @@ EXPERIMENTS = {
     "e2": "heckesel.experiments.e2_semireal",
     "e4": "heckesel.experiments.e4_panels",
     "e4-timm": "heckesel.experiments.e4_timm",
+    "x1": "heckesel.experiments.x1_profile",
+    "x2": "heckesel.experiments.x2_misspecified",
 }
 
 

@@ -65,10 +65,10 @@ class _InverseMills(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad):
         t, mills = ctx.saved_tensors
-        return -grad * mills * _mills_excess(t, mills)
+        return -grad * mills * mills_excess(t, mills)
 
 
-def _mills_excess(t, mills):
+def mills_excess(t, mills):
     """lambda(t) + t, through the continued fraction where the sum cancels."""
     x = -t.clamp(max=CANCELLATION_AT)
     tail = x

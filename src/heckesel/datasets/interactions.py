@@ -1,0 +1,55 @@
+"""A population with five covariates that interact and one instrument."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from heckesel.datasets.controlled import Controlled, check_draw
+from heckesel.datasets.error_draws import (
+    draw_errors,
+    probability_given_x,
+    selection_probability,
+)
+from heckesel.datasets.truth import Truth
+
+INDEX_SLOPE = -1.2  # in x1 and x4: without z the chance of selection runs from .99 to .01
+
+
+def make_interactions(
+    n: int = 4000,
+    *,
+    rho: float,
+    alpha: float,
+    seed: int,
+    sigma: float = 0.5,
+    errors: str = "normal",
+) -> Controlled:
+    r"""Draw units whose outcome no sum of curves describes.
+
+    .. math::
+        x \sim U[-1, 1]^5, \quad
+        f_0 = \sin(\pi x_1 x_2) + x_3 x_4 + x_5^2 + x_1/2, \quad
+        s = 1[-1.2\,(x_1 + x_4) + \alpha z + u > 0]
+
+    Errors as in `make_controlled`; columns x1 to x5, z, y.
+    """
+    check_draw(n, rho, alpha, seed, sigma)
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, size=(n, 5))
+    z = rng.normal(size=n)
+    epsilon, u = draw_errors(rng, n, rho=rho, sigma=sigma, errors=errors)
+    f0 = interactions_f0(x)
+    y = f0 + epsilon
+    by_x = INDEX_SLOPE * (x[:, 0] + x[:, 3])
+    index = by_x + alpha * z
+    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(1, 6)])
+    frame = frame.assign(z=z, y=np.where(index + u > 0, y, np.nan))
+    propensity = selection_probability(index, errors)
+    return Controlled(frame, Truth(y, f0, propensity, probability_given_x(by_x, alpha, errors)))
+
+
+def interactions_f0(x: np.ndarray) -> np.ndarray:
+    """(n,) the regression function at x (n, 5)."""
+    x1, x2, x3, x4, x5 = x.T
+    return np.sin(np.pi * x1 * x2) + x3 * x4 + x5**2 + x1 / 2

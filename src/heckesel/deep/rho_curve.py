@@ -1,0 +1,192 @@
+r"""The evidence of k models of each cell as a curve over rho, on a grid that closes in on its mass.
+
+Models of a cell share a grid of a = atanh rho: 33 values over all of (-1, 1), then midpoints
+wherever an interval holds much of the posterior mass, until none does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import torch
+from scipy.special import logsumexp
+
+from heckesel.deep.linear_joint import Bases, Optima, conditional_optima, start_at
+from heckesel.deep.rho_prior import RhoPrior, cell_edges
+
+COARSE = np.linspace(-3.2, 3.2, 33)  # |rho| up to .9967
+# No single grid value may stand for more than this share of the posterior; six halvings
+# resolve a curve that is sixty times narrower than a coarse step.
+LARGEST_SHARE = 0.15
+ROUNDS = 6
+FIRST_UPDATES = 50  # of the ridges at rho = 0, where nothing is known about them
+INSERTED = 4  # midpoints a round
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Optima of the k models of one cell on its grid of j values, ordered by rho.
+
+    a : (j,); evidence : (j, k); v : (j, k, P); ridge : (j, k, ridges); weight : (j, k), the
+    posterior of (rho, model), which adds up to one
+    """
+
+    a: np.ndarray
+    evidence: np.ndarray
+    v: np.ndarray
+    ridge: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def rho(self) -> np.ndarray:
+        return np.tanh(self.a)
+
+    @property
+    def log_evidence(self) -> np.ndarray:
+        """(j,) averaged over models, 0 at its largest."""
+        combined = logsumexp(self.evidence, axis=1)
+        return combined - combined.max()
+
+
+def rho_curves(bases: Bases, models: int, prior: RhoPrior) -> list[Curve]:
+    """One curve for each cell of `models` models; model j of cell c is row c * models + j."""
+    count = len(bases.w) // models
+    found = [[] for _ in range(count)]  # per cell: (a, evidence, v, ridge)
+    for a, optima in _coarse(bases):
+        for cell, part in enumerate(_by_cell(optima, models)):
+            found[cell].append((a, *part))
+    for _ in range(ROUNDS):
+        wanted = [_midpoints(part, prior) for part in found]
+        if not any(wanted):
+            break
+        for place in range(INSERTED):
+            chosen = [w[place] if place < len(w) else None for w in wanted]
+            if all(c is None for c in chosen):
+                break
+            optima = _at(bases, models, found, chosen)
+            for cell, part in enumerate(_by_cell(optima, models)):
+                if chosen[cell] is not None:
+                    found[cell].append((chosen[cell][0], *part))
+        for part in found:
+            part.sort(key=lambda point: point[0])
+    return [_curve(part, prior) for part in found]
+
+
+def _coarse(bases: Bases):
+    """Outward from rho = 0 on both sides, each optimum the start of the next."""
+    k = len(bases.w)
+    centre = len(COARSE) // 2
+
+    def at(position, v, ridge, **options):
+        a = torch.full((k,), COARSE[position], dtype=v.dtype, device=v.device)
+        return conditional_optima(bases, a, v, ridge, **options)
+
+    middle = at(centre, *start_at(bases), updates=FIRST_UPDATES)
+    results = {centre: middle}
+    for side in (range(centre + 1, len(COARSE)), range(centre - 1, -1, -1)):
+        last = middle
+        for position in side:
+            last = at(position, last.v, last.ridge)
+            results[position] = last
+    return [(float(COARSE[position]), results[position]) for position in range(len(COARSE))]
+
+
+def _by_cell(optima: Optima, models: int):
+    parts = [part.cpu().numpy() for part in (optima.evidence, optima.v, optima.ridge)]
+    return [
+        tuple(part[first : first + models] for part in parts)
+        for first in range(0, len(parts[0]), models)
+    ]
+
+
+def _at(bases, models, found, chosen) -> Optima:
+    """Optima at (a, neighbour to start from) of each cell; a cell that wants none repeats one."""
+    where = [(part[0][0], 0) if c is None else c for part, c in zip(found, chosen, strict=True)]
+    device = bases.w.device
+    a = np.repeat([value for value, _ in where], models)
+    v, ridge = (
+        np.concatenate([part[near][field] for part, (_, near) in zip(found, where, strict=True)])
+        for field in (2, 3)
+    )
+    return conditional_optima(bases, *(torch.as_tensor(x, device=device) for x in (a, v, ridge)))
+
+
+def _midpoints(part, prior) -> list[tuple[float, int]]:
+    """(a, position of the neighbour below) beside grid values that hold too much."""
+    curve = _curve(part, prior)
+    share = curve.weight.sum(axis=1)
+    if share.max() <= LARGEST_SHARE:
+        return []
+    pairs = share[:-1] + share[1:]
+    best = sorted(np.argsort(-pairs, kind="stable")[:INSERTED])
+    return [(0.5 * (curve.a[at] + curve.a[at + 1]), int(at)) for at in best]
+
+
+def _curve(part, prior: RhoPrior) -> Curve:
+    a = np.array([point[0] for point in part])
+    evidence, v, ridge = (np.stack([point[field] for point in part]) for field in (1, 2, 3))
+    with np.errstate(divide="ignore"):
+        mass = np.log(prior.mass(cell_edges(np.tanh(a))))  # (j,)
+    log_weight = evidence + mass[:, None]
+    weight = np.exp(log_weight - logsumexp(log_weight))
+    return Curve(a, evidence, v, ridge, weight)
+
+
+@dataclass(frozen=True)
+class RhoMode:
+    """A local maximum of the curve.
+
+    weight : posterior share of its side of the valleys; log_evidence : 0 for the best
+    boundary : the curve still rises at the last grid value
+    """
+
+    rho: float
+    sigma: float
+    weight: float
+    log_evidence: float
+    boundary: bool
+
+
+def rho_modes(curve: Curve, y_scale: float) -> list[RhoMode]:
+    """Local maxima, best first."""
+    height = curve.log_evidence
+    rises = np.concatenate([[True], height[1:] > height[:-1], [False]])
+    peaks = np.flatnonzero(rises[:-1] & ~rises[1:])
+    valleys = [
+        left + int(np.argmin(height[left:right]))
+        for left, right in zip(peaks[:-1], peaks[1:], strict=True)
+    ]
+    share = curve.weight.sum(axis=1)
+    sides = np.split(share, np.array(valleys, dtype=int))
+    modes = []
+    for peak, side in zip(peaks, sides, strict=True):
+        best = int(np.argmax(curve.evidence[peak]))
+        modes.append(
+            RhoMode(
+                rho=float(curve.rho[peak]),
+                sigma=float(y_scale / curve.v[peak, best, -1]),
+                weight=float(side.sum()),
+                log_evidence=float(height[peak]),
+                boundary=bool(peak in (0, len(height) - 1)),
+            )
+        )
+    return sorted(modes, key=lambda mode: -mode.log_evidence)
+
+
+def rho_interval(curve: Curve, level: float = 0.9) -> tuple[float, float]:
+    """Equal-tailed posterior interval of rho; within a grid cell the mass is spread evenly."""
+    edges = cell_edges(curve.rho)
+    below = np.concatenate([[0.0], np.cumsum(curve.weight.sum(axis=1))])
+    low, high = np.interp([(1 - level) / 2, (1 + level) / 2], below / below[-1], edges)
+    return float(low), float(high)
+
+
+def curve_summary(curve: Curve, y_scale: float) -> dict:
+    """What a fit says of rho, JSON-safe: modes, a 90 % interval and the curve itself."""
+    low, high = rho_interval(curve)
+    return {
+        "modes": [asdict(mode) for mode in rho_modes(curve, y_scale)],
+        "rho_interval": [low, high],
+        "curve": {"rho": curve.rho.tolist(), "log_evidence": curve.log_evidence.tolist()},
+    }

@@ -1,0 +1,171 @@
+"""From curves over rho to one `Predictive`: a mixture over rho and over models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+import torch
+from scipy.special import log_ndtr
+
+from heckesel.data import SelectionData
+from heckesel.deep.cells import all_rows
+from heckesel.deep.linear_joint import Bases, bases_of, conditional_optima
+from heckesel.deep.rho_curve import Curve, curve_summary, rho_curves
+from heckesel.deep.rho_prior import RhoPrior
+from heckesel.deep.scaling import Scaling
+from heckesel.mixture import mixed_given_selection, mixed_normal
+from heckesel.predictive import Predictive, check_target
+
+# Columns of all cells whose curves are computed side by side.
+COLUMN_BYTES = {"cpu": 32 * 2**20, "gpu": 2**30}
+# Share of the posterior below which a (rho, model) is left out of predictions.
+NEGLIGIBLE = 1e-3
+
+
+class Basis(Protocol):
+    """k column sets: (k, m, h) at x (m, p) in a network's units."""
+
+    def columns(self, x: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Parts:
+    """j pairs of a model and a rho, in standardised units.
+
+    model : (j,) which column set; weight, rho, theta : (j,); delta : (j, h); gamma : (j, q)
+    spread : (j, h + 1, h + 1) with spread spread' the covariance of (delta, theta)
+    """
+
+    model: np.ndarray
+    weight: np.ndarray
+    rho: np.ndarray
+    gamma: np.ndarray
+    delta: np.ndarray
+    theta: np.ndarray
+    spread: np.ndarray
+
+
+def average_over_rho(
+    datas: Sequence[SelectionData],
+    scalings: Sequence[Scaling],
+    bases: Sequence[Basis],
+    membership: np.ndarray,
+    prior: RhoPrior,
+    device: torch.device,
+) -> list[RhoMixture]:
+    """One mixture for each cell; all cells have column sets of one width, with ridges as
+    `membership` (h, ridges) says. As many cells side by side as memory is kind to."""
+    rows = [all_rows(data, scaling) for data, scaling in zip(datas, scalings, strict=True)]
+    columns = [basis.columns(cell.x[:, :-1]) for basis, cell in zip(bases, rows, strict=True)]
+    limit = COLUMN_BYTES["cpu" if device.type == "cpu" else "gpu"]
+    at_once = max(1, limit // max(each.nbytes for each in columns))
+    curves: list[Curve] = []
+    parts: list[Parts] = []
+    for first in range(0, len(datas), at_once):
+        chunk = range(first, min(first + at_once, len(datas)))
+        models = [replace(rows[c], x=one) for c in chunk for one in columns[c]]
+        totals = [datas[c].weight.sum() for c in chunk for _ in columns[c]]
+        stacked = bases_of(models, totals, membership, device)
+        found = rho_curves(stacked, len(columns[first]), prior)
+        curves, parts = curves + found, parts + parts_of(stacked, found)
+    return [
+        RhoMixture(basis, scaling, part, curve, curve_summary(curve, scaling.y_scale))
+        for basis, scaling, part, curve in zip(bases, scalings, parts, curves, strict=True)
+    ]
+
+
+def parts_of(bases: Bases, curves: Sequence[Curve]) -> list[Parts]:
+    """The pairs of each cell that carry weight.
+
+    The covariance is that of the whole fit: what is not known about gamma, the first stage, is
+    in it, because gamma was free while delta and theta were judged.
+    """
+    models = curves[0].weight.shape[1]
+    carrying = [np.flatnonzero((curve.weight > NEGLIGIBLE).any(axis=1)) for curve in curves]
+    found: list[list] = [[] for _ in curves]
+    for rank in range(max(map(len, carrying))):
+        positions = [own[min(rank, len(own) - 1)] for own in carrying]
+        v, spread = _solved(bases, curves, positions)
+        for cell, (curve, position) in enumerate(zip(curves, positions, strict=True)):
+            if rank >= len(carrying[cell]):
+                continue
+            for model in np.flatnonzero(curve.weight[position] > NEGLIGIBLE):
+                row = cell * models + model
+                weight = curve.weight[position, model]
+                found[cell].append((model, weight, curve.rho[position], v[row], spread[row]))
+    return [_parts(each, bases.q) for each in found]
+
+
+def _solved(bases, curves, positions):
+    """v and the spread of (delta, theta) for all models, each cell at its own grid position."""
+    pairs = list(zip(curves, positions, strict=True))
+    a = np.repeat([curve.a[at] for curve, at in pairs], curves[0].weight.shape[1])
+    v, ridge = (
+        np.concatenate([getattr(curve, name)[at] for curve, at in pairs]) for name in ("v", "ridge")
+    )
+    device = bases.w.device
+    start = (torch.as_tensor(x, device=device) for x in (a, v, ridge))
+    optima = conditional_optima(bases, *start, updates=0)
+    covariance = torch.cholesky_inverse(torch.linalg.cholesky(optima.information))
+    spread = torch.linalg.cholesky(covariance[:, bases.q :, bases.q :])
+    return optima.v.cpu().numpy(), spread.cpu().numpy()
+
+
+def _parts(found, q) -> Parts:
+    model, weight, rho, v, spread = (np.array(column) for column in zip(*found, strict=True))
+    return Parts(
+        model=model,
+        weight=weight / weight.sum(),
+        rho=rho,
+        gamma=v[:, :q],
+        delta=v[:, q:-1],
+        theta=v[:, -1],
+        spread=spread,
+    )
+
+
+@dataclass(frozen=True)
+class RhoMixture:
+    """A fitted model that does not commit to one rho. `curve` is the evidence it weighed."""
+
+    basis: Basis
+    scaling: Scaling
+    parts: Parts
+    curve: Curve
+    info: dict
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
+        check_target(target, needs_w=w is None)
+        parts, unit = self.parts, self.scaling.y_scale
+        mean, epistemic = self._moments(self.basis.columns(self.scaling.x(x)))
+        mean, epistemic = self.scaling.y_centre + unit * mean, unit**2 * epistemic
+        sigma = unit / parts.theta[:, None]
+        if target == "population":
+            return mixed_normal(parts.weight, mean, epistemic, sigma)
+        sign = 1.0 if target == "selected" else -1.0
+        w = np.asarray(self.scaling.w(np.asarray(w, dtype=float)))
+        index = parts.gamma[:, :-1] @ w.T + parts.gamma[:, -1:]  # (j, m)
+        return mixed_given_selection(
+            np.log(parts.weight)[:, None] + log_ndtr(sign * index),
+            mean,
+            epistemic,
+            sigma,
+            sign * parts.rho[:, None] * sigma,
+            sign * index,
+        )
+
+    def _moments(self, columns):
+        r"""f = b'delta/theta and its variance by the delta method, slopes (b, -f)/theta: (j, m)."""
+        mean, epistemic = [], []
+        for model, delta, theta, spread in zip(
+            self.parts.model, self.parts.delta, self.parts.theta, self.parts.spread, strict=True
+        ):
+            f = columns[model] @ delta / theta
+            slopes = np.column_stack([columns[model], -f]) / theta
+            mean.append(f)
+            epistemic.append(((slopes @ spread) ** 2).sum(axis=1))
+        return np.stack(mean), np.stack(epistemic)

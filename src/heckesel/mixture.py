@@ -1,0 +1,103 @@
+"""`Mixture`: a predictive that is spread over several models, as many at each of m points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from heckesel.predictive import GivenSelection, Normal, Predictive, predict_given_selection
+
+# Newton needs five or six steps; the bracket halves otherwise, and 80 halvings bring the widest
+# one below one ulp.
+QUANTILE_STEPS = 80
+REACH = 40.0  # standard deviations that hold all but 1e-17 of any part
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """weight : (j, m), adds up to one over j; parts : a distribution with fields (j, m)"""
+
+    weight: np.ndarray
+    parts: Normal | GivenSelection
+
+    def cdf(self, y):
+        return (self.weight * self.parts.cdf(y)).sum(axis=0)
+
+    def density(self, y):
+        return (self.weight * self.parts.density(y)).sum(axis=0)
+
+    def quantile(self, p):
+        """Newton on the distribution function inside a shrinking bracket, (m,)."""
+        location, scale = self._location_and_scale()
+        low, high = (location - REACH * scale).min(axis=0), (location + REACH * scale).max(axis=0)
+        here = (self.weight * (location + scale * ndtri(p))).sum(axis=0)
+        for _ in range(QUANTILE_STEPS):
+            miss = self.cdf(here) - p
+            low, high = np.where(miss < 0, here, low), np.where(miss > 0, here, high)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                newton = here - miss / self.density(here)
+            inside = (newton > low) & (newton < high)
+            moved = np.where(inside, newton, 0.5 * (low + high))
+            moved = np.where(miss == 0, here, moved)
+            if (np.abs(moved - here) <= 1e-12 * scale.max(axis=0)).all():
+                return moved
+            here = moved
+        return here
+
+    def sample(self, size, rng):
+        """(size, m): a part for each draw and point, then a draw from it."""
+        below = np.cumsum(self.weight, axis=0)[:-1]  # (j - 1, m)
+        part = (rng.random((size, 1, below.shape[1])) > below).sum(axis=1)  # (size, m)
+        points = np.arange(below.shape[1])
+        chosen = _with_fields(self.parts, lambda values: values[part, points].ravel())
+        return chosen.sample(1, rng).reshape(size, -1)
+
+    def take(self, rows) -> Mixture:
+        return Mixture(
+            self.weight[:, rows], _with_fields(self.parts, lambda values: values[:, rows])
+        )
+
+    def _location_and_scale(self):
+        if isinstance(self.parts, Normal):
+            return self.parts.mean, self.parts.std
+        return self.parts.location, self.parts.scale
+
+
+def _with_fields(parts, change):
+    return replace(
+        parts, **{field.name: change(getattr(parts, field.name)) for field in fields(parts)}
+    )
+
+
+def mixed_normal(weight, mean, epistemic, sigma) -> Predictive:
+    """Parts N(mean, epistemic + sigma^2) with weight (j,); the others (j, m) or (j, 1)."""
+    mean, epistemic, sigma = np.broadcast_arrays(mean, epistemic, sigma)
+    parts = Normal(mean, np.sqrt(epistemic + sigma**2))
+    weight = np.broadcast_to(weight[:, None], mean.shape)
+    return _mixed(weight, mean, epistemic, sigma**2, parts)
+
+
+def mixed_given_selection(log_weight, mean, epistemic, sigma, covariance, index) -> Predictive:
+    """Parts as `predict_given_selection` makes them; log_weight, index : (j, m).
+
+    The weight of a part is that of its model among units that were selected, so the caller adds
+    log P(selected) under each model to the log weights.
+    """
+    parts = predict_given_selection(mean, epistemic, sigma, covariance, index)
+    weight = np.exp(log_weight - log_weight.max(axis=0))
+    weight = weight / weight.sum(axis=0)
+    distribution = _with_fields(
+        parts.distribution, lambda values: np.broadcast_to(values, mean.shape)
+    )
+    return _mixed(weight, parts.mean, parts.epistemic, parts.aleatoric, distribution)
+
+
+def _mixed(weight, mean, epistemic, aleatoric, parts) -> Predictive:
+    r"""Mean and variances of the whole: parts that disagree about the mean are doubt, so
+    :math:`\sum w_j (\tau_j^2 + (\mu_j - \mu)^2)` is epistemic, :math:`\sum w_j\sigma_j^2` noise."""
+    overall = (weight * mean).sum(axis=0)
+    doubt = (weight * (epistemic + (mean - overall) ** 2)).sum(axis=0)
+    noise = (weight * aleatoric).sum(axis=0)
+    return Predictive(overall, doubt, noise, Mixture(weight, parts))
