@@ -10,9 +10,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
 from heckesel.numerics.truncated import (
     cdf_given_selection,
+    log_density_given_selection,
     quantile_given_selection,
     sample_given_selection,
 )
@@ -26,6 +27,8 @@ class Distribution(Protocol):
     def quantile(self, p: float) -> np.ndarray: ...
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray: ...
+
+    def log_density(self, y: np.ndarray) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,9 @@ class Normal:
 
     def sample(self, size, rng):
         return self.mean + self.std * rng.standard_normal((size, len(self.mean)))
+
+    def log_density(self, y):
+        return -0.5 * ((y - self.mean) / self.std) ** 2 - np.log(self.std) - 0.5 * LOG_2PI
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,10 @@ class GivenSelection:
     def sample(self, size, rng):
         e = sample_given_selection(size, self.index, self.rho, rng)
         return self.location + self.scale * e
+
+    def log_density(self, y):
+        e = (y - self.location) / self.scale
+        return log_density_given_selection(e, self.index, self.rho) - np.log(self.scale)
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,9 @@ class Predictive:
 
     def cdf(self, y) -> np.ndarray:
         return self.distribution.cdf(np.asarray(y, dtype=float))
+
+    def log_density(self, y) -> np.ndarray:
+        return self.distribution.log_density(np.asarray(y, dtype=float))
 
     def quantile(self, p) -> np.ndarray:
         """(m,) for one level, (len(p), m) for several."""
