@@ -240,6 +240,41 @@ def test_missing_x_is_an_error_or_filled_and_pointed_out(name):
         model.predict(table.assign(x=np.nan))
 
 
+def test_an_instrument_missing_with_an_outcome_column_needs_no_indicator_of_its_own():
+    gap = np.random.default_rng(2).random(400) < 0.2
+    table = X.assign(a=np.random.default_rng(3).standard_normal(400)).mask(
+        np.column_stack([np.zeros(400, bool), gap, gap])
+    )
+    model = clone(LINEAR).set_params(missing="indicator").fit(table, Y)
+    assert model.columns_.w_names == ("x", "a", "z", "a[missing]")
+    np.testing.assert_array_equal(model.predict(table[["x", "a"]]), model.predict(table))
+
+
+def test_missing_values_of_pandas_own_kind_are_missing():
+    table, y = X.convert_dtypes(), Y.convert_dtypes()
+    np.testing.assert_array_equal(
+        clone(LINEAR).fit(table, y).predict(table), clone(LINEAR).fit(X, Y).predict(X)
+    )
+    gaps = with_gaps()
+    model = clone(LINEAR).set_params(missing="indicator").fit(gaps, Y)
+    again = clone(model).fit(gaps.convert_dtypes(), y)
+    np.testing.assert_allclose(again.predict(gaps), model.predict(gaps), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["deep", "ensemble", "weighted"])
+def test_a_prediction_does_not_depend_on_the_rows_beside_it(name):
+    model = fitted(name, hidden=(64, 64))
+    alone = [model.predict(X.iloc[[row]]).item() for row in range(20)]
+    np.testing.assert_allclose(alone, model.predict(X)[:20], rtol=1e-12)
+
+
+def test_a_second_fit_forgets_the_names_of_the_first():
+    model = fitted("ml")
+    assert list(model.feature_names_in_) == ["x", "z"]
+    model.set_params(instruments=[1]).fit(X.to_numpy(), Y.to_numpy())
+    assert not hasattr(model, "feature_names_in_")
+
+
 def test_given_propensities_replace_the_probit():
     model = clone(MODELS["weighted"])
     default = clone(model).fit(X, Y)

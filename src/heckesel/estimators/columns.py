@@ -257,5 +257,5 @@ def _levels(column: pd.Series) -> tuple:
 
 def _number(column: pd.Series, name: str) -> np.ndarray:
     if pd.api.types.is_numeric_dtype(column):
-        return column.to_numpy(dtype=float)
+        return column.to_numpy(dtype=float, na_value=np.nan)
     return numeric(column.to_numpy(dtype=object), name)

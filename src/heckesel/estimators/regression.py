@@ -11,6 +11,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 from scipy.special import log_ndtr
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import r2_score
@@ -58,6 +59,8 @@ def read_table(model, X, y, *, selected, sample_weight, linear: bool = False) ->
     model.n_features_in_ = len(columns.names)
     if columns.from_frame:
         model.feature_names_in_ = np.array(columns.names, dtype=object)
+    elif hasattr(model, "feature_names_in_"):  # of an earlier fit, to a frame
+        del model.feature_names_in_
     return data
 
 
@@ -65,6 +68,8 @@ def outcome_column(y) -> np.ndarray:
     """y as (n,) float64; a table of one column is taken as that column, with a warning."""
     if y is None:
         raise DataError("this estimator requires y to be passed, but the target y is None")
+    if isinstance(y, pd.Series) and pd.api.types.is_numeric_dtype(y):
+        y = y.to_numpy(dtype=float, na_value=np.nan)  # pandas' own NA is no float
     values = numeric(y, str(getattr(y, "name", None) or "y"))
     if values.ndim == 2 and values.shape[1] == 1:
         warnings.warn(
