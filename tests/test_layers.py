@@ -14,7 +14,7 @@ PACKAGE = Path(heckesel.__file__).parent
 LAYERS = [
     {"errors"},
     {"numerics"},
-    {"data", "predictive", "mixture", "likelihoods"},
+    {"data", "predictive", "mixture", "transformed", "likelihoods"},
     {"classic", "deep", "metrics", "datasets"},
     {"methods", "diagnostics"},
     {"estimators"},

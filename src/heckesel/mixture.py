@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import logsumexp, ndtri
 
 from heckesel.predictive import GivenSelection, Normal, Predictive, predict_given_selection
 
@@ -25,8 +25,9 @@ class Mixture:
     def cdf(self, y):
         return (self.weight * self.parts.cdf(y)).sum(axis=0)
 
-    def density(self, y):
-        return (self.weight * self.parts.density(y)).sum(axis=0)
+    def log_density(self, y):
+        with np.errstate(divide="ignore"):
+            return logsumexp(self.parts.log_density(y) + np.log(self.weight), axis=0)
 
     def quantile(self, p):
         """Newton on the distribution function inside a shrinking bracket, (m,)."""
@@ -37,7 +38,7 @@ class Mixture:
             miss = self.cdf(here) - p
             low, high = np.where(miss < 0, here, low), np.where(miss > 0, here, high)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                newton = here - miss / self.density(here)
+                newton = here - miss * np.exp(-self.log_density(here))
             inside = (newton > low) & (newton < high)
             moved = np.where(inside, newton, 0.5 * (low + high))
             moved = np.where(miss == 0, here, moved)

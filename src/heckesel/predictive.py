@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
 from heckesel.numerics.truncated import (
     cdf_given_selection,
     log_density_given_selection,
@@ -28,6 +28,8 @@ class Distribution(Protocol):
 
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray: ...
 
+    def log_density(self, y: np.ndarray) -> np.ndarray: ...
+
 
 @dataclass(frozen=True)
 class Normal:
@@ -39,15 +41,14 @@ class Normal:
     def cdf(self, y):
         return ndtr((y - self.mean) / self.std)
 
-    def density(self, y):
-        e = (y - self.mean) / self.std
-        return np.exp(-0.5 * e**2) / (np.sqrt(2 * np.pi) * self.std)
-
     def quantile(self, p):
         return self.mean + self.std * ndtri(p)
 
     def sample(self, size, rng):
         return self.mean + self.std * rng.standard_normal((size, len(self.mean)))
+
+    def log_density(self, y):
+        return -0.5 * ((y - self.mean) / self.std) ** 2 - np.log(self.std) - 0.5 * LOG_2PI
 
 
 @dataclass(frozen=True)
@@ -66,16 +67,16 @@ class GivenSelection:
     def cdf(self, y):
         return cdf_given_selection((y - self.location) / self.scale, self.index, self.rho)
 
-    def density(self, y):
-        e = (y - self.location) / self.scale
-        return np.exp(log_density_given_selection(e, self.index, self.rho)) / self.scale
-
     def quantile(self, p):
         return self.location + self.scale * quantile_given_selection(p, self.index, self.rho)
 
     def sample(self, size, rng):
         e = sample_given_selection(size, self.index, self.rho, rng)
         return self.location + self.scale * e
+
+    def log_density(self, y):
+        e = (y - self.location) / self.scale
+        return log_density_given_selection(e, self.index, self.rho) - np.log(self.scale)
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,9 @@ class Predictive:
 
     def cdf(self, y) -> np.ndarray:
         return self.distribution.cdf(np.asarray(y, dtype=float))
+
+    def log_density(self, y) -> np.ndarray:
+        return self.distribution.log_density(np.asarray(y, dtype=float))
 
     def quantile(self, p) -> np.ndarray:
         """(m,) for one level, (len(p), m) for several."""

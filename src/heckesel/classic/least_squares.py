@@ -25,7 +25,8 @@ def fit_least_squares(x, y, weight) -> LeastSquaresFit:
     standardised = np.linalg.lstsq(scaling.apply(x) * root[:, None], y * root, rcond=None)[0]
     beta = scaling.back @ standardised
     squares, units = float(weight @ (y - x @ beta) ** 2), float(weight.sum())
-    loglik = -0.5 * units * (np.log(2 * np.pi * squares / units) + 1)
+    with np.errstate(divide="ignore"):  # an exact fit is infinitely likely
+        loglik = float(-0.5 * units * (np.log(2 * np.pi * squares / units) + 1))
     return LeastSquaresFit(beta, float(np.sqrt(squares / (units - x.shape[1]))), loglik)
 
 

@@ -45,19 +45,26 @@ def scaling_of(data: SelectionData, standardise: bool) -> Scaling:
     """x and w over all units, y over the selected ones; without `standardise` nothing moves.
 
     Unselected units may lack x, so its moments are over the values there are. A column that
-    does not vary keeps scale 1.
+    does not vary keeps scale 1. A weight of two counts as two rows.
     """
     p, q = data.x.shape[1], data.w.shape[1]
     if not standardise:
         return Scaling(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
-    y_centre, y_scale = _moments(data.y[data.s, None])
-    (x_centre, x_scale), (w_centre, w_scale) = _moments(data.x), _moments(data.w)
+    s, weight = data.s, data.weight
+    y_centre, y_scale = _moments(data.y[s, None], weight[s])
+    (x_centre, x_scale), (w_centre, w_scale) = _moments(data.x, weight), _moments(data.w, weight)
     y_moments = float(y_centre[0]), float(y_scale[0])
     return Scaling(x_centre, x_scale, w_centre, w_scale, *y_moments)
 
 
-def _moments(values):
-    centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+def _moments(values, weight):
+    if (weight == weight[0]).all():
+        centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    else:
+        share = np.where(np.isnan(values), 0.0, weight[:, None])
+        share /= share.sum(axis=0)
+        centre = np.nansum(share * values, axis=0)
+        scale = np.sqrt(np.nansum(share * (values - centre) ** 2, axis=0))
     # The sd of a constant column comes out as rounding error, about 1e-16 of its level.
     varies = scale > 1e-12 * np.abs(centre)
     return centre, np.where(varies, scale, 1.0)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from heckesel.data import SelectionData, selection_data
-from heckesel.diagnostics.exclusion import probit_verdict
-from heckesel.diagnostics.verdict import NO_SELECTION, Identification
-from heckesel.errors import DataError, IdentificationWarning
-from heckesel.estimators.columns import Columns, learn_columns
+from heckesel.data import SelectionData
+from heckesel.errors import DataError
+from heckesel.estimators.networks import predicting_in_float64
 from heckesel.estimators.progress import progress_bar
+from heckesel.estimators.regression import (
+    identify,
+    mean_log_likelihood,
+    predict_mean,
+    predict_target,
+    r2_given_selection,
+    read_table,
+)
 from heckesel.predictive import Predictive
 
 METHODS = {"two-step": "heckman_two_step", "joint": "heckman_joint"}
@@ -32,6 +34,10 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
       ensemble and its training; None takes the method's own learning rate, "auto" a GPU if any
     * progress: a bar on the terminal, for fits over a second
+    * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
+      by a column
+    * target_transform: None, "log" or two functions (forward, inverse): the scale of the fit.
+      Predictions are of y itself
 
     After `fit`: `identification_` says whether the data can carry the correction, `rho_` and
     `sigma_` hold one value a member, `info_` the training summary.
@@ -53,6 +59,8 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         dtype: str = "float32",
         random_state=0,
         progress: bool = True,
+        missing: str = "error",
+        target_transform=None,
     ):
         self.instruments = instruments
         self.method = method
@@ -67,16 +75,15 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         self.dtype = dtype
         self.random_state = random_state
         self.progress = progress
+        self.missing = missing
+        self.target_transform = target_transform
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
         if self.method not in METHODS:
             raise DataError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
-        self.columns_, data = table_data(X, y, self.instruments, selected, sample_weight)
-        self.n_features_in_ = len(self.columns_.names)
-        if self.columns_.from_frame:
-            self.feature_names_in_ = np.array(self.columns_.names, dtype=object)
-        self.identification_ = _identify(data)
-        self.fitted_ = self._train(data)
+        data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
+        self.identification_ = identify(data, without="a plain ensemble")
+        self.fitted_ = predicting_in_float64(self._train(data))
         self.info_ = self.fitted_.info
         self.rho_ = np.array(self.info_.get("rho", np.full(self.n_members, np.nan)))
         self.sigma_ = np.array(self.info_.get("sigma", np.full(self.n_members, np.nan)))
@@ -104,66 +111,28 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
 
     def predict(self, X, return_std: bool = False):
         """Mean of y for any unit with this x; with `return_std` the total sd as well."""
-        predictive = self.predict_distribution(X)
-        return (predictive.mean, predictive.std) if return_std else predictive.mean
+        return predict_mean(self, X, return_std)
 
     def predict_interval(self, X, level: float = 0.9, target: str = "population") -> np.ndarray:
         """(m, 2) equal-tailed interval."""
-        return self.predict_distribution(X, target).interval(level)
+        return predict_target(self, X, target).interval(level)
 
     def predict_distribution(self, X, target: str = "population") -> Predictive:
         """`population`: y of any unit; `selected`, `unselected`: given that it was or was not
         selected, which needs the instrument columns in X."""
-        check_is_fitted(self)
-        w = None if target == "population" else self.columns_.w(X)
-        return self.fitted_.predict(self.columns_.x(X), w, target)
+        return predict_target(self, X, target)
 
     def score(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """R2 of E[y | x, w, selected] on the rows with an outcome.
+        """R2 of E[y | x, w, selected] on the rows with an outcome."""
+        return r2_given_selection(self, X, y, selected, sample_weight)
 
-        Only these rows can be scored, and on them the naive model would win against the
-        population mean; given selection is the fair comparison.
-        """
-        y = np.asarray(y, dtype=float)
-        rows = ~np.isnan(y) if selected is None else np.asarray(selected).astype(bool)
-        target = "selected" if self.identification_.verdict != NO_SELECTION else "population"
-        mean = self.predict_distribution(X, target).mean
-        weight = None if sample_weight is None else np.asarray(sample_weight)[rows]
-        return float(r2_score(y[rows], mean[rows], sample_weight=weight))
+    def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
+        """Joint log-likelihood of selection and outcome, a mean over units."""
+        return mean_log_likelihood(self, X, y, selected, sample_weight)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = self.missing == "indicator"
         return tags
-
-
-def table_data(X, y, instruments, selected, weight) -> tuple[Columns, SelectionData]:
-    """Columns of X learned, and the checked data: x without instruments, w with them."""
-    columns = learn_columns(X, instruments)
-    data = selection_data(
-        columns.x(X),
-        columns.w(X),
-        y,
-        selected=selected,
-        weight=weight,
-        x_names=columns.x_names,
-        w_names=columns.w_names,
-        y_name=str(getattr(y, "name", None) or "y"),
-    )
-    return columns, data
-
-
-def _identify(data: SelectionData) -> Identification:
-    """The verdict, with a warning where there is no instrument or no selection."""
-    if data.s.all():
-        verdict = Identification(
-            NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
-        )
-        message = f"all {data.n} rows have an outcome, so nothing was selected: a plain ensemble"
-        warnings.warn(message, IdentificationWarning, stacklevel=4)
-        return verdict
-    verdict = probit_verdict(data)
-    if not data.instruments:
-        warnings.warn(str(verdict), IdentificationWarning, stacklevel=4)
-    return verdict

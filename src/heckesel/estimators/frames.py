@@ -34,3 +34,14 @@ def as_pandas(data, name="data") -> pd.DataFrame:
     if not len(frame):
         raise DataError(f"{name} has no rows")
     return frame
+
+
+def like_input(values, table, name: str):
+    """`values` (m,) as a column of the library `table` comes from, rows labelled as its rows are;
+    an array where `table` is none of theirs."""
+    if isinstance(table, pd.DataFrame):
+        return pd.Series(values, index=table.index, name=name)
+    if not hasattr(table, "columns") or isinstance(table, dict):
+        return values
+    native = nw.get_native_namespace(nw.from_native(table, eager_only=True))
+    return nw.new_series(name, values, native_namespace=native).to_native()

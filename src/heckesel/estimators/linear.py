@@ -1,0 +1,142 @@
+"""`HeckmanRegressor`: the classic selection model as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from heckesel.estimators.arrays import with_intercept
+from heckesel.estimators.fit import HeckmanFit
+from heckesel.estimators.heckman import heckman
+from heckesel.estimators.regression import (
+    mean_log_likelihood,
+    predict_mean,
+    predict_target,
+    r2_given_selection,
+    read_table,
+)
+from heckesel.methods import linear_heckman
+from heckesel.methods.linear_heckman import LinearHeckmanFit
+from heckesel.predictive import Predictive, possible_covariance, predict_given_selection
+
+
+class HeckmanRegressor(RegressorMixin, BaseEstimator):
+    """Heckman's selection model with a linear outcome, by maximum likelihood or in two steps.
+
+    y is missing (NaN) where it was not observed, or `fit` is given `selected`. `instruments`,
+    by name or position, are columns of X that moved selection but not the outcome.
+
+    * method: "ml" (the best of all modes of the likelihood) or "two-step"
+    * covariance: of the estimates, as in `hk.heckman`; None takes the usual one
+    * weight_kind: what `sample_weight` means, "frequency" or "probability"; None takes whole
+      numbers for counts of rows and others for probabilities. Estimates are the same
+    * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
+      by a column
+    * target_transform: None, "log" or two functions (forward, inverse): the scale on which the
+      outcome is linear. Predictions are of y itself
+
+    After `fit`: `coef_` and `intercept_` of the outcome, in the order of `coef_names_` (categories
+    have a column per level but the first, instruments none); `rho_`, `sigma_`; `result_`, the
+    `HeckmanFit` with standard errors, tests and tables; `identification_`, the verdict on whether
+    the data can carry the correction.
+    """
+
+    def __init__(
+        self,
+        instruments=None,
+        *,
+        method: str = "ml",
+        covariance: str | None = None,
+        weight_kind: str | None = None,
+        missing: str = "error",
+        target_transform=None,
+    ):
+        self.instruments = instruments
+        self.method = method
+        self.covariance = covariance
+        self.weight_kind = weight_kind
+        self.missing = missing
+        self.target_transform = target_transform
+
+    def fit(self, X, y, *, selected=None, sample_weight=None):
+        data = read_table(self, X, y, selected=selected, sample_weight=sample_weight, linear=True)
+        whole = (data.weight == np.round(data.weight)).all()
+        self.result_ = heckman(
+            y=pd.Series(data.y, name=data.y_name),
+            x=pd.DataFrame(data.x, columns=list(data.x_names)),
+            w=pd.DataFrame(data.w, columns=list(data.w_names)),
+            selected=data.s,
+            method=self.method,
+            covariance=self.covariance,
+            weights=data.weight,
+            weight_kind=self.weight_kind or ("frequency" if whole else "probability"),
+        )
+        at_boundary = self.result_.status == "boundary"
+        self.fitted_ = LinearModel(self.result_, linear_heckman.fit(data) if at_boundary else None)
+        self.identification_ = self.result_.identification
+        outcome = self.result_.params["outcome"]
+        self.intercept_ = float(outcome["Intercept"])
+        self.coef_ = outcome.drop("Intercept").to_numpy()
+        self.coef_names_ = data.x_names
+        self.rho_, self.sigma_ = self.result_.rho, self.result_.sigma
+        return self
+
+    def predict(self, X, return_std: bool = False):
+        """Mean of y for any unit with this x; with `return_std` the total sd as well."""
+        return predict_mean(self, X, return_std)
+
+    def predict_interval(self, X, level: float = 0.9, target: str = "population") -> np.ndarray:
+        """(m, 2) equal-tailed interval."""
+        return predict_target(self, X, target).interval(level)
+
+    def predict_distribution(self, X, target: str = "population") -> Predictive:
+        """`population`: y of any unit; `selected`, `unselected`: given that it was or was not
+        selected, which needs the instrument columns in X."""
+        return predict_target(self, X, target)
+
+    def score(self, X, y, *, selected=None, sample_weight=None) -> float:
+        """R2 of E[y | x, w, selected] on the rows with an outcome."""
+        return r2_given_selection(self, X, y, selected, sample_weight)
+
+    def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
+        """Joint log-likelihood of selection and outcome, a mean over units."""
+        return mean_log_likelihood(self, X, y, selected, sample_weight)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = self.missing == "indicator"
+        return tags
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """A `HeckmanFit` under the contract of fitted methods: x and w without constants.
+
+    at_boundary : the same estimates where rho = +-1. No covariance of all of them exists there,
+    so predictions take that of the others given rho, and .999 where they need a density.
+    """
+
+    result: HeckmanFit
+    at_boundary: LinearHeckmanFit | None = None
+
+    @property
+    def info(self) -> dict:
+        return {"rho": [self.result.rho], "sigma": [self.result.sigma]}
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        if self.at_boundary is not None:
+            return self.at_boundary.predict(x, w, target)
+        if target == "population" or abs(self.result.rho) <= 1:
+            return self.result.predict(x=x, w=w, target=target)
+        # two steps can put rho beyond one, where no distribution is: take the nearest, and say so
+        sign, sigma = 1.0 if target == "selected" else -1.0, self.result.sigma
+        f = self.result.predict(x=x)
+        covariance = sign * possible_covariance(self.result.rho * sigma, sigma)
+        return predict_given_selection(f.mean, f.epistemic, sigma, covariance, sign * self.index(w))
+
+    def index(self, w) -> np.ndarray:
+        return with_intercept(w) @ self.result.params["select"].to_numpy()

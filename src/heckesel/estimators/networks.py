@@ -1,0 +1,79 @@
+"""What regressors made of networks share: training, prediction in float64, a probit beside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from heckesel.classic.probit import fit_probit
+from heckesel.data import SelectionData
+from heckesel.errors import DataError
+from heckesel.estimators.arrays import with_intercept
+from heckesel.estimators.progress import progress_bar
+from heckesel.predictive import Predictive
+
+
+@dataclass(frozen=True)
+class BesideProbit:
+    """An outcome model that takes selection for chance, and beside it a probit of selection.
+
+    gamma : (q + 1,) the constant first; None where no probit could be fitted
+    """
+
+    outcome: object
+    gamma: np.ndarray | None
+    info: dict
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """The same for all three targets."""
+        return self.outcome.predict(x, w, target)  # type: ignore[attr-defined]
+
+    def index(self, w) -> np.ndarray:
+        if self.gamma is None:
+            raise DataError(
+                "no probit of selection could be fitted, so there is no likelihood of it; "
+                "identification_ says why"
+            )
+        return with_intercept(w) @ self.gamma
+
+
+def beside_probit(outcome, data: SelectionData, *, possible: bool) -> BesideProbit:
+    gamma = None
+    if possible and not data.s.all():
+        gamma = fit_probit(with_intercept(data.w), data.s, data.weight).gamma
+    return BesideProbit(outcome, gamma, outcome.info)
+
+
+def network_config(model):
+    """The options of `model` as a `NetworkConfig`."""
+    from heckesel.deep.config import NetworkConfig
+
+    return NetworkConfig(
+        hidden=tuple(model.hidden),
+        n_members=model.n_members,
+        epochs=model.epochs,
+        learning_rate=model.learning_rate,
+        weight_decay=model.weight_decay,
+        dtype=model.dtype,
+        device=model.device,
+        batch_size=model.batch_size,
+    )
+
+
+def train(model, method: str, data: SelectionData, config):
+    """The fitted `method`, with the seed and the progress bar `model` asks for."""
+    from heckesel.methods import load_method
+
+    seed = int(check_random_state(model.random_state).randint(2**31))
+    with progress_bar("training", enabled=model.progress) as progress:
+        fitted = load_method(method).fit(data, seed=seed, config=config, progress=progress)
+    return predicting_in_float64(fitted)
+
+
+def predicting_in_float64(fitted):
+    """`fitted` with its trained weights in float64: in float32 the prediction at a row depends,
+    in its last digits, on how many rows are predicted with it."""
+    members = replace(fitted.members, theta=fitted.members.theta.astype(np.float64))
+    return replace(fitted, members=members)

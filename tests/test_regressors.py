@@ -1,0 +1,331 @@
+"""The regressors in scikit-learn's company: one surface, frames, pipelines, routing, missing x."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import stats
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import heckesel as hk
+
+SMALL = {"n_members": 2, "hidden": (8,), "epochs": 30, "device": "cpu", "progress": False}
+MODELS = {
+    "ml": hk.HeckmanRegressor(["z"]),
+    "two-step": hk.HeckmanRegressor(["z"], method="two-step"),
+    "deep": hk.DeepHeckmanRegressor(["z"], **SMALL),
+    "ensemble": hk.DeepEnsembleRegressor(["z"], **SMALL),
+    "weighted": hk.WeightedEnsembleRegressor(["z"], **SMALL),
+}
+LINEAR = MODELS["ml"]
+DRAW = hk.datasets.make_controlled(400, rho=0.6, alpha=1.0, seed=0)
+X, Y = DRAW.frame[["x", "z"]], DRAW.frame["y"]
+each_model = pytest.mark.parametrize("name", MODELS)
+
+
+def fitted(name, **changes):
+    return clone(MODELS[name]).set_params(**changes).fit(X, Y)
+
+
+@each_model
+def test_all_have_the_same_surface(name):
+    model = fitted(name)
+    mean, std = model.predict(X, return_std=True)
+    np.testing.assert_array_equal(mean, model.predict(X))
+    assert mean.shape == std.shape == (400,)
+    assert (std > 0).all()
+    for target in ("population", "selected", "unselected"):
+        distribution = model.predict_distribution(X, target=target)
+        interval = model.predict_interval(X, level=0.8, target=target)
+        assert interval.shape == (400, 2)
+        np.testing.assert_allclose(distribution.cdf(interval[:, 1]), 0.9, rtol=1e-8)
+    assert 0 < model.score(X, Y) < 1
+    assert np.isfinite(model.log_likelihood(X, Y))
+    assert model.identification_.verdict == "identified by an instrument"
+    assert type(model).__name__ in repr(model)
+
+
+@each_model
+def test_output_follows_input(name):
+    shuffled = X.sample(frac=1.0, random_state=0)
+    model = fitted(name)
+    mean, std = model.predict(shuffled, return_std=True)
+    assert mean.index.equals(shuffled.index)
+    assert std.index.equals(shuffled.index)
+    assert mean.name == "y"
+    np.testing.assert_allclose(mean.sort_index(), model.predict(X), rtol=1e-12)
+    as_polars = pl.DataFrame({column: X[column].to_numpy() for column in X})
+    from_polars = clone(model).fit(as_polars, pl.Series("y", Y.to_numpy())).predict(as_polars)
+    assert isinstance(from_polars, pl.Series)
+    array = clone(model).set_params(instruments=[1]).fit(X.to_numpy(), Y.to_numpy())
+    from_array = array.predict(X.to_numpy())
+    assert isinstance(from_array, np.ndarray)
+    for other in (from_polars, from_array):
+        np.testing.assert_allclose(other, model.predict(X), rtol=1e-12)
+
+
+@each_model
+def test_frames_may_lack_the_instrument_for_the_population_and_arrays_may_not(name):
+    model = fitted(name)
+    np.testing.assert_array_equal(model.predict(X[["x"]]), model.predict(X))
+    with pytest.raises(hk.DataError, match="an array must have all of them"):
+        model.predict(X[["x"]].to_numpy())
+    if name in ("ml", "two-step", "deep"):
+        with pytest.raises(hk.DataError, match="lacks the instrument 'z'"):
+            model.predict_distribution(X[["x"]], "selected")
+
+
+def test_the_linear_regressor_is_the_classic_fit():
+    table = hk.datasets.load_mroz()
+    outcome = ["educ", "exper", "expersq"]
+    excluded = ["nwifeinc", "age", "kidslt6", "kidsge6"]
+    classic = hk.heckman(
+        f"lwage ~ {' + '.join(outcome)}", f"~ {' + '.join(outcome + excluded)}", table
+    )
+    model = hk.HeckmanRegressor(excluded).fit(table[outcome + excluded], table["lwage"])
+    expected = classic.params["outcome"]
+    np.testing.assert_allclose(model.coef_, expected[outcome], rtol=1e-8)
+    assert model.intercept_ == pytest.approx(expected["Intercept"], rel=1e-8)
+    assert (model.rho_, model.sigma_) == pytest.approx((classic.rho, classic.sigma), rel=1e-8)
+    np.testing.assert_allclose(
+        model.result_.se["outcome"][outcome], classic.se["outcome"][outcome], rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        model.predict_distribution(table, "unselected").mean,
+        classic.predict(table, target="unselected").mean,
+        rtol=1e-8,
+    )
+    assert model.coef_names_ == tuple(outcome)
+
+
+def test_a_fit_at_the_boundary_predicts_and_can_be_scored():
+    rng = np.random.default_rng(0)
+    x, z, u = rng.standard_normal((3, 300))
+    table = pd.DataFrame({"x": x, "z": z})
+    y = pd.Series(np.where(0.3 * x + z + u > 0, x + u, np.nan))  # the two errors are one
+    model = clone(LINEAR).fit(table, y)
+    assert model.result_.status == "boundary"
+    mean, std = model.predict(table, return_std=True)
+    np.testing.assert_allclose(mean, model.intercept_ + model.coef_[0] * x, rtol=1e-6, atol=1e-6)
+    assert (std >= model.sigma_).all()
+    with pytest.warns(hk.IdentificationWarning, match="given selection use 0.999"):
+        assert np.isfinite(model.log_likelihood(table, y))
+
+
+def test_a_two_step_rho_beyond_one_is_kept_and_the_nearest_possible_predicts():
+    rng = np.random.default_rng(1)
+    x, z, u = rng.standard_normal((3, 300))
+    table = pd.DataFrame({"x": x, "z": z})
+    y = pd.Series(np.where(0.3 * x + z + u > 0, x + u, np.nan))
+    model = clone(MODELS["two-step"]).fit(table, y)
+    assert model.rho_ > 1
+    with pytest.warns(hk.IdentificationWarning, match="given selection use 0.999"):
+        selected = model.predict_distribution(table, "selected")
+    lam, index = 0.999 * model.sigma_, model.fitted_.index(table.to_numpy())
+    mills = stats.norm.pdf(index) / stats.norm.cdf(index)
+    np.testing.assert_allclose(selected.mean, model.predict(table) + lam * mills, rtol=1e-8)
+    assert 0 < model.score(table, y) < 1
+
+
+@each_model
+def test_a_weight_of_two_is_the_row_twice(name):
+    changes = {} if name in ("ml", "two-step") else {"dtype": "float64"}
+    model = clone(MODELS[name]).set_params(**changes)
+    weight = np.random.default_rng(0).integers(0, 3, 400)
+    rows = np.repeat(np.arange(400), weight)
+    weighted = clone(model).fit(X, Y, sample_weight=weight).predict(X)
+    repeated = clone(model).fit(X.iloc[rows], Y.iloc[rows]).predict(X)
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-6)
+
+
+def test_fractional_weights_are_probabilities():
+    weight = np.random.default_rng(0).integers(1, 4, 400)
+    whole, part = (clone(LINEAR).fit(X, Y, sample_weight=w) for w in (weight, weight / 2))
+    np.testing.assert_allclose(whole.coef_, part.coef_, rtol=1e-8)
+    assert (whole.result_.weight_kind, part.result_.weight_kind) == ("frequency", "probability")
+
+
+@each_model
+def test_missing_outcomes_pass_through_search_and_cross_validation(name):
+    pipeline = make_pipeline(StandardScaler(), clone(MODELS[name]))
+    pipeline.set_output(transform="pandas")
+    scores = cross_val_score(pipeline, X, Y, cv=KFold(2, shuffle=True, random_state=0))
+    assert np.isfinite(scores).all()
+    last = pipeline.steps[-1][0]
+    search = GridSearchCV(pipeline, {f"{last}__missing": ["error", "indicator"]}, cv=2)
+    assert np.isfinite(search.fit(X, Y).cv_results_["mean_test_score"]).all()
+    assert search.predict(X[:7]).shape == (7,)
+
+
+def test_names_that_a_pipeline_loses_are_explained():
+    with pytest.raises(hk.DataError, match=r"set_output\(transform='pandas'\) keeps names"):
+        make_pipeline(StandardScaler(), clone(LINEAR)).fit(X, Y)
+    transformer = ColumnTransformer([("scale", StandardScaler(), ["x"])], remainder="passthrough")
+    transformer.set_output(transform="pandas")
+    with pytest.raises(hk.DataError, match="'remainder__z', which verbose_feature_names_out=False"):
+        make_pipeline(transformer, clone(LINEAR)).fit(X, Y)
+    transformer.set_params(verbose_feature_names_out=False)
+    model = make_pipeline(transformer, clone(LINEAR)).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), clone(LINEAR).fit(X, Y).predict(X), rtol=1e-8)
+
+
+def test_masks_and_weights_are_routed():
+    filled, mask = Y.fillna(0.0), Y.notna().to_numpy()
+    weight = np.random.default_rng(0).integers(1, 3, 400)
+    cv = KFold(2, shuffle=True, random_state=0)
+    with config_context(enable_metadata_routing=True):
+        model = clone(LINEAR).set_fit_request(selected=True, sample_weight=True)
+        model.set_score_request(selected=True, sample_weight=True)
+        params = {"selected": mask, "sample_weight": weight}
+        routed = cross_val_score(model, X, filled, cv=cv, params=params)
+    expected = []
+    for train, test in cv.split(X):
+        fit = clone(LINEAR).fit(X.iloc[train], Y.iloc[train], sample_weight=weight[train])
+        expected.append(fit.score(X.iloc[test], Y.iloc[test], sample_weight=weight[test]))
+    np.testing.assert_allclose(routed, expected, rtol=1e-10)
+
+
+@each_model
+def test_without_selection_it_says_so_and_fits_all_the_same(name):
+    with pytest.warns(hk.IdentificationWarning, match="nothing was selected"):
+        model = clone(MODELS[name]).fit(X, DRAW.truth.y)
+    assert model.identification_.verdict == "no selection"
+    np.testing.assert_array_equal(
+        model.predict_distribution(X, "selected").mean, model.predict(X).to_numpy()
+    )
+    with pytest.raises(hk.DataError, match="no unselected unit"):
+        model.predict_distribution(X, "unselected")
+    assert np.isfinite(model.log_likelihood(X, DRAW.truth.y))
+    assert model.log_likelihood(X, Y) == -np.inf  # it holds the unselected for impossible
+
+
+def with_gaps():
+    rng = np.random.default_rng(1)
+    table = X.assign(
+        a=rng.standard_normal(400), b=rng.standard_normal(400), c=rng.choice(["u", "v"], 400)
+    )
+    gap, other = rng.random(400) < 0.2, rng.random(400) < 0.1
+    table.loc[gap, ["a", "b"]] = np.nan  # missing together
+    table.loc[other, "c"] = None
+    table.loc[rng.random(400) < 0.1, "z"] = np.nan
+    return table
+
+
+@each_model
+def test_missing_x_is_an_error_or_filled_and_pointed_out(name):
+    table = with_gaps()
+    with pytest.raises(hk.DataError, match=r"'a' is missing in .* or fit with missing='indicator'"):
+        clone(MODELS[name]).fit(table, Y)
+    model = clone(MODELS[name]).set_params(missing="indicator").fit(table, Y)
+    linear = name in ("ml", "two-step")
+    levels = ["c[v]"] if linear else ["c[u]", "c[v]"]
+    assert model.columns_.x_names == ("x", "a", "b", *levels, "a[missing]", "c[missing]")
+    assert model.columns_.w_names[-2:] == ("c[missing]", "z[missing]")
+    by_hand = table.assign(
+        **{column: table[column].fillna(table[column].mean()) for column in ("a", "b", "z")}
+    )
+    np.testing.assert_allclose(
+        model.columns_.w(table)[:, :3], by_hand[["x", "a", "b"]].to_numpy(), rtol=1e-12
+    )
+    np.testing.assert_array_equal(
+        model.columns_.x(table)[:, -2:], table[["a", "c"]].isna().to_numpy()
+    )
+    assert np.isfinite(model.predict(table)).all()
+    with pytest.raises(hk.DataError, match=r"'x' is missing .* saw no gap in it"):
+        model.predict(table.assign(x=np.nan))
+
+
+def test_an_instrument_missing_with_an_outcome_column_needs_no_indicator_of_its_own():
+    gap = np.random.default_rng(2).random(400) < 0.2
+    table = X.assign(a=np.random.default_rng(3).standard_normal(400)).mask(
+        np.column_stack([np.zeros(400, bool), gap, gap])
+    )
+    model = clone(LINEAR).set_params(missing="indicator").fit(table, Y)
+    assert model.columns_.w_names == ("x", "a", "z", "a[missing]")
+    np.testing.assert_array_equal(model.predict(table[["x", "a"]]), model.predict(table))
+
+
+def test_missing_values_of_pandas_own_kind_are_missing():
+    table, y = X.convert_dtypes(), Y.convert_dtypes()
+    np.testing.assert_array_equal(
+        clone(LINEAR).fit(table, y).predict(table), clone(LINEAR).fit(X, Y).predict(X)
+    )
+    gaps = with_gaps()
+    model = clone(LINEAR).set_params(missing="indicator").fit(gaps, Y)
+    again = clone(model).fit(gaps.convert_dtypes(), y)
+    np.testing.assert_allclose(again.predict(gaps), model.predict(gaps), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["deep", "ensemble", "weighted"])
+def test_a_prediction_does_not_depend_on_the_rows_beside_it(name):
+    model = fitted(name, hidden=(64, 64))
+    alone = [model.predict(X.iloc[[row]]).item() for row in range(20)]
+    np.testing.assert_allclose(alone, model.predict(X)[:20], rtol=1e-12)
+
+
+def test_a_second_fit_forgets_the_names_of_the_first():
+    model = fitted("ml")
+    assert list(model.feature_names_in_) == ["x", "z"]
+    model.set_params(instruments=[1]).fit(X.to_numpy(), Y.to_numpy())
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_given_propensities_replace_the_probit():
+    model = clone(MODELS["weighted"])
+    default = clone(model).fit(X, Y)
+    same = clone(model).fit(X, Y, propensity=default.propensity_)
+    flat = clone(model).fit(X, Y, propensity=np.full(400, 0.5))
+    plain = clone(MODELS["ensemble"]).fit(X, Y)
+    np.testing.assert_array_equal(same.predict(X), default.predict(X))
+    np.testing.assert_allclose(flat.predict(X), plain.predict(X), rtol=1e-5)  # float32 weights
+    assert np.abs(default.predict(X) - plain.predict(X)).max() > 0.01
+    with pytest.raises(hk.DataError, match="row 3 has 0"):
+        model.fit(X, Y, propensity=np.where(np.arange(400) == 3, 0.0, 0.5))
+    with pytest.warns(hk.IdentificationWarning, match="below 0.001"):
+        model.fit(X, Y, propensity=np.where(Y.notna(), 1e-4, 0.5))
+
+
+def test_a_baseline_survives_what_no_probit_can():
+    table = X.assign(x=X.x + 10 * Y.notna())  # x separates the selected from the others
+    model = clone(MODELS["ensemble"]).fit(table, Y)
+    assert model.identification_.verdict == "not identified"
+    assert "predicts selection perfectly" in model.identification_.sentence
+    with pytest.raises(hk.DataError, match="no probit of selection"):
+        model.log_likelihood(table, Y)
+    with pytest.raises(hk.DataError, match="predicts selection perfectly"):
+        clone(MODELS["weighted"]).fit(table, Y)
+
+
+@each_model
+def test_a_log_target_is_a_fit_of_the_log_and_a_prediction_of_the_level(name):
+    level = np.exp(Y)
+    model = clone(MODELS[name]).set_params(target_transform="log").fit(X, level)
+    of_log = fitted(name).predict_distribution(X)
+    expected = np.exp(of_log.mean + of_log.std**2 / 2)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-6)
+    interval = model.predict_interval(X, 0.9)
+    np.testing.assert_allclose(interval, np.exp(of_log.interval(0.9)), rtol=1e-6)
+    pair = clone(model).set_params(target_transform=(np.log, np.exp)).fit(X, level)
+    np.testing.assert_allclose(pair.predict(X), expected, rtol=1e-6)
+    with pytest.raises(hk.DataError, match=r"'y' is -1 in row \d+, .* needs positive values"):
+        clone(model).fit(X, level.where(level.isna() | (level > level.min()), -1.0))
+
+
+def test_a_selected_mask_hides_outcomes_from_the_transformation():
+    model = clone(LINEAR).set_params(target_transform="log")
+    filled = np.exp(Y).fillna(0.0)  # 0 has no log, and need not have one
+    one = clone(model).fit(X, filled, selected=Y.notna())
+    np.testing.assert_array_equal(one.coef_, clone(model).fit(X, np.exp(Y)).coef_)
+
+
+def test_categories_enter_the_linear_outcome_without_their_first_level():
+    table = X.assign(site=np.random.default_rng(0).choice(["n", "s", "w"], 400))
+    model = clone(LINEAR).fit(table, Y)
+    assert model.coef_names_ == ("x", "site[s]", "site[w]")
+    dummies = pd.get_dummies(table, columns=["site"], drop_first=True, dtype=float)
+    np.testing.assert_allclose(model.predict(table), clone(LINEAR).fit(dummies, Y).predict(dummies))

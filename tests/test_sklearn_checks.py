@@ -1,0 +1,41 @@
+"""scikit-learn's own checks, for every regressor."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import heckesel as hk
+from heckesel.estimators import EXPECTED_FAILED_CHECKS
+
+# Small networks, trained until R2 on 200 rows passes the .5 that one check asks for.
+SMALL = {
+    "n_members": 1,
+    "hidden": (16,),
+    "epochs": 120,
+    "learning_rate": 0.05,
+    "device": "cpu",
+    "dtype": "float64",
+    "progress": False,
+}
+MODELS = [
+    hk.HeckmanRegressor(),
+    hk.HeckmanRegressor(method="two-step"),
+    hk.DeepHeckmanRegressor(**SMALL),
+    hk.DeepEnsembleRegressor(**SMALL),
+    hk.WeightedEnsembleRegressor(**SMALL),
+]
+
+
+def expected_failures(model):
+    in_float64 = getattr(model, "dtype", None) == "float64"
+    return {} if in_float64 else EXPECTED_FAILED_CHECKS[type(model).__name__]
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(MODELS, expected_failed_checks=expected_failures)
+def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
+
+
+def test_only_the_equivalence_of_weights_is_ever_excused():
+    for reasons in EXPECTED_FAILED_CHECKS.values():
+        assert list(reasons) == ["check_sample_weight_equivalence_on_dense_data"]
