@@ -12,6 +12,7 @@ from heckesel.predictive import GivenSelection, Normal, Predictive, predict_give
 # Newton needs five or six steps; the bracket halves otherwise, and 80 halvings bring the widest
 # one below one ulp.
 QUANTILE_STEPS = 80
+QUANTILE_TOLERANCE = 1e-12  # of the largest sd among the parts; the step found there is taken
 REACH = 40.0  # standard deviations that hold all but 1e-17 of any part
 
 
@@ -34,17 +35,22 @@ class Mixture:
         location, scale = self._location_and_scale()
         low, high = (location - REACH * scale).min(axis=0), (location + REACH * scale).max(axis=0)
         here = (self.weight * (location + scale * ndtri(p))).sum(axis=0)
+        close = QUANTILE_TOLERANCE * scale.max(axis=0)
+        active = np.arange(len(here))
         for _ in range(QUANTILE_STEPS):
-            miss = self.cdf(here) - p
-            low, high = np.where(miss < 0, here, low), np.where(miss > 0, here, high)
+            own, at = self.take(active), here[active]
+            miss = own.cdf(at) - p
+            low[active] = np.where(miss < 0, at, low[active])
+            high[active] = np.where(miss > 0, at, high[active])
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                newton = here - miss * np.exp(-self.log_density(here))
-            inside = (newton > low) & (newton < high)
-            moved = np.where(inside, newton, 0.5 * (low + high))
-            moved = np.where(miss == 0, here, moved)
-            if (np.abs(moved - here) <= 1e-12 * scale.max(axis=0)).all():
-                return moved
-            here = moved
+                step = -miss * np.exp(-own.log_density(at))
+            small = np.abs(step) <= close[active]
+            inside = (at + step > low[active]) & (at + step < high[active])
+            middle = 0.5 * (low[active] + high[active])
+            here[active] = np.where(inside | small, at + step, middle)
+            active = active[~small]
+            if not len(active):
+                break
         return here
 
     def sample(self, size, rng):
