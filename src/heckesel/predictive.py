@@ -140,7 +140,8 @@ def predict_given_selection(mean, epistemic, sigma, covariance, index) -> Predic
     its variance :math:`\tau^2` and what selection leaves of the noise,
     :math:`\sigma^2 - c^2\delta(\eta)`.
 
-    mean, epistemic : (m,) of f; sigma, covariance : numbers, |covariance| < sigma; index : (m,).
+    mean, epistemic : (m,) of f; sigma, covariance : numbers or (m,), |covariance| < sigma;
+    index : (m,).
     For units that were not selected give -covariance and -index.
     """
     scale = np.sqrt(sigma**2 + epistemic)
@@ -154,14 +155,16 @@ def predict_given_selection(mean, epistemic, sigma, covariance, index) -> Predic
 
 
 def possible_covariance(covariance, sigma):
-    """`covariance`, or with a warning the largest that a distribution given selection can have."""
-    if abs(covariance) <= RHO_LIMIT * sigma:
+    """`covariance`, or with a warning the largest that a distribution given selection can have;
+    numbers or (m,)."""
+    rho = np.asarray(covariance / sigma)
+    if (np.abs(rho) <= RHO_LIMIT).all():
         return covariance
-    nearest = np.copysign(RHO_LIMIT, covariance)
+    worst = float(rho.flat[np.abs(rho).argmax()])
     warnings.warn(
-        f"the correlation of the errors was estimated as {covariance / sigma:.3f}; "
-        f"predictions given selection use {nearest:.3f}",
+        f"the correlation of the errors was estimated as {worst:.3f}; "
+        f"predictions given selection use {np.copysign(RHO_LIMIT, worst):.3f}",
         IdentificationWarning,
         stacklevel=3,
     )
-    return nearest * sigma
+    return rho.clip(-RHO_LIMIT, RHO_LIMIT) * sigma
