@@ -17,6 +17,7 @@ EXPERIMENTS = {
     "e2": "heckesel.experiments.e2_semireal",
     "e4": "heckesel.experiments.e4_panels",
     "e4-timm": "heckesel.experiments.e4_timm",
+    "x4": "heckesel.experiments.x4_calibrated",
 }
 
 
