@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.numerics.normal import inverse_mills, mills_delta
@@ -43,6 +43,24 @@ class Normal:
 
     def sample(self, size, rng):
         return self.mean + self.std * rng.standard_normal((size, len(self.mean)))
+
+
+@dataclass(frozen=True)
+class Student:
+    """location, scale, df : (m,); the variance is scale^2 df/(df - 2)"""
+
+    location: np.ndarray
+    scale: np.ndarray
+    df: np.ndarray
+
+    def cdf(self, y):
+        return stdtr(self.df, (y - self.location) / self.scale)
+
+    def quantile(self, p):
+        return self.location + self.scale * stdtrit(self.df, p)
+
+    def sample(self, size, rng):
+        return self.location + self.scale * rng.standard_t(self.df, (size, len(self.df)))
 
 
 @dataclass(frozen=True)
@@ -88,6 +106,14 @@ class Predictive:
             np.array(part, dtype=float) for part in np.broadcast_arrays(mean, epistemic, aleatoric)
         )
         return cls(mean, epistemic, aleatoric, Normal(mean, np.sqrt(epistemic + aleatoric)))
+
+    @classmethod
+    def student(cls, mean, epistemic, aleatoric, df: float) -> Predictive:
+        """A t predictive with variance epistemic + aleatoric; df > 2."""
+        normal = cls.normal(mean, epistemic, aleatoric)
+        scale = normal.std * np.sqrt((df - 2) / df)
+        distribution = Student(normal.mean, scale, np.full_like(scale, df))
+        return replace(normal, distribution=distribution)
 
     @property
     def std(self) -> np.ndarray:

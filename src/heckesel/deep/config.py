@@ -11,6 +11,7 @@ from heckesel.errors import DataError
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 NOISES = ("constant", "varying", "auto")
+ERRORS = ("normal", "t")
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class NetworkConfig:
         all units to the end. patience : epochs without a better reading after which it ends.
     noise : "constant" is one sigma, "varying" a sigma(x) of the network, "auto" what the units
         left out prefer; the last two need folds.
+    errors : "normal", or "t" with degrees of freedom that are estimated (joint likelihood only).
     standardise : networks see x and w over all units, y over the selected ones, at mean 0 and
         sd 1; predictions are mapped back. Without it, rescaling y changes the fit.
     """
@@ -42,6 +44,7 @@ class NetworkConfig:
     folds: int | None = None
     patience: int = 150
     noise: str = "constant"
+    errors: str = "normal"
 
     def __post_init__(self):
         for name, value in (("n_members", self.n_members), ("epochs", self.epochs)):
@@ -53,6 +56,10 @@ class NetworkConfig:
             raise DataError(f"folds must be at least 2 or None, got {self.folds}")
         if self.noise not in NOISES:
             raise DataError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
+        if self.errors not in ERRORS:
+            raise DataError(f"errors must be one of {', '.join(ERRORS)}, got {self.errors!r}")
+        if self.errors == "t" and self.noise == "varying":
+            raise DataError('errors="t" has one sigma; take noise="constant"')
         if self.noise != "constant" and self.folds is None:
             raise DataError(f"noise={self.noise!r} needs folds to judge it on; set folds, say to 5")
         if self.batch_size is not None and self.batch_size < 1:
@@ -60,7 +67,9 @@ class NetworkConfig:
 
     @property
     def noises(self) -> tuple[str, ...]:
-        """The kinds of noise to try."""
+        """The kinds of noise to try; t errors have one sigma."""
+        if self.errors == "t":
+            return NOISES[:1]
         return NOISES[:2] if self.noise == "auto" else (self.noise,)
 
 

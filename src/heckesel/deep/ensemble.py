@@ -10,6 +10,7 @@ from heckesel.deep.cells import Members
 from heckesel.deep.custom import ModuleMembers
 from heckesel.deep.losses import LOG_SPREAD_LIMIT, LOG_VARIANCE_RANGE
 from heckesel.deep.scaling import Scaling
+from heckesel.errors import DataError
 from heckesel.predictive import (
     Predictive,
     check_target,
@@ -44,6 +45,7 @@ class SelectionEnsemble:
     gamma : (k, q + 1) index of each member, constant last; one row where all share it
     spread : networks whose output g makes sigma and covariance local, both times
         `local_spread(g)`; where they are None, the second output of the members is g, if any
+    df : (k,) degrees of freedom of t errors, whose scale sigma then is; None for normal ones
     """
 
     members: Members | ModuleMembers
@@ -53,6 +55,7 @@ class SelectionEnsemble:
     gamma: np.ndarray
     info: dict
     spread: Members | None = None
+    df: np.ndarray | None = None
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
@@ -61,6 +64,8 @@ class SelectionEnsemble:
         member_mean = self.scaling.y_centre + self.scaling.y_scale * outputs
         member_sigma = self.sigma[:, None] * spread
         mean, epistemic, aleatoric = ensemble_moments(member_mean, member_sigma**2)
+        if self.df is not None:
+            return self._student(mean, epistemic, self.df, target)
         if target == "population":
             return Predictive.normal(mean, epistemic, aleatoric)
         sign = 1.0 if target == "selected" else -1.0
@@ -68,6 +73,15 @@ class SelectionEnsemble:
         covariance = np.mean(self.covariance[:, None] * spread, axis=0)
         covariance = sign * possible_covariance(covariance, sigma)
         return predict_given_selection(mean, epistemic, sigma, covariance, sign * self.index(w))
+
+    def _student(self, mean, epistemic, df, target) -> Predictive:
+        r"""The t with the variance of the members, :math:`\overline{\sigma_k^2\nu_k/(\nu_k-2)}`
+        and what they differ by, at their typical degrees of freedom."""
+        if target != "population":
+            raise DataError(f"target {target!r} is not there with t errors; refit with normal ones")
+        aleatoric = np.mean(self.sigma**2 * df / (df - 2))
+        typical = 2 + float(np.exp(np.mean(np.log(df - 2))))
+        return Predictive.student(mean, epistemic, aleatoric, typical)
 
     def _outputs(self, x):
         """f in the networks' own units, and the factor on sigma; (k, m) both."""

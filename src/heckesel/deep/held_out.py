@@ -21,9 +21,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import torch
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_ndtr
 
+from heckesel.deep.student_loss import degrees_of_freedom
+from heckesel.numerics.student_torch import log_cdf_and_slopes, log_density_and_slopes
 from heckesel.predictive import RHO_LIMIT
 
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
@@ -78,13 +81,28 @@ def two_step_loss(residual, level, c, delta, pairs: Pairs):
 
 
 def joint_loss(y, level, rho, index, pairs: Pairs):
-    r"""(r,) of y and selection: the joint likelihood with :math:`\sigma'^2 = \sigma_i^2 + \tau_i^2`
-    and :math:`\rho' = \rho\sigma_i/\sigma'`."""
-    sigma = level * pairs.spread
-    total = np.sqrt(sigma**2 + pairs.doubt)
-    e, rho = (y - pairs.mean) / total, rho * sigma / total
+    """(r,) of y and selection under the joint likelihood, at `_with_doubt`."""
+    e, rho, total = _with_doubt(y, level, rho, pairs)
     argument = (index + rho * e) / np.sqrt((1 - rho) * (1 + rho))
     return normal_loss(y - pairs.mean, total**2) - log_ndtr(argument)
+
+
+def student_loss(y, level, rho, index, df, pairs: Pairs):
+    """(r,) the same with t errors of df degrees of freedom."""
+    e, rho, total = _with_doubt(y, level, rho, pairs)
+    argument = (index + rho * e) / np.sqrt((1 - rho) * (1 + rho)) * np.sqrt((df + 1) / (df + e**2))
+    freedom = torch.tensor([[df]], dtype=torch.float64)
+    log_density = log_density_and_slopes(torch.as_tensor(e)[None], freedom)[0][0].numpy()
+    log_cdf = log_cdf_and_slopes(torch.as_tensor(argument)[None], freedom + 1)[0][0].numpy()
+    return np.log(total) - log_density - log_cdf
+
+
+def _with_doubt(y, level, rho, pairs):
+    r"""(e, rho', sigma') with :math:`\sigma'^2 = \sigma_i^2 + \tau_i^2` and
+    :math:`\rho' = \rho\sigma_i/\sigma'`."""
+    sigma = level * pairs.spread
+    total = np.sqrt(sigma**2 + pairs.doubt)
+    return (y - pairs.mean) / total, rho * sigma / total, total
 
 
 def judged_level(loss: Callable[[float], np.ndarray], weight) -> tuple[float, float]:
@@ -93,3 +111,17 @@ def judged_level(loss: Callable[[float], np.ndarray], weight) -> tuple[float, fl
         lambda log_level: float(weight @ loss(np.exp(log_level))), bracket=(-1.0, 0.0)
     )
     return float(np.exp(found.x)), float(found.fun)
+
+
+def judged_tails(loss: Callable[[float, float], np.ndarray], weight) -> tuple[float, float, float]:
+    """The level and the degrees of freedom with the least mean loss over the pairs, and that loss.
+
+    loss : (level, df) -> (r,). Members end before their own degrees of freedom have settled.
+    """
+    found = minimize(
+        lambda point: float(weight @ loss(np.exp(point[0]), float(degrees_of_freedom(point[1])))),
+        x0=[-0.5, 1.0],
+        method="Nelder-Mead",
+        options={"xatol": 1e-3, "fatol": 1e-7},
+    )
+    return float(np.exp(found.x[0])), float(degrees_of_freedom(found.x[1])), float(found.fun)

@@ -114,7 +114,7 @@ def joint(output, head, rows) -> Slopes:
     pull = rows.weight * mills
     by_e = torch.addcmul(rows.weight * e, pull, torch.sinh(a), value=-1)
     unselected, by_gamma_unselected = _unselected(gamma, rows)
-    by_gamma = by_gamma_unselected - torch.cosh(a) * _weighted_sum(rows.w, pull)
+    by_gamma = by_gamma_unselected - torch.cosh(a) * weighted_sum(rows.w, pull)
     by_log_sigma = rows.weight - by_e * e
     by_a = -0.5 * (pull * (rising - falling)).sum(dim=1, keepdim=True) * (a == atanh_rho)
     return (
@@ -130,7 +130,7 @@ def blind(output, head, rows) -> Slopes:
     loss, by_mean, by_log_sigma = _normal(rows.y - output[..., 0], head[:, -1:], rows.weight)
     log_cdf, mills = log_ndtr_and_mills(selection_index(rows.w, gamma))
     unselected, by_gamma = _unselected(gamma, rows)
-    by_gamma = by_gamma - _weighted_sum(rows.w, rows.weight * mills)
+    by_gamma = by_gamma - weighted_sum(rows.w, rows.weight * mills)
     loss = loss - (rows.weight * log_cdf).sum(dim=1) + unselected
     return loss, by_mean[..., None], torch.cat([by_gamma, by_log_sigma], dim=1)
 
@@ -154,7 +154,7 @@ def selection_index(w, gamma):
     return torch.bmm(w, gamma[..., None])[..., 0]
 
 
-def _weighted_sum(w, factor):
+def weighted_sum(w, factor):
     return torch.bmm(factor[:, None], w)[:, 0]
 
 
@@ -162,7 +162,7 @@ def _unselected(gamma, rows):
     """Loss of the unselected units and its slope in gamma."""
     log_cdf, mills = log_ndtr_and_mills(-selection_index(rows.w_unselected, gamma))
     loss = -(rows.weight_unselected * log_cdf).sum(dim=1)
-    return loss, _weighted_sum(rows.w_unselected, rows.weight_unselected * mills)
+    return loss, weighted_sum(rows.w_unselected, rows.weight_unselected * mills)
 
 
 def _normal(residual, log_sigma, weight):

@@ -15,14 +15,17 @@ from heckesel.deep.config import NetworkConfig
 from heckesel.deep.custom import ModuleMembers
 from heckesel.deep.ensemble import SelectionEnsemble, local_spread
 from heckesel.deep.folds import left_out, with_folds
-from heckesel.deep.held_out import joint_loss, judged_level, pairs_of
+from heckesel.deep.held_out import joint_loss, judged_level, judged_tails, pairs_of, student_loss
 from heckesel.deep.losses import JOINT, JOINT_VARYING, Loss
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
+from heckesel.deep.student_loss import JOINT_STUDENT, degrees_of_freedom
 from heckesel.deep.train import Progress
 from heckesel.methods.two_step_on_folds import linear_two_step, preferred
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
+# log 8: ten degrees of freedom, heavier than normal and a little away from it.
+START_LOG_EXTRA_DF = 2.08
 # A linear two-step may leave |rho| at one or beyond; this is where networks start then.
 START_RHO = 0.9
 
@@ -48,7 +51,9 @@ def fit_many(
     progress: Progress | None = None,
 ) -> list[SelectionEnsemble]:
     """The joint model for many cells with the same columns, trained as one batch."""
-    return fit_two_heads(datas, JOINT, seeds=seeds, config=config, device=device, progress=progress)
+    config = config or NetworkConfig()
+    loss = JOINT_STUDENT if config.errors == "t" else JOINT
+    return fit_two_heads(datas, loss, seeds=seeds, config=config, device=device, progress=progress)
 
 
 def fit_two_heads(
@@ -71,6 +76,10 @@ def fit_two_heads(
         progress=progress,
     )
     if config.folds is None:
+        if "log_extra_df" in loss.scalars:
+            starts = {"log_extra_df": np.full(config.n_members, START_LOG_EXTRA_DF)} | (
+                starts or {}
+            )
         trained = train(loss=loss, config=config, starts=starts)
         return [two_headed(loss, *parts) for parts in zip(trained, cells, scalings, strict=True)]
     fits = []
@@ -103,8 +112,12 @@ def classic_head(cell: Rows, loss: Loss) -> np.ndarray:
         delta=mills_delta(index, mills),
     )
     c, sigma = linear_two_step(rows)
-    start = [np.log(sigma), np.arctanh(np.clip(c / sigma, -START_RHO, START_RHO))]
-    return np.concatenate([gamma, start[: len(loss.scalars)]])
+    start = {
+        "log_sigma": np.log(sigma),
+        "log_extra_df": START_LOG_EXTRA_DF,
+        "atanh_rho": np.arctanh(np.clip(c / sigma, -START_RHO, START_RHO)),
+    }
+    return np.concatenate([gamma, [start[name] for name in loss.scalars]])
 
 
 def judged(
@@ -119,10 +132,17 @@ def judged(
     out = left_out(cell.fold, len(outputs), folds)
     pairs = pairs_of(outputs[..., 0], spread, cell.weight, out)
     index = (cell.w[pairs.row] * gamma[pairs.member]).sum(axis=1)
-    level, value = judged_level(
-        lambda level: joint_loss(cell.y[pairs.row], level, rho[pairs.member], index, pairs),
-        pairs.weight,
-    )
+    y, rho_of, df = cell.y[pairs.row], rho[pairs.member], fitted.df
+    if df is None:
+        level, value = judged_level(
+            lambda level: joint_loss(y, level, rho_of, index, pairs), pairs.weight
+        )
+    else:
+        level, common, value = judged_tails(
+            lambda level, df: student_loss(y, level, rho_of, index, df, pairs), pairs.weight
+        )
+        df = np.full(len(rho), common)
+        fitted = replace(fitted, df=df, info=fitted.info | {"df": df.tolist()})
     sigma = np.full(len(rho), scaling.y_scale * level)
     info = fitted.info | {
         "sigma": sigma.tolist(),
@@ -142,6 +162,9 @@ def two_headed(
     scalars = dict(zip(loss.scalars, head[:, split:].T, strict=True))
     sigma = scaling.y_scale * np.exp(scalars["log_sigma"])
     rho = np.tanh(scalars.get("atanh_rho", np.zeros(len(head))))
+    df = None
+    if "log_extra_df" in scalars:
+        df = degrees_of_freedom(scalars["log_extra_df"])
     # The density of y is that of the scaled y over its scale, for the selected share of units.
     in_units_of_y = cell.weight.sum() * np.log(scaling.y_scale)
     return SelectionEnsemble(
@@ -154,5 +177,7 @@ def two_headed(
             "rho": rho.tolist(),
             "sigma": sigma.tolist(),
             "training_loss": (members.loss + in_units_of_y).tolist(),
-        },
+        }
+        | ({} if df is None else {"df": df.tolist()}),
+        df=df,
     )

@@ -20,6 +20,7 @@ from heckesel.deep.nets import with_constant
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.train import Progress
+from heckesel.errors import DataError
 from heckesel.methods.two_step_on_folds import fit_on_folds
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
@@ -47,6 +48,8 @@ def fit_many(
     """The deep two-step for many cells with the same columns, trained as one batch; with
     `config.folds` as `two_step_on_folds` has it."""
     config = config or NetworkConfig()
+    if config.errors != "normal":
+        raise DataError('the two-step has normal errors; take the joint likelihood for errors="t"')
     prepared = [
         first_step(data, scaling_of(data, config.standardise), folds=config.folds, seed=seed)
         for data, seed in zip(datas, seeds, strict=True)
