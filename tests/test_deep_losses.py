@@ -26,6 +26,8 @@ LOSSES = {
     "homoscedastic": losses.HOMOSCEDASTIC,
     "two_step": losses.TWO_STEP,
     "joint": losses.JOINT,
+    "joint_varying": losses.JOINT_VARYING,
+    "spread": losses.SPREAD,
     "blind": losses.BLIND,
 }
 
@@ -122,6 +124,30 @@ def test_blind_loss_is_the_joint_loss_at_rho_zero():
     with_rho = torch.cat([head, torch.zeros(K, 1, dtype=torch.float64)], dim=1)
     np.testing.assert_allclose(
         losses.blind(output, head, rows)[0], losses.joint(output, with_rho, rows)[0], rtol=1e-13
+    )
+
+
+def test_a_local_sigma_of_no_spread_is_the_common_one():
+    rows = _rows()
+    output, head = _point(losses.JOINT)
+    flat = torch.cat([output, torch.zeros_like(output)], dim=2)
+    for one, two in zip(
+        losses.joint(output, head, rows), losses.joint(flat, head, rows), strict=True
+    ):
+        np.testing.assert_allclose(two[..., :1] if two.dim() == 3 else two, one, rtol=1e-13)
+
+
+def test_a_local_sigma_is_the_joint_loss_at_that_sigma():
+    rows = _rows()
+    output, head = _point(losses.JOINT_VARYING)
+    spread = losses.LOG_SPREAD_LIMIT * np.tanh(0.8 / losses.LOG_SPREAD_LIMIT)
+    output[..., 1] = 0.8
+    moved = head.clone()
+    moved[:, -2] += spread
+    np.testing.assert_allclose(
+        losses.joint(output, head, rows)[0],
+        losses.joint(output[..., :1], moved, rows)[0],
+        rtol=1e-13,
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
@@ -49,6 +49,24 @@ class Normal:
 
     def log_density(self, y):
         return -0.5 * ((y - self.mean) / self.std) ** 2 - np.log(self.std) - 0.5 * LOG_2PI
+
+
+@dataclass(frozen=True)
+class Student:
+    """location, scale, df : (m,); the variance is scale^2 df/(df - 2)"""
+
+    location: np.ndarray
+    scale: np.ndarray
+    df: np.ndarray
+
+    def cdf(self, y):
+        return stdtr(self.df, (y - self.location) / self.scale)
+
+    def quantile(self, p):
+        return self.location + self.scale * stdtrit(self.df, p)
+
+    def sample(self, size, rng):
+        return self.location + self.scale * rng.standard_t(self.df, (size, len(self.df)))
 
 
 @dataclass(frozen=True)
@@ -98,6 +116,14 @@ class Predictive:
             np.array(part, dtype=float) for part in np.broadcast_arrays(mean, epistemic, aleatoric)
         )
         return cls(mean, epistemic, aleatoric, Normal(mean, np.sqrt(epistemic + aleatoric)))
+
+    @classmethod
+    def student(cls, mean, epistemic, aleatoric, df: float) -> Predictive:
+        """A t predictive with variance epistemic + aleatoric; df > 2."""
+        normal = cls.normal(mean, epistemic, aleatoric)
+        scale = normal.std * np.sqrt((df - 2) / df)
+        distribution = Student(normal.mean, scale, np.full_like(scale, df))
+        return replace(normal, distribution=distribution)
 
     @property
     def std(self) -> np.ndarray:
@@ -153,7 +179,8 @@ def predict_given_selection(mean, epistemic, sigma, covariance, index) -> Predic
     its variance :math:`\tau^2` and what selection leaves of the noise,
     :math:`\sigma^2 - c^2\delta(\eta)`.
 
-    mean, epistemic : (m,) of f; sigma, covariance : numbers, |covariance| < sigma; index : (m,).
+    mean, epistemic : (m,) of f; sigma, covariance : numbers or (m,), |covariance| < sigma;
+    index : (m,).
     For units that were not selected give -covariance and -index.
     """
     scale = np.sqrt(sigma**2 + epistemic)
@@ -167,14 +194,16 @@ def predict_given_selection(mean, epistemic, sigma, covariance, index) -> Predic
 
 
 def possible_covariance(covariance, sigma):
-    """`covariance`, or with a warning the largest that a distribution given selection can have."""
-    if abs(covariance) <= RHO_LIMIT * sigma:
+    """`covariance`, or with a warning the largest that a distribution given selection can have;
+    numbers or (m,)."""
+    rho = np.asarray(covariance / sigma)
+    if (np.abs(rho) <= RHO_LIMIT).all():
         return covariance
-    nearest = np.copysign(RHO_LIMIT, covariance)
+    worst = float(rho.flat[np.abs(rho).argmax()])
     warnings.warn(
-        f"the correlation of the errors was estimated as {covariance / sigma:.3f}; "
-        f"predictions given selection use {nearest:.3f}",
+        f"the correlation of the errors was estimated as {worst:.3f}; "
+        f"predictions given selection use {np.copysign(RHO_LIMIT, worst):.3f}",
         IdentificationWarning,
         stacklevel=3,
     )
-    return nearest * sigma
+    return rho.clip(-RHO_LIMIT, RHO_LIMIT) * sigma

@@ -14,6 +14,7 @@ from heckesel.data import SelectionData
 from heckesel.deep.adam import Schedule
 from heckesel.deep.config import DTYPES, NetworkConfig, torch_device
 from heckesel.deep.dropout import dropout_masks, dropout_seeds
+from heckesel.deep.folds import leave_own_fold_out
 from heckesel.deep.losses import Loss
 from heckesel.deep.nets import (
     INITIAL_HEAD,
@@ -107,6 +108,7 @@ def train_cells(
     config: NetworkConfig,
     units: int,
     starts: dict[str, Sequence[float]] | None = None,
+    heads: Sequence[np.ndarray] | None = None,
     dropout: float = 0.0,
     held_out: Sequence[Rows] | None = None,
     stopping: Stopping | None = None,
@@ -117,8 +119,10 @@ def train_cells(
 
     units : rows of the largest cell, unselected ones included; with `config.batch_size` they
     set the number of steps. starts : values (n_members,) for scalars of the loss that should
-    not start at zero; with `warm_up >= epochs` the last one keeps them. held_out : rows of each
-    cell that training does not see; each network then ends where its loss on them was lowest.
+    not start at zero; with `warm_up >= epochs` the last one keeps them. heads : for each cell
+    (h,) where the heads of its members start. held_out : rows of each cell that training does
+    not see; each network then ends where its loss on them was lowest. Cells with a `fold` have
+    each member do without its own fold, and end by it.
     """
     place = torch_device(device or config.device)
     steps = 1 if config.batch_size is None else math.ceil(units / config.batch_size)
@@ -140,6 +144,7 @@ def train_cells(
             cells[chunk],
             seeds[chunk],
             None if held_out is None else held_out[chunk],
+            None if heads is None else heads[chunk],
             progress=_shifted(progress, done, len(chunks)),
         )
     return trained
@@ -159,22 +164,38 @@ def _shifted(progress, done, chunks):
 
 
 def _train_chunk(
-    cells, seeds, held_out, *, loss, config, steps, starts, dropout, stopping, place, progress
+    cells,
+    seeds,
+    held_out,
+    heads,
+    *,
+    loss,
+    config,
+    steps,
+    starts,
+    dropout,
+    stopping,
+    place,
+    progress,
 ):
     dtype, members = DTYPES[config.dtype], config.n_members
     sizes = (cells[0].x.shape[1] - 1, *config.hidden, loss.outputs)
-    start = _start(cells[0], sizes, loss, seeds, members, starts)
+    start = _start(cells[0], sizes, loss, seeds, members, starts, heads)
     stacked = stack_cells(cells, dtype=dtype, device=place)
     source = full_batch(stacked, members)
     if config.batch_size is not None:
         source = mini_batches(cells, stacked, seeds, members, steps)
+    validation = _validation(held_out, members, sizes, loss, dtype, place)
+    if cells[0].fold is not None:
+        source, left_out = leave_own_fold_out(source, stacked, members, config.folds)
+        validation, stopping = _reading(left_out, sizes, loss), Stopping(patience=config.patience)
     trained = train(
         torch.as_tensor(start, dtype=dtype, device=place),
         sizes,
         loss,
         source,
         _schedule(config, loss),
-        validation=_validation(held_out, members, sizes, loss, dtype, place),
+        validation=validation,
         stopping=stopping,
         masks=_masks(source, dropout_seeds(seeds, members), config.hidden, dropout),
         progress=progress,
@@ -186,6 +207,10 @@ def _validation(held_out, members, sizes, loss, dtype, place):
     if held_out is None:
         return None
     (rows,) = full_batch(stack_cells(held_out, dtype=dtype, device=place), members).batches(0)
+    return _reading(rows, sizes, loss)
+
+
+def _reading(rows, sizes, loss):
     return lambda theta: evaluate(theta, sizes, loss, rows)
 
 
@@ -214,11 +239,16 @@ def _members(trained: Trained, sizes, count) -> list[Members]:
     return [Members(sizes, *each) for each in zip(*parts, strict=True)]
 
 
-def _start(cell, sizes, loss, seeds, members, starts):
+def _start(cell, sizes, loss, seeds, members, starts, given):
     """(k, P): networks, then heads."""
     who = [(seed, j) for seed in seeds for j in range(members)]
     weights = initial_weights([member_seed(*one, INITIAL_WEIGHTS) for one in who], sizes)
+    if loss.quiet:
+        last = layer_views(torch.as_tensor(weights), sizes)[-1]
+        last[..., -loss.quiet :] = 0.0
     heads = [start_head(cell, loss, *one) for one in who]
+    if given is not None:
+        heads = [head.copy() for head in given for _ in range(members)]
     for name, values in starts.items():
         column = loss.scalars.index(name) - len(loss.scalars)
         for head, (_, j) in zip(heads, who, strict=True):

@@ -10,6 +10,9 @@ from heckesel.errors import DataError
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
+NOISES = ("constant", "varying", "auto")
+ERRORS = ("normal", "t")
+
 
 @dataclass(frozen=True)
 class NetworkConfig:
@@ -18,6 +21,12 @@ class NetworkConfig:
     learning_rate : None takes the method's own: 1e-2 with one output, 5e-3 with two.
     warm_up : epochs during which the joint likelihood keeps rho at its start, 0.
     batch_size : units per step; None is the full batch.
+    folds : units are dealt into that many folds; member j never sees fold j mod folds, ends where
+        its loss on that fold was lowest, and sigma is judged there; None trains every member on
+        all units to the end. patience : epochs without a better reading after which it ends.
+    noise : "constant" is one sigma, "varying" a sigma(x) of the network, "auto" what the units
+        left out prefer; the last two need folds.
+    errors : "normal", or "t" with degrees of freedom that are estimated (joint likelihood only).
     standardise : networks see x and w over all units, y over the selected ones, at mean 0 and
         sd 1; predictions are mapped back. Without it, rescaling y changes the fit.
     """
@@ -32,6 +41,10 @@ class NetworkConfig:
     device: str = "auto"
     standardise: bool = True
     batch_size: int | None = None
+    folds: int | None = None
+    patience: int = 150
+    noise: str = "constant"
+    errors: str = "normal"
 
     def __post_init__(self):
         for name, value in (("n_members", self.n_members), ("epochs", self.epochs)):
@@ -39,8 +52,25 @@ class NetworkConfig:
                 raise DataError(f"{name} must be at least 1, got {value}")
         if self.dtype not in DTYPES:
             raise DataError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        if self.folds is not None and self.folds < 2:
+            raise DataError(f"folds must be at least 2 or None, got {self.folds}")
+        if self.noise not in NOISES:
+            raise DataError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
+        if self.errors not in ERRORS:
+            raise DataError(f"errors must be one of {', '.join(ERRORS)}, got {self.errors!r}")
+        if self.errors == "t" and self.noise == "varying":
+            raise DataError('errors="t" has one sigma; take noise="constant"')
+        if self.noise != "constant" and self.folds is None:
+            raise DataError(f"noise={self.noise!r} needs folds to judge it on; set folds, say to 5")
         if self.batch_size is not None and self.batch_size < 1:
             raise DataError(f"batch_size must be at least 1 or None, got {self.batch_size}")
+
+    @property
+    def noises(self) -> tuple[str, ...]:
+        """The kinds of noise to try; t errors have one sigma."""
+        if self.errors == "t":
+            return NOISES[:1]
+        return NOISES[:2] if self.noise == "auto" else (self.noise,)
 
 
 def torch_device(name: str) -> torch.device:

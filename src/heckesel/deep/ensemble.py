@@ -8,8 +8,9 @@ import numpy as np
 
 from heckesel.deep.cells import Members
 from heckesel.deep.custom import ModuleMembers
-from heckesel.deep.losses import LOG_VARIANCE_RANGE
+from heckesel.deep.losses import LOG_SPREAD_LIMIT, LOG_VARIANCE_RANGE
 from heckesel.deep.scaling import Scaling
+from heckesel.errors import DataError
 from heckesel.predictive import (
     Predictive,
     check_target,
@@ -31,12 +32,20 @@ def ensemble_moments(member_mean, member_variance):
     return mean, epistemic, aleatoric
 
 
+def local_spread(g) -> np.ndarray:
+    """The factor on sigma that an output g stands for; the twin of `losses.local_log_sigma`."""
+    return np.exp(LOG_SPREAD_LIMIT * np.tanh(g / LOG_SPREAD_LIMIT))
+
+
 @dataclass(frozen=True)
 class SelectionEnsemble:
     """Members f_k with a common error model: what two-step, joint and blind fits leave behind.
 
     sigma, covariance : (k,) sd of y and covariance rho sigma of the two errors, in units of y
     gamma : (k, q + 1) index of each member, constant last; one row where all share it
+    spread : networks whose output g makes sigma and covariance local, both times
+        `local_spread(g)`; where they are None, the second output of the members is g, if any
+    df : (k,) degrees of freedom of t errors, whose scale sigma then is; None for normal ones
     """
 
     members: Members | ModuleMembers
@@ -45,19 +54,43 @@ class SelectionEnsemble:
     covariance: np.ndarray
     gamma: np.ndarray
     info: dict
+    spread: Members | None = None
+    df: np.ndarray | None = None
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
         check_target(target, needs_w=w is None)
-        outputs = self.members.outputs(self.scaling.x(x))[..., 0]
+        outputs, spread = self._outputs(self.scaling.x(x))
         member_mean = self.scaling.y_centre + self.scaling.y_scale * outputs
-        mean, epistemic, aleatoric = ensemble_moments(member_mean, self.sigma**2)
+        member_sigma = self.sigma[:, None] * spread
+        mean, epistemic, aleatoric = ensemble_moments(member_mean, member_sigma**2)
+        if self.df is not None:
+            return self._student(mean, epistemic, self.df, target)
         if target == "population":
             return Predictive.normal(mean, epistemic, aleatoric)
         sign = 1.0 if target == "selected" else -1.0
-        sigma = float(np.sqrt(np.mean(self.sigma**2)))
-        covariance = sign * possible_covariance(float(self.covariance.mean()), sigma)
+        sigma = np.sqrt(aleatoric)
+        covariance = np.mean(self.covariance[:, None] * spread, axis=0)
+        covariance = sign * possible_covariance(covariance, sigma)
         return predict_given_selection(mean, epistemic, sigma, covariance, sign * self.index(w))
+
+    def _student(self, mean, epistemic, df, target) -> Predictive:
+        r"""The t with the variance of the members, :math:`\overline{\sigma_k^2\nu_k/(\nu_k-2)}`
+        and what they differ by, at their typical degrees of freedom."""
+        if target != "population":
+            raise DataError(f"target {target!r} is not there with t errors; refit with normal ones")
+        aleatoric = np.mean(self.sigma**2 * df / (df - 2))
+        typical = 2 + float(np.exp(np.mean(np.log(df - 2))))
+        return Predictive.student(mean, epistemic, aleatoric, typical)
+
+    def _outputs(self, x):
+        """f in the networks' own units, and the factor on sigma; (k, m) both."""
+        outputs = self.members.outputs(x)
+        if self.spread is not None:
+            return outputs[..., 0], local_spread(self.spread.outputs(x)[..., 0])
+        if outputs.shape[2] == 2:
+            return outputs[..., 0], local_spread(outputs[..., 1])
+        return outputs[..., 0], np.ones(outputs.shape[:2])
 
     def index(self, w) -> np.ndarray:
         """(m,) selection index at w (m, q), mean over members."""
@@ -68,24 +101,33 @@ class SelectionEnsemble:
 @dataclass(frozen=True)
 class GaussianEnsemble:
     """Members with two outputs, mean and log variance. They take selection for chance given x,
-    so all three targets have the same answer."""
+    so all three targets have the same answer.
+
+    level : factor on their sigma, where rows left out have judged it
+    """
 
     members: Members
     scaling: Scaling
     info: dict
+    level: float = 1.0
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p)."""
         check_target(target)
         outputs = self.members.outputs(self.scaling.x(x))
-        return predict_two_outputs(outputs, self.scaling)
+        return predict_two_outputs(outputs, self.scaling, self.level)
 
 
-def predict_two_outputs(outputs, scaling: Scaling) -> Predictive:
+def predict_two_outputs(outputs, scaling: Scaling, level: float = 1.0) -> Predictive:
     """The normal with the moments of a mixture of k normals; outputs : (k, m, 2)."""
-    variance = np.exp(outputs[..., 1].clip(*LOG_VARIANCE_RANGE))
+    variance = level**2 * output_variance(outputs)
     mean, epistemic, aleatoric = ensemble_moments(outputs[..., 0], variance)
     square = scaling.y_scale**2
     return Predictive.normal(
         scaling.y_centre + scaling.y_scale * mean, square * epistemic, square * aleatoric
     )
+
+
+def output_variance(outputs) -> np.ndarray:
+    """(k, m) the variance that the second of two outputs stands for."""
+    return np.exp(outputs[..., 1].clip(*LOG_VARIANCE_RANGE))

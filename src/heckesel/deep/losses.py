@@ -18,6 +18,8 @@ from heckesel.numerics.normal_torch import log_ndtr_and_mills
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # exp(-10) and exp(6): variances outside are no fit but an overflow under way.
 LOG_VARIANCE_RANGE = (-10.0, 6.0)
+# A local sigma is at most three times the common one, or a third of it.
+LOG_SPREAD_LIMIT = math.log(3.0)
 # tanh(20) is 1 in float32 and tanh(40) in float64; beyond, exp(a) squared would overflow.
 ATANH_RHO_LIMIT = {torch.float32: 20.0, torch.float64: 40.0}
 
@@ -33,6 +35,7 @@ class Loss:
     linear : the head begins with gamma (q + 1,), for the index w'gamma
     scalars : further columns of the head, in order; all start at zero
     frozen : the last scalar keeps its start during the warm-up
+    quiet : that many of the last outputs start at 0 for every x
     """
 
     value_and_slopes: Callable[[torch.Tensor, torch.Tensor, Rows], Slopes]
@@ -41,6 +44,7 @@ class Loss:
     linear: bool = False
     scalars: tuple[str, ...] = ()
     frozen: bool = False
+    quiet: int = 0
 
 
 def gaussian(output, head, rows) -> Slopes:
@@ -72,6 +76,16 @@ def two_step(output, head, rows) -> Slopes:
     return loss, by_mean[..., None], torch.cat([by_c, by_log_sigma], dim=1)
 
 
+def spread(output, head, rows) -> Slopes:
+    r"""One output g for the width of residuals y whose mean is zero:
+    :math:`\log\sigma(x) + y^2/2\sigma(x)^2`, with sigma(x) of `local_log_sigma`."""
+    log_sigma, bend = local_log_sigma(output[..., 0], head)
+    square = (rows.y * torch.exp(-log_sigma)).square()
+    loss = (rows.weight * (log_sigma + 0.5 * square + HALF_LOG_2PI)).sum(dim=1)
+    by_log_sigma = rows.weight * (1 - square)
+    return loss, (by_log_sigma * bend)[..., None], by_log_sigma.sum(dim=1, keepdim=True)
+
+
 def joint(output, head, rows) -> Slopes:
     r"""Both equations at once; with :math:`\eta = w'\gamma`, :math:`e = (y-f)/\sigma` and
     :math:`a = \mathrm{atanh}\,\rho`,
@@ -82,8 +96,13 @@ def joint(output, head, rows) -> Slopes:
     for a selected unit and :math:`-\log\Phi(-\eta)` for an unselected one. B is
     :math:`(\eta + \rho e)/\sqrt{1-\rho^2}` without the quotient, which fails at rho = 1. Its
     slopes are sinh a in e, cosh a in eta and :math:`\tfrac12[(\eta+e)e^a - (\eta-e)e^{-a}]` in a.
+
+    A second output, where there is one, makes sigma local: :math:`\log\sigma + g(x)`.
     """
-    gamma, log_sigma, atanh_rho = head[:, :-2], head[:, -2:-1], head[:, -1:]
+    gamma, atanh_rho = head[:, :-2], head[:, -1:]
+    log_sigma, bend = head[:, -2:-1], None
+    if output.shape[2] == 2:
+        log_sigma, bend = local_log_sigma(output[..., 1], log_sigma)
     limit = ATANH_RHO_LIMIT[head.dtype]
     a = atanh_rho.clamp(-limit, limit)
     precision = torch.exp(-log_sigma)
@@ -95,13 +114,13 @@ def joint(output, head, rows) -> Slopes:
     pull = rows.weight * mills
     by_e = torch.addcmul(rows.weight * e, pull, torch.sinh(a), value=-1)
     unselected, by_gamma_unselected = _unselected(gamma, rows)
-    by_gamma = by_gamma_unselected - torch.cosh(a) * _weighted_sum(rows.w, pull)
-    by_log_sigma = (rows.weight - by_e * e).sum(dim=1, keepdim=True)
+    by_gamma = by_gamma_unselected - torch.cosh(a) * weighted_sum(rows.w, pull)
+    by_log_sigma = rows.weight - by_e * e
     by_a = -0.5 * (pull * (rising - falling)).sum(dim=1, keepdim=True) * (a == atanh_rho)
     return (
         (rows.weight * unit).sum(dim=1) + unselected,
-        (-precision * by_e)[..., None],
-        torch.cat([by_gamma, by_log_sigma, by_a], dim=1),
+        _by_outputs(-precision * by_e, by_log_sigma, bend),
+        torch.cat([by_gamma, by_log_sigma.sum(dim=1, keepdim=True), by_a], dim=1),
     )
 
 
@@ -111,9 +130,23 @@ def blind(output, head, rows) -> Slopes:
     loss, by_mean, by_log_sigma = _normal(rows.y - output[..., 0], head[:, -1:], rows.weight)
     log_cdf, mills = log_ndtr_and_mills(selection_index(rows.w, gamma))
     unselected, by_gamma = _unselected(gamma, rows)
-    by_gamma = by_gamma - _weighted_sum(rows.w, rows.weight * mills)
+    by_gamma = by_gamma - weighted_sum(rows.w, rows.weight * mills)
     loss = loss - (rows.weight * log_cdf).sum(dim=1) + unselected
     return loss, by_mean[..., None], torch.cat([by_gamma, by_log_sigma], dim=1)
+
+
+def local_log_sigma(g, log_sigma):
+    r""":math:`\log\sigma + L\tanh(g(x)/L)` and its slope in g, (k, n) both: no row is further
+    than L from the common sigma, also where g is far from everything it was trained on."""
+    bent = torch.tanh(g / LOG_SPREAD_LIMIT)
+    return log_sigma + LOG_SPREAD_LIMIT * bent, 1 - bent.square()
+
+
+def _by_outputs(by_mean, by_log_sigma, bend):
+    """Slopes in one output or two, (k, n, 1 or 2)."""
+    if bend is None:
+        return by_mean[..., None]
+    return torch.stack([by_mean, by_log_sigma * bend], dim=2)
 
 
 def selection_index(w, gamma):
@@ -121,7 +154,7 @@ def selection_index(w, gamma):
     return torch.bmm(w, gamma[..., None])[..., 0]
 
 
-def _weighted_sum(w, factor):
+def weighted_sum(w, factor):
     return torch.bmm(factor[:, None], w)[:, 0]
 
 
@@ -129,7 +162,7 @@ def _unselected(gamma, rows):
     """Loss of the unselected units and its slope in gamma."""
     log_cdf, mills = log_ndtr_and_mills(-selection_index(rows.w_unselected, gamma))
     loss = -(rows.weight_unselected * log_cdf).sum(dim=1)
-    return loss, _weighted_sum(rows.w_unselected, rows.weight_unselected * mills)
+    return loss, weighted_sum(rows.w_unselected, rows.weight_unselected * mills)
 
 
 def _normal(residual, log_sigma, weight):
@@ -146,4 +179,8 @@ GAUSSIAN = Loss(gaussian, outputs=2, learning_rate=5e-3)
 HOMOSCEDASTIC = Loss(homoscedastic, scalars=("log_sigma",))
 TWO_STEP = Loss(two_step, scalars=("c", "log_sigma"))
 JOINT = Loss(joint, linear=True, scalars=("log_sigma", "atanh_rho"), frozen=True)
+SPREAD = Loss(spread, scalars=("log_sigma",), quiet=1)
+JOINT_VARYING = Loss(
+    joint, outputs=2, linear=True, scalars=("log_sigma", "atanh_rho"), frozen=True, quiet=1
+)
 BLIND = Loss(blind, linear=True, scalars=("log_sigma",))

@@ -22,8 +22,10 @@ class Rows:
     """Rows of one cell (arrays), or of k networks side by side (tensors, leading axis k).
 
     x : (n, p + 1), y, weight : (n,) the selected units; padding has weight zero
-    mills : (n,) the inverse Mills ratio at the probit index (two-step)
+    mills, delta : (n,) the inverse Mills ratio at the probit index (two-step), and what selection
+        takes off the variance there in units of rho^2 sigma^2
     w : (n, q + 1), w_unselected : (m, q + 1), weight_unselected : (m,) (joint likelihood)
+    fold : (n,), fold_unselected : (m,) the fold of each unit, where members leave one out
 
     x and w end in a constant column.
 
@@ -34,9 +36,12 @@ class Rows:
     y: Values
     weight: Values
     mills: Values = None
+    delta: Values = None
     w: Values = None
     w_unselected: Values = None
     weight_unselected: Values = None
+    fold: Values = None
+    fold_unselected: Values = None
 
     def present(self) -> dict[str, Values]:
         """The fields this loss uses, by name."""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.deep.cells import selected_rows, train_cells
+from heckesel.deep.cells import Members, selected_rows, train_cells
 from heckesel.deep.config import NetworkConfig
-from heckesel.deep.ensemble import GaussianEnsemble
+from heckesel.deep.ensemble import GaussianEnsemble, output_variance
+from heckesel.deep.folds import left_out, with_folds
+from heckesel.deep.held_out import judged_level, normal_loss, pairs_of
 from heckesel.deep.losses import GAUSSIAN
-from heckesel.deep.scaling import scaling_of
+from heckesel.deep.rows import Rows
+from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.train import Progress
 
 
@@ -46,7 +51,10 @@ def fit_gaussian(
     config = config or NetworkConfig()
     factors = [1.0] * len(datas) if factors is None else factors
     scalings = [scaling_of(data, config.standardise) for data in datas]
-    cells = [selected_rows(*parts) for parts in zip(datas, scalings, factors, strict=True)]
+    cells = [
+        with_folds(selected_rows(data, scaling, factor), data, config.folds, seed)
+        for data, scaling, factor, seed in zip(datas, scalings, factors, seeds, strict=True)
+    ]
     trained = train_cells(
         cells,
         loss=GAUSSIAN,
@@ -56,9 +64,29 @@ def fit_gaussian(
         device=device,
         progress=progress,
     )
-    return [
-        GaussianEnsemble(
-            members, scaling, {"training_loss": (members.loss + np.log(scaling.y_scale)).tolist()}
-        )
-        for members, scaling in zip(trained, scalings, strict=True)
-    ]
+    judge = _as_trained if config.folds is None else partial(_judged, folds=config.folds)
+    return [judge(*parts) for parts in zip(trained, scalings, cells, strict=True)]
+
+
+def _as_trained(members: Members, scaling: Scaling, cell: Rows) -> GaussianEnsemble:
+    unit = np.log(scaling.y_scale)
+    return GaussianEnsemble(members, scaling, {"training_loss": (members.loss + unit).tolist()})
+
+
+def _judged(members: Members, scaling: Scaling, cell: Rows, folds: int) -> GaussianEnsemble:
+    """The ensemble with the level of its sigma(x) judged on rows left out."""
+    fitted = _as_trained(members, scaling, cell)
+    outputs = members.outputs(cell.x[:, :-1])
+    out = left_out(cell.fold, len(outputs), folds)
+    pairs = pairs_of(outputs[..., 0], np.sqrt(output_variance(outputs)), cell.weight, out)
+    residual = cell.y[pairs.row] - pairs.mean
+    level, value = judged_level(
+        lambda level: normal_loss(residual, (level * pairs.spread) ** 2 + pairs.doubt),
+        pairs.weight,
+    )
+    judged = {
+        "held_out_loss": value + float(np.log(scaling.y_scale)),
+        "sigma_level": level,
+        "best_epoch": np.asarray(members.best_epoch).tolist(),
+    }
+    return replace(fitted, info=fitted.info | judged, level=level)

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from heckesel.classic.probit import fit_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, all_rows, train_cells
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.custom import ModuleMembers
-from heckesel.deep.ensemble import SelectionEnsemble
-from heckesel.deep.losses import JOINT, Loss
+from heckesel.deep.ensemble import SelectionEnsemble, local_spread
+from heckesel.deep.folds import left_out, with_folds
+from heckesel.deep.held_out import joint_loss, judged_level, judged_tails, pairs_of, student_loss
+from heckesel.deep.losses import JOINT, JOINT_VARYING, Loss
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
+from heckesel.deep.student_loss import JOINT_STUDENT, degrees_of_freedom
 from heckesel.deep.train import Progress
+from heckesel.methods.two_step_on_folds import linear_two_step, preferred
+from heckesel.numerics.normal import inverse_mills, mills_delta
+
+# log 8: ten degrees of freedom, heavier than normal and a little away from it.
+START_LOG_EXTRA_DF = 2.08
+# A linear two-step may leave |rho| at one or beyond; this is where networks start then.
+START_RHO = 0.9
 
 
 def fit(
@@ -38,7 +51,9 @@ def fit_many(
     progress: Progress | None = None,
 ) -> list[SelectionEnsemble]:
     """The joint model for many cells with the same columns, trained as one batch."""
-    return fit_two_heads(datas, JOINT, seeds=seeds, config=config, device=device, progress=progress)
+    config = config or NetworkConfig()
+    loss = JOINT_STUDENT if config.errors == "t" else JOINT
+    return fit_two_heads(datas, loss, seeds=seeds, config=config, device=device, progress=progress)
 
 
 def fit_two_heads(
@@ -48,18 +63,94 @@ def fit_two_heads(
     the loss has it, atanh rho."""
     config = config or NetworkConfig()
     scalings = [scaling_of(data, config.standardise) for data in datas]
-    cells = [all_rows(data, scaling) for data, scaling in zip(datas, scalings, strict=True)]
-    trained = train_cells(
+    cells = [
+        with_folds(all_rows(data, scaling), data, config.folds, seed)
+        for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
+    ]
+    train = partial(
+        train_cells,
         cells,
-        loss=loss,
         seeds=seeds,
-        config=config,
         units=max(data.n for data in datas),
-        starts=starts,
         device=device,
         progress=progress,
     )
-    return [two_headed(loss, *parts) for parts in zip(trained, cells, scalings, strict=True)]
+    if config.folds is None:
+        if "log_extra_df" in loss.scalars:
+            starts = {"log_extra_df": np.full(config.n_members, START_LOG_EXTRA_DF)} | (
+                starts or {}
+            )
+        trained = train(loss=loss, config=config, starts=starts)
+        return [two_headed(loss, *parts) for parts in zip(trained, cells, scalings, strict=True)]
+    fits = []
+    for noise in config.noises if loss is JOINT else ("constant",):
+        own = JOINT_VARYING if noise == "varying" else loss
+        heads = [classic_head(cell, own) for cell in cells]
+        # Heads start at classic estimates; a warm-up would only be something to end in.
+        trained = train(loss=own, config=replace(config, warm_up=0), heads=heads)
+        fits.append(
+            [
+                judged(own, *parts, config.folds)
+                for parts in zip(trained, cells, scalings, strict=True)
+            ]
+        )
+    return [preferred(each) for each in zip(*fits, strict=True)]
+
+
+def classic_head(cell: Rows, loss: Loss) -> np.ndarray:
+    """(h,) where the heads start: gamma of a probit, log sigma and, where the loss has it, atanh
+    rho of a linear two-step on the same rows."""
+    w = np.vstack([cell.w, cell.w_unselected])
+    weight = np.concatenate([cell.weight, cell.weight_unselected])
+    gamma = fit_probit(w, np.arange(len(w)) < len(cell.w), weight * len(w)).gamma
+    index = cell.w @ gamma
+    mills = inverse_mills(index)
+    rows = replace(
+        cell,
+        weight=cell.weight / cell.weight.sum(),
+        mills=mills,
+        delta=mills_delta(index, mills),
+    )
+    c, sigma = linear_two_step(rows)
+    start = {
+        "log_sigma": np.log(sigma),
+        "log_extra_df": START_LOG_EXTRA_DF,
+        "atanh_rho": np.arctanh(np.clip(c / sigma, -START_RHO, START_RHO)),
+    }
+    return np.concatenate([gamma, [start[name] for name in loss.scalars]])
+
+
+def judged(
+    loss: Loss, members: Members, cell: Rows, scaling: Scaling, folds: int
+) -> SelectionEnsemble:
+    """The ensemble with the level of sigma judged by the joint likelihood of rows left out."""
+    fitted = two_headed(loss, members, cell, scaling)
+    rho = np.array(fitted.info["rho"])
+    gamma = members.head.astype(float)[:, : cell.w.shape[1]]
+    outputs = members.outputs(cell.x[:, :-1])
+    spread = local_spread(outputs[..., 1]) if loss.outputs == 2 else np.ones(outputs.shape[:2])
+    out = left_out(cell.fold, len(outputs), folds)
+    pairs = pairs_of(outputs[..., 0], spread, cell.weight, out)
+    index = (cell.w[pairs.row] * gamma[pairs.member]).sum(axis=1)
+    y, rho_of, df = cell.y[pairs.row], rho[pairs.member], fitted.df
+    if df is None:
+        level, value = judged_level(
+            lambda level: joint_loss(y, level, rho_of, index, pairs), pairs.weight
+        )
+    else:
+        level, common, value = judged_tails(
+            lambda level, df: student_loss(y, level, rho_of, index, df, pairs), pairs.weight
+        )
+        df = np.full(len(rho), common)
+        fitted = replace(fitted, df=df, info=fitted.info | {"df": df.tolist()})
+    sigma = np.full(len(rho), scaling.y_scale * level)
+    info = fitted.info | {
+        "sigma": sigma.tolist(),
+        "held_out_loss": value + float(np.log(scaling.y_scale)),
+        "best_epoch": np.asarray(members.best_epoch).tolist(),
+        "noise": "varying" if loss.outputs == 2 else "constant",
+    }
+    return replace(fitted, sigma=sigma, covariance=rho * sigma, info=info)
 
 
 def two_headed(
@@ -71,6 +162,9 @@ def two_headed(
     scalars = dict(zip(loss.scalars, head[:, split:].T, strict=True))
     sigma = scaling.y_scale * np.exp(scalars["log_sigma"])
     rho = np.tanh(scalars.get("atanh_rho", np.zeros(len(head))))
+    df = None
+    if "log_extra_df" in scalars:
+        df = degrees_of_freedom(scalars["log_extra_df"])
     # The density of y is that of the scaled y over its scale, for the selected share of units.
     in_units_of_y = cell.weight.sum() * np.log(scaling.y_scale)
     return SelectionEnsemble(
@@ -83,5 +177,7 @@ def two_headed(
             "rho": rho.tolist(),
             "sigma": sigma.tolist(),
             "training_loss": (members.loss + in_units_of_y).tolist(),
-        },
+        }
+        | ({} if df is None else {"df": df.tolist()}),
+        df=df,
     )

