@@ -78,7 +78,7 @@ def fit_pools(cell, pools: list[Controlled], seeds: list[int], device: str) -> l
         return [load_method("oracle").fit(data, seed=0, config=truth) for data in datas]
     config: object = NETWORK
     if cell.method == "heckman_profile":
-        config = ProfileConfig(NETWORK, rho_prior=cell.prior)
+        config = ProfileConfig(rho_prior=cell.prior)
     elif cell.method == "spline_joint":
         pairs = "all" if datas[0].x.shape[1] > 1 else ()
         config = SplineConfig(interactions=pairs, rho_prior=cell.prior)
