@@ -160,7 +160,7 @@ def test_t_errors_find_rho_and_the_tails_where_normal_ones_do_not():
     assert likelihoods[0] < likelihoods[1] - 0.01
     x = np.linspace(-1.5, 1.5, 5)[:, None]
     predictive = heavy[0].predict(x)
-    df = predictive.distribution.df[0]
+    df = predictive.distribution.df
     lower, upper = predictive.interval(0.9).T
     scale = predictive.std * np.sqrt((df - 2) / df)
     np.testing.assert_allclose(upper - lower, 2 * scale * student.ppf(0.95, df), rtol=1e-9)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from heckesel.errors import DataError, IdentificationWarning
+from heckesel.numerics import student, truncated_student
 from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
 from heckesel.numerics.truncated import (
     cdf_given_selection,
@@ -53,11 +54,11 @@ class Normal:
 
 @dataclass(frozen=True)
 class Student:
-    """location, scale, df : (m,); the variance is scale^2 df/(df - 2)"""
+    """location, scale : (m,); df : a number; the variance is scale^2 df/(df - 2)"""
 
     location: np.ndarray
     scale: np.ndarray
-    df: np.ndarray
+    df: float
 
     def cdf(self, y):
         return stdtr(self.df, (y - self.location) / self.scale)
@@ -66,7 +67,11 @@ class Student:
         return self.location + self.scale * stdtrit(self.df, p)
 
     def sample(self, size, rng):
-        return self.location + self.scale * rng.standard_t(self.df, (size, len(self.df)))
+        return self.location + self.scale * rng.standard_t(self.df, (size, len(self.location)))
+
+    def log_density(self, y):
+        e = (y - self.location) / self.scale
+        return student.log_density(e, self.df).value - np.log(self.scale)
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,34 @@ class GivenSelection:
 
 
 @dataclass(frozen=True)
+class StudentGivenSelection:
+    """`GivenSelection` for (u, e) standard bivariate t with df degrees of freedom."""
+
+    location: np.ndarray
+    scale: np.ndarray
+    index: np.ndarray
+    rho: np.ndarray
+    df: float
+
+    def cdf(self, y):
+        e = (y - self.location) / self.scale
+        return truncated_student.cdf_given_selection(e, self.index, self.rho, self.df)
+
+    def quantile(self, p):
+        e = truncated_student.quantile_given_selection(p, self.index, self.rho, self.df)
+        return self.location + self.scale * e
+
+    def sample(self, size, rng):
+        e = truncated_student.sample_given_selection(size, self.index, self.rho, self.df, rng)
+        return self.location + self.scale * e
+
+    def log_density(self, y):
+        e = (y - self.location) / self.scale
+        density = truncated_student.log_density_given_selection(e, self.index, self.rho, self.df)
+        return density - np.log(self.scale)
+
+
+@dataclass(frozen=True)
 class Predictive:
     """Predictions for m points, with what is not known (epistemic) apart from noise (aleatoric).
 
@@ -122,8 +155,7 @@ class Predictive:
         """A t predictive with variance epistemic + aleatoric; df > 2."""
         normal = cls.normal(mean, epistemic, aleatoric)
         scale = normal.std * np.sqrt((df - 2) / df)
-        distribution = Student(normal.mean, scale, np.full_like(scale, df))
-        return replace(normal, distribution=distribution)
+        return replace(normal, distribution=Student(normal.mean, scale, float(df)))
 
     @property
     def std(self) -> np.ndarray:
@@ -190,6 +222,35 @@ def predict_given_selection(mean, epistemic, sigma, covariance, index) -> Predic
         epistemic=epistemic,
         aleatoric=sigma**2 - covariance**2 * mills_delta(index, mills),
         distribution=GivenSelection(mean, scale, index, covariance / scale),
+    )
+
+
+def predict_student(location, epistemic, sigma, df: float) -> Predictive:
+    """y = location + sigma e, e a t; for df <= 2 it has no finite variance, only quantiles."""
+    if df > 2:
+        return Predictive.student(location, epistemic, sigma**2 * df / (df - 2), df)
+    scale, aleatoric = np.sqrt(sigma**2 + epistemic), np.full_like(location, np.inf)
+    return Predictive(location, epistemic, aleatoric, Student(location, scale, df))
+
+
+def predict_student_given_selection(
+    location, epistemic, sigma, covariance, index, df: float
+) -> Predictive:
+    r"""`predict_given_selection` for bivariate t errors; needs df > 1.
+
+    Given selection the mean is :math:`f + c\,m(\eta)`; the variance, infinite for df <= 2, is
+    :math:`c^2 \mathrm{Var}(u) + (\sigma^2 - c^2) K`, so a doubt :math:`\tau^2` about f widens the
+    scale by :math:`\tau^2/K`.
+    """
+    mean, _, _ = truncated_student.mean_of_selection(index, df)
+    spread = truncated_student.spread_of_selection(index, df) if df > 2 else 1.0
+    variance = truncated_student.variance_given_selection(index, covariance / sigma, df)
+    scale = np.sqrt(sigma**2 + epistemic / spread)
+    return Predictive(
+        mean=location + covariance * mean,
+        epistemic=epistemic,
+        aleatoric=sigma**2 * variance,
+        distribution=StudentGivenSelection(location, scale, index, covariance / scale, df),
     )
 
 

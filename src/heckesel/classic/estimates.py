@@ -1,6 +1,7 @@
 """A mode of the joint likelihood in the user's units, with its covariance.
 
-Parameters in the order they are listed everywhere: (beta, gamma, log sigma, atanh rho).
+Parameters in the order they are listed everywhere: (beta, gamma, log sigma, atanh rho), and for t
+errors log df last.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import block_diag
 
+from heckesel.classic.climb import FormPoint
 from heckesel.classic.covariance import covariance_of
 from heckesel.classic.joint import Point, Sample, Scalings
 from heckesel.data import SelectionData
@@ -28,6 +30,7 @@ class Estimates:
     atanh_rho: float
     loglik: float
     status: str
+    log_df: float | None = None
 
     @property
     def sigma(self) -> float:
@@ -43,10 +46,11 @@ class Estimates:
 
     @property
     def vector(self) -> np.ndarray:
-        return np.concatenate([self.beta, self.gamma, [self.log_sigma, self.atanh_rho]])
+        extra = [] if self.log_df is None else [self.log_df]
+        return np.concatenate([self.beta, self.gamma, [self.log_sigma, self.atanh_rho], extra])
 
 
-def estimates_at(point: Point, sample: Sample, scalings: Scalings) -> Estimates:
+def estimates_at(point: Point | FormPoint, sample: Sample, scalings: Scalings) -> Estimates:
     """Undo Olsen's coordinates, then the standardisation."""
     q = sample.q
     sigma = 1.0 / point.v[-1]
@@ -60,28 +64,30 @@ def estimates_at(point: Point, sample: Sample, scalings: Scalings) -> Estimates:
         atanh_rho=point.a,
         loglik=point.value - sample.weight_selected.sum() * np.log(scalings.y_scale),
         status=point.status,
+        log_df=point.log_df,
     )
 
 
-def standardised_hessian(point: Point, q: int) -> np.ndarray:
-    """Hessian in standardised (beta, gamma, log sigma, atanh rho) at an optimum.
+def standardised_hessian(point: Point | FormPoint, q: int) -> np.ndarray:
+    """Hessian in standardised (beta, gamma, log sigma, atanh rho, ...) at an optimum.
 
     delta = theta beta and theta = exp(-log sigma); the score is zero here, so only first
     derivatives of the map enter.
     """
     p, theta = len(point.v) - 1 - q, point.v[-1]
-    jacobian = np.zeros((p + q + 2, p + q + 2))  # rows gamma, delta, theta, a
+    size = len(point.hessian)
+    jacobian = np.zeros((size, size))  # rows gamma, delta, theta, a, ...
     jacobian[:q, p : p + q] = np.eye(q)
     jacobian[q : q + p, :p] = theta * np.eye(p)
-    jacobian[q : q + p, -2] = -point.v[q:-1]
-    jacobian[-2, -2] = -theta
-    jacobian[-1, -1] = 1.0
+    jacobian[q : q + p, p + q] = -point.v[q:-1]
+    jacobian[p + q, p + q] = -theta
+    jacobian[p + q + 1 :, p + q + 1 :] = np.eye(size - p - q - 1)
     return jacobian.T @ point.hessian @ jacobian
 
 
-def back_transform(scalings: Scalings) -> np.ndarray:
+def back_transform(scalings: Scalings, shared: int = 1) -> np.ndarray:
     """Matrix that maps standardised parameters, and so their covariance, to the user's units."""
-    return block_diag(scalings.y_scale * scalings.x.back, scalings.w.back, np.eye(2))
+    return block_diag(scalings.y_scale * scalings.x.back, scalings.w.back, np.eye(1 + shared))
 
 
 def mode_covariance(

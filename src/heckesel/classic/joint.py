@@ -175,6 +175,11 @@ class Point:
     iterations: int = 0
 
     @property
+    def log_df(self) -> None:
+        """Normal errors have no degrees of freedom."""
+        return None
+
+    @property
     def slope(self) -> float:
         """d/da of the profile log-likelihood, when v is optimal at this a."""
         return float(self.score[-1])

@@ -35,16 +35,18 @@ def maximise(
     gain_tolerance: float = GAIN_TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
     last_step: bool = True,
+    step_of: Callable[[np.ndarray, np.ndarray], np.ndarray | None] | None = None,
 ) -> Optimum:
     """Maximum of a concave `objective`, which returns value, gradient and Hessian.
 
     A step that lowers the value, or leaves the region where it is finite, is halved. Without
     `last_step` the iteration stops where the promised gain is small and saves an evaluation.
+    An objective that is not concave brings its own uphill step, `step_of(gradient, hessian)`.
     """
     point = np.asarray(start, dtype=float)
     value, gradient, hessian = objective(point)
     for iteration in range(max_iterations):
-        step = newton_step(gradient, hessian)
+        step = (step_of or newton_step)(gradient, hessian)
         if step is None:
             break
         gain = 0.5 * float(gradient @ step)
@@ -62,6 +64,8 @@ def maximise(
 
 def newton_step(gradient, hessian) -> np.ndarray | None:
     """-H^-1 g, or None where H is not negative definite."""
+    if (np.diag(hessian) >= 0).any():
+        return None
     scale = np.sqrt(np.maximum(-np.diag(hessian), np.finfo(float).tiny))
     try:
         factor = cho_factor(-hessian / np.outer(scale, scale))

@@ -15,12 +15,14 @@ from heckesel.classic.joint import standardised_sample
 from heckesel.classic.least_squares import fit_least_squares
 from heckesel.classic.probit import fit_probit
 from heckesel.classic.profile import Scan
+from heckesel.classic.student import StudentScan
 from heckesel.data import SelectionData, check_complete
 from heckesel.diagnostics.verdict import Identification
 from heckesel.errors import DataError
 from heckesel.estimators import prediction, table
 from heckesel.estimators.arrays import ArrayDesign
 from heckesel.estimators.formula import FormulaDesign
+from heckesel.estimators.functional_form import FunctionalForm, compare_forms
 from heckesel.estimators.inference import (
     Test,
     check_level,
@@ -48,7 +50,8 @@ class HeckmanFit:
     """A fitted selection model.
 
     params, se : Series by (equation, term); cov : their covariance. Equations: `outcome`,
-    `select`, then ("mills", "lambda") for two-step or ("ancillary", "atanh_rho" | "log_sigma").
+    `select`, then ("mills", "lambda") for two-step or ("ancillary", "atanh_rho" | "log_sigma"),
+    with t errors also "log_df", and sigma is then a scale: the sd is sigma sqrt(df/(df - 2)).
     `modes` lists every local maximum, best first; the other attributes describe the first.
     """
 
@@ -65,13 +68,21 @@ class HeckmanFit:
     identification: Identification
     data: SelectionData
     design: FormulaDesign | ArrayDesign
-    scan: Scan | None = None
+    scan: Scan | StudentScan | None = None
     weight_kind: str = "frequency"
     clusters: np.ndarray | None = None
+    errors: str = "normal"
 
     @property
     def has_selection(self) -> bool:
         return not self.data.s.all()
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of t errors; infinite for normal ones."""
+        if self.errors == "normal":
+            return float("inf")
+        return float(np.exp(self.params["ancillary", "log_df"]))
 
     @cached_property
     def se(self) -> pd.Series:
@@ -125,8 +136,10 @@ class HeckmanFit:
 
     @cached_property
     def loglik_independent(self) -> float:
-        """Log-likelihood at rho = 0: probit plus least squares."""
+        """Log-likelihood at rho = 0: probit plus least squares, if errors are normal."""
         data = self.data
+        if isinstance(self.scan, StudentScan):
+            return self.loglik + self.scan.loglik_at_zero - self.scan.modes[0].value
         s = data.s
         outcome = fit_least_squares(data.x[s], data.y[s], data.weight[s]).loglik
         return outcome + fit_probit(data.w, s, data.weight).loglik
@@ -149,24 +162,28 @@ class HeckmanFit:
     def interval(
         self, parameter: str, level: float = 0.95, method: str = "wald"
     ) -> tuple[float, float]:
-        """Interval of `rho` or `sigma`: `wald` on the atanh and log scale, or `profile`.
+        """Interval of `rho`, `sigma` or `df`: `wald` on the atanh and log scale, or `profile`.
 
-        A profile interval holds every value the likelihood cannot reject, other modes included.
+        A profile interval holds every value the likelihood cannot reject, other modes included;
+        it needs normal errors.
         """
         check_level(level)
         self._needs_ml(f"an interval of {parameter}", "bootstrap() gives one for two-step")
-        if parameter not in ("rho", "sigma"):
-            raise DataError(f"parameter must be 'rho' or 'sigma', got {parameter!r}")
+        terms = {"rho": "atanh_rho", "sigma": "log_sigma", "df": "log_df"}
+        if parameter not in terms or ("ancillary", terms[parameter]) not in self.params.index:
+            known = "'rho', 'sigma' or 'df'" if self.errors == "t" else "'rho' or 'sigma'"
+            raise DataError(f"parameter must be {known}, got {parameter!r}")
         back = np.tanh if parameter == "rho" else np.exp
         if method == "wald":
-            term = ("ancillary", "atanh_rho" if parameter == "rho" else "log_sigma")
+            term = ("ancillary", terms[parameter])
             half = ndtri((1 + level) / 2) * self.se[term]
             return float(back(self.params[term] - half)), float(back(self.params[term] + half))
         if method != "profile":
             raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
         if self.weight_kind == "probability":
             raise DataError("weighted by probability there is no profile likelihood; use 'wald'")
-        assert self.scan is not None  # every ml fit has one
+        if not isinstance(self.scan, Scan):
+            raise DataError("profile intervals are for normal errors; use 'wald' with errors='t'")
         sample, scalings = standardised_sample(self.data)
         drop = 0.5 * float(chdtri(1, 1 - level))
         if parameter == "rho":
@@ -226,6 +243,14 @@ class HeckmanFit:
             raise DataError(f"every unit was selected, so target={target!r} has no meaning")
         moves, rows_of = self.design.moves(target)
         return prediction.margins(self, target, moves, rows_of)
+
+    def functional_form(self, terms=None, *, rows: int = 20_000, seed: int = 0) -> FunctionalForm:
+        """The same equations under other error models: normal, t, and copulas of normal errors.
+
+        terms: outcome terms to compare, all slopes by default. A longer table is judged by `rows`
+        of its rows, drawn at random; `seed` says which.
+        """
+        return compare_forms(self, terms, rows=rows, seed=seed)
 
     def _needs_ml(self, what: str, way_out: str = "fit with method='ml'") -> None:
         if self.method != "ml":

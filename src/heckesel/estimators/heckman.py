@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,9 @@ from heckesel.classic.estimates import Estimates, estimates_at, mode_covariance
 from heckesel.classic.joint import standardised_sample
 from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
 from heckesel.classic.probit import fit_probit
-from heckesel.classic.profile import scan
+from heckesel.classic.profile import Scan, scan
 from heckesel.classic.standardise import scaling_of
+from heckesel.classic.student import StudentScan, scan_student, student_covariance
 from heckesel.classic.two_step import fit_two_step, second_stage, two_step_covariance
 from heckesel.data import SelectionData, selected_rows, selection_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, exclusion_verdict
@@ -37,6 +39,7 @@ from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.inference import labelled
 
 METHODS = ("ml", "two-step")
+ERRORS = ("normal", "t")
 LEAST_INFORMATION = 1e-3
 
 
@@ -51,6 +54,7 @@ def heckman(
     selected=None,
     instruments=None,
     method: str = "ml",
+    errors: str = "normal",
     covariance: str | None = None,
     clusters=None,
     weights=None,
@@ -64,6 +68,8 @@ def heckman(
 
     * instruments: names you rely on as excluded from the outcome; checked, nothing else
     * method: "ml" (every mode of the likelihood, best first) or "two-step"
+    * errors: "normal", or "t" (ml only): bivariate t with degrees of freedom to be estimated,
+      ("ancillary", "log_df"); sigma is then the scale of the outcome error, not its sd
     * covariance: "information" (two-step: Heckman's own), "opg", "robust" or "cluster". The
       default is "information"; "robust" with probability weights; "cluster" with clusters
     * clusters, weights: column name or array
@@ -72,6 +78,10 @@ def heckman(
     """
     if method not in METHODS:
         raise DataError(f"method must be 'ml' or 'two-step', got {method!r}")
+    if errors not in ERRORS:
+        raise DataError(f"errors must be 'normal' or 't', got {errors!r}")
+    if errors == "t" and method != "ml":
+        raise DataError("two steps rest on normal errors; use method='ml' with errors='t'")
     if outcome is not None:
         checked, design = _from_formulas(outcome, select, data, weights, selected)
         clusters = side_column(clusters, as_pandas(data))
@@ -93,11 +103,13 @@ def heckman(
     options = {"weight_kind": weight_kind, "clusters": codes}
     if checked.s.all():
         return _least_squares(checked, design, kind, options)
-    fit = _ml if method == "ml" else _two_step
     # Products of a cache-sized block are too small to share: several BLAS threads cost more
     # in waiting than they save, ten times so beside a busy neighbour.
     with threadpool_limits(1, user_api="blas"):
-        result = fit(checked, design, kind, options)
+        if method == "ml":
+            result = _ml(checked, design, kind, options, errors)
+        else:
+            result = _two_step(checked, design, kind, options)
     if not checked.instruments:
         warnings.warn(str(result.identification), IdentificationWarning, stacklevel=2)
     return result
@@ -225,19 +237,21 @@ def _cluster_codes(clusters, n: int):
     return codes
 
 
-def _ml(checked: SelectionData, design, kind, options) -> HeckmanFit:
+def _ml(checked: SelectionData, design, kind, options, errors) -> HeckmanFit:
     sample, scalings = standardised_sample(checked)
-    found = scan(sample)
-    _check_separation_of_fit(checked, found.modes[0].hessian[: sample.q, : sample.q])
+    is_t = errors == "t"
+    found: Scan | StudentScan = scan_student(sample) if is_t else scan(sample)
+    best = found.modes[0]
+    _check_separation_of_fit(checked, best.hessian[: sample.q, : sample.q])
     estimates = [estimates_at(point, sample, scalings) for point in found.modes]
-    covariance = mode_covariance(checked, found.modes[0], sample, scalings, kind, **options)
-    labels = [
-        *_equation_labels(checked),
-        ("ancillary", "atanh_rho"),
-        ("ancillary", "log_sigma"),
-    ]
-    size = len(labels)
-    order = [*range(size - 2), size - 1, size - 2]  # numbers come as log sigma, atanh rho
+    covariance_at: Callable = student_covariance if is_t else mode_covariance
+    covariance = covariance_at(checked, best, sample, scalings, kind, **options)
+    ancillary = ("atanh_rho", "log_sigma", "log_df") if is_t else ("atanh_rho", "log_sigma")
+    equations = _equation_labels(checked)
+    labels = [*equations, *(("ancillary", name) for name in ancillary)]
+    size = len(equations)
+    # numbers come as log sigma, atanh rho
+    order = [*range(size), size + 1, size, *range(size + 2, len(labels))]
     modes = tuple(_mode(item, labels, order) for item in estimates)
     params, cov = labelled(labels, estimates[0].vector[order], covariance[np.ix_(order, order)])
     return HeckmanFit(
@@ -255,6 +269,7 @@ def _ml(checked: SelectionData, design, kind, options) -> HeckmanFit:
         data=checked,
         design=design,
         scan=found,
+        errors=errors,
         **options,
     )
 

@@ -7,6 +7,7 @@ import textwrap
 
 import numpy as np
 
+from heckesel.classic.forms import LOG_DF_ENDS
 from heckesel.diagnostics.verdict import wald_test
 
 WIDTH = 78
@@ -37,7 +38,7 @@ def coefficient_block(frame, level: float, outcome_name: str) -> list[str]:
 def _head(fit) -> list[str]:
     left = [
         "Heckman selection model" if fit.has_selection else "Linear model, nothing selected",
-        f"Method: {NAMES[fit.method]}",
+        f"Method: {NAMES[fit.method]}" + (", t errors" if fit.errors == "t" else ""),
         f"Covariance: {fit.covariance}",
         f"Status: {fit.status}" + (", |rho| > .99" if fit.near_boundary else ""),
     ]
@@ -81,7 +82,7 @@ def _errors(fit, level: float) -> list[str]:
     if not fit.has_selection:
         return [f"  {'sigma':<22}{fit.sigma:>11.4f}"]
     lines = []
-    for name in ("rho", "sigma"):
+    for name in ("rho", "sigma", "df") if fit.errors == "t" else ("rho", "sigma"):
         text = f"  {name:<22}{_number(getattr(fit, name)):>11}"
         if fit.method == "ml" and fit.status == "converged":
             low, high = fit.interval(name, level)
@@ -91,11 +92,16 @@ def _errors(fit, level: float) -> list[str]:
         lines.append(
             "  rho lies outside [-1, 1]: the two steps do not restrict it; try method='ml'"
         )
+    if fit.errors == "t" and abs(fit.params["ancillary", "log_df"] - LOG_DF_ENDS[1]) < 1e-3:
+        lines.append("  df is at its upper end: as good as normal, so it has no standard error")
+    if fit.df <= 2:
+        lines.append("  df is at most 2: the errors have no finite variance")
     return lines
 
 
 def _tests(fit) -> list[str]:
-    if not fit.has_selection or not np.isfinite(fit.se.iloc[-1]):
+    tested = fit.se.drop(("ancillary", "log_df"), errors="ignore").iloc[-1]
+    if not fit.has_selection or not np.isfinite(tested):
         return []
     tests = {"Wald": fit.test_rho_zero("wald")}
     if fit.method == "ml" and fit.weight_kind == "frequency" and fit.covariance != "cluster":
@@ -113,9 +119,9 @@ def _modes(fit) -> list[str]:
         return []
     lines = ["  Other maxima of the likelihood:"]
     for mode in fit.modes[1:]:
-        where = "at the boundary" if mode.status == "boundary" else f"rho {mode.rho:.4f}"
-        if mode.status == "boundary":
-            where = f"rho {'+' if mode.rho > 0 else '-'}1 ({where})"
+        where = f"rho {mode.rho:.4f}"
+        if mode.status == "boundary" and mode.near_boundary:
+            where = f"rho {'+' if mode.rho > 0 else '-'}1 (at the boundary)"
         lines.append(
             f"    {where}, log-likelihood {mode.loglik:.4f} ({mode.loglik - fit.loglik:+.2f})"
         )
@@ -167,6 +173,7 @@ def as_dict(fit, level: float) -> dict:
     return {
         "method": fit.method,
         "covariance": fit.covariance,
+        "errors": fit.errors,
         "status": fit.status,
         "near_boundary": fit.near_boundary,
         "n": fit.n,
@@ -174,6 +181,7 @@ def as_dict(fit, level: float) -> dict:
         "loglik": _plain(fit.loglik),
         "rho": _plain(fit.rho),
         "sigma": _plain(fit.sigma),
+        "df": _plain(fit.df),
         "level": level,
         "terms": [
             {"equation": equation, "term": term}

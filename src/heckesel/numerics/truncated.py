@@ -30,13 +30,18 @@ def cdf_given_selection(e, index, rho):
     This is Plackett's integral divided by Phi(h) before anything can underflow. The
     integrand has one peak, of width 1/max(|h|, |e|); the rule is centred on it.
     """
-    e, index, rho = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (e, index, rho)))
-    flat = [part.ravel() for part in (e, index, rho)]
+    return in_blocks(_cdf, e, index, rho)
+
+
+def in_blocks(function, *arrays):
+    """function of the arrays, broadcast, a block at a time: it may hold many numbers for each."""
+    parts = np.broadcast_arrays(*(np.asarray(part, dtype=float) for part in arrays))
+    flat = [part.ravel() for part in parts]
     blocks = [
-        _cdf(*(part[start : start + ROWS_AT_ONCE] for part in flat))
+        function(*(part[start : start + ROWS_AT_ONCE] for part in flat))
         for start in range(0, flat[0].size, ROWS_AT_ONCE)
     ]
-    return np.concatenate(blocks).reshape(e.shape) if blocks else np.empty(e.shape)
+    return np.concatenate(blocks).reshape(parts[0].shape) if blocks else np.empty(parts[0].shape)
 
 
 def _cdf(e, h, rho):
@@ -84,15 +89,29 @@ def quantile_given_selection(p, index, rho):
     sd = np.sqrt(variance)
     # A log-concave density falls at least exponentially: 40 sd hold all but 1e-17 of it.
     low, high = mean - 40 * sd, mean + 40 * sd
-    e = np.clip(mean + sd * ndtri(p), low, high)
+    return invert_cdf(
+        p,
+        lambda e, at: cdf_given_selection(e, index[at], rho[at]),
+        lambda e, at: log_density_given_selection(e, index[at], rho[at]),
+        np.clip(mean + sd * ndtri(p), low, high),
+        (low, high),
+    )
+
+
+def invert_cdf(p, cdf, log_density, start, bracket):
+    """The e with cdf(e, at) = p[at], by Newton inside a bracket that shrinks.
+
+    cdf, log_density : functions of e and of the positions it is asked for
+    """
+    e, (low, high) = start, bracket
     active = np.arange(len(e))
     for _ in range(QUANTILE_STEPS):
-        here, h, r = e[active], index[active], rho[active]
-        miss = cdf_given_selection(here, h, r) - p[active]
+        here = e[active]
+        miss = cdf(here, active) - p[active]
         low[active] = np.where(miss < 0, here, low[active])
         high[active] = np.where(miss > 0, here, high[active])
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            newton = here - miss / np.exp(log_density_given_selection(here, h, r))
+            newton = here - miss / np.exp(log_density(here, active))
         inside = (newton > low[active]) & (newton < high[active])
         moved = np.where(inside, newton, 0.5 * (low[active] + high[active]))
         moved = np.where(miss == 0, here, moved)

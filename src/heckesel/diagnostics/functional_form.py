@@ -1,0 +1,32 @@
+"""What several error models, fitted to the same data, say together: functions on numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+# Beyond ten units of AIC a form has next to no weight against the best one.
+CLOSE_AIC = 10.0
+
+
+def aic_weights(aic) -> np.ndarray:
+    """exp(-AIC/2), normalised to sum to one."""
+    relative = np.exp(-0.5 * (np.asarray(aic) - np.min(aic)))
+    return relative / relative.sum()
+
+
+def forms_to_weigh(aic, normal_aic: float) -> np.ndarray:
+    """Which forms have a say: those within CLOSE_AIC of the best, and all that fit no worse than
+    the normal model, since who would report that one must answer to them."""
+    aic = np.asarray(aic)
+    return aic <= max(np.min(aic) + CLOSE_AIC, normal_aic)
+
+
+def ranges(coefficients) -> np.ndarray:
+    """(terms, 2) smallest and largest value of each column over the forms, its rows."""
+    return np.stack([np.min(coefficients, axis=0), np.max(coefficients, axis=0)], axis=1)
+
+
+def changes_sign(coefficients) -> np.ndarray:
+    """(terms,) whether a column has both signs."""
+    low, high = ranges(coefficients).T
+    return (low < 0) & (high > 0)
