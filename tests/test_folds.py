@@ -15,6 +15,7 @@ from heckesel.deep.held_out import (
     joint_loss,
     judged_level,
     normal_loss,
+    own_variance,
     pairs_of,
     two_step_loss,
 )
@@ -112,19 +113,38 @@ def test_members_on_folds_are_those_trained_without_and_stopped_by_that_fold(los
         np.testing.assert_allclose(together.validation[j], alone.validation[j], rtol=1e-8)
 
 
-def test_sigma_judged_on_rows_left_out_is_the_noise_without_the_members_own_error():
-    rng = np.random.default_rng(1)
-    k, n, sigma, tau = 10, 4000, 0.7, 0.5
+def _simulated(k, seed, sigma=0.7, tau=0.3, n=4000, fit=0.0):
+    """Outcomes, members that err on their own, and who did without which row; members that saw
+    a row are moved towards its noise and towards one another by `fit`."""
+    rng = np.random.default_rng(seed)
     truth, noise = rng.normal(size=n), rng.normal(0, sigma, n)
-    mean = truth + rng.normal(0, tau, (k, n))
-    fold = rng.integers(0, 5, n)
-    pairs = pairs_of(mean, np.ones((k, n)), np.full(n, 1 / n), left_out(fold, k, 5))
-    residual = (truth + noise)[pairs.row] - pairs.mean
+    out = left_out(rng.integers(0, 5, n), k, 5)
+    own = rng.normal(0, tau, (k, n))
+    mean = truth + np.where(out, own, (1 - fit) * own + fit * noise)
+    return truth + noise, mean, out
+
+
+@pytest.mark.parametrize("k", [5, 10])
+def test_the_judged_variance_and_that_between_members_add_up_to_the_ensembles_error(k):
+    y, mean, out = _simulated(k, seed=1)
+    pairs = pairs_of(mean, np.ones_like(mean), np.full(len(y), 1 / len(y)), out)
+    residual = y[pairs.row] - pairs.mean
     level, value = judged_level(lambda s: normal_loss(residual, s**2 + pairs.doubt), pairs.weight)
-    # The variance of 4000 squares is 2 (sigma^2 + tau^2)^2 / 4000: three of its sds are .035.
-    assert abs(level**2 - sigma**2) < 0.05
-    assert np.sqrt(np.mean(residual**2)) > 0.84  # the plain answer counts the members in
+    predicted = level**2 + mean.var(axis=0).mean()
+    # Squares of 4000 residuals: three sds of their mean are 3 sqrt(2/4000) .58 = .04.
+    assert abs(predicted - np.mean((y - mean.mean(axis=0)) ** 2)) < 0.05
+    plain = np.mean(residual**2) + mean.var(axis=0).mean()
+    assert plain > predicted + 0.1  # counts the members' own error twice
     assert value < float(pairs.weight @ normal_loss(residual, (level + 0.05) ** 2 + pairs.doubt))
+
+
+def test_members_that_did_without_a_row_say_how_far_members_are_apart():
+    _, mean, out = _simulated(10, seed=2, tau=0.5, fit=0.5)
+    weight = np.full(mean.shape[1], 1 / mean.shape[1])
+    own = own_variance(mean, out, weight)
+    # 4000 variances with one degree of freedom: three sds of the mean are .25 * 3 sqrt(2/4000).
+    assert abs(own.mean() - 0.25) < 0.02
+    assert mean.var(axis=0, ddof=1).mean() < 0.2  # those that saw the row stand closer
 
 
 def test_two_step_loss_uses_the_variance_that_selection_leaves():
