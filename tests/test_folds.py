@@ -24,6 +24,8 @@ from heckesel.deep.rows import Rows, full_batch, mini_batches, stack_cells
 from heckesel.deep.scaling import scaling_of
 from heckesel.deep.train import Stopping
 from heckesel.errors import DataError
+from heckesel.estimators.deep import DeepHeckmanRegressor
+from heckesel.estimators.deep_ensemble import DeepEnsembleRegressor
 from heckesel.methods import load_method
 from heckesel.numerics.normal import mills_delta
 
@@ -105,7 +107,7 @@ def test_members_on_folds_are_those_trained_without_and_stopped_by_that_fold(los
             config=replace(NETWORK, folds=None),
             units=data.n,
             held_out=parts[1:],
-            stopping=Stopping(patience=40),
+            stopping=Stopping(every=2, patience=40),
         )[0]
         assert together.best_epoch[j] == alone.best_epoch[j]
         # Rows that weigh nothing change the order of sums; 150 steps magnify rounding.
@@ -239,3 +241,21 @@ def test_noise_to_be_judged_needs_folds():
         NetworkConfig(noise="loud", folds=5)
     with pytest.raises(DataError, match="folds must be at least 2"):
         NetworkConfig(folds=1)
+
+
+def test_the_regressor_passes_its_choices_on_and_predicts_row_by_row():
+    data = _draw(300)
+    table = np.column_stack([data.w])
+    model = DeepHeckmanRegressor(
+        instruments=[2], folds=3, noise="auto", n_members=3, hidden=(8,), epochs=60, progress=False
+    ).fit(table, data.y)
+    assert set(model.info_["held_out_losses"]) == {"constant", "varying"}
+    assert len(model.info_["best_epoch"]) == 3
+    whole = model.predict_interval(table)
+    one = model.predict_interval(table[:1])
+    # Float64 weights: the same to rounding, whatever else is predicted beside it.
+    np.testing.assert_allclose(one, whole[:1], rtol=1e-12)
+    baseline = DeepEnsembleRegressor(
+        instruments=[2], folds=3, n_members=3, hidden=(8,), epochs=60, progress=False
+    ).fit(table, data.y)
+    assert baseline.info_["sigma_level"] > 0

@@ -45,7 +45,12 @@ def cells(quick: bool = False) -> list[Cell]:
     rhos, seeds = ((0.9,), range(2)) if quick else (RHOS, SEEDS)
     methods = ("spline_joint",) if quick else METHODS
     return [
-        Cell(e, r, a, s, m) for e in ERRORS for r in rhos for a in ALPHAS for s in seeds for m in methods
+        Cell(e, r, a, s, m)
+        for e in ERRORS
+        for r in rhos
+        for a in ALPHAS
+        for s in seeds
+        for m in methods
     ]
 
 

@@ -102,9 +102,7 @@ def spline_basis(x: np.ndarray, interactions=()) -> SplineBasis:
 
 def _blocks(curves, surfaces, x) -> list[np.ndarray]:
     straight = np.column_stack([np.ones(len(x)), x])
-    wiggles = [
-        spline.columns(column) for spline, column in zip(curves, x.T, strict=True) if spline
-    ]
+    wiggles = [spline.columns(column) for spline, column in zip(curves, x.T, strict=True) if spline]
     return [straight, *wiggles, *(_surface(x, *surface) for surface in surfaces)]
 
 
