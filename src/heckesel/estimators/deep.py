@@ -39,6 +39,7 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
     * noise: "constant", "varying" (a sigma for every x) or "auto" (what rows left out prefer);
       the last two need folds
     * errors: "normal", or "t" with estimated degrees of freedom (joint; population target only)
+    * selection: "linear", or "network" for an index of networks, cross-fitted (two-step on folds)
     * progress: a bar on the terminal, for fits over a second
     * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
       by a column
@@ -70,6 +71,7 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         folds: int | None = None,
         noise: str = "constant",
         errors: str = "normal",
+        selection: str = "linear",
     ):
         self.instruments = instruments
         self.method = method
@@ -89,6 +91,7 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         self.folds = folds
         self.noise = noise
         self.errors = errors
+        self.selection = selection
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
         if self.method not in METHODS:
@@ -118,6 +121,7 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
             folds=self.folds,
             noise=self.noise,
             errors=self.errors,
+            selection=self.selection,
         )
         name = METHODS[self.method] if not data.s.all() else "deep_ensemble"
         seed = int(check_random_state(self.random_state).randint(2**31))

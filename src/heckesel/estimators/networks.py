@@ -76,7 +76,7 @@ def train(model, method: str, data: SelectionData, config):
 def predicting_in_float64(fitted):
     """`fitted` with its trained weights in float64: in float32 the prediction at a row depends,
     in its last digits, on how many rows are predicted with it."""
-    found = {name: getattr(fitted, name, None) for name in ("members", "spread")}
+    found = {name: getattr(fitted, name, None) for name in ("members", "spread", "selection")}
     exact = {
         name: replace(networks, theta=networks.theta.astype(np.float64))
         for name, networks in found.items()
