@@ -28,6 +28,7 @@ LOSSES = {
     "joint": losses.JOINT,
     "joint_varying": losses.JOINT_VARYING,
     "spread": losses.SPREAD,
+    "probit": losses.PROBIT,
     "blind": losses.BLIND,
 }
 

@@ -15,6 +15,7 @@ from heckesel.deep.held_out import (
     joint_loss,
     judged_level,
     normal_loss,
+    own_variance,
     pairs_of,
     two_step_loss,
 )
@@ -23,6 +24,8 @@ from heckesel.deep.rows import Rows, full_batch, mini_batches, stack_cells
 from heckesel.deep.scaling import scaling_of
 from heckesel.deep.train import Stopping
 from heckesel.errors import DataError
+from heckesel.estimators.deep import DeepHeckmanRegressor
+from heckesel.estimators.deep_ensemble import DeepEnsembleRegressor
 from heckesel.methods import load_method
 from heckesel.numerics.normal import mills_delta
 
@@ -104,7 +107,7 @@ def test_members_on_folds_are_those_trained_without_and_stopped_by_that_fold(los
             config=replace(NETWORK, folds=None),
             units=data.n,
             held_out=parts[1:],
-            stopping=Stopping(patience=40),
+            stopping=Stopping(every=2, patience=40),
         )[0]
         assert together.best_epoch[j] == alone.best_epoch[j]
         # Rows that weigh nothing change the order of sums; 150 steps magnify rounding.
@@ -112,19 +115,38 @@ def test_members_on_folds_are_those_trained_without_and_stopped_by_that_fold(los
         np.testing.assert_allclose(together.validation[j], alone.validation[j], rtol=1e-8)
 
 
-def test_sigma_judged_on_rows_left_out_is_the_noise_without_the_members_own_error():
-    rng = np.random.default_rng(1)
-    k, n, sigma, tau = 10, 4000, 0.7, 0.5
+def _simulated(k, seed, sigma=0.7, tau=0.3, n=4000, fit=0.0):
+    """Outcomes, members that err on their own, and who did without which row; members that saw
+    a row are moved towards its noise and towards one another by `fit`."""
+    rng = np.random.default_rng(seed)
     truth, noise = rng.normal(size=n), rng.normal(0, sigma, n)
-    mean = truth + rng.normal(0, tau, (k, n))
-    fold = rng.integers(0, 5, n)
-    pairs = pairs_of(mean, np.ones((k, n)), np.full(n, 1 / n), left_out(fold, k, 5))
-    residual = (truth + noise)[pairs.row] - pairs.mean
+    out = left_out(rng.integers(0, 5, n), k, 5)
+    own = rng.normal(0, tau, (k, n))
+    mean = truth + np.where(out, own, (1 - fit) * own + fit * noise)
+    return truth + noise, mean, out
+
+
+@pytest.mark.parametrize("k", [5, 10])
+def test_the_judged_variance_and_that_between_members_add_up_to_the_ensembles_error(k):
+    y, mean, out = _simulated(k, seed=1)
+    pairs = pairs_of(mean, np.ones_like(mean), np.full(len(y), 1 / len(y)), out)
+    residual = y[pairs.row] - pairs.mean
     level, value = judged_level(lambda s: normal_loss(residual, s**2 + pairs.doubt), pairs.weight)
-    # The variance of 4000 squares is 2 (sigma^2 + tau^2)^2 / 4000: three of its sds are .035.
-    assert abs(level**2 - sigma**2) < 0.05
-    assert np.sqrt(np.mean(residual**2)) > 0.84  # the plain answer counts the members in
+    predicted = level**2 + mean.var(axis=0).mean()
+    # Squares of 4000 residuals: three sds of their mean are 3 sqrt(2/4000) .58 = .04.
+    assert abs(predicted - np.mean((y - mean.mean(axis=0)) ** 2)) < 0.05
+    plain = np.mean(residual**2) + mean.var(axis=0).mean()
+    assert plain > predicted + 0.1  # counts the members' own error twice
     assert value < float(pairs.weight @ normal_loss(residual, (level + 0.05) ** 2 + pairs.doubt))
+
+
+def test_members_that_did_without_a_row_say_how_far_members_are_apart():
+    _, mean, out = _simulated(10, seed=2, tau=0.5, fit=0.5)
+    weight = np.full(mean.shape[1], 1 / mean.shape[1])
+    own = own_variance(mean, out, weight)
+    # 4000 variances with one degree of freedom: three sds of the mean are .25 * 3 sqrt(2/4000).
+    assert abs(own.mean() - 0.25) < 0.02
+    assert mean.var(axis=0, ddof=1).mean() < 0.2  # those that saw the row stand closer
 
 
 def test_two_step_loss_uses_the_variance_that_selection_leaves():
@@ -219,3 +241,21 @@ def test_noise_to_be_judged_needs_folds():
         NetworkConfig(noise="loud", folds=5)
     with pytest.raises(DataError, match="folds must be at least 2"):
         NetworkConfig(folds=1)
+
+
+def test_the_regressor_passes_its_choices_on_and_predicts_row_by_row():
+    data = _draw(300)
+    table = np.column_stack([data.w])
+    model = DeepHeckmanRegressor(
+        instruments=[2], folds=3, noise="auto", n_members=3, hidden=(8,), epochs=60, progress=False
+    ).fit(table, data.y)
+    assert set(model.info_["held_out_losses"]) == {"constant", "varying"}
+    assert len(model.info_["best_epoch"]) == 3
+    whole = model.predict_interval(table)
+    one = model.predict_interval(table[:1])
+    # Float64 weights: the same to rounding, whatever else is predicted beside it.
+    np.testing.assert_allclose(one, whole[:1], rtol=1e-12)
+    baseline = DeepEnsembleRegressor(
+        instruments=[2], folds=3, n_members=3, hidden=(8,), epochs=60, progress=False
+    ).fit(table, data.y)
+    assert baseline.info_["sigma_level"] > 0

@@ -297,3 +297,20 @@ def test_induce_selection_refuses_what_it_cannot_use_by_name(spoil, wrong, sente
     arguments = {"outcome": "target", "rho": 0.5, "seed": 0, "n_pool": 40, "n_test": 20}
     with pytest.raises(DataError, match=sentence):
         induce_selection(table, **arguments | wrong)
+
+
+def test_t_errors_of_other_degrees_of_freedom_keep_variance_and_share_of_selected():
+    heavy = make_controlled(60_000, rho=0.6, alpha=1.0, seed=3, errors="t", df=5.0)
+    error = heavy.truth.y - heavy.truth.f0
+    # The fourth moment of a t with five df makes the sd of this variance about 1 %.
+    assert error.var() == pytest.approx(0.25, rel=0.06)
+    kurtosis = np.mean(error**4) / error.var() ** 2
+    assert kurtosis > 4.5  # 9 in the population, and slow to get there; 3 for normal errors
+    selected = heavy.frame["y"].notna()
+    for part in (heavy.truth.propensity, heavy.truth.propensity_x):
+        for low, high in ((0.0, 0.3), (0.3, 0.7), (0.7, 1.0)):
+            rows = (part >= low) & (part < high)
+            # A share of 10000 units or more has a sd of at most .005.
+            assert selected[rows].mean() == pytest.approx(part[rows].mean(), abs=0.015)
+    with pytest.raises(DataError, match="df is 1"):
+        make_controlled(10, rho=0.6, alpha=1.0, seed=3, errors="t", df=1)

@@ -165,6 +165,8 @@ def test_t_errors_find_rho_and_the_tails_where_normal_ones_do_not():
     scale = predictive.std * np.sqrt((df - 2) / df)
     np.testing.assert_allclose(upper - lower, 2 * scale * student.ppf(0.95, df), rtol=1e-9)
     np.testing.assert_allclose(predictive.cdf(upper), stdtr(df, student.ppf(0.95, df)), rtol=1e-9)
+    density = student.logpdf(0.3, df, loc=predictive.mean, scale=scale)
+    np.testing.assert_allclose(predictive.distribution.log_density(0.3), density, rtol=1e-9)
     with pytest.raises(DataError, match="t errors"):
         heavy[0].predict(x, np.column_stack([x, x]), "selected")
 

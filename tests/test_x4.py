@@ -48,3 +48,10 @@ def test_a_chunk_runs_end_to_end(method, monkeypatch):
     for row in x4.run_chunk(cells, "cpu"):
         assert all(isinstance(value, float | int) for value in row.values()), row
         assert {"ece_against", "width90_against", "held_out_loss"} <= set(row)
+
+
+def test_t_errors_meet_data_drawn_from_them(monkeypatch):
+    monkeypatch.setattr(x4, "NETWORK", replace(x4.NETWORK, epochs=10, hidden=(8,)))
+    (row,) = x4.run_chunk([x4.Cell("controlled-t", 0.9, 1.0, 0, "heckman_joint_t", 2)], "cpu")
+    assert row["df_hat"] > 2
+    assert "bias_f0_against" in row

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from heckesel.datasets.error_draws import (
+    DEGREES,
     draw_errors,
     probability_given_x,
     selection_probability,
@@ -36,6 +37,7 @@ def make_controlled(
     seed: int,
     sigma: float = 0.5,
     errors: str = "normal",
+    df: float = DEGREES,
 ) -> Controlled:
     r"""Draw units whose selection depends on x, on an instrument z and on their own error.
 
@@ -46,7 +48,7 @@ def make_controlled(
 
     with sd ε = σ, Var u = 1, corr(ε, u) = ρ. With α = 0 the instrument is still a column, and
     says nothing. Large x is selected against. `errors` of kind "t" or "chi2" have the same
-    variances and correlation (see `draw_errors`).
+    variances and correlation (see `draw_errors`); df > 2 are the degrees of freedom of the t.
 
     `default_rng(seed)` draws x, then z, then the (n, 2) standard normals that the Cholesky factor
     of the covariance of (ε, u) turns into errors; this order makes the draws those of the
@@ -54,17 +56,19 @@ def make_controlled(
     it uses `truth.y`.
     """
     check_draw(n, rho, alpha, seed, sigma)
+    if not (isinstance(df, Real) and df > 2):
+        raise DataError(f"df is {df!r} but must exceed 2, or the errors have no variance")
     rng = np.random.default_rng(seed)
     x = rng.uniform(-3, 3, size=n)
     z = rng.normal(size=n)
-    epsilon, u = draw_errors(rng, n, rho=rho, sigma=sigma, errors=errors)
+    epsilon, u = draw_errors(rng, n, rho=rho, sigma=sigma, errors=errors, df=df)
     f0 = np.sin(1.5 * x) + x / 2
     y = f0 + epsilon
     index = INDEX_SLOPE * x + alpha * z
     frame = pd.DataFrame({"x": x, "z": z, "y": np.where(index + u > 0, y, np.nan)})
-    propensity = selection_probability(index, errors)
+    propensity = selection_probability(index, errors, df)
     return Controlled(
-        frame, Truth(y, f0, propensity, probability_given_x(INDEX_SLOPE * x, alpha, errors))
+        frame, Truth(y, f0, propensity, probability_given_x(INDEX_SLOPE * x, alpha, errors, df))
     )
 
 

@@ -9,19 +9,20 @@ from heckesel.errors import DataError
 
 ERRORS = ("normal", "t", "chi2")
 DEGREES = 3
-# Of the t and the chi-squared errors: the heaviest tail that has a variance, and a skewness of 1.6.
+# Of the chi-squared errors and, unless told otherwise, of the t: the heaviest tail that has a
+# variance, and a skewness of 1.6.
 
 CHOLESKY_JITTER = 1e-12
 # Part of the published draws: added to the variances, it moves the last digits of u.
 HERMITE_NODES = 96
 
 
-def draw_errors(rng, n: int, *, rho: float, sigma: float, errors: str):
+def draw_errors(rng, n: int, *, rho: float, sigma: float, errors: str, df: float = DEGREES):
     r"""(epsilon, u), (n,) each: sd sigma and 1, correlation rho.
 
-    normal: bivariate normal. t: the same over a common :math:`\sqrt{\chi^2_3}`, scaled back to
-    these variances. chi2: :math:`u` and :math:`v` independent :math:`(\chi^2_3 - 3)/\sqrt6`,
-    :math:`\varepsilon = \sigma(\rho u + \sqrt{1-\rho^2}\,v)`.
+    normal: bivariate normal. t: the same over a common root of a chi-square with df > 2 degrees
+    of freedom, scaled back to these variances. chi2: :math:`u` and :math:`v` independent
+    :math:`(\chi^2_3 - 3)/\sqrt6`, :math:`\varepsilon = \sigma(\rho u + \sqrt{1-\rho^2}\,v)`.
     """
     if errors not in ERRORS:
         raise DataError(f"errors must be one of {', '.join(ERRORS)}, got {errors!r}")
@@ -32,24 +33,24 @@ def draw_errors(rng, n: int, *, rho: float, sigma: float, errors: str):
     factor = np.linalg.cholesky(covariance + CHOLESKY_JITTER * np.eye(2))
     epsilon, u = (rng.normal(size=(n, 2)) @ factor.T).T
     if errors == "t":
-        shrink = np.sqrt((DEGREES - 2) / rng.chisquare(DEGREES, size=n))
+        shrink = np.sqrt((df - 2) / rng.chisquare(df, size=n))
         epsilon, u = epsilon * shrink, u * shrink
     return epsilon, u
 
 
-def selection_probability(index, errors: str):
+def selection_probability(index, errors: str, df: float = DEGREES):
     """P(u > -index)."""
     if errors == "normal":
         return ndtr(index)
     if errors == "t":
-        return stdtr(DEGREES, np.asarray(index) * np.sqrt(DEGREES / (DEGREES - 2)))
+        return stdtr(df, np.asarray(index) * np.sqrt(df / (df - 2)))
     return chdtrc(DEGREES, np.maximum(DEGREES - np.sqrt(2 * DEGREES) * np.asarray(index), 0.0))
 
 
-def probability_given_x(index, alpha: float, errors: str):
+def probability_given_x(index, alpha: float, errors: str, df: float = DEGREES):
     """P(alpha z + u > -index) for z standard normal, (n,)."""
     if errors == "normal":
         return ndtr(index / np.sqrt(1 + alpha**2))
     nodes, weights = np.polynomial.hermite_e.hermegauss(HERMITE_NODES)
-    at_nodes = selection_probability(np.asarray(index)[:, None] + alpha * nodes, errors)
+    at_nodes = selection_probability(np.asarray(index)[:, None] + alpha * nodes, errors, df)
     return at_nodes @ weights / weights.sum()

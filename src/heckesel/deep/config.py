@@ -12,6 +12,7 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 NOISES = ("constant", "varying", "auto")
 ERRORS = ("normal", "t")
+SELECTIONS = ("linear", "network")
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class NetworkConfig:
     noise : "constant" is one sigma, "varying" a sigma(x) of the network, "auto" what the units
         left out prefer; the last two need folds.
     errors : "normal", or "t" with degrees of freedom that are estimated (joint likelihood only).
+    selection : "linear" is a probit; "network" an index of networks on w, each unit's from members
+        that did not see it (two-step with folds only).
     standardise : networks see x and w over all units, y over the selected ones, at mean 0 and
         sd 1; predictions are mapped back. Without it, rescaling y changes the fit.
     """
@@ -45,6 +48,7 @@ class NetworkConfig:
     patience: int = 150
     noise: str = "constant"
     errors: str = "normal"
+    selection: str = "linear"
 
     def __post_init__(self):
         for name, value in (("n_members", self.n_members), ("epochs", self.epochs)):
@@ -62,6 +66,14 @@ class NetworkConfig:
             raise DataError('errors="t" has one sigma; take noise="constant"')
         if self.noise != "constant" and self.folds is None:
             raise DataError(f"noise={self.noise!r} needs folds to judge it on; set folds, say to 5")
+        if self.selection not in SELECTIONS:
+            known = ", ".join(SELECTIONS)
+            raise DataError(f"selection must be one of {known}, got {self.selection!r}")
+        if self.selection == "network" and not 2 <= (self.folds or 0) <= self.n_members:
+            raise DataError(
+                'selection="network" needs folds, and a member to leave out each: '
+                f"folds is {self.folds}, n_members {self.n_members}"
+            )
         if self.batch_size is not None and self.batch_size < 1:
             raise DataError(f"batch_size must be at least 1 or None, got {self.batch_size}")
 

@@ -45,6 +45,7 @@ class SelectionEnsemble:
     gamma : (k, q + 1) index of each member, constant last; one row where all share it
     spread : networks whose output g makes sigma and covariance local, both times
         `local_spread(g)`; where they are None, the second output of the members is g, if any
+    selection : networks on w whose mean output is the index, in place of gamma
     df : (k,) degrees of freedom of t errors, whose scale sigma then is; None for normal ones
     """
 
@@ -56,6 +57,7 @@ class SelectionEnsemble:
     info: dict
     spread: Members | None = None
     df: np.ndarray | None = None
+    selection: Members | None = None
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
@@ -94,6 +96,10 @@ class SelectionEnsemble:
 
     def index(self, w) -> np.ndarray:
         """(m,) selection index at w (m, q), mean over members."""
+        if self.selection is not None:
+            return self.selection.outputs(self.scaling.w(np.asarray(w, dtype=float))).mean(axis=0)[
+                :, 0
+            ]
         gamma = self.gamma.mean(axis=0)
         return np.asarray(w, dtype=float) @ gamma[:-1] + gamma[-1]
 

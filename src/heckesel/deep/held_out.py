@@ -1,18 +1,23 @@
 r"""How wide is the noise? Judged where it can be seen: on rows a member was not shown.
 
 A residual on a row the network was trained on is too small, so sigma from it is too. The residual
-:math:`r_{ij}` of row i under a member j that never saw it is honest, but holds two things: the
-noise of the outcome and that member's own error, with variances :math:`\sigma^2` and
-:math:`\tau_i^2`. The ensemble predicts with variance :math:`\sigma^2 + \tau^2(x)` where
-:math:`\tau^2(x)` is the variance between its members; were sigma the plain root mean square of
-the residuals, members' errors would be counted twice. So sigma maximises the likelihood of
+:math:`r_{ij}` of row i under a member j that never saw it is honest, but a member errs more than
+the ensemble does. With :math:`\sigma^2` the variance of the noise and of the error that all
+members share, and :math:`v_i` the variance of what is a member's own,
 
-.. math:: r_{ij} \sim N(0, \sigma^2 + \tau_i^2), \qquad
-          \tau_i^2 = \tfrac1{k-1}\sum_l (f_l(x_i) - \bar f(x_i))^2 ,
+.. math:: E\,r_{ij}^2 = \sigma^2 + v_i, \qquad
+          E\,(y - \bar f)^2 = \sigma^2 + v_i/k ,
 
-the very form in which it is used. Members that saw row i agree there a little more than they
-would elsewhere, which leaves sigma on the wide side, by less than :math:`\tau^2`. The error that
-all members share stays in sigma: nothing else would account for it.
+while the ensemble will predict with the aleatoric variance and the variance between its k
+members, which is :math:`v_i(1 - 1/k)` on average. For the sum to be the second line, the
+aleatoric variance has to be :math:`E\,r_{ij}^2 - 2 v_i(1 - 1/k)`: plain residuals would count the
+members' own error twice. So its level maximises the likelihood of
+
+.. math:: r_{ij} \sim N(0,\ \text{aleatoric} + 2 (1 - 1/k)\,v_i) .
+
+:math:`v_i` is the variance between members at row i. Most of them saw that row and agree there
+more than they would elsewhere; where two or more did not, those say by how much, and all
+:math:`v_i` are scaled to their mean.
 """
 
 from __future__ import annotations
@@ -37,7 +42,8 @@ class Pairs:
     """Every row with every member that did without it, r pairs in all.
 
     mean, spread : (r,) f and the factor on sigma that the member says for the row, 1 without one
-    doubt : (r,) variance between members there; member, row : (r,); weight : (r,) adding up to 1
+    doubt : (r,) 2 (1 - 1/k) v, what a member's own error adds to its residual
+    member, row : (r,); weight : (r,) adding up to 1
     """
 
     mean: np.ndarray
@@ -51,7 +57,8 @@ class Pairs:
 def pairs_of(mean, spread, weight, out) -> Pairs:
     """mean, spread : (k, n); weight : (n,); out : (k, n) True where the member did without."""
     k = len(mean)
-    doubt = mean.var(axis=0, ddof=1) if k > 1 else np.zeros(mean.shape[1])
+    own = own_variance(mean, out, weight) if k > 1 else np.zeros(mean.shape[1])
+    doubt = 2 * (1 - 1 / k) * own
     member, row = np.nonzero(out & (weight > 0))
     total = weight[row]
     return Pairs(
@@ -62,6 +69,20 @@ def pairs_of(mean, spread, weight, out) -> Pairs:
         member=member,
         row=row,
     )
+
+
+def own_variance(mean, out, weight) -> np.ndarray:
+    """(n,) variance between members, scaled to what it is among those that did without the row."""
+    everyone = mean.var(axis=0, ddof=1)
+    several = out.sum(axis=0) > 1
+    if not (several & (weight > 0) & (everyone > 0)).any():
+        return everyone
+    chosen, counts = out[:, several], out[:, several].sum(axis=0)
+    apart = mean[:, several]
+    centre = np.where(chosen, apart, 0.0).sum(axis=0) / counts
+    unseen = np.where(chosen, apart - centre, 0.0) ** 2
+    unseen = unseen.sum(axis=0) / (counts - 1)
+    return everyone * (unseen @ weight[several]) / (everyone[several] @ weight[several])
 
 
 def normal_loss(residual, variance):

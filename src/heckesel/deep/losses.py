@@ -86,6 +86,14 @@ def spread(output, head, rows) -> Slopes:
     return loss, (by_log_sigma * bend)[..., None], by_log_sigma.sum(dim=1, keepdim=True)
 
 
+def probit(output, head, rows) -> Slopes:
+    r"""One output, the selection index :math:`\eta(w)`; y is 1 for a selected unit and -1 for an
+    unselected one: :math:`-\log\Phi(y\eta)`."""
+    log_cdf, mills = log_ndtr_and_mills(rows.y * output[..., 0])
+    loss = -(rows.weight * log_cdf).sum(dim=1)
+    return loss, -(rows.weight * rows.y * mills)[..., None], torch.zeros_like(head)
+
+
 def joint(output, head, rows) -> Slopes:
     r"""Both equations at once; with :math:`\eta = w'\gamma`, :math:`e = (y-f)/\sigma` and
     :math:`a = \mathrm{atanh}\,\rho`,
@@ -179,6 +187,7 @@ GAUSSIAN = Loss(gaussian, outputs=2, learning_rate=5e-3)
 HOMOSCEDASTIC = Loss(homoscedastic, scalars=("log_sigma",))
 TWO_STEP = Loss(two_step, scalars=("c", "log_sigma"))
 JOINT = Loss(joint, linear=True, scalars=("log_sigma", "atanh_rho"), frozen=True)
+PROBIT = Loss(probit)
 SPREAD = Loss(spread, scalars=("log_sigma",), quiet=1)
 JOINT_VARYING = Loss(
     joint, outputs=2, linear=True, scalars=("log_sigma", "atanh_rho"), frozen=True, quiet=1

@@ -33,6 +33,13 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
       likelihood; `warm_up` epochs with rho held at 0)
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
       ensemble and its training; None takes the method's own learning rate, "auto" a GPU if any
+    * folds: None trains every member on all rows, as in the paper; a number, say 5, has each
+      member do without one fold, end by it, and sigma judged there: calibrated where networks
+      would overfit
+    * noise: "constant", "varying" (a sigma for every x) or "auto" (what rows left out prefer);
+      the last two need folds
+    * errors: "normal", or "t" with estimated degrees of freedom (joint; population target only)
+    * selection: "linear", or "network" for an index of networks, cross-fitted (two-step on folds)
     * progress: a bar on the terminal, for fits over a second
     * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
       by a column
@@ -61,6 +68,10 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         progress: bool = True,
         missing: str = "error",
         target_transform=None,
+        folds: int | None = None,
+        noise: str = "constant",
+        errors: str = "normal",
+        selection: str = "linear",
     ):
         self.instruments = instruments
         self.method = method
@@ -77,6 +88,10 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         self.progress = progress
         self.missing = missing
         self.target_transform = target_transform
+        self.folds = folds
+        self.noise = noise
+        self.errors = errors
+        self.selection = selection
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
         if self.method not in METHODS:
@@ -103,6 +118,10 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
             dtype=self.dtype,
             device=self.device,
             batch_size=self.batch_size,
+            folds=self.folds,
+            noise=self.noise,
+            errors=self.errors,
+            selection=self.selection,
         )
         name = METHODS[self.method] if not data.s.all() else "deep_ensemble"
         seed = int(check_random_state(self.random_state).randint(2**31))

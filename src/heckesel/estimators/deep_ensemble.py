@@ -36,6 +36,8 @@ class DeepEnsembleRegressor(RegressorMixin, BaseEstimator):
       by a column
     * target_transform: None, "log" or two functions (forward, inverse): the scale of the fit.
       Predictions are of y itself
+    * folds: None trains every member on all rows; a number has each member do without one fold,
+      end by it, and the level of sigma judged there
     * progress: a bar on the terminal, for fits over a second
 
     After `fit`: `identification_` says whether the data could carry a correction, which this
@@ -58,6 +60,7 @@ class DeepEnsembleRegressor(RegressorMixin, BaseEstimator):
         progress: bool = True,
         missing: str = "error",
         target_transform=None,
+        folds: int | None = None,
     ):
         self.instruments = instruments
         self.n_members = n_members
@@ -72,6 +75,7 @@ class DeepEnsembleRegressor(RegressorMixin, BaseEstimator):
         self.progress = progress
         self.missing = missing
         self.target_transform = target_transform
+        self.folds = folds
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)

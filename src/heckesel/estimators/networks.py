@@ -59,6 +59,7 @@ def network_config(model):
         dtype=model.dtype,
         device=model.device,
         batch_size=model.batch_size,
+        folds=model.folds,
     )
 
 
@@ -75,5 +76,10 @@ def train(model, method: str, data: SelectionData, config):
 def predicting_in_float64(fitted):
     """`fitted` with its trained weights in float64: in float32 the prediction at a row depends,
     in its last digits, on how many rows are predicted with it."""
-    members = replace(fitted.members, theta=fitted.members.theta.astype(np.float64))
-    return replace(fitted, members=members)
+    found = {name: getattr(fitted, name, None) for name in ("members", "spread", "selection")}
+    exact = {
+        name: replace(networks, theta=networks.theta.astype(np.float64))
+        for name, networks in found.items()
+        if networks is not None
+    }
+    return replace(fitted, **exact)

@@ -21,6 +21,7 @@ from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.student_loss import JOINT_STUDENT, degrees_of_freedom
 from heckesel.deep.train import Progress
+from heckesel.errors import DataError
 from heckesel.methods.two_step_on_folds import linear_two_step, preferred
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
@@ -62,6 +63,8 @@ def fit_two_heads(
     """Ensembles for a loss with a linear selection head; the head ends in log sigma and, where
     the loss has it, atanh rho."""
     config = config or NetworkConfig()
+    if config.selection != "linear":
+        raise DataError('the joint likelihood has a linear index; take the two-step for "network"')
     scalings = [scaling_of(data, config.standardise) for data in datas]
     cells = [
         with_folds(all_rows(data, scaling), data, config.folds, seed)

@@ -21,6 +21,7 @@ from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.train import Progress
 from heckesel.errors import DataError
+from heckesel.methods.selection_network import CrossFitted, fit_indices
 from heckesel.methods.two_step_on_folds import fit_on_folds
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
@@ -50,9 +51,13 @@ def fit_many(
     config = config or NetworkConfig()
     if config.errors != "normal":
         raise DataError('the two-step has normal errors; take the joint likelihood for errors="t"')
+    scalings = [scaling_of(data, config.standardise) for data in datas]
+    indices: Sequence[CrossFitted | None] = [None] * len(datas)
+    if config.selection == "network":
+        indices = fit_indices(datas, scalings, seeds=seeds, config=config, device=device)
     prepared = [
-        first_step(data, scaling_of(data, config.standardise), folds=config.folds, seed=seed)
-        for data, seed in zip(datas, seeds, strict=True)
+        first_step(data, scaling, folds=config.folds, seed=seed, index=index)
+        for data, scaling, seed, index in zip(datas, scalings, seeds, indices, strict=True)
     ]
     train = partial(
         train_cells,
@@ -81,18 +86,25 @@ class FirstStep:
     scaling: Scaling
     gamma: np.ndarray
     index: np.ndarray
+    networks: CrossFitted | None = None
 
 
 def first_step(
-    data: SelectionData, scaling: Scaling, *, folds: int | None = None, seed: int = 0
+    data: SelectionData,
+    scaling: Scaling,
+    *,
+    folds: int | None = None,
+    seed: int = 0,
+    index: CrossFitted | None = None,
 ) -> FirstStep:
-    """A classic probit of s on w and a constant, in float64; with `folds`, units dealt out."""
+    """A classic probit of s on w and a constant, in float64, or the `index` of networks in its
+    place; with `folds`, units dealt out."""
     w = with_constant(data.w)
     gamma = fit_probit(w, data.s, data.weight).gamma
-    index = w[data.s] @ gamma
-    mills = inverse_mills(index)
-    cell = replace(selected_rows(data, scaling), mills=mills, delta=mills_delta(index, mills))
-    return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, index)
+    at = w[data.s] @ gamma if index is None else index.index[data.s]
+    mills = inverse_mills(at)
+    cell = replace(selected_rows(data, scaling), mills=mills, delta=mills_delta(at, mills))
+    return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, at, index)
 
 
 def corrected(members: Members | ModuleMembers, f, first: FirstStep) -> SelectionEnsemble:

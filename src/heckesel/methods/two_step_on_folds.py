@@ -122,7 +122,7 @@ def _judged(members: Members, first: FirstStep, spread: Members | None, folds: i
     )
     unit = first.scaling.y_scale
     sigma = np.full(len(c), unit * level)
-    return SelectionEnsemble(
+    fitted = SelectionEnsemble(
         members=members,
         scaling=first.scaling,
         sigma=sigma,
@@ -138,3 +138,7 @@ def _judged(members: Members, first: FirstStep, spread: Members | None, folds: i
         },
         spread=spread,
     )
+    if first.networks is None:
+        return fitted
+    tried = {"selection_losses": first.networks.losses}
+    return replace(fitted, selection=first.networks.members, info=fitted.info | tried)

@@ -1,0 +1,76 @@
+"""A selection index of networks, cross-fitted: the Mills term of a unit comes from members that did
+not see whether it was selected, so the outcome network cannot read that off it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from heckesel.classic.probit import fit_probit
+from heckesel.data import SelectionData
+from heckesel.deep.cells import Members, train_cells
+from heckesel.deep.config import NetworkConfig
+from heckesel.deep.folds import assign_folds, left_out
+from heckesel.deep.losses import PROBIT
+from heckesel.deep.nets import with_constant
+from heckesel.deep.rows import Rows
+from heckesel.deep.scaling import Scaling
+
+
+@dataclass(frozen=True)
+class CrossFitted:
+    """members : networks on the scaled w; index : (n,) of each unit, by members without it
+
+    losses : mean -log-likelihood of selection on units left out, of this index ("network") and of
+    a probit fitted without each fold ("linear"): the smaller one describes selection better
+    """
+
+    members: Members
+    index: np.ndarray
+    losses: dict[str, float]
+
+
+def fit_indices(
+    datas: Sequence[SelectionData],
+    scalings: Sequence[Scaling],
+    *,
+    seeds: Sequence[int],
+    config: NetworkConfig,
+    device: str | None = None,
+) -> list[CrossFitted]:
+    """Indices for many cells, trained as one batch on the folds that the outcome will have."""
+    folds = config.folds or config.n_members
+    cells = [
+        Rows(
+            x=with_constant(scaling.w(data.w)),
+            y=np.where(data.s, 1.0, -1.0),
+            weight=data.weight / data.weight.sum(),
+            fold=assign_folds(data, folds, seed),
+        )
+        for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
+    ]
+    units = max(data.n for data in datas)
+    trained = train_cells(
+        cells, loss=PROBIT, seeds=seeds, config=config, units=units, device=device
+    )
+    return [_crossed(*pair, folds) for pair in zip(trained, cells, strict=True)]
+
+
+def _crossed(members: Members, cell: Rows, folds: int) -> CrossFitted:
+    outputs = members.outputs(cell.x[:, :-1])[..., 0]  # (k, n)
+    out = left_out(cell.fold, len(outputs), folds)
+    index = np.where(out, outputs, 0.0).sum(axis=0) / out.sum(axis=0)
+    linear = np.empty_like(index)
+    for j in range(folds):
+        own = cell.fold == j
+        kept = fit_probit(cell.x[~own], cell.y[~own] > 0, cell.weight[~own] * len(own))
+        linear[own] = cell.x[own] @ kept.gamma
+    losses = {
+        name: float(-(cell.weight @ log_ndtr(cell.y * values)))
+        for name, values in (("linear", linear), ("network", index))
+    }
+    return CrossFitted(members, index, losses)
