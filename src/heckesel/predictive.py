@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.numerics import student, truncated_student
@@ -72,11 +72,6 @@ class Student:
     def log_density(self, y):
         e = (y - self.location) / self.scale
         return student.log_density(e, self.df).value - np.log(self.scale)
-
-    def log_density(self, y):
-        e, half = (y - self.location) / self.scale, self.df / 2
-        constant = gammaln(half + 0.5) - gammaln(half) - 0.5 * np.log(np.pi * self.df)
-        return constant - (half + 0.5) * np.log1p(e**2 / self.df) - np.log(self.scale)
 
 
 @dataclass(frozen=True)

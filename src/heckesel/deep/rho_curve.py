@@ -52,7 +52,7 @@ class Curve:
 def rho_curves(bases: Bases, models: int, prior: RhoPrior) -> list[Curve]:
     """One curve for each cell of `models` models; model j of cell c is row c * models + j."""
     count = len(bases.w) // models
-    found = [[] for _ in range(count)]  # per cell: (a, evidence, v, ridge)
+    found: list[list] = [[] for _ in range(count)]  # per cell: (a, evidence, v, ridge)
     for a, optima in _coarse(bases):
         for cell, part in enumerate(_by_cell(optima, models)):
             found[cell].append((a, *part))
@@ -61,13 +61,13 @@ def rho_curves(bases: Bases, models: int, prior: RhoPrior) -> list[Curve]:
         if not any(wanted):
             break
         for place in range(INSERTED):
-            chosen = [w[place] if place < len(w) else None for w in wanted]
-            if all(c is None for c in chosen):
+            chosen = [each[place] if place < len(each) else None for each in wanted]
+            if not any(chosen):
                 break
-            optima = _at(bases, models, found, chosen)
-            for cell, part in enumerate(_by_cell(optima, models)):
-                if chosen[cell] is not None:
-                    found[cell].append((chosen[cell][0], *part))
+            parts = _by_cell(_at(bases, models, found, chosen), models)
+            for own, here, part in zip(found, chosen, parts, strict=True):
+                if here is not None:
+                    own.append((here[0], *part))
         for part in found:
             part.sort(key=lambda point: point[0])
     return [_curve(part, prior) for part in found]

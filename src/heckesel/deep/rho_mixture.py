@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from heckesel.data import SelectionData
 from heckesel.deep.cells import all_rows
@@ -146,9 +146,7 @@ class RhoMixture:
         sigma = unit / parts.theta[:, None]
         if target == "population":
             return mixed_normal(parts.weight, mean, epistemic, sigma)
-        sign = 1.0 if target == "selected" else -1.0
-        w = np.asarray(self.scaling.w(np.asarray(w, dtype=float)))
-        index = parts.gamma[:, :-1] @ w.T + parts.gamma[:, -1:]  # (j, m)
+        sign, index = (1.0 if target == "selected" else -1.0), self._indices(w)
         return mixed_given_selection(
             np.log(parts.weight)[:, None] + log_ndtr(sign * index),
             mean,
@@ -157,6 +155,15 @@ class RhoMixture:
             sign * parts.rho[:, None] * sigma,
             sign * index,
         )
+
+    def index(self, w) -> np.ndarray:
+        """(m,) the probit index of P(s = 1 | w), averaged over parts."""
+        return ndtri(self.parts.weight @ ndtr(self._indices(w)))
+
+    def _indices(self, w) -> np.ndarray:
+        """(j, m)"""
+        scaled = self.scaling.w(np.asarray(w, dtype=float))
+        return self.parts.gamma[:, :-1] @ scaled.T + self.parts.gamma[:, -1:]
 
     def _moments(self, columns):
         r"""f = b'delta/theta and its variance by the delta method, slopes (b, -f)/theta: (j, m)."""

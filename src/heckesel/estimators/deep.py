@@ -20,7 +20,14 @@ from heckesel.estimators.regression import (
 )
 from heckesel.predictive import Predictive
 
-METHODS = {"two-step": "heckman_two_step", "joint": "heckman_joint"}
+METHODS = {
+    "two-step": "heckman_two_step",
+    "joint": "heckman_joint",
+    "profile": "heckman_profile",
+}
+# Of a network method that leaves them open: the paper's, and what held-out folds chose.
+WEIGHT_DECAY = {"two-step": 1e-5, "joint": 1e-5, "profile": 1e-3}
+PROFILE_FOLDS = 5
 
 
 class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
@@ -29,10 +36,13 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
     y is missing (NaN) where it was not observed, or `fit` is given `selected`. `instruments`,
     by name or position, are columns of X that moved selection but not the outcome.
 
-    * method: "two-step" (probit, then a network with the Mills ratio beside it) or "joint" (one
-      likelihood; `warm_up` epochs with rho held at 0)
+    * method: "two-step" (probit, then a network with the Mills ratio beside it), "joint" (one
+      likelihood; `warm_up` epochs with rho held at 0) or "profile" (the likelihood over every
+      rho; predictions average over what it leaves open, on 5 folds unless told otherwise)
+    * rho_prior: for "profile", what is known about rho: None, "positive", "negative", an interval
+      or a density. A wrong sign costs more than none
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
-      ensemble and its training; None takes the method's own learning rate, "auto" a GPU if any
+      ensemble and its training; None takes the method's own, "auto" a GPU if there is one
     * folds: None trains every member on all rows, as in the paper; a number, say 5, has each
       member do without one fold, end by it, and sigma judged there: calibrated where networks
       would overfit
@@ -47,7 +57,7 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
       Predictions are of y itself
 
     After `fit`: `identification_` says whether the data can carry the correction, `rho_` and
-    `sigma_` hold one value a member, `info_` the training summary.
+    `sigma_` hold one value a member (profile: a mode, best first), `info_` the training summary.
     """
 
     def __init__(
@@ -60,7 +70,7 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         epochs: int = 1500,
         learning_rate: float | None = None,
         warm_up: int = 100,
-        weight_decay: float = 1e-5,
+        weight_decay: float | None = None,
         batch_size: int | None = None,
         device: str = "auto",
         dtype: str = "float32",
@@ -72,6 +82,7 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         noise: str = "constant",
         errors: str = "normal",
         selection: str = "linear",
+        rho_prior=None,
     ):
         self.instruments = instruments
         self.method = method
@@ -92,38 +103,52 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         self.noise = noise
         self.errors = errors
         self.selection = selection
+        self.rho_prior = rho_prior
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
         if self.method not in METHODS:
             raise DataError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
+        if self.rho_prior is not None and self.method != "profile":
+            raise DataError(f"rho_prior needs method='profile', and this one is {self.method!r}")
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
         self.identification_ = identify(data, without="a plain ensemble")
         self.fitted_ = predicting_in_float64(self._train(data))
         self.info_ = self.fitted_.info
-        self.rho_ = np.array(self.info_.get("rho", np.full(self.n_members, np.nan)))
-        self.sigma_ = np.array(self.info_.get("sigma", np.full(self.n_members, np.nan)))
+        self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
         return self
+
+    def _values(self, name: str) -> np.ndarray:
+        if "modes" in self.info_:
+            return np.array([mode[name] for mode in self.info_["modes"]])
+        return np.array(self.info_.get(name, np.full(self.n_members, np.nan)))
 
     def _train(self, data: SelectionData):
         from heckesel.deep.config import NetworkConfig
         from heckesel.methods import load_method
 
-        config = NetworkConfig(
+        profile = self.method == "profile"
+        decay, folds = self.weight_decay, self.folds
+        network = NetworkConfig(
             hidden=tuple(self.hidden),
             n_members=self.n_members,
             epochs=self.epochs,
             learning_rate=self.learning_rate,
-            warm_up=self.warm_up,
-            weight_decay=self.weight_decay,
+            warm_up=0 if profile else self.warm_up,
+            weight_decay=WEIGHT_DECAY[self.method] if decay is None else decay,
             dtype=self.dtype,
             device=self.device,
             batch_size=self.batch_size,
-            folds=self.folds,
+            folds=PROFILE_FOLDS if profile and folds is None else folds,
             noise=self.noise,
             errors=self.errors,
             selection=self.selection,
         )
         name = METHODS[self.method] if not data.s.all() else "deep_ensemble"
+        config: object = network
+        if name == "heckman_profile":
+            from heckesel.methods.heckman_profile import ProfileConfig
+
+            config = ProfileConfig(network, self.rho_prior)
         seed = int(check_random_state(self.random_state).randint(2**31))
         with progress_bar("training", enabled=self.progress) as progress:
             return load_method(name).fit(data, seed=seed, config=config, progress=progress)

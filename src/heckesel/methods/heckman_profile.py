@@ -86,7 +86,7 @@ def fit_many(
         seeds=seeds,
         config=network,
         units=max(data.n for data in datas),
-        starts={"atanh_rho": both_signs(network.n_members)},
+        starts={"atanh_rho": both_signs(network.n_members).tolist()},
         device=device,
         progress=progress,
     )
@@ -95,7 +95,7 @@ def fit_many(
     averaged = average_over_rho(
         datas,
         scalings,
-        [LastLayer(members) for members in trained],
+        [LastLayer(replace(members, theta=members.theta.astype(float))) for members in trained],
         free_constant,
         prior,
         torch_device(device or network.device),

@@ -37,7 +37,7 @@ class SplineBasis:
     """[1, x, wiggles of each column, surfaces]; `membership` (h, ridges) says which ridge."""
 
     curves: tuple[Spline | None, ...]
-    surfaces: tuple[tuple[int, int, Spline, Spline], ...]
+    surfaces: tuple[tuple[int, int, Spline | None, Spline | None], ...]
     membership: np.ndarray
 
     def columns(self, x: np.ndarray) -> np.ndarray:
@@ -78,8 +78,14 @@ def fit_many(
         alike.setdefault(basis.membership.tobytes(), []).append(cell)
     fitted: dict[int, RhoMixture] = {}
     for cells in alike.values():
-        parts = ([values[c] for c in cells] for values in (datas, scalings, bases))
-        found = average_over_rho(*parts, bases[cells[0]].membership, prior, place)
+        found = average_over_rho(
+            [datas[c] for c in cells],
+            [scalings[c] for c in cells],
+            [bases[c] for c in cells],
+            bases[cells[0]].membership,
+            prior,
+            place,
+        )
         fitted |= dict(zip(cells, found, strict=True))
     return [fitted[cell] for cell in range(len(datas))]
 
