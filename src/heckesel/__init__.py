@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "heckman": "heckesel.estimators.heckman",
     "probit": "heckesel.estimators.probit",
+    "identify": "heckesel.estimators.identify",
     "HeckmanFit": "heckesel.estimators.fit",
     "HeckmanRegressor": "heckesel.estimators.linear",
     "DeepHeckmanRegressor": "heckesel.estimators.deep",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import chdtrc
+
+from heckesel.diagnostics.profile import ProfileCurve
 
 IDENTIFIED = "identified by an instrument"
 WEAK = "weak instrument"
@@ -17,22 +19,110 @@ NO_SELECTION = "no selection"
 # the rule of thumb of instrumental variables. An irrelevant column passes it once in 600.
 STRONG_WALD_PER_INSTRUMENT = 10.0
 
+WORTH_SAYING = 10.0  # a mode further below the best, in log-likelihood, is as good as absent
+# Evidence that `details` puts into words; what a fit did not look at is left out there.
+NUMBERS = (
+    "wald",
+    "degrees_of_freedom",
+    "likelihood_ratio",
+    "mills_share",
+    "rho",
+    "rho_low",
+    "rho_high",
+    "rho_level",
+    "member_rho_low",
+    "member_rho_high",
+    "residual_skewness",
+    "residual_excess_kurtosis",
+    "residual_normality_p",
+    "tau_low",
+    "tau_high",
+    "form_rows",
+    "rows_profiled",
+)
+
 NATURAL_INSTRUMENTS = (
     "which sensor, site, annotator or batch produced the row, or randomness in who was chosen"
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Identification:
-    """verdict: one of the five strings above; evidence: JSON-safe numbers behind it."""
+    """verdict: one of the five strings above; evidence: JSON-safe numbers behind it.
+
+    profile : the likelihood over rho, with `plot()`; None where no likelihood was looked at
+    """
 
     verdict: str
     sentence: str
     evidence: dict = field(default_factory=dict)
-    profile: object = None
+    profile: ProfileCurve | None = None
 
     def __str__(self) -> str:
         return f"{self.verdict}: {self.sentence}"
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            [f"<Identification {self}", *(f"  {line}" for line in self.details()), ">"]
+        )
+
+    def details(self) -> list[str]:
+        """The evidence, a line each."""
+        return [text for key, text in self._lines().items() if key in self.evidence]
+
+    def _lines(self) -> dict[str, str]:
+        known = {**dict.fromkeys(NUMBERS, float("nan")), **self.evidence}
+        return {
+            "wald": f"instruments in the selection equation: Wald {known['wald']:.1f} on "
+            f"{known['degrees_of_freedom']} degrees of freedom",
+            "likelihood_ratio": f"the same by likelihood ratio: {known['likelihood_ratio']:.1f}",
+            "mills_share": f"{100 * known['mills_share']:.0f} % of the Mills ratio's variance is "
+            "beyond smooth functions of x",
+            "rho_low": f"rho {known['rho']:.2f}, {100 * known['rho_level']:.0f} % profile interval "
+            f"{known['rho_low']:.2f} to {known['rho_high']:.2f}{_other_modes(known.get('modes'))}",
+            "member_rho_low": f"members put rho between {known['member_rho_low']:.2f} and "
+            f"{known['member_rho_high']:.2f}",
+            "residual_normality_p": "residuals given the model: skewness "
+            f"{known['residual_skewness']:.2f}, excess kurtosis "
+            f"{known['residual_excess_kurtosis']:.2f} (if normal, "
+            f"{_p_text(known['residual_normality_p'])})",
+            "tau_low": f"Kendall's tau of the errors from {known['tau_low']:.2f} to "
+            f"{known['tau_high']:.2f} over error models with a say, on {known['form_rows']:,} rows",
+            "rows_profiled": f"likelihood over rho: of {known['rows_profiled']:,} rows",
+        }
+
+
+def _other_modes(modes) -> str:
+    others = [
+        f"{mode['rho']:.2f} ({mode['loglik']:.1f})"
+        for mode in (modes or [])[1:]
+        if mode["loglik"] > -WORTH_SAYING
+    ]
+    return f"; other modes {', '.join(others)}" if others else ""
+
+
+def with_profile(found: Identification, profile: ProfileCurve) -> Identification:
+    """The verdict once the likelihood over rho is known: without an instrument, one that rejects
+    neither a large positive nor a large negative rho has nothing to say."""
+    if found.verdict == FUNCTIONAL_FORM and profile.says_nothing:
+        low, high = profile.interval
+        return Identification(
+            NOT_IDENTIFIED,
+            "no column moves selection alone, and the likelihood allows any rho from "
+            f"{low:.2f} to {high:.2f}; look for a column that moved selection and not the outcome: "
+            f"{NATURAL_INSTRUMENTS}.",
+            found.evidence,
+            profile,
+        )
+    return replace(found, profile=profile)
+
+
+def with_members(found: Identification, rho) -> Identification:
+    """The verdict with the range of rho over the members of an ensemble, where it has one."""
+    if rho is None:
+        return found
+    spread = {"member_rho_low": float(np.min(rho)), "member_rho_high": float(np.max(rho))}
+    return replace(found, evidence=found.evidence | spread)
 
 
 def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -> Identification:

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
+from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError
 from heckesel.estimators.networks import predicting_in_float64
 from heckesel.estimators.progress import progress_bar
@@ -115,6 +116,9 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         self.fitted_ = predicting_in_float64(self._train(data))
         self.info_ = self.fitted_.info
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
+        self.identification_ = with_members(
+            self.identification_, self.info_.get("member_rho", self.info_.get("rho"))
+        )
         return self
 
     def _values(self, name: str) -> np.ndarray:

@@ -18,7 +18,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData, check_weights, numeric, selected_rows, selection_data
-from heckesel.diagnostics.exclusion import probit_verdict
+from heckesel.diagnostics.identify import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.columns import learn_columns
@@ -87,13 +87,17 @@ def identify(data: SelectionData, *, without: str) -> Identification:
     if data.s.all():
         message = f"all {data.n} rows have an outcome, so nothing was selected: {without}"
         warnings.warn(message, IdentificationWarning, stacklevel=3)
-        return Identification(
-            NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
-        )
-    verdict = probit_verdict(data)
+        return nothing_selected()
+    verdict = identify_data(data)
     if not data.instruments:
         warnings.warn(str(verdict), IdentificationWarning, stacklevel=3)
     return verdict
+
+
+def nothing_selected() -> Identification:
+    return Identification(
+        NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
+    )
 
 
 def predict_mean(model, X, return_std: bool):

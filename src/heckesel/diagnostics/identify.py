@@ -1,0 +1,224 @@
+"""Can these data carry a correction? All the evidence, whatever model is fitted afterwards.
+
+The outcome is taken as a sum of smooth curves of its columns, since a straight line that does not
+fit would pass for selection. Instruments are judged on all rows; the likelihood over rho, the
+shape of the residuals and other error models on at most 10,000 random ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import qr
+from scipy.special import chdtrc, ndtri
+from threadpoolctl import threadpool_limits
+
+from heckesel.classic.estimable import check_estimable
+from heckesel.classic.forms import GAUSSIAN
+from heckesel.classic.functional_form import fit_forms
+from heckesel.classic.joint import Sample, standardised_sample
+from heckesel.classic.probit import fit_probit
+from heckesel.classic.profile import Scan, scan
+from heckesel.data import SelectionData
+from heckesel.diagnostics.exclusion import probit_verdict
+from heckesel.diagnostics.functional_form import aic_weights, forms_to_weigh
+from heckesel.diagnostics.profile import ProfileCurve, profile_curve
+from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, with_profile
+from heckesel.errors import DataError
+from heckesel.numerics.normal import inverse_mills
+from heckesel.numerics.splines import spline_of
+from heckesel.numerics.truncated import cdf_given_selection
+
+MOST_ROWS = 10_000
+FORM_ROWS = 2500  # other error models cost ten fits; their range needs no more
+SEED = 20_790  # fixed, so that the same data always gets the same verdict
+SMOOTH_KNOTS = (6, 4, 2, 1)  # inside the range: the most that rows and columns allow
+ROWS_A_COLUMN = 20  # selected rows that each column of the smooth outcome must have
+MOST_COLUMNS = 40  # of the smooth outcome: each step costs their square
+FEWEST_ROWS = 20
+
+
+def identify(data: SelectionData, *, forms: bool = False) -> Identification:
+    """The verdict with its evidence; x and w of `data` have no constants.
+
+    forms : whether to fit the other error models too
+    """
+    found = probit_verdict(data)
+    if found.verdict == NOT_IDENTIFIED:
+        return found
+    evidence = found.evidence | {"rows": data.n, "selected": int(data.s.sum())}
+    with threadpool_limits(1, user_api="blas"):
+        evidence |= _instrument_strength(data)
+        shape = _shape(data)
+        if shape is None:
+            return replace(found, evidence=evidence | {"rows_profiled": 0})
+        evidence |= _profile_evidence(shape)
+        if forms:
+            evidence |= _form_evidence(shape.design)
+    return with_profile(replace(found, evidence=evidence), shape.curve)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The likelihood over rho of at most 10,000 rows, and where it came from."""
+
+    design: SelectionData
+    sample: Sample
+    found: Scan
+    curve: ProfileCurve
+
+
+def _instrument_strength(data: SelectionData) -> dict:
+    """Likelihood ratio of the instruments, and the share of the Mills ratio's variance among the
+    selected that smooth functions of x do not explain."""
+    if not data.instruments:
+        return {}
+    kept = [j for j, name in enumerate(data.w_names) if name not in data.instruments]
+    constant = np.ones((data.n, 1))
+    full = fit_probit(np.hstack([constant, data.w]), data.s, data.weight)
+    reduced = fit_probit(np.hstack([constant, data.w[:, kept]]), data.s, data.weight)
+    ratio = max(2 * (full.loglik - reduced.loglik), 0.0)
+    some = np.flatnonzero(data.s)[_random_rows(int(data.s.sum()), MOST_ROWS)]
+    mills = inverse_mills(full.gamma[0] + data.w[some] @ full.gamma[1:])
+    return {
+        "likelihood_ratio": ratio,
+        "likelihood_ratio_p": float(chdtrc(len(data.instruments), ratio)),
+        "mills_share": _unexplained(smooth_columns(data.x[some]), mills, data.weight[some]),
+    }
+
+
+def _random_rows(count: int, most: int) -> np.ndarray:
+    """All of `count` rows, or a fixed random choice of `most`, in order."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(SEED).choice(count, most, replace=False))
+
+
+def _unexplained(columns, values, weight) -> float:
+    """1 - R2 of a weighted regression on a constant and the columns."""
+    root = np.sqrt(weight)[:, None]
+    design = root * np.column_stack([np.ones(len(values)), columns])
+    target = root[:, 0] * (values - np.average(values, weights=weight))
+    total = float(target @ target)
+    if total == 0:
+        return 0.0
+    residual = target - design @ np.linalg.lstsq(design, target, rcond=None)[0]
+    return float(residual @ residual) / total
+
+
+def smooth_columns(x: np.ndarray) -> np.ndarray:
+    """x with the bends of a cubic spline beside each column, as many as rows and time allow."""
+    for knots in SMOOTH_KNOTS:
+        bends = [spline_of(column, knots) for column in x.T]
+        added = [b.columns(column) for b, column in zip(bends, x.T, strict=True) if b is not None]
+        wide = np.column_stack([x, *added])
+        if wide.shape[1] <= min(len(x) / ROWS_A_COLUMN, MOST_COLUMNS):
+            return wide
+    return x
+
+
+def _shape(data: SelectionData) -> _Shape | None:
+    """None where there are too few rows, or an outcome that x explains exactly."""
+    design = _design(data, _random_rows(data.n, MOST_ROWS))
+    if design.s.sum() < max(FEWEST_ROWS, 2 * design.x.shape[1]) or design.s.all():
+        return None
+    try:
+        check_estimable(design)
+    except DataError:
+        return None
+    sample, _ = standardised_sample(design)
+    found = scan(sample)
+    return _Shape(design, sample, found, profile_curve(found, rows=design.n, scanned=design.n))
+
+
+def _design(data: SelectionData, rows) -> SelectionData:
+    """These rows, with constants, smooth outcome columns and none that others determine."""
+    s = data.s[rows]
+    wide = smooth_columns(data.x[rows][s])
+    scaled = np.column_stack([np.ones(len(wide)), (wide - wide.mean(axis=0))])
+    scaled = scaled / np.maximum(np.linalg.norm(scaled, axis=0), 1e-300)
+    _, size, order = qr(scaled, mode="economic", pivoting=True)
+    kept = np.sort(order[np.abs(np.diag(size)) > 1e-7])
+    x = np.full((len(rows), len(kept)), np.nan)
+    x[s] = np.column_stack([np.ones(len(wide)), wide])[:, kept]
+    w = np.column_stack([np.ones(len(rows)), data.w[rows]])
+    return SelectionData(
+        x=x,
+        w=w,
+        s=s,
+        y=data.y[rows],
+        weight=data.weight[rows],
+        x_names=tuple(f"x{j}" if j else "Intercept" for j in kept),
+        w_names=("Intercept", *data.w_names),
+        y_name=data.y_name,
+        excluded=data.instruments,
+    )
+
+
+def _profile_evidence(shape: _Shape) -> dict:
+    low, high = shape.curve.interval
+    best = shape.found.modes[0]
+    e = shape.sample.residual_columns @ best.v[shape.sample.q :]
+    index = shape.sample.w_selected @ best.v[: shape.sample.q]
+    skewness, kurtosis, p = _normality(
+        cdf_given_selection(e, index, float(np.tanh(best.a))), shape.sample.weight_selected
+    )
+    return {
+        "rows_profiled": shape.design.n,
+        "rho": float(np.tanh(best.a)),
+        "rho_low": low,
+        "rho_high": high,
+        "rho_level": shape.curve.level,
+        "modes": [{"rho": rho, "loglik": height} for rho, height in shape.curve.modes],
+        "at_boundary": shape.curve.at_boundary,
+        "residual_skewness": skewness,
+        "residual_excess_kurtosis": kurtosis,
+        "residual_normality_p": p,
+    }
+
+
+def _normality(u, weight):
+    """Skewness and excess kurtosis of the normal scores of u, and Jarque and Bera's p-value.
+
+    Under the model u is uniform whatever the selection was, so its normal scores are normal.
+    """
+    z = ndtri(np.clip(u, 1e-15, 1 - 1e-15))
+    z = z - np.average(z, weights=weight)
+    z = z / np.sqrt(np.average(z**2, weights=weight))
+    skewness = float(np.average(z**3, weights=weight))
+    kurtosis = float(np.average(z**4, weights=weight)) - 3.0
+    statistic = len(z) / 6 * (skewness**2 + kurtosis**2 / 4)
+    return skewness, kurtosis, float(chdtrc(2, statistic))
+
+
+def _form_evidence(design: SelectionData) -> dict:
+    """Other error models on at most 2,500 rows: the range of Kendall's tau among those with a
+    say."""
+    rows = _random_rows(design.n, FORM_ROWS)
+    few = replace(
+        design,
+        x=design.x[rows],
+        w=design.w[rows],
+        s=design.s[rows],
+        y=design.y[rows],
+        weight=design.weight[rows],
+    )
+    try:
+        check_estimable(few)
+    except DataError:
+        return {}
+    fits = fit_forms(few)
+    aic = np.array([2 * fit.n_params - 2 * fit.loglik for fit in fits])
+    normal = aic[[fit.name for fit in fits].index(GAUSSIAN.name)]
+    weights = aic_weights(aic)
+    weighed = [fit for fit, say in zip(fits, forms_to_weigh(aic, normal), strict=True) if say]
+    return {
+        "form_rows": few.n,
+        "forms": [
+            {"name": fit.name, "weight": float(weight), "tau": float(fit.tau)}
+            for fit, weight in sorted(zip(fits, weights, strict=True), key=lambda pair: -pair[1])
+        ],
+        "tau_low": float(min(fit.tau for fit in weighed)),
+        "tau_high": float(max(fit.tau for fit in weighed)),
+    }

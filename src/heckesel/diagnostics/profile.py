@@ -1,0 +1,81 @@
+"""The profile likelihood over rho as evidence: a curve, its modes, what it cannot reject."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline
+from scipy.special import chdtri
+
+from heckesel.classic.profile import Scan
+
+LEVEL = 0.9
+STEPS = 4001  # of the interpolated curve, over |atanh rho| up to 7
+# A 90 % interval that reaches this far on both sides says nothing about rho, sign included.
+SAYS_NOTHING = 0.5
+
+
+@dataclass(frozen=True)
+class ProfileCurve:
+    """log-likelihood of each rho, everything else at its best, relative to the best rho.
+
+    rho, loglik : (j,); modes : (rho, loglik) of every local maximum, best first; interval : the
+    smallest that holds every rho the likelihood does not reject at `level`; rows : of the curve
+    """
+
+    rho: np.ndarray
+    loglik: np.ndarray
+    modes: tuple[tuple[float, float], ...]
+    interval: tuple[float, float]
+    level: float
+    rows: int
+
+    @property
+    def says_nothing(self) -> bool:
+        return self.interval[0] < -SAYS_NOTHING and self.interval[1] > SAYS_NOTHING
+
+    @property
+    def at_boundary(self) -> bool:
+        """Whether the best rho is one, or minus one."""
+        return abs(self.modes[0][0]) > 0.99
+
+    def plot(self, axes=None):
+        """The curve with its modes and interval, on matplotlib axes, which are returned."""
+        import matplotlib.pyplot as plt
+
+        axes = axes or plt.subplots(figsize=(5.5, 3.2), layout="constrained")[1]
+        axes.axvspan(*self.interval, color="0.9", label=f"{100 * self.level:g} % interval")
+        axes.plot(self.rho, self.loglik, color="#0072B2")
+        for rho, height in self.modes:
+            axes.plot(rho, height, "o", color="#D55E00")
+            axes.annotate(f"{rho:.2f}", (rho, height), (0, 6), textcoords="offset points")
+        lowest = max(float(self.loglik.min()), -20.0)
+        axes.set(xlabel="rho", ylabel="log-likelihood", xlim=(-1, 1), ylim=(lowest, 2.5))
+        axes.legend(loc="lower center", frameon=False)
+        return axes
+
+
+def profile_curve(found: Scan, *, rows: int, scanned: int, level: float = LEVEL) -> ProfileCurve:
+    """From a scan of `scanned` of `rows` rows, whose curve is stretched to all of them.
+
+    Between grid values the curve is the cubic with their values and slopes.
+    """
+    stretch = rows / scanned
+    a, height = found.atanh_rho, found.loglik
+    slope = np.array([point.slope for point in found.points])
+    fine = np.linspace(a[0], a[-1], STEPS)
+    curve = stretch * CubicHermiteSpline(a, height, slope)(fine)
+    best = max(curve.max(), stretch * height.max())
+    drop = 0.5 * float(chdtri(1, 1 - level))
+    kept = fine[curve >= best - drop]
+    low, high = (kept[0], kept[-1]) if len(kept) else (fine[np.argmax(curve)],) * 2
+    ends = (
+        -1.0 if low == fine[0] else float(np.tanh(low)),
+        1.0 if high == fine[-1] else float(np.tanh(high)),
+    )
+    # Modes of a long table were polished on all its rows: their heights need no stretching.
+    modes = tuple(
+        (float(np.tanh(mode.a)), float(mode.value - found.modes[0].value)) for mode in found.modes
+    )
+    return ProfileCurve(np.tanh(fine), curve - best, modes, ends, level, rows)
