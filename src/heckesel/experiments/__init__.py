@@ -19,6 +19,7 @@ EXPERIMENTS = {
     "e4-timm": "heckesel.experiments.e4_timm",
     "x1": "heckesel.experiments.x1_profile",
     "x2": "heckesel.experiments.x2_misspecified",
+    "x3": "heckesel.experiments.x3_verdict",
     "x4": "heckesel.experiments.x4_calibrated",
 }
 
