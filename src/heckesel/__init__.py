@@ -11,6 +11,8 @@ _HOMES = {
     "heckman": "heckesel.estimators.heckman",
     "probit": "heckesel.estimators.probit",
     "identify": "heckesel.estimators.identify",
+    "sensitivity": "heckesel.estimators.sensitivity",
+    "bounds": "heckesel.estimators.sensitivity",
     "HeckmanFit": "heckesel.estimators.fit",
     "HeckmanRegressor": "heckesel.estimators.linear",
     "DeepHeckmanRegressor": "heckesel.estimators.deep",

@@ -1,0 +1,49 @@
+"""What an ensemble would predict if rho were this: last layers refitted at values of rho."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from heckesel.data import SelectionData
+from heckesel.deep.cells import all_rows
+from heckesel.deep.linear_joint import bases_of, conditional_optima, start_at
+from heckesel.deep.rho_curve import FIRST_UPDATES
+from heckesel.deep.rho_mixture import Basis
+from heckesel.deep.scaling import Scaling
+
+
+def means_over_rho(
+    data: SelectionData, scaling: Scaling, basis: Basis, rho: np.ndarray, x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(j, m) population means at x (m, p), averaged over members, and (j,) log-evidence, for
+    rho (j,) in ascending order.
+
+    Columns stay those of the ensemble; what is linear in them is fitted anew at each rho.
+    """
+    rows = all_rows(data, scaling)
+    columns = basis.columns(rows.x[:, :-1])  # (k, n, h), the constant last
+    free_constant = np.ones((columns.shape[2], 1))
+    free_constant[-1] = 0.0
+    models = [replace(rows, x=one) for one in columns]
+    totals = [data.weight.sum()] * len(columns)
+    bases = bases_of(models, totals, free_constant, torch.device("cpu"))
+    at_x = basis.columns(scaling.x(x))
+    means, evidence = np.empty((len(rho), len(x))), np.empty(len(rho))
+    centre = _at(bases, 0.0, *start_at(bases), updates=FIRST_UPDATES)
+    up, down = np.flatnonzero(rho >= 0), np.flatnonzero(rho < 0)[::-1]
+    for side in (up, down):
+        here = centre
+        for position in side:
+            here = _at(bases, float(np.arctanh(rho[position])), here.v, here.ridge)
+            v = here.v.numpy()
+            f = np.einsum("kmh,kh->km", at_x, v[:, bases.q : -1]) / v[:, -1:]
+            means[position] = scaling.y_centre + scaling.y_scale * f.mean(axis=0)
+            evidence[position] = float(here.evidence.mean())
+    return means, evidence
+
+
+def _at(bases, a, v, ridge, **options):
+    return conditional_optima(bases, v.new_full((len(v),), a), v, ridge, **options)
