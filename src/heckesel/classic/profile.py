@@ -55,6 +55,11 @@ def scan(sample: Sample) -> Scan:
     return Scan(coarse.points, _distinct(modes))
 
 
+def scanned_rows(sample: Sample) -> int:
+    """How many rows the curve of a scan is of."""
+    return sample.n if sample.n <= ALL_ROWS_UP_TO else SCAN_ROWS
+
+
 def _scan_all(sample: Sample) -> Scan:
     centre = _for_sign(sample, 0.0, at_zero(sample))
     up, down = (_walk(sample, centre, sign * STEPS_OUT) for sign in (1.0, -1.0))

@@ -53,7 +53,7 @@ def identify(data: SelectionData, *, forms: bool = False) -> Identification:
         shape = _shape(data)
         if shape is None:
             return replace(found, evidence=evidence | {"rows_profiled": 0})
-        evidence |= _profile_evidence(shape)
+        evidence |= _residual_evidence(shape)
         if forms:
             evidence |= _form_evidence(shape.design)
     return with_profile(replace(found, evidence=evidence), shape.curve)
@@ -156,8 +156,7 @@ def _design(data: SelectionData, rows) -> SelectionData:
     )
 
 
-def _profile_evidence(shape: _Shape) -> dict:
-    low, high = shape.curve.interval
+def _residual_evidence(shape: _Shape) -> dict:
     best = shape.found.modes[0]
     e = shape.sample.residual_columns @ best.v[shape.sample.q :]
     index = shape.sample.w_selected @ best.v[: shape.sample.q]
@@ -165,13 +164,6 @@ def _profile_evidence(shape: _Shape) -> dict:
         cdf_given_selection(e, index, float(np.tanh(best.a))), shape.sample.weight_selected
     )
     return {
-        "rows_profiled": shape.design.n,
-        "rho": float(np.tanh(best.a)),
-        "rho_low": low,
-        "rho_high": high,
-        "rho_level": shape.curve.level,
-        "modes": [{"rho": rho, "loglik": height} for rho, height in shape.curve.modes],
-        "at_boundary": shape.curve.at_boundary,
         "residual_skewness": skewness,
         "residual_excess_kurtosis": kurtosis,
         "residual_normality_p": p,

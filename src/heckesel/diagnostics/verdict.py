@@ -104,8 +104,18 @@ def _other_modes(modes) -> str:
 def with_profile(found: Identification, profile: ProfileCurve) -> Identification:
     """The verdict once the likelihood over rho is known: without an instrument, one that rejects
     neither a large positive nor a large negative rho has nothing to say."""
+    low, high = profile.interval
+    seen = {
+        "rho": profile.modes[0][0],
+        "rho_low": low,
+        "rho_high": high,
+        "rho_level": profile.level,
+        "modes": [{"rho": rho, "loglik": height} for rho, height in profile.modes],
+        "at_boundary": profile.at_boundary,
+        "rows_profiled": profile.rows,
+    }
+    found = replace(found, evidence=found.evidence | seen)
     if found.verdict == FUNCTIONAL_FORM and profile.says_nothing:
-        low, high = profile.interval
         return Identification(
             NOT_IDENTIFIED,
             "no column moves selection alone, and the likelihood allows any rho from "
