@@ -11,7 +11,7 @@ from heckesel.classic import profile
 from heckesel.classic.bootstrap import _counts, _fit_all
 from heckesel.classic.covariance import inverse
 from heckesel.classic.intervals import THETA, _conditional
-from heckesel.classic.joint import standardised_sample
+from heckesel.classic.rows import standardised_sample
 from heckesel.classic.standardise import scaling_of
 from heckesel.diagnostics.verdict import exclusion_verdict
 from heckesel.experiments.e0_gate import draw_linear

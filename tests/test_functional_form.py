@@ -12,7 +12,8 @@ import heckesel as hk
 from heckesel.classic.climb import bounded_step, climb, evaluate_form
 from heckesel.classic.forms import FORMS, FRANK
 from heckesel.classic.functional_form import fit_forms
-from heckesel.classic.joint import at_zero, standardised_sample
+from heckesel.classic.joint import at_zero
+from heckesel.classic.rows import standardised_sample
 from heckesel.data import selection_data
 from heckesel.diagnostics.functional_form import aic_weights, changes_sign, forms_to_weigh, ranges
 from heckesel.experiments.e0_gate import fit_rand_hie

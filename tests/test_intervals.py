@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 import heckesel as hk
-from heckesel.classic.joint import standardised_sample
+from heckesel.classic.rows import standardised_sample
 from heckesel.experiments.e0_gate import draw_linear, fit_mroz_greene, fit_rand_hie, reference
 from tests.test_modes import plain_loglik
 

@@ -5,8 +5,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
-from heckesel.classic.joint import evaluate, standardised_sample
+from heckesel.classic.joint import evaluate
 from heckesel.classic.profile import scan
+from heckesel.classic.rows import standardised_sample
 from heckesel.data import selection_data
 from heckesel.experiments.e0_gate import fit_mroz_greene
 

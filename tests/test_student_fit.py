@@ -11,7 +11,7 @@ from scipy.stats import t as student
 import heckesel as hk
 from heckesel.classic.climb import evaluate_form
 from heckesel.classic.forms import STUDENT
-from heckesel.classic.joint import standardised_sample
+from heckesel.classic.rows import standardised_sample
 from heckesel.classic.student import student_scores
 from heckesel.numerics.truncated_student import variance_given_selection
 from heckesel.predictive import predict_student, predict_student_given_selection

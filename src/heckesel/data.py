@@ -39,6 +39,16 @@ class SelectionData:
         return len(self.s)
 
     @property
+    def has_selection(self) -> bool:
+        return not self.s.all()
+
+    def units(self, weight_kind: str, *, selected: bool = False) -> int:
+        """Units, or the selected among them; frequency weights count as rows."""
+        weight = self.weight[self.s] if selected else self.weight
+        frequency = weight_kind == "frequency"
+        return round(weight.sum()) if frequency else int(np.count_nonzero(weight))
+
+    @property
     def instruments(self) -> tuple[str, ...]:
         """Selection columns that the outcome equation leaves out: `excluded` where the caller
         knows them, else by name."""
@@ -70,9 +80,7 @@ def selection_data(
     x_names = _names(x_names, "x", x.shape[1])
     w_names = _names(w_names, "w", w.shape[1])
     s = selected_rows(y, selected, y_name)
-    _check_finite(y[s], np.flatnonzero(s), y_name)
-    for values, names, rows in ((w, w_names, np.arange(n)), (x, x_names, np.flatnonzero(s))):
-        check_complete(values, names, rows)
+    check_values(x, w, s, y, x_names, w_names, y_name)
     return SelectionData(
         x=x,
         w=w,
@@ -84,6 +92,13 @@ def selection_data(
         y_name=y_name,
         excluded=excluded,
     )
+
+
+def check_values(x, w, s, y, x_names, w_names, y_name: str) -> None:
+    """Every number a fit would use is there, and its square is finite."""
+    _check_finite(y[s], np.flatnonzero(s), y_name)
+    for values, names, rows in ((w, w_names, np.arange(len(s))), (x, x_names, np.flatnonzero(s))):
+        check_complete(values, names, rows)
 
 
 def numeric(values, name: str) -> np.ndarray:
@@ -138,12 +153,19 @@ def _names(names, prefix: str, count: int) -> tuple[str, ...]:
 
 
 def selected_rows(y, selected, y_name: str) -> np.ndarray:
-    """(n,) bool: where y is there, or where `selected` says so."""
+    """(n,) bool: where y is there, or where `selected` says so; at least one row is."""
+    s = marked_rows(y, selected, y_name)
+    if not s.any() and selected is None:
+        raise DataError(f"the outcome {y_name!r} is missing in all {len(y)} rows")
+    if not s.any():
+        raise DataError("no row is selected, so there is no outcome to learn from")
+    return s
+
+
+def marked_rows(y, selected, y_name: str) -> np.ndarray:
+    """The same for some rows of a longer table, among which no row need be selected."""
     if selected is None:
-        s = ~np.isnan(y)
-        if not s.any():
-            raise DataError(f"the outcome {y_name!r} is missing in all {len(y)} rows")
-        return s
+        return ~np.isnan(y)
     values = numeric(selected, "selected")
     if values.shape != y.shape:
         raise DataError(f"selected has shape {values.shape} but y has {y.shape}")
@@ -152,8 +174,6 @@ def selected_rows(y, selected, y_name: str) -> np.ndarray:
         row = int(np.flatnonzero(odd)[0])
         raise DataError(f"selected must be 0 or 1 but row {row} holds {values[row]:g}")
     s = values == 1.0
-    if not s.any():
-        raise DataError("no row is selected, so there is no outcome to learn from")
     missing = np.flatnonzero(s & np.isnan(y))
     if len(missing):
         raise DataError(
@@ -197,13 +217,17 @@ def check_weights(weight, n: int, s: np.ndarray) -> np.ndarray:
     weight = numeric(weight, "weights")
     if weight.shape != (n,):
         raise DataError(f"weights have shape {weight.shape} but there are {n} rows")
-    bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
-    if len(bad):
-        raise DataError(
-            f"weights must be finite and not negative but row {bad[0]} has {weight[bad[0]]:g}"
-        )
+    check_weight_values(weight)
     if not weight.any():
         raise DataError("all weights are zero")
     if not weight[s].any():
         raise DataError("all selected rows have weight zero")
     return weight
+
+
+def check_weight_values(weight: np.ndarray) -> None:
+    bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
+    if len(bad):
+        raise DataError(
+            f"weights must be finite and not negative but row {bad[0]} has {weight[bad[0]]:g}"
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -14,18 +14,34 @@ BLOCK_ROWS = 8192  # with two dozen columns 1.5 MB
 SEVERAL_CORES_FROM = 100_000
 
 
-def sum_over_blocks(function: Callable[[slice], tuple], rows: int) -> list:
+def slices(rows: int) -> list[slice]:
+    """Blocks of rows that cover a table."""
+    return [slice(first, first + BLOCK_ROWS) for first in range(0, rows, BLOCK_ROWS)]
+
+
+def sum_over(function: Callable, blocks: Sequence, rows: int) -> list:
     """Sum of function(block) over all blocks, each a tuple of numbers or arrays.
 
-    Blocks are added in their order, so the sum does not depend on how many cores there are.
-    numpy leaves the interpreter while it works, so threads do run side by side.
+    rows : how many the blocks hold together; few are summed in this thread.
     """
-    blocks = [slice(first, first + BLOCK_ROWS) for first in range(0, rows, BLOCK_ROWS)]
-    parts = (_threads().map if rows >= SEVERAL_CORES_FROM else map)(function, blocks)
+    return add_up((in_threads if rows >= SEVERAL_CORES_FROM else map)(function, blocks))
+
+
+def add_up(parts: Iterable[Sequence]) -> list:
+    """Tuples added entry by entry in the order they come, so that the sum does not depend on
+    how many cores, or machines, computed them."""
     total: list = []
     for part in parts:
+        if not len(part):  # a part without a row that counts
+            continue
         total = [np.add(a, b) for a, b in zip(total, part, strict=True)] if total else list(part)
     return total
+
+
+def in_threads(function: Callable, items: Iterable) -> Iterable:
+    """`map` over cores. numpy leaves the interpreter while it works, so threads do run side by
+    side."""
+    return _threads().map(function, items)
 
 
 @cache

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heckesel.classic.blocks import sum_over_blocks
+from heckesel.classic.blocks import slices, sum_over
 from heckesel.classic.forms import Form
-from heckesel.classic.joint import LARGEST_THETA, Sample
+from heckesel.classic.joint import LARGEST_THETA
 from heckesel.classic.newton import maximise, newton_step
+from heckesel.classic.rows import Sample
 
 # At the stops of the walk a hundredth of log-likelihood does not matter; ten steps are enough but
 # for the outermost stops, which are far below the maximum.
@@ -71,11 +72,12 @@ def evaluate_form(form: Form, sample: Sample, point) -> tuple[float, np.ndarray,
         w = sample.w_unselected[block]
         return _add_up(form.unselected(w @ gamma, shared), (w,), sample.weight_unselected[block])
 
-    value, score, hessian = sum_over_blocks(selected, len(sample.w_selected))
+    n1, n0 = len(sample.w_selected), len(sample.w_unselected)
+    value, score, hessian = sum_over(selected, slices(n1), n1)
     value += mass * np.log(theta)
     score[last - 1] += mass / theta
     hessian[last - 1, last - 1] -= mass / theta**2
-    parts = sum_over_blocks(unselected, len(sample.w_unselected))
+    parts = sum_over(unselected, slices(n0), n0)
     at = np.r_[: sample.q, last:size]
     score[at] += parts[1]
     hessian[np.ix_(at, at)] += parts[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linprog
 
-from heckesel.classic.blocks import BLOCK_ROWS
+from heckesel.classic.blocks import slices
 from heckesel.classic.standardise import scaling_of
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
@@ -25,13 +25,14 @@ def check_estimable(data: SelectionData) -> None:
     part = slice(0, GLANCE_ROWS)
     if data.n > 4 * GLANCE_ROWS and (data.s.all() or not data.s[part].all()):
         try:
-            return _check_rows(data, part)
+            return check_rows(data, part)
         except DataError:
             pass
-    return _check_rows(data, slice(None))
+    return check_rows(data, slice(None))
 
 
-def _check_rows(data: SelectionData, rows: slice) -> None:
+def check_rows(data: SelectionData, rows: slice) -> None:
+    """Whether these rows on their own determine every coefficient."""
     chosen, weight = data.s[rows], data.weight[rows]
     w, s, x, y = data.w[rows], chosen, data.x[rows][chosen], data.y[rows][chosen]
     if not weight.all():
@@ -56,14 +57,7 @@ def _check_rows(data: SelectionData, rows: slice) -> None:
 
 def check_columns(values, names, where: str) -> None:
     """Constant columns (one intercept apart) and linear combinations."""
-    low, high = values.min(axis=0), values.max(axis=0)
-    constants = [j for j in np.flatnonzero(low == high) if names[j] != "Intercept"]
-    if constants:
-        name, value = names[constants[0]], low[constants[0]]
-        raise DataError(
-            f"column {name!r} is constant ({value:g}) {where}, so its effect cannot be "
-            "told from the intercept; drop it"
-        )
+    check_constant(values.min(axis=0), values.max(axis=0), names, where)
     column, others = dependent_columns(values)
     if column is None:
         return
@@ -77,13 +71,28 @@ def check_columns(values, names, where: str) -> None:
     )
 
 
+def check_constant(low, high, names, where: str) -> None:
+    constants = [j for j in np.flatnonzero(low == high) if names[j] != "Intercept"]
+    if constants:
+        name, value = names[constants[0]], low[constants[0]]
+        raise DataError(
+            f"column {name!r} is constant ({value:g}) {where}, so its effect cannot be "
+            "told from the intercept; drop it"
+        )
+
+
 def dependent_columns(values) -> tuple[int | None, list[int]]:
     """The first column that earlier ones explain, and which they are; None where there is none."""
     scaling = scaling_of(values)
     gram = np.zeros((values.shape[1],) * 2)
-    for first in range(0, len(values), BLOCK_ROWS):
-        block = scaling.apply(values[first : first + BLOCK_ROWS])
-        gram += block.T @ block / len(values)
+    for block in slices(len(values)):
+        rows = scaling.apply(values[block])
+        gram += rows.T @ rows
+    return dependent_in(gram)
+
+
+def dependent_in(gram) -> tuple[int | None, list[int]]:
+    """The same from the cross products of standardised columns."""
     for column in range(1, gram.shape[1]):
         before, target = gram[:column, :column], gram[:column, column]
         coefficients = np.linalg.lstsq(before, target, rcond=None)[0]
@@ -96,21 +105,38 @@ def dependent_columns(values) -> tuple[int | None, list[int]]:
 def check_separation(w, s, names) -> None:
     """One column that predicts selection perfectly, at a level or beyond a threshold."""
     inside, outside = w[s], w[~s]
-    low_in, high_in = inside.min(axis=0), inside.max(axis=0)
-    low_out, high_out = outside.min(axis=0), outside.max(axis=0)
+
+    def two_values(j, low, high):
+        glance = w[:64, j]
+        here = ((glance == low) | (glance == high)).all()
+        return here and ((w[:, j] == low) | (w[:, j] == high)).all()
+
+    check_ranges(
+        inside.min(axis=0),
+        inside.max(axis=0),
+        outside.min(axis=0),
+        outside.max(axis=0),
+        names,
+        two_values,
+    )
+
+
+def check_ranges(low_in, high_in, low_out, high_out, names, two_values) -> None:
+    """The same from the smallest and largest value among selected and unselected rows.
+
+    two_values : (column, low, high) -> whether it takes these two values only
+    """
     low, high = np.minimum(low_in, low_out), np.maximum(high_in, high_out)
     for j, name in enumerate(names):
         if low[j] == high[j]:
             continue
-        glance = w[:64, j]
-        two_values = ((glance == low[j]) | (glance == high[j])).all()
-        if two_values and ((w[:, j] == low[j]) | (w[:, j] == high[j])).all():
-            for value in (low[j], high[j]):
-                at_value = s[w[:, j] == value]
-                if at_value.all() or not at_value.any():
-                    _separated(
-                        name, f"all {len(at_value)} rows with {name} = {value:g}", at_value[0]
-                    )
+        if two_values(j, low[j], high[j]):
+            for value, here_in, here_out in (
+                (low[j], low_in[j] == low[j], low_out[j] == low[j]),
+                (high[j], high_in[j] == high[j], high_out[j] == high[j]),
+            ):
+                if here_in != here_out:
+                    _separated(name, f"all rows with {name} = {value:g}", here_in)
         elif high_in[j] <= low_out[j] or high_out[j] <= low_in[j]:
             above = low_in[j] >= high_out[j]
             cut = high_out[j] if above else high_in[j]

@@ -7,14 +7,15 @@ errors log df last.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from heckesel.classic.climb import FormPoint
-from heckesel.classic.covariance import covariance_of
-from heckesel.classic.joint import Point, Sample, Scalings
-from heckesel.data import SelectionData
+from heckesel.classic.covariance import covariance_of_rows
+from heckesel.classic.joint import Point
+from heckesel.classic.rows import Rows, Sample, Scalings
 from heckesel.likelihoods.normal import selected_units, unselected_units
 
 NEAR_BOUNDARY = 0.99
@@ -50,9 +51,9 @@ class Estimates:
         return np.concatenate([self.beta, self.gamma, [self.log_sigma, self.atanh_rho], extra])
 
 
-def estimates_at(point: Point | FormPoint, sample: Sample, scalings: Scalings) -> Estimates:
+def estimates_at(point: Point | FormPoint, rows: Rows, scalings: Scalings) -> Estimates:
     """Undo Olsen's coordinates, then the standardisation."""
-    q = sample.q
+    q = rows.q
     sigma = 1.0 / point.v[-1]
     beta = scalings.y_scale * scalings.x.back @ (point.v[q:-1] * sigma)
     if scalings.x.constant is not None:
@@ -62,7 +63,7 @@ def estimates_at(point: Point | FormPoint, sample: Sample, scalings: Scalings) -
         gamma=scalings.w.back @ point.v[:q],
         log_sigma=float(np.log(sigma * scalings.y_scale)),
         atanh_rho=point.a,
-        loglik=point.value - sample.weight_selected.sum() * np.log(scalings.y_scale),
+        loglik=point.value - rows.mass_selected * np.log(scalings.y_scale),
         status=point.status,
         log_df=point.log_df,
     )
@@ -91,25 +92,26 @@ def back_transform(scalings: Scalings, shared: int = 1) -> np.ndarray:
 
 
 def mode_covariance(
-    data: SelectionData,
     point: Point,
-    sample: Sample,
+    rows: Rows,
     scalings: Scalings,
     kind: str,
     *,
     weight_kind="frequency",
     clusters=None,
 ) -> np.ndarray:
-    """Covariance of (beta, gamma, log sigma, atanh rho); all NaN unless the mode converged."""
-    size = sample.p + sample.q + 2
+    """Covariance of (beta, gamma, log sigma, atanh rho); all NaN unless the mode converged.
+
+    clusters : (n,) integer codes, those of the selected units first
+    """
+    size = rows.p + rows.q + 2
     if point.status != "converged":
         return np.full((size, size), np.nan)
-    scores = None if kind == "information" else standardised_scores(data, point, sample)
-    covariance = covariance_of(
+    covariance = covariance_of_rows(
         kind,
-        standardised_hessian(point, sample.q),
-        scores,
-        data.weight,
+        standardised_hessian(point, rows.q),
+        rows,
+        partial(unit_scores, v=point.v, a=point.a),
         weight_kind=weight_kind,
         clusters=clusters,
     )
@@ -117,19 +119,18 @@ def mode_covariance(
     return back @ covariance @ back.T
 
 
-def standardised_scores(data: SelectionData, point: Point, sample: Sample) -> np.ndarray:
-    """(n, p + q + 2) score of each unit in the data's row order, not weighted."""
-    p, q, s = sample.p, sample.q, data.s
-    gamma, residual_weights, theta = point.v[:q], point.v[q:], point.v[-1]
+def unit_scores(sample: Sample, *, v, a) -> np.ndarray:
+    """(n, p + q + 2) score of each unit in standardised (beta, gamma, log sigma, atanh rho), not
+    weighted; selected units first."""
+    p, q, n1 = sample.p, sample.q, len(sample.w_selected)
+    gamma, residual_weights, theta = v[:q], v[q:], v[-1]
     e = sample.residual_columns @ residual_weights
-    units = selected_units(sample.w_selected @ gamma, e, point.a)
-    scores = np.zeros((data.n, p + q + 2))
-    selected = np.empty((int(s.sum()), p + q + 2))
-    selected[:, :p] = sample.residual_columns[:, :p] * (theta * units.d_e)[:, None]
-    selected[:, p : p + q] = sample.w_selected * units.d_index[:, None]
-    selected[:, -2] = -units.d_e * e - 1.0
-    selected[:, -1] = units.d_a
-    scores[s] = selected
+    units = selected_units(sample.w_selected @ gamma, e, a)
+    scores = np.zeros((sample.n, p + q + 2))
+    scores[:n1, :p] = sample.residual_columns[:, :p] * (theta * units.d_e)[:, None]
+    scores[:n1, p : p + q] = sample.w_selected * units.d_index[:, None]
+    scores[:n1, -2] = -units.d_e * e - 1.0
+    scores[:n1, -1] = units.d_a
     slope = unselected_units(sample.w_unselected @ gamma).d_index
-    scores[~s, p : p + q] = sample.w_unselected * slope[:, None]
+    scores[n1:, p : p + q] = sample.w_unselected * slope[:, None]
     return scores

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from heckesel.classic.joint import Point, Sample, evaluate, solve_at
+from heckesel.classic.joint import Point, evaluate, solve_at
 from heckesel.classic.newton import maximise, newton_step
+from heckesel.classic.rows import Rows
 
 # Where |rho| is one to six digits; a curve still above the threshold here never falls below.
 LARGEST_ATANH_RHO = 8.0
@@ -19,7 +20,7 @@ ATANH_RHO, THETA = -1, -2  # positions in (gamma, delta, theta, a)
 TRIED = 13
 
 
-def atanh_rho_interval(sample: Sample, modes: tuple[Point, ...], drop: float):
+def atanh_rho_interval(sample: Rows, modes: tuple[Point, ...], drop: float):
     """Smallest interval that holds every a with profile log-likelihood >= best - drop.
 
     Each mode above the threshold is followed to both sides, so an interval may span the gap
@@ -35,7 +36,7 @@ def atanh_rho_interval(sample: Sample, modes: tuple[Point, ...], drop: float):
     return min(ends), max(ends)
 
 
-def theta_interval(sample: Sample, modes: tuple[Point, ...], drop: float):
+def theta_interval(sample: Rows, modes: tuple[Point, ...], drop: float):
     """The same for theta = 1/sigma: its smallest and largest value with some a above the level."""
     level = modes[0].value - drop
     low, high = np.clip(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from heckesel.classic.blocks import sum_over_blocks
+from heckesel.classic.blocks import add_up, slices, sum_over
 from heckesel.classic.newton import Optimum, maximise
+from heckesel.classic.rows import Rows, Sample
 from heckesel.classic.standardise import scaling_of
 from heckesel.likelihoods.normal import unselected_units
 
@@ -31,9 +33,22 @@ def fit_probit(w, s, weight=None, *, start=None) -> ProbitFit:
     scaling = scaling_of(w)
     signed = np.where(s, 1.0, -1.0)[:, None] * scaling.apply(w)
     weight = np.ones(len(s)) if weight is None else weight
+
+    def objective(gamma):
+        value, gradient, hessian = sum_over(
+            lambda block: probit_terms(signed[block], weight[block], gamma),
+            slices(len(signed)),
+            len(signed),
+        )
+        return float(value), gradient, hessian
+
     back = scaling.back
     first = np.zeros(w.shape[1]) if start is None else np.linalg.solve(back, start)
-    found = maximise_probit(signed, weight, first)
+    return in_units(maximise(objective, first), back)
+
+
+def in_units(found: Optimum, back: np.ndarray) -> ProbitFit:
+    """An optimum in standardised coefficients in the user's units; back : `Scaling.back`."""
     forward = np.linalg.inv(back)
     return ProbitFit(
         gamma=back @ found.point,
@@ -44,24 +59,38 @@ def fit_probit(w, s, weight=None, *, start=None) -> ProbitFit:
     )
 
 
-def maximise_probit(signed, weight, start) -> Optimum:
-    """The same on rows already multiplied by +-1: sum weight log Phi(signed @ gamma)."""
+def maximise_probit(rows: Rows) -> Optimum:
+    """The same over standardised rows; of a long table a part is fitted first, from where all
+    rows need two or three passes instead of six."""
+    start, some = np.zeros(rows.q), rows.part()
+    if some is not rows:
+        start = maximise(partial(_evaluate, some), start).point
+    return maximise(partial(_evaluate, rows), start)
 
-    def objective(gamma):
-        def block_sums(block):
-            rows, mass = signed[block], weight[block]
-            units = unselected_units(-(rows @ gamma))
-            score = -(rows.T @ (mass * units.d_index))
-            return (
-                mass @ units.value,
-                score,
-                rows.T @ (rows * (mass * units.d_index_index)[:, None]),
+
+def _evaluate(rows: Rows, gamma) -> tuple:
+    value, gradient, hessian = rows.sum(partial(_block_terms, gamma=gamma))
+    return float(value), gradient, hessian
+
+
+def _block_terms(block: Sample, *, gamma) -> tuple:
+    return tuple(
+        add_up(
+            probit_terms(w, mass, gamma, sign)
+            for w, mass, sign in (
+                (block.w_selected, block.weight_selected, 1.0),
+                (block.w_unselected, block.weight_unselected, -1.0),
             )
+            if len(w)
+        )
+    )
 
-        value, gradient, hessian = sum_over_blocks(block_sums, len(signed))
-        return float(value), gradient, hessian
 
-    return maximise(objective, start)
+def probit_terms(w, mass, gamma, sign=1.0) -> tuple:
+    """Value, score and Hessian of sum mass log Phi(sign w'gamma)."""
+    units = unselected_units(-sign * (w @ gamma))
+    score = -sign * (w.T @ (mass * units.d_index))
+    return mass @ units.value, score, w.T @ (w * (mass * units.d_index_index)[:, None])
 
 
 def probit_scores(w, s, gamma) -> np.ndarray:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heckesel.classic.joint import Point, Sample, at_zero, polish, solve_at
+from heckesel.classic.joint import Point, at_zero, polish, solve_at
+from heckesel.classic.rows import Rows, Sample
 
 STEPS_OUT = np.array(
     [0.15, 0.3, 0.5, 0.7, 0.9, 1.15, 1.4, 1.7, 2.0, 2.3, 2.65, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0]
@@ -24,9 +25,6 @@ BOUNDARY_AT = 14.0
 ROUGH_GAIN = 1e-4
 ROUGH: dict = {"gain_tolerance": ROUGH_GAIN, "last_step": False}
 CLOSE_CALL = 50.0  # a boundary this far below the best mode is listed but not computed exactly
-ALL_ROWS_UP_TO = 50_000
-SCAN_ROWS = 20_000
-SCAN_SEED = 20_790  # fixed, so that the same data always gives the same modes
 
 
 @dataclass(frozen=True)
@@ -45,13 +43,14 @@ class Scan:
         return np.array([point.value for point in self.points])
 
 
-def scan(sample: Sample) -> Scan:
-    """Profile curve and modes; above ALL_ROWS_UP_TO the curve is that of SCAN_ROWS rows and
+def scan(rows: Rows) -> Scan:
+    """Profile curve and modes; of a long table the curve is that of a part (`Rows.part`) and
     each mode is polished on all rows."""
-    if sample.n <= ALL_ROWS_UP_TO:
-        return _scan_all(sample)
-    coarse = _scan_all(sample.subsample(SCAN_ROWS, SCAN_SEED))
-    modes = [_on_all_rows(sample, mode) for mode in coarse.modes]
+    some = rows.part()
+    coarse = _scan_all(some)
+    if some.n == rows.n:
+        return coarse
+    modes = [_on_all_rows(rows, mode) for mode in coarse.modes]
     return Scan(coarse.points, _distinct(modes))
 
 

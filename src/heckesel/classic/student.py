@@ -15,8 +15,8 @@ from heckesel.classic.covariance import covariance_of
 from heckesel.classic.estimates import back_transform, standardised_hessian
 from heckesel.classic.forms import STUDENT
 from heckesel.classic.functional_form import path_of
-from heckesel.classic.joint import Sample, Scalings, at_zero
-from heckesel.classic.profile import ALL_ROWS_UP_TO, SCAN_ROWS, SCAN_SEED
+from heckesel.classic.joint import at_zero
+from heckesel.classic.rows import Sample, Scalings
 from heckesel.data import SelectionData
 
 
@@ -29,9 +29,8 @@ class StudentScan:
 
 
 def scan_student(sample: Sample) -> StudentScan:
-    """The walk uses SCAN_ROWS rows of a long table; every mode is polished on all rows."""
-    long = sample.n > ALL_ROWS_UP_TO
-    coarse = sample.subsample(SCAN_ROWS, SCAN_SEED) if long else sample
+    """The walk uses a part of a long table (`Rows.part`); every mode is polished on all rows."""
+    coarse = sample.part()
     path = path_of(STUDENT, coarse, at_zero(coarse))
     modes = distinct([polish(STUDENT, sample, peak) for peak in peaks(path)])
     centre = min(path, key=lambda point: abs(point.a))

@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 from heckesel.classic.estimable import check_estimable
 from heckesel.classic.forms import GAUSSIAN
 from heckesel.classic.functional_form import fit_forms
-from heckesel.classic.joint import Sample, standardised_sample
 from heckesel.classic.probit import fit_probit
 from heckesel.classic.profile import Scan, scan
+from heckesel.classic.rows import Sample, standardised_sample
 from heckesel.data import SelectionData
 from heckesel.diagnostics.exclusion import probit_verdict
 from heckesel.diagnostics.functional_form import aic_weights, forms_to_weigh

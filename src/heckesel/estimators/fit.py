@@ -11,10 +11,11 @@ from scipy.special import chdtrc, chdtri, ndtri
 
 from heckesel.classic.bootstrap import bootstrap_two_step
 from heckesel.classic.intervals import atanh_rho_interval, theta_interval
-from heckesel.classic.joint import standardised_sample
 from heckesel.classic.least_squares import fit_least_squares
 from heckesel.classic.probit import fit_probit
 from heckesel.classic.profile import Scan
+from heckesel.classic.rows import Rows, standardised_sample
+from heckesel.classic.stream import StreamedData, loglik_at_zero
 from heckesel.classic.student import StudentScan
 from heckesel.data import SelectionData, check_complete
 from heckesel.diagnostics.verdict import Identification
@@ -66,7 +67,7 @@ class HeckmanFit:
     near_boundary: bool
     modes: tuple[Mode, ...]
     identification: Identification
-    data: SelectionData
+    data: SelectionData | StreamedData
     design: FormulaDesign | ArrayDesign
     scan: Scan | StudentScan | None = None
     weight_kind: str = "frequency"
@@ -75,7 +76,7 @@ class HeckmanFit:
 
     @property
     def has_selection(self) -> bool:
-        return not self.data.s.all()
+        return self.data.has_selection
 
     @property
     def df(self) -> float:
@@ -91,15 +92,11 @@ class HeckmanFit:
     @property
     def n(self) -> int:
         """Units; frequency weights count as rows."""
-        return self._count(self.data.weight)
+        return self.data.units(self.weight_kind)
 
     @property
     def n_selected(self) -> int:
-        return self._count(self.data.weight[self.data.s])
-
-    def _count(self, weight) -> int:
-        frequency = self.weight_kind == "frequency"
-        return round(weight.sum()) if frequency else int(np.count_nonzero(weight))
+        return self.data.units(self.weight_kind, selected=True)
 
     @property
     def aic(self) -> float:
@@ -140,6 +137,9 @@ class HeckmanFit:
         data = self.data
         if isinstance(self.scan, StudentScan):
             return self.loglik + self.scan.loglik_at_zero - self.scan.modes[0].value
+        if isinstance(data, StreamedData):
+            assert self.scan is not None  # every ml fit has one
+            return loglik_at_zero(data, self.scan.modes[0].v)
         s = data.s
         outcome = fit_least_squares(data.x[s], data.y[s], data.weight[s]).loglik
         return outcome + fit_probit(data.w, s, data.weight).loglik
@@ -184,12 +184,16 @@ class HeckmanFit:
             raise DataError("weighted by probability there is no profile likelihood; use 'wald'")
         if not isinstance(self.scan, Scan):
             raise DataError("profile intervals are for normal errors; use 'wald' with errors='t'")
-        sample, scalings = standardised_sample(self.data)
+        if isinstance(self.data, StreamedData):
+            rows: Rows = self.data.rows
+            scalings = self.data.scalings
+        else:
+            rows, scalings = standardised_sample(self.data)
         drop = 0.5 * float(chdtri(1, 1 - level))
         if parameter == "rho":
-            low, high = atanh_rho_interval(sample, self.scan.modes, drop)
+            low, high = atanh_rho_interval(rows, self.scan.modes, drop)
             return float(np.tanh(low)), float(np.tanh(high))
-        low, high = theta_interval(sample, self.scan.modes, drop)
+        low, high = theta_interval(rows, self.scan.modes, drop)
         return float(scalings.y_scale / high), float(scalings.y_scale / low)
 
     def bootstrap(self, replicates: int = 400, seed: int = 0) -> pd.DataFrame:
@@ -204,6 +208,11 @@ class HeckmanFit:
             )
         if self.method != "two-step":
             raise DataError("bootstrap() is for method='two-step'; ml has standard errors for rho")
+        if isinstance(self.data, StreamedData):
+            raise DataError(
+                "bootstrap() resamples rows, and this fit read its rows from files and kept none; "
+                "use covariance='robust', or fit a frame"
+            )
         p = len(self.data.x_names)
         gamma = self.params["select"].to_numpy()
         draws = bootstrap_two_step(
@@ -250,6 +259,11 @@ class HeckmanFit:
         terms: outcome terms to compare, all slopes by default. A longer table is judged by `rows`
         of its rows, drawn at random; `seed` says which.
         """
+        if isinstance(self.data, StreamedData):
+            raise DataError(
+                "functional_form() needs rows, and this fit read its rows from files and kept "
+                "none; fit a frame with a sample of the rows"
+            )
         return compare_forms(self, terms, rows=rows, seed=seed)
 
     def _needs_ml(self, what: str, way_out: str = "fit with method='ml'") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,11 @@ class Equation:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.spec.column_names)
+
+    @property
+    def plain(self) -> bool:
+        """Every column is the intercept or a number of the data, unchanged."""
+        return all(name == "Intercept" or name in self.numbers for name in self.names)
 
     def _variables_of(self, term) -> set[str]:
         return {str(v) for v in self.spec.term_variables[term]} & set(self.variables)
@@ -70,16 +75,27 @@ class Equation:
 
 @dataclass(frozen=True)
 class FormulaDesign:
-    """Both equations and the frame they were learned from."""
+    """Both equations and the frame they were learned from; None where rows were read from files."""
 
     outcome: Equation
     select: Equation
-    frame: pd.DataFrame
+    frame: pd.DataFrame | None
 
     def given(self, data, x, w) -> pd.DataFrame:
         if x is not None or w is not None:
             raise DataError("this fit was made from formulas; pass a frame, not x and w")
-        return self.frame if data is None else as_pandas(data)
+        return (
+            self._held("predict() without data", "pass the rows: fit.predict(frame)")
+            if data is None
+            else as_pandas(data)
+        )
+
+    def _held(self, what: str, way_out: str) -> pd.DataFrame:
+        if self.frame is None:
+            raise DataError(
+                f"{what} needs rows, and this fit read its rows from files and kept none; {way_out}"
+            )
+        return self.frame
 
     def outcome_matrix(self, frame) -> np.ndarray:
         return self.outcome.matrix(frame)
@@ -95,15 +111,16 @@ class FormulaDesign:
         used = set(self.outcome.variables)
         if target != "population":
             used |= set(self.select.variables)
-        moves = {name: _moves_of(self.frame[name], name) for name in sorted(used)}
+        held = self._held("margins()", "fit a frame with a sample of the rows")
+        moves = {name: _moves_of(held[name], name) for name in sorted(used)}
 
         def rows_of(name, change):
-            column = self.frame[name]
+            column = held[name]
             if _is_number(column):
-                frame = self.frame.assign(**{name: column + change})
+                frame = held.assign(**{name: column + change})
             else:
-                same = pd.Series(change, self.frame.index).astype(column.dtype)
-                frame = self.frame.assign(**{name: same})
+                same = pd.Series(change, held.index).astype(column.dtype)
+                frame = held.assign(**{name: same})
             w = self.select.matrix(frame) if target != "population" else None
             return self.outcome.matrix(frame), w
 
@@ -143,7 +160,7 @@ def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: st
     are left out when categories and scales are learned, and stay NaN.
     """
     formula = _parsed(right, role)
-    variables = _variables(formula, frame)
+    variables = _variables(formula)
     check_variables(variables, frame)
     for name in variables:
         _check_text(frame[name], name)
@@ -169,17 +186,51 @@ def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: st
     return Equation(spec, variables, numbers), matrix
 
 
+def required_columns(right: str, role: str) -> tuple[str, ...]:
+    """Variables a formula names."""
+    return _variables(_parsed(right, role))
+
+
+def categories_of(spec: ModelSpec) -> dict[str, list]:
+    """Levels of every categorical factor of a formula."""
+    return {
+        str(factor): list(state["categories"])
+        for factor, (_, state) in spec.encoder_state.items()
+        if "categories" in state
+    }
+
+
+def with_categories(
+    equation: Equation, right: str, frame: pd.DataFrame, found: list[dict], role: str
+) -> Equation:
+    """The equation with the levels of all the parts that were looked at, in `found`.
+
+    Parts that agree keep their order, as that of an ordered category; else levels are sorted.
+    """
+    state = {}
+    for factor, (kind, learned) in equation.spec.encoder_state.items():
+        lists = [part[factor] for part in found if part.get(factor)]
+        if "categories" in learned and lists:
+            levels = lists[0]
+            if any(part != levels for part in lists):
+                levels = sorted({level for part in lists for level in part})
+            learned = {"categories": levels}
+        state[factor] = (kind, learned)
+    spec = ModelSpec(formula=_parsed(right, role), encoder_state=state)
+    return replace(equation, spec=_evaluate(spec, frame, right, role).model_spec)
+
+
 def evaluate_column(text: str, frame: pd.DataFrame, role: str) -> np.ndarray:
     """A left-hand side such as `wage` or `np.log(wage)`, missing values kept."""
     if text in frame.columns:
         return number_column(frame, text)
     formula = _parsed(f"0 + {text}", role)
-    check_variables(_variables(formula, frame), frame)
+    check_variables(_variables(formula), frame)
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.asarray(_evaluate(formula, frame, text, role), dtype=float)
     if values.shape[1] != 1:
         raise DataError(f"the {role} {text!r} must be one numeric column")
-    there = frame[list(_variables(formula, frame))].notna().all(axis=1).to_numpy()
+    there = frame[list(_variables(formula))].notna().all(axis=1).to_numpy()
     lost = np.flatnonzero(there & np.isnan(values[:, 0]))
     if len(lost):
         raise DataError(
@@ -216,7 +267,7 @@ def _parsed(right: str, role: str) -> Formula:
         raise DataError(f"the {role} formula {right!r} cannot be read: {reason}") from None
 
 
-def _variables(formula: Formula, frame) -> tuple[str, ...]:
+def _variables(formula: Formula) -> tuple[str, ...]:
     """Data columns the formula uses; functions such as log are formulaic's own."""
     return tuple(sorted(str(v) for v in formula.required_variables))
 

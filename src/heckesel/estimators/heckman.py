@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from heckesel.classic.covariance import KINDS, WEIGHT_KINDS, inverse
-from heckesel.classic.estimable import (
-    check_estimable,
-    check_joint_separation,
-    dependent_columns,
-)
-from heckesel.classic.estimates import Estimates, estimates_at, mode_covariance
-from heckesel.classic.joint import standardised_sample
+from heckesel.classic.estimable import check_estimable
 from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
-from heckesel.classic.probit import fit_probit
-from heckesel.classic.profile import Scan, scan
-from heckesel.classic.standardise import scaling_of
-from heckesel.classic.student import StudentScan, scan_student, student_covariance
-from heckesel.classic.two_step import fit_two_step, second_stage, two_step_covariance
+from heckesel.classic.rows import standardised_sample
 from heckesel.data import SelectionData, selected_rows, selection_data
-from heckesel.diagnostics.verdict import NO_SELECTION, Identification, exclusion_verdict
+from heckesel.diagnostics.verdict import NO_SELECTION, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.arrays import array_design, with_intercept
-from heckesel.estimators.fit import HeckmanFit, Mode
+from heckesel.estimators.files import fit_files
+from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.formula import (
     FormulaDesign,
     build_equation,
     evaluate_column,
-    number_column,
     split_formula,
 )
 from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.inference import labelled
+from heckesel.estimators.options import check_instruments, covariance_kind, side_column
+from heckesel.estimators.results import fit_both_steps, fit_ml
 
 METHODS = ("ml", "two-step")
 ERRORS = ("normal", "t")
-LEAST_INFORMATION = 1e-3
 
 
 def heckman(
@@ -59,6 +48,7 @@ def heckman(
     clusters=None,
     weights=None,
     weight_kind: str = "frequency",
+    client=None,
 ) -> HeckmanFit:
     """Fit Heckman's selection model.
 
@@ -75,6 +65,11 @@ def heckman(
     * clusters, weights: column name or array
     * weight_kind: "frequency" (a row stands for several) or "probability" (a sampled row stands
       for others like it)
+
+    ``data`` may also be the path of a Parquet file, a folder of them or a pattern such as
+    ``"part-*.parquet"``: the rows are then read again for every step and never held together, so
+    memory does not grow with them. With ``client``, a `dask.distributed.Client`, the cluster's
+    workers read them.
     """
     if method not in METHODS:
         raise DataError(f"method must be 'ml' or 'two-step', got {method!r}")
@@ -82,6 +77,26 @@ def heckman(
         raise DataError(f"errors must be 'normal' or 't', got {errors!r}")
     if errors == "t" and method != "ml":
         raise DataError("two steps rest on normal errors; use method='ml' with errors='t'")
+    if isinstance(data, str | os.PathLike):
+        if errors == "t":
+            raise DataError("files are fitted with normal errors; read them for errors='t'")
+        arrays = {"y": y, "x": x, "w": w, "selected": selected}
+        result = fit_files(
+            outcome,
+            select,
+            data,
+            arrays=arrays,
+            method=method,
+            instruments=instruments,
+            covariance=covariance,
+            clusters=clusters,
+            weights=weights,
+            weight_kind=weight_kind,
+            client=client,
+        )
+        return _warned(result)
+    if client is not None:
+        raise DataError("client= reads files on a cluster; give data= as the path of Parquet files")
     if outcome is not None:
         checked, design = _from_formulas(outcome, select, data, weights, selected)
         clusters = side_column(clusters, as_pandas(data))
@@ -89,7 +104,7 @@ def heckman(
         checked, design = _from_arrays(y, x, w, selected, weights)
     else:
         raise DataError("give two formulas and a frame, or y=, x= and w=")
-    _check_instruments(instruments, checked, design)
+    check_instruments(instruments, checked, design)
     kind, codes = covariance_kind(
         covariance,
         clusters,
@@ -106,12 +121,17 @@ def heckman(
     # Products of a cache-sized block are too small to share: several BLAS threads cost more
     # in waiting than they save, ten times so beside a busy neighbour.
     with threadpool_limits(1, user_api="blas"):
+        rows, scalings = standardised_sample(checked)
         if method == "ml":
-            result = _ml(checked, design, kind, options, errors)
+            result = fit_ml(rows, scalings, checked, design, kind, options, errors)
         else:
-            result = _two_step(checked, design, kind, options)
-    if not checked.instruments:
-        warnings.warn(str(result.identification), IdentificationWarning, stacklevel=2)
+            result = fit_both_steps(rows, scalings, checked, design, kind, options)
+    return _warned(result)
+
+
+def _warned(result: HeckmanFit) -> HeckmanFit:
+    if not result.data.instruments:
+        warnings.warn(str(result.identification), IdentificationWarning, stacklevel=3)
     return result
 
 
@@ -169,164 +189,6 @@ def _from_arrays(y, x, w, selected, weights):
     return checked, design
 
 
-def side_column(values, frame):
-    """Weights or clusters: a column's name or the values themselves."""
-    if not isinstance(values, str):
-        return values
-    if values in frame.columns and frame[values].dtype.kind in "OUS":
-        return frame[values].to_numpy()
-    return number_column(frame, values)
-
-
-def _check_instruments(instruments, checked: SelectionData, design) -> None:
-    if instruments is None:
-        return
-    if not isinstance(instruments, str | list | tuple):
-        raise DataError(f"instruments must be a name or a list of names, got {instruments!r}")
-    for name in [instruments] if isinstance(instruments, str) else instruments:
-        in_outcome, in_select = checked.x_names, checked.w_names
-        if isinstance(design, FormulaDesign):
-            in_outcome, in_select = design.outcome.variables, design.select.variables
-        if name in in_outcome:
-            raise DataError(
-                f"the instrument {name!r} is also in the outcome equation, so it excludes "
-                "nothing; remove it there"
-            )
-        if name not in in_select:
-            raise DataError(f"the instrument {name!r} is not in the selection equation; add it")
-
-
-def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool):
-    """The covariance to compute and the clusters as integer codes, after checking that they,
-    the weights and the method go together."""
-    if weight_kind not in WEIGHT_KINDS:
-        raise DataError(f"weight_kind must be 'frequency' or 'probability', got {weight_kind!r}")
-    fractions = weight != np.round(weight)
-    if weight_kind == "frequency" and fractions.any():
-        raise DataError(
-            f"frequency weights count rows but one is {weight[fractions][0]:g}; "
-            "use weight_kind='probability'"
-        )
-    if kind is None:
-        kind = "robust" if weight_kind == "probability" else "information"
-        kind = "cluster" if clusters is not None else kind
-    if kind not in KINDS:
-        raise DataError(f"covariance must be one of {', '.join(KINDS)}, got {kind!r}")
-    if kind == "opg" and not has_likelihood:
-        raise DataError("opg needs a likelihood; use covariance='robust' here")
-    if weight_kind == "probability" and kind in ("information", "opg"):
-        raise DataError(f"{kind} does not hold under probability weights; use 'robust'")
-    if (kind == "cluster") != (clusters is not None):
-        raise DataError("clusters= and covariance='cluster' go together")
-    return kind, _cluster_codes(clusters, len(weight))
-
-
-def _cluster_codes(clusters, n: int):
-    if clusters is None:
-        return None
-    values = np.asarray(clusters)
-    if values.shape != (n,):
-        raise DataError(f"clusters have shape {values.shape} but there are {n} rows")
-    if pd.isna(values).any():
-        raise DataError("clusters have missing values; every row needs one")
-    labels, codes = np.unique(
-        values.astype(str) if values.dtype == object else values, return_inverse=True
-    )
-    if len(labels) < 2:
-        raise DataError("all rows are in one cluster; a cluster covariance needs at least two")
-    return codes
-
-
-def _ml(checked: SelectionData, design, kind, options, errors) -> HeckmanFit:
-    sample, scalings = standardised_sample(checked)
-    is_t = errors == "t"
-    found: Scan | StudentScan = scan_student(sample) if is_t else scan(sample)
-    best = found.modes[0]
-    _check_separation_of_fit(checked, best.hessian[: sample.q, : sample.q])
-    estimates = [estimates_at(point, sample, scalings) for point in found.modes]
-    covariance_at: Callable = student_covariance if is_t else mode_covariance
-    covariance = covariance_at(checked, best, sample, scalings, kind, **options)
-    ancillary = ("atanh_rho", "log_sigma", "log_df") if is_t else ("atanh_rho", "log_sigma")
-    equations = _equation_labels(checked)
-    labels = [*equations, *(("ancillary", name) for name in ancillary)]
-    size = len(equations)
-    # numbers come as log sigma, atanh rho
-    order = [*range(size), size + 1, size, *range(size + 2, len(labels))]
-    modes = tuple(_mode(item, labels, order) for item in estimates)
-    params, cov = labelled(labels, estimates[0].vector[order], covariance[np.ix_(order, order)])
-    return HeckmanFit(
-        method="ml",
-        covariance=kind,
-        params=params,
-        cov=cov,
-        rho=modes[0].rho,
-        sigma=modes[0].sigma,
-        loglik=modes[0].loglik,
-        status=modes[0].status,
-        near_boundary=modes[0].near_boundary,
-        modes=modes,
-        identification=_verdict(checked, params, cov, options["weight_kind"]),
-        data=checked,
-        design=design,
-        scan=found,
-        errors=errors,
-        **options,
-    )
-
-
-def _mode(item: Estimates, labels, order) -> Mode:
-    params, _ = labelled(labels, item.vector[order], np.zeros((len(order),) * 2))
-    return Mode(item.rho, item.sigma, item.loglik, item.status, params, item.near_boundary)
-
-
-def _two_step(checked: SelectionData, design, kind, options) -> HeckmanFit:
-    fit = fit_two_step(checked)
-    back = scaling_of(checked.w).back
-    _check_separation_of_fit(checked, back.T @ fit.probit.hessian @ back)
-    _check_mills(checked, fit.gamma)
-    covariance = two_step_covariance(checked, fit, kind, **options)
-    labels = [*_equation_labels(checked), ("mills", "lambda")]
-    p, q = len(checked.x_names), len(checked.w_names)
-    order = [*range(p), *range(p + 1, p + 1 + q), p]  # numbers come as beta, lambda, gamma
-    vector = np.concatenate([fit.beta, [fit.lambda_coef], fit.gamma])
-    params, cov = labelled(labels, vector[order], covariance[np.ix_(order, order)])
-    return HeckmanFit(
-        method="two-step",
-        covariance=kind,
-        params=params,
-        cov=cov,
-        rho=fit.rho,
-        sigma=fit.sigma,
-        loglik=float("nan"),
-        status=fit.probit.status,
-        near_boundary=abs(fit.rho) > 0.99,
-        modes=(),
-        identification=_verdict(checked, params, cov, options["weight_kind"]),
-        data=checked,
-        design=design,
-        **options,
-    )
-
-
-def _check_separation_of_fit(checked: SelectionData, hessian) -> None:
-    """Where the data says next to nothing about a standardised coefficient (an information of
-    1e-3 is a standard error of 30) a linear program decides whether columns separate."""
-    if np.linalg.eigvalsh(-hessian).min() < LEAST_INFORMATION:
-        used = checked.weight > 0
-        check_joint_separation(checked.w[used], checked.s[used], checked.w_names)
-
-
-def _check_mills(checked: SelectionData, gamma) -> None:
-    columns, _ = second_stage(checked, gamma)
-    position, others = dependent_columns(columns)
-    if position is not None:
-        raise DataError(
-            "the Mills ratio is a linear combination of "
-            f"{', '.join(repr(checked.x_names[j]) for j in others) or 'nothing'} among the "
-            "selected, so two steps cannot tell the correction from it; add a column to select"
-        )
-
-
 def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
     warnings.warn(
         f"all {checked.n} rows have an outcome, so nothing was selected: this is least squares",
@@ -357,30 +219,4 @@ def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
         data=checked,
         design=design,
         **options,
-    )
-
-
-def _equation_labels(checked: SelectionData):
-    return [
-        *(("outcome", name) for name in checked.x_names),
-        *(("select", name) for name in checked.w_names),
-    ]
-
-
-def _verdict(checked: SelectionData, params, cov, weight_kind: str) -> Identification:
-    """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
-    names = checked.instruments
-    where = [checked.w_names.index(name) for name in names]
-    gamma, covariance = params["select"].to_numpy(), cov.loc["select", "select"].to_numpy()
-    if names and not np.isfinite(covariance).all():
-        weight = checked.weight
-        if weight_kind == "probability":  # they have no scale of their own
-            weight = weight * np.count_nonzero(weight) / weight.sum()
-        probit = fit_probit(checked.w, checked.s, weight)
-        gamma, covariance = probit.gamma, inverse(-probit.hessian)
-    return exclusion_verdict(
-        names,
-        gamma[where],
-        covariance[np.ix_(where, where)],
-        varying_columns=sum(name != "Intercept" for name in checked.w_names),
     )

@@ -21,8 +21,8 @@ from heckesel.estimators.formula import (
     split_formula,
 )
 from heckesel.estimators.frames import as_pandas
-from heckesel.estimators.heckman import covariance_kind, side_column
 from heckesel.estimators.inference import coefficient_frame, labelled, standard_errors
+from heckesel.estimators.options import covariance_kind, side_column
 from heckesel.estimators.table import coefficient_block
 
 

@@ -13,8 +13,8 @@ from heckesel.classic.estimates import (
     estimates_at,
     standardised_hessian,
 )
-from heckesel.classic.joint import standardised_sample
 from heckesel.classic.profile import scan
+from heckesel.classic.rows import standardised_sample
 from heckesel.data import SelectionData
 from heckesel.predictive import (
     Predictive,

@@ -1,0 +1,128 @@
+"""`hk.heckman` on Parquet files: formulas learned from a first look, rows never held together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from heckesel.classic.blocks import in_threads
+from heckesel.classic.stream import Stream, StreamedData, check_stream, open_stream
+from heckesel.errors import DataError
+from heckesel.estimators.fit import HeckmanFit
+from heckesel.estimators.formula import FormulaDesign, split_formula
+from heckesel.estimators.options import check_instruments, covariance_kind
+from heckesel.estimators.parquet import parquet_parts
+from heckesel.estimators.reader import count_rows, learn_reader
+from heckesel.estimators.results import fit_both_steps, fit_ml
+
+RETRIES = 3  # of a task whose worker was lost, before the fit gives up
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A `map` over the workers of a dask client; here, once the client is closed."""
+
+    client: Any
+
+    def __call__(self, function, items):
+        if self.client is None or self.client.status != "running":
+            return in_threads(function, items)
+        task = partial(_with_one_thread, function)
+        futures = self.client.map(task, list(items), pure=False, retries=RETRIES)
+        return self.client.gather(futures)
+
+    def __reduce__(self):
+        return Cluster, (None,)  # a connection cannot be saved
+
+
+def _with_one_thread(function, item):
+    with threadpool_limits(1, user_api="blas"):
+        return function(item)
+
+
+def fit_files(
+    outcome,
+    select,
+    path,
+    *,
+    arrays: dict,
+    method: str,
+    instruments,
+    covariance,
+    clusters,
+    weights,
+    weight_kind: str,
+    client,
+) -> HeckmanFit:
+    """Passes over the files: levels and counts, moments, then one for each evaluation."""
+    _check_options(arrays, clusters, covariance, weights, client)
+    if outcome is None or select is None:
+        raise DataError("rows in files need both formulas: outcome='y ~ a', select='~ a + b'")
+    left, right = split_formula(outcome, "outcome")
+    if left is None:
+        raise DataError(f"the outcome formula {outcome!r} needs a left-hand side: 'y ~ a + b'")
+    indicator, select_right = split_formula(select, "selection")
+    parts = parquet_parts(path)
+    run = in_threads if client is None else Cluster(client)
+    with threadpool_limits(1, user_api="blas"):
+        reader = learn_reader(
+            parts, right, select_right, y=left, indicator=indicator, weights=weights, run=run
+        )
+        counts = list(run(partial(count_rows, reader), parts))
+        parts, counts = _with_rows(parts, counts, left)
+        rows, survey, kept = open_stream(Stream(parts, reader.checked, run), counts)
+        design = FormulaDesign(reader.outcome, reader.select, None)
+        check_instruments(instruments, kept, design)
+        odd = np.array([1.0 if survey.fraction is None else survey.fraction])
+        kind, _ = covariance_kind(covariance, None, odd, weight_kind, has_likelihood=method == "ml")
+        check_stream(rows, survey, kept)
+        rows = replace(rows, stream=Stream(parts, reader.read, run))
+        data = StreamedData(
+            rows=rows,
+            scalings=rows.scalings,
+            x_names=reader.outcome.names,
+            w_names=reader.select.names,
+            y_name=left,
+            instruments=kept.instruments,
+            n_selected=survey.xy.count,
+        )
+        fit = fit_ml if method == "ml" else fit_both_steps
+        options = {"weight_kind": weight_kind, "clusters": None}
+        result = fit(rows, rows.scalings, data, design, kind, options)
+    return replace(result, data=data.without_rows())
+
+
+def _check_options(arrays, clusters, covariance, weights, client) -> None:
+    given = [name for name, value in arrays.items() if value is not None]
+    if given:
+        raise DataError(
+            f"{given[0]}= is an array, and data= names files; name its columns in the formulas"
+            + (", as in select='s ~ a + b'" if given[0] == "selected" else "")
+        )
+    if clusters is not None or covariance == "cluster":
+        raise DataError(
+            "a cluster covariance needs all rows of a cluster at once; use covariance='robust', or "
+            "read the files into a frame"
+        )
+    if weights is not None and not isinstance(weights, str):
+        raise DataError("data= names files, so weights= must be the name of one of their columns")
+    if client is not None and not hasattr(client, "gather"):
+        raise DataError(f"client must be a dask.distributed.Client, got {type(client).__name__}")
+
+
+def _with_rows(parts, counts, y_name: str):
+    """Parts that hold a row of positive weight, after checking that both kinds of row exist."""
+    rows, selected = (sum(column) for column in zip(*counts, strict=True))
+    if not selected:
+        raise DataError(f"no row is selected: the outcome {y_name!r} is missing in all {rows} rows")
+    if rows == selected:
+        raise DataError(
+            f"all {rows} rows have an outcome, so nothing was selected and least squares will do; "
+            "for a selection model leave the outcome of unselected rows missing"
+        )
+    filled = [item for item in zip(parts, counts, strict=True) if item[1][0]]
+    return tuple(part for part, _ in filled), [count for _, count in filled]
