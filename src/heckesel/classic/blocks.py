@@ -27,6 +27,12 @@ def sum_over(function: Callable, blocks: Sequence, rows: int) -> list:
     return add_up((in_threads if rows >= SEVERAL_CORES_FROM else map)(function, blocks))
 
 
+def do_all(tasks: Sequence[Callable[[], None]], rows: int) -> None:
+    """Run tasks that write to places of their own."""
+    for _ in (in_threads if rows >= SEVERAL_CORES_FROM else map)(lambda task: task(), tasks):
+        pass
+
+
 def add_up(parts: Iterable[Sequence]) -> list:
     """Tuples added entry by entry in the order they come, so that the sum does not depend on
     how many cores, or machines, computed them."""

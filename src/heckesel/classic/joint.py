@@ -19,7 +19,9 @@ from heckesel.likelihoods.normal import selected_units
 
 POLISH_ITERATIONS = 60
 LARGEST_THETA = 1e12  # sigma a trillionth of the spread of y: further out squares overflow
-POLISH_GAIN = 1e-12  # in log-likelihood; the step computed at this point is still taken
+# In log-likelihood, a distance of 1e-4 standard errors. The step computed at this point is still
+# taken, which squares the distance.
+POLISH_GAIN = 1e-9
 
 
 def evaluate(rows: Rows, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -113,6 +115,11 @@ class Point:
             return self.v
         moved = self.v + (a - self.a) * tangent
         return moved if moved[-1] > 0.2 * self.v[-1] else self.v
+
+
+def point_at(rows: Rows, v: np.ndarray, a: float) -> Point:
+    """A place that need not be an optimum."""
+    return Point(v, a, *evaluate(rows, np.append(v, a)))
 
 
 def at_zero(sample: Sample) -> np.ndarray:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heckesel.classic.joint import Point, at_zero, polish, solve_at
+from heckesel.classic.joint import Point, at_zero, point_at, polish, solve_at
 from heckesel.classic.rows import Rows, Sample
 
 STEPS_OUT = np.array(
@@ -50,7 +50,15 @@ def scan(rows: Rows) -> Scan:
     coarse = _scan_all(some)
     if some.n == rows.n:
         return coarse
-    modes = [_on_all_rows(rows, mode) for mode in coarse.modes]
+    best, *others = coarse.modes
+    modes = [_on_all_rows(rows, best)]
+    for mode in others:
+        behind = best.value - mode.value
+        if mode.status == "boundary" and behind > CLOSE_CALL:
+            # further behind still on all rows, where reaching it would take hundreds of passes
+            modes.append(replace(mode, value=modes[0].value - behind * rows.mass / some.mass))
+        else:
+            modes.append(_on_all_rows(rows, mode))
     return Scan(coarse.points, _distinct(modes))
 
 
@@ -137,7 +145,7 @@ def _on_all_rows(sample, mode: Point) -> Point:
         if fixed.slope * mode.a > 0:
             return replace(fixed, status="boundary")
         return polish(sample, fixed)
-    return polish(sample, solve_at(sample, mode.a, mode.v, gain_tolerance=1.0, last_step=False))
+    return polish(sample, point_at(sample, mode.v, mode.a))
 
 
 def _distinct(modes: list[Point]) -> tuple[Point, ...]:

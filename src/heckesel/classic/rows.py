@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from heckesel.classic.blocks import slices, sum_over
+from heckesel.classic.blocks import BLOCK_ROWS, do_all, slices, sum_over
 from heckesel.classic.standardise import Scaling, scaling_of
 from heckesel.data import SelectionData
 
@@ -113,6 +114,18 @@ class Sample:
         )
 
 
+def empty_sample(selected: int, unselected: int, p: int, q: int) -> Sample:
+    """Memory for that many rows, not filled: asking for it again and again costs more than
+    filling it."""
+    return Sample(
+        np.empty((selected, q)),
+        np.empty((selected, p + 1)),
+        np.empty(selected),
+        np.empty((unselected, q)),
+        np.empty(unselected),
+    )
+
+
 @dataclass(frozen=True)
 class Drawn:
     """Which of the selected and of the unselected rows are in a subsample, in ascending order,
@@ -123,12 +136,10 @@ class Drawn:
     factors: tuple[float, float]
 
     def reweighted(self, sample: Sample) -> Sample:
-        return Sample(
-            sample.w_selected,
-            sample.residual_columns,
-            sample.weight_selected * self.factors[0],
-            sample.w_unselected,
-            sample.weight_unselected * self.factors[1],
+        return replace(
+            sample,
+            weight_selected=sample.weight_selected * self.factors[0],
+            weight_unselected=sample.weight_unselected * self.factors[1],
         )
 
 
@@ -155,18 +166,62 @@ class Scalings:
     y_centre: float
     y_scale: float
 
+    def tiles(self) -> Tiles:
+        """Ready to standardise many batches."""
+        residual = np.append(self.x.centre, self.y_centre), np.append(-self.x.scale, self.y_scale)
+        w = self.w.centre, self.w.scale
+        return Tiles(*(np.tile(row, (BLOCK_ROWS, 1)) for row in (*w, *residual)))
+
     def apply(self, data: SelectionData) -> Sample:
-        s, weight = data.s, data.weight
-        residual_columns = np.empty((np.count_nonzero(s), data.x.shape[1] + 1))
-        np.compress(s, data.x, axis=0, out=residual_columns[:, :-1])
-        residual_columns[:, :-1] -= self.x.centre
-        residual_columns[:, :-1] /= -self.x.scale
-        residual_columns[:, -1] = (data.y[s] - self.y_centre) / self.y_scale
-        w_selected, w_unselected = data.w[s], data.w[~s]
-        for part in (w_selected, w_unselected):
-            part -= self.w.centre
-            part /= self.w.scale
-        return Sample(w_selected, residual_columns, weight[s], w_unselected, weight[~s])
+        return self.tiles().apply(data)
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Centres and scales repeated for each row of a block: numpy then runs through a block as
+    one long vector, several times as fast as through a dozen numbers for each row."""
+
+    w_centre: np.ndarray
+    w_scale: np.ndarray
+    residual_centre: np.ndarray
+    residual_scale: np.ndarray
+
+    def apply(self, data: SelectionData, room: Sample | None = None) -> Sample:
+        """The rows of `data` standardised; room : a sample to overwrite, see `empty_sample`."""
+        inside, outside = np.flatnonzero(data.s), np.flatnonzero(~data.s)
+        given = room is not None
+        room = room or empty_sample(len(inside), len(outside), data.x.shape[1], data.w.shape[1])
+        sample = replace(
+            room._rows(slice(len(inside)), slice(len(outside))),
+            weight_selected=data.weight[inside],
+            weight_unselected=data.weight[outside],
+        )
+        tasks = [
+            *(
+                partial(self._selected, data, inside, sample, block)
+                for block in slices(len(inside))
+            ),
+            *(
+                partial(self._w, data.w, outside[block], sample.w_unselected[block])
+                for block in slices(len(outside))
+            ),
+        ]
+        # with room given this is a batch of a stream, whose parts are spread over cores already
+        do_all(tasks, 0 if given else data.n)
+        return sample
+
+    def _selected(self, data, inside, sample: Sample, block: slice) -> None:
+        rows, residual = inside[block], sample.residual_columns[block]
+        self._w(data.w, rows, sample.w_selected[block])
+        residual[:, :-1] = data.x[rows]
+        residual[:, -1] = data.y[rows]
+        residual -= self.residual_centre[: len(rows)]
+        residual /= self.residual_scale[: len(rows)]
+
+    def _w(self, w, rows, out) -> None:
+        np.take(w, rows, axis=0, out=out, mode="clip")  # "raise" would make a copy first
+        out -= self.w_centre[: len(rows)]
+        out /= self.w_scale[: len(rows)]
 
 
 def standardised_sample(data: SelectionData) -> tuple[Sample, Scalings]:

@@ -25,7 +25,7 @@ from heckesel.classic.estimable import (
     dependent_in,
 )
 from heckesel.classic.joint import solve_at
-from heckesel.classic.rows import Drawn, Sample, Scalings, draw_rows
+from heckesel.classic.rows import Drawn, Sample, Scalings, draw_rows, empty_sample
 from heckesel.classic.standardise import Moments, moments_of
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
@@ -33,7 +33,9 @@ from heckesel.errors import DataError
 
 @dataclass(frozen=True)
 class Stream:
-    """parts : handed to workers, so small; read : part -> batches of its rows; run : a `map`."""
+    """parts : handed to workers, so small; run : a `map`
+    read : part -> batches of its rows, whose arrays may be overwritten by the next batch
+    """
 
     parts: tuple
     read: Callable[[Any], Iterator[SelectionData]]
@@ -45,7 +47,17 @@ class Stream:
 
 
 def _sum_part(part, *, read, scalings: Scalings, function) -> list:
-    return add_up(function(block) for data in read(part) for block in scalings.apply(data).blocks())
+    return add_up(function(block) for block in _blocks(part, read, scalings))
+
+
+def _blocks(part, read, scalings: Scalings) -> Iterator[Sample]:
+    """Standardised blocks of a part, each valid until the next batch is read."""
+    tiles, room, capacity = scalings.tiles(), None, 0
+    for data in read(part):
+        if data.n > capacity:
+            capacity = data.n
+            room = empty_sample(capacity, capacity, data.x.shape[1], data.w.shape[1])
+        yield from tiles.apply(data, room).blocks()
 
 
 @dataclass(frozen=True)

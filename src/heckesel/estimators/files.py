@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -67,11 +68,13 @@ def fit_files(
         raise DataError(f"the outcome formula {outcome!r} needs a left-hand side: 'y ~ a + b'")
     indicator, select_right = split_formula(select, "selection")
     parts = parquet_parts(path)
-    run = in_threads if client is None else Cluster(client)
+    run: Callable = in_threads if client is None else Cluster(client)
     with threadpool_limits(1, user_api="blas"):
         reader = learn_reader(
             parts, right, select_right, y=left, indicator=indicator, weights=weights, run=run
         )
+        if client is None and not reader.plain:
+            run = map  # formulas keep the interpreter busy, so threads would only wait
         counts = list(run(partial(count_rows, reader), parts))
         parts, counts = _with_rows(parts, counts, left)
         rows, survey, kept = open_stream(Stream(parts, reader.checked, run), counts)

@@ -21,6 +21,7 @@ from heckesel.estimators.formula import (
     Equation,
     build_equation,
     categories_of,
+    check_variables,
     evaluate_column,
     number_column,
     required_columns,
@@ -29,7 +30,7 @@ from heckesel.estimators.formula import (
 from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.parquet import Part, batches
 
-PLAIN_ROWS = 16_384  # both blocks of a batch fit a core's cache
+PLAIN_ROWS = 6_144  # a batch and what is made of it stay in a core's cache
 FORMULA_ROWS = 131_072  # evaluating a formula has a fixed cost of milliseconds
 HEAD_ROWS = 10_000
 
@@ -56,7 +57,7 @@ class Reader:
         )
 
     def read(self, part: Part) -> Iterator[SelectionData]:
-        """Batches of rows with positive weight, without looking at them twice."""
+        """Batches of rows with positive weight; the next batch overwrites the last."""
         return self._batches(part, check=False)
 
     def checked(self, part: Part) -> Iterator[SelectionData]:
@@ -65,15 +66,21 @@ class Reader:
 
     def _batches(self, part: Part, *, check: bool) -> Iterator[SelectionData]:
         size = PLAIN_ROWS if self.plain else FORMULA_ROWS
+        room = [np.empty((PLAIN_ROWS, len(side.names))) for side in (self.outcome, self.select)]
         for first, batch in batches(part, list(self.columns), size):
             with _place(part, first):
-                yield self._rows(batch, check)
+                yield self._rows(batch, room, check)
 
-    def _rows(self, batch, check: bool) -> SelectionData:
+    def _rows(self, batch, room, check: bool) -> SelectionData:
         if self.plain:
             columns = {name: _numbers(batch, name) for name in self.columns}
             y, s, weight = self._sides(columns)
-            x, w = (_matrix(side, columns, len(y)) for side in (self.outcome, self.select))
+            w = _fill(room[1][: len(y)], self.select, columns)
+            shared = len(self.outcome.names)
+            if self.outcome.names == self.select.names[:shared]:
+                x = w[:, :shared]
+            else:
+                x = _fill(room[0][: len(y)], self.outcome, columns)
         else:
             frame = as_pandas(batch.to_pandas())
             y, s, weight = self._sides(frame)
@@ -129,8 +136,7 @@ def _numbers(batch, name: str) -> np.ndarray:
     return values.astype(float, copy=False)
 
 
-def _matrix(equation: Equation, columns: dict, rows: int) -> np.ndarray:
-    matrix = np.empty((rows, len(equation.names)))
+def _fill(matrix: np.ndarray, equation: Equation, columns: dict) -> np.ndarray:
     for j, name in enumerate(equation.names):
         matrix[:, j] = 1.0 if name == "Intercept" else columns[name]
     return matrix
@@ -169,14 +175,10 @@ def learn_reader(
             equation = with_categories(equation, text, head, found, role)
         equations.append(equation)
     outcome, select = equations
-    names = set(head.columns)
-    sides = {weights} if weights is not None else set()
-    for text, role in ((y, "outcome"), (indicator, "selection indicator")):
-        if text is not None:
-            sides |= {text} if text in names else set(required_columns(f"0 + {text}", role))
-            _check_rowwise(
-                lambda frame, t=text, r=role: evaluate_column(t, frame, r), head, text, role
-            )
+    sides = _side_columns(head, {"outcome": y, "selection indicator": indicator})
+    if weights is not None:
+        check_variables([weights], head)
+        sides.add(weights)
     return Reader(
         outcome=outcome,
         select=select,
