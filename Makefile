@@ -32,12 +32,14 @@ docs: $(READY)
 reproduce: $(READY)
 	$(BIN)/heckesel reproduce all $(if $(FULL),,--quick)
 
+# HECKESEL_PEERS_PYTHON names the Python of an environment with StatsPAI, which is timed too.
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
 # Re-run what is cheap, regenerate what is published, and fail on any difference.
 check: $(READY)
 	$(BIN)/python -m heckesel.experiments.check
+	$(BIN)/python -m benchmarks.page --check
 
 clean:
 	rm -rf .venv build dist docs/_build .pytest_cache .mypy_cache .ruff_cache

@@ -1,19 +1,37 @@
-"""`make bench`: run every benchmark and write `benchmarks/results.json`."""
+"""`make bench`: run every benchmark, write `benchmarks/results.json` and the page made from it.
+
+python -m benchmarks classic peers      only these; what was measured before is kept for the others
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
+import sys
 from pathlib import Path
 
-from benchmarks import classic, network_methods
+from benchmarks import classic, growth, network_methods, page, peers, streamed
 
-BENCHMARKS = {"classic": classic.measure, "network_methods": network_methods.measure}
+BENCHMARKS = {
+    "classic": classic.measure,
+    "streamed": lambda: [streamed.measure(method=method) for method in ("ml", "two-step")],
+    "peers": peers.measure,
+    "network_methods": network_methods.measure,
+    "growth": growth.measure,
+}
+RESULTS = Path("benchmarks/results.json")
+
+
+def main() -> None:
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results["machine"] = {"cores": os.cpu_count(), "python": platform.python_version()}
+    for name in sys.argv[1:] or BENCHMARKS:
+        results[name] = BENCHMARKS[name]()
+        print(name, json.dumps(results[name], indent=1))
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    page.PAGE.write_text(page.speed_md())
+
 
 if __name__ == "__main__":
-    results = {"machine": {"cores": os.cpu_count(), "python": platform.python_version()}}
-    for name, measure in BENCHMARKS.items():
-        results[name] = measure()
-        print(name, json.dumps(results[name], indent=1))
-    Path("benchmarks/results.json").write_text(json.dumps(results, indent=1) + "\n")
+    main()

@@ -1,0 +1,102 @@
+"""How time and memory grow: classic fits with rows and columns, networks with members, the
+experiment's grid with cells. The exponent is the slope of log time on log size.
+
+python -m benchmarks.growth             the table
+python -m benchmarks.growth ml 100000 10  one fit of that many rows and columns, as JSON
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+ROWS = (100_000, 300_000, 1_000_000, 3_000_000)
+WIDTHS = (5, 10, 20, 40)
+WIDTH_ROWS = 200_000
+MEMBERS = (1, 5, 10, 20)
+CELLS = (1, 2, 4, 8)
+EPOCHS = 60
+
+
+def draw(n: int, p: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, p))
+    z, u, v = rng.standard_normal((3, n))
+    y = 1 + x @ np.linspace(-0.5, 0.5, p) + 0.6 * u + 0.8 * v
+    s = 0.2 + x @ np.linspace(0.3, -0.3, p) + z + u > 0
+    return x, np.column_stack([x, z]), np.where(s, y, np.nan)
+
+
+def run_one(method: str, n: int, p: int) -> dict:
+    from heckesel.estimators.heckman import heckman
+
+    x, w, y = draw(n, p)
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.perf_counter()
+    heckman(y=y, x=x, w=w, method=method)
+    seconds = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "seconds": round(seconds, 3),
+        "peak_gb": round(peak * 1024 / 1e9, 3),
+        "data_gb": round(held * 1024 / 1e9, 3),
+    }
+
+
+def network_seconds(members: int, cells: int, turns: int = 2) -> dict:
+    """The two-step network on cells of 2000 rows, trained side by side."""
+    from heckesel.data import selection_data
+    from heckesel.datasets.controlled import make_controlled
+    from heckesel.deep.config import NetworkConfig
+    from heckesel.methods import load_method
+
+    data = []
+    for seed in range(cells):
+        frame = make_controlled(rho=0.9, alpha=1.0, seed=seed).frame
+        data.append(selection_data(frame[["x"]], frame[["x", "z"]], frame["y"]))
+    config = NetworkConfig(epochs=EPOCHS, n_members=members, standardise=False, device="cpu")
+    method, taken = load_method("heckman_two_step"), []
+    for _ in range(turns):
+        started = time.perf_counter()
+        if cells == 1:
+            method.fit(data[0], seed=0, config=config)
+        else:
+            method.fit_many(data, seeds=list(range(cells)), config=config)
+        taken.append(time.perf_counter() - started)
+    return {"seconds": round(min(taken), 3)}
+
+
+def exponent(sizes, rows) -> float:
+    seconds = [row["seconds"] for row in rows]
+    return round(float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0]), 2)
+
+
+def measure(rows=ROWS, widths=WIDTHS, members=MEMBERS, cells=CELLS) -> dict:
+    def fresh(method, n, p):
+        command = [sys.executable, "-m", "benchmarks.growth", method, str(n), str(p)]
+        return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+
+    network_seconds(1, 1, 1)  # first use of each kernel
+    runs = {
+        "ml, rows": (rows, [fresh("ml", n, 10) for n in rows]),
+        "two-step, rows": (rows, [fresh("two-step", n, 10) for n in rows]),
+        f"ml, columns, {WIDTH_ROWS} rows": (widths, [fresh("ml", WIDTH_ROWS, p) for p in widths]),
+        "network two-step, members": (members, [network_seconds(k, 1) for k in members]),
+        "network two-step, cells of 5 members": (cells, [network_seconds(5, c) for c in cells]),
+    }
+    return {
+        name: {"exponent": exponent(sizes, found), "sizes": list(sizes), "runs": found}
+        for name, (sizes, found) in runs.items()
+    }
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 4:
+        print(json.dumps(run_one(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
+    else:
+        print(json.dumps(measure(), indent=1))

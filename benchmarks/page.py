@@ -1,0 +1,169 @@
+"""`docs/speed.md`, made from `benchmarks/*.json` and from nothing else.
+
+python -m benchmarks.page           write it
+python -m benchmarks.page --check   fail if the committed page is not what the results give
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+FOLDER = Path("benchmarks")
+PAGE = Path("docs/speed.md")
+HEAD = """# Speed
+
+<!-- made by `python -m benchmarks.page` from benchmarks/*.json; do not edit -->
+
+Ratios within one run count: the machine had other work to do, and a clock shows that too. Each
+contender runs in a process of its own, in turns with the others; importing and drawing the data are
+not timed. `make bench` measures everything again.
+"""
+
+
+def speed_md(folder: Path = FOLDER) -> str:
+    """The page as text; a part that was not measured is left out."""
+    results = json.loads((folder / "results.json").read_text())
+    frozen = json.loads((folder / "frozen.json").read_text())
+    gpu = json.loads((folder / "gpu_grid.json").read_text())
+    machine = results["machine"]
+    parts = [HEAD, f"Measured on {machine['cores']} cores with Python {machine['python']}.\n"]
+    makers = {
+        "classic": classic,
+        "streamed": streamed,
+        "peers": peers,
+        "network_methods": networks,
+        "growth": growth,
+    }
+    parts += [make(results[name]) for name, make in makers.items() if name in results]
+    return "\n".join([*parts, on_a_gpu(gpu), not_in_this_run(frozen)])
+
+
+def classic(found: dict) -> str:
+    rows = [
+        (name, row["seconds"], row["ratio"], row["peak_gb"])
+        for name, row in found["contenders"].items()
+    ]
+    return _section(
+        f"Classic fits of {found['n']:,} rows, {found['columns']} columns",
+        "Against statsmodels' probit, which is the first half of the first step only.",
+        ("", "seconds", "ratio", "peak GB"),
+        rows,
+    )
+
+
+def streamed(found: list[dict]) -> str:
+    rows = []
+    for run in found:
+        for name, row in run["contenders"].items():
+            times = row["seconds"], row["microseconds_a_row"], row["cpu_microseconds_a_row"]
+            rows.append((run["method"], name, f"{row['rows']:,}", *times, row["peak_gb"]))
+        clock, cpu = run["ratio_of_microseconds_a_row"], run["ratio_of_cpu_microseconds_a_row"]
+        rows.append((run["method"], "ratio", "", "", clock, cpu, ""))
+    return _section(
+        "From Parquet files",
+        "12 columns of float64; the same fit in memory beside it.",
+        ("method", "rows are in", "rows", "seconds", "µs a row", "CPU µs a row", "peak GB"),
+        rows,
+    )
+
+
+def peers(found: dict) -> str:
+    rows = []
+    for name, row in found.items():
+        if "not_run" in row:
+            rows.append((name, row["n"], "not run", "", ""))
+        else:
+            rows.append((name, row["n"], row["peer_s"], row["ours_s"], row["ratio"]))
+    names = {
+        "statspai": "joint ML, StatsPAI",
+        "gaussian_process": "Gaussian process, scikit-learn",
+    }
+    rows = [(names[row[0]], *row[1:]) for row in rows]
+    return _section(
+        "Peers in the same run",
+        "",
+        ("", "rows", "peer, seconds", "heckesel, seconds", "ratio"),
+        rows,
+    )
+
+
+def networks(found: dict) -> str:
+    rows = [
+        (name, row["looped_s"], row["ours_s"], row["ratio"])
+        for name, row in found["methods"].items()
+    ]
+    rows.append(("all", found["looped_s"], found["ours_s"], found["ratio"]))
+    return _section(
+        "Networks, five members",
+        f"A plain PyTorch loop over members against ours, {found['epochs']} epochs of one "
+        "controlled cell on two cores.",
+        ("", "loop, seconds", "heckesel, seconds", "ratio"),
+        rows,
+    )
+
+
+def growth(found: dict) -> str:
+    rows = []
+    for name, part in found.items():
+        for size, run in zip(part["sizes"], part["runs"], strict=True):
+            rows.append((name, f"{size:,}", run["seconds"], run.get("peak_gb", ""), ""))
+        rows.append((name, "exponent", "", "", part["exponent"]))
+    return _section(
+        "Growth",
+        "The exponent is the slope of log seconds on log size; peak memory includes the data.",
+        ("what grows", "size", "seconds", "peak GB", "exponent"),
+        rows,
+    )
+
+
+def on_a_gpu(found: dict) -> str:
+    rows = [
+        (start, grid, run["rows"], run["seconds"])
+        for start in ("first", "second")
+        for grid, run in found[start].items()
+        if isinstance(run, dict)
+    ]
+    return _section(
+        f"The paper's grids on one {found['first']['device']}",
+        "Data, training and metrics included; the first process after the machine started, which "
+        "reads the CUDA libraries from disk, and a second one.",
+        ("process", "grid", "method rows", "seconds"),
+        rows,
+    )
+
+
+def not_in_this_run(found: dict) -> str:
+    rows = [
+        (row["who"], row["task"], row["seconds"], row.get("peak_gb", "")) for row in found["rows"]
+    ]
+    return _section(
+        "Frozen",
+        "Measured once on an earlier day and not in this run, so compare with care.",
+        ("", "task", "seconds", "peak GB"),
+        rows,
+    )
+
+
+def _section(title: str, sentence: str, head: tuple, rows: list[tuple]) -> str:
+    lines = [f"## {title}", ""]
+    lines += [sentence, ""] if sentence else []
+    lines += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    text = speed_md()
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(text)
+        return 0
+    if PAGE.exists() and PAGE.read_text() == text:
+        return 0
+    print(f"{PAGE} is not what benchmarks/*.json give; run python -m benchmarks.page")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

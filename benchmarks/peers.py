@@ -1,0 +1,109 @@
+"""Joint maximum likelihood against StatsPAI, and our Gaussian process against scikit-learn's.
+
+StatsPAI brings packages of its own, so it lives in another environment: name that environment's
+Python in HECKESEL_PEERS_PYTHON. Without it the row says that it was not run.
+
+python -m benchmarks.peers        both, as JSON
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.classic import COLUMNS, draw
+
+VARIABLE = "HECKESEL_PEERS_PYTHON"
+ROWS = 10_000
+NAMES = [f"x{j}" for j in range(COLUMNS)]
+PEER = """
+import json, sys, time
+import pandas as pd, statspai
+frame = pd.read_csv(sys.argv[1])
+x = [name for name in frame if name.startswith("x")]
+started = time.perf_counter()
+fit = statspai.heckman(frame, y="y", x=x, z=[*x, "z"], method="ml")
+seconds = time.perf_counter() - started
+print(json.dumps({"seconds": seconds, "version": statspai.__version__,
+                  "slope": float(fit.detail.set_index("variable").loc["x0", "coefficient"])}))
+"""
+
+
+def statspai(n: int = ROWS) -> dict:
+    """Seconds of one fit of each, in a row; StatsPAI in a process of its own, its start not timed."""
+    python = os.environ.get(VARIABLE)
+    if not python:
+        return {"n": n, "not_run": f"{VARIABLE} is not set"}
+    from heckesel.estimators.heckman import heckman
+
+    x, w, y = draw(n)
+    heckman(y=y[:500], x=x[:500], w=w[:500])  # what is imported when first used
+    frame = pd.DataFrame(w, columns=[*NAMES, "z"]).assign(y=y)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "rows.csv")
+        frame.to_csv(path, index=False)
+        command = [python, "-c", PEER, path]
+        peer = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    ours = []
+    for _ in range(3):
+        started = time.perf_counter()
+        fit = heckman(y=y, x=x, w=w)
+        ours.append(time.perf_counter() - started)
+    return {
+        "n": n,
+        "version": peer["version"],
+        "peer_s": round(peer["seconds"], 2),
+        "ours_s": round(min(ours), 3),
+        "ratio": round(peer["seconds"] / min(ours), 1),
+        "slopes_apart": float(f"{abs(fit.params['outcome', 'x0'] - peer['slope']):.1e}"),
+    }
+
+
+def gaussian_process(n: int = 1000, columns: int = 2) -> dict:
+    """One fit with two restarts of each: seconds, and by how much ours is the higher optimum."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+    from heckesel.data import selection_data
+    from heckesel.methods import gp
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, (n, columns))
+    y = np.sin(1.5 * x[:, 0]) + 0.5 * x[:, -1] + 0.5 * rng.standard_normal(n)
+    kernel = ConstantKernel(1.0) * RBF(np.ones(columns)) + WhiteKernel(0.1)
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peer = GaussianProcessRegressor(
+            kernel, normalize_y=True, n_restarts_optimizer=2, random_state=0
+        ).fit(x, y)
+    middle = time.perf_counter()
+    config = gp.GPConfig(device="cpu")
+    fit = gp.fit(selection_data(x, x, y), seed=0, config=config)
+    ended = time.perf_counter()
+    new = rng.uniform(-3, 3, (200, columns))
+    apart = np.abs(fit.predict(new).mean - peer.predict(new)).max()
+    return {
+        "n": n,
+        "columns": columns,
+        "peer_s": round(middle - started, 2),
+        "ours_s": round(ended - middle, 2),
+        "ratio": round((middle - started) / (ended - middle), 1),
+        "means_apart": float(f"{apart:.1e}"),
+    }
+
+
+def measure() -> dict:
+    return {"statspai": statspai(), "gaussian_process": gaussian_process()}
+
+
+if __name__ == "__main__":
+    json.dump(measure(), sys.stdout, indent=1)
