@@ -7,12 +7,13 @@ python -m benchmarks.classic ml 1000000 one fit: seconds and peak memory as JSON
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
 
 import numpy as np
+
+from benchmarks.memory import peak_bytes
 
 CONTENDERS = ("statsmodels_probit", "ml", "two-step")
 ROWS = 1_000_000
@@ -45,7 +46,7 @@ def run_one(contender: str, n: int) -> dict:
         started = time.perf_counter()
         heckman(y=y, x=x, w=w, method=contender)
     seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_bytes()
     return {"seconds": round(seconds, 3), "peak_bytes": peak}
 
 

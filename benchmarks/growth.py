@@ -8,12 +8,13 @@ python -m benchmarks.growth ml 100000 10  one fit of that many rows and columns,
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
 
 import numpy as np
+
+from benchmarks.memory import peak_bytes
 
 ROWS = (100_000, 300_000, 1_000_000, 3_000_000)
 WIDTHS = (5, 10, 20, 40)
@@ -36,16 +37,10 @@ def run_one(method: str, n: int, p: int) -> dict:
     from heckesel.estimators.heckman import heckman
 
     x, w, y = draw(n, p)
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.perf_counter()
     heckman(y=y, x=x, w=w, method=method)
     seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {
-        "seconds": round(seconds, 3),
-        "peak_gb": round(peak * 1024 / 1e9, 3),
-        "data_gb": round(held * 1024 / 1e9, 3),
-    }
+    return {"seconds": round(seconds, 3), "peak_gb": round(peak_bytes() / 1e9, 3)}
 
 
 def network_seconds(members: int, cells: int, turns: int = 2) -> dict:

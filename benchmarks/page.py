@@ -27,6 +27,7 @@ def speed_md(folder: Path = FOLDER) -> str:
     results = json.loads((folder / "results.json").read_text())
     frozen = json.loads((folder / "frozen.json").read_text())
     gpu = json.loads((folder / "gpu_grid.json").read_text())
+    large = json.loads((folder / "fifty_million.json").read_text())
     machine = results["machine"]
     parts = [HEAD, f"Measured on {machine['cores']} cores with Python {machine['python']}.\n"]
     makers = {
@@ -37,7 +38,7 @@ def speed_md(folder: Path = FOLDER) -> str:
         "growth": growth,
     }
     parts += [make(results[name]) for name, make in makers.items() if name in results]
-    return "\n".join([*parts, on_a_gpu(gpu), not_in_this_run(frozen)])
+    return "\n".join([*parts, fifty_million(large), on_a_gpu(gpu), not_in_this_run(frozen)])
 
 
 def classic(found: dict) -> str:
@@ -53,7 +54,15 @@ def classic(found: dict) -> str:
     )
 
 
-def streamed(found: list[dict]) -> str:
+def fifty_million(found: dict) -> str:
+    return streamed(found["runs"], "Fifty million rows from Parquet files", found["what"] + ".")
+
+
+def streamed(
+    found: list[dict],
+    title: str = "From Parquet files",
+    sentence: str = "12 columns of float64; the same fit in memory beside it.",
+) -> str:
     rows = []
     for run in found:
         for name, row in run["contenders"].items():
@@ -62,8 +71,8 @@ def streamed(found: list[dict]) -> str:
         clock, cpu = run["ratio_of_microseconds_a_row"], run["ratio_of_cpu_microseconds_a_row"]
         rows.append((run["method"], "ratio", "", "", clock, cpu, ""))
     return _section(
-        "From Parquet files",
-        "12 columns of float64; the same fit in memory beside it.",
+        title,
+        sentence,
         ("method", "rows are in", "rows", "seconds", "µs a row", "CPU µs a row", "peak GB"),
         rows,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.classic import COLUMNS, draw
+from benchmarks.memory import peak_bytes
 
 ROWS = 3_000_000
 FILE_ROWS = 2_500_000
@@ -63,7 +63,7 @@ def run_one(contender: str, method: str, folder: Path, rows: int) -> dict:
         started, cpu = time.perf_counter(), time.process_time()
         fit = heckman(y=y, x=x, w=w, method=method)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = peak_bytes()
     return {"rows": fit.n, "seconds": seconds, "cpu_seconds": cpu, "peak_bytes": peak}
 
 

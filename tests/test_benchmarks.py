@@ -1,6 +1,8 @@
 """The page of timings is made from the committed measurements; the benchmarks can be run."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +53,14 @@ def test_the_written_files_hold_the_rows_asked_for(tmp_path, monkeypatch):
     row = streamed.run_one("files", "two-step", tmp_path / "rows", 0)
     assert row["rows"] == 450
     assert np.isfinite(row["seconds"])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="VmHWM is Linux's")
+def test_a_small_child_of_a_large_parent_is_measured_as_small():
+    held = np.ones(60_000_000)  # 480 MB
+    command = [sys.executable, "-c", "from benchmarks.memory import peak_bytes as p; print(p())"]
+    printed = subprocess.run(command, capture_output=True, check=True, cwd=ROOT).stdout
+    assert int(printed) < 100e6 < held.nbytes
 
 
 def test_frozen_rows_say_that_they_are():
