@@ -173,6 +173,10 @@ def test_a_streamed_fit_holds_no_rows_and_says_what_that_excludes(folder):
         fit.predict()
     with pytest.raises(hk.DataError, match=r"margins\(\) needs rows"):
         fit.margins()
+    with pytest.raises(hk.DataError, match=r"functional_form\(\) needs rows"):
+        fit.functional_form()
+    with pytest.raises(hk.DataError, match=r"sensitivity\(\) needs rows"):
+        hk.sensitivity(fit)
     two_step = hk.heckman(OUTCOME, SELECT, folder, method="two-step")
     with pytest.raises(hk.DataError, match="resamples rows"):
         two_step.bootstrap(10)
@@ -190,6 +194,7 @@ REFUSED = {
     "unknown column": ({"outcome": "y ~ aa"}, "no column 'aa'.*did you mean 'a'"),
     "unknown weights": ({"weights": "counts"}, "no column 'counts'.*did you mean 'count'"),
     "outcome on the right": ({"select": "~ y + z"}, "cannot explain itself"),
+    "t errors": ({"errors": "t"}, "fitted with normal errors"),
     "cluster": ({"clusters": "grade"}, "use covariance='robust'"),
     "array of weights": ({"weights": np.ones(N)}, "must be the name"),
     "array of selection": ({"selected": np.ones(N)}, "select='s ~ a"),

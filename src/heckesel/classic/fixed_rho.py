@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from heckesel.classic.estimates import Estimates, estimates_at
-from heckesel.classic.joint import at_zero, solve_at, standardised_sample
+from heckesel.classic.joint import at_zero, solve_at
+from heckesel.classic.rows import standardised_sample
 from heckesel.data import SelectionData
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.classic.fixed_rho import estimates_over_rho
+from heckesel.classic.stream import StreamedData
 from heckesel.data import SelectionData
 from heckesel.diagnostics.sensitivity import Sensitivity, check_rho, worst_case_bounds
 from heckesel.errors import DataError
@@ -31,6 +32,11 @@ def sensitivity(model, X=None, y=None, *, at=None, effects=(), rho=None) -> Sens
     """
     values = check_rho(rho)
     if isinstance(model, HeckmanFit):
+        if isinstance(model.data, StreamedData):
+            raise DataError(
+                "sensitivity() needs rows, and this fit read its rows from files and kept none; "
+                "fit a frame with a sample of the rows"
+            )
         return _classic(model.data, values)
     check_is_fitted(model)
     if hasattr(model, "result_"):
