@@ -7,47 +7,9 @@ from scipy.special import log_ndtr
 
 from heckesel.classic import joint
 from heckesel.deep import linear_joint as lj
-from heckesel.deep.rows import Rows
+from tests.linear_models import bases_of, draw, sample_of
 
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
-
-
-def draw(n, h, seed, *, rho=0.5, scale=1.0):
-    """One model: h columns and a constant, two selection columns and a constant; weights vary."""
-    rng = np.random.default_rng(seed)
-    columns = np.column_stack([rng.normal(size=(n, h)), np.ones(n)])
-    w = np.column_stack([columns[:, 0], rng.normal(size=n), np.ones(n)])
-    u = rng.normal(size=n)
-    noise = rho * u + np.sqrt(1 - rho**2) * rng.normal(size=n)
-    y = scale * (columns @ np.linspace(0.8, -0.4, h + 1) + 0.7 * noise)
-    s = 0.5 * w[:, 0] + 0.8 * w[:, 1] + 0.3 + u > 0
-    return {"columns": columns, "w": w, "y": y, "s": s, "weight": rng.uniform(0.5, 2, n)}
-
-
-def rows_of(model) -> tuple[Rows, float]:
-    s, total = model["s"], model["weight"].sum()
-    share = model["weight"] / total
-    rows = Rows(
-        x=model["columns"][s],
-        y=model["y"][s],
-        weight=share[s],
-        w=model["w"][s],
-        w_unselected=model["w"][~s],
-        weight_unselected=share[~s],
-    )
-    return rows, total
-
-
-def bases_of(models, membership) -> lj.Bases:
-    rows, totals = zip(*map(rows_of, models), strict=True)
-    return lj.bases_of(rows, totals, membership, torch.device("cpu"))
-
-
-def sample_of(model) -> joint.Sample:
-    s = model["s"]
-    residual = np.column_stack([-model["columns"], model["y"]])[s]
-    weight = model["weight"]
-    return joint.Sample(model["w"][s], residual, weight[s], model["w"][~s], weight[~s])
 
 
 def one_ridge(h):
@@ -267,14 +229,20 @@ def slope_in_log_ridge(bases, a, found, group, *, frozen):
 
 
 def test_settled_ridges_are_where_the_evidence_is_flat():
-    # Columns whose coefficients are neither zero nor free, so that a ridge inside its range is
-    # best; the slope leaves out how the curvature of the likelihood moves with v, of order 1/n.
-    models = [draw(400, 5, seed) for seed in (7, 8)]
-    bases = bases_of(models, two_ridges(5))
+    # Few rows and small coefficients, so that a fifth of what a ridge is judged by is doubt about
+    # them; the slope leaves out how the curvature of the likelihood moves with v, of order 1/n.
+    models = [draw(150, 14, seed) for seed in (7, 8)]
+    for model, seed in zip(models, (70, 80), strict=True):
+        beta = np.append(np.random.default_rng(seed).normal(size=14) * 0.12, 0.3)
+        model["y"] = model["y"] + model["columns"] @ (beta - np.linspace(0.8, -0.4, 15))
+    bases = bases_of(models, two_ridges(14))
     (a,) = as_tensors([0.3, -0.6])
     found = settled(bases, a)
     low, high = lj.RIDGE_RANGE
     assert ((found.ridge > 10 * low) & (found.ridge < high / 10)).all()
+    covariance = torch.linalg.inv(found.information).diagonal(dim1=1, dim2=2)[:, 3:-1]
+    shrunk = found.ridge * (covariance @ bases.membership) / bases.membership.sum(dim=0)
+    assert (shrunk[:, 1] > 0.15).all()
     for group in range(2):
         # An update is given up when it promises less than .01, so a slope of about .01 may stay.
         frozen = slope_in_log_ridge(bases, a, found, group, frozen=True)
@@ -306,10 +274,11 @@ def test_columns_that_say_nothing_are_bound_and_those_that_matter_are_not():
 
 
 def test_the_answer_of_a_model_does_not_depend_on_its_neighbours():
-    together = lj.conditional_optima(BASES, A, *lj.start_at(BASES), updates=5)
+    # Fifty updates: some arrive long before others, and must not move on with them.
+    together = lj.conditional_optima(BASES, A, *lj.start_at(BASES), updates=50)
     for k, model in enumerate(MODELS):
         alone = bases_of([model], two_ridges(3))
-        found = lj.conditional_optima(alone, A[k : k + 1], *lj.start_at(alone), updates=5)
+        found = lj.conditional_optima(alone, A[k : k + 1], *lj.start_at(alone), updates=50)
         # Same steps in both; padding changes the order of sums.
         np.testing.assert_allclose(together.v[k], found.v[0], rtol=1e-8, atol=1e-10)
         np.testing.assert_allclose(together.ridge[k], found.ridge[0], rtol=1e-7)
