@@ -1,5 +1,7 @@
 """`DeepHeckmanRegressor`: the whole path from a table with missing outcomes to intervals."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -164,7 +166,67 @@ CASES = {
         lambda: hk.DeepHeckmanRegressor(["z"], dtype="half").fit(GOOD[["x", "z"]], GOOD.y),
         "dtype must be one of",
     ),
+    "a prior for a method without one": (
+        lambda: hk.DeepHeckmanRegressor(["z"], rho_prior="positive").fit(GOOD[["x", "z"]], GOOD.y),
+        "rho_prior needs method='profile', and this one is 'two-step'",
+    ),
+    "unknown sign": (
+        lambda: profile(rho_prior="plus").fit(GOOD[["x", "z"]], GOOD.y),
+        "rho_prior must be one of uniform, positive, negative, an interval or a function",
+    ),
+    "interval beyond one": (
+        lambda: profile(rho_prior=(0.5, 2)).fit(GOOD[["x", "z"]], GOOD.y),
+        "a rho_prior interval needs -1 <= low < high <= 1, got (0.5, 2)",
+    ),
+    "a prior that is one number": (
+        lambda: profile(rho_prior=0.5).fit(GOOD[["x", "z"]], GOOD.y),
+        "a rho_prior interval is two numbers, got 0.5",
+    ),
+    "a prior that is no density": (
+        lambda: profile(rho_prior=np.sin, epochs=1).fit(GOOD[["x", "z"]], GOOD.y),
+        "finite, not negative, and positive somewhere",
+    ),
+    "profile with t errors": (
+        lambda: profile(errors="t").fit(GOOD[["x", "z"]], GOOD.y),
+        "the profile has normal errors",
+    ),
+    "profile with varying noise": (
+        lambda: profile(noise="varying").fit(GOOD[["x", "z"]], GOOD.y),
+        "the profile has one sigma",
+    ),
 }
+
+
+def profile(**options):
+    return hk.DeepHeckmanRegressor(["z"], method="profile", **FAST | options)
+
+
+def test_what_a_fit_tells_can_be_written_as_json(fitted):
+    back = json.loads(json.dumps(fitted.info_))
+    assert back == fitted.info_
+    if fitted.method == "profile":
+        low, high = back["rho_interval"]
+        assert -1 < low < high < 1
+        assert sum(mode["weight"] for mode in back["modes"]) == pytest.approx(1)
+        np.testing.assert_array_equal(fitted.rho_, [mode["rho"] for mode in back["modes"]])
+
+
+def test_a_profile_without_selection_is_a_plain_ensemble(draw):
+    model = profile(rho_prior="positive")
+    with pytest.warns(hk.IdentificationWarning, match="nothing was selected"):
+        model.fit(draw.frame[["x", "z"]], draw.truth.y)
+    assert "modes" not in model.info_
+    assert np.isnan(model.rho_).all()
+    assert np.isfinite(model.predict(draw.frame[["x"]])).all()
+
+
+def test_a_known_sign_of_rho_is_kept_to(draw):
+    table, y = draw.frame[["x", "z"]], draw.frame["y"]
+    known, unknown = profile(rho_prior="negative").fit(table, y), profile().fit(table, y)
+    assert known.fitted_.parts.rho.max() <= 0.1  # a grid value stands for the cell around it
+    assert unknown.fitted_.parts.rho.min() > 0
+    repeated = profile().fit(table, y)
+    np.testing.assert_array_equal(repeated.predict(table), unknown.predict(table))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
+from heckesel.numerics.normal import inverse_mills
 from heckesel.predictive import GivenSelection, Normal, Predictive, predict_given_selection
 
 # Newton needs five or six steps; the bracket halves otherwise, and 80 halvings bring the widest
 # one below one ulp.
 QUANTILE_STEPS = 80
 QUANTILE_TOLERANCE = 1e-12  # of the largest sd among the parts; the step found there is taken
-REACH = 40.0  # standard deviations that hold all but 1e-17 of any part
+REACH = 40.0  # scales around its mean that hold all but 1e-17 of any part
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Mixture:
 
     def quantile(self, p):
         """Newton on the distribution function inside a shrinking bracket, (m,)."""
-        location, scale = self._location_and_scale()
-        low, high = (location - REACH * scale).min(axis=0), (location + REACH * scale).max(axis=0)
-        here = (self.weight * (location + scale * ndtri(p))).sum(axis=0)
+        mean, scale = self._mean_and_scale()
+        low, high = (mean - REACH * scale).min(axis=0), (mean + REACH * scale).max(axis=0)
+        here = (self.weight * (mean + scale * ndtri(p))).sum(axis=0)
         close = QUANTILE_TOLERANCE * scale.max(axis=0)
         active = np.arange(len(here))
         for _ in range(QUANTILE_STEPS):
@@ -66,10 +67,12 @@ class Mixture:
             self.weight[:, rows], _with_fields(self.parts, lambda values: values[:, rows])
         )
 
-    def _location_and_scale(self):
-        if isinstance(self.parts, Normal):
-            return self.parts.mean, self.parts.std
-        return self.parts.location, self.parts.scale
+    def _mean_and_scale(self):
+        """Given selection against all odds the mean is far from the location."""
+        parts = self.parts
+        if isinstance(parts, Normal):
+            return parts.mean, parts.std
+        return parts.location + parts.scale * parts.rho * inverse_mills(parts.index), parts.scale
 
 
 def _with_fields(parts, change):

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from heckesel.data import SelectionData
 from heckesel.deep.cells import all_rows
@@ -21,7 +21,8 @@ from heckesel.predictive import Predictive, check_target
 
 # Columns of all cells whose curves are computed side by side.
 COLUMN_BYTES = {"cpu": 32 * 2**20, "gpu": 2**30}
-# Share of the posterior below which a (rho, model) is left out of predictions.
+# Share of the posterior below which a (rho, model) is left out of predictions, unless so many
+# share it that half of the largest share is less.
 NEGLIGIBLE = 1e-3
 
 
@@ -84,7 +85,8 @@ def parts_of(bases: Bases, curves: Sequence[Curve]) -> list[Parts]:
     in it, because gamma was free while delta and theta were judged.
     """
     models = curves[0].weight.shape[1]
-    carrying = [np.flatnonzero((curve.weight > NEGLIGIBLE).any(axis=1)) for curve in curves]
+    carries = [curve.weight > min(NEGLIGIBLE, 0.5 * curve.weight.max()) for curve in curves]
+    carrying = [np.flatnonzero(own.any(axis=1)) for own in carries]
     found: list[list] = [[] for _ in curves]
     for rank in range(max(map(len, carrying))):
         positions = [own[min(rank, len(own) - 1)] for own in carrying]
@@ -92,7 +94,7 @@ def parts_of(bases: Bases, curves: Sequence[Curve]) -> list[Parts]:
         for cell, (curve, position) in enumerate(zip(curves, positions, strict=True)):
             if rank >= len(carrying[cell]):
                 continue
-            for model in np.flatnonzero(curve.weight[position] > NEGLIGIBLE):
+            for model in np.flatnonzero(carries[cell][position]):
                 row = cell * models + model
                 weight = curve.weight[position, model]
                 found[cell].append((model, weight, curve.rho[position], v[row], spread[row]))
@@ -157,8 +159,13 @@ class RhoMixture:
         )
 
     def index(self, w) -> np.ndarray:
-        """(m,) the probit index of P(s = 1 | w), averaged over parts."""
-        return ndtri(self.parts.weight @ ndtr(self._indices(w)))
+        """(m,) the probit index of P(s = 1 | w), averaged over parts.
+
+        From the smaller of the two probabilities: the larger one rounds to 1 at an index of 8.
+        """
+        index, log_weight = self._indices(w), np.log(self.parts.weight)[:, None]
+        inside, outside = (logsumexp(log_weight + log_ndtr(t), axis=0) for t in (index, -index))
+        return np.where(inside < outside, ndtri_exp(inside), -ndtri_exp(outside))
 
     def _indices(self, w) -> np.ndarray:
         """(j, m)"""

@@ -24,6 +24,7 @@ from heckesel.deep.rho_mixture import RhoMixture, average_over_rho
 from heckesel.deep.rho_prior import rho_prior
 from heckesel.deep.scaling import scaling_of
 from heckesel.deep.train import Progress
+from heckesel.errors import DataError
 
 # |atanh rho| at the start: far enough from the ridge at 0 to fall to its own side, near enough
 # that no start is at a boundary (tanh 1.2 = .83).
@@ -75,6 +76,7 @@ def fit_many(
     """The profile model for many cells with the same columns, networks trained as one batch."""
     config = config or ProfileConfig()
     prior, network = rho_prior(config.rho_prior), config.network
+    _check_options(network)
     scalings = [scaling_of(data, network.standardise) for data in datas]
     cells = [
         with_folds(all_rows(data, scaling), data, network.folds, seed)
@@ -104,6 +106,16 @@ def fit_many(
         replace(fit, info=fit.info | {"member_rho": np.tanh(members.head[:, -1]).tolist()})
         for fit, members in zip(averaged, trained, strict=True)
     ]
+
+
+def _check_options(network: NetworkConfig) -> None:
+    """Refuse what the linear joint likelihood of the last layer does not have."""
+    if network.errors != "normal":
+        raise DataError('the profile has normal errors; take method "joint" for errors="t"')
+    if network.noise != "constant":
+        raise DataError(f'the profile has one sigma; take noise="constant", not {network.noise!r}')
+    if network.selection != "linear":
+        raise DataError('the profile has a linear index; take the two-step for "network"')
 
 
 def both_signs(members: int) -> np.ndarray:

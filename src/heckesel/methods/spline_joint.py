@@ -73,9 +73,10 @@ def fit_many(
         spline_basis(scaling.x(data.x[data.s]), config.interactions)
         for data, scaling in zip(datas, scalings, strict=True)
     ]
-    alike: dict[bytes, list[int]] = {}
+    alike: dict[tuple, list[int]] = {}
     for cell, basis in enumerate(bases):
-        alike.setdefault(basis.membership.tobytes(), []).append(cell)
+        ridges = basis.membership
+        alike.setdefault((ridges.shape, ridges.tobytes()), []).append(cell)
     fitted: dict[int, RhoMixture] = {}
     for cells in alike.values():
         found = average_over_rho(

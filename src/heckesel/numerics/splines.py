@@ -36,10 +36,11 @@ class Spline:
 def spline_of(x: np.ndarray, inner_knots: int = INNER_KNOTS) -> Spline | None:
     r"""A basis whose ridge :math:`|\delta|^2` is the roughness :math:`\int (f'')^2`, up to scale.
 
-    With the roughness matrix S = U diag(s) U', columns :math:`B U_+ s_+^{-1/2}` turn it into the
+    With the roughness matrix R'R, R = V diag(r) U', columns :math:`B U_+ r_+^{-1}` turn it into the
     identity; the two directions without roughness are the straight lines, which are left to the
-    caller. Knots are quantiles of x. None for a column with fewer than five values, where a
-    curve has nothing to bend to.
+    caller. R itself is decomposed, since knots far from each other and close ones differ by more
+    in R'R than rounding leaves. Knots are quantiles of x. None for a column with fewer than five
+    values, where a curve has nothing to bend to.
     """
     values = np.unique(x)
     if len(values) < 5:
@@ -47,9 +48,9 @@ def spline_of(x: np.ndarray, inner_knots: int = INNER_KNOTS) -> Spline | None:
     inner = np.unique(np.quantile(values, np.linspace(0, 1, inner_knots + 2)[1:-1]))
     ends = values[[0, -1]]
     knots = np.concatenate([np.repeat(ends[0], 4), inner, np.repeat(ends[1], 4)])
-    size, vectors = np.linalg.eigh(_roughness(knots))
-    bent = size > 1e-9 * size[-1]
-    turn = vectors[:, bent] / np.sqrt(size[bent])
+    _, size, vectors = np.linalg.svd(_roughness_root(knots))
+    bent = len(vectors) - 2
+    turn = vectors[:bent].T / size[:bent]
     columns = BSpline.design_matrix(x, knots, DEGREE).toarray() @ turn
     straight = np.column_stack([np.ones_like(x), x])
     line = np.linalg.lstsq(straight, columns, rcond=None)[0]
@@ -57,14 +58,12 @@ def spline_of(x: np.ndarray, inner_knots: int = INNER_KNOTS) -> Spline | None:
     return Spline(knots, turn / unit, line / unit)
 
 
-def _roughness(knots: np.ndarray) -> np.ndarray:
-    """(K, K) of the integrals of B_i'' B_j''; B'' is linear between knots, so two nodes do."""
+def _roughness_root(knots: np.ndarray) -> np.ndarray:
+    """(nodes, K) R with R'R the integrals of B_i'' B_j''; B'' is linear between knots, so two
+    nodes do."""
     count = len(knots) - DEGREE - 1
     bends = BSpline(knots, np.eye(count), DEGREE).derivative(2)
     left, right = knots[DEGREE : -DEGREE - 1], knots[DEGREE + 1 : len(knots) - DEGREE]
-    total = np.zeros((count, count))
-    for node in (-1 / np.sqrt(3), 1 / np.sqrt(3)):
-        at = 0.5 * (left + right) + 0.5 * (right - left) * node
-        values = bends(at)
-        total += (values * (0.5 * (right - left))[:, None]).T @ values
-    return total
+    middle, half = 0.5 * (left + right), 0.5 * (right - left)
+    nodes = (middle + half * node for node in (-1 / np.sqrt(3), 1 / np.sqrt(3)))
+    return np.concatenate([np.sqrt(half)[:, None] * bends(at) for at in nodes])
