@@ -1,6 +1,7 @@
 """`hk.identify`: the evidence against other programs and simulations, and the verdict from it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -55,7 +56,7 @@ def test_an_irrelevant_instrument_gives_the_mills_ratio_next_to_nothing():
 
 def test_the_interval_from_the_grid_is_the_exact_profile_interval(linear):
     fit = hk.heckman("y ~ x", "~ x + z", linear)
-    curve = profile_curve(fit.scan, rows=fit.n, scanned=fit.n)
+    curve = profile_curve(fit.scan)
     exact = fit.interval("rho", level=0.9, method="profile")
     # cubics between grid values half an interval apart, read off at 4001 points
     np.testing.assert_allclose(curve.interval, exact, atol=4e-3)
@@ -64,8 +65,8 @@ def test_the_interval_from_the_grid_is_the_exact_profile_interval(linear):
 
 def test_a_long_table_is_judged_by_its_scanned_rows_stretched_to_all(linear):
     fit = hk.heckman("y ~ x", "~ x + z", linear)
-    short = profile_curve(fit.scan, rows=fit.n, scanned=fit.n).interval
-    long = profile_curve(fit.scan, rows=16 * fit.n, scanned=fit.n).interval
+    short = profile_curve(fit.scan).interval
+    long = profile_curve(replace(fit.scan, stretch=16.0)).interval
     width = np.diff(np.arctanh(long)) / np.diff(np.arctanh(short))
     assert width == pytest.approx(0.25, abs=0.04)  # a sixteenth of the variance
 

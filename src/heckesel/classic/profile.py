@@ -29,10 +29,15 @@ CLOSE_CALL = 50.0  # a boundary this far below the best mode is listed but not c
 
 @dataclass(frozen=True)
 class Scan:
-    """Conditional optima over the grid, ordered by a, and the modes found, best first."""
+    """Conditional optima over the grid, ordered by a, and the modes found, best first.
+
+    rows : of the curve; stretch : how many times as heavy all rows are, on which modes are found
+    """
 
     points: tuple[Point, ...]
     modes: tuple[Point, ...]
+    rows: int
+    stretch: float = 1.0
 
     @property
     def atanh_rho(self) -> np.ndarray:
@@ -59,12 +64,7 @@ def scan(rows: Rows) -> Scan:
             modes.append(replace(mode, value=modes[0].value - behind * rows.mass / some.mass))
         else:
             modes.append(_on_all_rows(rows, mode))
-    return Scan(coarse.points, _distinct(modes))
-
-
-def scanned_rows(sample: Sample) -> int:
-    """How many rows the curve of a scan is of."""
-    return sample.n if sample.n <= ALL_ROWS_UP_TO else SCAN_ROWS
+    return Scan(coarse.points, _distinct(modes), some.n, rows.mass / some.mass)
 
 
 def _scan_all(sample: Sample) -> Scan:
@@ -80,7 +80,7 @@ def _scan_all(sample: Sample) -> Scan:
     for end, sign in ((points[0], -1.0), (points[-1], 1.0)):
         if sign * end.slope > 0:
             modes.append(_follow_out(sample, end, sign, exact=end.value > best - CLOSE_CALL))
-    return Scan(tuple(points), _distinct(modes))
+    return Scan(tuple(points), _distinct(modes), sample.n)
 
 
 def _for_sign(sample, a: float, start) -> Point:

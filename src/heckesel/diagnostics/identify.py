@@ -129,7 +129,7 @@ def _shape(data: SelectionData) -> _Shape | None:
         return None
     sample, _ = standardised_sample(design)
     found = scan(sample)
-    return _Shape(design, sample, found, profile_curve(found, rows=design.n, scanned=design.n))
+    return _Shape(design, sample, found, profile_curve(found))
 
 
 def _design(data: SelectionData, rows) -> SelectionData:

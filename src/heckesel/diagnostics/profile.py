@@ -56,12 +56,12 @@ class ProfileCurve:
         return axes
 
 
-def profile_curve(found: Scan, *, rows: int, scanned: int, level: float = LEVEL) -> ProfileCurve:
-    """From a scan of `scanned` of `rows` rows, whose curve is stretched to all of them.
+def profile_curve(found: Scan, level: float = LEVEL) -> ProfileCurve:
+    """From a scan, whose curve is stretched to all rows where it is that of a part.
 
     Between grid values the curve is the cubic with their values and slopes.
     """
-    stretch = rows / scanned
+    stretch = found.stretch
     a, height = found.atanh_rho, found.loglik
     slope = np.array([point.slope for point in found.points])
     fine = np.linspace(a[0], a[-1], STEPS)
@@ -78,4 +78,4 @@ def profile_curve(found: Scan, *, rows: int, scanned: int, level: float = LEVEL)
     modes = tuple(
         (float(np.tanh(mode.a)), float(mode.value - found.modes[0].value)) for mode in found.modes
     )
-    return ProfileCurve(np.tanh(fine), curve - best, modes, ends, level, rows)
+    return ProfileCurve(np.tanh(fine), curve - best, modes, ends, level, found.rows)

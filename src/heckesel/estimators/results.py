@@ -16,7 +16,8 @@ from heckesel.classic.stream import StreamedData
 from heckesel.classic.student import StudentScan, scan_student, student_covariance
 from heckesel.classic.two_step import in_user_units, two_step_covariance, two_steps
 from heckesel.data import SelectionData
-from heckesel.diagnostics.verdict import Identification, exclusion_verdict
+from heckesel.diagnostics.profile import profile_curve
+from heckesel.diagnostics.verdict import Identification, exclusion_verdict, with_profile
 from heckesel.errors import DataError
 from heckesel.estimators.fit import HeckmanFit, Mode
 from heckesel.estimators.inference import labelled
@@ -49,6 +50,7 @@ def fit_ml(
     order = [*range(size), size + 1, size, *range(size + 2, len(labels))]
     modes = tuple(_mode(item, labels, order) for item in estimates)
     params, cov = labelled(labels, estimates[0].vector[order], covariance[np.ix_(order, order)])
+    verdict = _verdict(rows, scalings, data, params, cov, options["weight_kind"])
     return HeckmanFit(
         method="ml",
         covariance=kind,
@@ -60,7 +62,9 @@ def fit_ml(
         status=modes[0].status,
         near_boundary=modes[0].near_boundary,
         modes=modes,
-        identification=_verdict(rows, scalings, data, params, cov, options["weight_kind"]),
+        identification=(
+            with_profile(verdict, profile_curve(found)) if isinstance(found, Scan) else verdict
+        ),
         data=data,
         design=design,
         scan=found,

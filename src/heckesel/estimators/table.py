@@ -22,6 +22,8 @@ def summary(fit, level: float) -> str:
     lines += [*_errors(fit, level), *_tests(fit), *_modes(fit)]
     lines.append("")
     lines += textwrap.wrap(f"Identification: {fit.identification}", WIDTH)
+    for detail in fit.identification.details():
+        lines += textwrap.wrap(detail, WIDTH, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines)
 
 
