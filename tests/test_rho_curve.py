@@ -13,6 +13,7 @@ from heckesel.classic import joint
 from heckesel.deep import rho_curve
 from heckesel.deep.linear_joint import conditional_optima
 from heckesel.deep.rho_curve import Curve, curve_summary, rho_curves, rho_interval, rho_modes
+from heckesel.deep.rho_mixture import parts_of
 from heckesel.deep.rho_prior import RhoPrior, cell_edges, rho_prior
 from tests.linear_models import bases_of, draw, sample_of
 
@@ -269,3 +270,16 @@ def test_the_summary_of_a_curve_can_be_written_as_json():
     assert back == summary
     assert [mode["log_evidence"] for mode in back["modes"]] == [0.0, -1.0]
     assert len(back["curve"]["rho"]) == len(back["curve"]["log_evidence"]) == 10
+
+
+def test_parts_know_delta_and_theta_with_gamma_free():
+    models = [plain(250, 12, rho=0.4), plain(400, 13, rho=-0.2)]
+    bases = bases_of(models, FREE)
+    for model, parts in zip(models, parts_of(bases, rho_curves(bases, 1, RhoPrior())), strict=True):
+        sample, at = sample_of(model), int(np.argmax(np.abs(parts.rho)))
+        classic = joint.solve_at(sample, np.arctanh(parts.rho[at]), joint.at_zero(sample))
+        covariance = np.linalg.inv(-classic.hessian[:-1, :-1])[3:, 3:]
+        # v is .005 standard errors from the optimum at most, and the curvature moves with it.
+        np.testing.assert_allclose(parts.spread[at] @ parts.spread[at].T, covariance, rtol=0.02)
+        found = np.concatenate([parts.gamma[at], parts.delta[at], parts.theta[at : at + 1]])
+        np.testing.assert_allclose(found, classic.v, atol=0.01)

@@ -152,6 +152,23 @@ def test_the_profile_method_repeats_itself_and_keeps_to_its_prior(controlled):
     assert -0.45 < known.parts.rho.min() < known.parts.rho.max() < -0.15
 
 
+def test_the_constant_of_the_last_layer_carries_no_ridge(controlled, monkeypatch):
+    # y is centred before the fit, so a ridge on the constant would hardly show in its answers.
+    seen = []
+
+    def watched(datas, scalings, bases, membership, prior, device):
+        seen.append((bases[0].columns(scalings[0].x(controlled.x)), membership))
+        return rho_mixture.average_over_rho(datas, scalings, bases, membership, prior, device)
+
+    monkeypatch.setattr(heckman_profile, "average_over_rho", watched)
+    heckman_profile.fit(controlled, seed=1, config=ProfileConfig(replace(SMALL, epochs=2)))
+    ((columns, membership),) = seen
+    assert columns.shape == (2, 400, 9)
+    free = membership.sum(axis=1) == 0
+    np.testing.assert_array_equal((columns == 1).all(axis=(0, 1)), free)
+    assert free.sum() == 1
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
