@@ -23,6 +23,9 @@ LABELS = {
     "heckman_two_step": "two-step",
     "oracle": "oracle",
     "skyline": "skyline",
+    "heckman_profile": "profile",
+    "spline_joint": "spline",
+    "heckman_joint_t": "joint, t errors",
 }
 BASELINES = ("deep_ensemble", "mc_dropout", "gp")
 
