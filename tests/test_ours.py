@@ -9,7 +9,7 @@ import pytest
 
 from heckesel.experiments.check import SPOT_CHECKS
 from heckesel.experiments.figure_data import FROM_RESULTS
-from heckesel.experiments.ours import CHAPTERS, counts, ours_md, x1, x2, x4, x4_controls
+from heckesel.experiments.ours import CHAPTERS, counts, ours_md, x1, x2, x3, x4, x4_controls
 from heckesel.experiments.ours.figure_data import FROM_OUR_RESULTS
 from heckesel.experiments.ours.headline import headline
 from heckesel.experiments.ours.targets import (
@@ -98,7 +98,7 @@ def test_failed_cells_are_left_out_and_counted(results):
     rows = [{"cell": {"seed": 0}, "error": "no luck"}, {"cell": {"seed": 1}, "metrics": {"m": 2.0}}]
     assert succeeded(rows) == [{"seed": 1, "m": 2.0}]
     lost = replace(results, x1=results.x1[5:])
-    assert "1024 cells, 5 of them failed." in ours_md(lost)
+    assert "1024 cells, 5 of them without a result." in ours_md(lost)
 
 
 def test_each_line_of_the_table_is_the_mean_of_its_rows(results, page):
@@ -174,6 +174,31 @@ def test_t_errors_must_bring_rho_nearer_to_the_truth(results):
 
     assert verdict(0.65) == MET
     assert verdict(0.75) == MISSED
+
+
+def test_verdicts_are_judged_by_what_was_true(results):
+    """200 data sets a kind: one in 100 is allowed of an irrelevant instrument, none without one."""
+    blank = {"rho": 0.0, "n": 500, "width90_against": 1.0, "bias_f0_against": 0.0}
+
+    def rows(kind, wrong, coverage):
+        return [
+            blank
+            | {"instrument": kind, "verdict": float(i >= wrong), "coverage90_against": coverage}
+            for i in range(200)
+        ]
+
+    def kinds(none, irrelevant, coverage):
+        made = rows("none", none, coverage) + rows("irrelevant", irrelevant, coverage)
+        made += rows("strong", 200, coverage)
+        return [entry.kind for entry in x3.targets(replace(results, x3=made))]
+
+    assert kinds(0, 2, 0.9) == [MET, MET, MET]
+    assert kinds(1, 3, 0.86) == [MISSED, MISSED, MISSED]
+    none_run = replace(results, x3=())
+    assert [entry.kind for entry in x3.targets(none_run)] == [NOT_RUN] * 3
+    assert "### Verdict" not in x3.text(none_run)
+    text = x3.text(replace(results, x3=rows("strong", 150, 0.9)))
+    assert "| strong | 500 | 0 | 150 | 50 | 0 | 0 | 0 |" in text
 
 
 def test_members_on_folds_are_compared_with_the_same_cells_of_the_paper(results):

@@ -38,6 +38,8 @@ def differences(name: str, folder: Path) -> list[str]:
     """What is wrong with the committed file: rows missing, failed, or different when run again."""
     module = load(name)
     path = folder / f"{module.__name__.rpartition('.')[2]}.json"
+    if not path.exists():
+        return [f"{path} is missing"]
     committed = {_key(row["cell"]): row for row in read_rows(path)}
     try:
         grid = module.cells()

@@ -26,6 +26,7 @@ FILES = {
     "e4": "e4_panels.json",
     "x1": "x1_profile.json",
     "x2": "x2_misspecified.json",
+    "x3": "x3_verdict.json",
     "x4": "x4_calibrated.json",
 }
 
@@ -41,6 +42,7 @@ class Results:
     e4: Sequence[Row] = field(default=())
     x1: Sequence[Row] = field(default=())
     x2: Sequence[Row] = field(default=())
+    x3: Sequence[Row] = field(default=())
     x4: Sequence[Row] = field(default=())
 
 
@@ -59,7 +61,7 @@ def succeeded(rows: Iterable[dict]) -> list[Row]:
 
 
 def read_results(folder: Path) -> Results:
-    """What is in `folder`; A-E4 alone may be missing, because its data do not ship.
+    """What is in `folder`; A-E4 may be missing, because its data do not ship, and X3.
 
     A failed row of the paper's experiments is refused, one of our own is left out.
     """
@@ -69,7 +71,7 @@ def read_results(folder: Path) -> Results:
         if path.exists():
             read = succeeded if part.name.startswith("x") else flat
             found[part.name] = read(read_rows(path))
-        elif part.name != "e4":
+        elif part.name not in ("e4", "x3"):
             raise DataError(f"{path} is missing; run `heckesel reproduce` first")
     return Results(**found)
 

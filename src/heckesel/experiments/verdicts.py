@@ -26,6 +26,7 @@ LABELS = {
     "heckman_profile": "profile",
     "spline_joint": "spline",
     "heckman_joint_t": "joint, t errors",
+    "identify": "`hk.identify`",
 }
 BASELINES = ("deep_ensemble", "mc_dropout", "gp")
 

@@ -1,19 +1,19 @@
 """`paper/ours.md`: our own experiments, first what they were to show and whether they do.
 
-A chapter is a module with TITLE, FIGURE, `cells()`, `rows(results)`, `targets(results)` and
-`text(results)`; a further experiment is a further chapter.
+A chapter is a module with TITLE, FIGURE (or None), `cells()`, `rows(results)`, `targets(results)`
+and `text(results)`; a further experiment is a further chapter.
 """
 
 from __future__ import annotations
 
 from types import ModuleType
 
-from heckesel.experiments.ours import x1, x2, x4
+from heckesel.experiments.ours import x1, x2, x3, x4
 from heckesel.experiments.ours.headline import headline
 from heckesel.experiments.ours.targets import MET, MISSED, NOT_RUN, SHOWN, Judged, table
 from heckesel.experiments.rows import Results
 
-CHAPTERS: tuple[ModuleType, ...] = (x1, x2, x4)
+CHAPTERS: tuple[ModuleType, ...] = (x1, x2, x3, x4)
 INTRODUCTION = """\
 Computed from `results/*.json`; do not edit. Numbers are means over seeds ± standard deviations \
 over seeds (divisor n). Selected-against are test points with P(s = 1 | x) below .3; ECE is the \
@@ -31,8 +31,10 @@ def ours_md(results: Results) -> str:
         parts += [f"### {title.partition(':')[0]} against its targets", _targets(entries)]
     for chapter in CHAPTERS:
         parts += [f"## {chapter.TITLE}", _counted(chapter, results)]
-        stem, caption = chapter.FIGURE
-        parts += [f"![{caption}](figures/{stem}.png)", chapter.text(results)]
+        if chapter.FIGURE:
+            stem, caption = chapter.FIGURE
+            parts.append(f"![{caption}](figures/{stem}.png)")
+        parts.append(chapter.text(results))
     return "\n\n".join(parts) + "\n"
 
 
@@ -55,5 +57,6 @@ def _targets(entries: list[Judged]) -> str:
 def _counted(chapter: ModuleType, results: Results) -> str:
     """How many cells the grid has, and how many of them have a result."""
     cells, rows = len(chapter.cells()), len(chapter.rows(results))
-    missing = cells - rows
-    return f"{cells} cells, " + ("all run." if not missing else f"{missing} of them failed.")
+    if rows == cells:
+        return f"{cells} cells, all run."
+    return f"{cells} cells, {cells - rows} of them without a result."

@@ -73,7 +73,7 @@ def judge(
     size : judge the absolute value of the statistic
     """
     if any(len(part.values) == 0 for part in parts):
-        return Judged(target, LABELS[method], "", "0", NOT_RUN)
+        return Judged(target, LABELS.get(method, method), "", "0", NOT_RUN)
     excess = -inf
     for part in parts:
         value = float(statistic(part.values))
@@ -83,7 +83,7 @@ def judge(
     verdict = MET if excess <= 0 else f"{MISSED} by {form.distance(excess)}"
     return Judged(
         target,
-        LABELS[method],
+        LABELS.get(method, method),
         "; ".join(_measured(part, form) for part in parts),
         " and ".join(sorted({str(len(part.values)) for part in parts})),
         verdict if bounded else SHOWN,
