@@ -53,7 +53,7 @@ def semireal_bars(results: Results) -> dict:
     return {
         metric: {
             dataset: {
-                method: _mean_and_sd(
+                method: mean_and_sd(
                     over_seeds(results.e2, metric, method=method, dataset=dataset, rho=0.8)
                 )
                 for method in SEMIREAL
@@ -72,9 +72,9 @@ def panel_estimates(results: Results) -> dict:
                 "task": row["task"],
                 "target": row["target"],
                 "n": int(row["n"]),
-                "rho": _rounded(row["rho"]),
-                "low": _rounded(row["rho_low"]),
-                "high": _rounded(row["rho_high"]),
+                "rho": rounded(row["rho"]),
+                "low": rounded(row["rho_low"]),
+                "high": rounded(row["rho_high"]),
                 "boundary": bool(row["boundary"]),
             }
             for row in sorted(main_panels(results), key=lambda row: (row["task"], row["target"]))
@@ -109,7 +109,7 @@ def train_example() -> dict:
         "alpha": EXAMPLE_ALPHA,
         "seed": EXAMPLE_SEED,
         # P(s = 1 | x) = Phi(-.6 x / sqrt(1 + alpha^2)) falls to AGAINST here
-        "against_from": _rounded(-norm.ppf(AGAINST) * np.sqrt(1 + EXAMPLE_ALPHA**2) / 0.6),
+        "against_from": rounded(-norm.ppf(AGAINST) * np.sqrt(1 + EXAMPLE_ALPHA**2) / 0.6),
         "units": {
             "x": _list(draw.frame["x"].to_numpy()[shown]),
             "y": _list(draw.truth.y[shown]),
@@ -125,7 +125,7 @@ def _curves(results: Results, metric: str, alpha: float) -> dict:
     return {
         method: {
             key: [
-                _mean_and_sd(over_seeds(results.e1, metric, method=method, rho=rho, alpha=alpha))[
+                mean_and_sd(over_seeds(results.e1, metric, method=method, rho=rho, alpha=alpha))[
                     key
                 ]
                 for rho in RHOS
@@ -136,11 +136,11 @@ def _curves(results: Results, metric: str, alpha: float) -> dict:
     }
 
 
-def _mean_and_sd(values: np.ndarray) -> dict[str, float]:
-    return {"mean": _rounded(values.mean()), "sd": _rounded(values.std())}
+def mean_and_sd(values: np.ndarray) -> dict[str, float]:
+    return {"mean": rounded(values.mean()), "sd": rounded(values.std())}
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
     """Six digits, so that another order of summation does not change the file."""
     return float(f"{value:.{DIGITS}g}")
 

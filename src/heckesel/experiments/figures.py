@@ -1,8 +1,7 @@
-"""The paper's four figures, drawn from `paper/figures/*.json` as PDF and PNG.
+"""The paper's four figures and those of our own experiments, drawn from `paper/figures/*.json`.
 
-Colours are those of Okabe and Ito, which colour-blind readers tell apart; each method also has its
-own marker and line, so that a grey print does too. The files carry no date, so the same data and
-the same matplotlib give the same bytes.
+Each as PDF and PNG. The files carry no date, so the same data and the same matplotlib give the
+same bytes.
 """
 
 from __future__ import annotations
@@ -11,23 +10,19 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from heckesel.experiments.drawing import (
+    NOMINAL,
+    STYLES,
+    coverage_axis,
+    draw_curves,
+    legend_below,
+    panels,
+    percent_axis,
+    settings,
+)
+from heckesel.experiments.ours.figures import FIGURES as OUR_FIGURES
 from heckesel.experiments.verdicts import LABELS
 
-WIDTH = 7.0  # inches
-POINTS = 8
-STYLES = {
-    # colour, marker, line
-    "heckman_two_step": ("#0072B2", "o", "-"),
-    "heckman_joint": ("#56B4E9", "s", "-"),
-    "blind_two_head": ("#7F7F7F", "D", (0, (1, 1))),
-    "deep_ensemble": ("#D55E00", "^", "--"),
-    "mc_dropout": ("#E69F00", "v", "-."),
-    "gp": ("#009E73", "P", (0, (5, 1, 1, 1, 1, 1))),
-    "weighted_ensemble": ("#CC79A7", "X", (0, (8, 2))),
-    "oracle": ("#000000", "*", ":"),
-    "skyline": ("#000000", "*", ":"),
-}
-NOMINAL = 0.9
 SELECTED_AGAINST = "#EEEEEE"
 
 
@@ -36,7 +31,7 @@ def draw_figures(folder: Path) -> list[Path]:
     from matplotlib import rc_context
 
     written = []
-    with rc_context(_settings()):
+    with rc_context(settings()):
         for name, draw in FIGURES.items():
             needed = [folder / f"{part}.json" for part in PARTS.get(name, (name,))]
             if all(path.exists() for path in needed):
@@ -47,31 +42,31 @@ def draw_figures(folder: Path) -> list[Path]:
 
 def draw_setup(example: dict, coverage: dict):
     """Figure 1: (a) one draw and two bands, (b) coverage against rho."""
-    figure, (left, right) = _panels(2, height=3.6)
+    figure, (left, right) = panels(2, height=3.6)
     _draw_example(left, example)
     left.set_title("(a) one draw, ρ = 0.9, with 90 % intervals", loc="left")
-    _draw_curves(right, coverage["rho"], coverage["methods"], spread=True)
-    _coverage_axis(right, low=0.35)
+    draw_curves(right, coverage["rho"], coverage["methods"], spread=True)
+    coverage_axis(right, low=0.35)
     right.set_title("(b) with instrument, mean ± sd of 8 seeds", loc="left")
-    _legend_below(figure, right)
+    legend_below(figure, right)
     return figure
 
 
 def draw_honesty(data: dict):
     """Figure 2: coverage with and without the instrument, and bias."""
-    figure, axes = _panels(3, height=3.4)
+    figure, axes = panels(3, height=3.4)
     for axis, key, title in (
         (axes[0], "coverage_with", "(a) with instrument"),
         (axes[1], "coverage_without", "(b) without instrument"),
     ):
-        _draw_curves(axis, data["rho"], data[key], spread=True)
-        _coverage_axis(axis, low=0.2)
+        draw_curves(axis, data["rho"], data[key], spread=True)
+        coverage_axis(axis, low=0.2)
         axis.set_title(title, loc="left")
     axes[1].set_ylabel("")
     shown = ("heckman_two_step", "heckman_joint", "deep_ensemble", "weighted_ensemble")
     for key, line, filled in (("bias_with", "-", True), ("bias_without", "--", False)):
         curves = {method: data[key][method] for method in shown}
-        _draw_curves(axes[2], data["rho"], curves, line=line, filled=filled)
+        draw_curves(axes[2], data["rho"], curves, line=line, filled=filled)
     axes[2].axhline(0, color="black", lw=0.6)
     axes[2].set(xlabel="true ρ", ylabel="bias of the mean", xticks=data["rho"])
     axes[2].set_title("(c) bias, selected against", loc="left")
@@ -80,13 +75,13 @@ def draw_honesty(data: dict):
         axes[2].plot([], [], "o--", color="#333333", mfc="white", label="without")[0],
     ]
     axes[2].legend(handles=kinds, loc="upper left", frameon=False)
-    _legend_below(figure, axes[0])
+    legend_below(figure, axes[0])
     return figure
 
 
 def draw_semireal(data: dict):
     """Figure 3: ECE, coverage, and coverage where data are plenty."""
-    figure, axes = _panels(3, height=3.2, sharey=True)
+    figure, axes = panels(3, height=3.2, sharey=True)
     methods = list(data["ece_against"]["california"])
     for axis, (metric, title) in zip(
         axes,
@@ -117,7 +112,7 @@ def draw_semireal(data: dict):
         axis.set_axisbelow(True)
         if metric != "ece_against":
             axis.axvline(NOMINAL, color="black", lw=0.8, ls=":")
-            _percent(axis.xaxis)
+            percent_axis(axis.xaxis)
     axes[0].set_yticks(range(len(methods)), [LABELS[method] for method in methods])
     axes[0].invert_yaxis()
     axes[0].set_xlim(left=0)
@@ -133,7 +128,7 @@ def draw_semireal(data: dict):
 def draw_panels(data: dict):
     """Figure 4: rho of panels and pairs, squares where it is on the boundary."""
     fits = data["fits"]
-    figure, (axis,) = _panels(1, height=1.1 + 0.21 * len(fits), width=5.2)
+    figure, (axis,) = panels(1, height=1.1 + 0.21 * len(fits), width=5.2)
     for row, fit in enumerate(fits):
         axis.plot([fit["low"], fit["high"]], [row, row], color="#56B4E9", lw=1.5, zorder=1)
         marker, colour = ("s", "#D55E00") if fit["boundary"] else ("o", "#0072B2")
@@ -178,70 +173,6 @@ def _draw_example(axis, example: dict) -> None:
     axis.legend(loc="upper left", ncols=2, frameon=False, columnspacing=1.0, borderaxespad=0.2)
 
 
-def _panels(count: int, *, height: float, width: float = WIDTH, sharey: bool = False):
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, count, squeeze=False, sharey=sharey)[0]
-    for axis in axes:
-        axis.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _draw_curves(
-    axis, rho, curves: dict, *, spread: bool = False, line=None, filled: bool = True
-) -> None:
-    """Methods side by side at each rho, so that their bars do not cover each other."""
-    for position, (method, curve) in enumerate(curves.items()):
-        colour, marker, own_line = STYLES[method]
-        shift = 0.007 * (position - (len(curves) - 1) / 2)
-        axis.errorbar(
-            [value + shift for value in rho],
-            curve["mean"],
-            yerr=curve["sd"] if spread else None,
-            color=colour,
-            marker=marker,
-            markerfacecolor=colour if filled else "white",
-            ls=own_line if line is None else line,
-            ms=4.5,
-            lw=1.2,
-            elinewidth=0.8,
-            label=LABELS[method],
-        )
-
-
-def _coverage_axis(axis, low: float) -> None:
-    axis.axhline(NOMINAL, color="black", lw=0.6)
-    axis.set(xlabel="true ρ", ylabel="coverage, selected against", ylim=(low, 1.0))
-    axis.set_xticks([0, 0.3, 0.6, 0.9])
-    _percent(axis.yaxis)
-
-
-def _percent(axis) -> None:
-    from matplotlib.ticker import PercentFormatter
-
-    axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
-
-
-def _legend_below(figure, axis) -> None:
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-
-
-def _settings() -> dict:
-    return {
-        "font.size": POINTS,
-        "axes.titlesize": POINTS,
-        "axes.labelsize": POINTS,
-        "xtick.labelsize": POINTS,
-        "ytick.labelsize": POINTS,
-        "legend.fontsize": POINTS,
-        "font.family": "DejaVu Sans",
-        "pdf.fonttype": 42,  # text stays text
-        "axes.linewidth": 0.6,
-    }
-
-
 def _save(figure, stem: Path) -> list[Path]:
     paths = [stem.with_suffix(".pdf"), stem.with_suffix(".png")]
     figure.savefig(paths[0], metadata={"CreationDate": None, "Producer": None, "Creator": None})
@@ -254,5 +185,6 @@ FIGURES: dict[str, Callable] = {
     "fig2": draw_honesty,
     "fig3": draw_semireal,
     "fig4": draw_panels,
+    **OUR_FIGURES,
 }
 PARTS = {"fig1": ("fig1a", "fig1b")}

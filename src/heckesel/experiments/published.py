@@ -1,4 +1,5 @@
-"""Everything published, made from `results/*.json`: numbers, scoreboard, claims, figure data.
+"""Everything published, made from `results/*.json`: numbers, scoreboard, claims, the page of our
+own experiments, figure data.
 
 `python -m heckesel.experiments.published` writes what has changed and draws the figures; with
 `--train` it first trains the example of figure 1 (a).
@@ -13,6 +14,8 @@ from pathlib import Path
 from heckesel.experiments.claims import claims_md
 from heckesel.experiments.figure_data import FROM_RESULTS, train_example
 from heckesel.experiments.numbers import numbers_tex
+from heckesel.experiments.ours import ours_md
+from heckesel.experiments.ours.figure_data import FROM_OUR_RESULTS
 from heckesel.experiments.results import write_atomically
 from heckesel.experiments.rows import read_results
 from heckesel.experiments.scoreboard import scoreboard_md
@@ -27,8 +30,9 @@ def generated(folder_results: Path) -> dict[str, str]:
         "numbers.tex": numbers_tex(results),
         "scoreboard.md": scoreboard_md(results),
         "claims.md": claims_md(results),
+        "ours.md": ours_md(results),
     }
-    for name, data in FROM_RESULTS.items():
+    for name, data in (FROM_RESULTS | FROM_OUR_RESULTS).items():
         texts[f"figures/{name}.json"] = _json(data(results))
     return texts
 

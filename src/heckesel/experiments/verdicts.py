@@ -23,6 +23,10 @@ LABELS = {
     "heckman_two_step": "two-step",
     "oracle": "oracle",
     "skyline": "skyline",
+    "heckman_profile": "profile",
+    "spline_joint": "spline",
+    "heckman_joint_t": "joint, t errors",
+    "identify": "`hk.identify`",
 }
 BASELINES = ("deep_ensemble", "mc_dropout", "gp")
 
