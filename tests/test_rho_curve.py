@@ -268,7 +268,7 @@ def test_the_summary_of_a_curve_can_be_written_as_json():
     summary = curve_summary(made_up([-5, -2, -1, -3, -6, -4, -1, 0, -2, -7]), 2.0)
     back = json.loads(json.dumps(summary))
     assert back == summary
-    assert [mode["log_evidence"] for mode in back["modes"]] == [0.0, -1.0]
+    assert [mode["log_density"] for mode in back["modes"]] == [0.0, -1.0]
     assert len(back["curve"]["rho"]) == len(back["curve"]["log_evidence"]) == 10
 
 
@@ -283,3 +283,20 @@ def test_parts_know_delta_and_theta_with_gamma_free():
         np.testing.assert_allclose(parts.spread[at] @ parts.spread[at].T, covariance, rtol=0.02)
         found = np.concatenate([parts.gamma[at], parts.delta[at], parts.theta[at : at + 1]])
         np.testing.assert_allclose(found, classic.v, atol=0.01)
+
+
+@pytest.mark.parametrize("prior", ["positive", "negative", (0.2, 0.5), (0.31, 0.312)])
+def test_modes_and_interval_stay_where_the_prior_is(prior):
+    """Evidence that peaks on both sides, at -.6 and at .7."""
+    a = np.linspace(-2, 2, 81)
+    rho = np.tanh(a)
+    evidence = np.logaddexp(-200 * (rho + 0.6) ** 2, 1 - 200 * (rho - 0.7) ** 2)[:, None]
+    belief = rho_prior(prior)
+    mass = belief.mass(cell_edges(rho))[:, None] * np.exp(evidence)
+    curve = Curve(a, evidence, np.ones((81, 1, 4)), np.ones((81, 1, 1)), mass / mass.sum(), belief)
+    low, high = rho_interval(curve)
+    assert belief.low <= low < high <= belief.high
+    width = np.diff(cell_edges(rho)).max()  # a grid value may stand for a cell the prior cuts
+    for mode in rho_modes(curve, 1.0):
+        assert belief.low - width <= mode.rho <= belief.high + width
+    assert sum(mode.weight for mode in rho_modes(curve, 1.0)) == pytest.approx(1.0)

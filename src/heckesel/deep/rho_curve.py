@@ -13,7 +13,7 @@ import torch
 from scipy.special import logsumexp
 
 from heckesel.deep.linear_joint import Bases, Optima, conditional_optima, start_at
-from heckesel.deep.rho_prior import RhoPrior, cell_edges
+from heckesel.deep.rho_prior import UNIFORM, RhoPrior, cell_edges
 
 COARSE = np.linspace(-3.2, 3.2, 33)  # |rho| up to .9967
 # No single grid value may stand for more than this share of the posterior; six halvings
@@ -29,7 +29,7 @@ class Curve:
     """Optima of the k models of one cell on its grid of j values, ordered by rho.
 
     a : (j,); evidence : (j, k); v : (j, k, P); ridge : (j, k, ridges); weight : (j, k), the
-    posterior of (rho, model), which adds up to one
+    posterior of (rho, model), which adds up to one, under `prior`
     """
 
     a: np.ndarray
@@ -37,6 +37,7 @@ class Curve:
     v: np.ndarray
     ridge: np.ndarray
     weight: np.ndarray
+    prior: RhoPrior = UNIFORM
 
     @property
     def rho(self) -> np.ndarray:
@@ -130,29 +131,33 @@ def _curve(part, prior: RhoPrior) -> Curve:
         mass = np.log(prior.mass(cell_edges(np.tanh(a))))  # (j,)
     log_weight = evidence + mass[:, None]
     weight = np.exp(log_weight - logsumexp(log_weight))
-    return Curve(a, evidence, v, ridge, weight)
+    return Curve(a, evidence, v, ridge, weight, prior)
 
 
 @dataclass(frozen=True)
 class RhoMode:
-    """A local maximum of the curve.
+    """A local maximum of the posterior density of rho.
 
-    weight : posterior share of its side of the valleys; log_evidence : 0 for the best
-    boundary : the curve still rises at the last grid value
+    weight : posterior share of its side of the valleys; log_density : 0 for the best
+    boundary : the density still rises at the last grid value that the prior allows
     """
 
     rho: float
     sigma: float
     weight: float
-    log_evidence: float
+    log_density: float
     boundary: bool
 
 
 def rho_modes(curve: Curve, y_scale: float) -> list[RhoMode]:
-    """Local maxima, best first."""
-    height = curve.log_evidence
+    """Local maxima, best first; without a prior these are the modes of the evidence."""
+    height = curve.log_evidence + curve.prior.log_density(curve.rho)
+    if not np.isfinite(height).any():  # an interval so narrow that it lies between grid values
+        height = np.where(curve.weight.any(axis=1), curve.log_evidence, -np.inf)
+    allowed = np.flatnonzero(np.isfinite(height))
+    height = height - height.max()
     rises = np.concatenate([[True], height[1:] > height[:-1], [False]])
-    peaks = np.flatnonzero(rises[:-1] & ~rises[1:])
+    peaks = np.flatnonzero(rises[:-1] & ~rises[1:] & np.isfinite(height))
     valleys = [
         left + int(np.argmin(height[left:right]))
         for left, right in zip(peaks[:-1], peaks[1:], strict=True)
@@ -167,16 +172,16 @@ def rho_modes(curve: Curve, y_scale: float) -> list[RhoMode]:
                 rho=float(curve.rho[peak]),
                 sigma=float(y_scale / curve.v[peak, best, -1]),
                 weight=float(side.sum()),
-                log_evidence=float(height[peak]),
-                boundary=bool(peak in (0, len(height) - 1)),
+                log_density=float(height[peak]),
+                boundary=bool(peak in (allowed[0], allowed[-1])),
             )
         )
-    return sorted(modes, key=lambda mode: -mode.log_evidence)
+    return sorted(modes, key=lambda mode: -mode.log_density)
 
 
 def rho_interval(curve: Curve, level: float = 0.9) -> tuple[float, float]:
     """Equal-tailed posterior interval of rho; within a grid cell the mass is spread evenly."""
-    edges = cell_edges(curve.rho)
+    edges = np.clip(cell_edges(curve.rho), curve.prior.low, curve.prior.high)
     below = np.concatenate([[0.0], np.cumsum(curve.weight.sum(axis=1))])
     low, high = np.interp([(1 - level) / 2, (1 + level) / 2], below / below[-1], edges)
     return float(low), float(high)

@@ -21,9 +21,9 @@ from heckesel.predictive import Predictive, check_target
 
 # Columns of all cells whose curves are computed side by side.
 COLUMN_BYTES = {"cpu": 32 * 2**20, "gpu": 2**30}
-# Share of the posterior below which a (rho, model) is left out of predictions, unless so many
-# share it that half of the largest share is less.
-NEGLIGIBLE = 1e-3
+# Share of the posterior below which a (rho, model) is left out of predictions; with more than
+# five models, of which each has less, below a share of what all of them have.
+NEGLIGIBLE, NEGLIGIBLE_IN_ALL = 1e-3, 5e-3
 
 
 class Basis(Protocol):
@@ -85,7 +85,9 @@ def parts_of(bases: Bases, curves: Sequence[Curve]) -> list[Parts]:
     in it, because gamma was free while delta and theta were judged.
     """
     models = curves[0].weight.shape[1]
-    carries = [curve.weight > min(NEGLIGIBLE, 0.5 * curve.weight.max()) for curve in curves]
+    carries = [
+        curve.weight > min(NEGLIGIBLE / models, 0.5 * curve.weight.max()) for curve in curves
+    ]
     carrying = [np.flatnonzero(own.any(axis=1)) for own in carries]
     found: list[list] = [[] for _ in curves]
     for rank in range(max(map(len, carrying))):

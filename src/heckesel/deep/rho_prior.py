@@ -21,6 +21,13 @@ class RhoPrior:
     high: float = 1.0
     density: Callable | None = None
 
+    def log_density(self, rho: np.ndarray) -> np.ndarray:
+        """(j,) up to a constant; minus infinity where the prior rules rho out."""
+        with np.errstate(divide="ignore"):
+            if self.density is not None:
+                return np.log(np.asarray(self.density(rho), dtype=float))
+            return np.log(((rho >= self.low) & (rho <= self.high)).astype(float))
+
     def mass(self, edges: np.ndarray) -> np.ndarray:
         """(j,) prior mass between consecutive edges (j + 1,); it need not add up to one."""
         if self.density is None:
@@ -38,6 +45,9 @@ class RhoPrior:
         return values.mean(axis=1) * np.diff(edges)
 
 
+UNIFORM = RhoPrior()
+
+
 def cell_edges(rho: np.ndarray) -> np.ndarray:
     """(j + 1,) boundaries of the cells around an ordered grid, from -1 to 1."""
     return np.concatenate([[-1.0], 0.5 * (rho[1:] + rho[:-1]), [1.0]])
@@ -46,7 +56,7 @@ def cell_edges(rho: np.ndarray) -> np.ndarray:
 def rho_prior(given) -> RhoPrior:
     """From None or "uniform", a sign, an interval (low, high) or a function of rho."""
     if given is None:
-        return RhoPrior()
+        return UNIFORM
     if isinstance(given, str):
         if given not in SIGNS:
             raise DataError(
