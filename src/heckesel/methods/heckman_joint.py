@@ -21,8 +21,9 @@ from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.student_loss import JOINT_STUDENT, degrees_of_freedom
 from heckesel.deep.train import Progress
+from heckesel.diagnostics.exclusion import instruments_are_strong
 from heckesel.errors import DataError
-from heckesel.methods.two_step_on_folds import linear_two_step, preferred
+from heckesel.methods.two_step_on_folds import linear_start, preferred
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
 # log 8: ten degrees of freedom, heavier than normal and a little away from it.
@@ -85,10 +86,11 @@ def fit_two_heads(
             )
         trained = train(loss=loss, config=config, starts=starts)
         return [two_headed(loss, *parts) for parts in zip(trained, cells, scalings, strict=True)]
+    strong = [instruments_are_strong(data) for data in datas]
     fits = []
     for noise in config.noises if loss is JOINT else ("constant",):
         own = JOINT_VARYING if noise == "varying" else loss
-        heads = [classic_head(cell, own) for cell in cells]
+        heads = [classic_head(cell, own, each) for cell, each in zip(cells, strong, strict=True)]
         # Heads start at classic estimates; a warm-up would only be something to end in.
         trained = train(loss=own, config=replace(config, warm_up=0), heads=heads)
         fits.append(
@@ -100,9 +102,9 @@ def fit_two_heads(
     return [preferred(each) for each in zip(*fits, strict=True)]
 
 
-def classic_head(cell: Rows, loss: Loss) -> np.ndarray:
+def classic_head(cell: Rows, loss: Loss, strong: bool) -> np.ndarray:
     """(h,) where the heads start: gamma of a probit, log sigma and, where the loss has it, atanh
-    rho of a linear two-step on the same rows."""
+    rho of `linear_start` on the same rows; strong : whether instruments move selection."""
     w = np.vstack([cell.w, cell.w_unselected])
     weight = np.concatenate([cell.weight, cell.weight_unselected])
     gamma = fit_probit(w, np.arange(len(w)) < len(cell.w), weight * len(w)).gamma
@@ -114,7 +116,7 @@ def classic_head(cell: Rows, loss: Loss) -> np.ndarray:
         mills=mills,
         delta=mills_delta(index, mills),
     )
-    c, sigma = linear_two_step(rows)
+    c, sigma = linear_start(rows, strong)
     start = {
         "log_sigma": np.log(sigma),
         "log_extra_df": START_LOG_EXTRA_DF,

@@ -41,7 +41,8 @@ def fit_on_folds(prepared: Sequence[FirstStep], train, config: NetworkConfig, fo
     """
 
     def outcomes(cells):
-        return train(cells, loss=TWO_STEP, config=config, heads=[_start(cell) for cell in cells])
+        heads = [_start(cell, first.strong) for cell, first in zip(cells, prepared, strict=True)]
+        return train(cells, loss=TWO_STEP, config=config, heads=heads)
 
     cells = [each.cell for each in prepared]
     members = outcomes(cells)
@@ -68,16 +69,23 @@ def preferred(fits: Sequence[SelectionEnsemble]) -> SelectionEnsemble:
     return replace(best, info=best.info | {"held_out_losses": tried})
 
 
-def linear_two_step(cell: Rows) -> tuple[float, float]:
-    """c and sigma of a classic two-step on the same rows, a first guess for the networks'."""
-    columns, root = np.column_stack([cell.x, cell.mills]), np.sqrt(cell.weight)
+def linear_start(cell: Rows, strong: bool) -> tuple[float, float]:
+    r"""c and sigma of a linear outcome on the same rows, a first guess for the networks'.
+
+    With strong instruments it is the classic two-step. Without, :math:`\lambda` is a function of x
+    and stands in for all that is not linear in f: c would be many sigmas large, and members end
+    before they have undone it. There c starts at 0 and sigma at that of least squares.
+    """
+    columns, root = cell.x, np.sqrt(cell.weight)
+    if strong:
+        columns = np.column_stack([cell.x, cell.mills])
     beta = np.linalg.lstsq(columns * root[:, None], cell.y * root, rcond=None)[0]
-    residual, c = cell.y - columns @ beta, beta[-1]
+    residual, c = cell.y - columns @ beta, beta[-1] if strong else 0.0
     return float(c), float(np.sqrt((residual**2 + c**2 * cell.delta) @ cell.weight))
 
 
-def _start(cell: Rows) -> np.ndarray:
-    c, sigma = linear_two_step(cell)
+def _start(cell: Rows, strong: bool) -> np.ndarray:
+    c, sigma = linear_start(cell, strong)
     return np.array([c, np.log(sigma)])
 
 
