@@ -133,8 +133,10 @@ class StudentGivenSelection:
         return density - np.log(self.scale)
 
     def take(self, rows) -> StudentGivenSelection:
-        parts = (part[rows] for part in (self.location, self.scale, self.index, self.rho))
-        return StudentGivenSelection(*parts, self.df)
+        location, scale, index, rho = (
+            part[rows] for part in (self.location, self.scale, self.index, self.rho)
+        )
+        return StudentGivenSelection(location, scale, index, rho, self.df)
 
 
 def take_points(distribution: Any, m: int, rows: np.ndarray):

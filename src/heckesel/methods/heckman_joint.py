@@ -15,7 +15,14 @@ from heckesel.deep.config import NetworkConfig
 from heckesel.deep.custom import ModuleMembers
 from heckesel.deep.ensemble import SelectionEnsemble, local_spread
 from heckesel.deep.folds import left_out, with_folds
-from heckesel.deep.held_out import joint_loss, judged_level, judged_tails, pairs_of, student_loss
+from heckesel.deep.held_out import (
+    Judged,
+    joint_loss,
+    judged_shape,
+    judged_tails,
+    pairs_of,
+    student_loss,
+)
 from heckesel.deep.losses import JOINT, JOINT_VARYING, Loss
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
@@ -95,7 +102,7 @@ def fit_two_heads(
         trained = train(loss=own, config=replace(config, warm_up=0), heads=heads)
         fits.append(
             [
-                judged(own, *parts, config.folds)
+                judged(own, *parts, config.folds, config.tails)
                 for parts in zip(trained, cells, scalings, strict=True)
             ]
         )
@@ -126,9 +133,10 @@ def classic_head(cell: Rows, loss: Loss, strong: bool) -> np.ndarray:
 
 
 def judged(
-    loss: Loss, members: Members, cell: Rows, scaling: Scaling, folds: int
+    loss: Loss, members: Members, cell: Rows, scaling: Scaling, folds: int, tails: str
 ) -> SelectionEnsemble:
-    """The ensemble with the level of sigma judged by the joint likelihood of rows left out."""
+    """The ensemble with the level of sigma, and the tails, judged by the joint likelihood of rows
+    left out."""
     fitted = two_headed(loss, members, cell, scaling)
     rho = np.array(fitted.info["rho"])
     gamma = members.head.astype(float)[:, : cell.w.shape[1]]
@@ -137,21 +145,22 @@ def judged(
     out = left_out(cell.fold, len(outputs), folds)
     pairs = pairs_of(outputs[..., 0], spread, cell.weight, out)
     index = (cell.w[pairs.row] * gamma[pairs.member]).sum(axis=1)
-    y, rho_of, df = cell.y[pairs.row], rho[pairs.member], fitted.df
-    if df is None:
-        level, value = judged_level(
-            lambda level: joint_loss(y, level, rho_of, index, pairs), pairs.weight
+    y, rho_of = cell.y[pairs.row], rho[pairs.member]
+    if fitted.df is None:
+        found = judged_shape(
+            lambda level, df: joint_loss(y, level, rho_of, index, pairs, df), pairs, tails
         )
+        fitted = replace(fitted, tail_df=found.df, info=fitted.info | found.info)
     else:
         level, common, value = judged_tails(
             lambda level, df: student_loss(y, level, rho_of, index, df, pairs), pairs.weight
         )
-        df = np.full(len(rho), common)
+        found, df = Judged(level, common, value), np.full(len(rho), common)
         fitted = replace(fitted, df=df, info=fitted.info | {"df": df.tolist()})
-    sigma = np.full(len(rho), scaling.y_scale * level)
+    sigma = np.full(len(rho), scaling.y_scale * found.level)
     info = fitted.info | {
         "sigma": sigma.tolist(),
-        "held_out_loss": value + float(np.log(scaling.y_scale)),
+        "held_out_loss": found.loss + float(np.log(scaling.y_scale)),
         "best_epoch": np.asarray(members.best_epoch).tolist(),
         "noise": "varying" if loss.outputs == 2 else "constant",
     }
