@@ -19,6 +19,7 @@ from heckesel.deep.held_out import (
 )
 from heckesel.errors import DataError
 from heckesel.methods import load_method
+from heckesel.methods.heckman_profile import ProfileConfig
 from heckesel.methods.weighted_ensemble import WeightedConfig
 from heckesel.predictive import Normal, Student
 
@@ -168,3 +169,9 @@ def test_given_selection_tails_keep_the_moments_that_selection_leaves():
 def test_tails_that_cannot_be_judged_are_refused(options, message):
     with pytest.raises(DataError, match=message):
         replace(NETWORK, **options)
+
+
+def test_the_profile_method_refuses_tails_it_does_not_have():
+    config = ProfileConfig(replace(NETWORK, tails="auto"))
+    with pytest.raises(DataError, match="the profile method has normal errors"):
+        load_method("heckman_profile").fit(_draw(5.0), seed=0, config=config)
