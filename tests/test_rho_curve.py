@@ -221,7 +221,7 @@ def test_both_modes_of_a_curve_with_two_peaks_are_found_with_their_shares():
     first, second = rho_modes(curve, y_scale=6.0)
     assert (first.rho, second.rho) == pytest.approx((curve.rho[7], curve.rho[2]))
     assert (first.sigma, second.sigma) == (6.0 / 8, 6.0 / 3)
-    assert (first.log_evidence, second.log_evidence) == (0.0, -1.0)
+    assert (first.log_density, second.log_density) == (0.0, -1.0)
     share = curve.weight[:, 0]
     # The valley, position 4, belongs to the mode on its right.
     assert second.weight == pytest.approx(share[:4].sum())

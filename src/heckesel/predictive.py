@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
@@ -73,6 +73,9 @@ class Student:
         e = (y - self.location) / self.scale
         return student.log_density(e, self.df).value - np.log(self.scale)
 
+    def take(self, rows) -> Student:
+        return Student(self.location[rows], self.scale[rows], self.df)
+
 
 @dataclass(frozen=True)
 class GivenSelection:
@@ -128,6 +131,32 @@ class StudentGivenSelection:
         e = (y - self.location) / self.scale
         density = truncated_student.log_density_given_selection(e, self.index, self.rho, self.df)
         return density - np.log(self.scale)
+
+    def take(self, rows) -> StudentGivenSelection:
+        location, scale, index, rho = (
+            part[rows] for part in (self.location, self.scale, self.index, self.rho)
+        )
+        return StudentGivenSelection(location, scale, index, rho, self.df)
+
+
+def take_points(distribution: Any, m: int, rows: np.ndarray):
+    """The distribution of some of its m points.
+
+    Every field must have the points as its last axis; a distribution that holds anything else
+    brings its own `take(rows)`.
+    """
+    if hasattr(distribution, "take"):
+        return distribution.take(rows)
+    values = {
+        field.name: np.asarray(getattr(distribution, field.name)) for field in fields(distribution)
+    }
+    for name, value in values.items():
+        if value.shape[-1:] != (m,):
+            raise DataError(
+                f"{type(distribution).__name__}.{name} has shape {value.shape} but there are "
+                f"{m} points; give the distribution a take(rows) of its own"
+            )
+    return replace(distribution, **{name: value[..., rows] for name, value in values.items()})
 
 
 @dataclass(frozen=True)

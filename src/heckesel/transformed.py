@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from heckesel.errors import DataError
-from heckesel.predictive import Distribution, GivenSelection, Normal, Predictive
+from heckesel.predictive import Distribution, GivenSelection, Normal, Predictive, take_points
 
 # Gauss-Hermite: 20 nodes are exact for polynomials of degree 39, and the outermost, at 7.6 sd,
 # is the last place where 1 - Phi still differs from 0 in floating point.
@@ -66,6 +66,10 @@ class Transformed:
             ends = (self.transform.inverse(z + move) for move in (self.step, -self.step))
             log_slope = np.log(np.abs(np.subtract(*ends)) / (2 * self.step))
         return np.where(possible, self.inner.log_density(z) - log_slope, -np.inf)
+
+    def take(self, rows) -> Transformed:
+        inner = take_points(self.inner, len(self.step), rows)
+        return Transformed(inner, self.transform, self.step[rows])
 
     def _inside(self, y):
         """z, and where y is possible: the logarithm knows its domain, other functions say NaN."""

@@ -12,6 +12,7 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 NOISES = ("constant", "varying", "auto")
 ERRORS = ("normal", "t")
+TAILS = ("normal", "auto")
 SELECTIONS = ("linear", "network")
 
 
@@ -27,6 +28,8 @@ class NetworkConfig:
         all units to the end. patience : epochs without a better reading after which it ends.
     noise : "constant" is one sigma, "varying" a sigma(x) of the network, "auto" what the units
         left out prefer; the last two need folds.
+    tails : "auto" gives predictions the tails of a t where the units left out prefer them; needs
+        folds. Networks are trained as for normal errors.
     errors : "normal", or "t" with degrees of freedom that are estimated (joint likelihood only).
     selection : "linear" is a probit; "network" an index of networks on w, each unit's from members
         that did not see it (two-step with folds only).
@@ -47,6 +50,7 @@ class NetworkConfig:
     folds: int | None = None
     patience: int = 150
     noise: str = "constant"
+    tails: str = "normal"
     errors: str = "normal"
     selection: str = "linear"
 
@@ -66,6 +70,12 @@ class NetworkConfig:
             raise DataError('errors="t" has one sigma; take noise="constant"')
         if self.noise != "constant" and self.folds is None:
             raise DataError(f"noise={self.noise!r} needs folds to judge it on; set folds, say to 5")
+        if self.tails not in TAILS:
+            raise DataError(f"tails must be one of {', '.join(TAILS)}, got {self.tails!r}")
+        if self.tails == "auto" and self.folds is None:
+            raise DataError('tails="auto" needs folds to judge them on; set folds, say to 5')
+        if self.tails == "auto" and self.errors == "t":
+            raise DataError('errors="t" has tails of its own; take tails="normal"')
         if self.selection not in SELECTIONS:
             known = ", ".join(SELECTIONS)
             raise DataError(f"selection must be one of {known}, got {self.selection!r}")

@@ -32,6 +32,13 @@ def ensemble_moments(member_mean, member_variance):
     return mean, epistemic, aleatoric
 
 
+def with_tails(mean, epistemic, aleatoric, df: float | None) -> Predictive:
+    """The normal with these moments or, with df, the t."""
+    if df is None:
+        return Predictive.normal(mean, epistemic, aleatoric)
+    return Predictive.student(mean, epistemic, aleatoric, df)
+
+
 def local_spread(g) -> np.ndarray:
     """The factor on sigma that an output g stands for; the twin of `losses.local_log_sigma`."""
     return np.exp(LOG_SPREAD_LIMIT * np.tanh(g / LOG_SPREAD_LIMIT))
@@ -47,6 +54,7 @@ class SelectionEnsemble:
         `local_spread(g)`; where they are None, the second output of the members is g, if any
     selection : networks on w whose mean output is the index, in place of gamma
     df : (k,) degrees of freedom of t errors, whose scale sigma then is; None for normal ones
+    tail_df : degrees of freedom of a t whose sd sigma is, where units left out preferred it
     """
 
     members: Members | ModuleMembers
@@ -58,6 +66,7 @@ class SelectionEnsemble:
     spread: Members | None = None
     df: np.ndarray | None = None
     selection: Members | None = None
+    tail_df: float | None = None
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
@@ -69,12 +78,16 @@ class SelectionEnsemble:
         if self.df is not None:
             return self._student(mean, epistemic, self.df, target)
         if target == "population":
-            return Predictive.normal(mean, epistemic, aleatoric)
+            return with_tails(mean, epistemic, aleatoric, self.tail_df)
         sign = 1.0 if target == "selected" else -1.0
         sigma = np.sqrt(aleatoric)
         covariance = np.mean(self.covariance[:, None] * spread, axis=0)
         covariance = sign * possible_covariance(covariance, sigma)
-        return predict_given_selection(mean, epistemic, sigma, covariance, sign * self.index(w))
+        given = predict_given_selection(mean, epistemic, sigma, covariance, sign * self.index(w))
+        if self.tail_df is None:
+            return given
+        # What the two-step was judged by: the moments that selection leaves, and the tails.
+        return with_tails(given.mean, given.epistemic, given.aleatoric, self.tail_df)
 
     def _student(self, mean, epistemic, df, target) -> Predictive:
         r"""The t with the variance of the members, :math:`\overline{\sigma_k^2\nu_k/(\nu_k-2)}`
@@ -109,29 +122,32 @@ class GaussianEnsemble:
     """Members with two outputs, mean and log variance. They take selection for chance given x,
     so all three targets have the same answer.
 
-    level : factor on their sigma, where rows left out have judged it
+    level, tail_df : factor on their sigma and, unless they are normal, degrees of freedom of the
+        tails, where rows left out have judged them
     """
 
     members: Members
     scaling: Scaling
     info: dict
     level: float = 1.0
+    tail_df: float | None = None
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p)."""
         check_target(target)
         outputs = self.members.outputs(self.scaling.x(x))
-        return predict_two_outputs(outputs, self.scaling, self.level)
+        return predict_two_outputs(outputs, self.scaling, self.level, self.tail_df)
 
 
-def predict_two_outputs(outputs, scaling: Scaling, level: float = 1.0) -> Predictive:
-    """The normal with the moments of a mixture of k normals; outputs : (k, m, 2)."""
+def predict_two_outputs(
+    outputs, scaling: Scaling, level: float = 1.0, tail_df: float | None = None
+) -> Predictive:
+    """The normal, or the t, with the moments of a mixture of k normals; outputs : (k, m, 2)."""
     variance = level**2 * output_variance(outputs)
     mean, epistemic, aleatoric = ensemble_moments(outputs[..., 0], variance)
     square = scaling.y_scale**2
-    return Predictive.normal(
-        scaling.y_centre + scaling.y_scale * mean, square * epistemic, square * aleatoric
-    )
+    mean = scaling.y_centre + scaling.y_scale * mean
+    return with_tails(mean, square * epistemic, square * aleatoric, tail_df)
 
 
 def output_variance(outputs) -> np.ndarray:

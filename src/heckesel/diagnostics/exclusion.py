@@ -8,7 +8,15 @@ from heckesel.classic.covariance import inverse
 from heckesel.classic.estimable import check_columns, check_joint_separation, check_separation
 from heckesel.classic.probit import fit_probit
 from heckesel.data import SelectionData
-from heckesel.diagnostics.verdict import Identification, exclusion_verdict
+from heckesel.diagnostics.verdict import (
+    STRONG_WALD_PER_INSTRUMENT,
+    Identification,
+    exclusion_verdict,
+)
+
+# Of the largest singular value of an information with ones on its diagonal: rounding is at 1e-16,
+# and columns this close to one another are told apart by nothing else.
+DEPENDENT = 1e-10
 
 
 def probit_verdict(data: SelectionData) -> Identification:
@@ -31,3 +39,23 @@ def probit_verdict(data: SelectionData) -> Identification:
         covariance[np.ix_(where, where)],
         varying_columns=len(data.w_names),
     )
+
+
+def instruments_are_strong(data: SelectionData) -> bool:
+    r"""Whether excluded columns move selection, by the Wald rule of the verdict.
+
+    With the information of the probit in blocks, z the instruments and r the rest, the statistic
+    is :math:`\gamma_z'(I_{zz} - I_{zr}I_{rr}^{-}I_{rz})\gamma_z`. Any generalised inverse serves:
+    columns of the rest may depend on one another, as all levels of a category do.
+    """
+    if not data.instruments:
+        return False
+    w = np.column_stack([data.w, np.ones(data.n)])
+    probit = fit_probit(w, data.s, data.weight)
+    chosen = np.array([name in data.instruments for name in (*data.w_names, None)])
+    size = np.sqrt(np.maximum(np.diag(-probit.hessian), np.finfo(float).tiny))
+    information, gamma = -probit.hessian / np.outer(size, size), (probit.gamma * size)[chosen]
+    across = information[np.ix_(~chosen, chosen)]
+    explained = np.linalg.lstsq(information[np.ix_(~chosen, ~chosen)], across, rcond=DEPENDENT)[0]
+    left = information[np.ix_(chosen, chosen)] - across.T @ explained
+    return bool(gamma @ left @ gamma >= STRONG_WALD_PER_INSTRUMENT * len(gamma))

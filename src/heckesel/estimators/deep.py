@@ -49,6 +49,7 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
       would overfit
     * noise: "constant", "varying" (a sigma for every x) or "auto" (what rows left out prefer);
       the last two need folds
+    * tails: "normal", or "auto" for those of a t where rows left out prefer them; needs folds
     * errors: "normal", or "t" with estimated degrees of freedom (joint; population target only)
     * selection: "linear", or "network" for an index of networks, cross-fitted (two-step on folds)
     * progress: a bar on the terminal, for fits over a second
@@ -81,6 +82,7 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         target_transform=None,
         folds: int | None = None,
         noise: str = "constant",
+        tails: str = "normal",
         errors: str = "normal",
         selection: str = "linear",
         rho_prior=None,
@@ -102,6 +104,7 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         self.target_transform = target_transform
         self.folds = folds
         self.noise = noise
+        self.tails = tails
         self.errors = errors
         self.selection = selection
         self.rho_prior = rho_prior
@@ -144,6 +147,7 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
             batch_size=self.batch_size,
             folds=PROFILE_FOLDS if profile and folds is None else folds,
             noise=self.noise,
+            tails=self.tails,
             errors=self.errors,
             selection=self.selection,
         )

@@ -13,7 +13,7 @@ from heckesel.deep.cells import Members, selected_rows, train_cells
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.ensemble import GaussianEnsemble, output_variance
 from heckesel.deep.folds import left_out, with_folds
-from heckesel.deep.held_out import judged_level, normal_loss, pairs_of
+from heckesel.deep.held_out import judged_shape, pairs_of, tailed_loss
 from heckesel.deep.losses import GAUSSIAN
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
@@ -64,7 +64,9 @@ def fit_gaussian(
         device=device,
         progress=progress,
     )
-    judge = _as_trained if config.folds is None else partial(_judged, folds=config.folds)
+    judge = _as_trained
+    if config.folds is not None:
+        judge = partial(_judged, folds=config.folds, tails=config.tails)
     return [judge(*parts) for parts in zip(trained, scalings, cells, strict=True)]
 
 
@@ -73,20 +75,24 @@ def _as_trained(members: Members, scaling: Scaling, cell: Rows) -> GaussianEnsem
     return GaussianEnsemble(members, scaling, {"training_loss": (members.loss + unit).tolist()})
 
 
-def _judged(members: Members, scaling: Scaling, cell: Rows, folds: int) -> GaussianEnsemble:
-    """The ensemble with the level of its sigma(x) judged on rows left out."""
+def _judged(
+    members: Members, scaling: Scaling, cell: Rows, folds: int, tails: str
+) -> GaussianEnsemble:
+    """The ensemble with the level of its sigma(x), and its tails, judged on rows left out."""
     fitted = _as_trained(members, scaling, cell)
     outputs = members.outputs(cell.x[:, :-1])
     out = left_out(cell.fold, len(outputs), folds)
     pairs = pairs_of(outputs[..., 0], np.sqrt(output_variance(outputs)), cell.weight, out)
     residual = cell.y[pairs.row] - pairs.mean
-    level, value = judged_level(
-        lambda level: normal_loss(residual, (level * pairs.spread) ** 2 + pairs.doubt),
-        pairs.weight,
+    found = judged_shape(
+        lambda level, df: tailed_loss(residual, (level * pairs.spread) ** 2 + pairs.doubt, df),
+        pairs,
+        tails,
     )
     judged = {
-        "held_out_loss": value + float(np.log(scaling.y_scale)),
-        "sigma_level": level,
+        "held_out_loss": found.loss + float(np.log(scaling.y_scale)),
+        "sigma_level": found.level,
         "best_epoch": np.asarray(members.best_epoch).tolist(),
     }
-    return replace(fitted, info=fitted.info | judged, level=level)
+    info = fitted.info | judged | found.info
+    return replace(fitted, info=info, level=found.level, tail_df=found.df)

@@ -15,14 +15,22 @@ from heckesel.deep.config import NetworkConfig
 from heckesel.deep.custom import ModuleMembers
 from heckesel.deep.ensemble import SelectionEnsemble, local_spread
 from heckesel.deep.folds import left_out, with_folds
-from heckesel.deep.held_out import joint_loss, judged_level, judged_tails, pairs_of, student_loss
+from heckesel.deep.held_out import (
+    Judged,
+    joint_loss,
+    judged_shape,
+    judged_tails,
+    pairs_of,
+    student_loss,
+)
 from heckesel.deep.losses import JOINT, JOINT_VARYING, Loss
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.student_loss import JOINT_STUDENT, degrees_of_freedom
 from heckesel.deep.train import Progress
+from heckesel.diagnostics.exclusion import instruments_are_strong
 from heckesel.errors import DataError
-from heckesel.methods.two_step_on_folds import linear_two_step, preferred
+from heckesel.methods.two_step_on_folds import linear_start, preferred
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
 # log 8: ten degrees of freedom, heavier than normal and a little away from it.
@@ -85,24 +93,25 @@ def fit_two_heads(
             )
         trained = train(loss=loss, config=config, starts=starts)
         return [two_headed(loss, *parts) for parts in zip(trained, cells, scalings, strict=True)]
+    strong = [instruments_are_strong(data) for data in datas]
     fits = []
     for noise in config.noises if loss is JOINT else ("constant",):
         own = JOINT_VARYING if noise == "varying" else loss
-        heads = [classic_head(cell, own) for cell in cells]
+        heads = [classic_head(cell, own, each) for cell, each in zip(cells, strong, strict=True)]
         # Heads start at classic estimates; a warm-up would only be something to end in.
         trained = train(loss=own, config=replace(config, warm_up=0), heads=heads)
         fits.append(
             [
-                judged(own, *parts, config.folds)
+                judged(own, *parts, config.folds, config.tails)
                 for parts in zip(trained, cells, scalings, strict=True)
             ]
         )
     return [preferred(each) for each in zip(*fits, strict=True)]
 
 
-def classic_head(cell: Rows, loss: Loss) -> np.ndarray:
+def classic_head(cell: Rows, loss: Loss, strong: bool) -> np.ndarray:
     """(h,) where the heads start: gamma of a probit, log sigma and, where the loss has it, atanh
-    rho of a linear two-step on the same rows."""
+    rho of `linear_start` on the same rows; strong : whether instruments move selection."""
     w = np.vstack([cell.w, cell.w_unselected])
     weight = np.concatenate([cell.weight, cell.weight_unselected])
     gamma = fit_probit(w, np.arange(len(w)) < len(cell.w), weight * len(w)).gamma
@@ -114,7 +123,7 @@ def classic_head(cell: Rows, loss: Loss) -> np.ndarray:
         mills=mills,
         delta=mills_delta(index, mills),
     )
-    c, sigma = linear_two_step(rows)
+    c, sigma = linear_start(rows, strong)
     start = {
         "log_sigma": np.log(sigma),
         "log_extra_df": START_LOG_EXTRA_DF,
@@ -124,9 +133,10 @@ def classic_head(cell: Rows, loss: Loss) -> np.ndarray:
 
 
 def judged(
-    loss: Loss, members: Members, cell: Rows, scaling: Scaling, folds: int
+    loss: Loss, members: Members, cell: Rows, scaling: Scaling, folds: int, tails: str
 ) -> SelectionEnsemble:
-    """The ensemble with the level of sigma judged by the joint likelihood of rows left out."""
+    """The ensemble with the level of sigma, and the tails, judged by the joint likelihood of rows
+    left out."""
     fitted = two_headed(loss, members, cell, scaling)
     rho = np.array(fitted.info["rho"])
     gamma = members.head.astype(float)[:, : cell.w.shape[1]]
@@ -135,21 +145,22 @@ def judged(
     out = left_out(cell.fold, len(outputs), folds)
     pairs = pairs_of(outputs[..., 0], spread, cell.weight, out)
     index = (cell.w[pairs.row] * gamma[pairs.member]).sum(axis=1)
-    y, rho_of, df = cell.y[pairs.row], rho[pairs.member], fitted.df
-    if df is None:
-        level, value = judged_level(
-            lambda level: joint_loss(y, level, rho_of, index, pairs), pairs.weight
+    y, rho_of = cell.y[pairs.row], rho[pairs.member]
+    if fitted.df is None:
+        found = judged_shape(
+            lambda level, df: joint_loss(y, level, rho_of, index, pairs, df), pairs, tails
         )
+        fitted = replace(fitted, tail_df=found.df, info=fitted.info | found.info)
     else:
         level, common, value = judged_tails(
             lambda level, df: student_loss(y, level, rho_of, index, df, pairs), pairs.weight
         )
-        df = np.full(len(rho), common)
+        found, df = Judged(level, common, value), np.full(len(rho), common)
         fitted = replace(fitted, df=df, info=fitted.info | {"df": df.tolist()})
-    sigma = np.full(len(rho), scaling.y_scale * level)
+    sigma = np.full(len(rho), scaling.y_scale * found.level)
     info = fitted.info | {
         "sigma": sigma.tolist(),
-        "held_out_loss": value + float(np.log(scaling.y_scale)),
+        "held_out_loss": found.loss + float(np.log(scaling.y_scale)),
         "best_epoch": np.asarray(members.best_epoch).tolist(),
         "noise": "varying" if loss.outputs == 2 else "constant",
     }

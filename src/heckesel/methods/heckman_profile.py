@@ -76,6 +76,8 @@ def fit_many(
     """The profile model for many cells with the same columns, networks trained as one batch."""
     config = config or ProfileConfig()
     prior, network = rho_prior(config.rho_prior), config.network
+    if network.tails != "normal":
+        raise DataError('the profile method has normal errors; take tails="normal"')
     _check_options(network)
     scalings = [scaling_of(data, network.standardise) for data in datas]
     cells = [

@@ -20,6 +20,7 @@ from heckesel.deep.nets import with_constant
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.train import Progress
+from heckesel.diagnostics.exclusion import instruments_are_strong
 from heckesel.errors import DataError
 from heckesel.methods.selection_network import CrossFitted, fit_indices
 from heckesel.methods.two_step_on_folds import fit_on_folds
@@ -80,12 +81,14 @@ class FirstStep:
     """What the second step needs: its rows with the Mills term, and the probit behind it.
 
     gamma : (q + 1,) for w as given, the constant last; index : (n,) of the selected units
+    strong : whether instruments move selection
     """
 
     cell: Rows
     scaling: Scaling
     gamma: np.ndarray
     index: np.ndarray
+    strong: bool
     networks: CrossFitted | None = None
 
 
@@ -104,7 +107,8 @@ def first_step(
     at = w[data.s] @ gamma if index is None else index.index[data.s]
     mills = inverse_mills(at)
     cell = replace(selected_rows(data, scaling), mills=mills, delta=mills_delta(at, mills))
-    return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, at, index)
+    strong = instruments_are_strong(data)
+    return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, at, strong, index)
 
 
 def corrected(members: Members | ModuleMembers, f, first: FirstStep) -> SelectionEnsemble:

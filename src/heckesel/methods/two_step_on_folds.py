@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ from heckesel.deep.cells import Members
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.ensemble import SelectionEnsemble, local_spread
 from heckesel.deep.folds import left_out
-from heckesel.deep.held_out import judged_level, pairs_of, two_step_loss
+from heckesel.deep.held_out import judged_shape, pairs_of, two_step_loss
 from heckesel.deep.losses import SPREAD, TWO_STEP
 from heckesel.deep.rows import Rows
 from heckesel.predictive import RHO_LIMIT
@@ -41,13 +42,15 @@ def fit_on_folds(prepared: Sequence[FirstStep], train, config: NetworkConfig, fo
     """
 
     def outcomes(cells):
-        return train(cells, loss=TWO_STEP, config=config, heads=[_start(cell) for cell in cells])
+        heads = [_start(cell, first.strong) for cell, first in zip(cells, prepared, strict=True)]
+        return train(cells, loss=TWO_STEP, config=config, heads=heads)
 
+    judge = partial(_judged, folds=folds, tails=config.tails)
     cells = [each.cell for each in prepared]
     members = outcomes(cells)
     fits = []
     if "constant" in config.noises:
-        fits.append([_judged(*each, None, folds) for each in zip(members, prepared, strict=True)])
+        fits.append([judge(*each, None) for each in zip(members, prepared, strict=True)])
     if "varying" in config.noises:
         narrow = [_residual_rows(*each, folds) for each in zip(members, cells, strict=True)]
         spreads = train(narrow, loss=SPREAD, config=config)
@@ -57,7 +60,7 @@ def fit_on_folds(prepared: Sequence[FirstStep], train, config: NetworkConfig, fo
         ]
         members = outcomes(wide)
         again = [replace(each, cell=cell) for each, cell in zip(prepared, wide, strict=True)]
-        fits.append([_judged(*each, folds) for each in zip(members, again, spreads, strict=True)])
+        fits.append([judge(*each) for each in zip(members, again, spreads, strict=True)])
     return [preferred(each) for each in zip(*fits, strict=True)]
 
 
@@ -68,16 +71,23 @@ def preferred(fits: Sequence[SelectionEnsemble]) -> SelectionEnsemble:
     return replace(best, info=best.info | {"held_out_losses": tried})
 
 
-def linear_two_step(cell: Rows) -> tuple[float, float]:
-    """c and sigma of a classic two-step on the same rows, a first guess for the networks'."""
-    columns, root = np.column_stack([cell.x, cell.mills]), np.sqrt(cell.weight)
+def linear_start(cell: Rows, strong: bool) -> tuple[float, float]:
+    r"""c and sigma of a linear outcome on the same rows, a first guess for the networks'.
+
+    With strong instruments it is the classic two-step. Without, :math:`\lambda` is a function of x
+    and stands in for all that is not linear in f: c would be many sigmas large, and members end
+    before they have undone it. There c starts at 0 and sigma at that of least squares.
+    """
+    columns, root = cell.x, np.sqrt(cell.weight)
+    if strong:
+        columns = np.column_stack([cell.x, cell.mills])
     beta = np.linalg.lstsq(columns * root[:, None], cell.y * root, rcond=None)[0]
-    residual, c = cell.y - columns @ beta, beta[-1]
+    residual, c = cell.y - columns @ beta, beta[-1] if strong else 0.0
     return float(c), float(np.sqrt((residual**2 + c**2 * cell.delta) @ cell.weight))
 
 
-def _start(cell: Rows) -> np.ndarray:
-    c, sigma = linear_two_step(cell)
+def _start(cell: Rows, strong: bool) -> np.ndarray:
+    c, sigma = linear_start(cell, strong)
     return np.array([c, np.log(sigma)])
 
 
@@ -107,8 +117,11 @@ def _crossed(spread: Members, cell: Rows, folds: int) -> np.ndarray:
     return np.where(out, factor, 0.0).sum(axis=0) / out.sum(axis=0)
 
 
-def _judged(members: Members, first: FirstStep, spread: Members | None, folds: int):
-    """The ensemble in units of y, with the level of sigma that rows left out prefer."""
+def _judged(
+    members: Members, first: FirstStep, spread: Members | None, folds: int, tails: str
+) -> SelectionEnsemble:
+    """The ensemble in units of y, with the level of sigma and the tails that rows left out
+    prefer."""
     cell, c = first.cell, members.head[:, 0].astype(float)
     x = cell.x[:, :-1]
     f = members.outputs(x)[..., 0]
@@ -116,12 +129,13 @@ def _judged(members: Members, first: FirstStep, spread: Members | None, folds: i
     pairs = pairs_of(f, factor, cell.weight, left_out(cell.fold, len(f), folds))
     rows, own = pairs.row, pairs.member
     residual = cell.y[rows] - pairs.mean - c[own] * cell.mills[rows]
-    level, value = judged_level(
-        lambda level: two_step_loss(residual, level, c[own], cell.delta[rows], pairs),
-        pairs.weight,
+    found = judged_shape(
+        lambda level, df: two_step_loss(residual, level, c[own], cell.delta[rows], pairs, df),
+        pairs,
+        tails,
     )
     unit = first.scaling.y_scale
-    sigma = np.full(len(c), unit * level)
+    sigma = np.full(len(c), unit * found.level)
     fitted = SelectionEnsemble(
         members=members,
         scaling=first.scaling,
@@ -129,14 +143,16 @@ def _judged(members: Members, first: FirstStep, spread: Members | None, folds: i
         covariance=unit * c,
         gamma=first.gamma[None],
         info={
-            "rho": (c / level).tolist(),
+            "rho": (c / found.level).tolist(),
             "sigma": sigma.tolist(),
             "training_loss": (members.loss + np.log(unit)).tolist(),
-            "held_out_loss": value + float(np.log(unit)),
+            "held_out_loss": found.loss + float(np.log(unit)),
             "best_epoch": np.asarray(members.best_epoch).tolist(),
             "noise": "constant" if spread is None else "varying",
-        },
+        }
+        | found.info,
         spread=spread,
+        tail_df=found.df,
     )
     if first.networks is None:
         return fitted

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
-
 import numpy as np
 
-from heckesel.errors import DataError
-from heckesel.predictive import Predictive
+from heckesel.predictive import Predictive, take_points
 
 AGAINST_BELOW = 0.3
 WELL_FROM = 0.7
@@ -30,32 +26,10 @@ def regions(propensity_x: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def take(predictive: Predictive, rows: np.ndarray) -> Predictive:
-    """The predictive of some of the m points.
-
-    Every field of the distribution must have the points as its last axis; one that holds
-    anything else brings its own `take(rows)`.
-    """
-    distribution: Any = predictive.distribution
-    if hasattr(distribution, "take"):
-        taken = distribution.take(rows)
-    else:
-        taken = replace(distribution, **_taken_fields(distribution, len(predictive), rows))
+    """The predictive of some of the m points."""
     return Predictive(
         mean=predictive.mean[rows],
         epistemic=predictive.epistemic[rows],
         aleatoric=predictive.aleatoric[rows],
-        distribution=taken,
+        distribution=take_points(predictive.distribution, len(predictive), rows),
     )
-
-
-def _taken_fields(distribution, m: int, rows: np.ndarray) -> dict[str, np.ndarray]:
-    values = {
-        field.name: np.asarray(getattr(distribution, field.name)) for field in fields(distribution)
-    }
-    for name, value in values.items():
-        if value.shape[-1:] != (m,):
-            raise DataError(
-                f"{type(distribution).__name__}.{name} has shape {value.shape} but there are "
-                f"{m} points; give the distribution a take(rows) of its own"
-            )
-    return {name: value[..., rows] for name, value in values.items()}
