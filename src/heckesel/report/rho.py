@@ -1,0 +1,129 @@
+"""What the data says about rho, the correlation of the errors of selection and outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline
+
+from heckesel.classic.profile import ALL_ROWS_UP_TO, SCAN_ROWS, Scan
+from heckesel.diagnostics.verdict import NO_SELECTION
+from heckesel.errors import DataError
+from heckesel.estimators.linear import HeckmanRegressor
+from heckesel.report.numbers import percent
+
+DRAWN = 241  # points of the curve: closer than a pixel needs
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class RhoMode:
+    """drop : log-likelihood (or evidence) below the best"""
+
+    rho: float
+    sigma: float
+    drop: float
+    note: str
+
+
+@dataclass(frozen=True)
+class RhoCurve:
+    """rho : (j,); height : (j,), 0 at the best; interval : None where there is none"""
+
+    kind: str
+    rho: tuple[float, ...]
+    height: tuple[float, ...]
+    modes: tuple[RhoMode, ...]
+    interval: tuple[float, float] | None
+    interval_kind: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RhoValues:
+    """No curve: the value of each member, or the one value of a two-step fit, and what would
+    give a curve."""
+
+    rho: tuple[float, ...]
+    sigma: tuple[float, ...]
+    way_out: str
+
+
+def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
+    """None where nothing was selected: there is no rho then."""
+    if model.identification_.verdict == NO_SELECTION:
+        return None
+    if isinstance(model, HeckmanRegressor):
+        result = model.result_
+        if isinstance(result.scan, Scan):
+            return likelihood_curve(result)
+        way_out = "Two steps give one value and no likelihood; method='ml' draws the curve."
+        return RhoValues((float(result.rho),), (float(result.sigma),), way_out)
+    if "curve" in model.info_:
+        return evidence_curve(model.info_)
+    return RhoValues(
+        tuple(np.atleast_1d(model.rho_).tolist()),
+        tuple(np.atleast_1d(model.sigma_).tolist()),
+        "Each member settled on one value; method='profile' draws the curve over all of them.",
+    )
+
+
+def likelihood_curve(result) -> RhoCurve:
+    """The profile log-likelihood of a fit by maximum likelihood, through its values and slopes
+    on the grid of the scan."""
+    scan = result.scan
+    a = np.array([point.a for point in scan.points])
+    curve = CubicHermiteSpline(a, scan.loglik, [point.slope for point in scan.points])
+    rho = np.linspace(np.tanh(a[0]), np.tanh(a[-1]), DRAWN)
+    inside = [mode.rho for mode in result.modes if rho[0] < mode.rho < rho[-1]]
+    rho = np.unique([*rho, *inside])
+    height = curve(np.arctanh(rho).clip(a[0], a[-1]))
+    interval = None
+    try:
+        interval = result.interval("rho", LEVEL, method="profile")
+        kind = f"{percent(LEVEL)} profile-likelihood interval"
+    except DataError as reason:
+        kind = f"no interval: {reason}"
+    note = ""
+    if result.data.n > ALL_ROWS_UP_TO:
+        note = f"The curve is that of {SCAN_ROWS:,} rows; modes and interval are of all rows."
+    best = result.modes[0].loglik
+    return RhoCurve(
+        kind="profile log-likelihood",
+        rho=tuple(rho.tolist()),
+        height=tuple((height - height.max()).tolist()),
+        modes=tuple(
+            RhoMode(mode.rho, mode.sigma, mode.loglik - best, _of_status(mode.status))
+            for mode in result.modes
+        ),
+        interval=interval,
+        interval_kind=kind,
+        note=note,
+    )
+
+
+def _of_status(status: str) -> str:
+    return {"boundary": "at the boundary", "max_iterations": "not converged"}.get(status, "")
+
+
+def evidence_curve(info: dict) -> RhoCurve:
+    """The evidence of the profile method, averaged over its members."""
+    low, high = info["rho_interval"]
+    return RhoCurve(
+        kind="log evidence",
+        rho=tuple(info["curve"]["rho"]),
+        height=tuple(info["curve"]["log_evidence"]),
+        modes=tuple(
+            RhoMode(
+                mode["rho"],
+                mode["sigma"],
+                mode["log_evidence"],
+                f"{percent(mode['weight'])} of the weight"
+                + (", at the end" if mode["boundary"] else ""),
+            )
+            for mode in info["modes"]
+        ),
+        interval=(low, high),
+        interval_kind="90 % posterior interval",
+    )
