@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -356,3 +357,11 @@ def test_ticks_are_round_and_inside():
     np.testing.assert_allclose(nice_ticks(0, 1), [0, 0.2, 0.4, 0.6, 0.8, 1.0])
     np.testing.assert_allclose(nice_ticks(-3e5, 1e5), [-3e5, -2e5, -1e5, 0, 1e5])
     assert Scale(0, 10, 100, 0)(2.5) == 75
+
+
+def test_the_page_on_reports_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parent.parent / "docs" / "report.md"
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        exec(compile(block, "report.md", "exec"), {})
+    assert "Wages of married women" in (tmp_path / "wages.html").read_text(encoding="utf-8")
