@@ -189,7 +189,7 @@ def _interval(curve: RhoCurve) -> str:
 
 
 def rho_values_figure(values: RhoValues) -> Drawing:
-    """One mark for each member."""
+    """One mark for each estimate."""
     x = Scale(*span([-1.0, 1.0, *values.rho], 0.02), LEFT, RIGHT)
     parts: list = x_axis(
         x, 52, label="ρ, correlation of the errors", text=ticks_text(x.ticks), top=20

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
 
-from heckesel.classic.profile import ALL_ROWS_UP_TO, SCAN_ROWS, Scan
+from heckesel.classic.profile import Scan
+from heckesel.classic.rows import ALL_ROWS_UP_TO, SCAN_ROWS
+from heckesel.diagnostics.profile import ProfileCurve, profile_curve
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError
 from heckesel.estimators.linear import HeckmanRegressor
@@ -22,7 +23,7 @@ class RhoMode:
     """drop : log-likelihood (or evidence) below the best"""
 
     rho: float
-    sigma: float
+    sigma: float | None
     drop: float
     note: str
 
@@ -62,6 +63,8 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
         return RhoValues((float(result.rho),), (float(result.sigma),), way_out)
     if "curve" in model.info_:
         return evidence_curve(model.info_)
+    if model.identification_.profile is not None:
+        return verdict_curve(model.identification_.profile, model.rho_)
     return RhoValues(
         tuple(np.atleast_1d(model.rho_).tolist()),
         tuple(np.atleast_1d(model.sigma_).tolist()),
@@ -70,15 +73,11 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
 
 
 def likelihood_curve(result) -> RhoCurve:
-    """The profile log-likelihood of a fit by maximum likelihood, through its values and slopes
-    on the grid of the scan."""
-    scan = result.scan
-    a = np.array([point.a for point in scan.points])
-    curve = CubicHermiteSpline(a, scan.loglik, [point.slope for point in scan.points])
-    rho = np.linspace(np.tanh(a[0]), np.tanh(a[-1]), DRAWN)
-    inside = [mode.rho for mode in result.modes if rho[0] < mode.rho < rho[-1]]
-    rho = np.unique([*rho, *inside])
-    height = curve(np.arctanh(rho).clip(a[0], a[-1]))
+    """The profile log-likelihood of a fit by maximum likelihood."""
+    n = result.data.n
+    part = n > ALL_ROWS_UP_TO
+    curve = profile_curve(result.scan, rows=n, scanned=SCAN_ROWS if part else n, level=LEVEL)
+    rho, height = _thinned(curve)
     interval = None
     try:
         interval = result.interval("rho", LEVEL, method="profile")
@@ -86,13 +85,16 @@ def likelihood_curve(result) -> RhoCurve:
     except DataError as reason:
         kind = f"no interval: {reason}"
     note = ""
-    if result.data.n > ALL_ROWS_UP_TO:
-        note = f"The curve is that of {SCAN_ROWS:,} rows; modes and interval are of all rows."
+    if part:
+        note = (
+            f"The curve is that of {SCAN_ROWS:,} rows, stretched to all; modes and interval are "
+            "of all rows."
+        )
     best = result.modes[0].loglik
     return RhoCurve(
         kind="profile log-likelihood",
-        rho=tuple(rho.tolist()),
-        height=tuple((height - height.max()).tolist()),
+        rho=rho,
+        height=height,
         modes=tuple(
             RhoMode(mode.rho, mode.sigma, mode.loglik - best, _of_status(mode.status))
             for mode in result.modes
@@ -101,6 +103,32 @@ def likelihood_curve(result) -> RhoCurve:
         interval_kind=kind,
         note=note,
     )
+
+
+def verdict_curve(profile: ProfileCurve, members) -> RhoCurve:
+    """The curve that the verdict looked at: of smooth curves in place of the networks."""
+    rho, height = _thinned(profile)
+    low, high = np.min(members), np.max(members)
+    return RhoCurve(
+        kind="profile log-likelihood",
+        rho=rho,
+        height=height,
+        modes=tuple(RhoMode(at, None, drop, "") for at, drop in profile.modes),
+        interval=profile.interval,
+        interval_kind=f"{percent(profile.level)} profile-likelihood interval",
+        note=f"The curve is the one the verdict looked at, of {profile.rows:,} rows, with a sum of "
+        f"smooth curves in place of the networks, whose members put ρ between {low:.2f} and "
+        f"{high:.2f}; method='profile' draws the curve of the networks themselves.",
+    )
+
+
+def _thinned(curve: ProfileCurve) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """rho and height at even steps of rho and at the modes."""
+    ends = curve.rho[0], curve.rho[-1]
+    modes = [rho for rho, _ in curve.modes if ends[0] < rho < ends[1]]
+    rho = np.unique([*np.linspace(*ends, DRAWN), *modes])
+    height = np.interp(rho, curve.rho, curve.loglik)
+    return tuple(rho.tolist()), tuple(height.tolist())
 
 
 def _of_status(status: str) -> str:
