@@ -207,6 +207,16 @@ def test_the_curve_over_rho_has_its_modes_and_falls_by_1_92_at_the_ends_of_its_i
     np.testing.assert_allclose(np.interp(curve.interval, curve.rho, curve.height), -1.92, atol=0.1)
 
 
+def test_networks_show_the_curve_of_their_verdict_and_say_so(networks):
+    model, X, _ = networks["two-step"]
+    curve, profile = evidence_on_rho(model), model.identification_.profile
+    assert curve.interval == profile.interval
+    assert max(curve.height) == pytest.approx(0.0, abs=0.01)  # drawn in steps of .01
+    for mode, (rho, _) in zip(curve.modes, profile.modes, strict=True):
+        assert ("boundary" in mode.note) == (abs(rho) > 0.999999)
+    assert f"of {len(X)} rows" in curve.note
+
+
 def test_a_right_model_is_calibrated_and_a_shifted_one_is_not():
     u = (np.arange(2000) + 0.5) / 2000
     right = calibration(u, "by hand")

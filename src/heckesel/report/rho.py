@@ -16,6 +16,7 @@ from heckesel.report.numbers import percent
 
 DRAWN = 241  # points of the curve: closer than a pixel needs
 LEVEL = 0.95
+AT_ONE = 1 - 1e-6  # beyond the grid of every scan
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,10 @@ def verdict_curve(profile: ProfileCurve, members) -> RhoCurve:
         kind="profile log-likelihood",
         rho=rho,
         height=height,
-        modes=tuple(RhoMode(at, None, drop, "") for at, drop in profile.modes),
+        modes=tuple(
+            RhoMode(at, None, drop, _of_status("boundary" if abs(at) > AT_ONE else ""))
+            for at, drop in profile.modes
+        ),
         interval=profile.interval,
         interval_kind=f"{percent(profile.level)} profile-likelihood interval",
         note=f"The curve is the one the verdict looked at, of {profile.rows:,} rows, with a sum of "
