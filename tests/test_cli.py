@@ -1,5 +1,6 @@
 """The command line as a user meets it: exit codes, one-sentence errors, help."""
 
+import re
 import subprocess
 import sys
 
@@ -19,11 +20,21 @@ def test_help_names_the_commands():
     assert "reproduce" in shown.stdout
 
 
-def test_the_demo_prints_the_table_and_the_verdict(tmp_path):
-    shown = heckesel("demo", cwd=tmp_path)
+def test_the_demo_shows_both_fits_and_their_verdicts_and_leaves_a_report(tmp_path):
+    shown = heckesel("demo", "--out", "shown.html", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
+    against = re.search(r"selected against(.*)", shown.stdout)[1]
+    naive, corrected = (float(share) for share in re.findall(r"([\d.]+)%", against))
+    # 670 test units: a share of 90 % has a standard error of 1.2 points
+    assert naive < 80
+    assert 86 < corrected < 94
+    assert "identified by an instrument" in shown.stdout
     assert "-10170.1105" in shown.stdout
     assert "functional form only" in shown.stdout
+    page = (tmp_path / "shown.html").read_text(encoding="utf-8")
+    assert (tmp_path / "shown.html").as_uri() in shown.stdout
+    assert "truth-title" in page
+    assert "Verdict: identified by an instrument" in page
 
 
 @pytest.mark.parametrize(

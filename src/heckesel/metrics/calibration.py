@@ -38,6 +38,11 @@ def central_calibration_error(y: np.ndarray, predictive: Predictive) -> float:
     return _mean_gap(np.abs(2 * predictive.cdf(y) - 1))
 
 
+def reliability(u: np.ndarray) -> np.ndarray:
+    """(19,) share of the transforms u (m,) at or below each level: the points of a reliability
+    plot, on the diagonal when the predictive is right."""
+    return (u[:, None] <= LEVELS).mean(axis=0)
+
+
 def _mean_gap(u: np.ndarray) -> float:
-    shares = (u[:, None] <= LEVELS).mean(axis=0)  # (19,)
-    return float(np.mean(np.abs(shares - LEVELS)))
+    return float(np.mean(np.abs(reliability(u) - LEVELS)))

@@ -1,0 +1,211 @@
+"""What the correction changed against a fit that takes selection for chance, and for whom."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, stdtr
+from sklearn.base import clone
+
+from heckesel.diagnostics.verdict import NO_SELECTION
+from heckesel.errors import DataError
+from heckesel.estimators.deep_ensemble import DeepEnsembleRegressor
+from heckesel.estimators.linear import HeckmanRegressor
+from heckesel.estimators.regression import read_table
+from heckesel.methods import least_squares
+from heckesel.metrics.regions import AGAINST_BELOW, FEWEST_POINTS, WELL_FROM, regions
+from heckesel.predictive import Predictive
+from heckesel.report.numbers import percent
+from heckesel.report.table import Table
+from heckesel.transformed import transformed
+
+LEVEL = 0.9
+EVERYONE = "everyone"
+STRIPS = 10
+WORTH_A_SENTENCE = 0.05  # of all cases
+LEAST_SQUARES = "least squares on the observed outcomes"
+PLAIN_ENSEMBLE = "a plain ensemble of networks on the observed outcomes, with the same options"
+GIVEN = "the baseline that was given"
+REGIONS = {
+    "against": ("seldom selected", f"under {percent(AGAINST_BELOW)}"),
+    "mid": ("sometimes selected", f"from {percent(AGAINST_BELOW)} to {percent(WELL_FROM)}"),
+    "well": ("mostly selected", f"of {percent(WELL_FROM)} or more"),
+}
+
+
+@dataclass(frozen=True)
+class Naive:
+    """what : how the page calls it; coefficients : by outcome term, of a linear one"""
+
+    what: str
+    predictive: Predictive
+    coefficients: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Means over the cases of a group: of predictions, and of the ends of their intervals.
+
+    chance : (smallest, largest) estimated chance of selection in the group
+    """
+
+    name: str
+    meaning: str
+    cases: int
+    observed: int
+    chance: tuple[float, float]
+    naive: float
+    corrected: float
+    interval: tuple[float, float]
+
+    @property
+    def change(self) -> float:
+        return self.corrected - self.naive
+
+
+@dataclass(frozen=True)
+class Unobserved:
+    """Cases without an outcome: predictions knowing x alone, and knowing that they were not
+    selected as well (None where the model has no such prediction)."""
+
+    cases: int
+    naive: float
+    population: float
+    unselected: float | None
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    naive: Naive
+    everyone: Group
+    regions: tuple[Group, ...]
+    left_out: int
+    strips: tuple[Group, ...]
+    unobserved: Unobserved
+
+    @property
+    def largest(self) -> Group:
+        """The region that changed most, of those with a share of the cases worth a sentence."""
+        least = WORTH_A_SENTENCE * self.everyone.cases
+        candidates = [group for group in self.regions if group.cases >= least]
+        return max(candidates, key=lambda group: abs(group.change), default=self.everyone)
+
+
+def compare(model, table: Table, baseline=None) -> Comparison | None:
+    """None where nothing was selected, since there is nothing to correct then.
+
+    baseline : a fitted model to compare with; None fits one
+    """
+    if model.identification_.verdict == NO_SELECTION or table.s.all():
+        return None
+    naive = naive_fit(model, table, baseline)
+    corrected = model.predict_distribution(table.frame)
+    interval = corrected.interval(LEVEL)  # (n, 2)
+    chance = chance_of_selection(model, table)
+
+    def group(name, meaning, rows):
+        return summary(
+            name,
+            meaning,
+            rows,
+            s=table.s,
+            chance=chance,
+            naive=naive.predictive,
+            corrected=corrected,
+            interval=interval,
+        )
+
+    found = regions(chance)
+    everyone = np.arange(table.n)
+    order = np.argsort(chance, kind="stable")
+    strips = np.array_split(order, max(1, min(STRIPS, table.n // FEWEST_POINTS)))
+    return Comparison(
+        naive=naive,
+        everyone=group(EVERYONE, "", everyone),
+        regions=tuple(group(*REGIONS[name], rows) for name, rows in found.items()),
+        left_out=table.n - sum(map(len, found.values())),
+        strips=tuple(group(f"{j + 1}", "", rows) for j, rows in enumerate(strips)),
+        unobserved=_unobserved(model, table, naive.predictive, corrected),
+    )
+
+
+def chance_of_selection(model, table: Table) -> np.ndarray:
+    r"""(n,) P(s = 1 | x, w) = \Phi(w'\gamma), or the distribution function of t errors there."""
+    index = model.fitted_.index(model.columns_.w(table.frame))
+    df = getattr(model.fitted_, "df", None)
+    return ndtr(index) if df is None else stdtr(float(np.mean(df)), index)
+
+
+def summary(name, meaning, rows, *, s, chance, naive, corrected, interval) -> Group:
+    """rows : those of the group; s, chance : (n,); naive, corrected : of all n cases;
+    interval : (n, 2) that of the corrected."""
+    return Group(
+        name=name,
+        meaning=meaning,
+        cases=len(rows),
+        observed=int(s[rows].sum()),
+        chance=(float(chance[rows].min()), float(chance[rows].max())),
+        naive=float(naive.mean[rows].mean()),
+        corrected=float(corrected.mean[rows].mean()),
+        interval=_typical(interval[rows]),
+    )
+
+
+def _typical(interval: np.ndarray) -> tuple[float, float]:
+    """Mean over cases of the two ends of their intervals (m, 2): that of a typical case."""
+    low, high = interval.mean(axis=0)
+    return float(low), float(high)
+
+
+def naive_fit(model, table: Table, baseline=None) -> Naive:
+    """Least squares beside a linear model, else an ensemble trained as the model was."""
+    if baseline is not None:
+        what = PLAIN_ENSEMBLE if isinstance(baseline, DeepEnsembleRegressor) else GIVEN
+        return Naive(what, baseline.predict_distribution(table.frame), {})
+    if isinstance(model, HeckmanRegressor):
+        return _least_squares(model, table)
+    plain = table.fitted(plain_ensemble(model))
+    return Naive(PLAIN_ENSEMBLE, plain.predict_distribution(table.frame), {})
+
+
+def plain_ensemble(model) -> DeepEnsembleRegressor:
+    """Not fitted; with every option of `model` that it has too, and the method's own for None."""
+    known = inspect.signature(DeepEnsembleRegressor).parameters
+    options = {name: value for name, value in model.get_params().items() if name in known}
+    if options["weight_decay"] is None:
+        options["weight_decay"] = known["weight_decay"].default
+    return DeepEnsembleRegressor(**options)
+
+
+def _least_squares(model, table: Table) -> Naive:
+    twin = clone(model)
+    data = read_table(
+        twin, table.frame, table.y, selected=table.s, sample_weight=table.weight, linear=True
+    )
+    fitted = least_squares.fit(data)
+    names = (*data.x_names, "Intercept")
+    predictive = transformed(fitted.predict(data.x), twin.transform_)
+    return Naive(LEAST_SQUARES, predictive, dict(zip(names, fitted.beta.tolist(), strict=True)))
+
+
+def _unobserved(model, table, naive: Predictive, corrected: Predictive) -> Unobserved:
+    rows = np.flatnonzero(~table.s)
+    unselected: float | None = None
+    interval: tuple[float, float] | None = None
+    try:
+        known = model.predict_distribution(table.frame.iloc[rows], target="unselected")
+    except DataError:  # networks with t errors have the population alone
+        pass
+    else:
+        unselected = float(known.mean.mean())
+        interval = _typical(known.interval(LEVEL))
+    return Unobserved(
+        cases=len(rows),
+        naive=float(naive.mean[rows].mean()),
+        population=float(corrected.mean[rows].mean()),
+        unselected=unselected,
+        interval=interval,
+    )

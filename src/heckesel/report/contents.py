@@ -1,0 +1,173 @@
+"""Everything the page says, computed before anything is drawn."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import numpy as np
+import pandas as pd
+
+from heckesel import __version__
+from heckesel.diagnostics.verdict import (
+    FUNCTIONAL_FORM,
+    IDENTIFIED,
+    NO_SELECTION,
+    NOT_IDENTIFIED,
+    WEAK,
+    Identification,
+)
+from heckesel.errors import DataError
+from heckesel.estimators.functional_form import FunctionalForm
+from heckesel.estimators.linear import HeckmanRegressor
+from heckesel.report.comparison import EVERYONE, Comparison, Group, compare
+from heckesel.report.held_out import Calibration, NotChecked, check_held_out
+from heckesel.report.numbers import Digits, digits_for
+from heckesel.report.rho import RhoCurve, RhoValues, evidence_on_rho
+from heckesel.report.table import ColumnShape, column_shapes, read_rows
+
+COEFFICIENT_LEVEL = 0.95
+# tone: the colour and sign on the page; advice: what a reader may do with the predictions
+TONES = {
+    IDENTIFIED: "good",
+    WEAK: "doubtful",
+    FUNCTIONAL_FORM: "doubtful",
+    NOT_IDENTIFIED: "bad",
+    NO_SELECTION: "plain",
+}
+ADVICE = {
+    IDENTIFIED: "The corrected predictions can be used for everyone, as long as someone who knows "
+    "the process vouches for the assumption in this sentence.",
+    WEAK: "Treat the correction as a direction, not a size: look for an instrument that moved "
+    "selection more before anything is decided on it.",
+    FUNCTIONAL_FORM: "Treat the correction as one scenario among others: nothing in the data "
+    "could contradict it.",
+    NOT_IDENTIFIED: "Do not use the correction: this data cannot carry it.",
+    NO_SELECTION: "There is nothing to correct: these are ordinary predictions.",
+}
+
+
+@dataclass(frozen=True)
+class Contents:
+    """forms, coefficients : of a linear model where they apply, else None"""
+
+    outcome: str
+    method: str
+    identification: Identification
+    cases: int
+    observed: int
+    digits: Digits
+    comparison: Comparison | None
+    rho: RhoCurve | RhoValues | None
+    calibration: Calibration | NotChecked
+    forms: FunctionalForm | None
+    coefficients: pd.DataFrame | None
+    columns: tuple[ColumnShape, ...]
+    options: tuple[tuple[str, str], ...]
+    versions: tuple[tuple[str, str], ...]
+
+    @property
+    def tone(self) -> str:
+        return TONES[self.identification.verdict]
+
+    @property
+    def advice(self) -> str:
+        return ADVICE[self.identification.verdict]
+
+    @property
+    def headline(self) -> str:
+        """What the correction changed most, in a sentence."""
+        if self.comparison is None:
+            return "Every case has an outcome, so there is no naive fit to compare with."
+        everyone, digits = self.comparison.everyone, self.digits
+        largest = self.comparison.largest
+        if digits(largest.change).strip("−") == digits(0.0):
+            return "The correction changes nothing that these digits could show."
+        direction = "lower" if largest.change < 0 else "higher"
+        return (
+            f"For the {largest.cases:,} cases {_who(largest)} the corrected prediction of "
+            f"{self.outcome} is {digits(abs(largest.change))} {direction} on average than the "
+            f"naive one: {digits(largest.corrected)} instead of {digits(largest.naive)}. Over all "
+            f"cases the change is {digits.signed(everyone.change)}."
+        )
+
+
+def report_contents(model, X, y, *, selected=None, sample_weight=None, baseline=None) -> Contents:
+    """Predictions, refits and tests for the page. Takes a few times as long as the fit."""
+    table = read_rows(model, X, y, selected=selected, sample_weight=sample_weight)
+    linear = isinstance(model, HeckmanRegressor)
+    comparison = compare(model, table, baseline)
+    return Contents(
+        outcome=model.outcome_name_,
+        method=_method(model, linear),
+        identification=model.identification_,
+        cases=table.n,
+        observed=int(table.s.sum()),
+        digits=digits_for(table.y[table.s]),
+        comparison=comparison,
+        rho=evidence_on_rho(model),
+        calibration=check_held_out(model, table),
+        forms=_forms(model) if linear else None,
+        coefficients=_coefficients(model, comparison) if linear else None,
+        columns=column_shapes(model, table),
+        options=tuple((name, _shown(value)) for name, value in model.get_params().items()),
+        versions=_versions(linear),
+    )
+
+
+def _who(group: Group) -> str:
+    return "in all" if group.name == EVERYONE else f"that are {group.name}"
+
+
+def _method(model, linear: bool) -> str:
+    if model.identification_.verdict == NO_SELECTION:
+        return "least squares" if linear else "a plain ensemble of networks"
+    names = {
+        "ml": "Heckman's model with a linear outcome, by maximum likelihood",
+        "joint": "Heckman's model with networks for the outcome, by joint likelihood",
+        "profile": "Heckman's model with networks for the outcome, averaged over ρ",
+    }
+    outcome = "a linear outcome" if linear else "networks for the outcome"
+    return names.get(model.method, f"Heckman's model with {outcome}, in two steps")
+
+
+def _forms(model) -> FunctionalForm | None:
+    """Other error models, where rho rests on the shape of the errors."""
+    if model.identification_.verdict not in (FUNCTIONAL_FORM, WEAK):
+        return None
+    try:
+        return model.result_.functional_form()
+    except DataError:  # rows drawn from a long table may not carry every column
+        return None
+
+
+def _coefficients(model, comparison: Comparison | None) -> pd.DataFrame:
+    """coef, se, z, p, low, high by (equation, term), and `naive` in the outcome equation."""
+    frame = model.result_.to_frame(COEFFICIENT_LEVEL)
+    naive = {} if comparison is None else comparison.naive.coefficients
+    return frame.assign(
+        naive=[
+            naive.get(term, np.nan) if equation == "outcome" else np.nan
+            for equation, term in frame.index
+        ]
+    )
+
+
+def _shown(value) -> str:
+    """The same text in every process: functions by name, never by address."""
+    if isinstance(value, (tuple, list)):
+        return ", ".join(_shown(item) for item in value) or "none"
+    if callable(value):
+        return getattr(value, "__name__", type(value).__name__)
+    text = str(value)
+    return type(value).__name__ if " at 0x" in text else text
+
+
+def _versions(linear: bool) -> tuple[tuple[str, str], ...]:
+    packages = ("numpy", "scipy", "pandas") + (() if linear else ("torch",))
+    return (
+        ("heckesel", __version__),
+        ("Python", platform.python_version()),
+        *((name, version(name)) for name in packages),
+    )

@@ -1,0 +1,114 @@
+"""Do the predictions hold for cases the fit has not seen? Refits that leave some out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.base import clone
+
+from heckesel.diagnostics.verdict import NO_SELECTION
+from heckesel.errors import DataError, IdentificationWarning
+from heckesel.estimators.linear import HeckmanRegressor
+from heckesel.metrics.calibration import LEVELS, reliability
+from heckesel.report.table import Table
+
+FOLDS = 5
+# Beyond this a single fold holds enough cases, and five refits would take minutes.
+EVERY_FOLD_UP_TO = 50_000
+MEMBERS = 2  # of a refitted ensemble: the smallest number that differs within itself
+SEED = 1307  # of the deal into folds: the same page for the same data
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Of `cases` observed outcomes left out of the refits.
+
+    share : (19,) of them below the predicted quantile at each of `level` (19,)
+    low, high : (19,) where nine of ten such shares of a right model would lie
+    covered : share inside their 90 % interval; error : mean |share - level|
+    """
+
+    how: str
+    cases: int
+    level: tuple[float, ...]
+    share: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    covered: float
+    error: float
+
+
+@dataclass(frozen=True)
+class NotChecked:
+    reason: str
+
+
+def check_held_out(model, table: Table) -> Calibration | NotChecked:
+    """Refit without each fold (a linear model) or without one (networks, of fewer members), and
+    ask the distribution of y given selection for the observed outcomes left out."""
+    linear = isinstance(model, HeckmanRegressor)
+    if model.identification_.verdict != NO_SELECTION and getattr(model, "errors", "") == "t":
+        return NotChecked("networks with t errors have no distribution given selection")
+    twin = clone(model)
+    if not linear:
+        twin.set_params(progress=False)
+        if model.selection == "linear":  # an index of networks needs a member for each fold
+            twin.set_params(n_members=min(model.n_members, MEMBERS))
+    every = linear and table.n <= EVERY_FOLD_UP_TO
+    fold = deal(table.s)
+    try:
+        transforms = [
+            _transforms(twin, table, fold == left_out) for left_out in range(FOLDS if every else 1)
+        ]
+    except DataError as error:
+        return NotChecked(f"a refit without some of the cases could not be made: {error}")
+    return calibration(np.concatenate(transforms), _how(twin, every, linear))
+
+
+def deal(s: np.ndarray) -> np.ndarray:
+    """(n,) which of the folds each case is in; observed and unobserved are dealt out apart."""
+    rng = np.random.default_rng(SEED)
+    fold = np.empty(len(s), dtype=int)
+    for rows in (np.flatnonzero(s), np.flatnonzero(~s)):
+        fold[rng.permutation(rows)] = np.arange(len(rows)) % FOLDS
+    return fold
+
+
+def _transforms(twin, table: Table, out: np.ndarray) -> np.ndarray:
+    """F(y | x, w, s = 1) of the observed cases in `out`, by a fit to all others."""
+    rows = np.flatnonzero(out & table.s)
+    if not len(rows):
+        raise DataError("a fold holds no observed outcome; give more rows")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentificationWarning)  # the page says the verdict
+        fitted = table.fitted(twin, np.flatnonzero(~out))
+        target = "population" if table.s.all() else "selected"
+        predictive = fitted.predict_distribution(table.frame.iloc[rows], target=target)
+        return predictive.cdf(table.y[rows])
+
+
+def calibration(u: np.ndarray, how: str) -> Calibration:
+    r"""A right model has u uniform; the share below level p then has sd
+    :math:`\sqrt{p(1-p)/m}`."""
+    share = reliability(u)
+    half = ndtri(0.95) * np.sqrt(LEVELS * (1 - LEVELS) / len(u))
+    return Calibration(
+        how=how,
+        cases=len(u),
+        level=tuple(LEVELS.tolist()),
+        share=tuple(share.tolist()),
+        low=tuple((LEVELS - half).clip(0).tolist()),
+        high=tuple((LEVELS + half).clip(None, 1).tolist()),
+        covered=float(np.mean(np.abs(2 * u - 1) <= 0.9)),
+        error=float(np.mean(np.abs(share - LEVELS))),
+    )
+
+
+def _how(twin, every: bool, linear: bool) -> str:
+    if every:
+        return f"the model was refitted {FOLDS} times, each time without a fifth of the cases"
+    size = "" if linear else f", as an ensemble of {twin.n_members},"
+    return f"the model was refitted once{size} without a fifth of the cases"

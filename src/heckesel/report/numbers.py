@@ -1,0 +1,68 @@
+"""Numbers as text for a reader: a real minus sign, and no more digits than the data has."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Text with a fixed number of decimals, so that columns line up."""
+
+    decimals: int
+
+    def __call__(self, value: float | None) -> str:
+        if value is None or not math.isfinite(value):
+            return NONE
+        text = f"{value:,.{self.decimals}f}"
+        if not text.strip("-0.,"):
+            text = text.removeprefix("-")
+        return text.replace("-", "−")
+
+    def signed(self, value: float) -> str:
+        text = self(value)
+        return text if text.startswith("−") or text == NONE else f"+{text}"
+
+    def interval(self, ends) -> str:
+        return NONE if ends is None else f"{self(ends[0])} to {self(ends[1])}"
+
+
+def digits_for(values: np.ndarray) -> Digits:
+    """Three digits of the standard deviation of the values."""
+    spread = float(np.nanstd(values)) if np.isfinite(values).any() else 1.0
+    if not (math.isfinite(spread) and spread > 0):
+        spread = 1.0
+    return Digits(int(np.clip(2 - math.floor(math.log10(spread)), 0, 12)))
+
+
+def ticks_text(ticks) -> Digits:
+    """As many decimals as the steps between ticks need."""
+    step = min((b - a for a, b in zip(ticks[:-1], ticks[1:], strict=True)), default=1.0)
+    return Digits(max(0, -math.floor(math.log10(step) + 1e-9)))
+
+
+def significant(value: float | None, digits: int = 4) -> str:
+    """`digits` significant digits: for coefficients, each on a scale of its own."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value == 0:
+        return "0"
+    size = math.floor(math.log10(abs(value)))
+    if -5 <= size < 7:
+        return Digits(max(0, digits - 1 - size))(value)
+    return f"{value:.{digits - 1}e}".replace("-", "−")
+
+
+def percent(share: float, decimals: int = 0) -> str:
+    return f"{100 * share:.{decimals}f} %"
+
+
+def p_value(p: float) -> str:
+    if not math.isfinite(p):
+        return NONE
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
