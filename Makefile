@@ -42,4 +42,4 @@ check: $(READY)
 	$(BIN)/python -m benchmarks.page --check
 
 clean:
-	rm -rf .venv build dist docs/_build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache

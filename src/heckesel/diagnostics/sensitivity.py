@@ -44,7 +44,7 @@ class Sensitivity:
 
     def breakdown(self, name: str, threshold: float = 0.0) -> float | None:
         """The rho nearest to 0, in either direction, at which the conclusion of a fit that
-        ignores selection flips; None if no |rho| on the grid does it."""
+        ignores selection flips; None if none on the grid does it."""
         found = self.crossings(name, threshold)
         return min(found, key=abs) if found else None
 

@@ -28,7 +28,7 @@ def cdf_given_selection(e, index, rho):
               \qquad h = \text{index}
 
     This is Plackett's integral divided by Phi(h) before anything can underflow. The
-    integrand has one peak, of width 1/max(|h|, |e|); the rule is centred on it.
+    integrand has one peak, of width :math:`1/\max(|h|, |e|)`; the rule is centred on it.
     """
     return in_blocks(_cdf, e, index, rho)
 
