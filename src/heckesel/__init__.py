@@ -15,6 +15,7 @@ _HOMES = {
     "bounds": "heckesel.estimators.sensitivity",
     "HeckmanFit": "heckesel.estimators.fit",
     "HeckmanRegressor": "heckesel.estimators.linear",
+    "HeckmanClassifier": "heckesel.estimators.classifier",
     "DeepHeckmanRegressor": "heckesel.estimators.deep",
     "DeepEnsembleRegressor": "heckesel.estimators.deep_ensemble",
     "WeightedEnsembleRegressor": "heckesel.estimators.weighted_ensemble",

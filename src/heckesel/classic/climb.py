@@ -66,11 +66,13 @@ def evaluate_form(form: Form, sample: Sample, point) -> tuple[float, np.ndarray,
     def selected(block):
         w, r = sample.w_selected[block], sample.residual_columns[block]
         units = form.selected(w @ gamma, r @ residual_weights, shared)
-        return _add_up(units, (w, r), sample.weight_selected[block])
+        return weighted_sums(units, (w, r), sample.weight_selected[block])
 
     def unselected(block):
         w = sample.w_unselected[block]
-        return _add_up(form.unselected(w @ gamma, shared), (w,), sample.weight_unselected[block])
+        return weighted_sums(
+            form.unselected(w @ gamma, shared), (w,), sample.weight_unselected[block]
+        )
 
     n1, n0 = len(sample.w_selected), len(sample.w_unselected)
     value, score, hessian = sum_over(selected, slices(n1), n1)
@@ -89,7 +91,7 @@ def _inside(form: Form, shared) -> bool:
     return bool((low < AT_AN_END).all() and (high > -AT_AN_END).all())
 
 
-def _add_up(units, columns, mass):
+def weighted_sums(units, columns, mass):
     """Weighted value, score and Hessian of a block, given its jets and their columns."""
     own = len(columns)
     sizes = [part.shape[1] for part in columns]

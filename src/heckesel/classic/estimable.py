@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import linprog
 
@@ -102,8 +104,20 @@ def dependent_in(gram) -> tuple[int | None, list[int]]:
     return None, []
 
 
-def check_separation(w, s, names) -> None:
-    """One column that predicts selection perfectly, at a level or beyond a threshold."""
+@dataclass(frozen=True)
+class Event:
+    """What a probit explains, in the words of its messages."""
+
+    name: str
+    yes: str
+    no: str
+
+
+SELECTION = Event("selection", "selected", "unselected")
+
+
+def check_separation(w, s, names, event: Event = SELECTION) -> None:
+    """One column that predicts the event perfectly, at a level or beyond a threshold."""
     inside, outside = w[s], w[~s]
 
     def two_values(j, low, high):
@@ -118,11 +132,14 @@ def check_separation(w, s, names) -> None:
         outside.max(axis=0),
         names,
         two_values,
+        event,
     )
 
 
-def check_ranges(low_in, high_in, low_out, high_out, names, two_values) -> None:
-    """The same from the smallest and largest value among selected and unselected rows.
+def check_ranges(
+    low_in, high_in, low_out, high_out, names, two_values, event: Event = SELECTION
+) -> None:
+    """The same from the smallest and largest value among rows with and without the event.
 
     two_values : (column, low, high) -> whether it takes these two values only
     """
@@ -136,22 +153,22 @@ def check_ranges(low_in, high_in, low_out, high_out, names, two_values) -> None:
                 (high[j], high_in[j] == high[j], high_out[j] == high[j]),
             ):
                 if here_in != here_out:
-                    _separated(name, f"all rows with {name} = {value:g}", here_in)
+                    _separated(name, f"all rows with {name} = {value:g}", here_in, event)
         elif high_in[j] <= low_out[j] or high_out[j] <= low_in[j]:
             above = low_in[j] >= high_out[j]
             cut = high_out[j] if above else high_in[j]
-            _separated(name, f"every row on one side of {name} = {cut:g}", above)
+            _separated(name, f"every row on one side of {name} = {cut:g}", above, event)
 
 
-def _separated(name, rows, selected) -> None:
-    state = "selected" if selected else "unselected"
+def _separated(name, rows, happened, event: Event) -> None:
+    state = event.yes if happened else event.no
     raise DataError(
-        f"column {name!r} predicts selection perfectly ({rows} is {state}), so its coefficient "
+        f"column {name!r} predicts {event.name} perfectly ({rows} is {state}), so its coefficient "
         "has no finite estimate; drop the column or merge its levels"
     )
 
 
-def check_joint_separation(w, s, names) -> None:
+def check_joint_separation(w, s, names, event: Event = SELECTION) -> None:
     """After a probit that ran off: does a combination of columns separate the rows?
 
     A direction g with sign_i w_i'g >= 0 for all i and > 0 for some is a linear program.
@@ -165,6 +182,6 @@ def check_joint_separation(w, s, names) -> None:
             names[j] for j in np.flatnonzero(np.abs(program.x) > 1e-7) if names[j] != "Intercept"
         ]
         raise DataError(
-            f"columns {', '.join(map(repr, columns))} together predict selection perfectly "
+            f"columns {', '.join(map(repr, columns))} together predict {event.name} perfectly "
             "for some rows, so the probit has no finite estimate; drop one of them"
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -24,8 +25,23 @@ LARGEST_THETA = 1e12  # sigma a trillionth of the spread of y: further out squar
 POLISH_GAIN = 1e-9
 
 
+@runtime_checkable
+class OwnLikelihood(Protocol):
+    """Rows of another model that is concave in v at fixed a: the search below serves it too."""
+
+    def evaluate(self, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Value, score and Hessian in (v, a)."""
+        ...
+
+    def at_zero(self) -> np.ndarray:
+        """v at a = 0."""
+        ...
+
+
 def evaluate(rows: Rows, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """Log-likelihood, score and Hessian in (gamma, delta, theta, a), summed over row blocks."""
+    if isinstance(rows, OwnLikelihood):
+        return rows.evaluate(point)
     size, theta = len(point), point[-2]
     if not 0 < theta < LARGEST_THETA:
         return -np.inf, np.zeros(size), np.zeros((size, size))
@@ -89,6 +105,7 @@ class Point:
     hessian: np.ndarray
     status: str = "converged"
     iterations: int = 0
+    last_is_scale: bool = True  # theta, the last of v, must stay positive
 
     @property
     def log_df(self) -> None:
@@ -114,16 +131,21 @@ class Point:
         if tangent is None:
             return self.v
         moved = self.v + (a - self.a) * tangent
-        return moved if moved[-1] > 0.2 * self.v[-1] else self.v
+        if self.last_is_scale and moved[-1] <= 0.2 * self.v[-1]:
+            return self.v
+        return moved
 
 
 def point_at(rows: Rows, v: np.ndarray, a: float) -> Point:
     """A place that need not be an optimum."""
-    return Point(v, a, *evaluate(rows, np.append(v, a)))
+    is_olsen = not isinstance(rows, OwnLikelihood)
+    return Point(v, a, *evaluate(rows, np.append(v, a)), last_is_scale=is_olsen)
 
 
 def at_zero(sample: Sample) -> np.ndarray:
     """The conditional optimum at rho = 0, where the model is a probit and least squares."""
+    if isinstance(sample, OwnLikelihood):
+        return sample.at_zero()
     gamma = maximise_probit(sample).point
     root = np.sqrt(sample.weight_selected)[:, None]
     x, y = -sample.residual_columns[:, :-1] * root, sample.residual_columns[:, -1:] * root
@@ -149,7 +171,16 @@ def solve_at(
     v, score, hessian = cache["last"]
     if v is not found.point:
         _, score, hessian = evaluate(sample, np.append(found.point, a))
-    return Point(found.point, a, found.value, score, hessian, found.status, found.iterations)
+    return Point(
+        found.point,
+        a,
+        found.value,
+        score,
+        hessian,
+        found.status,
+        found.iterations,
+        last_is_scale=not isinstance(sample, OwnLikelihood),
+    )
 
 
 def polish(sample: Rows, start: Point, *, low=-np.inf, high=np.inf) -> Point:
@@ -189,5 +220,7 @@ def _try_step(sample, here: Point, step, gain, low, high) -> Point | None:
         target = np.append(here.v, here.a) + length * step
         value, score, hessian = evaluate(sample, target)
         if value >= here.value - 1e-13 * abs(here.value) - 1e-3 * gain * length:
-            return Point(target[:-1], float(target[-1]), value, score, hessian, here.status)
+            return replace(
+                here, v=target[:-1], a=float(target[-1]), value=value, score=score, hessian=hessian
+            )
     return None

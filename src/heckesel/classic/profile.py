@@ -21,6 +21,9 @@ STEPS_OUT = np.array(
 # BOUNDARY_AT; beyond it the curvature across |rho| = 1 outgrows double precision.
 BOUNDARY_STEPS = np.array([8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0])
 BOUNDARY_AT = 14.0
+# A binary outcome's curve is flat before that: beyond FLAT_FROM (|rho| = .9993) a maximum that is
+# this little curved, a standard error of a thousand for a, is the limit of the curve and no peak.
+FLAT_FROM, FLAT_CURVATURE = 4.0, 1e-6
 # Gain in log-likelihood left at a grid point, where only the sign of the slope matters.
 ROUGH_GAIN = 1e-4
 ROUGH: dict = {"gain_tolerance": ROUGH_GAIN, "last_step": False}
@@ -153,5 +156,6 @@ def _distinct(modes: list[Point]) -> tuple[Point, ...]:
     kept: list[Point] = []
     for mode in sorted(modes, key=lambda point: -point.value):
         if all(abs(mode.a - other.a) > 1e-4 for other in kept):
-            kept.append(mode)
+            flat = abs(mode.a) > FLAT_FROM and abs(mode.curvature) < FLAT_CURVATURE
+            kept.append(replace(mode, status="boundary") if flat else mode)
     return tuple(kept)

@@ -4,6 +4,7 @@ from heckesel.datasets.california_housing import load_california_housing
 from heckesel.datasets.college_gpa import load_college_gpa
 from heckesel.datasets.controlled import Controlled, make_controlled
 from heckesel.datasets.interactions import make_interactions
+from heckesel.datasets.loans import Loans, make_loans
 from heckesel.datasets.mroz import load_mroz
 from heckesel.datasets.rand_hie import load_rand_hie
 from heckesel.datasets.school_tests import load_school_tests
@@ -13,6 +14,7 @@ from heckesel.datasets.wine_quality import load_wine_quality
 
 __all__ = [
     "Controlled",
+    "Loans",
     "SemiReal",
     "Truth",
     "induce_selection",
@@ -24,4 +26,5 @@ __all__ = [
     "load_wine_quality",
     "make_controlled",
     "make_interactions",
+    "make_loans",
 ]

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, chdtri, ndtri
+from scipy.special import chdtri, ndtri
 
 from heckesel.classic.bootstrap import bootstrap_two_step
 from heckesel.classic.intervals import atanh_rho_interval, theta_interval
@@ -28,6 +28,7 @@ from heckesel.estimators.inference import (
     Test,
     check_level,
     coefficient_frame,
+    likelihood_ratio,
     standard_errors,
     wald,
 )
@@ -77,6 +78,17 @@ class HeckmanFit:
     @property
     def has_selection(self) -> bool:
         return self.data.has_selection
+
+    @property
+    def title(self) -> str:
+        return "Heckman selection model" if self.has_selection else "Linear model, nothing selected"
+
+    @property
+    def error_parameters(self) -> tuple[str, ...]:
+        """What the summary shows of the errors."""
+        if not self.has_selection:
+            return ("sigma",)
+        return ("rho", "sigma", "df") if self.errors == "t" else ("rho", "sigma")
 
     @property
     def df(self) -> float:
@@ -154,10 +166,7 @@ class HeckmanFit:
         if kind != "lr":
             raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
         self._needs_ml("the likelihood-ratio test")
-        if self.weight_kind == "probability":
-            raise DataError("weighted by probability there is no likelihood ratio; use 'wald'")
-        statistic = max(2 * (self.loglik - self.loglik_independent), 0.0)
-        return Test(statistic, 1, float(chdtrc(1, statistic)))
+        return likelihood_ratio(self.loglik, self.loglik_independent, self.weight_kind)
 
     def interval(
         self, parameter: str, level: float = 0.95, method: str = "wald"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr, ndtri
+from scipy.special import chdtrc, ndtr, ndtri
 
 from heckesel.diagnostics.verdict import wald_test
 from heckesel.errors import DataError
@@ -60,6 +60,14 @@ def wald(params: pd.Series, cov: pd.DataFrame, terms) -> Test:
     block = cov.loc[terms, terms].to_numpy()
     statistic, p = wald_test(params[terms].to_numpy(), block)
     return Test(statistic, len(terms), p)
+
+
+def likelihood_ratio(loglik: float, restricted: float, weight_kind: str) -> Test:
+    """Twice the gain in log-likelihood that one restriction costs."""
+    if weight_kind == "probability":
+        raise DataError("weighted by probability there is no likelihood ratio; use 'wald'")
+    statistic = max(2 * (loglik - restricted), 0.0)
+    return Test(statistic, 1, float(chdtrc(1, statistic)))
 
 
 def check_level(level: float) -> None:

@@ -8,6 +8,7 @@ Each has the options `instruments`, `missing` and `target_transform`; after `rea
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -38,8 +39,23 @@ def read_table(model, X, y, *, selected, sample_weight, linear: bool = False) ->
     linear : whether x enters linearly and so goes without the first level of each category
     """
     transform = target_transform(model.target_transform)
+    name = str(getattr(y, "name", None) or "y")
+    data = read_columns(
+        model, X, lambda: outcome_column(y), name, selected, sample_weight, linear=linear
+    )
+    if transform is not None:
+        z, transform = transform_outcome(data.y, transform, data.y_name)
+        data = replace(data, y=z)
+    model.transform_ = transform
+    return data
+
+
+def read_columns(
+    model, X, outcome: Callable, name: str, selected, sample_weight, *, linear: bool
+) -> SelectionData:
+    """The checked data of X and of `outcome()`, (n,) numbers; the columns stay on `model`."""
     columns = learn_columns(X, model.instruments, missing=model.missing, linear=linear)
-    values = outcome_column(y)
+    values = outcome()
     if len(values) == 1:
         raise DataError("one sample (n_samples=1) is no data to learn from; give more rows")
     data = selection_data(
@@ -50,12 +66,9 @@ def read_table(model, X, y, *, selected, sample_weight, linear: bool = False) ->
         weight=sample_weight,
         x_names=columns.x_names,
         w_names=columns.w_names,
-        y_name=str(getattr(y, "name", None) or "y"),
+        y_name=name,
     )
-    if transform is not None:
-        z, transform = transform_outcome(data.y, transform, data.y_name)
-        data = replace(data, y=z)
-    model.columns_, model.transform_, model.outcome_name_ = columns, transform, data.y_name
+    model.columns_, model.outcome_name_ = columns, data.y_name
     model.n_features_in_ = len(columns.names)
     if columns.from_frame:
         model.feature_names_in_ = np.array(columns.names, dtype=object)

@@ -43,7 +43,7 @@ def fit_ml(
     else:
         covariance = mode_covariance(best, rows, scalings, kind, **_selected_first(options, data))
     ancillary = ("atanh_rho", "log_sigma", "log_df") if is_t else ("atanh_rho", "log_sigma")
-    equations = _equation_labels(data)
+    equations = equation_labels(data)
     labels = [*equations, *(("ancillary", name) for name in ancillary)]
     size = len(equations)
     # numbers come as log sigma, atanh rho
@@ -89,7 +89,7 @@ def fit_both_steps(rows: Rows, scalings: Scalings, data: Data, design, kind, opt
     _check_mills(stage.gram, data.x_names)
     fit = in_user_units(stage, scalings)
     covariance = two_step_covariance(rows, scalings, stage, kind, **_selected_first(options, data))
-    labels = [*_equation_labels(data), ("mills", "lambda")]
+    labels = [*equation_labels(data), ("mills", "lambda")]
     p, q = rows.p, rows.q
     order = [*range(p), *range(p + 1, p + 1 + q), p]  # numbers come as beta, lambda, gamma
     vector = np.concatenate([fit.beta, [fit.lambda_coef], fit.gamma])
@@ -140,7 +140,7 @@ def _check_mills(gram, x_names) -> None:
         )
 
 
-def _equation_labels(data: Data):
+def equation_labels(data: Data):
     return [
         *(("outcome", name) for name in data.x_names),
         *(("select", name) for name in data.w_names),
@@ -149,14 +149,19 @@ def _equation_labels(data: Data):
 
 def _verdict(rows: Rows, scalings, data: Data, params, cov, weight_kind: str) -> Identification:
     """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
-    names = data.instruments
-    where = [data.w_names.index(name) for name in names]
     gamma, covariance = params["select"].to_numpy(), cov.loc["select", "select"].to_numpy()
-    if names and not np.isfinite(covariance).all():
+    if data.instruments and not np.isfinite(covariance).all():
         probit = in_units(maximise_probit(rows), scalings.w.back)
         gamma, covariance = probit.gamma, inverse(-probit.hessian)
         if weight_kind == "probability":  # they have no scale of their own
             covariance = covariance * rows.mass / rows.nonzero
+    return verdict_by_wald(data, gamma, covariance)
+
+
+def verdict_by_wald(data: Data, gamma, covariance) -> Identification:
+    """gamma : (q,) of the selection equation with its covariance, the constant included."""
+    names = data.instruments
+    where = [data.w_names.index(name) for name in names]
     return exclusion_verdict(
         names,
         gamma[where],

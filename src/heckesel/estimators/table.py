@@ -11,7 +11,7 @@ from heckesel.classic.forms import LOG_DF_ENDS
 from heckesel.diagnostics.verdict import wald_test
 
 WIDTH = 78
-NAMES = {"ml": "maximum likelihood", "two-step": "two-step", "least squares": "least squares"}
+NAMES = {"ml": "maximum likelihood"}  # other methods go by their own names
 HEADINGS = {"select": "selection", "mills": "Mills ratio", "ancillary": "errors"}
 
 
@@ -39,8 +39,9 @@ def coefficient_block(frame, level: float, outcome_name: str) -> list[str]:
 
 def _head(fit) -> list[str]:
     left = [
-        "Heckman selection model" if fit.has_selection else "Linear model, nothing selected",
-        f"Method: {NAMES[fit.method]}" + (", t errors" if fit.errors == "t" else ""),
+        fit.title,
+        f"Method: {NAMES.get(fit.method, fit.method)}"
+        + (", t errors" if fit.errors == "t" else ""),
         f"Covariance: {fit.covariance}",
         f"Status: {fit.status}" + (", |rho| > .99" if fit.near_boundary else ""),
     ]
@@ -82,9 +83,9 @@ def _number(value: float, digits: int = 4) -> str:
 
 def _errors(fit, level: float) -> list[str]:
     if not fit.has_selection:
-        return [f"  {'sigma':<22}{fit.sigma:>11.4f}"]
+        return [f"  {name:<22}{getattr(fit, name):>11.4f}" for name in fit.error_parameters]
     lines = []
-    for name in ("rho", "sigma", "df") if fit.errors == "t" else ("rho", "sigma"):
+    for name in fit.error_parameters:
         text = f"  {name:<22}{_number(getattr(fit, name)):>11}"
         if fit.method == "ml" and fit.status == "converged":
             low, high = fit.interval(name, level)

@@ -6,64 +6,24 @@ r"""The distribution of an outcome error given selection (extended skew-normal).
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtri, ndtri_exp
 
+from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
 
-# Gauss-Legendre nodes on each side of the integrand's peak, and how many of its standard
-# deviations are covered: exp(-12^2/2) is 5e-32, and 48 nodes leave 1e-15 of the integral.
-NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
-PEAK_REACH = 12.0
 # Newton from the normal approximation needs five or six steps; the bracket halves otherwise,
 # and 80 halvings bring any bracket below one ulp.
 QUANTILE_STEPS = 80
-ROWS_AT_ONCE = 16384
 
 
 def cdf_given_selection(e, index, rho):
     r"""P(E <= e | U > -index), to about 1e-14, however rare the selection.
 
-    .. math:: \Phi(e) - \frac{\lambda(h)}{\sqrt{2\pi}}\int_0^{\arcsin\rho}
-              \exp\!\Big(-\frac{(e + h\sin\theta)^2}{2\cos^2\theta}\Big)\,d\theta,
-              \qquad h = \text{index}
-
-    This is Plackett's integral divided by Phi(h) before anything can underflow. The
-    integrand has one peak, of width :math:`1/\max(|h|, |e|)`; the rule is centred on it.
+    .. math:: \Phi_2(\text{index}, e; -\rho) / \Phi(\text{index})
     """
-    return in_blocks(_cdf, e, index, rho)
-
-
-def in_blocks(function, *arrays):
-    """function of the arrays, broadcast, a block at a time: it may hold many numbers for each."""
-    parts = np.broadcast_arrays(*(np.asarray(part, dtype=float) for part in arrays))
-    flat = [part.ravel() for part in parts]
-    blocks = [
-        function(*(part[start : start + ROWS_AT_ONCE] for part in flat))
-        for start in range(0, flat[0].size, ROWS_AT_ONCE)
-    ]
-    return np.concatenate(blocks).reshape(parts[0].shape) if blocks else np.empty(parts[0].shape)
-
-
-def _cdf(e, h, rho):
-    end = np.arcsin(rho)
-    size = np.maximum(np.abs(h), np.abs(e))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(np.abs(e) < np.abs(h), -e / h, np.where(e == 0, 0.0, -h / e))
-    low, high = np.minimum(0.0, end), np.maximum(0.0, end)
-    peak = np.clip(np.arcsin(ratio), low, high)
-    reach = PEAK_REACH / np.maximum(size, 1e-3)
-    left, right = np.maximum(low, peak - reach), np.minimum(high, peak + reach)
-    integral = _panel(e, h, left, peak) + _panel(e, h, peak, right)
-    below = ndtr(e) - np.sign(rho) * inverse_mills(h) / np.sqrt(2 * np.pi) * integral
-    return np.clip(below, 0.0, 1.0)  # rounding alone can pass 0 or 1, by 1e-16
-
-
-def _panel(e, h, start, stop):
-    half = 0.5 * (stop - start)
-    theta = 0.5 * (stop + start)[:, None] + half[:, None] * NODES  # (m, nodes)
-    # cos is at least 6e-17 in floating point, so the quotient stays defined at rho = 1
-    distance = (e[:, None] + h[:, None] * np.sin(theta)) / np.cos(theta)
-    return half * (np.exp(-0.5 * distance**2) @ NODE_WEIGHTS)
+    with np.errstate(divide="ignore"):  # rho = +-1 is at infinity
+        atanh_rho = np.arctanh(rho)
+    return np.exp(log_conditional_cdf(e, index, -atanh_rho))
 
 
 def log_density_given_selection(e, index, rho):

@@ -11,8 +11,9 @@ from functools import partial
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from heckesel.numerics.bivariate import in_blocks
 from heckesel.numerics.student import log_cdf, log_density
-from heckesel.numerics.truncated import in_blocks, invert_cdf
+from heckesel.numerics.truncated import invert_cdf
 
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(96)
 LEAST_GAP = 1e-10  # a layer narrower than this holds less of the integral than rounding

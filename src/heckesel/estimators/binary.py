@@ -1,0 +1,165 @@
+"""From checked data to a `HeckmanProbitFit`: what cannot be estimated is named, the rest fitted."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from heckesel.classic.binary import (
+    BinaryEstimates,
+    binary_covariance,
+    binary_estimates,
+    binary_sample,
+    covariance_given_rho,
+    scan_binary,
+)
+from heckesel.classic.covariance import covariance_of, inverse
+from heckesel.classic.estimable import (
+    SELECTION,
+    Event,
+    check_columns,
+    check_joint_separation,
+    check_separation,
+)
+from heckesel.classic.probit import fit_probit, probit_scores
+from heckesel.classic.standardise import scaling_of
+from heckesel.data import SelectionData
+from heckesel.diagnostics.profile import profile_curve
+from heckesel.diagnostics.verdict import NO_SELECTION, Identification, with_profile
+from heckesel.errors import DataError, IdentificationWarning
+from heckesel.estimators.binary_fit import ATANH_RHO, BinaryMode, HeckmanProbitFit
+from heckesel.estimators.inference import labelled
+from heckesel.estimators.options import covariance_kind
+from heckesel.estimators.results import LEAST_INFORMATION, equation_labels, verdict_by_wald
+
+
+def fit_binary(
+    data: SelectionData, classes, *, covariance=None, weight_kind: str = "frequency"
+) -> HeckmanProbitFit:
+    """Maximum likelihood; data.y is 1 for the second class, 0 for the first, NaN where missing,
+    and x and w have their constants."""
+    kind, _ = covariance_kind(covariance, None, data.weight, weight_kind, has_likelihood=True)
+    if not data.s.all() and data.weight[~data.s].sum() == 0:
+        raise DataError("all unselected rows have weight zero")
+    _check_estimable(data, classes)
+    with threadpool_limits(1, user_api="blas"):
+        if data.s.all():
+            return _without_selection(data, classes, kind, weight_kind)
+        return _ml(data, classes, kind, weight_kind)
+
+
+def _check_estimable(data: SelectionData, classes) -> None:
+    used = data.weight > 0
+    rows = used & data.s
+    x, happened = data.x[rows], data.y[rows] == 1.0
+    if happened.all() or not happened.any():
+        raise DataError(
+            f"only one class of {data.y_name!r} has rows of positive weight, so there is nothing "
+            "to tell apart; two classes are needed"
+        )
+    if len(x) <= x.shape[1]:
+        raise DataError(
+            f"{len(x)} selected rows cannot determine {x.shape[1]} outcome coefficients; use fewer "
+            "columns or more rows"
+        )
+    yes, no = (f"{data.y_name} = {label}" for label in (classes[1], classes[0]))
+    where = f"among the {len(x)} selected rows"
+    _check_probit(x, happened, data.x_names, where, Event(f"the outcome {data.y_name!r}", yes, no))
+    if not data.s.all():
+        where = f"over all {int(used.sum())} rows"
+        _check_probit(data.w[used], data.s[used], data.w_names, where, SELECTION)
+
+
+def _check_probit(columns, happened, names, where: str, event: Event) -> None:
+    """Constant, collinear and separating columns; combinations that separate are looked for where
+    the data says next to nothing about a standardised coefficient."""
+    check_columns(columns, names, where)
+    check_separation(columns, happened, names, event)
+    probit, back = fit_probit(columns, happened), scaling_of(columns).back
+    if np.linalg.eigvalsh(-back.T @ probit.hessian @ back).min() < LEAST_INFORMATION:
+        check_joint_separation(columns, happened, names, event)
+
+
+def _ml(data: SelectionData, classes, kind: str, weight_kind: str) -> HeckmanProbitFit:
+    sample, scalings = binary_sample(data)
+    found = scan_binary(sample)
+    best = found.modes[0]
+    labels = [*equation_labels(data), ATANH_RHO]
+    modes = tuple(_mode(binary_estimates(point, scalings), labels) for point in found.modes)
+    params, cov = labelled(
+        labels,
+        modes[0].params.to_numpy(),
+        binary_covariance(data, best, sample, scalings, kind, weight_kind=weight_kind),
+    )
+    given_rho = None
+    if best.status == "boundary":
+        _, given_rho = labelled(labels, params, covariance_given_rho(best, sample, scalings))
+    fit = HeckmanProbitFit(
+        method="ml",
+        covariance=kind,
+        params=params,
+        cov=cov,
+        rho=modes[0].rho,
+        loglik=modes[0].loglik,
+        status=modes[0].status,
+        near_boundary=modes[0].near_boundary,
+        modes=modes,
+        identification=with_profile(_verdict(data, params, cov, weight_kind), profile_curve(found)),
+        data=data,
+        classes=classes,
+        cov_given_rho=given_rho,
+        scan=found,
+        weight_kind=weight_kind,
+    )
+    if not data.instruments:
+        warnings.warn(str(fit.identification), IdentificationWarning, stacklevel=4)
+    return fit
+
+
+def _verdict(data: SelectionData, params, cov, weight_kind: str) -> Identification:
+    """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
+    gamma, covariance = params["select"].to_numpy(), cov.loc["select", "select"].to_numpy()
+    if not np.isfinite(covariance).all():
+        weight = data.weight
+        if weight_kind == "probability":  # they have no scale of their own
+            weight = weight * np.count_nonzero(weight) / weight.sum()
+        probit = fit_probit(data.w, data.s, weight)
+        gamma, covariance = probit.gamma, inverse(-probit.hessian)
+    return verdict_by_wald(data, gamma, covariance)
+
+
+def _mode(item: BinaryEstimates, labels) -> BinaryMode:
+    params, _ = labelled(labels, item.vector, np.zeros((len(labels),) * 2))
+    return BinaryMode(item.rho, item.loglik, item.status, params, item.near_boundary)
+
+
+def _without_selection(data: SelectionData, classes, kind, weight_kind) -> HeckmanProbitFit:
+    warnings.warn(
+        f"all {data.n} rows have an outcome, so nothing was selected: this is a plain probit",
+        IdentificationWarning,
+        stacklevel=4,
+    )
+    happened = data.y == 1.0
+    fit = fit_probit(data.x, happened, data.weight)
+    scores = probit_scores(data.x, happened, fit.gamma)
+    covariance = covariance_of(kind, fit.hessian, scores, data.weight, weight_kind=weight_kind)
+    params, cov = labelled([("outcome", name) for name in data.x_names], fit.gamma, covariance)
+    return HeckmanProbitFit(
+        method="probit",
+        covariance=kind,
+        params=params,
+        cov=cov,
+        rho=float("nan"),
+        loglik=fit.loglik,
+        status=fit.status,
+        near_boundary=False,
+        modes=(),
+        identification=Identification(
+            NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
+        ),
+        data=data,
+        classes=classes,
+        weight_kind=weight_kind,
+    )

@@ -1,0 +1,202 @@
+"""A probit with sample selection and its inference: what `HeckmanClassifier` keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtri, log_ndtr, ndtri, ndtri_exp
+
+from heckesel.classic.binary import binary_rho_interval, binary_sample
+from heckesel.classic.probit import fit_probit
+from heckesel.classic.profile import Scan
+from heckesel.data import SelectionData
+from heckesel.diagnostics.verdict import Identification
+from heckesel.errors import DataError
+from heckesel.estimators import table
+from heckesel.estimators.inference import (
+    Test,
+    check_level,
+    coefficient_frame,
+    likelihood_ratio,
+    standard_errors,
+    wald,
+)
+from heckesel.likelihoods.binary import selected_units
+from heckesel.numerics.bivariate import log_conditional_cdf
+from heckesel.numerics.normal import inverse_mills
+
+ATANH_RHO = ("ancillary", "atanh_rho")
+
+
+@dataclass(frozen=True)
+class BinaryMode:
+    """A local maximum of the likelihood. status: `converged`, `boundary`, `max_iterations`."""
+
+    rho: float
+    loglik: float
+    status: str
+    params: pd.Series
+    near_boundary: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeckmanProbitFit:
+    """A fitted probit with sample selection.
+
+    params, se : Series by (equation, term): `outcome`, `select`, ("ancillary", "atanh_rho").
+    cov : their covariance, NaN where there is none; cov_given_rho : that of the others at
+    rho = +-1, where the likelihood has no interior maximum. `modes` lists every local maximum, best
+    first.
+    """
+
+    method: str
+    covariance: str
+    params: pd.Series
+    cov: pd.DataFrame
+    rho: float
+    loglik: float
+    status: str
+    near_boundary: bool
+    modes: tuple[BinaryMode, ...]
+    identification: Identification
+    data: SelectionData
+    classes: np.ndarray
+    cov_given_rho: pd.DataFrame | None = None
+    scan: Scan | None = None
+    weight_kind: str = "frequency"
+    errors: str = "normal"
+    df: float = float("inf")
+
+    @property
+    def has_selection(self) -> bool:
+        return not self.data.s.all()
+
+    @property
+    def title(self) -> str:
+        name = "Probit with selection" if self.has_selection else "Probit, nothing selected"
+        return f"{name}: {self.data.y_name} = {self.classes[1]}"
+
+    @property
+    def error_parameters(self) -> tuple[str, ...]:
+        return ("rho",) if self.has_selection else ()
+
+    @cached_property
+    def se(self) -> pd.Series:
+        return standard_errors(self.cov)
+
+    @property
+    def n(self) -> int:
+        """Units; frequency weights count as rows."""
+        return self._count(self.data.weight)
+
+    @property
+    def n_selected(self) -> int:
+        return self._count(self.data.weight[self.data.s])
+
+    def _count(self, weight) -> int:
+        frequency = self.weight_kind == "frequency"
+        return round(weight.sum()) if frequency else int(np.count_nonzero(weight))
+
+    @property
+    def aic(self) -> float:
+        return 2 * len(self.params) - 2 * self.loglik
+
+    @property
+    def bic(self) -> float:
+        return np.log(self.n) * len(self.params) - 2 * self.loglik
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """coef, se, z, p, low, high for every term."""
+        return coefficient_frame(self.params, self.cov, level)
+
+    def summary(self, level: float = 0.95) -> str:
+        return table.summary(self, level)
+
+    def __repr__(self) -> str:
+        return (
+            f"<HeckmanProbitFit {self.method}: rho {self.rho:.4f}, {self.n_selected} of {self.n} "
+            f"selected, {self.status}; {self.identification.verdict}>"
+        )
+
+    def wald_test(self, terms) -> Test:
+        """Joint test that coefficients, given as (equation, term), are zero."""
+        return wald(self.params, self.cov, list(terms))
+
+    @cached_property
+    def loglik_independent(self) -> float:
+        """Log-likelihood at rho = 0: two probits."""
+        data, s = self.data, self.data.s
+        outcome = fit_probit(data.x[s], data.y[s] == 1.0, data.weight[s]).loglik
+        return outcome + fit_probit(data.w, s, data.weight).loglik
+
+    def test_rho_zero(self, kind: str = "wald") -> Test:
+        """`wald`: of atanh rho; `lr`: likelihood ratio."""
+        if not self.has_selection:
+            raise DataError("nothing was selected, so there is no rho to test")
+        if kind == "wald":
+            return self.wald_test([ATANH_RHO])
+        if kind != "lr":
+            raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
+        return likelihood_ratio(self.loglik, self.loglik_independent, self.weight_kind)
+
+    def interval(
+        self, parameter: str = "rho", level: float = 0.95, method: str = "wald"
+    ) -> tuple[float, float]:
+        """Interval of rho: `wald` on the atanh scale, or `profile`, which holds every value the
+        likelihood cannot reject, other modes included."""
+        check_level(level)
+        if parameter != "rho" or not self.has_selection:
+            raise DataError(
+                f"there is an interval of 'rho' alone, after a selection; not of {parameter!r}"
+            )
+        if method == "wald":
+            half = ndtri((1 + level) / 2) * self.se[ATANH_RHO]
+            low, high = self.params[ATANH_RHO] - half, self.params[ATANH_RHO] + half
+        elif method != "profile":
+            raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
+        elif self.weight_kind == "probability" or self.scan is None:
+            raise DataError("weighted by probability there is no profile likelihood; use 'wald'")
+        else:
+            sample, _ = binary_sample(self.data)
+            low, high = binary_rho_interval(
+                sample, self.scan.modes, 0.5 * float(chdtri(1, 1 - level))
+            )
+        return float(np.tanh(low)), float(np.tanh(high))
+
+    def probit_index(self, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
+        r"""(m,) z with P(y = 1) = Phi(z), and its (m, k) gradient in the order of `params`.
+
+        * population: z = f = x'beta
+        * selected:   P = Phi_2(eta, f; rho) / Phi(eta)
+        * unselected: P = Phi_2(-eta, f; -rho) / Phi(-eta)
+
+        x : (m, p) and w : (m, q) with their constants. z comes from the rarer class, whose
+        probability keeps its digits: dz = d log P / lambda(z) there.
+        """
+        p, gradient = x.shape[1], np.zeros((len(x), len(self.params)))
+        f = x @ self.params.to_numpy()[:p]
+        if target == "population" or not self.has_selection:
+            gradient[:, :p] = x
+            return f, gradient
+        way = 1.0 if target == "selected" else -1.0
+        h, a = way * (w @ self.params["select"].to_numpy()), way * self.params[ATANH_RHO]
+        sign = np.where(log_conditional_cdf(f, h, a) < np.log(0.5), 1.0, -1.0)
+        units = selected_units(h, f, a, sign)
+        z = ndtri_exp(units.value - log_ndtr(h))
+        slope = sign / inverse_mills(z)
+        gradient[:, :p] = (slope * units.d_f)[:, None] * x
+        gradient[:, p:-1] = (slope * way * (units.d_index - inverse_mills(h)))[:, None] * w
+        gradient[:, -1] = slope * way * units.d_a
+        return sign * z, gradient
+
+    def probit_index_interval(self, x, w, target: str, level: float) -> np.ndarray:
+        """(m, 2) interval of z by the delta method; NaN where the fit has no covariance."""
+        check_level(level)
+        z, gradient = self.probit_index(x, w, target)
+        cov = self.cov if self.cov_given_rho is None else self.cov_given_rho
+        variance = np.einsum("ij,jk,ik->i", gradient, cov.to_numpy(), gradient)
+        half = ndtri((1 + level) / 2) * np.sqrt(variance)
+        return np.column_stack([z - half, z + half])

@@ -1,0 +1,77 @@
+r"""Bivariate normal errors and an outcome of which only the sign is seen.
+
+y = 1[f + eps > 0] is observed where s = 1[eta + u > 0] is one; both errors have variance one and
+a = atanh rho is their correlation. With t = +1 where y = 1 and -1 where y = 0:
+
+* unselected: log Phi(-eta), see `normal.unselected_units`
+* selected:   log Phi_2(eta, t f; t a)
+
+A distribution function of normals is log-concave in its limits, so at fixed a each unit is
+concave in (eta, f), and so is their sum.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from heckesel.numerics.bivariate import log_bivariate_cdf
+from heckesel.numerics.normal import LOG_2PI
+
+
+class SelectedUnits(NamedTuple):
+    """Log-likelihood of each selected unit and its derivatives in (index, f, atanh_rho)."""
+
+    value: np.ndarray
+    d_index: np.ndarray
+    d_f: np.ndarray
+    d_a: np.ndarray
+    d_index_index: np.ndarray
+    d_index_f: np.ndarray
+    d_f_f: np.ndarray
+    d_index_a: np.ndarray
+    d_f_a: np.ndarray
+    d_a_a: np.ndarray
+
+
+def selected_units(index, f, atanh_rho, sign) -> SelectedUnits:
+    r"""Value, score and Hessian of log Phi_2(h, k; a) at h = eta, k = t f and a = t atanh rho.
+
+    With C = cosh a, S = sinh a, K = k C - h S and H = h C - k S, all divided by Phi_2 = P:
+
+    .. math::
+        P_h = \phi(h)\Phi(K),\quad P_k = \phi(k)\Phi(H),\quad P_a = q/C,\quad
+        q = \phi(h)\phi(K) = \phi(k)\phi(H)
+
+        P_{hh} = -h P_h - S q,\; P_{hk} = C q,\; P_{kk} = -k P_k - S q
+
+        P_{ha} = -H q,\; P_{ka} = -K q,\; P_{aa} = (H K - S/C) P_a
+
+    and the second derivatives of log P are P_xy/P - (P_x/P)(P_y/P). Signs come back at the end:
+    one t for each f and each a.
+    """
+    h, k, a = index, sign * f, sign * atanh_rho
+    up, down = np.exp(a), np.exp(-a)
+    cosh, sinh = 0.5 * (up + down), 0.5 * (up - down)
+    # without the cancellation that k cosh a - h sinh a has where rho is near +-1
+    given_h = 0.5 * ((k - h) * up + (k + h) * down)
+    given_k = 0.5 * ((h - k) * up + (h + k) * down)
+    value = log_bivariate_cdf(h, k, a)
+    by_h = np.exp(log_ndtr(given_h) - 0.5 * h * h - 0.5 * LOG_2PI - value)
+    by_k = np.exp(log_ndtr(given_k) - 0.5 * k * k - 0.5 * LOG_2PI - value)
+    density = np.exp(-0.5 * (h * h + given_h * given_h) - LOG_2PI - value)
+    by_a = density / cosh
+    return SelectedUnits(
+        value=value,
+        d_index=by_h,
+        d_f=sign * by_k,
+        d_a=sign * by_a,
+        d_index_index=-h * by_h - sinh * density - by_h * by_h,
+        d_index_f=sign * (cosh * density - by_h * by_k),
+        d_f_f=-k * by_k - sinh * density - by_k * by_k,
+        d_index_a=sign * (-given_k * density - by_h * by_a),
+        d_f_a=-given_h * density - by_k * by_a,
+        d_a_a=(given_h * given_k - sinh / cosh) * by_a - by_a * by_a,
+    )
