@@ -30,11 +30,5 @@ def diagnose(as_json, **data):
         click.echo(json.dumps(as_plain(verdict), indent=1))
         return
     click.echo(f"Identification: {verdict}")
-    for name, value in verdict.evidence.items():
-        click.echo(f"  {name.replace('_', ' ')}: {_shown(value)}")
-
-
-def _shown(value) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_shown, value)) or "none"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    for line in verdict.details():
+        click.echo(f"  {line}")

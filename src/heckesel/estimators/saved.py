@@ -6,11 +6,13 @@ it was fitted to, and no code: functions given as `target_transform` or `rho_pri
 
 from __future__ import annotations
 
+import dataclasses
 from importlib import import_module
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from heckesel.diagnostics.profile import ProfileCurve
 from heckesel.diagnostics.verdict import (
     FUNCTIONAL_FORM,
     IDENTIFIED,
@@ -47,18 +49,13 @@ def save_model(model, path) -> None:
     name = type(model).__name__
     if name not in CLASSES:
         raise DataError(f"a {name} cannot be saved; known: {', '.join(CLASSES)}")
-    given, parameters = model.identification_, _parameters(model)
     content = {
         "class": name,
-        "parameters": parameters,
+        "parameters": _parameters(model),
         "columns": _columns(model.columns_),
         "outcome": model.outcome_name_,
         "transform": None if model.transform_ is None else "log",
-        "identification": {
-            "verdict": given.verdict,
-            "sentence": given.sentence,
-            "evidence": given.evidence,
-        },
+        "identification": _identification(model.identification_),
         "state": import_module(CLASSES[name][1]).state_of(model),
     }
     try:  # what could not be read back is not written
@@ -93,12 +90,44 @@ def _restored(fields: Fields):
     model.n_features_in_ = len(model.columns_.names)
     if model.columns_.from_frame:
         model.feature_names_in_ = np.array(model.columns_.names, dtype=object)
-    verdict = fields.inside("identification")
-    model.identification_ = Identification(
-        verdict.text("verdict", VERDICTS), verdict.text("sentence"), verdict.plain("evidence")
-    )
+    model.identification_ = _identification_of(fields.inside("identification"))
     states.restore(model, fields.inside("state"), model.columns_)
     return model
+
+
+def _identification(found: Identification) -> dict:
+    profile = None if found.profile is None else dataclasses.asdict(found.profile)
+    fields = {name: getattr(found, name) for name in ("verdict", "sentence", "evidence")}
+    return fields | {"profile": profile}
+
+
+def _identification_of(state: Fields) -> Identification:
+    found = Identification(
+        verdict=state.text("verdict", VERDICTS),
+        sentence=state.text("sentence"),
+        evidence=state.plain("evidence"),
+        profile=_profile_of(state.inside("profile")) if state.has("profile") else None,
+    )
+    try:
+        found.details()
+    except (TypeError, ValueError, KeyError, AttributeError):
+        raise Damage(f"holds evidence for {found.verdict!r} that is no evidence") from None
+    return found
+
+
+def _profile_of(state: Fields) -> ProfileCurve:
+    pairs = [state.items("interval"), *_lists(state, "modes")]
+    if len(pairs) < 2 or not all(len(p) == 2 and all(type(v) is float for v in p) for p in pairs):
+        raise Damage("holds a likelihood over rho whose modes or interval are no numbers")
+    rho = state.array("rho", (None,))
+    return ProfileCurve(
+        rho=rho,
+        loglik=state.array("loglik", rho.shape, finite=False),
+        modes=tuple((at, height) for at, height in pairs[1:]),
+        interval=(pairs[0][0], pairs[0][1]),
+        level=state.number("level", positive=True),
+        rows=state.integer("rows"),
+    )
 
 
 def _imported(module: str):
