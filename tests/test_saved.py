@@ -52,6 +52,8 @@ def test_a_loaded_model_says_the_same_to_the_last_bit(name, path):
     assert before.keys() == after.keys()
     for what in before:
         np.testing.assert_array_equal(before[what], after[what], err_msg=what)
+    if hasattr(model.fitted_, "curve"):
+        assert loaded.fitted_.curve.prior == model.fitted_.curve.prior
     for name in ("rho_", "sigma_", "info_", "intercept_"):
         if hasattr(model, name):
             assert np.all(getattr(loaded, name) == getattr(model, name))

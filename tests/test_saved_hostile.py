@@ -196,6 +196,8 @@ CHANGES = {
         set_at(*NETWORK, "parts", "rho", value=lambda rho: rho + 2),
         set_at(*NETWORK, "parts", "spread", value=lambda spread: spread[:, 1:]),
         set_at(*NETWORK, "curve", "v", value=lambda v: v[..., 1:]),
+        set_at(*NETWORK, "curve", "prior", value=[1.0, -1.0]),
+        set_at(*NETWORK, "curve", "prior", value=["exec", 1.0]),
     ],
     "ensemble": [
         set_at(*NETWORK, "outcome", "kind", value="RhoMixture"),

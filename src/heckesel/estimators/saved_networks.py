@@ -9,6 +9,7 @@ from heckesel.deep.ensemble import GaussianEnsemble, SelectionEnsemble
 from heckesel.deep.nets import parameter_count
 from heckesel.deep.rho_curve import Curve
 from heckesel.deep.rho_mixture import Parts, RhoMixture
+from heckesel.deep.rho_prior import RhoPrior
 from heckesel.deep.scaling import Scaling
 from heckesel.errors import DataError
 from heckesel.estimators.columns import Columns
@@ -16,6 +17,8 @@ from heckesel.estimators.model_file import Damage
 from heckesel.estimators.networks import BesideProbit
 from heckesel.estimators.saved_fields import Fields
 from heckesel.methods.heckman_profile import LastLayer
+
+CURVE = ("a", "evidence", "v", "ridge", "weight")
 
 
 def state_of(model) -> dict:
@@ -118,11 +121,14 @@ def _beside_of(state: Fields, p: int, q: int) -> BesideProbit:
 def _mixture(fit: RhoMixture) -> dict:
     if not isinstance(fit.basis, LastLayer):
         raise DataError(f"a mixture over {type(fit.basis).__name__} cannot be saved")
+    if fit.curve.prior.density is not None:
+        raise DataError("a prior that is a function cannot be saved")
     return {
         "members": _members(fit.basis.members),
         "scaling": _scaling(fit.scaling),
         "parts": {name: getattr(fit.parts, name) for name in Parts.__dataclass_fields__},
-        "curve": {name: getattr(fit.curve, name) for name in Curve.__dataclass_fields__},
+        "curve": {name: getattr(fit.curve, name) for name in CURVE}
+        | {"prior": [fit.curve.prior.low, fit.curve.prior.high]},
         "info": fit.info,
     }
 
@@ -159,13 +165,18 @@ def _parts_of(state: Fields, k: int, q: int, width: int) -> Parts:
 
 
 def _curve_of(state: Fields, k: int, size: int) -> Curve:
-    a = state.array("a", (None,))
+    a, ends = state.array("a", (None,)), state.items("prior")
+    if len(ends) != 2 or not all(type(end) is float for end in ends):
+        raise Damage(f"holds {ends!r:.40} for the ends of a prior")
+    if not -1 <= ends[0] < ends[1] <= 1:
+        raise Damage(f"has a prior from {ends[0]:g} to {ends[1]:g}")
     return Curve(
         a=a,
         evidence=state.array("evidence", (len(a), k)),
         v=state.array("v", (len(a), k, size)),
         ridge=state.array("ridge", (len(a), k, None)),
         weight=state.array("weight", (len(a), k)),
+        prior=RhoPrior(*ends),
     )
 
 
