@@ -13,7 +13,7 @@ import heckesel
 PACKAGE = Path(heckesel.__file__).parent
 LAYERS = [
     {"errors"},
-    {"numerics"},
+    {"atomic", "numerics"},
     {"data", "predictive", "mixture", "transformed", "likelihoods"},
     {"classic", "deep", "metrics", "datasets"},
     {"methods", "diagnostics"},

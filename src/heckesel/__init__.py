@@ -19,6 +19,7 @@ _HOMES = {
     "DeepHeckmanRegressor": "heckesel.estimators.deep",
     "DeepEnsembleRegressor": "heckesel.estimators.deep_ensemble",
     "WeightedEnsembleRegressor": "heckesel.estimators.weighted_ensemble",
+    "load": "heckesel.estimators.saved",
     "joint_log_likelihood_scorer": "heckesel.estimators.scoring",
     "Predictive": "heckesel.predictive",
     "HeckeselError": "heckesel.errors",

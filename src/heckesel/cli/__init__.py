@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
+from collections.abc import Sequence
 
 import click
 
 from heckesel import __version__
+from heckesel.cli.compare import compare
 from heckesel.cli.demo import demo
+from heckesel.cli.diagnose import diagnose
+from heckesel.cli.fit import fit
+from heckesel.cli.predict import predict
 from heckesel.cli.reproduce import reproduce
 from heckesel.errors import DataError, HeckeselError, IdentificationWarning
 
@@ -16,30 +22,60 @@ from heckesel.errors import DataError, HeckeselError, IdentificationWarning
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="heckesel")
 def cli() -> None:
-    """Prediction and uncertainty when the data was selected."""
+    """Prediction and uncertainty when the data was selected.
+
+    \b
+    heckesel diagnose loans.csv --outcome repaid --instruments branch
+    heckesel fit loans.csv --outcome repaid --instruments branch --out loans.heckesel
+    heckesel predict loans.heckesel applicants.csv --out predicted.csv
+
+    \b
+    Completion in bash: eval "$(_HECKESEL_COMPLETE=bash_source heckesel)"
+    """
 
 
-cli.add_command(demo)
-cli.add_command(reproduce)
+for command in (fit, predict, diagnose, compare, demo, reproduce):
+    cli.add_command(command)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Exit 0 done, 1 could not be computed, 2 wrong usage or wrong data; no traceback."""
     # every command prints the verdict, so a warning would say it twice
     warnings.simplefilter("ignore", IdentificationWarning)
     try:
-        cli(standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
-    except click.ClickException as error:
+        code = cli.main(
+            None if arguments is None else list(arguments), "heckesel", standalone_mode=False
+        )
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(2)
+    except click.ClickException as error:
+        _stop(_usage(error), 2)
     except (click.Abort, KeyboardInterrupt):
-        print("stopped", file=sys.stderr)
-        sys.exit(1)
+        _stop("stopped", 1)
     except DataError as error:
-        print(f"heckesel: {error}", file=sys.stderr)
-        sys.exit(2)
+        _stop(str(error), 2)
     except HeckeselError as error:
-        print(f"heckesel: {error}", file=sys.stderr)
+        _stop(str(error), 1)
+    except BrokenPipeError:  # who read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _stop(f"{where}{error.strerror or error}", 1)
+    except MemoryError:
+        _stop("the memory of this machine is too small for this table", 1)
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    hint = f"; see {context.command_path} --help" if context is not None else ""
+    return " ".join(error.format_message().split()).removesuffix(".") + hint
+
+
+def _stop(sentence: str, code: int) -> None:
+    """One line on stderr, whatever was in the sentence."""
+    print(f"heckesel: {' '.join(sentence.split())}", file=sys.stderr)
+    sys.exit(code)

@@ -16,6 +16,7 @@ from heckesel.estimators.regression import (
     r2_given_selection,
     read_table,
 )
+from heckesel.estimators.saved import save_model
 from heckesel.predictive import Predictive
 
 
@@ -109,6 +110,10 @@ class DeepEnsembleRegressor(RegressorMixin, BaseEstimator):
     def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
         """Joint log-likelihood of selection (a probit) and outcome, a mean over units."""
         return mean_log_likelihood(self, X, y, selected, sample_weight)
+
+    def save(self, path) -> None:
+        """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
+        save_model(self, path)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,9 +19,13 @@ from heckesel.estimators.regression import (
     r2_given_selection,
     read_table,
 )
+from heckesel.estimators.saved import save_model
 from heckesel.methods import linear_heckman
 from heckesel.methods.linear_heckman import LinearHeckmanFit
 from heckesel.predictive import Predictive, possible_covariance, predict_given_selection
+
+if TYPE_CHECKING:
+    from heckesel.estimators.saved_linear import SavedFit
 
 
 class HeckmanRegressor(RegressorMixin, BaseEstimator):
@@ -105,6 +110,10 @@ class HeckmanRegressor(RegressorMixin, BaseEstimator):
         """Joint log-likelihood of selection and outcome, a mean over units."""
         return mean_log_likelihood(self, X, y, selected, sample_weight)
 
+    def save(self, path) -> None:
+        """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
+        save_model(self, path)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -120,7 +129,7 @@ class LinearModel:
     so predictions take that of the others given rho, and .999 where they need a density.
     """
 
-    result: HeckmanFit
+    result: HeckmanFit | SavedFit
     at_boundary: LinearHeckmanFit | None = None
 
     @property

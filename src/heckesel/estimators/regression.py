@@ -142,7 +142,7 @@ def r2_given_selection(model, X, y, selected, sample_weight) -> float:
     y = outcome_column(y)
     rows = selected_rows(y, selected, model.outcome_name_)
     mean = predict_target(model, X, "selected").mean
-    weight = None if sample_weight is None else numeric(sample_weight, "sample_weight")[rows]
+    weight = None if sample_weight is None else check_weights(sample_weight, len(y), rows)[rows]
     return float(r2_score(y[rows], mean[rows], sample_weight=weight))
 
 

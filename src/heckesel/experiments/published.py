@@ -11,12 +11,12 @@ import json
 import sys
 from pathlib import Path
 
+from heckesel.atomic import write_atomically
 from heckesel.experiments.claims import claims_md
 from heckesel.experiments.figure_data import FROM_RESULTS, train_example
 from heckesel.experiments.numbers import numbers_tex
 from heckesel.experiments.ours import ours_md
 from heckesel.experiments.ours.figure_data import FROM_OUR_RESULTS
-from heckesel.experiments.results import write_atomically
 from heckesel.experiments.rows import read_results
 from heckesel.experiments.scoreboard import scoreboard_md
 
@@ -49,6 +49,7 @@ def regenerate(folder_results: Path, folder_paper: Path, *, train: bool = False)
     for name, text in texts.items():
         path = Path(folder_paper) / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text)
             written.append(path)
     return written

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
-import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from heckesel import __version__
+from heckesel.atomic import write_atomically
 
 SCHEMA = 1
 PACKAGES = ("numpy", "scipy", "pandas", "torch")
@@ -29,20 +28,8 @@ def write_results(path: Path, rows: list[dict], *, device: str, data_hashes: dic
         "data": data_hashes,
         "rows": ordered,
     }
-    write_atomically(path, json.dumps(content, indent=1, sort_keys=False) + "\n")
-
-
-def write_atomically(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(scratch, 0o644)  # mkstemp makes it private
-        os.replace(scratch, path)
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise
+    write_atomically(path, json.dumps(content, indent=1, sort_keys=False) + "\n")
 
 
 def read_rows(path: Path) -> list[dict]:

@@ -14,8 +14,9 @@ from concurrent.futures import Executor, as_completed
 from dataclasses import asdict
 from pathlib import Path
 
+from heckesel.atomic import write_atomically
 from heckesel.experiments import load
-from heckesel.experiments.results import read_rows, write_atomically, write_results
+from heckesel.experiments.results import read_rows, write_results
 
 
 def attempt(function: Callable, *arguments):

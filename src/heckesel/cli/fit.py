@@ -1,0 +1,142 @@
+"""`heckesel fit`: from a table to a saved model."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import click
+
+from heckesel.cli.models import METHODS, make_model
+from heckesel.cli.training_data import data_options, read_training_data
+from heckesel.cli.verdict import as_plain
+from heckesel.errors import HeckeselError
+
+
+@click.command()
+@data_options
+@click.option("--out", required=True, type=click.Path(), help="File for the model.")
+@click.option("--report", type=click.Path(), help="File for a page about the fit, in HTML.")
+@click.option("--method", type=click.Choice(METHODS), default="two-step", show_default=True)
+@click.option(
+    "--rho-prior",
+    type=click.Choice(["positive", "negative"]),
+    help="Sign of the correlation, where it is known (profile).",
+)
+@click.option("--transform", type=click.Choice(["log"]), help="Scale on which to fit the outcome.")
+@click.option("--folds", type=int, help="Members do without one each; sigma is judged there.")
+@click.option("--members", type=int, help="Networks in the ensemble.")
+@click.option("--epochs", type=int, help="Passes over the data.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
+@click.option("--device", help="auto, cpu or cuda.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def fit(
+    out,
+    report,
+    method,
+    rho_prior,
+    transform,
+    folds,
+    members,
+    epochs,
+    seed,
+    device,
+    as_json,
+    **data,
+):
+    """Fit a model to DATA (.csv or .parquet) and save it.
+
+    Every column that has no other role explains both selection and outcome; instruments explain
+    selection alone. The verdict says whether the data can carry the correction.
+
+    \b
+    heckesel fit loans.csv --outcome repaid --instruments branch --out loans.heckesel
+    heckesel fit loans.csv --outcome repaid --instruments branch,officer \\
+        --exclude name --method profile --rho-prior positive --out loans.heckesel
+    heckesel fit wages.parquet --outcome wage --method linear-ml --transform log --out w.heckesel
+    """
+    from heckesel.atomic import check_output, replacing
+    from heckesel.cli.waiting import notes, waiting
+    from heckesel.estimators.saved import VERDICTS
+
+    check_output(out)
+    write_report = None
+    if report is not None:
+        check_output(report)
+        write_report = _report_writer()
+    given = read_training_data(**data)
+    model = make_model(
+        method,
+        given.instruments,
+        missing=given.missing,
+        rho_prior=rho_prior,
+        target_transform=transform,
+        folds=folds,
+        n_members=members,
+        epochs=epochs,
+        random_state=seed,
+        device=device,
+    )
+    with notes(said=(*VERDICTS, "all ")):
+        if method.startswith("linear"):
+            with waiting("fitting"):
+                model.fit(given.X, given.y, **given.options)
+        else:  # shows its own bar
+            model.fit(given.X, given.y, **given.options)
+    if write_report is None:
+        model.save(out)
+    else:
+        with waiting("writing the report"), replacing(out) as saved, replacing(report) as page:
+            model.save(saved)
+            write_report(model, given.X.assign(**{given.y.name: given.y}), given.y.name, page)
+    summary = _summary(model, given, method, out, report)
+    click.echo(json.dumps(summary, indent=1) if as_json else _as_text(summary))
+
+
+def _report_writer():
+    try:
+        from heckesel.report import write_report
+    except ImportError:
+        raise HeckeselError(
+            "--report needs the report extra: pip install heckesel[report]"
+        ) from None
+    return write_report
+
+
+def _summary(model, given, method: str, out, report) -> dict:
+    import numpy as np
+
+    from heckesel.data import selected_rows
+
+    s = selected_rows(given.y.to_numpy(), given.selected, str(given.y.name))
+    return {
+        "method": method,
+        "rows": len(s),
+        "selected": int(s.sum()),
+        "outcome": given.y.name,
+        "columns": list(given.X.columns),
+        "instruments": given.instruments,
+        "rho": _plain(np.mean(model.rho_)),
+        "sigma": _plain(np.mean(model.sigma_)),
+        "identification": as_plain(model.identification_),
+        "out": str(out),
+        "report": None if report is None else str(report),
+    }
+
+
+def _plain(value) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _as_text(summary: dict) -> str:
+    shown = [
+        f"{name} {summary[name]:.4g}" for name in ("rho", "sigma") if summary[name] is not None
+    ]
+    verdict = summary["identification"]
+    lines = [
+        f"{summary['method']}: {summary['rows']:,} rows, {summary['selected']:,} with "
+        f"{summary['outcome']}, {len(summary['columns'])} columns; {', '.join(shown)}",
+        f"Identification: {verdict['verdict']}: {verdict['sentence']}",
+        *(f"wrote {summary[name]}" for name in ("out", "report") if summary[name] is not None),
+    ]
+    return "\n".join(lines)

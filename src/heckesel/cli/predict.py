@@ -1,0 +1,85 @@
+"""`heckesel predict`: from a saved model and a table to predictions."""
+
+from __future__ import annotations
+
+import click
+
+from heckesel.errors import DataError
+
+ROWS_AT_ONCE = 50_000  # between two movements of the bar
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.argument("data", type=click.Path())
+@click.option("--level", default=0.9, show_default=True, help="Coverage of lower and upper.")
+@click.option(
+    "--target",
+    type=click.Choice(["population", "selected", "unselected"]),
+    default="population",
+    show_default=True,
+    help="y of any row, or given that it was or was not selected (needs the instruments).",
+)
+@click.option("--out", type=click.Path(), help="File, .csv or .parquet; without it, the terminal.")
+@click.option("--delimiter", help="Of a CSV file, if it cannot be told.")
+@click.option("--decimal", default=".", show_default=True, help="Decimal mark of a CSV file.")
+def predict(model, data, level, target, out, delimiter, decimal):
+    """Predict every row of DATA (.csv or .parquet) with a saved MODEL.
+
+    The columns of DATA come back as they are, then mean, std, lower and upper.
+
+    \b
+    heckesel predict loans.heckesel applicants.csv --out predicted.csv
+    heckesel predict loans.heckesel refused.csv --target unselected --level 0.8 --out p.parquet
+    """
+    from heckesel.atomic import check_output
+    from heckesel.cli.table_columns import prediction_columns, with_numbers
+    from heckesel.cli.tables import (
+        as_csv,
+        check_table_output,
+        read_table,
+        suffix_of,
+        with_predictions,
+        write_table,
+    )
+    from heckesel.cli.waiting import notes, waiting
+    from heckesel.estimators.saved import load
+
+    if not 0 < level < 1:
+        raise DataError(f"--level must lie between 0 and 1, got {level:g}")
+    if out is not None:
+        check_output(out)
+        check_table_output(out)
+    with waiting("reading"):
+        fitted = load(model)
+        if not fitted.columns_.from_frame:
+            raise DataError(f"{model} was fitted to an array without column names; fit a frame")
+        table = read_table(data, delimiter=delimiter, decimal=decimal)
+        X = prediction_columns(table, fitted.columns_, target)
+    with notes():
+        predictions = _predictions(fitted, X, target, level)
+    frame = with_predictions(table, predictions)
+    if out is None:
+        click.echo(as_csv(frame, table), nl=False)
+        return
+    with waiting("writing"):
+        if suffix_of(out) == ".parquet":
+            frame = with_numbers(frame, table.decimal)
+        write_table(out, frame, table)
+    click.echo(f"{len(frame):,} rows, target {target}, level {level:g}: wrote {out}")
+
+
+def _predictions(fitted, X, target: str, level: float) -> dict:
+    import numpy as np
+
+    from heckesel.estimators.progress import progress_bar
+
+    parts = []
+    with progress_bar("predicting") as progress:
+        for first in range(0, len(X), ROWS_AT_ONCE):
+            found = fitted.predict_distribution(X.iloc[first : first + ROWS_AT_ONCE], target)
+            parts.append(np.column_stack([found.mean, found.std, found.interval(level)]))
+            if progress is not None:
+                progress(min(first + ROWS_AT_ONCE, len(X)), len(X))
+    values = np.concatenate(parts)
+    return dict(zip(("mean", "std", "lower", "upper"), values.T, strict=True))

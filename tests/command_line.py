@@ -1,0 +1,25 @@
+"""Run the command line in this process, as a shell would meet it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from heckesel.cli import main
+
+
+@dataclass(frozen=True)
+class Shown:
+    code: int
+    out: str
+    err: str
+
+
+def run(capsys, *arguments) -> Shown:
+    """Exit code and what was printed; an exception other than SystemExit is the test's own."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    printed = capsys.readouterr()
+    return Shown(int(stop.value.code or 0), printed.out, printed.err)
