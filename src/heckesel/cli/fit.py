@@ -88,7 +88,7 @@ def fit(
     else:
         with waiting("writing the report"), replacing(out) as saved, replacing(report) as page:
             model.save(saved)
-            write_report(model, given.X.assign(**{given.y.name: given.y}), given.y.name, page)
+            write_report(model, given.X, given.y, page, **given.options)
     summary = _summary(model, given, method, out, report)
     click.echo(json.dumps(summary, indent=1) if as_json else _as_text(summary))
 

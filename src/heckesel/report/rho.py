@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.classic.profile import Scan
-from heckesel.classic.rows import ALL_ROWS_UP_TO, SCAN_ROWS
 from heckesel.diagnostics.profile import ProfileCurve, profile_curve
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError
@@ -75,9 +74,8 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
 
 def likelihood_curve(result) -> RhoCurve:
     """The profile log-likelihood of a fit by maximum likelihood."""
-    n = result.data.n
-    part = n > ALL_ROWS_UP_TO
-    curve = profile_curve(result.scan, rows=n, scanned=SCAN_ROWS if part else n, level=LEVEL)
+    part = result.scan.rows < result.data.n
+    curve = profile_curve(result.scan, level=LEVEL)
     rho, height = _thinned(curve)
     interval = None
     try:
@@ -88,7 +86,7 @@ def likelihood_curve(result) -> RhoCurve:
     note = ""
     if part:
         note = (
-            f"The curve is that of {SCAN_ROWS:,} rows, stretched to all; modes and interval are "
+            f"The curve is that of {result.scan.rows:,} rows, stretched to all; modes and interval are "
             "of all rows."
         )
     best = result.modes[0].loglik
@@ -150,7 +148,7 @@ def evidence_curve(info: dict) -> RhoCurve:
             RhoMode(
                 mode["rho"],
                 mode["sigma"],
-                mode["log_evidence"],
+                mode["log_density"],
                 f"{percent(mode['weight'])} of the weight"
                 + (", at the end" if mode["boundary"] else ""),
             )
