@@ -67,7 +67,8 @@ PAGES = [page for page in sorted(DOCS.glob("*.md")) if blocks(page)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_page_runs(page, capsys):
+def test_the_page_runs(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # pages write models and reports
     scope: dict = {}
     for block in blocks(page):
         run(block, scope, page.name)

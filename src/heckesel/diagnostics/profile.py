@@ -12,6 +12,7 @@ from heckesel.classic.profile import Scan
 
 LEVEL = 0.9
 STEPS = 4001  # of the interpolated curve, over |atanh rho| up to 7
+STEPS_SHOWN = 20  # every twentieth is kept, to draw
 # A 90 % interval that reaches this far on both sides says nothing about rho, sign included.
 SAYS_NOTHING = 0.5
 
@@ -78,4 +79,5 @@ def profile_curve(found: Scan, level: float = LEVEL) -> ProfileCurve:
     modes = tuple(
         (float(np.tanh(mode.a)), float(mode.value - found.modes[0].value)) for mode in found.modes
     )
-    return ProfileCurve(np.tanh(fine), curve - best, modes, ends, level, found.rows)
+    shown = slice(None, None, STEPS_SHOWN)
+    return ProfileCurve(np.tanh(fine[shown]), curve[shown] - best, modes, ends, level, found.rows)

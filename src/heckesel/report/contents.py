@@ -134,7 +134,7 @@ def _method(model, linear: bool) -> str:
 
 def _forms(model) -> FunctionalForm | None:
     """Other error models, where rho rests on the shape of the errors."""
-    if model.identification_.verdict not in (FUNCTIONAL_FORM, WEAK):
+    if model.identification_.verdict not in (FUNCTIONAL_FORM, WEAK, NOT_IDENTIFIED):
         return None
     try:
         return model.result_.functional_form()

@@ -86,8 +86,8 @@ def likelihood_curve(result) -> RhoCurve:
     note = ""
     if part:
         note = (
-            f"The curve is that of {result.scan.rows:,} rows, stretched to all; modes and interval are "
-            "of all rows."
+            f"The curve is that of {result.scan.rows:,} rows, stretched to all; modes and interval "
+            "are of all rows."
         )
     best = result.modes[0].loglik
     return RhoCurve(
