@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError
+from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.networks import predicting_in_float64
 from heckesel.estimators.progress import progress_bar
 from heckesel.estimators.regression import (
     identify,
-    mean_log_likelihood,
-    predict_mean,
-    predict_target,
-    r2_given_selection,
     read_table,
 )
-from heckesel.estimators.saved import save_model
-from heckesel.predictive import Predictive
 
 METHODS = {
     "two-step": "heckman_two_step",
@@ -32,7 +26,7 @@ WEIGHT_DECAY = {"two-step": 1e-5, "joint": 1e-5, "profile": 1e-3}
 PROFILE_FOLDS = 5
 
 
-class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
+class DeepHeckmanRegressor(SelectionRegressor):
     """Heckman's selection model with a neural network as outcome function, as an ensemble.
 
     y is missing (NaN) where it was not observed, or `fit` is given `selected`. `instruments`,
@@ -161,35 +155,3 @@ class DeepHeckmanRegressor(RegressorMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31))
         with progress_bar("training", enabled=self.progress) as progress:
             return load_method(name).fit(data, seed=seed, config=config, progress=progress)
-
-    def predict(self, X, return_std: bool = False):
-        """Mean of y for any unit with this x; with `return_std` the total sd as well."""
-        return predict_mean(self, X, return_std)
-
-    def predict_interval(self, X, level: float = 0.9, target: str = "population") -> np.ndarray:
-        """(m, 2) equal-tailed interval."""
-        return predict_target(self, X, target).interval(level)
-
-    def predict_distribution(self, X, target: str = "population") -> Predictive:
-        """`population`: y of any unit; `selected`, `unselected`: given that it was or was not
-        selected, which needs the instrument columns in X."""
-        return predict_target(self, X, target)
-
-    def score(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """R2 of E[y | x, w, selected] on the rows with an outcome."""
-        return r2_given_selection(self, X, y, selected, sample_weight)
-
-    def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """Joint log-likelihood of selection and outcome, a mean over units."""
-        return mean_log_likelihood(self, X, y, selected, sample_weight)
-
-    def save(self, path) -> None:
-        """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
-        save_model(self, path)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.allow_nan = self.missing == "indicator"
-        return tags

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError
+from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.networks import beside_probit, network_config, train
 from heckesel.estimators.regression import (
     identify,
-    mean_log_likelihood,
-    predict_mean,
-    predict_target,
-    r2_given_selection,
     read_table,
 )
-from heckesel.estimators.saved import save_model
-from heckesel.predictive import Predictive
 
 
-class DeepEnsembleRegressor(RegressorMixin, BaseEstimator):
+class DeepEnsembleRegressor(SelectionRegressor):
     """The baseline: an ensemble of networks with mean and variance, on the observed outcomes.
 
     It is right where selection is chance given x, and biased wherever selection depended on
@@ -90,34 +82,3 @@ class DeepEnsembleRegressor(RegressorMixin, BaseEstimator):
         self.fitted_ = beside_probit(trained, data, possible=possible)
         self.info_ = self.fitted_.info
         return self
-
-    def predict(self, X, return_std: bool = False):
-        """Mean of y at this x; with `return_std` the total sd as well."""
-        return predict_mean(self, X, return_std)
-
-    def predict_interval(self, X, level: float = 0.9, target: str = "population") -> np.ndarray:
-        """(m, 2) equal-tailed interval."""
-        return predict_target(self, X, target).interval(level)
-
-    def predict_distribution(self, X, target: str = "population") -> Predictive:
-        """The same for all three targets: to this model selection is chance given x."""
-        return predict_target(self, X, target)
-
-    def score(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """R2 of E[y | x, selected] on the rows with an outcome."""
-        return r2_given_selection(self, X, y, selected, sample_weight)
-
-    def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """Joint log-likelihood of selection (a probit) and outcome, a mean over units."""
-        return mean_log_likelihood(self, X, y, selected, sample_weight)
-
-    def save(self, path) -> None:
-        """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
-        save_model(self, path)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        tags.input_tags.allow_nan = self.missing == "indicator"
-        return tags

@@ -7,19 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, RegressorMixin
 
 from heckesel.estimators.arrays import with_intercept
+from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.heckman import heckman
 from heckesel.estimators.regression import (
-    mean_log_likelihood,
-    predict_mean,
-    predict_target,
-    r2_given_selection,
     read_table,
 )
-from heckesel.estimators.saved import save_model
 from heckesel.methods import linear_heckman
 from heckesel.methods.linear_heckman import LinearHeckmanFit
 from heckesel.predictive import Predictive, possible_covariance, predict_given_selection
@@ -28,7 +23,7 @@ if TYPE_CHECKING:
     from heckesel.estimators.saved_linear import SavedFit
 
 
-class HeckmanRegressor(RegressorMixin, BaseEstimator):
+class HeckmanRegressor(SelectionRegressor):
     """Heckman's selection model with a linear outcome, by maximum likelihood or in two steps.
 
     y is missing (NaN) where it was not observed, or `fit` is given `selected`. `instruments`,
@@ -48,6 +43,8 @@ class HeckmanRegressor(RegressorMixin, BaseEstimator):
     `HeckmanFit` with standard errors, tests and tables; `identification_`, the verdict on whether
     the data can carry the correction.
     """
+
+    takes_categories = False  # their codes, rounded, make constant columns
 
     def __init__(
         self,
@@ -88,37 +85,6 @@ class HeckmanRegressor(RegressorMixin, BaseEstimator):
         self.coef_names_ = data.x_names
         self.rho_, self.sigma_ = self.result_.rho, self.result_.sigma
         return self
-
-    def predict(self, X, return_std: bool = False):
-        """Mean of y for any unit with this x; with `return_std` the total sd as well."""
-        return predict_mean(self, X, return_std)
-
-    def predict_interval(self, X, level: float = 0.9, target: str = "population") -> np.ndarray:
-        """(m, 2) equal-tailed interval."""
-        return predict_target(self, X, target).interval(level)
-
-    def predict_distribution(self, X, target: str = "population") -> Predictive:
-        """`population`: y of any unit; `selected`, `unselected`: given that it was or was not
-        selected, which needs the instrument columns in X."""
-        return predict_target(self, X, target)
-
-    def score(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """R2 of E[y | x, w, selected] on the rows with an outcome."""
-        return r2_given_selection(self, X, y, selected, sample_weight)
-
-    def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """Joint log-likelihood of selection and outcome, a mean over units."""
-        return mean_log_likelihood(self, X, y, selected, sample_weight)
-
-    def save(self, path) -> None:
-        """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
-        save_model(self, path)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = self.missing == "indicator"
-        return tags
 
 
 @dataclass(frozen=True)

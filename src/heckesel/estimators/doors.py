@@ -1,0 +1,57 @@
+"""The methods that every regressor has after its fit; all numbers are in `regression`."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from heckesel.estimators.regression import (
+    mean_log_likelihood,
+    predict_mean,
+    predict_target,
+    r2_given_selection,
+)
+from heckesel.estimators.saved import save_model
+from heckesel.predictive import Predictive
+
+
+class SelectionRegressor(RegressorMixin, BaseEstimator):
+    """`fit` leaves `columns_`, `transform_`, `identification_` and `fitted_`; this is the rest.
+
+    takes_categories : whether scikit-learn may hand over category codes
+    """
+
+    takes_categories = True
+
+    def predict(self, X, return_std: bool = False):
+        """Mean of y for any unit with this x; with `return_std` the total sd as well."""
+        return predict_mean(self, X, return_std)
+
+    def predict_interval(self, X, level: float = 0.9, target: str = "population") -> np.ndarray:
+        """(m, 2) equal-tailed interval."""
+        return predict_target(self, X, target).interval(level)
+
+    def predict_distribution(self, X, target: str = "population") -> Predictive:
+        """`population`: y of any unit; `selected`, `unselected`: given that it was or was not
+        selected, which needs the instrument columns in X. A baseline that takes selection for
+        chance given x has one answer for all three."""
+        return predict_target(self, X, target)
+
+    def score(self, X, y, *, selected=None, sample_weight=None) -> float:
+        """R2 of E[y | x, w, selected] on the rows with an outcome."""
+        return r2_given_selection(self, X, y, selected, sample_weight)
+
+    def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
+        """Joint log-likelihood of selection and outcome, a mean over units."""
+        return mean_log_likelihood(self, X, y, selected, sample_weight)
+
+    def save(self, path) -> None:
+        """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
+        save_model(self, path)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.categorical = self.takes_categories
+        tags.input_tags.allow_nan = self.missing == "indicator"  # type: ignore[attr-defined]
+        return tags
