@@ -126,12 +126,14 @@ def test_a_surface_describes_what_a_sum_of_curves_cannot():
     assert errors[1] < 0.12
 
 
-def test_starts_lie_on_both_signs_and_off_the_ridge_at_zero():
-    starts = both_signs(5)
-    assert (np.sign(starts) == [1, -1, 1, -1, 1]).all()
+@pytest.mark.parametrize("folds", [2, 4, 5])
+def test_every_fold_is_left_out_by_a_start_on_either_sign(folds):
+    starts = both_signs(2 * folds, folds)
+    first, second = starts[:folds], starts[folds:]
+    np.testing.assert_array_equal(first, -second)
+    assert (np.sign(first[1:]) == -np.sign(first[:-1])).all()
     assert np.abs(starts).min() == heckman_profile.SMALLEST_START
     assert np.abs(starts).max() == heckman_profile.LARGEST_START
-    assert len(both_signs(1)) == 1
 
 
 SMALL = NetworkConfig(hidden=(8,), n_members=2, epochs=30, folds=2, warm_up=0)
@@ -156,9 +158,9 @@ def test_the_constant_of_the_last_layer_carries_no_ridge(controlled, monkeypatch
     # y is centred before the fit, so a ridge on the constant would hardly show in its answers.
     seen = []
 
-    def watched(datas, scalings, bases, membership, prior, device):
+    def watched(cells, totals, scalings, bases, membership, *rest):
         seen.append((bases[0].columns(scalings[0].x(controlled.x)), membership))
-        return rho_mixture.average_over_rho(datas, scalings, bases, membership, prior, device)
+        return rho_mixture.average_over_rho(cells, totals, scalings, bases, membership, *rest)
 
     monkeypatch.setattr(heckman_profile, "average_over_rho", watched)
     heckman_profile.fit(controlled, seed=1, config=ProfileConfig(replace(SMALL, epochs=2)))
@@ -176,6 +178,8 @@ def test_the_constant_of_the_last_layer_carries_no_ridge(controlled, monkeypatch
         ({"noise": "varying"}, "one sigma"),
         ({"noise": "auto"}, "one sigma"),
         ({"selection": "network"}, "linear index"),
+        ({"folds": None}, "judges rho on folds"),
+        ({"folds": 3}, "needs a member to leave out each: folds is 3, n_members 2"),
     ],
 )
 def test_the_profile_method_refuses_options_it_does_not_have(controlled, options, sentence):

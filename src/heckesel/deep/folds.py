@@ -49,34 +49,62 @@ def leave_own_fold_out(
 ) -> tuple[Source, Rows]:
     """Training rows without each network's own fold, and the rows of that fold alone.
 
-    Rows stay where they are; those left out weigh nothing and the others are scaled so that
-    weights add up to one again.
+    Weights are scaled so that they add up to one again. In mini-batches, whose shape must not
+    change from step to step, rows left out stay where they are and weigh nothing.
     """
     (everything,) = full_batch(stacked, members).batches(0)
     own = torch.arange(len(everything.y), device=everything.y.device) % members % folds
     own = own.to(everything.y)[:, None]
-    out = _weighted(everything, own, True)
-    kept, held = (_total(part) for part in (_weighted(everything, own, False), out))
-    held_rows = _scaled(out, 1 / held)
+    kept, held = (_gathered(everything, own, inside) for inside in (False, True))
+    factor = 1 / _total(kept)
+    held_rows = _scaled(held, 1 / _total(held))
     if source.steps == 1:
-        rows = _scaled(_weighted(everything, own, False), 1 / kept)
+        rows = _scaled(kept, factor)
         return Source(1, lambda epoch: (rows,)), held_rows
 
     def batches(epoch):
         for rows in source.batches(epoch):
-            yield _scaled(_weighted(rows, own, False), 1 / kept)
+            yield _scaled(_weighted(rows, own), factor)
 
     return Source(source.steps, batches), held_rows
 
 
-def _weighted(rows, own, inside):
-    """Weights of the rows in (or outside) each network's own fold; the folds are dropped."""
-    weight = rows.weight * ((rows.fold == own) == inside)
+def _gathered(rows: Rows, own, inside: bool) -> Rows:
+    """The rows of each network's own fold (or of all others), moved together."""
+    parts = {}
+    for fold, weight_name, names in (
+        (rows.fold, "weight", ("x", "y", "weight", "mills", "delta", "w")),
+        (rows.fold_unselected, "weight_unselected", ("w_unselected", "weight_unselected")),
+    ):
+        if fold is None:
+            continue
+        wanted = ((fold == own) == inside) & (getattr(rows, weight_name) > 0)
+        length = max(1, int(wanted.sum(dim=1).max()))
+        place = torch.argsort(~wanted, dim=1, stable=True)[:, :length]
+        for name in names:
+            if (values := getattr(rows, name)) is not None:
+                parts[name] = _at(values, place)
+        parts[weight_name] *= _at(wanted, place)
+    return Rows(**parts)
+
+
+def _at(values, place):
+    """values (k, n, ...) at place (k, m) of each network."""
+    shape = (*place.shape, *values.shape[2:])
+    return values.gather(1, place.reshape(*place.shape, *[1] * (values.dim() - 2)).expand(shape))
+
+
+def _weighted(rows, own):
+    """Weights of the rows outside each network's own fold; the folds are dropped."""
     unselected = rows.weight_unselected
     if unselected is not None:
-        unselected = unselected * ((rows.fold_unselected == own) == inside)
+        unselected = unselected * (rows.fold_unselected != own)
     return replace(
-        rows, weight=weight, weight_unselected=unselected, fold=None, fold_unselected=None
+        rows,
+        weight=rows.weight * (rows.fold != own),
+        weight_unselected=unselected,
+        fold=None,
+        fold_unselected=None,
     )
 
 

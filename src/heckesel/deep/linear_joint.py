@@ -144,12 +144,12 @@ def _surface(bases: Bases, v, a) -> _Surface:
     score Z'lambda - (0, r'e), information Z' delta Z + r'r, and the terms of log theta."""
     q, a = bases.q, a[:, None]
     gamma, rest, theta = v[:, :q], v[:, q:], v[:, -1]
-    index, e = _product(bases.w, gamma), _product(bases.residual, rest)
+    index, e = product(bases.w, gamma), product(bases.residual, rest)
     argument = 0.5 * ((index + e) * torch.exp(a) + (index - e) * torch.exp(-a))
     log_cdf, mills = log_ndtr_and_mills(argument)
     delta = mills * mills_excess(argument, mills)
-    log_cdf_out, mills_out = log_ndtr_and_mills(-_product(bases.w_unselected, gamma))
-    delta_out = mills_out * mills_excess(-_product(bases.w_unselected, gamma), mills_out)
+    log_cdf_out, mills_out = log_ndtr_and_mills(-product(bases.w_unselected, gamma))
+    delta_out = mills_out * mills_excess(-product(bases.w_unselected, gamma), mills_out)
     mass = bases.weight.sum(dim=1)
     value = (
         (bases.weight * (log_cdf - 0.5 * e.square() - HALF_LOG_2PI)).sum(dim=1)
@@ -215,7 +215,7 @@ def _line_search(bases: Bases, here: _Surface, a, ridge, step, gain) -> _Surface
     return _surface(bases, torch.where(fell[:, None], here.v, there.v), a)
 
 
-def _product(columns, v):
+def product(columns, v):
     return torch.bmm(columns, v[..., None])[..., 0]
 
 

@@ -1,12 +1,15 @@
 r"""The evidence of k models of each cell as a curve over rho, on a grid that closes in on its mass.
 
 Models of a cell share a grid of a = atanh rho: 33 values over all of (-1, 1), then midpoints
-wherever an interval holds much of the posterior mass, until none does.
+wherever an interval holds much of the posterior mass, until none does. What counts as evidence
+is the judge's: the likelihood with coefficients averaged out (`Laplace`), or that of units the
+models did not see (`heckesel.deep.rho_held_out`).
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -25,17 +28,52 @@ INSERTED = 4  # midpoints a round
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What the k models of a cell say at j values of rho.
+
+    log_evidence : (j,); share : (j, k) of each model in it, adding up to one over models
+    doubt : (j,) the factor on the variance of delta that it calls for
+    """
+
+    log_evidence: np.ndarray
+    share: np.ndarray
+    doubt: np.ndarray
+
+
+class Judge(Protocol):
+    """readings : (k, c) of k models at their optima; evidence : of one cell's readings (j, k, c)"""
+
+    def readings(self, optima: Optima) -> np.ndarray: ...
+
+    def evidence(self, readings: np.ndarray) -> Evidence: ...
+
+
+class Laplace:
+    """Likelihoods with v averaged out; models side by side are weighed by theirs."""
+
+    def readings(self, optima: Optima) -> np.ndarray:
+        return optima.evidence.cpu().numpy()[:, None]
+
+    def evidence(self, readings: np.ndarray) -> Evidence:
+        each = readings[:, :, 0]
+        together = logsumexp(each, axis=1)
+        return Evidence(together, np.exp(each - together[:, None]), np.ones(len(each)))
+
+
+@dataclass(frozen=True)
 class Curve:
     """Optima of the k models of one cell on its grid of j values, ordered by rho.
 
-    a : (j,); evidence : (j, k); v : (j, k, P); ridge : (j, k, ridges); weight : (j, k), the
-    posterior of (rho, model), which adds up to one, under `prior`
+    a : (j,); log_evidence : (j,), 0 at its largest; v : (j, k, P); ridge : (j, k, ridges);
+    doubt : (j,); weight : (j, k), the posterior of (rho, model), which adds up to one, under
+    `prior`
     """
 
     a: np.ndarray
-    evidence: np.ndarray
+    log_evidence: np.ndarray
     v: np.ndarray
     ridge: np.ndarray
+    doubt: np.ndarray
     weight: np.ndarray
     prior: RhoPrior = UNIFORM
 
@@ -43,35 +81,32 @@ class Curve:
     def rho(self) -> np.ndarray:
         return np.tanh(self.a)
 
-    @property
-    def log_evidence(self) -> np.ndarray:
-        """(j,) averaged over models, 0 at its largest."""
-        combined = logsumexp(self.evidence, axis=1)
-        return combined - combined.max()
 
-
-def rho_curves(bases: Bases, models: int, prior: RhoPrior) -> list[Curve]:
+def rho_curves(
+    bases: Bases, models: int, prior: RhoPrior, judge: Judge | None = None
+) -> list[Curve]:
     """One curve for each cell of `models` models; model j of cell c is row c * models + j."""
+    judge = judge or Laplace()
     count = len(bases.w) // models
-    found: list[list] = [[] for _ in range(count)]  # per cell: (a, evidence, v, ridge)
+    found: list[list] = [[] for _ in range(count)]  # per cell: (a, readings, v, ridge)
     for a, optima in _coarse(bases):
-        for cell, part in enumerate(_by_cell(optima, models)):
+        for cell, part in enumerate(_by_cell(optima, models, judge)):
             found[cell].append((a, *part))
     for _ in range(ROUNDS):
-        wanted = [_midpoints(part, prior) for part in found]
+        wanted = [_midpoints(part, prior, judge) for part in found]
         if not any(wanted):
             break
         for place in range(INSERTED):
             chosen = [each[place] if place < len(each) else None for each in wanted]
             if not any(chosen):
                 break
-            parts = _by_cell(_at(bases, models, found, chosen), models)
+            parts = _by_cell(_at(bases, models, found, chosen), models, judge)
             for own, here, part in zip(found, chosen, parts, strict=True):
                 if here is not None:
                     own.append((here[0], *part))
         for part in found:
             part.sort(key=lambda point: point[0])
-    return [_curve(part, prior) for part in found]
+    return [_curve(part, prior, judge) for part in found]
 
 
 def _coarse(bases: Bases):
@@ -93,8 +128,8 @@ def _coarse(bases: Bases):
     return [(float(COARSE[position]), results[position]) for position in range(len(COARSE))]
 
 
-def _by_cell(optima: Optima, models: int):
-    parts = [part.cpu().numpy() for part in (optima.evidence, optima.v, optima.ridge)]
+def _by_cell(optima: Optima, models: int, judge: Judge):
+    parts = [judge.readings(optima), optima.v.cpu().numpy(), optima.ridge.cpu().numpy()]
     return [
         tuple(part[first : first + models] for part in parts)
         for first in range(0, len(parts[0]), models)
@@ -113,9 +148,9 @@ def _at(bases, models, found, chosen) -> Optima:
     return conditional_optima(bases, *(torch.as_tensor(x, device=device) for x in (a, v, ridge)))
 
 
-def _midpoints(part, prior) -> list[tuple[float, int]]:
+def _midpoints(part, prior, judge) -> list[tuple[float, int]]:
     """(a, position of the neighbour below) beside grid values that hold too much."""
-    curve = _curve(part, prior)
+    curve = _curve(part, prior, judge)
     share = curve.weight.sum(axis=1)
     if share.max() <= LARGEST_SHARE:
         return []
@@ -124,14 +159,16 @@ def _midpoints(part, prior) -> list[tuple[float, int]]:
     return [(0.5 * (curve.a[at] + curve.a[at + 1]), int(at)) for at in best]
 
 
-def _curve(part, prior: RhoPrior) -> Curve:
+def _curve(part, prior: RhoPrior, judge: Judge) -> Curve:
     a = np.array([point[0] for point in part])
-    evidence, v, ridge = (np.stack([point[field] for point in part]) for field in (1, 2, 3))
+    readings, v, ridge = (np.stack([point[field] for point in part]) for field in (1, 2, 3))
+    found = judge.evidence(readings)
     with np.errstate(divide="ignore"):
-        mass = np.log(prior.mass(cell_edges(np.tanh(a))))  # (j,)
-    log_weight = evidence + mass[:, None]
-    weight = np.exp(log_weight - logsumexp(log_weight))
-    return Curve(a, evidence, v, ridge, weight, prior)
+        log_posterior = found.log_evidence + np.log(prior.mass(cell_edges(np.tanh(a))))
+    posterior = np.exp(log_posterior - logsumexp(log_posterior))
+    height = found.log_evidence - found.log_evidence.max()
+    weight = posterior[:, None] * found.share
+    return Curve(a, height, v, ridge, found.doubt, weight, prior)
 
 
 @dataclass(frozen=True)
@@ -166,7 +203,7 @@ def rho_modes(curve: Curve, y_scale: float) -> list[RhoMode]:
     sides = np.split(share, np.array(valleys, dtype=int))
     modes = []
     for peak, side in zip(peaks, sides, strict=True):
-        best = int(np.argmax(curve.evidence[peak]))
+        best = int(np.argmax(curve.weight[peak]))
         modes.append(
             RhoMode(
                 rho=float(curve.rho[peak]),

@@ -10,20 +10,22 @@ import numpy as np
 import torch
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
-from heckesel.data import SelectionData
-from heckesel.deep.cells import all_rows
 from heckesel.deep.linear_joint import Bases, bases_of, conditional_optima
 from heckesel.deep.rho_curve import Curve, curve_summary, rho_curves
+from heckesel.deep.rho_held_out import HeldOut, without_own_fold
 from heckesel.deep.rho_prior import RhoPrior
+from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling
 from heckesel.mixture import mixed_given_selection, mixed_normal
 from heckesel.predictive import Predictive, check_target
 
 # Columns of all cells whose curves are computed side by side.
 COLUMN_BYTES = {"cpu": 32 * 2**20, "gpu": 2**30}
-# Share of the posterior below which a (rho, model) is left out of predictions; with more than
-# five models, of which each has less, below a share of what all of them have.
-NEGLIGIBLE, NEGLIGIBLE_IN_ALL = 1e-3, 5e-3
+# Share of the posterior below which a rho is left out of predictions, and of which a k-th below
+# which one of its k models is.
+NEGLIGIBLE = 1e-3
+# Ridge updates on the way from the units a model was judged without to all units.
+UPDATES = 3
 
 
 class Basis(Protocol):
@@ -50,36 +52,54 @@ class Parts:
 
 
 def average_over_rho(
-    datas: Sequence[SelectionData],
+    cells: Sequence[Rows],
+    totals: Sequence[float],
     scalings: Sequence[Scaling],
     bases: Sequence[Basis],
     membership: np.ndarray,
     prior: RhoPrior,
     device: torch.device,
+    folds: int | None = None,
 ) -> list[RhoMixture]:
     """One mixture for each cell; all cells have column sets of one width, with ridges as
-    `membership` (h, ridges) says. As many cells side by side as memory is kind to."""
-    rows = [all_rows(data, scaling) for data, scaling in zip(datas, scalings, strict=True)]
-    columns = [basis.columns(cell.x[:, :-1]) for basis, cell in zip(bases, rows, strict=True)]
+    `membership` (h, ridges) says. As many cells side by side as memory is kind to.
+
+    totals : units that the weights of a cell, which add up to one, count. folds : column set m was
+    found without fold m mod folds of `cells`, and is judged there; None judges by all rows.
+    """
+    columns = [basis.columns(cell.x[:, :-1]) for basis, cell in zip(bases, cells, strict=True)]
     limit = COLUMN_BYTES["cpu" if device.type == "cpu" else "gpu"]
     at_once = max(1, limit // max(each.nbytes for each in columns))
     curves: list[Curve] = []
     parts: list[Parts] = []
-    for first in range(0, len(datas), at_once):
-        chunk = range(first, min(first + at_once, len(datas)))
-        models = [replace(rows[c], x=one) for c in chunk for one in columns[c]]
-        totals = [datas[c].weight.sum() for c in chunk for _ in columns[c]]
-        stacked = bases_of(models, totals, membership, device)
-        found = rho_curves(stacked, len(columns[first]), prior)
-        curves, parts = curves + found, parts + parts_of(stacked, found)
+    for first in range(0, len(cells), at_once):
+        chunk = range(first, min(first + at_once, len(cells)))
+        models = [replace(cells[c], x=one) for c in chunk for one in columns[c]]
+        counts = [totals[c] for c in chunk for _ in columns[c]]
+        found, part = _curves_and_parts(
+            models, counts, len(columns[first]), membership, prior, device, folds
+        )
+        curves, parts = curves + found, parts + part
     return [
         RhoMixture(basis, scaling, part, curve, curve_summary(curve, scaling.y_scale))
         for basis, scaling, part, curve in zip(bases, scalings, parts, curves, strict=True)
     ]
 
 
-def parts_of(bases: Bases, curves: Sequence[Curve]) -> list[Parts]:
-    """The pairs of each cell that carry weight.
+def _curves_and_parts(models, counts, per_cell, membership, prior, device, folds):
+    everything = bases_of(models, counts, membership, device)
+    if folds is None:
+        curves = rho_curves(everything, per_cell, prior)
+        return curves, parts_of(everything, curves)
+    own = [place % per_cell % folds for place in range(len(models))]
+    kept, held = without_own_fold(models, own)
+    judge = HeldOut(bases_of(held, counts, membership, device), own[:per_cell])
+    curves = rho_curves(bases_of(kept, counts, membership, device), per_cell, prior, judge)
+    return curves, parts_of(everything, curves, updates=UPDATES)
+
+
+def parts_of(bases: Bases, curves: Sequence[Curve], *, updates: int = 0) -> list[Parts]:
+    """The pairs of each cell that carry weight, fitted to all rows.
 
     The covariance is that of the whole fit: what is not known about gamma, the first stage, is
     in it, because gamma was free while delta and theta were judged.
@@ -92,18 +112,20 @@ def parts_of(bases: Bases, curves: Sequence[Curve]) -> list[Parts]:
     found: list[list] = [[] for _ in curves]
     for rank in range(max(map(len, carrying))):
         positions = [own[min(rank, len(own) - 1)] for own in carrying]
-        v, spread = _solved(bases, curves, positions)
+        v, spread = _solved(bases, curves, positions, updates)
         for cell, (curve, position) in enumerate(zip(curves, positions, strict=True)):
             if rank >= len(carrying[cell]):
                 continue
             for model in np.flatnonzero(carries[cell][position]):
                 row = cell * models + model
-                weight = curve.weight[position, model]
-                found[cell].append((model, weight, curve.rho[position], v[row], spread[row]))
+                weight, doubt = curve.weight[position, model], np.sqrt(curve.doubt[position])
+                found[cell].append(
+                    (model, weight, curve.rho[position], v[row], doubt * spread[row])
+                )
     return [_parts(each, bases.q) for each in found]
 
 
-def _solved(bases, curves, positions):
+def _solved(bases, curves, positions, updates):
     """v and the spread of (delta, theta) for all models, each cell at its own grid position."""
     pairs = list(zip(curves, positions, strict=True))
     a = np.repeat([curve.a[at] for curve, at in pairs], curves[0].weight.shape[1])
@@ -112,7 +134,7 @@ def _solved(bases, curves, positions):
     )
     device = bases.w.device
     start = (torch.as_tensor(x, device=device) for x in (a, v, ridge))
-    optima = conditional_optima(bases, *start, updates=0)
+    optima = conditional_optima(bases, *start, updates=updates)
     covariance = torch.cholesky_inverse(torch.linalg.cholesky(optima.information))
     spread = torch.linalg.cholesky(covariance[:, bases.q :, bases.q :])
     return optima.v.cpu().numpy(), spread.cpu().numpy()

@@ -84,6 +84,19 @@ def full_batch(stacked: Rows, members: int) -> Source:
     return Source(1, lambda epoch: (rows,))
 
 
+def of_networks(source: Source, networks: torch.Tensor) -> Source:
+    """The same steps for some of the networks."""
+
+    def chosen(rows):
+        return Rows(**{name: values[networks] for name, values in rows.present().items()})
+
+    if source.steps == 1:
+        (rows,) = source.batches(0)
+        own = chosen(rows)
+        return Source(1, lambda epoch: (own,))
+    return Source(source.steps, lambda epoch: map(chosen, source.batches(epoch)))
+
+
 def mini_batches(cells: Sequence[Rows], stacked: Rows, seeds, members: int, steps: int) -> Source:
     """Each epoch cuts the rows of each network into `steps` parts, in an order of its own.
 

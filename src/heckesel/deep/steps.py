@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from heckesel.deep.adam import Schedule, adam_step, start_adam
+from heckesel.deep.adam import AdamState, Schedule, adam_step
 from heckesel.deep.dropout import DropoutMasks
 from heckesel.deep.losses import Loss
 from heckesel.deep.nets import backward, forward, layer_views, parameter_count, workspace
@@ -38,11 +38,11 @@ def step_function(
     loss: Loss,
     source: Source,
     schedule: Schedule,
+    state: AdamState,
     masks: DropoutMasks | None = None,
 ) -> Callable[[Rows], torch.Tensor]:
-    """A function that moves theta by one step on the rows it is given and returns the loss (k,)
-    before that step."""
-    state = start_adam(theta, schedule, source.steps)
+    """A function that moves theta and its state by one step on the rows it is given and returns
+    the loss (k,) before that step."""
     first = next(iter(source.batches(0)))
     room = workspace(first.x, sizes[1:-1])
     layers, head = split(theta, sizes)

@@ -1,16 +1,19 @@
-"""The one training loop: k networks side by side, each with its own early stopping."""
+"""The one training loop: k networks side by side, each with its own early stopping.
+
+Once half of the networks in training are done, the others go on in a smaller block.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
-from heckesel.deep.adam import Schedule
+from heckesel.deep.adam import AdamState, Schedule, start_adam
 from heckesel.deep.dropout import DropoutMasks
 from heckesel.deep.losses import Loss
-from heckesel.deep.rows import Source
+from heckesel.deep.rows import Source, of_networks
 from heckesel.deep.steps import step_function
 
 Validation = Callable[[torch.Tensor], torch.Tensor]
@@ -66,23 +69,48 @@ def train(
     start : (k, P) as `heckesel.deep.nets` lays it out; validation : theta -> (k,) loss on rows
     that training does not see. With a validation each network ends at its best reading.
     """
-    theta = start.clone()
-    step = step_function(theta, sizes, loss, source, schedule, masks)
+    theta, losses = start.clone(), start.new_zeros(len(start))
+    everyone = torch.arange(len(start), device=start.device)
+    block = _Block(everyone, start.clone(), start_adam(start, schedule, source.steps), source)
+    step = block.step_function(sizes, loss, schedule, masks)
     stopping = stopping or Stopping()
     best = None if validation is None else _nothing_yet(theta)
     for epoch in range(schedule.epochs):
-        total = torch.zeros(len(theta), dtype=theta.dtype, device=theta.device)
-        for rows in source.batches(epoch):
+        total = torch.zeros_like(block.theta[:, 0])
+        for rows in block.source.batches(epoch):
             total += step(rows)
         if progress is not None:
             progress(epoch + 1, schedule.epochs)
         if validation and best and _due(epoch, schedule.epochs, stopping.every):
+            theta[block.networks], losses[block.networks] = block.theta, total / source.steps
             best = _improved(best, theta, validation(theta), epoch + 1, stopping.patience)
-            if best.done.all():
+            going = ~best.done[block.networks]
+            if not going.any():
                 break
+            if masks is None and 2 * going.sum() <= len(going):
+                block = block.only(going)
+                step = block.step_function(sizes, loss, schedule, masks)
     if best is None:
-        return Trained(theta, total / source.steps)
-    return Trained(best.theta, total / source.steps, best.value, best.epoch)
+        return Trained(block.theta, total / source.steps)
+    return Trained(best.theta, losses, best.value, best.epoch)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The networks still in training, (k,) places among all of them, and their state."""
+
+    networks: torch.Tensor
+    theta: torch.Tensor
+    state: AdamState
+    source: Source
+
+    def only(self, going: torch.Tensor) -> _Block:
+        state = replace(self.state, first=self.state.first[going], second=self.state.second[going])
+        source = of_networks(self.source, torch.nonzero(going)[:, 0])
+        return _Block(self.networks[going], self.theta[going], state, source)
+
+    def step_function(self, sizes, loss, schedule, masks):
+        return step_function(self.theta, sizes, loss, self.source, schedule, self.state, masks)
 
 
 def _due(epoch, epochs, every):

@@ -18,7 +18,7 @@ from heckesel.estimators.networks import BesideProbit
 from heckesel.estimators.saved_fields import Fields
 from heckesel.methods.heckman_profile import LastLayer
 
-CURVE = ("a", "evidence", "v", "ridge", "weight")
+CURVE = ("a", "log_evidence", "v", "ridge", "doubt", "weight")
 
 
 def state_of(model) -> dict:
@@ -172,9 +172,10 @@ def _curve_of(state: Fields, k: int, size: int) -> Curve:
         raise Damage(f"has a prior from {ends[0]:g} to {ends[1]:g}")
     return Curve(
         a=a,
-        evidence=state.array("evidence", (len(a), k)),
+        log_evidence=state.array("log_evidence", (len(a),)),
         v=state.array("v", (len(a), k, size)),
         ridge=state.array("ridge", (len(a), k, None)),
+        doubt=state.array("doubt", (len(a),)),
         weight=state.array("weight", (len(a), k)),
         prior=RhoPrior(*ends),
     )

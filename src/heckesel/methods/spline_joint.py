@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from heckesel.data import SelectionData
+from heckesel.deep.cells import all_rows
 from heckesel.deep.config import torch_device
 from heckesel.deep.rho_mixture import RhoMixture, average_over_rho
 from heckesel.deep.rho_prior import rho_prior
@@ -80,7 +81,8 @@ def fit_many(
     fitted: dict[int, RhoMixture] = {}
     for cells in alike.values():
         found = average_over_rho(
-            [datas[c] for c in cells],
+            [all_rows(datas[c], scalings[c]) for c in cells],
+            [datas[c].weight.sum() for c in cells],
             [scalings[c] for c in cells],
             [bases[c] for c in cells],
             bases[cells[0]].membership,
