@@ -276,7 +276,7 @@ def _schedule(config, loss):
     return Schedule(
         epochs=config.epochs,
         learning_rate=rate,
-        weight_decay=config.weight_decay,
+        weight_decay=config.decay,
         warm_up=min(config.warm_up, config.epochs),
         frozen=int(loss.frozen),
     )

@@ -10,9 +10,10 @@ from heckesel.errors import DataError
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
-NOISES = ("constant", "varying", "auto")
+AUTO = "auto"  # what units left out decide
+NOISES = ("constant", "varying", AUTO)
 ERRORS = ("normal", "t")
-TAILS = ("normal", "auto")
+TAILS = ("normal", AUTO)
 SELECTIONS = ("linear", "network")
 
 
@@ -30,7 +31,9 @@ class NetworkConfig:
         left out prefer; the last two need folds.
     tails : "auto" gives predictions the tails of a t where the units left out prefer them; needs
         folds. Networks are trained as for normal errors.
-    errors : "normal", or "t" with degrees of freedom that are estimated (joint likelihood only).
+    errors : "normal", or "t" with degrees of freedom that are estimated (joint likelihood only), or
+        "auto", whichever the units left out prefer.
+    weight_decay : L2 on all parameters; "auto" is what the units left out prefer of `choices`.
     selection : "linear" is a probit; "network" an index of networks on w, each unit's from members
         that did not see it (two-step with folds only).
     standardise : networks see x and w over all units, y over the selected ones, at mean 0 and
@@ -42,7 +45,7 @@ class NetworkConfig:
     epochs: int = 1500
     learning_rate: float | None = None
     warm_up: int = 100
-    weight_decay: float = 1e-5
+    weight_decay: float | str = 1e-5
     dtype: str = "float32"
     device: str = "auto"
     standardise: bool = True
@@ -64,10 +67,16 @@ class NetworkConfig:
             raise DataError(f"folds must be at least 2 or None, got {self.folds}")
         if self.noise not in NOISES:
             raise DataError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
-        if self.errors not in ERRORS:
-            raise DataError(f"errors must be one of {', '.join(ERRORS)}, got {self.errors!r}")
-        if self.errors == "t" and self.noise == "varying":
+        if self.errors not in (*ERRORS, AUTO):
+            known = ", ".join((*ERRORS, AUTO))
+            raise DataError(f"errors must be one of {known}, got {self.errors!r}")
+        if self.errors != "normal" and self.noise == "varying":
             raise DataError('errors="t" has one sigma; take noise="constant"')
+        if isinstance(self.weight_decay, str) and self.weight_decay != AUTO:
+            raise DataError(f'weight_decay is a number or "auto", got {self.weight_decay!r}')
+        for name, value in (("weight_decay", self.weight_decay), ("errors", self.errors)):
+            if value == AUTO and self.folds is None:
+                raise DataError(f'{name}="auto" needs folds to judge it on; set folds, say to 5')
         if self.noise != "constant" and self.folds is None:
             raise DataError(f"noise={self.noise!r} needs folds to judge it on; set folds, say to 5")
         if self.tails not in TAILS:
@@ -86,6 +95,13 @@ class NetworkConfig:
             )
         if self.batch_size is not None and self.batch_size < 1:
             raise DataError(f"batch_size must be at least 1 or None, got {self.batch_size}")
+
+    @property
+    def decay(self) -> float:
+        """The weight decay of one training."""
+        if isinstance(self.weight_decay, str):
+            raise DataError('nothing judges weight_decay="auto" in this method; give a number')
+        return self.weight_decay
 
     @property
     def noises(self) -> tuple[str, ...]:

@@ -118,7 +118,7 @@ def _train(net, head, inputs, source, loss, config, progress) -> float:
     late = head.shape[1] - int(loss.frozen)
     free, frozen = nn.Parameter(head[:, :late].clone()), nn.Parameter(head[:, late:].clone())
     optimiser = torch.optim.Adam(
-        [*net.parameters(), free, frozen], lr=rate, weight_decay=config.weight_decay
+        [*net.parameters(), free, frozen], lr=rate, weight_decay=config.decay
     )
     cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=config.epochs)
     for epoch in range(config.epochs):

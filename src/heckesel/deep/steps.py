@@ -16,7 +16,7 @@ from heckesel.deep.nets import backward, forward, layer_views, parameter_count, 
 from heckesel.deep.rows import Rows, Source
 
 # Replays allocate nothing, so memory must be in place before recording; torch asks for a few
-# ordinary runs on a side stream.
+# ordinary runs on a side stream, for which the schedule must have room.
 RUNS_BEFORE_RECORDING = 3
 
 
@@ -59,7 +59,8 @@ def step_function(
         adam_step(theta, gradient.add_(theta, alpha=schedule.weight_decay), state)
         return value
 
-    if theta.device.type != "cuda":
+    steps_left = len(state.table) - int(state.step)
+    if theta.device.type != "cuda" or steps_left <= RUNS_BEFORE_RECORDING:
         return step
     moving = [theta, state.first, state.second, state.step]
     return _recorded(step, first, moving if masks is None else [*moving, masks.step])

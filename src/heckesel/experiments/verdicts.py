@@ -26,6 +26,8 @@ LABELS = {
     "heckman_profile": "profile",
     "spline_joint": "spline",
     "heckman_joint_t": "joint, t errors",
+    "heckman_two_step_open": "two-step, open",
+    "heckman_joint_open": "joint, open",
     "identify": "`hk.identify`",
 }
 BASELINES = ("deep_ensemble", "mc_dropout", "gp")

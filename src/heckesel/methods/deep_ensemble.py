@@ -10,6 +10,7 @@ import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, selected_rows, train_cells
+from heckesel.deep.choices import best_of
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.ensemble import GaussianEnsemble, output_variance
 from heckesel.deep.folds import left_out, with_folds
@@ -48,8 +49,12 @@ def fit_gaussian(
     datas, *, seeds, config=None, factors=None, device=None, progress=None
 ) -> list[GaussianEnsemble]:
     """Two-output ensembles; factors : for each cell (n,) numbers that multiply its weights."""
-    config = config or NetworkConfig()
     factors = [1.0] * len(datas) if factors is None else factors
+    fit_one = partial(_fit_gaussian, datas, seeds, factors, device)
+    return best_of(config or NetworkConfig(), fit_one, progress)
+
+
+def _fit_gaussian(datas, seeds, factors, device, config, progress):
     scalings = [scaling_of(data, config.standardise) for data in datas]
     cells = [
         with_folds(selected_rows(data, scaling, factor), data, config.folds, seed)

@@ -11,6 +11,7 @@ import numpy as np
 from heckesel.classic.probit import fit_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, all_rows, train_cells
+from heckesel.deep.choices import best_of
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.custom import ModuleMembers
 from heckesel.deep.ensemble import SelectionEnsemble, local_spread
@@ -60,9 +61,7 @@ def fit_many(
     progress: Progress | None = None,
 ) -> list[SelectionEnsemble]:
     """The joint model for many cells with the same columns, trained as one batch."""
-    config = config or NetworkConfig()
-    loss = JOINT_STUDENT if config.errors == "t" else JOINT
-    return fit_two_heads(datas, loss, seeds=seeds, config=config, device=device, progress=progress)
+    return fit_two_heads(datas, JOINT, seeds=seeds, config=config, device=device, progress=progress)
 
 
 def fit_two_heads(
@@ -70,7 +69,13 @@ def fit_two_heads(
 ) -> list[SelectionEnsemble]:
     """Ensembles for a loss with a linear selection head; the head ends in log sigma and, where
     the loss has it, atanh rho."""
-    config = config or NetworkConfig()
+    fit_one = partial(_fit_two_heads, datas, loss, seeds, starts, device)
+    return best_of(config or NetworkConfig(), fit_one, progress)
+
+
+def _fit_two_heads(datas, loss, seeds, starts, device, config, progress):
+    if loss is JOINT and config.errors == "t":
+        loss = JOINT_STUDENT
     if config.selection != "linear":
         raise DataError('the joint likelihood has a linear index; take the two-step for "network"')
     scalings = [scaling_of(data, config.standardise) for data in datas]

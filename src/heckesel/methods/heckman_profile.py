@@ -79,10 +79,10 @@ def fit_many(
     prior, network = rho_prior(config.rho_prior), config.network
     if network.tails != "normal":
         raise DataError('the profile method has normal errors; take tails="normal"')
-    _check_options(network)
+    folds = _checked_folds(network)
     scalings = [scaling_of(data, network.standardise) for data in datas]
     cells = [
-        with_folds(all_rows(data, scaling), data, network.folds, seed)
+        with_folds(all_rows(data, scaling), data, folds, seed)
         for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
     ]
     trained = train_cells(
@@ -91,7 +91,7 @@ def fit_many(
         seeds=seeds,
         config=network,
         units=max(data.n for data in datas),
-        starts={"atanh_rho": both_signs(network.n_members, network.folds).tolist()},
+        starts={"atanh_rho": both_signs(network.n_members, folds).tolist()},
         device=device,
         progress=progress,
     )
@@ -105,7 +105,7 @@ def fit_many(
         free_constant,
         prior,
         torch_device(device or network.device),
-        network.folds,
+        folds,
     )
     return [
         replace(fit, info=fit.info | {"member_rho": np.tanh(members.head[:, -1]).tolist()})
@@ -113,19 +113,20 @@ def fit_many(
     ]
 
 
-def _check_options(network: NetworkConfig) -> None:
-    """Refuse what the linear joint likelihood of the last layer does not have."""
+def _checked_folds(network: NetworkConfig) -> int:
+    """The folds; what the linear joint likelihood of the last layer does not have is refused."""
     if network.errors != "normal":
         raise DataError('the profile has normal errors; take method "joint" for errors="t"')
     if network.noise != "constant":
         raise DataError(f'the profile has one sigma; take noise="constant", not {network.noise!r}')
     if network.selection != "linear":
         raise DataError('the profile has a linear index; take the two-step for "network"')
-    if not 2 <= (network.folds or 0) <= network.n_members:
+    if network.folds is None or network.folds > network.n_members:
         raise DataError(
             "the profile judges rho on folds, and needs a member to leave out each: "
             f"folds is {network.folds}, n_members {network.n_members}"
         )
+    return network.folds
 
 
 def both_signs(members: int, folds: int) -> np.ndarray:

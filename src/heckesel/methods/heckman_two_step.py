@@ -11,6 +11,7 @@ import numpy as np
 from heckesel.classic.probit import fit_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, selected_rows, train_cells
+from heckesel.deep.choices import best_of
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.custom import ModuleMembers
 from heckesel.deep.ensemble import SelectionEnsemble
@@ -52,6 +53,10 @@ def fit_many(
     config = config or NetworkConfig()
     if config.errors != "normal":
         raise DataError('the two-step has normal errors; take the joint likelihood for errors="t"')
+    return best_of(config, partial(_fit_many, datas, seeds, device), progress)
+
+
+def _fit_many(datas, seeds, device, config, progress):
     scalings = [scaling_of(data, config.standardise) for data in datas]
     indices: Sequence[CrossFitted | None] = [None] * len(datas)
     if config.selection == "network":
