@@ -8,6 +8,7 @@ one maximum for each rho, and a curve over rho that shows every mode (see `profi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from functools import partial
 from typing import Protocol, runtime_checkable
 
@@ -117,20 +118,28 @@ class Point:
         """d/da of the profile log-likelihood, when v is optimal at this a."""
         return float(self.score[-1])
 
+    @cached_property
+    def _tangent(self) -> np.ndarray | None:
+        return newton_step(self.hessian[:-1, -1], self.hessian[:-1, :-1])
+
+    @property
+    def tangent(self) -> np.ndarray:
+        """dv/da along the path of conditional optima; zero where the surface is not concave."""
+        return np.zeros_like(self.v) if self._tangent is None else self._tangent
+
     @property
     def curvature(self) -> float:
         """Second derivative of the profile log-likelihood in a."""
-        step = newton_step(self.hessian[:-1, -1], self.hessian[:-1, :-1])
-        if step is None:
+        if self._tangent is None:
             return float("nan")
-        return float(self.hessian[-1, -1] + self.hessian[-1, :-1] @ step)
+        return float(self.hessian[-1, -1] + self.hessian[-1, :-1] @ self._tangent)
 
     def predict(self, a: float) -> np.ndarray:
         """v at a nearby a, to first order along the path of conditional optima."""
-        tangent = newton_step(self.hessian[:-1, -1], self.hessian[:-1, :-1])
-        if tangent is None:
-            return self.v
-        moved = self.v + (a - self.a) * tangent
+        return self.within_reach(self.v + (a - self.a) * self.tangent)
+
+    def within_reach(self, moved: np.ndarray) -> np.ndarray:
+        """A guess at v for a nearby a, or v itself where the guess has next to no scale."""
         if self.last_is_scale and moved[-1] <= 0.2 * self.v[-1]:
             return self.v
         return moved

@@ -25,8 +25,9 @@ BOUNDARY_AT = 14.0
 # this little curved, a standard error of a thousand for a, is the limit of the curve and no peak.
 FLAT_FROM, FLAT_CURVATURE = 4.0, 1e-6
 # Gain in log-likelihood left at a grid point, where only the sign of the slope matters.
-ROUGH_GAIN = 1e-4
+ROUGH_GAIN = 1e-3
 ROUGH: dict = {"gain_tolerance": ROUGH_GAIN, "last_step": False}
+SETTLES_FROM = 3.5  # |a|
 CLOSE_CALL = 50.0  # a boundary this far below the best mode is listed but not computed exactly
 
 
@@ -103,8 +104,32 @@ def _for_sign(sample, a: float, start) -> Point:
 def _walk(sample, start: Point, stops) -> list[Point]:
     path = [start]
     for a in stops:
-        path.append(_for_sign(sample, float(a), path[-1].predict(float(a))))
+        path.append(_for_sign(sample, float(a), _ahead(path, float(a))))
     return path[1:]
+
+
+def _ahead(path: list[Point], a: float) -> np.ndarray:
+    """v at the next a: the cubic through the last two optima and their tangents, which mostly
+    leaves little to gain there, or the tangent where the two disagree. Far out v settles like
+    exp(-2|a|), as 1 - rho^2 does."""
+    here = path[-1]
+    if abs(here.a) >= SETTLES_FROM:
+        return here.predict(here.a - np.sign(a) * np.expm1(-2 * abs(a - here.a)) / 2)
+    straight = (a - here.a) * here.tangent
+    bend = _cubic_step(path[-2], here, a) - straight if len(path) > 1 else 0.0 * straight
+    if np.linalg.norm(bend) > np.linalg.norm(straight):
+        bend = 0.0
+    return here.within_reach(here.v + straight + bend)
+
+
+def _cubic_step(before: Point, here: Point, a: float) -> np.ndarray:
+    width = here.a - before.a
+    t = (a - before.a) / width
+    return (
+        (2 * t**3 - 3 * t**2 + 1) * (before.v - here.v)
+        + (t**3 - 2 * t**2 + t) * width * before.tangent
+        + (t**3 - t**2) * width * here.tangent
+    )
 
 
 def _refine(sample, points: list[Point]) -> list[Point]:
