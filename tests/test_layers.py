@@ -84,3 +84,35 @@ def test_every_public_name_can_be_reached():
         assert getattr(heckesel, name) is not None
     with pytest.raises(AttributeError, match="no 'nothing'"):
         _ = heckesel.nothing
+
+
+ABSENT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "matplotlib"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import heckesel as hk
+
+draw = hk.datasets.make_controlled(200, rho=0.5, alpha=1.0, seed=0).frame
+X, y = draw[["x", "z"]], draw["y"]
+for call in (
+    lambda: hk.DeepHeckmanRegressor(["z"]).fit(X, y),
+    lambda: hk.DeepEnsembleRegressor(["z"]).fit(X, y),
+    lambda: hk.identify(X, y, instruments=["z"]).profile.plot(),
+):
+    try:
+        call()
+    except hk.HeckeselError as error:
+        print(error)
+"""
+
+
+def test_without_torch_or_matplotlib_one_sentence_names_the_extra():
+    printed = subprocess.run([sys.executable, "-c", ABSENT], capture_output=True, check=True).stdout
+    networks = "networks need torch, which is not installed: pip install 'heckesel[deep]'"
+    pictures = "pictures need matplotlib, which is not installed: pip install 'heckesel[report]'"
+    assert printed.decode().splitlines() == [networks, networks, pictures]

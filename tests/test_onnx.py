@@ -277,7 +277,7 @@ def test_a_place_where_no_file_can_be_is_one_sentence(tmp_path):
 
 def test_without_onnx_the_extra_is_named(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(hk.HeckeselError, match=r"pip install heckesel\[onnx\]"):
+    with pytest.raises(hk.HeckeselError, match=r"pip install 'heckesel\[onnx\]'"):
         fitted("linear")[0].export_onnx(path)
     assert not path.exists()
 

@@ -98,7 +98,7 @@ def _report_writer():
         from heckesel.report import write_report
     except ImportError:
         raise HeckeselError(
-            "--report needs the report extra: pip install heckesel[report]"
+            "--report needs the report extra: pip install 'heckesel[report]'"
         ) from None
     return write_report
 

@@ -104,7 +104,7 @@ def _executor(workers: int, dask: str | None):
             from distributed import Client
         except ImportError:
             raise HeckeselError(
-                "--dask needs the scale extra: pip install heckesel[scale]"
+                "--dask needs the scale extra: pip install 'heckesel[scale]'"
             ) from None
         with Client(dask, timeout=30) as client:
             yield client.get_executor()

@@ -17,7 +17,7 @@ def onnx_package():
         import onnx
     except ImportError:
         raise HeckeselError(
-            "exporting needs onnx, which is not installed: pip install heckesel[onnx]"
+            "exporting needs onnx, which is not installed: pip install 'heckesel[onnx]'"
         ) from None
     return onnx
 
