@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from heckesel.classic.blocks import side_by_side
 from heckesel.classic.joint import Point, at_zero, point_at, polish, solve_at
 from heckesel.classic.rows import Rows, Sample
 
@@ -72,7 +73,10 @@ def scan(rows: Rows) -> Scan:
 
 def _scan_all(sample: Sample) -> Scan:
     centre = _for_sign(sample, 0.0, at_zero(sample))
-    up, down = (_walk(sample, centre, sign * STEPS_OUT) for sign in (1.0, -1.0))
+    shape = sample.n, len(centre.v)
+    up, down = side_by_side(
+        lambda sign: _walk(sample, centre, sign * STEPS_OUT), (1.0, -1.0), shape
+    )
     points = _refine(sample, [*reversed(down), centre, *up])
     modes = [
         polish(sample, min(pair, key=lambda point: abs(point.slope)), low=pair[0].a, high=pair[1].a)
@@ -80,9 +84,14 @@ def _scan_all(sample: Sample) -> Scan:
         if pair[0].slope > 0 >= pair[1].slope
     ]
     best = max(point.value for point in points)
-    for end, sign in ((points[0], -1.0), (points[-1], 1.0)):
-        if sign * end.slope > 0:
-            modes.append(_follow_out(sample, end, sign, exact=end.value > best - CLOSE_CALL))
+    outward = [
+        (e, sign) for e, sign in ((points[0], -1.0), (points[-1], 1.0)) if sign * e.slope > 0
+    ]
+    modes += side_by_side(
+        lambda end: _follow_out(sample, *end, exact=end[0].value > best - CLOSE_CALL),
+        outward,
+        shape,
+    )
     return Scan(tuple(points), _distinct(modes), sample.n)
 
 
@@ -131,10 +140,13 @@ def _cubic_turns(left: Point, right: Point) -> bool:
 
 
 def _follow_out(sample, end: Point, sign: float, *, exact: bool) -> Point:
-    """To the boundary, unless the slope turns inward on the way."""
+    """To the boundary, unless the slope turns inward on the way; what is far behind the best is
+    listed where the grid ended."""
+    if not exact:
+        return replace(end, status="boundary")
     here = end
     for a in sign * BOUNDARY_STEPS:
-        ahead = solve_at(sample, float(a), here.predict(float(a)), **({} if exact else ROUGH))
+        ahead = solve_at(sample, float(a), here.predict(float(a)))
         if sign * ahead.slope <= 0:
             low, high = sorted((here.a, ahead.a))
             return polish(sample, here, low=low, high=high)
