@@ -13,8 +13,12 @@ from heckesel.experiments import EXPERIMENTS
 GATE = "e0"
 
 
+def _completed(context, parameter, begun: str) -> list[str]:
+    return [name for name in (*EXPERIMENTS, "all") if name.startswith(begun)]
+
+
 @click.command()
-@click.argument("experiments", nargs=-1)
+@click.argument("experiments", nargs=-1, shell_complete=_completed)
 @click.option("--out", default="results", show_default=True, help="Folder for the JSON files.")
 @click.option("--quick", is_flag=True, help="A small grid for two cores, kept apart in OUT/quick.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
