@@ -297,6 +297,15 @@ def test_dates_and_lists_in_parquet_are_named(tmp_path):
         number_column(table, "list", "outcome")
 
 
+def test_a_linear_fit_shows_its_coefficients_and_the_verdict_once(data, tmp_path, capsys):
+    method = ["--method", "linear-two-step", "--out", tmp_path / "m.heckesel"]
+    shown = run(capsys, "fit", data, *ROLES, *method)
+    assert shown.code == 0
+    assert "coef    std err" in shown.out
+    assert shown.out.count("Identification: ") == 1
+    assert shown.out.splitlines()[-1] == f"wrote {tmp_path / 'm.heckesel'}"
+
+
 # The shell
 
 

@@ -69,7 +69,7 @@ def best_point(
     """The best of all modes that the walk leads to, or independence if none is better (t errors
     have no independence, but contain it next to their upper end)."""
     if form is GAUSSIAN:
-        return scan(sample).modes[0]
+        return scan(sample, far_ends=False).modes[0]
     modes = [polish(form, sample, peak) for peak in peaks(path_of(form, coarse, start))]
     best = max(modes, key=lambda point: point.value)
     return independent if not form.extra and independent.value > best.value else best

@@ -52,11 +52,15 @@ class Scan:
         return np.array([point.value for point in self.points])
 
 
-def scan(rows: Rows) -> Scan:
+def scan(rows: Rows, *, far_ends: bool = True) -> Scan:
     """Profile curve and modes; of a long table the curve is that of a part (`Rows.part`) and
-    each mode is polished on all rows."""
+    each mode is polished on all rows.
+
+    far_ends : whether a maximum at rho = +-1 that is CLOSE_CALL behind the best is followed to
+    where it is; else it is listed at the end of the grid
+    """
     some = rows.part()
-    coarse = _scan_all(some)
+    coarse = _scan_all(some, far_ends)
     if some.n == rows.n:
         return coarse
     best, *others = coarse.modes
@@ -71,7 +75,7 @@ def scan(rows: Rows) -> Scan:
     return Scan(coarse.points, _distinct(modes), some.n, rows.mass / some.mass)
 
 
-def _scan_all(sample: Sample) -> Scan:
+def _scan_all(sample: Sample, far_ends: bool) -> Scan:
     centre = _for_sign(sample, 0.0, at_zero(sample))
     shape = sample.n, len(centre.v)
     up, down = side_by_side(
@@ -84,14 +88,15 @@ def _scan_all(sample: Sample) -> Scan:
         if pair[0].slope > 0 >= pair[1].slope
     ]
     best = max(point.value for point in points)
-    outward = [
-        (e, sign) for e, sign in ((points[0], -1.0), (points[-1], 1.0)) if sign * e.slope > 0
-    ]
-    modes += side_by_side(
-        lambda end: _follow_out(sample, *end, exact=end[0].value > best - CLOSE_CALL),
-        outward,
-        shape,
-    )
+
+    def outermost(end: Point) -> Point:
+        near = end.value > best - CLOSE_CALL
+        if near or far_ends:
+            return _follow_out(sample, end, np.sign(end.a), exact=near)
+        return replace(end, status="boundary")
+
+    outward = [end for end in (points[0], points[-1]) if end.a * end.slope > 0]
+    modes += side_by_side(outermost, outward, shape)
     return Scan(tuple(points), _distinct(modes), sample.n)
 
 
@@ -140,13 +145,10 @@ def _cubic_turns(left: Point, right: Point) -> bool:
 
 
 def _follow_out(sample, end: Point, sign: float, *, exact: bool) -> Point:
-    """To the boundary, unless the slope turns inward on the way; what is far behind the best is
-    listed where the grid ended."""
-    if not exact:
-        return replace(end, status="boundary")
+    """To the boundary, unless the slope turns inward on the way."""
     here = end
     for a in sign * BOUNDARY_STEPS:
-        ahead = solve_at(sample, float(a), here.predict(float(a)))
+        ahead = solve_at(sample, float(a), here.predict(float(a)), **({} if exact else ROUGH))
         if sign * ahead.slope <= 0:
             low, high = sorted((here.a, ahead.a))
             return polish(sample, here, low=low, high=high)

@@ -72,7 +72,8 @@ def reproduce(
             bad = failed(rows)
             if bad:
                 raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
-            click.echo(f"{name}: {len(rows)} of {len(rows)} cells done")
+            place = Path(out, "quick" if quick else "", f"{EXPERIMENTS[name].split('.')[-1]}.json")
+            click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
             if name == "e1" and not quick:
                 click.echo(_kill_verdict(rows))
 

@@ -129,7 +129,7 @@ def _shape(data: SelectionData) -> _Shape | None:
     except DataError:
         return None
     sample, _ = standardised_sample(design)
-    found = scan(sample)
+    found = scan(sample, far_ends=False)
     return _Shape(design, sample, found, profile_curve(found))
 
 

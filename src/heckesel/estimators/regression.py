@@ -15,7 +15,14 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_ndtr
 
-from heckesel.data import SelectionData, check_weights, numeric, selected_rows, selection_data
+from heckesel.data import (
+    SelectionData,
+    check_weights,
+    marked_rows,
+    numeric,
+    selected_rows,
+    selection_data,
+)
 from heckesel.diagnostics.identify import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification
 from heckesel.errors import DataError, IdentificationWarning
@@ -148,7 +155,12 @@ def r2_given_selection(model, X, y, selected, sample_weight) -> float:
 
     check_fitted(model)
     y = outcome_column(y)
-    rows = selected_rows(y, selected, model.outcome_name_)
+    rows = marked_rows(y, selected, model.outcome_name_)
+    if not rows.any():
+        raise DataError(
+            f"none of the {len(y)} rows has an outcome to score; folds cut from sorted rows need "
+            "shuffling: cv=KFold(5, shuffle=True)"
+        )
     mean = predict_target(model, X, "selected").mean
     weight = None if sample_weight is None else check_weights(sample_weight, len(y), rows)[rows]
     return float(r2_score(y[rows], mean[rows], sample_weight=weight))
