@@ -225,10 +225,12 @@ def test_what_a_graph_cannot_hold_is_refused_and_leaves_no_file(model, fragment,
         ),
         ("code", pd.Categorical([2**24, 2**24 + 1] * (N // 2)), "single precision"),
         ("X", ["a", "b"] * (N // 2), "rename it"),
+        ("note", ["", None, "b"] * (N // 3), "gaps and empty texts"),
     ],
 )
 def test_a_category_that_onnx_cannot_hold_is_one_sentence(name, values, fragment, path):
-    model = hk.HeckmanRegressor(["z"]).fit(X[["x", "z"]].assign(**{name: values}), Y)
+    model = hk.HeckmanRegressor(["z"], missing="indicator")
+    model.fit(X[["x", "z"]].assign(**{name: values}), Y)
     with pytest.raises(hk.DataError, match=fragment):
         model.export_onnx(path)
     assert not path.exists()

@@ -70,6 +70,11 @@ def _filled(graph: Graph, columns: Columns, numbers, table: str) -> str:
 def _absent(graph: Graph, columns: Columns, name: str, column: str) -> str:
     """(m, 1) where there is a gap; in text that is an empty one."""
     if _is_text(columns, name):
+        if "" in columns.levels[name]:
+            raise DataError(
+                f"column {name!r} has gaps and empty texts, which are one in an ONNX file; give "
+                "the empty texts a name"
+            )
         return graph.call("Equal", column, np.array([[""]], dtype=object))
     return graph.call("IsNaN", column)
 
