@@ -94,7 +94,7 @@ def test_the_baselines_on_a_log_scale_are_exported(kind, path):
 def test_a_network_of_the_usual_size_loses_no_more(path):
     draw = hk.datasets.make_controlled(600, rho=0.9, alpha=1.0, seed=1)
     table, y = draw.frame[["x", "z"]], draw.frame["y"]
-    options = {"instruments": ["z"], "epochs": 60, "n_members": 3, "progress": False}
+    options = {"instruments": ["z"], "epochs": 60, "n_members": 5, "progress": False}
     for method in ("two-step", "profile"):
         check_same(hk.DeepHeckmanRegressor(method=method, **options).fit(table, y), table, path)
 

@@ -136,7 +136,7 @@ def test_levels_that_are_numbers_or_truths_come_back_as_they_were(path):
                 method="profile",
                 rho_prior=lambda rho: 1 + rho,
                 epochs=3,
-                n_members=1,
+                n_members=2,
                 folds=2,
                 progress=False,
             ),
@@ -144,7 +144,7 @@ def test_levels_that_are_numbers_or_truths_come_back_as_they_were(path):
         ),
         (
             hk.DeepEnsembleRegressor(
-                epochs=2, n_members=1, random_state=np.random.RandomState(0), progress=False
+                epochs=2, n_members=2, random_state=np.random.RandomState(0), progress=False
             ),
             "random_state is a RandomState",
         ),
