@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint types docs reproduce bench check clean
+.PHONY: setup demo test lint types docs reproduce bench check package clean
 
 setup: $(READY)
 
@@ -40,6 +40,10 @@ bench: $(READY)
 check: $(READY)
 	$(BIN)/python -m heckesel.experiments.check
 	$(BIN)/python -m benchmarks.page --check
+
+# Wheel and sdist, each in an empty environment without torch.
+package: $(READY)
+	$(BIN)/python scripts/smoke_packages.py
 
 clean:
 	rm -rf .venv build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache

@@ -10,7 +10,8 @@ from generated import make_tables, run_pictures
 project = "heckesel"
 author = "The heckesel developers"
 html_title = "heckesel"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "formulas"]
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]

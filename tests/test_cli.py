@@ -59,3 +59,9 @@ def test_panels_that_are_not_there_are_an_error_only_when_asked_for(tmp_path, mo
     assert shown.returncode == 2
     assert "HECKESEL_DATA" in shown.stderr
     assert "\n" not in shown.stderr.strip()
+
+
+def test_the_gate_says_where_its_rows_are(tmp_path):
+    shown = heckesel("reproduce", "e0", "--out", str(tmp_path))
+    assert shown.stdout.splitlines()[-1] == f"e0: 10 of 10 cells done, in {tmp_path}/e0_gate.json"
+    assert (tmp_path / "e0_gate.json").exists()

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -296,6 +297,15 @@ def test_dates_and_lists_in_parquet_are_named(tmp_path):
         number_column(table, "list", "outcome")
 
 
+def test_a_linear_fit_shows_its_coefficients_and_the_verdict_once(data, tmp_path, capsys):
+    method = ["--method", "linear-two-step", "--out", tmp_path / "m.heckesel"]
+    shown = run(capsys, "fit", data, *ROLES, *method)
+    assert shown.code == 0
+    assert "coef    std err" in shown.out
+    assert shown.out.count("Identification: ") == 1
+    assert shown.out.splitlines()[-1] == f"wrote {tmp_path / 'm.heckesel'}"
+
+
 # The shell
 
 
@@ -304,15 +314,61 @@ def environment(**more):
     return os.environ | {"PYTHONPATH": source, "OMP_NUM_THREADS": "1"} | more
 
 
-def test_the_shell_can_complete_commands_and_options():
-    words = {"COMP_WORDS": "heckesel di", "COMP_CWORD": "1"}
+def completion(instruction, **words):
+    return subprocess.run(
+        [sys.executable, "-m", "heckesel"],
+        env=environment(_HECKESEL_COMPLETE=instruction, **words),
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("heckesel di", "plain,diagnose"),
+        ("heckesel fit --report", "plain,--report"),
+        ("heckesel fit loans.csv --method jo", "plain,joint"),
+        ("heckesel predict --target uns", "plain,unselected"),
+        ("heckesel reproduce warm", "plain,warm-up"),
+        ("heckesel fit loa", "file,loa"),
+    ],
+)
+def test_the_shell_can_complete_commands_options_and_values(line, found):
+    place = str(len(line.split()) - 1)
+    assert completion("bash_complete", COMP_WORDS=line, COMP_CWORD=place).split() == [found]
+
+
+@pytest.mark.parametrize(
+    ("shell", "registers"),
+    [
+        ("bash", "complete -o nosort -F _heckesel_completion heckesel"),
+        ("zsh", "compdef"),
+        ("fish", "complete"),
+    ],
+)
+def test_every_shell_gets_a_script_that_names_the_command(shell, registers):
+    script = completion(f"{shell}_source")
+    assert registers in script
+    assert "_HECKESEL_COMPLETE" in script
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+def test_bash_takes_the_script_as_the_documentation_says(tmp_path):
+    heckesel = tmp_path / "heckesel"
+    heckesel.write_text(f'#!/bin/sh\nexec {sys.executable} -m heckesel "$@"\n')
+    heckesel.chmod(0o755)
+    typed = (
+        'eval "$(_HECKESEL_COMPLETE=bash_source heckesel)"; COMP_WORDS=(heckesel co); '
+        'COMP_CWORD=1; _heckesel_completion heckesel; echo "${COMPREPLY[@]}"'
+    )
     shown = subprocess.run(
-        [sys.executable, "-c", "from heckesel.cli import main; main()"],
-        env=environment(_HECKESEL_COMPLETE="bash_complete", **words),
+        ["bash", "-c", typed],
+        env=environment(PATH=f"{tmp_path}:{os.environ['PATH']}"),
         capture_output=True,
         text=True,
     )
-    assert shown.stdout.split() == ["plain,diagnose"]
+    assert shown.stdout.split() == ["compare"], shown.stderr
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(data, model):

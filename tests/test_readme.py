@@ -55,5 +55,6 @@ def test_the_commands_of_the_readme_run(tmp_path):
 
 def test_the_page_on_saved_models_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (block,) = blocks(ROOT / "docs" / "shell.md", "python")
-    exec(compile(block, "shell.md", "exec"), {})
+    scope: dict = {}
+    for block in blocks(ROOT / "docs" / "shell.md", "python"):
+        exec(compile(block, "shell.md", "exec"), scope)

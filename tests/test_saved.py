@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 import heckesel as hk
 from heckesel import atomic
 from heckesel.predictive import TARGETS
-from tests.small_models import MODELS, N, X, Y, fitted
+from tests.small_models import MODELS, SMALL, N, X, Y, fitted, heavy_tailed
 
 
 @pytest.fixture
@@ -57,6 +57,17 @@ def test_a_loaded_model_says_the_same_to_the_last_bit(name, path):
     for name in ("rho_", "sigma_", "info_", "intercept_"):
         if hasattr(model, name):
             assert np.all(getattr(loaded, name) == getattr(model, name))
+
+
+@pytest.mark.parametrize("selected", [True, False])
+def test_tails_that_rows_left_out_preferred_are_saved(selected, path):
+    table, y = X[["x", "z"]], heavy_tailed(Y if selected else X["x"])
+    options = SMALL | {"folds": 2, "tails": "auto", "epochs": 60}
+    model = hk.DeepHeckmanRegressor(**options).fit(table, y)
+    assert model.info_["tail_df"] < 10
+    model.save(path)
+    loaded = hk.load(path)
+    np.testing.assert_array_equal(loaded.predict_interval(table), model.predict_interval(table))
 
 
 @pytest.mark.parametrize("name", ["linear", "linear two-step"])
@@ -125,7 +136,7 @@ def test_levels_that_are_numbers_or_truths_come_back_as_they_were(path):
                 method="profile",
                 rho_prior=lambda rho: 1 + rho,
                 epochs=3,
-                n_members=1,
+                n_members=2,
                 folds=2,
                 progress=False,
             ),
@@ -133,7 +144,7 @@ def test_levels_that_are_numbers_or_truths_come_back_as_they_were(path):
         ),
         (
             hk.DeepEnsembleRegressor(
-                epochs=2, n_members=1, random_state=np.random.RandomState(0), progress=False
+                epochs=2, n_members=2, random_state=np.random.RandomState(0), progress=False
             ),
             "random_state is a RandomState",
         ),

@@ -98,6 +98,12 @@ def test_the_scorer_serves_search_and_cross_validation_with_missing_outcomes():
     assert SCORER(search, X, np.exp(Y)) == search.best_estimator_.log_likelihood(X, np.exp(Y))
 
 
+def test_a_fold_without_an_outcome_says_how_to_shuffle():
+    model = clone(LINEAR).fit(X, Y)
+    with pytest.raises(hk.DataError, match=r"has an outcome to score; .*KFold\(5, shuffle=True\)"):
+        model.score(X[Y.isna()], Y[Y.isna()])
+
+
 def test_the_scorer_takes_a_routed_mask():
     cv = KFold(2, shuffle=True, random_state=0)
     expected = cross_val_score(LINEAR, X, Y, cv=cv, scoring=SCORER)

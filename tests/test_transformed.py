@@ -5,6 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 import heckesel as hk
+from heckesel.mixture import mixed_given_selection, mixed_normal
 from heckesel.predictive import Predictive, predict_given_selection
 from heckesel.transformed import (
     TargetTransform,
@@ -56,9 +57,20 @@ def test_the_density_is_the_slope_of_the_distribution_function(name):
     np.testing.assert_allclose(np.exp(inner.log_density(y)), slope, rtol=1e-8)
 
 
-@pytest.mark.parametrize("name", INNER)
-def test_the_mean_on_the_original_scale_of_a_log_fit_is_exact(name):
-    inner = INNER[name]()
+def two_normals():
+    return mixed_normal(np.array([0.3, 0.7]), np.stack([MEAN, MEAN + 0.8]), TAU2, SIGMA)
+
+
+def two_selected():
+    means, indices = np.stack([MEAN, MEAN + 0.8]), np.stack([INDEX, INDEX - 0.4])
+    log_weight = np.log([[0.3], [0.7]]) + np.zeros((2, 3))
+    doubt = np.stack([TAU2, TAU2])
+    return mixed_given_selection(log_weight, means, doubt, SIGMA, RHO * SIGMA, indices)
+
+
+@pytest.mark.parametrize("make", [population, selected, two_normals, two_selected])
+def test_the_mean_on_the_original_scale_of_a_log_fit_is_exact(make):
+    inner = make()
     outer = transformed(inner, LOG)
     mean, std = moments_by_brute_force(inner, np.exp)
     np.testing.assert_allclose(outer.mean, mean, rtol=1e-9)  # quad's own error

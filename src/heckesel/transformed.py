@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr, logsumexp, ndtr
 
 from heckesel.errors import DataError
+from heckesel.mixture import Mixture
 from heckesel.predictive import Distribution, GivenSelection, Normal, Predictive, take_points
 
 # Gauss-Hermite: 20 nodes are exact for polynomials of degree 39, and the outermost, at 7.6 sd,
@@ -105,29 +106,32 @@ def transformed_distribution(predictive: Predictive, transform: TargetTransform 
 
 
 def _log_moments(distribution: Distribution, transform: TargetTransform):
-    r"""Mean and variance of :math:`e^z`, from
-    :math:`E[e^{tz}] = e^{t\mu + t^2\sigma^2/2}` for a normal z, and for one given selection
-
-    .. math:: E[e^{tz} \mid s=1] = e^{t\mu + t^2\sigma^2/2}\,\Phi(\eta + t\rho\sigma)/\Phi(\eta) .
-    """
-    if isinstance(distribution, Normal):
-        location, scale = distribution.mean, distribution.std
-
-        def log_moment(t):
-            return t * location + 0.5 * (t * scale) ** 2
-
-    elif isinstance(distribution, GivenSelection):
-        location, scale = distribution.location, distribution.scale
-        index, slope = distribution.index, distribution.rho * distribution.scale
-
-        def log_moment(t):
-            tilt = log_ndtr(index + t * slope) - log_ndtr(index)
-            return t * location + 0.5 * (t * scale) ** 2 + tilt
-
-    else:
+    r"""Mean and variance of :math:`e^z`, exact where :math:`E[e^{tz}]` has a formula."""
+    if not isinstance(getattr(distribution, "parts", distribution), Normal | GivenSelection):
         return _moments(distribution, transform)
-    log_mean = log_moment(1.0)
-    return np.exp(log_mean), np.exp(2 * log_mean) * np.expm1(log_moment(2.0) - 2 * log_mean)
+    log_mean, log_square = (_log_moment(distribution, t) for t in (1.0, 2.0))
+    return np.exp(log_mean), np.exp(2 * log_mean) * np.expm1(log_square - 2 * log_mean)
+
+
+def _log_moment(distribution, t: float) -> np.ndarray:
+    r"""(m,) of :math:`\log E[e^{tz}]`, :math:`t\mu + t^2\sigma^2/2` for a normal z, for one given
+    selection
+
+    .. math:: E[e^{tz} \mid s=1] = e^{t\mu + t^2\sigma^2/2}\,\Phi(\eta + t\rho\sigma)/\Phi(\eta) ,
+
+    and for a mixture of these the weighted mean of its parts.
+    """
+    if isinstance(distribution, Mixture):
+        with np.errstate(divide="ignore"):
+            return logsumexp(
+                _log_moment(distribution.parts, t) + np.log(distribution.weight), axis=0
+            )
+    if isinstance(distribution, Normal):
+        return t * distribution.mean + 0.5 * (t * distribution.std) ** 2
+    location, scale = distribution.location, distribution.scale
+    index, slope = distribution.index, distribution.rho * distribution.scale
+    tilt = log_ndtr(index + t * slope) - log_ndtr(index)
+    return t * location + 0.5 * (t * scale) ** 2 + tilt
 
 
 def _moments(distribution: Distribution, transform: TargetTransform):

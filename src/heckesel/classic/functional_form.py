@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heckesel.classic.blocks import side_by_side
 from heckesel.classic.climb import FormPoint, peaks, polish, walk
 from heckesel.classic.estimates import estimates_at
 from heckesel.classic.forms import FORMS, GAUSSIAN, Form
@@ -46,9 +47,13 @@ def fit_forms(data: SelectionData, forms: Iterable[Form] = FORMS) -> tuple[FormF
     independent = _independent(sample)
     coarse = sample.subsample(SCAN_ROWS, SCAN_SEED) if sample.n > 2 * SCAN_ROWS else sample
     start = independent.v if coarse is sample else at_zero(coarse)
+    best = side_by_side(
+        lambda form: best_point(form, sample, coarse, start, independent),
+        forms,
+        (sample.n, len(start)),
+    )
     return tuple(
-        _described(form, best_point(form, sample, coarse, start, independent), sample, scalings)
-        for form in forms
+        _described(form, point, sample, scalings) for form, point in zip(forms, best, strict=True)
     )
 
 
@@ -64,7 +69,7 @@ def best_point(
     """The best of all modes that the walk leads to, or independence if none is better (t errors
     have no independence, but contain it next to their upper end)."""
     if form is GAUSSIAN:
-        return scan(sample).modes[0]
+        return scan(sample, far_ends=False).modes[0]
     modes = [polish(form, sample, peak) for peak in peaks(path_of(form, coarse, start))]
     best = max(modes, key=lambda point: point.value)
     return independent if not form.extra and independent.value > best.value else best

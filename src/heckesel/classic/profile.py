@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from heckesel.classic.blocks import side_by_side
 from heckesel.classic.joint import Point, at_zero, point_at, polish, solve_at
 from heckesel.classic.rows import Rows, Sample
 
@@ -52,11 +53,15 @@ class Scan:
         return np.array([point.value for point in self.points])
 
 
-def scan(rows: Rows) -> Scan:
+def scan(rows: Rows, *, far_ends: bool = True) -> Scan:
     """Profile curve and modes; of a long table the curve is that of a part (`Rows.part`) and
-    each mode is polished on all rows."""
+    each mode is polished on all rows.
+
+    far_ends : whether a maximum at rho = +-1 that is CLOSE_CALL behind the best is followed to
+    where it is; else it is listed at the end of the grid
+    """
     some = rows.part()
-    coarse = _scan_all(some)
+    coarse = _scan_all(some, far_ends)
     if some.n == rows.n:
         return coarse
     best, *others = coarse.modes
@@ -71,9 +76,12 @@ def scan(rows: Rows) -> Scan:
     return Scan(coarse.points, _distinct(modes), some.n, rows.mass / some.mass)
 
 
-def _scan_all(sample: Sample) -> Scan:
+def _scan_all(sample: Sample, far_ends: bool) -> Scan:
     centre = _for_sign(sample, 0.0, at_zero(sample))
-    up, down = (_walk(sample, centre, sign * STEPS_OUT) for sign in (1.0, -1.0))
+    shape = sample.n, len(centre.v)
+    up, down = side_by_side(
+        lambda sign: _walk(sample, centre, sign * STEPS_OUT), (1.0, -1.0), shape
+    )
     points = _refine(sample, [*reversed(down), centre, *up])
     modes = [
         polish(sample, min(pair, key=lambda point: abs(point.slope)), low=pair[0].a, high=pair[1].a)
@@ -81,9 +89,15 @@ def _scan_all(sample: Sample) -> Scan:
         if pair[0].slope > 0 >= pair[1].slope
     ]
     best = max(point.value for point in points)
-    for end, sign in ((points[0], -1.0), (points[-1], 1.0)):
-        if sign * end.slope > 0:
-            modes.append(_follow_out(sample, end, sign, exact=end.value > best - CLOSE_CALL))
+
+    def outermost(end: Point) -> Point:
+        near = end.value > best - CLOSE_CALL
+        if near or far_ends:
+            return _follow_out(sample, end, np.sign(end.a), exact=near)
+        return replace(end, status="boundary")
+
+    outward = [end for end in (points[0], points[-1]) if end.a * end.slope > 0]
+    modes += side_by_side(outermost, outward, shape)
     return Scan(tuple(points), _distinct(modes), sample.n)
 
 

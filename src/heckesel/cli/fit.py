@@ -90,7 +90,10 @@ def fit(
             model.save(saved)
             write_report(model, given.X, given.y, page, **given.options)
     summary = _summary(model, given, method, out, report)
-    click.echo(json.dumps(summary, indent=1) if as_json else _as_text(summary))
+    if as_json:
+        click.echo(json.dumps(summary, indent=1))
+    else:
+        click.echo(_as_text(summary, getattr(model, "result_", None)))
 
 
 def _report_writer():
@@ -98,7 +101,7 @@ def _report_writer():
         from heckesel.report import write_report
     except ImportError:
         raise HeckeselError(
-            "--report needs the report extra: pip install heckesel[report]"
+            "--report needs the report extra: pip install 'heckesel[report]'"
         ) from None
     return write_report
 
@@ -128,7 +131,8 @@ def _plain(value) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _as_text(summary: dict) -> str:
+def _as_text(summary: dict, table=None) -> str:
+    """table : the `HeckmanFit` of a linear method, whose summary ends with the verdict"""
     shown = [
         f"{name} {summary[name]:.4g}" for name in ("rho", "sigma") if summary[name] is not None
     ]
@@ -136,7 +140,9 @@ def _as_text(summary: dict) -> str:
     lines = [
         f"{summary['method']}: {summary['rows']:,} rows, {summary['selected']:,} with "
         f"{summary['outcome']}, {len(summary['columns'])} columns; {', '.join(shown)}",
-        f"Identification: {verdict['verdict']}: {verdict['sentence']}",
+        f"Identification: {verdict['verdict']}: {verdict['sentence']}"
+        if table is None
+        else f"\n{table.summary()}\n",
         *(f"wrote {summary[name]}" for name in ("out", "report") if summary[name] is not None),
     ]
     return "\n".join(lines)

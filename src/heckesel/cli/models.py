@@ -29,7 +29,7 @@ def make_model(method: str, instruments: list[str], *, missing: str, **options):
         import torch  # noqa: F401
     except ImportError:
         raise DataError(
-            f"method {method} needs networks: pip install heckesel[deep], or take linear-ml"
+            f"method {method} needs networks: pip install 'heckesel[deep]', or take linear-ml"
         ) from None
     if method in BASELINES:
         from heckesel.estimators.deep_ensemble import DeepEnsembleRegressor

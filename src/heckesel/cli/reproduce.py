@@ -13,8 +13,12 @@ from heckesel.experiments import EXPERIMENTS
 GATE = "e0"
 
 
+def _completed(context, parameter, begun: str) -> list[str]:
+    return [name for name in (*EXPERIMENTS, "all") if name.startswith(begun)]
+
+
 @click.command()
-@click.argument("experiments", nargs=-1)
+@click.argument("experiments", nargs=-1, shell_complete=_completed)
 @click.option("--out", default="results", show_default=True, help="Folder for the JSON files.")
 @click.option("--quick", is_flag=True, help="A small grid for two cores, kept apart in OUT/quick.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
@@ -68,7 +72,8 @@ def reproduce(
             bad = failed(rows)
             if bad:
                 raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
-            click.echo(f"{name}: {len(rows)} of {len(rows)} cells done")
+            place = Path(out, "quick" if quick else "", f"{EXPERIMENTS[name].split('.')[-1]}.json")
+            click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
             if name == "e1" and not quick:
                 click.echo(_kill_verdict(rows))
 
@@ -104,7 +109,7 @@ def _executor(workers: int, dask: str | None):
             from distributed import Client
         except ImportError:
             raise HeckeselError(
-                "--dask needs the scale extra: pip install heckesel[scale]"
+                "--dask needs the scale extra: pip install 'heckesel[scale]'"
             ) from None
         with Client(dask, timeout=30) as client:
             yield client.get_executor()

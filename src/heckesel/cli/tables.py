@@ -88,7 +88,7 @@ def _pyarrow():
         import pyarrow
     except ImportError:
         raise HeckeselError(
-            "Parquet files need the scale extra: pip install heckesel[scale]"
+            "Parquet files need the scale extra: pip install 'heckesel[scale]'"
         ) from None
     return pyarrow
 

@@ -27,7 +27,7 @@ from heckesel.diagnostics.profile import ProfileCurve, profile_curve
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, with_profile
 from heckesel.errors import DataError
 from heckesel.numerics.normal import inverse_mills
-from heckesel.numerics.splines import spline_of
+from heckesel.numerics.splines import spline_of, spline_width
 from heckesel.numerics.truncated import cdf_given_selection
 
 MOST_ROWS = 10_000
@@ -110,11 +110,12 @@ def _unexplained(columns, values, weight) -> float:
 def smooth_columns(x: np.ndarray) -> np.ndarray:
     """x with the bends of a cubic spline beside each column, as many as rows and time allow."""
     for knots in SMOOTH_KNOTS:
-        bends = [spline_of(column, knots) for column in x.T]
-        added = [b.columns(column) for b, column in zip(bends, x.T, strict=True) if b is not None]
-        wide = np.column_stack([x, *added])
-        if wide.shape[1] <= min(len(x) / ROWS_A_COLUMN, MOST_COLUMNS):
-            return wide
+        width = x.shape[1] + sum(spline_width(column, knots) for column in x.T)
+        if width <= min(len(x) / ROWS_A_COLUMN, MOST_COLUMNS):
+            bends = [(spline_of(column, knots), column) for column in x.T]
+            return np.column_stack(
+                [x, *(b.columns(column) for b, column in bends if b is not None)]
+            )
     return x
 
 
@@ -128,7 +129,7 @@ def _shape(data: SelectionData) -> _Shape | None:
     except DataError:
         return None
     sample, _ = standardised_sample(design)
-    found = scan(sample)
+    found = scan(sample, far_ends=False)
     return _Shape(design, sample, found, profile_curve(found))
 
 

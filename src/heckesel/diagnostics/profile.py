@@ -9,6 +9,7 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.special import chdtri
 
 from heckesel.classic.profile import Scan
+from heckesel.errors import HeckeselError
 
 LEVEL = 0.9
 STEPS = 4001  # of the interpolated curve, over |atanh rho| up to 7
@@ -43,9 +44,7 @@ class ProfileCurve:
 
     def plot(self, axes=None):
         """The curve with its modes and interval, on matplotlib axes, which are returned."""
-        import matplotlib.pyplot as plt
-
-        axes = axes or plt.subplots(figsize=(5.5, 3.2), layout="constrained")[1]
+        axes = axes or new_axes()
         axes.axvspan(*self.interval, color="0.9", label=f"{100 * self.level:g} % interval")
         axes.plot(self.rho, self.loglik, color="#0072B2")
         for rho, height in self.modes:
@@ -55,6 +54,17 @@ class ProfileCurve:
         axes.set(xlabel="rho", ylabel="log-likelihood", xlim=(-1, 1), ylim=(lowest, 2.5))
         axes.legend(loc="lower center", frameon=False)
         return axes
+
+
+def new_axes():
+    """matplotlib axes of a figure of their own."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise HeckeselError(
+            "pictures need matplotlib, which is not installed: pip install 'heckesel[report]'"
+        ) from None
+    return plt.subplots(figsize=(5.5, 3.2), layout="constrained")[1]
 
 
 def profile_curve(found: Scan, level: float = LEVEL) -> ProfileCurve:

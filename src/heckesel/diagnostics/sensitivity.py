@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heckesel.diagnostics.profile import new_axes
 from heckesel.errors import DataError
 
 # Evenly spaced in atanh rho: |rho| up to .96, closer together where it matters more.
@@ -57,9 +58,7 @@ class Sensitivity:
 
     def plot(self, name: str = "mean", axes=None):
         """The curve of one value, faint where the likelihood is far below its best."""
-        import matplotlib.pyplot as plt
-
-        axes = axes or plt.subplots(figsize=(5.5, 3.2), layout="constrained")[1]
+        axes = axes or new_axes()
         axes.plot(self.rho, self.values[name], color="0.75")
         plausible = np.where(self.loglik > -PLAUSIBLE, self.values[name], np.nan)
         label = f"within {PLAUSIBLE:g} log units of the best"

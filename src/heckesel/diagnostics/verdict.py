@@ -161,7 +161,7 @@ def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -
         return Identification(
             WEAK,
             f"the effect of {', '.join(instruments)} on selection has no covariance (too few "
-            "clusters?), so nothing shows that it moves selection.",
+            "clusters?), so nothing shows that there is any.",
             {"instruments": list(instruments)},
         )
     evidence = {
@@ -170,19 +170,23 @@ def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -
         "degrees_of_freedom": len(instruments),
         "p_value": p,
     }
+    one = len(instruments) == 1
     named = ", ".join(instruments)
     test = f"chi2({len(instruments)}) = {wald:.1f}, {_p_text(p)}"
     if wald >= STRONG_WALD_PER_INSTRUMENT * len(instruments):
         return Identification(
             IDENTIFIED,
-            f"{named} moves selection ({test}) and is left out of the outcome equation; that it "
-            "has no effect of its own on the outcome is your assumption.",
+            f"{named} {'moves' if one else 'move'} selection ({test}) and "
+            f"{'is' if one else 'are'} left out of the outcome equation; that "
+            f"{'it has no effect of its' if one else 'they have no effect of their'} own on the "
+            "outcome is your assumption.",
             evidence,
         )
     return Identification(
         WEAK,
-        f"{named} hardly moves selection ({test}; {STRONG_WALD_PER_INSTRUMENT:.0f} per instrument "
-        "would be strong), so rho rests mostly on the normal shape of the errors.",
+        f"{named} hardly {'moves' if one else 'move'} selection ({test}; "
+        f"{STRONG_WALD_PER_INSTRUMENT:.0f} per instrument would be strong), so rho rests "
+        "mostly on the normal shape of the errors.",
         evidence,
     )
 

@@ -23,7 +23,7 @@ METHODS = {
 }
 # Of a network method that leaves them open: the paper's, and what held-out folds chose.
 WEIGHT_DECAY = {"two-step": 1e-5, "joint": 1e-5, "profile": 1e-3}
-PROFILE_FOLDS = 5
+PROFILE_FOLDS = 5  # or as many as there are members, since each fold needs one
 
 
 class DeepHeckmanRegressor(SelectionRegressor):
@@ -124,6 +124,9 @@ class DeepHeckmanRegressor(SelectionRegressor):
             return np.array([mode[name] for mode in self.info_["modes"]])
         return np.array(self.info_.get(name, np.full(self.n_members, np.nan)))
 
+    def _profile_folds(self) -> int:
+        return max(2, min(PROFILE_FOLDS, self.n_members))
+
     def _train(self, data: SelectionData):
         from heckesel.deep.config import NetworkConfig
         from heckesel.methods import load_method
@@ -140,7 +143,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
             dtype=self.dtype,
             device=self.device,
             batch_size=self.batch_size,
-            folds=PROFILE_FOLDS if profile and folds is None else folds,
+            folds=self._profile_folds() if profile and folds is None else folds,
             noise=self.noise,
             tails=self.tails,
             errors=self.errors,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from heckesel.estimators.exported import export_model
 from heckesel.estimators.regression import (
     mean_log_likelihood,
     predict_mean,
@@ -48,6 +49,17 @@ class SelectionRegressor(RegressorMixin, BaseEstimator):
     def save(self, path) -> None:
         """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
         save_model(self, path)
+
+    def export_onnx(self, path) -> None:
+        """Write the population prediction to an ONNX file, which other programs and languages run.
+
+        Inputs: `X`, (m, columns) float32, every number of the outcome in the order of the fit and
+        without instruments, truths as 0 and 1; a text column is an input (m, 1) of its own name.
+        Outputs: `mean` and `std`, (m,) float32. Scaling, categories, filled gaps and a logarithm
+        of y are inside. A row that `predict` would refuse has NaN. Metadata: the columns, and the
+        `distribution` that mean and std belong to.
+        """
+        export_model(self, path)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

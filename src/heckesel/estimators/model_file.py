@@ -100,8 +100,8 @@ def _safetensors():
         import safetensors.numpy
     except ImportError:
         raise HeckeselError(
-            "saved models need safetensors, which is not installed: pip install heckesel[deep], or "
-            "safetensors alone for linear models"
+            "saved models need safetensors, which is not installed: pip install 'heckesel[deep]', "
+            "or safetensors alone for linear models"
         ) from None
     return safetensors.numpy
 

@@ -14,11 +14,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 from scipy.special import log_ndtr
-from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted
 
-from heckesel.data import SelectionData, check_weights, numeric, selected_rows, selection_data
+from heckesel.data import (
+    SelectionData,
+    check_weights,
+    marked_rows,
+    numeric,
+    selected_rows,
+    selection_data,
+)
 from heckesel.diagnostics.identify import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification
 from heckesel.errors import DataError, IdentificationWarning
@@ -85,6 +89,8 @@ def outcome_column(y) -> np.ndarray:
         y = y.to_numpy(dtype=float, na_value=np.nan)  # pandas' own NA is no float
     values = numeric(y, str(getattr(y, "name", None) or "y"))
     if values.ndim == 2 and values.shape[1] == 1:
+        from sklearn.exceptions import DataConversionWarning
+
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; use y.ravel()",
             DataConversionWarning,
@@ -113,6 +119,13 @@ def nothing_selected() -> Identification:
     )
 
 
+def check_fitted(model) -> None:
+    """scikit-learn's own check, and its import, which `hk.identify` does without: half a second."""
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+
+
 def predict_mean(model, X, return_std: bool):
     """The population mean, in the library X comes from; with `return_std` the total sd as well."""
     predictive = predict_target(model, X, "population")
@@ -122,7 +135,7 @@ def predict_mean(model, X, return_std: bool):
 
 def predict_target(model, X, target: str) -> Predictive:
     """The `Predictive` of y on its own scale."""
-    check_is_fitted(model)
+    check_fitted(model)
     check_target(target)
     if model.identification_.verdict == NO_SELECTION:
         if target == "unselected":
@@ -138,9 +151,16 @@ def r2_given_selection(model, X, y, selected, sample_weight) -> float:
     Only these rows can be scored, and on them the naive model would win against the population
     mean; given selection is the fair comparison.
     """
-    check_is_fitted(model)
+    from sklearn.metrics import r2_score
+
+    check_fitted(model)
     y = outcome_column(y)
-    rows = selected_rows(y, selected, model.outcome_name_)
+    rows = marked_rows(y, selected, model.outcome_name_)
+    if not rows.any():
+        raise DataError(
+            f"none of the {len(y)} rows has an outcome to score; folds cut from sorted rows need "
+            "shuffling: cv=KFold(5, shuffle=True)"
+        )
     mean = predict_target(model, X, "selected").mean
     weight = None if sample_weight is None else check_weights(sample_weight, len(y), rows)[rows]
     return float(r2_score(y[rows], mean[rows], sample_weight=weight))
@@ -155,7 +175,7 @@ def mean_log_likelihood(model, X, y, selected, sample_weight) -> float:
     Densities are those of y itself, whatever the scale of the fit, so that fits with different
     transformations can be compared. A fit that saw no unselected unit gives them probability 0.
     """
-    check_is_fitted(model)
+    check_fitted(model)
     y = outcome_column(y)
     s = ~np.isnan(y) if selected is None else selected_rows(y, selected, model.outcome_name_)
     x, w = model.columns_.x(X), model.columns_.w(X)

@@ -60,6 +60,7 @@ def _selection(fit: SelectionEnsemble) -> dict:
         "spread": None if fit.spread is None else _members(fit.spread),
         "df": fit.df,
         "selection": None if fit.selection is None else _members(fit.selection),
+        "tail_df": fit.tail_df,
     }
 
 
@@ -85,6 +86,7 @@ def _selection_of(state: Fields, p: int, q: int) -> SelectionEnsemble:
         spread=spread,
         df=df,
         selection=_members_of(state.inside("selection"), q) if state.has("selection") else None,
+        tail_df=_tail_df_of(state),
     )
 
 
@@ -94,6 +96,7 @@ def _gaussian(fit: GaussianEnsemble) -> dict:
         "scaling": _scaling(fit.scaling),
         "info": fit.info,
         "level": fit.level,
+        "tail_df": fit.tail_df,
     }
 
 
@@ -103,7 +106,16 @@ def _gaussian_of(state: Fields, p: int, q: int) -> GaussianEnsemble:
         scaling=_scaling_of(state.inside("scaling"), p, q),
         info=state.plain("info"),
         level=state.number("level", positive=True),
+        tail_df=_tail_df_of(state),
     )
+
+
+def _tail_df_of(state: Fields) -> float | None:
+    """Files that say nothing of tails have normal ones."""
+    df = state.number("tail_df") if state.has("tail_df") else None
+    if df is not None and df <= 2:
+        raise Damage("has tails with degrees of freedom that are not above 2")
+    return df
 
 
 def _beside(fit: BesideProbit) -> dict:

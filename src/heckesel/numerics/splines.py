@@ -42,12 +42,9 @@ def spline_of(x: np.ndarray, inner_knots: int = INNER_KNOTS) -> Spline | None:
     in R'R than rounding leaves. Knots are quantiles of x. None for a column with fewer than five
     values, where a curve has nothing to bend to.
     """
-    values = np.unique(x)
-    if len(values) < 5:
+    knots = _knots(x, inner_knots)
+    if knots is None:
         return None
-    inner = np.unique(np.quantile(values, np.linspace(0, 1, inner_knots + 2)[1:-1]))
-    ends = values[[0, -1]]
-    knots = np.concatenate([np.repeat(ends[0], 4), inner, np.repeat(ends[1], 4)])
     _, size, vectors = np.linalg.svd(_roughness_root(knots))
     bent = len(vectors) - 2
     turn = vectors[:bent].T / size[:bent]
@@ -56,6 +53,21 @@ def spline_of(x: np.ndarray, inner_knots: int = INNER_KNOTS) -> Spline | None:
     line = np.linalg.lstsq(straight, columns, rcond=None)[0]
     unit = np.sqrt(np.mean((columns - straight @ line) ** 2) * turn.shape[1])
     return Spline(knots, turn / unit, line / unit)
+
+
+def spline_width(x: np.ndarray, inner_knots: int) -> int:
+    """How many columns `spline_of` has, 0 for none."""
+    knots = _knots(x, inner_knots)
+    return 0 if knots is None else len(knots) - DEGREE - 1 - 2  # straight lines are left out
+
+
+def _knots(x: np.ndarray, inner_knots: int) -> np.ndarray | None:
+    values = np.unique(x)
+    if len(values) < 5:
+        return None
+    inner = np.unique(np.quantile(values, np.linspace(0, 1, inner_knots + 2)[1:-1]))
+    ends = values[[0, -1]]
+    return np.concatenate([np.repeat(ends[0], 4), inner, np.repeat(ends[1], 4)])
 
 
 def _roughness_root(knots: np.ndarray) -> np.ndarray:

@@ -119,7 +119,9 @@ def _template():
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
-        raise HeckeselError("reports need the report extra: pip install heckesel[report]") from None
+        raise HeckeselError(
+            "reports need the report extra: pip install 'heckesel[report]'"
+        ) from None
     environment = Environment(
         loader=PackageLoader("heckesel.report"),
         autoescape=True,

@@ -15,7 +15,7 @@ from heckesel.report.numbers import percent
 
 DRAWN = 241  # points of the curve: closer than a pixel needs
 LEVEL = 0.95
-AT_ONE = 1 - 1e-6  # beyond the grid of every scan
+AT_ONE = 1 - 2e-6  # where the grid of every scan ends
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,83 @@
+"""An ONNX graph while it is written: values have names, and each operator returns its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from heckesel.errors import HeckeselError
+
+# The oldest in which `Equal` compares text; the file format is the one that came with it.
+OPSET, FILE_FORMAT = 19, 9
+
+
+def onnx_package():
+    try:
+        import onnx
+    except ImportError:
+        raise HeckeselError(
+            "exporting needs onnx, which is not installed: pip install 'heckesel[onnx]'"
+        ) from None
+    return onnx
+
+
+@dataclass
+class Graph:
+    """Nodes, constants and inputs so far; numbers are float32."""
+
+    inputs: list = field(default_factory=list)
+    nodes: list = field(default_factory=list)
+    constants: list = field(default_factory=list)
+
+    def numbers(self, name: str, width: int) -> str:
+        """An input (m, width) of numbers."""
+        return self._input(name, onnx_package().TensorProto.FLOAT, width)
+
+    def text(self, name: str) -> str:
+        """An input (m, 1) of text."""
+        return self._input(name, onnx_package().TensorProto.STRING, 1)
+
+    def call(self, operator: str, *values, named: str | None = None, **attributes) -> str:
+        """The value of `operator`; what is not the name of a value is a constant."""
+        names = [each if isinstance(each, str) else self._constant(each) for each in values]
+        named = named or f"heckesel/{len(self.nodes)}/{operator}"
+        self.nodes.append(onnx_package().helper.make_node(operator, names, [named], **attributes))
+        return named
+
+    def as_number(self, truth: str) -> str:
+        """0 or 1 for a truth value."""
+        return self.call("Cast", truth, to=onnx_package().TensorProto.FLOAT)
+
+    def square(self, value: str) -> str:
+        return self.call("Mul", value, value)
+
+    def mean_over_members(self, value: str) -> str:
+        """(m,) of (k, m)."""
+        return self.call("ReduceMean", value, np.array([0]), keepdims=0)
+
+    def model(self, outputs: tuple[str, ...], about: dict[str, str]):
+        """The whole as an ONNX model; outputs are (m,) numbers, `about` is its metadata."""
+        onnx = onnx_package()
+        kind = onnx.TensorProto.FLOAT
+        found = [onnx.helper.make_tensor_value_info(name, kind, ["m"]) for name in outputs]
+        graph = onnx.helper.make_graph(self.nodes, "heckesel", self.inputs, found, self.constants)
+        opset = [onnx.helper.make_opsetid("", OPSET)]
+        model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=FILE_FORMAT)
+        model.producer_name = "heckesel"
+        onnx.helper.set_model_props(model, about)
+        onnx.checker.check_model(model, full_check=True)
+        return model
+
+    def _input(self, name: str, kind: int, width: int) -> str:
+        helper = onnx_package().helper
+        self.inputs.append(helper.make_tensor_value_info(name, kind, ["m", width]))
+        return name
+
+    def _constant(self, value) -> str:
+        value = np.asarray(value)
+        if value.dtype.kind == "f":
+            value = value.astype(np.float32)
+        name = f"heckesel/constant {len(self.constants)}"
+        self.constants.append(onnx_package().numpy_helper.from_array(value, name))
+        return name

@@ -1,0 +1,148 @@
+"""Networks as part of an ONNX graph: all members at once, one batched product a layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+
+from heckesel.deep.cells import Members
+from heckesel.deep.ensemble import GaussianEnsemble, SelectionEnsemble
+from heckesel.deep.losses import LOG_SPREAD_LIMIT, LOG_VARIANCE_RANGE
+from heckesel.deep.rho_mixture import RhoMixture
+from heckesel.deep.scaling import Scaling
+from heckesel.errors import DataError
+from heckesel.estimators.exported_graph import Graph
+from heckesel.estimators.exported_parts import Part
+from heckesel.estimators.networks import BesideProbit
+from heckesel.methods.heckman_profile import LastLayer
+
+
+def write_fit(graph: Graph, fit, x: str) -> Part:
+    """The population prediction of `fit` at x (m, p)."""
+    kind = type(fit).__name__
+    if kind not in KINDS:
+        raise DataError(f"a fit of kind {kind} cannot be exported; known: {', '.join(KINDS)}")
+    return KINDS[kind](graph, fit, x)
+
+
+def _selection(graph: Graph, fit: SelectionEnsemble, x: str) -> Part:
+    """As `SelectionEnsemble.predict`: what members differ by, and the mean of their variances."""
+    if not isinstance(fit.members, Members):
+        raise DataError(
+            "networks of your own cannot be exported; torch.onnx.export takes each module"
+        )
+    x = _scaled(graph, fit.scaling, x)
+    outputs = _outputs(graph, fit.members, x)
+    f = _output(graph, outputs, 0)
+    mean, doubt = _mean_and_doubt(graph, f, fit.scaling)
+    local = None
+    if fit.spread is not None:
+        local = _output(graph, _outputs(graph, fit.spread, x), 0)
+    elif fit.members.sizes[-1] == 2:
+        local = _output(graph, outputs, 1)
+    if fit.df is not None:
+        noise = graph.call("Add", doubt, np.mean(fit.sigma**2 * fit.df / (fit.df - 2)))
+        return Part(mean, noise, "t", df=2 + float(np.exp(np.mean(np.log(fit.df - 2)))))
+    if local is None:
+        variance = graph.call("Add", doubt, np.mean(fit.sigma**2))
+    else:
+        square = graph.call("Mul", _log_spread(graph, local), np.float32(2))
+        own = graph.call("Mul", graph.call("Exp", square), fit.sigma[:, None] ** 2)
+        variance = graph.call("Add", doubt, graph.mean_over_members(own))
+    return _tailed(mean, variance, fit.tail_df)
+
+
+def _gaussian(graph: Graph, fit: GaussianEnsemble, x: str) -> Part:
+    """As `predict_two_outputs`: members with a mean and a log variance."""
+    outputs = _outputs(graph, fit.members, _scaled(graph, fit.scaling, x))
+    mean, doubt = _mean_and_doubt(graph, _output(graph, outputs, 0), fit.scaling)
+    low, high = (np.float64(end) for end in LOG_VARIANCE_RANGE)
+    own = graph.call("Exp", graph.call("Clip", _output(graph, outputs, 1), low, high))
+    unit = np.float64((fit.level * fit.scaling.y_scale) ** 2)
+    noise = graph.call("Mul", graph.mean_over_members(own), unit)
+    return _tailed(mean, graph.call("Add", doubt, noise), fit.tail_df)
+
+
+def _beside(graph: Graph, fit: BesideProbit, x: str) -> Part:
+    return write_fit(graph, fit.outcome, x)
+
+
+def _mixture(graph: Graph, fit: RhoMixture, x: str) -> Part:
+    r"""As `RhoMixture.predict`: part j has :math:`f_j = b'\delta_j/\theta_j` with the variance
+    :math:`|(b, -f_j) S_j|^2/\theta_j^2` and the noise :math:`1/\theta_j^2`, b its last layer."""
+    if not isinstance(fit.basis, LastLayer):
+        raise DataError(f"a mixture over {type(fit.basis).__name__} cannot be exported")
+    parts, unit = fit.parts, fit.scaling.y_scale
+    theta = parts.theta[:, None, None]
+    hidden = _hidden(graph, fit.basis.members, _scaled(graph, fit.scaling, x))
+    hidden = graph.call("Gather", hidden, parts.model, axis=0)  # (j, m, h), its constant apart
+    delta, spread = parts.delta[:, :, None] / theta, parts.spread / theta
+    f = graph.call("Add", graph.call("MatMul", hidden, delta[:, :-1]), delta[:, -1:])
+    rest = graph.call("Sub", spread[:, -2:-1], graph.call("Mul", f, spread[:, -1:]))
+    slopes = graph.call("Add", graph.call("MatMul", hidden, spread[:, :-2]), rest)
+    doubt = graph.call("ReduceSum", graph.square(slopes), np.array([2]), keepdims=0)  # (j, m)
+    flat = graph.call("Squeeze", f, np.array([2]))
+    mean = graph.call("Add", graph.call("Mul", flat, np.float64(unit)), fit.scaling.y_centre)
+    variance = graph.call("Mul", graph.call("Add", doubt, theta[:, 0] ** -2), np.float64(unit**2))
+    return Part(mean, variance, "mixture of normals", weight=parts.weight)
+
+
+def _tailed(mean: str, variance: str, df: float | None) -> Part:
+    return Part(mean, variance, "normal" if df is None else "t", df=df)
+
+
+def _mean_and_doubt(graph: Graph, f: str, scaling: Scaling) -> tuple[str, str]:
+    """The mean over members in units of y, and their variance around it: (m,) both."""
+    centre = graph.mean_over_members(f)
+    doubt = graph.mean_over_members(graph.square(graph.call("Sub", f, centre)))
+    mean = graph.call("Mul", centre, np.float64(scaling.y_scale))
+    return (
+        graph.call("Add", mean, np.float64(scaling.y_centre)),
+        graph.call("Mul", doubt, np.float64(scaling.y_scale**2)),
+    )
+
+
+def _log_spread(graph: Graph, g: str) -> str:
+    """The log of `local_spread`."""
+    limit = np.float64(LOG_SPREAD_LIMIT)
+    return graph.call("Mul", graph.call("Tanh", graph.call("Div", g, limit)), limit)
+
+
+def _scaled(graph: Graph, scaling: Scaling, x: str) -> str:
+    return graph.call("Div", graph.call("Sub", x, scaling.x_centre), scaling.x_scale)
+
+
+def _output(graph: Graph, outputs: str, at: int) -> str:
+    """(k, m), one output of every member."""
+    return graph.call("Gather", outputs, np.array(at), axis=2)
+
+
+def _outputs(graph: Graph, members: Members, x: str) -> str:
+    """(k, m, out)"""
+    return _layer(graph, members, len(members.sizes) - 2, _hidden(graph, members, x))
+
+
+def _hidden(graph: Graph, members: Members, x: str) -> str:
+    """(k, m, h) of the last hidden layer: SiLU is :math:`a/(1 + e^{-a})`."""
+    values = x
+    for at in range(len(members.sizes) - 2):
+        before = _layer(graph, members, at, values)
+        values = graph.call("Mul", before, graph.call("Sigmoid", before))
+    return values
+
+
+def _layer(graph: Graph, members: Members, at: int, values: str) -> str:
+    ends = np.cumsum([0, *((low + 1) * high for low, high in pairwise(members.sizes))])
+    shape = (len(members.theta), members.sizes[at] + 1, members.sizes[at + 1])
+    block = members.theta[:, ends[at] : ends[at + 1]].reshape(shape)  # the bias last
+    return graph.call("Add", graph.call("MatMul", values, block[:, :-1]), block[:, -1:])
+
+
+KINDS: dict[str, Callable[..., Part]] = {
+    "SelectionEnsemble": _selection,
+    "GaussianEnsemble": _gaussian,
+    "BesideProbit": _beside,
+    "RhoMixture": _mixture,
+}
