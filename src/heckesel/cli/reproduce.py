@@ -106,8 +106,10 @@ def _executor(workers: int, dask: str | None):
             raise HeckeselError(
                 "--dask needs the scale extra: pip install heckesel[scale]"
             ) from None
+        from heckesel.experiments.runner import on_cluster
+
         with Client(dask, timeout=30) as client:
-            yield client.get_executor()
+            yield on_cluster(client)
     elif workers > 1:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
