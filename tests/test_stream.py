@@ -14,7 +14,7 @@ import pytest
 import heckesel as hk
 from heckesel.classic import rows as limits
 from heckesel.classic.standardise import moments_of, scaling_of
-from heckesel.estimators import files, parquet, reader
+from heckesel.estimators import cluster, parquet, reader
 
 pytest.importorskip("pyarrow")
 
@@ -316,7 +316,7 @@ def test_categories_are_collected_by_the_workers(folder, client):
 
 def test_a_worker_killed_in_the_middle_changes_nothing(folder, client, monkeypatch):
     passes, victim = 0, None
-    plain_call = files.Cluster.__call__
+    plain_call = cluster.Cluster.__call__
 
     def counted(self, function, items):
         nonlocal passes, victim
@@ -327,7 +327,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(folder, client, monkeypat
             return plain_call(self, _slowly(function), items)
         return plain_call(self, function, items)
 
-    monkeypatch.setattr(files.Cluster, "__call__", counted)
+    monkeypatch.setattr(cluster.Cluster, "__call__", counted)
     by_cluster = hk.heckman(OUTCOME, SELECT, folder, client=client)
     monkeypatch.undo()
     assert victim not in client.run(os.getpid).values()  # it is gone; its nanny has sent another

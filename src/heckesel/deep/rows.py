@@ -97,8 +97,11 @@ def of_networks(source: Source, networks: torch.Tensor) -> Source:
     return Source(source.steps, lambda epoch: map(chosen, source.batches(epoch)))
 
 
-def mini_batches(cells: Sequence[Rows], stacked: Rows, seeds, members: int, steps: int) -> Source:
-    """Each epoch cuts the rows of each network into `steps` parts, in an order of its own.
+def mini_batches(
+    cells: Sequence[Rows], stacked: Rows, seeds, members: int, steps: int, first: int = 0
+) -> Source:
+    """Each epoch cuts the rows of each network into `steps` parts, in an order of its own; the
+    members are those from number `first` on.
 
     Selected and unselected rows are cut separately, so that every step has its share of both.
     Weights are multiplied by `steps`, which makes each step's gradient unbiased.
@@ -107,16 +110,20 @@ def mini_batches(cells: Sequence[Rows], stacked: Rows, seeds, members: int, step
     unselected = [0 if cell.w_unselected is None else len(cell.w_unselected) for cell in cells]
 
     def batches(epoch):
-        rngs = [
-            [np.random.default_rng(member_seed(seed, j, MINI_BATCHES, epoch)) for seed in seeds]
-            for j in range(members)
-        ]
-        order = [*zip(*rngs, strict=True)]  # by cell, then by member
+        order = batch_generators(seeds, range(first, first + members), epoch)
         chosen, others = (_positions(order, counts, steps) for counts in (selected, unselected))
         for step in range(steps):
             yield _take(stacked, members, steps, chosen[step], others[step])
 
     return Source(steps, batches)
+
+
+def batch_generators(seeds, members, epoch) -> list[list[np.random.Generator]]:
+    """What draws the order of rows in one epoch: by cell, then by member."""
+    return [
+        [np.random.default_rng(member_seed(seed, j, MINI_BATCHES, epoch)) for j in members]
+        for seed in seeds
+    ]
 
 
 def _positions(rngs, counts, steps):

@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError
+from heckesel.estimators.cluster import cluster_of
 from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.networks import predicting_in_float64
 from heckesel.estimators.progress import progress_bar
@@ -104,14 +105,17 @@ class DeepHeckmanRegressor(SelectionRegressor):
         self.selection = selection
         self.rho_prior = rho_prior
 
-    def fit(self, X, y, *, selected=None, sample_weight=None):
+    def fit(self, X, y, *, selected=None, sample_weight=None, client=None):
+        """With `client`, a `dask.distributed.Client`, its workers train blocks of the members; the
+        networks are the same."""
         if self.method not in METHODS:
             raise DataError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
         if self.rho_prior is not None and self.method != "profile":
             raise DataError(f"rho_prior needs method='profile', and this one is {self.method!r}")
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
         self.identification_ = identify(data, without="a plain ensemble")
-        self.fitted_ = predicting_in_float64(self._train(data))
+        spread = None if client is None else cluster_of(client)
+        self.fitted_ = predicting_in_float64(self._train(data, spread))
         self.info_ = self.fitted_.info
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
         self.identification_ = with_members(
@@ -124,7 +128,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
             return np.array([mode[name] for mode in self.info_["modes"]])
         return np.array(self.info_.get(name, np.full(self.n_members, np.nan)))
 
-    def _train(self, data: SelectionData):
+    def _train(self, data: SelectionData, spread):
         from heckesel.deep.config import NetworkConfig
         from heckesel.methods import load_method
 
@@ -145,6 +149,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
             tails=self.tails,
             errors=self.errors,
             selection=self.selection,
+            spread=spread,
         )
         name = METHODS[self.method] if not data.s.all() else "deep_ensemble"
         config: object = network
