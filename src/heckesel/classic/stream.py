@@ -169,7 +169,7 @@ def open_stream(
     items = list(zip(stream.parts, inside, outside, strict=True))
     found = list(stream.run(partial(_survey_part, read=stream.read), items))
     survey = reduce(Survey.joined, (part for part, _ in found))
-    kept = _concatenated([held for _, held in found])
+    kept = concatenated([held for _, held in found])
     scalings = survey.scalings()
     streamed = StreamedRows(
         stream=stream,
@@ -202,9 +202,9 @@ def _survey_part(item, *, read) -> tuple[Survey, SelectionData]:
         found.append(_survey_batch(data))
         selected, unselected = np.flatnonzero(data.s), np.flatnonzero(~data.s)
         wanted = [_within(selected, inside, seen_in), _within(unselected, outside, seen_out)]
-        kept.append(_take(data, np.sort(np.concatenate(wanted))))
+        kept.append(take_rows(data, np.sort(np.concatenate(wanted))))
         seen_in, seen_out = seen_in + len(selected), seen_out + len(unselected)
-    return reduce(Survey.joined, found), _concatenated(kept)
+    return reduce(Survey.joined, found), concatenated(kept)
 
 
 def _survey_batch(data: SelectionData) -> Survey:
@@ -226,7 +226,7 @@ def _within(here: np.ndarray, wanted: np.ndarray, seen: int) -> np.ndarray:
     return here[wanted[low:high] - seen]
 
 
-def _take(data: SelectionData, rows) -> SelectionData:
+def take_rows(data: SelectionData, rows) -> SelectionData:
     return replace(
         data,
         x=data.x[rows],
@@ -237,7 +237,7 @@ def _take(data: SelectionData, rows) -> SelectionData:
     )
 
 
-def _concatenated(batches: list[SelectionData]) -> SelectionData:
+def concatenated(batches: list[SelectionData]) -> SelectionData:
     columns: dict = {
         name: np.concatenate([getattr(batch, name) for batch in batches])
         for name in ("x", "w", "s", "y", "weight")

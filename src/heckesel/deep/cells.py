@@ -81,22 +81,26 @@ class Members:
         return np.concatenate(parts, axis=1).astype(float)
 
 
-def selected_rows(data: SelectionData, scaling: Scaling, factor=1.0) -> Rows:
-    """The selected units alone, with weights `data.weight * factor` that add up to one."""
+def selected_rows(data: SelectionData, scaling: Scaling, factor=1.0, *, total=None) -> Rows:
+    """The selected units alone, with weights `data.weight * factor` that add up to one.
+
+    total : what they are divided by instead, where these are some rows of a longer table
+    """
     weight = (data.weight * factor)[data.s]
     return Rows(
         x=with_constant(scaling.x(data.x[data.s])),
         y=scaling.y(data.y[data.s]),
-        weight=weight / weight.sum(),
+        weight=weight / (weight.sum() if total is None else total),
     )
 
 
-def all_rows(data: SelectionData, scaling: Scaling) -> Rows:
-    """Selected and unselected units for a joint likelihood; weights add up to one over both."""
-    total = data.weight.sum()
+def all_rows(data: SelectionData, scaling: Scaling, *, total=None) -> Rows:
+    """Selected and unselected units for a joint likelihood; weights add up to one over both, or
+    are divided by `total`."""
+    total = data.weight.sum() if total is None else total
     w = with_constant(scaling.w(data.w))
     return replace(
-        selected_rows(data, scaling),
+        selected_rows(data, scaling, total=total),
         weight=data.weight[data.s] / total,
         w=w[data.s],
         w_unselected=w[~data.s],
@@ -224,7 +228,7 @@ def _train_chunk(
 ):
     dtype, members = DTYPES[config.dtype], config.n_members
     sizes = (cells[0].x.shape[1] - 1, *config.hidden, loss.outputs)
-    start = _start(cells[0], sizes, loss, seeds, range(first, first + members), starts, heads)
+    start = start_of(cells[0], sizes, loss, seeds, range(first, first + members), starts, heads)
     stacked = stack_cells(cells, dtype=dtype, device=place)
     source = full_batch(stacked, members)
     if config.batch_size is not None:
@@ -241,13 +245,13 @@ def _train_chunk(
         sizes,
         loss,
         source,
-        _schedule(config, loss),
+        schedule_of(config, loss),
         validation=validation,
         stopping=stopping,
         masks=_masks(source, dropout_seeds(seeds, members, first), config.hidden, dropout),
         progress=progress,
     )
-    return _members(trained, sizes, len(cells))
+    return members_of(trained, sizes, len(cells))
 
 
 def _validation(held_out, members, sizes, loss, dtype, place):
@@ -268,7 +272,7 @@ def _masks(source, seeds, hidden, rate):
     return dropout_masks(seeds, weight.shape[1], hidden, rate, like=weight)
 
 
-def _members(trained: Trained, sizes, count) -> list[Members]:
+def members_of(trained: Trained, sizes, count) -> list[Members]:
     """The networks of a chunk, cell by cell."""
 
     def by_cell(values):
@@ -286,7 +290,7 @@ def _members(trained: Trained, sizes, count) -> list[Members]:
     return [Members(sizes, *each) for each in zip(*parts, strict=True)]
 
 
-def _start(cell, sizes, loss, seeds, members, starts, given):
+def start_of(cell, sizes, loss, seeds, members, starts, given):
     """(k, P): networks, then heads."""
     who = [(seed, j) for seed in seeds for j in members]
     weights = initial_weights([member_seed(*one, INITIAL_WEIGHTS) for one in who], sizes)
@@ -312,7 +316,7 @@ def start_head(cell: Rows, loss: Loss, seed: int, member: int) -> np.ndarray:
     return np.concatenate([initial_weights([stream], (cell.w.shape[1] - 1, 1))[0], scalars])
 
 
-def _schedule(config, loss):
+def schedule_of(config, loss):
     rate = loss.learning_rate if config.learning_rate is None else config.learning_rate
     return Schedule(
         epochs=config.epochs,

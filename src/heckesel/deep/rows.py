@@ -111,9 +111,9 @@ def mini_batches(
 
     def batches(epoch):
         order = batch_generators(seeds, range(first, first + members), epoch)
-        chosen, others = (_positions(order, counts, steps) for counts in (selected, unselected))
+        chosen, others = (positions(order, counts, steps) for counts in (selected, unselected))
         for step in range(steps):
-            yield _take(stacked, members, steps, chosen[step], others[step])
+            yield take(stacked, members, steps, chosen[step], others[step])
 
     return Source(steps, batches)
 
@@ -126,22 +126,26 @@ def batch_generators(seeds, members, epoch) -> list[list[np.random.Generator]]:
     ]
 
 
-def _positions(rngs, counts, steps):
-    """(steps, k, length) rows of each step, -1 where a network has none left."""
-    length = max(1, math.ceil(max(counts) / steps))
-    positions = np.full((steps, sum(map(len, rngs)), length), -1)
+def positions(rngs, counts, steps: int, length: int | None = None) -> np.ndarray:
+    """(steps, k, length) rows of each step, -1 where a network has none left.
+
+    rngs : by cell, then by member; counts : rows of each cell
+    """
+    length = length or max(1, math.ceil(max(counts) / steps))
+    places = np.full((steps, sum(map(len, rngs)), length), -1)
     network = 0
     for own, count in zip(rngs, counts, strict=True):
         for rng in own:
             shuffled = rng.permutation(count)
             for step in range(steps):
                 part = shuffled[step::steps]
-                positions[step, network, : len(part)] = part
+                places[step, network, : len(part)] = part
             network += 1
-    return positions
+    return places
 
 
-def _take(stacked, members, steps, chosen, others):
+def take(stacked: Rows, members: int, steps: int, chosen, others) -> Rows:
+    """The rows at these places, (k, length) of selected and of unselected ones."""
     device = stacked.y.device
     cell = torch.arange(len(stacked.y), device=device).repeat_interleave(members)[:, None]
     chosen, others = (torch.as_tensor(at, device=device) for at in (chosen, others))
