@@ -177,9 +177,6 @@ def test_a_streamed_fit_holds_no_rows_and_says_what_that_excludes(folder):
         fit.functional_form()
     with pytest.raises(hk.DataError, match=r"sensitivity\(\) needs rows"):
         hk.sensitivity(fit)
-    two_step = hk.heckman(OUTCOME, SELECT, folder, method="two-step")
-    with pytest.raises(hk.DataError, match="resamples rows"):
-        two_step.bootstrap(10)
 
 
 def test_without_an_instrument_a_streamed_fit_warns_too(folder):

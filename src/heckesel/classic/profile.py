@@ -7,7 +7,9 @@ encloses a mode; a slope that still points outward at the last one is a maximum 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -55,7 +57,7 @@ def scan(rows: Rows) -> Scan:
     """Profile curve and modes; of a long table the curve is that of a part (`Rows.part`) and
     each mode is polished on all rows."""
     some = rows.part()
-    coarse = _scan_all(some)
+    coarse = _scan_all(some, getattr(rows, "run", map))
     if some.n == rows.n:
         return coarse
     best, *others = coarse.modes
@@ -70,9 +72,10 @@ def scan(rows: Rows) -> Scan:
     return Scan(coarse.points, _distinct(modes), some.n, rows.mass / some.mass)
 
 
-def _scan_all(sample: Sample) -> Scan:
+def _scan_all(sample: Sample, run: Callable = map) -> Scan:
+    """run : a `map` for the two walks from rho = 0, one to each side."""
     centre = _for_sign(sample, 0.0, at_zero(sample))
-    up, down = (_walk(sample, centre, sign * STEPS_OUT) for sign in (1.0, -1.0))
+    up, down = run(partial(_walk, sample, centre), [STEPS_OUT, -STEPS_OUT])
     points = _refine(sample, [*reversed(down), centre, *up])
     modes = [
         polish(sample, min(pair, key=lambda point: abs(point.slope)), low=pair[0].a, high=pair[1].a)

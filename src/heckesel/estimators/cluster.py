@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -32,18 +31,17 @@ class Cluster:
     def __call__(self, function, items):
         if not self.running:
             return in_threads(function, items)
-        return self.client.gather(self._futures(function, list(items)))
-
-    def _futures(self, function, items):
         from distributed.protocol.pickle import dumps
 
+        # Sent as bytes: arrays that dask unpacks may start at odd addresses, which numpy multiplies
+        # by another routine, and the last digits would depend on the worker.
         content = dumps(function)
-        if len(content) < LARGE:
-            task = partial(_with_one_thread, function)
-            return self.client.map(task, items, pure=False, retries=RETRIES)
-        # The result of a task, unlike data that was scattered, is made again if its worker dies.
-        held = self.client.submit(_unpacked, content, pure=False, retries=RETRIES)
-        return self.client.map(_applied, items, function=held, pure=False, retries=RETRIES)
+        if len(content) >= LARGE:
+            # the result of a task, unlike data that was scattered, is made again if it is lost
+            content = self.client.submit(_as_it_is, content, pure=False, retries=RETRIES)
+        options = {"pure": False, "retries": RETRIES}
+        futures = [self.client.submit(_call, content, dumps(item), **options) for item in items]
+        return self.client.gather(futures)
 
     def __reduce__(self):
         return Cluster, (None,)  # a connection cannot be saved
@@ -56,16 +54,12 @@ def cluster_of(client) -> Cluster:
     return Cluster(client)
 
 
-def _with_one_thread(function, item):
-    with threadpool_limits(1, user_api="blas"):
-        return function(item)
+def _as_it_is(content: bytes) -> bytes:
+    return content
 
 
-def _applied(item, *, function):
-    return _with_one_thread(function, item)
-
-
-def _unpacked(content: bytes):
+def _call(function: bytes, item: bytes):
     from distributed.protocol.pickle import loads
 
-    return loads(content)
+    with threadpool_limits(1, user_api="blas"):
+        return loads(function)(loads(item))

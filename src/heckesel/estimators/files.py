@@ -59,7 +59,7 @@ def fit_files(
         odd = np.array([1.0 if survey.fraction is None else survey.fraction])
         kind, _ = covariance_kind(covariance, None, odd, weight_kind, has_likelihood=method == "ml")
         check_stream(rows, survey, kept)
-        rows = replace(rows, stream=Stream(parts, reader.read, run))
+        rows = replace(rows, stream=replace(rows.stream, read=reader.read))
         data = StreamedData(
             rows=rows,
             scalings=rows.scalings,
