@@ -112,3 +112,29 @@ def test_large_data_is_sent_once(client):
 def test_what_is_no_client_is_refused():
     with pytest.raises(hk.DataError, match=r"must be a dask.distributed.Client, got str"):
         hk.DeepHeckmanRegressor(**QUICK).fit(X, Y, client="tcp://somewhere")
+
+
+def test_the_shell_spreads_members_too(client, tmp_path):
+    from heckesel.cli import main
+
+    DRAWN.to_csv(tmp_path / "rows.csv", index=False)
+    options = ["fit", str(tmp_path / "rows.csv"), "--outcome", "y", "--instruments", "z"]
+    options += ["--members", "4", "--epochs", "5", "--device", "cpu"]
+    address = client.scheduler.address
+    for name, more in (("here", []), ("there", ["--dask", address])):
+        with pytest.raises(SystemExit) as ended:
+            main([*options, *more, "--out", str(tmp_path / f"{name}.heckesel")])
+        assert ended.value.code == 0
+    here, there = (hk.load(tmp_path / f"{name}.heckesel") for name in ("here", "there"))
+    np.testing.assert_array_equal(here.predict(X), there.predict(X))
+
+
+def test_the_shell_says_what_dask_is_for(tmp_path, capsys):
+    from heckesel.cli import main
+
+    DRAWN.to_csv(tmp_path / "rows.csv", index=False)
+    options = ["fit", str(tmp_path / "rows.csv"), "--outcome", "y", "--out", str(tmp_path / "m")]
+    with pytest.raises(SystemExit) as ended:
+        main([*options, "--method", "linear-ml", "--dask", "tcp://127.0.0.1:1"])
+    assert ended.value.code == 2
+    assert "--dask trains networks, and linear-ml has none" in capsys.readouterr().err
