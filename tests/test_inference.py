@@ -211,10 +211,19 @@ def test_bootstrap_agrees_with_the_sandwich(weights, clustered):
 
 def test_a_bootstrap_replicate_is_a_refit():
     """With every count one the batched program must return the two-step fit itself."""
-    from heckesel.classic.bootstrap import _fit_all
+    from heckesel.classic.bootstrap import SELECTED, fit_replicates
+    from heckesel.classic.rows import standardised_sample
+
+    class Once:
+        numbers = range(2)
+
+        def mass(self, block, stream):
+            w = block.w_selected if stream == SELECTED else block.w_unselected
+            return np.ones((2, len(w)))
 
     fit = hk.heckman("y ~ x", "~ x + z", FRAME, method="two-step")
-    draw = _fit_all(fit.data, np.ones((2, N)), np.zeros(3))
+    sample, scalings = standardised_sample(fit.data)
+    draw = fit_replicates(Once(), rows=sample, scalings=scalings, start=np.zeros(3))
     beta, c, gamma = draw[0, :2], draw[0, 2], draw[0, 3:6]
     np.testing.assert_allclose(beta, fit.params["outcome"], rtol=1e-9)
     np.testing.assert_allclose(gamma, fit.params["select"], rtol=1e-8)

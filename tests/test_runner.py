@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import pytest
 
+import heckesel as hk
 from heckesel.experiments import EXPERIMENTS
-from heckesel.experiments.runner import failed, run
+from heckesel.experiments.runner import failed, on_cluster, run
 
 SMALL = "tests.small_experiment"
 PROGRAM = (
@@ -106,5 +107,67 @@ def test_a_dask_cluster_gives_the_same_bytes(tmp_path, whole):
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        run("small", tmp_path, executor=client.get_executor())
+        run("small", tmp_path, executor=on_cluster(client))
+    assert bytes_of(tmp_path) == whole
+
+
+@pytest.fixture
+def processes(monkeypatch):
+    """Two workers with nannies, which start a new worker for each that dies."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setenv("SECONDS_A_CHUNK", "0.2")
+
+    class Registered(distributed.WorkerPlugin):
+        def setup(self, worker):
+            _register()
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.register_plugin(Registered())  # also with workers that start later
+        yield client
+
+
+def test_a_worker_killed_in_the_middle_of_the_grid_loses_nothing(tmp_path, whole, processes):
+    said, victims = [], []
+
+    def report(line):
+        said.append(line)
+        if len(said) in (1, 3):  # both workers have a chunk in their hands
+            victims.append(next(iter(processes.run(os.getpid).values())))
+            os.kill(victims[-1], signal.SIGKILL)
+
+    rows = run("small", tmp_path, executor=on_cluster(processes), report=report)
+    assert bytes_of(tmp_path) == whole
+    assert len(rows) == 12
+    assert len(said) == 6  # no chunk is written twice
+    assert len(set(victims)) == 2
+
+
+class LosesOne(ThreadPoolExecutor):
+    """An executor that says of one chunk that its workers died."""
+
+    def submit(self, function, name, chunk, *rest):
+        if chunk == "chunk 2":
+            return super().submit(self.die)
+        return super().submit(function, name, chunk, *rest)
+
+    def die(self):
+        raise RuntimeError("4 workers died")
+
+
+def test_a_chunk_whose_workers_all_die_is_not_recorded_and_stops_no_other(tmp_path, whole):
+    with (
+        LosesOne(1) as executor,
+        pytest.raises(hk.HeckeselError, match=r"1 of 6 chunks .* 'chunk 2' .* 4 workers died"),
+    ):
+        run("small", tmp_path, executor=executor)
+    assert len(json.loads(bytes_of(tmp_path))["rows"]) == 10
+    said = []
+    run("small", tmp_path, report=said.append)
+    assert len(said) == 1
     assert bytes_of(tmp_path) == whole

@@ -14,7 +14,7 @@ import pytest
 import heckesel as hk
 from heckesel.classic import rows as limits
 from heckesel.classic.standardise import moments_of, scaling_of
-from heckesel.estimators import files, parquet, reader
+from heckesel.estimators import cluster, parquet, reader
 
 pytest.importorskip("pyarrow")
 
@@ -177,9 +177,6 @@ def test_a_streamed_fit_holds_no_rows_and_says_what_that_excludes(folder):
         fit.functional_form()
     with pytest.raises(hk.DataError, match=r"sensitivity\(\) needs rows"):
         hk.sensitivity(fit)
-    two_step = hk.heckman(OUTCOME, SELECT, folder, method="two-step")
-    with pytest.raises(hk.DataError, match="resamples rows"):
-        two_step.bootstrap(10)
 
 
 def test_without_an_instrument_a_streamed_fit_warns_too(folder):
@@ -316,7 +313,7 @@ def test_categories_are_collected_by_the_workers(folder, client):
 
 def test_a_worker_killed_in_the_middle_changes_nothing(folder, client, monkeypatch):
     passes, victim = 0, None
-    plain_call = files.Cluster.__call__
+    plain_call = cluster.Cluster.__call__
 
     def counted(self, function, items):
         nonlocal passes, victim
@@ -327,7 +324,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(folder, client, monkeypat
             return plain_call(self, _slowly(function), items)
         return plain_call(self, function, items)
 
-    monkeypatch.setattr(files.Cluster, "__call__", counted)
+    monkeypatch.setattr(cluster.Cluster, "__call__", counted)
     by_cluster = hk.heckman(OUTCOME, SELECT, folder, client=client)
     monkeypatch.undo()
     assert victim not in client.run(os.getpid).values()  # it is gone; its nanny has sent another

@@ -1,101 +1,211 @@
-"""Pairs bootstrap of the two-step estimator, all replicates of a chunk in one tensor program.
+r"""Poisson bootstrap of the two-step estimator, many replicates in each pass over the rows.
 
-A replicate is a vector of row counts, so resampling moves no data: counts weight the rows.
+A replicate counts row i a number of times that is Poisson with mean one, independently for all
+rows: resampling n rows with replacement, but for the total, which varies by :math:`\sqrt n`. No
+row needs to know of the others, so counts are functions of (seed, replicate, place of the row) and
+nothing else: the same in memory and in files, on one machine and on a cluster.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
 
-from heckesel.classic.blocks import BLOCK_ROWS
-from heckesel.classic.standardise import scaling_of
-from heckesel.data import SelectionData
+import numpy as np
+from scipy.special import pdtr, pdtrik
+
+from heckesel.classic.blocks import add_up
+from heckesel.classic.rows import Rows, Sample, Scalings
 from heckesel.likelihoods.normal import unselected_units
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
-CELLS_AT_ONCE = 4_000_000  # replicates times rows held at once, 32 MB an array
+REPLICATES_AT_ONCE = 64  # with a block of 8192 rows 4 MB an array
 PROBIT_STEPS = 25
 STEP_TOLERANCE = 1e-10
+SELECTED, UNSELECTED, CLUSTERS = range(3)  # streams of one replicate
+PER_BLOCK = 4  # 64-bit numbers that Philox makes of one value of its counter
+# Beyond this mean counts are inverted one by one; up to it 150 of them hold all but 1e-20.
+LARGEST_TABULATED, MOST_COUNTED = 50, 150
+
+
+def poisson_counts(seed, numbers: range, stream: int, first: int, mean: np.ndarray) -> np.ndarray:
+    """(b, n) counts of rows number `first` on, in the replicates with these numbers.
+
+    mean : (n,). Philox is a function of a key and a counter, so the counts of any row are there
+    without those of the rows before it.
+    """
+    words = np.empty((len(numbers), len(mean)), np.uint64)
+    skipped = first % PER_BLOCK
+    for row, number in zip(words, numbers, strict=True):
+        sequence = np.random.SeedSequence(seed, spawn_key=(number, stream))
+        generator = np.random.Philox(
+            key=sequence.generate_state(2, np.uint64), counter=[first // PER_BLOCK, 0, 0, 0]
+        )
+        row[:] = generator.random_raw(skipped + len(mean))[skipped:]
+    uniform = (words >> np.uint64(11)) * 2.0**-53
+    counts = np.empty(words.shape)
+    for value in np.unique(mean):
+        here = mean == value
+        counts[:, here] = _poisson_quantile(uniform[:, here], float(value))
+    return counts
+
+
+def _poisson_quantile(uniform, mean: float) -> np.ndarray:
+    """The smallest k with P(at most k) above `uniform`."""
+    if mean <= LARGEST_TABULATED:
+        return np.searchsorted(pdtr(np.arange(MOST_COUNTED), mean), uniform, side="right")
+    return np.ceil(pdtrik(np.maximum(uniform, 2.0**-54), mean))
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """How often each row counts in each replicate.
+
+    frequency : a weight of two is two rows; else rows are drawn and keep their weight
+    clusters : codes from 0 of the selected and of the unselected rows; rows of one are drawn
+        together
+    """
+
+    seed: int
+    numbers: range
+    frequency: bool = True
+    clusters: tuple[np.ndarray, np.ndarray] | None = None
+
+    @cached_property
+    def _by_cluster(self) -> np.ndarray:
+        """(b, clusters) counts, small numbers all of them."""
+        assert self.clusters is not None
+        each = np.ones(1 + max(codes.max(initial=0) for codes in self.clusters))
+        return poisson_counts(self.seed, self.numbers, CLUSTERS, 0, each).astype(np.uint8)
+
+    def mass(self, block: Sample, stream: int) -> np.ndarray:
+        """(b, n) of the selected or the unselected rows of a block."""
+        weight = block.weight_selected if stream == SELECTED else block.weight_unselected
+        first = block.start[stream]
+        if self.clusters is not None:
+            codes = self.clusters[stream][first : first + len(weight)]
+            return self._by_cluster[:, codes] * weight
+        if self.frequency:
+            return poisson_counts(self.seed, self.numbers, stream, first, weight)
+        ones = np.ones(len(weight))
+        return poisson_counts(self.seed, self.numbers, stream, first, ones) * weight
 
 
 def bootstrap_two_step(
-    data: SelectionData, start, *, replicates, seed, weight_kind="frequency", clusters=None
+    rows: Rows,
+    scalings: Scalings,
+    start,
+    *,
+    replicates: int,
+    seed: int,
+    frequency: bool = True,
+    clusters: tuple[np.ndarray, np.ndarray] | None = None,
+    run: Callable = map,
 ) -> np.ndarray:
     """(replicates, p + 1 + q + 2) draws of (beta, lambda, gamma, rho, sigma).
 
-    start : (q,) the probit of the data itself. A replicate without a finite estimate is NaN.
+    start : (q,) the probit of the data itself; run : a `map` over blocks of replicates. A
+    replicate without a finite estimate is NaN.
     """
-    chunk = max(1, CELLS_AT_ONCE // data.n)
-    seeds = np.random.SeedSequence(seed).spawn(-(-replicates // chunk))
-    draws = []
-    for number, child in enumerate(seeds):
-        size = min(chunk, replicates - number * chunk)
-        counts = _counts(data, size, np.random.default_rng(child), weight_kind, clusters)
-        draws.append(_fit_all(data, counts, start))
-    return np.concatenate(draws)
+    blocks = [
+        range(first, min(first + REPLICATES_AT_ONCE, replicates))
+        for first in range(0, replicates, REPLICATES_AT_ONCE)
+    ]
+    resampled = [Resampled(seed, numbers, frequency, clusters) for numbers in blocks]
+    start = np.linalg.solve(scalings.w.back, start)
+    task = partial(fit_replicates, rows=rows, scalings=scalings, start=start)
+    return np.concatenate(list(run(task, resampled)))
 
 
-def _counts(data, size, rng, weight_kind, clusters) -> np.ndarray:
-    """(size, n) weights of the rows in each replicate."""
-    if clusters is not None:
-        codes, labels = np.unique(clusters, return_inverse=True)
-        drawn = rng.multinomial(len(codes), np.full(len(codes), 1 / len(codes)), size)
-        return drawn[:, labels] * data.weight
-    if weight_kind == "frequency":
-        total = data.weight.sum()
-        return rng.multinomial(round(total), data.weight / total, size).astype(float)
-    return rng.multinomial(data.n, np.full(data.n, 1 / data.n), size) * data.weight
-
-
-def _fit_all(data, counts, start) -> np.ndarray:
-    scaling = scaling_of(data.w)
-    signed = np.where(data.s, 1.0, -1.0)[:, None] * scaling.apply(data.w)
-    forward = np.linalg.inv(scaling.back)
-    gamma = np.tile(forward @ start, (len(counts), 1))
-    finished = np.zeros(len(counts), bool)
+def fit_replicates(resampled, *, rows: Rows, scalings: Scalings, start) -> np.ndarray:
+    """The two-step estimates of the replicates in `resampled`, which has their `numbers` and gives
+    the `mass` of a block's rows; start : (q,) for standardised w."""
+    gamma = np.tile(start, (len(resampled.numbers), 1))
     for _ in range(PROBIT_STEPS):
-        step = _probit_steps(signed, counts, gamma)
+        task = partial(_probit_sums, gamma=gamma, resampled=resampled)
+        gradient, packed = rows.sum(task)
+        step = _solve(_unpack(packed, rows.q), gradient)
         gamma = gamma + step
-        finished = np.abs(step).max(axis=1) < STEP_TOLERANCE
-        if finished.all():
+        moved = np.abs(step).max(axis=1)
+        if not (moved >= STEP_TOLERANCE).any():  # what is NaN stays NaN
             break
-    gamma = np.where(finished[:, None], gamma @ scaling.back.T, np.nan)
-    return _second_stage(data, counts, gamma)
+    gamma = np.where((moved < STEP_TOLERANCE)[:, None], gamma, np.nan)
+    at: dict = {"gamma": gamma, "resampled": resampled}
+    packed, cross, squares, target, mills_target, total = rows.sum(partial(_stage_sums, **at))
+    p = rows.p
+    gram = np.zeros((len(gamma), p + 1, p + 1))
+    gram[:, :p, :p] = _unpack(packed, p)
+    gram[:, :p, p] = gram[:, p, :p] = cross
+    gram[:, p, p] = squares
+    coefficients = _solve(gram, np.column_stack([target, mills_target]))
+    (variance,) = rows.sum(partial(_variance_sums, coefficients=coefficients, **at))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sigma = np.sqrt(variance / total)
+    return _in_user_units(coefficients, gamma, sigma, scalings)
 
 
-def _probit_steps(signed, counts, gamma) -> np.ndarray:
-    """(b, q) Newton steps; second derivatives of all replicates are one matrix product."""
-    b, q = gamma.shape
-    upper = np.triu_indices(q)
-    gradient, packed = np.zeros((b, q)), np.zeros((b, len(upper[0])))
-    for first in range(0, len(signed), BLOCK_ROWS):
-        rows, mass = signed[first : first + BLOCK_ROWS], counts[:, first : first + BLOCK_ROWS]
-        units = unselected_units(-(gamma @ rows.T))
-        gradient -= (mass * units.d_index) @ rows
-        packed -= (mass * units.d_index_index) @ (rows[:, upper[0]] * rows[:, upper[1]])
-    return _solve(_unpack(packed, q), gradient)
+def _probit_sums(block: Sample, *, gamma, resampled) -> tuple:
+    """Gradient (b, q) and packed information; second derivatives of all replicates are one
+    matrix product."""
+
+    def sums(w, stream, sign):
+        units = unselected_units(-sign * (gamma @ w.T))
+        mass = resampled.mass(block, stream)
+        return (
+            -sign * ((mass * units.d_index) @ w),
+            -((mass * units.d_index_index) @ _products(w)),
+        )
+
+    both = ((block.w_selected, SELECTED, 1.0), (block.w_unselected, UNSELECTED, -1.0))
+    return tuple(add_up(sums(*side) for side in both if len(side[0])))
 
 
-def _second_stage(data, counts, gamma) -> np.ndarray:
-    s = data.s
-    x, y, w, mass = data.x[s], data.y[s], data.w[s], counts[:, s]
-    scaling = scaling_of(x)
-    x = scaling.apply(x)
-    p, upper = x.shape[1], np.triu_indices(x.shape[1])
-    index = gamma @ w.T  # (b, n1)
+def _stage_sums(block: Sample, *, gamma, resampled) -> tuple:
+    """Cross products of [x, lambda] and with y, and the mass, over the selected."""
+    if not len(block.w_selected):
+        return ()
+    mass = resampled.mass(block, SELECTED)
+    mills = inverse_mills(gamma @ block.w_selected.T)  # (b, n1)
+    x, y = -block.residual_columns[:, :-1], block.residual_columns[:, -1]
+    leaning = mass * mills
+    return (
+        mass @ _products(x),
+        leaning @ x,
+        (leaning * mills).sum(axis=1),
+        (mass * y) @ x,
+        leaning @ y,
+        mass.sum(axis=1),
+    )
+
+
+def _variance_sums(block: Sample, *, gamma, resampled, coefficients) -> tuple:
+    """Squared residuals and what selection took off them."""
+    if not len(block.w_selected):
+        return ()
+    index = gamma @ block.w_selected.T
     mills = inverse_mills(index)
-    gram = np.zeros((len(counts), p + 1, p + 1))
-    gram[:, :p, :p] = _unpack(mass @ (x[:, upper[0]] * x[:, upper[1]]), p)
-    gram[:, :p, p] = gram[:, p, :p] = (mass * mills) @ x
-    gram[:, p, p] = (mass * mills**2).sum(axis=1)
-    target = np.column_stack([(mass * y) @ x, (mass * mills) @ y])
-    coefficients = _solve(gram, target)
+    x, y = -block.residual_columns[:, :-1], block.residual_columns[:, -1]
+    c = coefficients[:, -1:]
+    residual = y - coefficients[:, :-1] @ x.T - c * mills
+    unit = residual**2 + c**2 * mills_delta(index, mills)
+    return ((resampled.mass(block, SELECTED) * unit).sum(axis=1),)
+
+
+def _in_user_units(coefficients, gamma, sigma, scalings: Scalings) -> np.ndarray:
+    unit = scalings.y_scale
+    beta = unit * coefficients[:, :-1] @ scalings.x.back.T
+    constant = scalings.x.constant
+    if constant is not None:
+        beta[:, constant] += scalings.y_centre / scalings.x.scale[constant]
     c = coefficients[:, -1]
-    residual = y - coefficients[:, :p] @ x.T - c[:, None] * mills
-    total = mass.sum(axis=1)
-    variance = (mass * (residual**2 + c[:, None] ** 2 * mills_delta(index, mills))).sum(axis=1)
-    sigma = np.sqrt(variance / total)
-    return np.column_stack([coefficients[:, :p] @ scaling.back.T, c, gamma, c / sigma, sigma])
+    return np.column_stack([beta, unit * c, gamma @ scalings.w.back.T, c / sigma, unit * sigma])
+
+
+def _products(columns) -> np.ndarray:
+    """(n, q (q + 1) / 2) products of all pairs of columns, packed."""
+    left, right = np.triu_indices(columns.shape[1])
+    return columns[:, left] * columns[:, right]
 
 
 def _unpack(packed, size) -> np.ndarray:

@@ -6,6 +6,9 @@ optima at fixed a: that of rho directly, that of sigma as the widest over all a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -20,42 +23,50 @@ ATANH_RHO, THETA = -1, -2  # positions in (gamma, delta, theta, a)
 TRIED = 13
 
 
-def atanh_rho_interval(sample: Rows, modes: tuple[Point, ...], drop: float):
+def atanh_rho_interval(
+    sample: Rows, modes: tuple[Point, ...], drop: float, run: Callable = map
+) -> tuple[float, float]:
     """Smallest interval that holds every a with profile log-likelihood >= best - drop.
 
     Each mode above the threshold is followed to both sides, so an interval may span the gap
-    between two of them. A side that never falls off is infinite.
+    between two of them. A side that never falls off is infinite. run : a `map` over the ends.
     """
     level = modes[0].value - drop
-    ends = [
-        _end_of_rho(sample, mode, level, sign)
-        for mode in modes
-        if mode.value >= level
-        for sign in (-1, 1)
-    ]
+    sides = [(mode, sign) for mode in modes if mode.value >= level for sign in (-1, 1)]
+    ends = list(run(partial(_end_of_rho, sample=sample, level=level), sides))
     return min(ends), max(ends)
 
 
-def theta_interval(sample: Rows, modes: tuple[Point, ...], drop: float):
+def theta_interval(
+    sample: Rows, modes: tuple[Point, ...], drop: float, run: Callable = map
+) -> tuple[float, float]:
     """The same for theta = 1/sigma: its smallest and largest value with some a above the level."""
     level = modes[0].value - drop
     low, high = np.clip(
-        atanh_rho_interval(sample, modes, drop), -LARGEST_ATANH_RHO, LARGEST_ATANH_RHO
+        atanh_rho_interval(sample, modes, drop, run), -LARGEST_ATANH_RHO, LARGEST_ATANH_RHO
     )
     tried = np.unique([*np.linspace(low, high, TRIED), *np.clip([m.a for m in modes], low, high)])
-    return tuple(_extreme(sample, modes[0], level, sign, tried) for sign in (-1, 1))
+    inward = partial(_inward, sample=sample, best=modes[0], level=level)
+    values = np.reshape(list(run(inward, [(sign, a) for sign in (-1, 1) for a in tried])), (2, -1))
+    sides = [(sign, tried, own) for sign, own in zip((-1, 1), values, strict=True)]
+    smallest, largest = run(partial(_refined, inward=inward), sides)
+    return smallest, largest
 
 
-def _extreme(sample, best: Point, level, sign, tried) -> float:
+def _inward(at, *, sample, best: Point, level) -> float:
+    """The end of theta on one side at one a, so that the outermost is the smallest."""
+    sign, a = at
+    return -sign * _end_of_theta(sample, best, float(a), level, sign)
+
+
+def _refined(side, *, inward) -> float:
     """The outermost end of theta on one side over all a, refined around the best one tried."""
-
-    def inward(a):
-        return -sign * _end_of_theta(sample, best, float(a), level, sign)
-
-    values = np.array([inward(a) for a in tried])
+    sign, tried, values = side
     at = int(np.nanargmin(values))
     around = tried[max(at - 1, 0)], tried[min(at + 1, len(tried) - 1)]
-    refined = minimize_scalar(inward, bounds=around, method="bounded", options={"xatol": 1e-5})
+    refined = minimize_scalar(
+        lambda a: inward((sign, a)), bounds=around, method="bounded", options={"xatol": 1e-5}
+    )
     return float(-sign * np.fmin(values[at], refined.fun))
 
 
@@ -70,7 +81,8 @@ def _end_of_theta(sample, best: Point, a: float, level, sign) -> float:
     return _crossing(sample, start, kept, THETA, level, sign, step)
 
 
-def _end_of_rho(sample, mode: Point, level: float, sign: float) -> float:
+def _end_of_rho(side: tuple[Point, float], *, sample, level: float) -> float:
+    mode, sign = side
     start = np.append(mode.v, mode.a)
     kept = np.arange(len(start) - 1)
     step = min(_width(mode.hessian, -1, mode.value - level), 0.5)

@@ -8,8 +8,7 @@ one maximum for each rho, and a curve over rho that shows every mode (see `profi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from functools import partial
+from functools import cached_property, partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np

@@ -7,7 +7,9 @@ encloses a mode; a slope that still points outward at the last one is a maximum 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -61,7 +63,7 @@ def scan(rows: Rows, *, far_ends: bool = True) -> Scan:
     where it is; else it is listed at the end of the grid
     """
     some = rows.part()
-    coarse = _scan_all(some, far_ends)
+    coarse = _scan_all(some, far_ends, getattr(rows, "run", None))
     if some.n == rows.n:
         return coarse
     best, *others = coarse.modes
@@ -76,12 +78,12 @@ def scan(rows: Rows, *, far_ends: bool = True) -> Scan:
     return Scan(coarse.points, _distinct(modes), some.n, rows.mass / some.mass)
 
 
-def _scan_all(sample: Sample, far_ends: bool) -> Scan:
+def _scan_all(sample: Sample, far_ends: bool, run: Callable | None = None) -> Scan:
+    """run : a `map` over machines for the two walks from rho = 0, one to each side."""
     centre = _for_sign(sample, 0.0, at_zero(sample))
+    walk, sides = partial(_walk, sample, centre), [STEPS_OUT, -STEPS_OUT]
     shape = sample.n, len(centre.v)
-    up, down = side_by_side(
-        lambda sign: _walk(sample, centre, sign * STEPS_OUT), (1.0, -1.0), shape
-    )
+    up, down = run(walk, sides) if run else side_by_side(walk, sides, shape)
     points = _refine(sample, [*reversed(down), centre, *up])
     modes = [
         polish(sample, min(pair, key=lambda point: abs(point.slope)), low=pair[0].a, high=pair[1].a)

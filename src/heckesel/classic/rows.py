@@ -52,6 +52,7 @@ class Sample:
     """Rows in memory.
 
     w_selected : (n1, q), residual_columns : (n1, p + 1) = [-x, y], w_unselected : (n0, q)
+    start : of a block, the places of its first selected and its first unselected row among all
     """
 
     w_selected: np.ndarray
@@ -59,6 +60,7 @@ class Sample:
     weight_selected: np.ndarray
     w_unselected: np.ndarray
     weight_unselected: np.ndarray
+    start: tuple[int, int] = (0, 0)
 
     @property
     def q(self) -> int:
@@ -88,10 +90,16 @@ class Sample:
 
     def blocks(self) -> list[Sample]:
         """Selected rows block by block, then unselected ones."""
-        none = slice(0, 0)
+        none, (inside, outside) = slice(0, 0), self.start
         return [
-            *(self._rows(block, none) for block in slices(len(self.w_selected))),
-            *(self._rows(none, block) for block in slices(len(self.w_unselected))),
+            *(
+                replace(self._rows(block, none), start=(inside + block.start, outside))
+                for block in slices(len(self.w_selected))
+            ),
+            *(
+                replace(self._rows(none, block), start=(inside, outside + block.start))
+                for block in slices(len(self.w_unselected))
+            ),
         ]
 
     def sum(self, function: Callable[[Sample], tuple]) -> list:

@@ -35,29 +35,35 @@ from heckesel.errors import DataError
 class Stream:
     """parts : handed to workers, so small; run : a `map`
     read : part -> batches of its rows, whose arrays may be overwritten by the next batch
+    starts : for each part the places of its first selected and first unselected row among all
     """
 
     parts: tuple
     read: Callable[[Any], Iterator[SelectionData]]
     run: Callable[[Callable, Iterable], Iterable] = in_threads
+    starts: tuple[tuple[int, int], ...] = ()
 
     def sum(self, function: Callable[[Sample], tuple], scalings: Scalings) -> list:
         task = partial(_sum_part, read=self.read, scalings=scalings, function=function)
-        return add_up(self.run(task, self.parts))
+        return add_up(self.run(task, list(zip(self.parts, self.starts, strict=True))))
 
 
-def _sum_part(part, *, read, scalings: Scalings, function) -> list:
-    return add_up(function(block) for block in _blocks(part, read, scalings))
+def _sum_part(placed, *, read, scalings: Scalings, function) -> list:
+    part, start = placed
+    return add_up(function(block) for block in _blocks(part, start, read, scalings))
 
 
-def _blocks(part, read, scalings: Scalings) -> Iterator[Sample]:
+def _blocks(part, start, read, scalings: Scalings) -> Iterator[Sample]:
     """Standardised blocks of a part, each valid until the next batch is read."""
     tiles, room, capacity = scalings.tiles(), None, 0
+    inside, outside = start
     for data in read(part):
         if data.n > capacity:
             capacity = data.n
             room = empty_sample(capacity, capacity, data.x.shape[1], data.w.shape[1])
-        yield from tiles.apply(data, room).blocks()
+        sample = replace(tiles.apply(data, room), start=(inside, outside))
+        inside, outside = inside + len(sample.w_selected), outside + len(sample.w_unselected)
+        yield from sample.blocks()
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,11 @@ class StreamedRows:
 
     def sum(self, function: Callable[[Sample], tuple]) -> list:
         return self.stream.sum(function, self.scalings)
+
+    @property
+    def run(self) -> Callable[[Callable, Iterable], Iterable]:
+        """What reads the parts, for work that is not a sum over them."""
+        return self.stream.run
 
     def part(self) -> Sample:
         assert self.kept is not None  # dropped only when the fit is done
@@ -169,10 +180,12 @@ def open_stream(
     items = list(zip(stream.parts, inside, outside, strict=True))
     found = list(stream.run(partial(_survey_part, read=stream.read), items))
     survey = reduce(Survey.joined, (part for part, _ in found))
-    kept = _concatenated([held for _, held in found])
+    kept = concatenated([held for _, held in found])
     scalings = survey.scalings()
+    unselected = [n - n1 for n, n1 in counts]
+    starts = zip(_starts([n1 for _, n1 in counts]), _starts(unselected), strict=True)
     streamed = StreamedRows(
-        stream=stream,
+        stream=replace(stream, starts=tuple(starts)),
         scalings=scalings,
         p=kept.x.shape[1],
         q=kept.w.shape[1],
@@ -183,6 +196,11 @@ def open_stream(
         kept=drawn.reweighted(scalings.apply(kept)),
     )
     return streamed, survey, kept
+
+
+def _starts(counts: list[int]) -> list[int]:
+    """Rows before each part."""
+    return [0, *accumulate(counts[:-1])]
 
 
 def _by_part(positions: np.ndarray, counts: list[int]) -> list[np.ndarray]:
@@ -202,9 +220,9 @@ def _survey_part(item, *, read) -> tuple[Survey, SelectionData]:
         found.append(_survey_batch(data))
         selected, unselected = np.flatnonzero(data.s), np.flatnonzero(~data.s)
         wanted = [_within(selected, inside, seen_in), _within(unselected, outside, seen_out)]
-        kept.append(_take(data, np.sort(np.concatenate(wanted))))
+        kept.append(take_rows(data, np.sort(np.concatenate(wanted))))
         seen_in, seen_out = seen_in + len(selected), seen_out + len(unselected)
-    return reduce(Survey.joined, found), _concatenated(kept)
+    return reduce(Survey.joined, found), concatenated(kept)
 
 
 def _survey_batch(data: SelectionData) -> Survey:
@@ -226,7 +244,7 @@ def _within(here: np.ndarray, wanted: np.ndarray, seen: int) -> np.ndarray:
     return here[wanted[low:high] - seen]
 
 
-def _take(data: SelectionData, rows) -> SelectionData:
+def take_rows(data: SelectionData, rows) -> SelectionData:
     return replace(
         data,
         x=data.x[rows],
@@ -237,7 +255,7 @@ def _take(data: SelectionData, rows) -> SelectionData:
     )
 
 
-def _concatenated(batches: list[SelectionData]) -> SelectionData:
+def concatenated(batches: list[SelectionData]) -> SelectionData:
     columns: dict = {
         name: np.concatenate([getattr(batch, name) for batch in batches])
         for name in ("x", "w", "s", "y", "weight")

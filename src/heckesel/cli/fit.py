@@ -7,10 +7,11 @@ import math
 
 import click
 
+from heckesel.cli.dask_client import dask_client
 from heckesel.cli.models import METHODS, make_model
 from heckesel.cli.training_data import data_options, read_training_data
 from heckesel.cli.verdict import as_plain
-from heckesel.errors import HeckeselError
+from heckesel.errors import DataError, HeckeselError
 
 
 @click.command()
@@ -29,6 +30,7 @@ from heckesel.errors import HeckeselError
 @click.option("--epochs", type=int, help="Passes over the data.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option("--device", help="auto, cpu or cuda.")
+@click.option("--dask", metavar="ADDRESS", help="Scheduler of a cluster that trains the members.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def fit(
     out,
@@ -41,6 +43,7 @@ def fit(
     epochs,
     seed,
     device,
+    dask,
     as_json,
     **data,
 ):
@@ -60,6 +63,8 @@ def fit(
     from heckesel.estimators.saved import VERDICTS
 
     check_output(out)
+    if dask is not None and method.startswith("linear"):
+        raise DataError(f"--dask trains networks, and {method} has none")
     write_report = None
     if report is not None:
         check_output(report)
@@ -82,7 +87,8 @@ def fit(
             with waiting("fitting"):
                 model.fit(given.X, given.y, **given.options)
         else:  # shows its own bar
-            model.fit(given.X, given.y, **given.options)
+            with dask_client(dask) as client:
+                model.fit(given.X, given.y, **given.options, client=client)
     if write_report is None:
         model.save(out)
     else:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from heckesel.cli.dask_client import dask_client
 from heckesel.errors import DataError, HeckeselError
 from heckesel.experiments import EXPERIMENTS
 
@@ -105,14 +106,10 @@ def _pass_the_gate() -> None:
 def _executor(workers: int, dask: str | None):
     """Processes, a Dask cluster, or None for this process alone."""
     if dask is not None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise HeckeselError(
-                "--dask needs the scale extra: pip install 'heckesel[scale]'"
-            ) from None
-        with Client(dask, timeout=30) as client:
-            yield client.get_executor()
+        from heckesel.experiments.runner import on_cluster
+
+        with dask_client(dask) as client:
+            yield on_cluster(client)
     elif workers > 1:
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context

@@ -29,6 +29,7 @@ from heckesel.deep.nets import (
 )
 from heckesel.deep.rows import Rows, full_batch, mini_batches, stack_cells
 from heckesel.deep.scaling import Scaling
+from heckesel.deep.spread import joined, member_blocks
 from heckesel.deep.steps import evaluate
 from heckesel.deep.train import Progress, Stopping, Trained, train
 
@@ -80,22 +81,26 @@ class Members:
         return np.concatenate(parts, axis=1).astype(float)
 
 
-def selected_rows(data: SelectionData, scaling: Scaling, factor=1.0) -> Rows:
-    """The selected units alone, with weights `data.weight * factor` that add up to one."""
+def selected_rows(data: SelectionData, scaling: Scaling, factor=1.0, *, total=None) -> Rows:
+    """The selected units alone, with weights `data.weight * factor` that add up to one.
+
+    total : what they are divided by instead, where these are some rows of a longer table
+    """
     weight = (data.weight * factor)[data.s]
     return Rows(
         x=with_constant(scaling.x(data.x[data.s])),
         y=scaling.y(data.y[data.s]),
-        weight=weight / weight.sum(),
+        weight=weight / (weight.sum() if total is None else total),
     )
 
 
-def all_rows(data: SelectionData, scaling: Scaling) -> Rows:
-    """Selected and unselected units for a joint likelihood; weights add up to one over both."""
-    total = data.weight.sum()
+def all_rows(data: SelectionData, scaling: Scaling, *, total=None) -> Rows:
+    """Selected and unselected units for a joint likelihood; weights add up to one over both, or
+    are divided by `total`."""
+    total = data.weight.sum() if total is None else total
     w = with_constant(scaling.w(data.w))
     return replace(
-        selected_rows(data, scaling),
+        selected_rows(data, scaling, total=total),
         weight=data.weight[data.s] / total,
         w=w[data.s],
         w_unselected=w[~data.s],
@@ -125,8 +130,46 @@ def train_cells(
     not start at zero; with `warm_up >= epochs` the last one keeps them. heads : for each cell
     (h,) where the heads of its members start. held_out : rows of each cell that training does
     not see; each network then ends where its loss on them was lowest. Cells with a `fold` have
-    each member do without its own fold, and end by it.
+    each member do without its own fold, and end by it. With `config.spread` blocks of members go
+    to its workers, and `progress` is not told.
     """
+    options: dict = {
+        "loss": loss,
+        "seeds": seeds,
+        "units": units,
+        "starts": starts,
+        "heads": heads,
+        "dropout": dropout,
+        "held_out": held_out,
+        "stopping": stopping,
+        "device": device,
+    }
+    blocks = member_blocks(config)
+    if len(blocks) == 1 or config.spread is None:
+        return _train_members(blocks[0], cells, config=config, progress=progress, **options)
+    here = replace(config, spread=None)
+    found = config.spread(partial(_train_members, cells=cells, config=here, **options), blocks)
+    return [joined(parts) for parts in zip(*found, strict=True)]
+
+
+def _train_members(
+    numbers: range,
+    cells,
+    *,
+    loss,
+    seeds,
+    config,
+    units,
+    starts,
+    heads,
+    dropout,
+    held_out,
+    stopping,
+    device,
+    progress=None,
+) -> list[Members]:
+    """The members with these numbers, of every cell."""
+    config = replace(config, n_members=len(numbers))
     place = torch_device(device or config.device)
     steps = 1 if config.batch_size is None else math.ceil(units / config.batch_size)
     at_once = _cells_at_once(cells, config, steps, place)
@@ -140,6 +183,7 @@ def train_cells(
         dropout=dropout,
         stopping=stopping,
         place=place,
+        first=numbers.start,
     )
     trained: list[Members] = []
     for done, chunk in enumerate(chunks):
@@ -179,18 +223,19 @@ def _train_chunk(
     dropout,
     stopping,
     place,
+    first,
     progress,
 ):
     dtype, members = DTYPES[config.dtype], config.n_members
     sizes = (cells[0].x.shape[1] - 1, *config.hidden, loss.outputs)
-    start = _start(cells[0], sizes, loss, seeds, members, starts, heads)
+    start = start_of(cells[0], sizes, loss, seeds, range(first, first + members), starts, heads)
     stacked = stack_cells(cells, dtype=dtype, device=place)
     source = full_batch(stacked, members)
     if config.batch_size is not None:
-        source = mini_batches(cells, stacked, seeds, members, steps)
+        source = mini_batches(cells, stacked, seeds, members, steps, first)
     validation = _validation(held_out, members, sizes, loss, dtype, place)
     if cells[0].fold is not None:
-        source, left_out = leave_own_fold_out(source, stacked, members, config.folds)
+        source, left_out = leave_own_fold_out(source, stacked, members, config.folds, first)
         validation, stopping = (
             _reading(left_out, sizes, loss),
             Stopping(every=READ_EVERY, patience=config.patience),
@@ -200,13 +245,13 @@ def _train_chunk(
         sizes,
         loss,
         source,
-        _schedule(config, loss),
+        schedule_of(config, loss),
         validation=validation,
         stopping=stopping,
-        masks=_masks(source, dropout_seeds(seeds, members), config.hidden, dropout),
+        masks=_masks(source, dropout_seeds(seeds, members, first), config.hidden, dropout),
         progress=progress,
     )
-    return _members(trained, sizes, len(cells))
+    return members_of(trained, sizes, len(cells))
 
 
 def _validation(held_out, members, sizes, loss, dtype, place):
@@ -227,7 +272,7 @@ def _masks(source, seeds, hidden, rate):
     return dropout_masks(seeds, weight.shape[1], hidden, rate, like=weight)
 
 
-def _members(trained: Trained, sizes, count) -> list[Members]:
+def members_of(trained: Trained, sizes, count) -> list[Members]:
     """The networks of a chunk, cell by cell."""
 
     def by_cell(values):
@@ -245,16 +290,16 @@ def _members(trained: Trained, sizes, count) -> list[Members]:
     return [Members(sizes, *each) for each in zip(*parts, strict=True)]
 
 
-def _start(cell, sizes, loss, seeds, members, starts, given):
+def start_of(cell, sizes, loss, seeds, members, starts, given):
     """(k, P): networks, then heads."""
-    who = [(seed, j) for seed in seeds for j in range(members)]
+    who = [(seed, j) for seed in seeds for j in members]
     weights = initial_weights([member_seed(*one, INITIAL_WEIGHTS) for one in who], sizes)
     if loss.quiet:
         last = layer_views(torch.as_tensor(weights), sizes)[-1]
         last[..., -loss.quiet :] = 0.0
     heads = [start_head(cell, loss, *one) for one in who]
     if given is not None:
-        heads = [head.copy() for head in given for _ in range(members)]
+        heads = [head.copy() for head in given for _ in members]
     for name, values in starts.items():
         column = loss.scalars.index(name) - len(loss.scalars)
         for head, (_, j) in zip(heads, who, strict=True):
@@ -271,7 +316,7 @@ def start_head(cell: Rows, loss: Loss, seed: int, member: int) -> np.ndarray:
     return np.concatenate([initial_weights([stream], (cell.w.shape[1] - 1, 1))[0], scalars])
 
 
-def _schedule(config, loss):
+def schedule_of(config, loss):
     rate = loss.learning_rate if config.learning_rate is None else config.learning_rate
     return Schedule(
         epochs=config.epochs,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
@@ -15,6 +17,14 @@ NOISES = ("constant", "varying", AUTO)
 ERRORS = ("normal", "t")
 TAILS = ("normal", AUTO)
 SELECTIONS = ("linear", "network")
+
+
+class Spread(Protocol):
+    """A `map` over workers, as many as `workers`."""
+
+    @property
+    def workers(self) -> int: ...
+    def __call__(self, function: Callable, items: Iterable, /) -> Iterable: ...
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,8 @@ class NetworkConfig:
         that did not see it (two-step with folds only).
     standardise : networks see x and w over all units, y over the selected ones, at mean 0 and
         sd 1; predictions are mapped back. Without it, rescaling y changes the fit.
+    spread : a map over `spread.workers` workers, each of which trains a block of the members; None
+        trains all of them here. Members are the same either way.
     """
 
     hidden: tuple[int, ...] = (64, 64)
@@ -56,6 +68,7 @@ class NetworkConfig:
     tails: str = "normal"
     errors: str = "normal"
     selection: str = "linear"
+    spread: Spread | None = None
 
     def __post_init__(self):
         for name, value in (("n_members", self.n_members), ("epochs", self.epochs)):

@@ -50,12 +50,12 @@ class DropoutMasks:
         return self.factors
 
 
-def dropout_seeds(seeds: Sequence[int], members: int) -> np.ndarray:
-    """(k,) one 64-bit number for each member of each cell."""
+def dropout_seeds(seeds: Sequence[int], members: int, first: int = 0) -> np.ndarray:
+    """(k,) one 64-bit number for each member of each cell, from member number `first` on."""
     states = [
         member_seed(seed, j, DROPOUT).generate_state(1, dtype=np.uint64)[0]
         for seed in seeds
-        for j in range(members)
+        for j in range(first, first + members)
     ]
     return np.array(states, dtype=np.uint64).view(np.int64)
 

@@ -45,15 +45,17 @@ def left_out(fold: np.ndarray, members: int, folds: int) -> np.ndarray:
 
 
 def leave_own_fold_out(
-    source: Source, stacked: Rows, members: int, folds: int
+    source: Source, stacked: Rows, members: int, folds: int, first: int = 0
 ) -> tuple[Source, Rows]:
-    """Training rows without each network's own fold, and the rows of that fold alone.
+    """Training rows without each network's own fold, and the rows of that fold alone; the members
+    are those from number `first` on.
 
     Weights are scaled so that they add up to one again. In mini-batches, whose shape must not
     change from step to step, rows left out stay where they are and weigh nothing.
     """
     (everything,) = full_batch(stacked, members).batches(0)
-    own = torch.arange(len(everything.y), device=everything.y.device) % members % folds
+    member = first + torch.arange(len(everything.y), device=everything.y.device) % members
+    own = member % folds
     own = own.to(everything.y)[:, None]
     kept, held = (_gathered(everything, own, inside) for inside in (False, True))
     factor = 1 / _total(kept)

@@ -97,8 +97,11 @@ def of_networks(source: Source, networks: torch.Tensor) -> Source:
     return Source(source.steps, lambda epoch: map(chosen, source.batches(epoch)))
 
 
-def mini_batches(cells: Sequence[Rows], stacked: Rows, seeds, members: int, steps: int) -> Source:
-    """Each epoch cuts the rows of each network into `steps` parts, in an order of its own.
+def mini_batches(
+    cells: Sequence[Rows], stacked: Rows, seeds, members: int, steps: int, first: int = 0
+) -> Source:
+    """Each epoch cuts the rows of each network into `steps` parts, in an order of its own; the
+    members are those from number `first` on.
 
     Selected and unselected rows are cut separately, so that every step has its share of both.
     Weights are multiplied by `steps`, which makes each step's gradient unbiased.
@@ -107,34 +110,42 @@ def mini_batches(cells: Sequence[Rows], stacked: Rows, seeds, members: int, step
     unselected = [0 if cell.w_unselected is None else len(cell.w_unselected) for cell in cells]
 
     def batches(epoch):
-        rngs = [
-            [np.random.default_rng(member_seed(seed, j, MINI_BATCHES, epoch)) for seed in seeds]
-            for j in range(members)
-        ]
-        order = [*zip(*rngs, strict=True)]  # by cell, then by member
-        chosen, others = (_positions(order, counts, steps) for counts in (selected, unselected))
+        order = batch_generators(seeds, range(first, first + members), epoch)
+        chosen, others = (positions(order, counts, steps) for counts in (selected, unselected))
         for step in range(steps):
-            yield _take(stacked, members, steps, chosen[step], others[step])
+            yield take(stacked, members, steps, chosen[step], others[step])
 
     return Source(steps, batches)
 
 
-def _positions(rngs, counts, steps):
-    """(steps, k, length) rows of each step, -1 where a network has none left."""
-    length = max(1, math.ceil(max(counts) / steps))
-    positions = np.full((steps, sum(map(len, rngs)), length), -1)
+def batch_generators(seeds, members, epoch) -> list[list[np.random.Generator]]:
+    """What draws the order of rows in one epoch: by cell, then by member."""
+    return [
+        [np.random.default_rng(member_seed(seed, j, MINI_BATCHES, epoch)) for j in members]
+        for seed in seeds
+    ]
+
+
+def positions(rngs, counts, steps: int, length: int | None = None) -> np.ndarray:
+    """(steps, k, length) rows of each step, -1 where a network has none left.
+
+    rngs : by cell, then by member; counts : rows of each cell
+    """
+    length = length or max(1, math.ceil(max(counts) / steps))
+    places = np.full((steps, sum(map(len, rngs)), length), -1)
     network = 0
     for own, count in zip(rngs, counts, strict=True):
         for rng in own:
             shuffled = rng.permutation(count)
             for step in range(steps):
                 part = shuffled[step::steps]
-                positions[step, network, : len(part)] = part
+                places[step, network, : len(part)] = part
             network += 1
-    return positions
+    return places
 
 
-def _take(stacked, members, steps, chosen, others):
+def take(stacked: Rows, members: int, steps: int, chosen, others) -> Rows:
+    """The rows at these places, (k, length) of selected and of unselected ones."""
     device = stacked.y.device
     cell = torch.arange(len(stacked.y), device=device).repeat_interleave(members)[:, None]
     chosen, others = (torch.as_tensor(at, device=device) for at in (chosen, others))

@@ -50,6 +50,16 @@ def identify(data: SelectionData, *, forms: bool = False) -> Identification:
     evidence = found.evidence | {"rows": data.n, "selected": int(data.s.sum())}
     with threadpool_limits(1, user_api="blas"):
         evidence |= _instrument_strength(data)
+    return identify_shape(replace(found, evidence=evidence), data, forms=forms)
+
+
+def identify_shape(
+    found: Identification, data: SelectionData, *, forms: bool = False
+) -> Identification:
+    """A verdict on the instruments with what the shape of the outcome adds; `data` may be a sample
+    of the rows that `found` is about."""
+    evidence = found.evidence
+    with threadpool_limits(1, user_api="blas"):
         shape = _shape(data)
         if shape is None:
             return replace(found, evidence=evidence | {"rows_profiled": 0})
@@ -79,13 +89,19 @@ def _instrument_strength(data: SelectionData) -> dict:
     full = fit_probit(np.hstack([constant, data.w]), data.s, data.weight)
     reduced = fit_probit(np.hstack([constant, data.w[:, kept]]), data.s, data.weight)
     ratio = max(2 * (full.loglik - reduced.loglik), 0.0)
-    some = np.flatnonzero(data.s)[_random_rows(int(data.s.sum()), MOST_ROWS)]
-    mills = inverse_mills(full.gamma[0] + data.w[some] @ full.gamma[1:])
     return {
         "likelihood_ratio": ratio,
         "likelihood_ratio_p": float(chdtrc(len(data.instruments), ratio)),
-        "mills_share": _unexplained(smooth_columns(data.x[some]), mills, data.weight[some]),
+        "mills_share": mills_share(data, full.gamma[1:], full.gamma[0]),
     }
+
+
+def mills_share(data: SelectionData, slopes, constant: float) -> float:
+    """The share of the Mills ratio's variance that smooth functions of x do not explain, among at
+    most 10,000 selected rows; slopes, constant : of the probit."""
+    some = np.flatnonzero(data.s)[_random_rows(int(data.s.sum()), MOST_ROWS)]
+    mills = inverse_mills(constant + data.w[some] @ slopes)
+    return _unexplained(smooth_columns(data.x[some]), mills, data.weight[some])
 
 
 def _random_rows(count: int, most: int) -> np.ndarray:

@@ -144,7 +144,7 @@ def learn_columns(table, instruments, *, missing: str = "error", linear: bool = 
         )
     if len(chosen) == len(names):
         raise DataError("every column of X is an instrument; the outcome needs at least one other")
-    levels = {name: _levels(frame[name]) for name in names if _is_category(frame[name])}
+    levels = {name: column_levels(frame[name]) for name in names if _is_category(frame[name])}
     columns = Columns(names, chosen, levels, from_frame, linear)
     return _with_missing(columns, frame) if missing == "indicator" else columns
 
@@ -249,7 +249,8 @@ def _is_category(column: pd.Series) -> bool:
     return pd.to_numeric(column.dropna(), errors="coerce").isna().mean() > 0.5
 
 
-def _levels(column: pd.Series) -> tuple:
+def column_levels(column: pd.Series) -> tuple:
+    """The categories of a column, in their order."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return tuple(column.cat.categories)
     return tuple(sorted(column.dropna().unique()))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError
+from heckesel.estimators.cluster import cluster_of
 from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.networks import predicting_in_float64
 from heckesel.estimators.progress import progress_bar
@@ -104,14 +107,33 @@ class DeepHeckmanRegressor(SelectionRegressor):
         self.selection = selection
         self.rho_prior = rho_prior
 
-    def fit(self, X, y, *, selected=None, sample_weight=None):
+    def fit(self, X, y, *, selected=None, sample_weight=None, columns=None, client=None):
+        """Fit to a table, or to Parquet files: X is then their path (a file, a folder or a pattern)
+        and y, `selected` and `sample_weight` are names of columns. All other columns are X, or
+        those that `columns` lists. Rows are read again for every epoch and never held together.
+
+        With `client`, a `dask.distributed.Client`, its workers train blocks of the members; the
+        networks are the same.
+        """
         if self.method not in METHODS:
             raise DataError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
         if self.rho_prior is not None and self.method != "profile":
             raise DataError(f"rho_prior needs method='profile', and this one is {self.method!r}")
-        data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
-        self.identification_ = identify(data, without="a plain ensemble")
-        self.fitted_ = predicting_in_float64(self._train(data))
+        spread = None if client is None else cluster_of(client)
+        sides = {"selected": selected, "sample_weight": sample_weight}
+        if isinstance(X, str | os.PathLike):
+            from heckesel.estimators.deep_files import fit_files
+
+            fit_files(
+                self, X, y, **sides, columns=columns, config=self._config(spread), spread=spread
+            )
+        else:
+            if columns is not None:
+                raise DataError("columns= is for files; of a frame pass X[columns]")
+            data = read_table(self, X, y, **sides)
+            self.identification_ = identify(data, without="a plain ensemble")
+            self.fitted_ = self._train(data, self._config(spread))
+        self.fitted_ = predicting_in_float64(self.fitted_)
         self.info_ = self.fitted_.info
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
         self.identification_ = with_members(
@@ -127,13 +149,12 @@ class DeepHeckmanRegressor(SelectionRegressor):
     def _profile_folds(self) -> int:
         return max(2, min(PROFILE_FOLDS, self.n_members))
 
-    def _train(self, data: SelectionData):
+    def _config(self, spread):
         from heckesel.deep.config import NetworkConfig
-        from heckesel.methods import load_method
 
         profile = self.method == "profile"
         decay, folds = self.weight_decay, self.folds
-        network = NetworkConfig(
+        return NetworkConfig(
             hidden=tuple(self.hidden),
             n_members=self.n_members,
             epochs=self.epochs,
@@ -148,7 +169,12 @@ class DeepHeckmanRegressor(SelectionRegressor):
             tails=self.tails,
             errors=self.errors,
             selection=self.selection,
+            spread=spread,
         )
+
+    def _train(self, data: SelectionData, network):
+        from heckesel.methods import load_method
+
         name = METHODS[self.method] if not data.s.all() else "deep_ensemble"
         config: object = network
         if name == "heckman_profile":

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -13,36 +12,13 @@ from threadpoolctl import threadpool_limits
 from heckesel.classic.blocks import in_threads
 from heckesel.classic.stream import Stream, StreamedData, check_stream, open_stream
 from heckesel.errors import DataError
+from heckesel.estimators.cluster import cluster_of
 from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.formula import FormulaDesign, split_formula
 from heckesel.estimators.options import check_instruments, covariance_kind
 from heckesel.estimators.parquet import parquet_parts
 from heckesel.estimators.reader import count_rows, learn_reader
 from heckesel.estimators.results import fit_both_steps, fit_ml
-
-RETRIES = 3  # of a task whose worker was lost, before the fit gives up
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A `map` over the workers of a dask client; here, once the client is closed."""
-
-    client: Any
-
-    def __call__(self, function, items):
-        if self.client is None or self.client.status != "running":
-            return in_threads(function, items)
-        task = partial(_with_one_thread, function)
-        futures = self.client.map(task, list(items), pure=False, retries=RETRIES)
-        return self.client.gather(futures)
-
-    def __reduce__(self):
-        return Cluster, (None,)  # a connection cannot be saved
-
-
-def _with_one_thread(function, item):
-    with threadpool_limits(1, user_api="blas"):
-        return function(item)
 
 
 def fit_files(
@@ -60,15 +36,15 @@ def fit_files(
     client,
 ) -> HeckmanFit:
     """Passes over the files: levels and counts, moments, then one for each evaluation."""
-    _check_options(arrays, clusters, covariance, weights, client)
+    _check_options(arrays, clusters, covariance, weights)
     if outcome is None or select is None:
         raise DataError("rows in files need both formulas: outcome='y ~ a', select='~ a + b'")
     left, right = split_formula(outcome, "outcome")
     if left is None:
         raise DataError(f"the outcome formula {outcome!r} needs a left-hand side: 'y ~ a + b'")
     indicator, select_right = split_formula(select, "selection")
+    run: Callable = in_threads if client is None else cluster_of(client)
     parts = parquet_parts(path)
-    run: Callable = in_threads if client is None else Cluster(client)
     with threadpool_limits(1, user_api="blas"):
         reader = learn_reader(
             parts, right, select_right, y=left, indicator=indicator, weights=weights, run=run
@@ -83,7 +59,7 @@ def fit_files(
         odd = np.array([1.0 if survey.fraction is None else survey.fraction])
         kind, _ = covariance_kind(covariance, None, odd, weight_kind, has_likelihood=method == "ml")
         check_stream(rows, survey, kept)
-        rows = replace(rows, stream=Stream(parts, reader.read, run))
+        rows = replace(rows, stream=replace(rows.stream, read=reader.read))
         data = StreamedData(
             rows=rows,
             scalings=rows.scalings,
@@ -99,7 +75,7 @@ def fit_files(
     return replace(result, data=data.without_rows())
 
 
-def _check_options(arrays, clusters, covariance, weights, client) -> None:
+def _check_options(arrays, clusters, covariance, weights) -> None:
     given = [name for name, value in arrays.items() if value is not None]
     if given:
         raise DataError(
@@ -113,8 +89,6 @@ def _check_options(arrays, clusters, covariance, weights, client) -> None:
         )
     if weights is not None and not isinstance(weights, str):
         raise DataError("data= names files, so weights= must be the name of one of their columns")
-    if client is not None and not hasattr(client, "gather"):
-        raise DataError(f"client must be a dask.distributed.Client, got {type(client).__name__}")
 
 
 def _with_rows(parts, counts, y_name: str):

@@ -7,14 +7,11 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtri, ndtri
+from scipy.special import ndtri
 
-from heckesel.classic.bootstrap import bootstrap_two_step
-from heckesel.classic.intervals import atanh_rho_interval, theta_interval
 from heckesel.classic.least_squares import fit_least_squares
 from heckesel.classic.probit import fit_probit
 from heckesel.classic.profile import Scan
-from heckesel.classic.rows import Rows, standardised_sample
 from heckesel.classic.stream import StreamedData, loglik_at_zero
 from heckesel.classic.student import StudentScan
 from heckesel.data import SelectionData, check_complete
@@ -32,6 +29,7 @@ from heckesel.estimators.inference import (
     standard_errors,
     wald,
 )
+from heckesel.estimators.spread_out import bootstrap_frame, profile_interval
 from heckesel.predictive import Predictive, check_target
 
 
@@ -169,12 +167,13 @@ class HeckmanFit:
         return likelihood_ratio(self.loglik, self.loglik_independent, self.weight_kind)
 
     def interval(
-        self, parameter: str, level: float = 0.95, method: str = "wald"
+        self, parameter: str, level: float = 0.95, method: str = "wald", *, client=None
     ) -> tuple[float, float]:
         """Interval of `rho`, `sigma` or `df`: `wald` on the atanh and log scale, or `profile`.
 
         A profile interval holds every value the likelihood cannot reject, other modes included;
-        it needs normal errors.
+        it needs normal errors. With `client`, a `dask.distributed.Client`, the workers follow the
+        curve, each to another end; of a fit to files they read the rows.
         """
         check_level(level)
         self._needs_ml(f"an interval of {parameter}", "bootstrap() gives one for two-step")
@@ -193,23 +192,15 @@ class HeckmanFit:
             raise DataError("weighted by probability there is no profile likelihood; use 'wald'")
         if not isinstance(self.scan, Scan):
             raise DataError("profile intervals are for normal errors; use 'wald' with errors='t'")
-        if isinstance(self.data, StreamedData):
-            rows: Rows = self.data.rows
-            scalings = self.data.scalings
-        else:
-            rows, scalings = standardised_sample(self.data)
-        drop = 0.5 * float(chdtri(1, 1 - level))
-        if parameter == "rho":
-            low, high = atanh_rho_interval(rows, self.scan.modes, drop)
-            return float(np.tanh(low)), float(np.tanh(high))
-        low, high = theta_interval(rows, self.scan.modes, drop)
-        return float(scalings.y_scale / high), float(scalings.y_scale / low)
+        return profile_interval(self, parameter, level, client)
 
-    def bootstrap(self, replicates: int = 400, seed: int = 0) -> pd.DataFrame:
+    def bootstrap(self, replicates: int = 400, seed: int = 0, *, client=None) -> pd.DataFrame:
         """Two-step draws of every parameter, rho and sigma: one row a replicate.
 
-        Rows are resampled (clusters, if the fit has them); a replicate that has no finite
-        estimate is a row of NaN.
+        Each row (cluster, if the fit has them) counts a Poisson number of times with mean one, a
+        function of the seed, the replicate and the place of the row: files in the order of a frame
+        give the frame's draws, and so do the workers of `client`, a `dask.distributed.Client`. A
+        replicate that has no finite estimate is a row of NaN.
         """
         if replicates < 1 or seed < 0:
             raise DataError(
@@ -217,24 +208,7 @@ class HeckmanFit:
             )
         if self.method != "two-step":
             raise DataError("bootstrap() is for method='two-step'; ml has standard errors for rho")
-        if isinstance(self.data, StreamedData):
-            raise DataError(
-                "bootstrap() resamples rows, and this fit read its rows from files and kept none; "
-                "use covariance='robust', or fit a frame"
-            )
-        p = len(self.data.x_names)
-        gamma = self.params["select"].to_numpy()
-        draws = bootstrap_two_step(
-            self.data,
-            gamma,
-            replicates=replicates,
-            seed=seed,
-            weight_kind=self.weight_kind,
-            clusters=self.clusters,
-        )
-        order = [*range(p), *range(p + 1, p + 1 + len(gamma)), p, -2, -1]
-        extra = pd.MultiIndex.from_tuples([("derived", "rho"), ("derived", "sigma")])
-        return pd.DataFrame(draws[:, order], columns=self.params.index.append(extra))
+        return bootstrap_frame(self, replicates, seed, client)
 
     def predict(self, data=None, *, x=None, w=None, target: str = "population") -> Predictive:
         """Predictions for new rows (or, without data, for the rows of the fit).

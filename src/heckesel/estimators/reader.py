@@ -68,7 +68,7 @@ class Reader:
         size = PLAIN_ROWS if self.plain else FORMULA_ROWS
         room = [np.empty((PLAIN_ROWS, len(side.names))) for side in (self.outcome, self.select)]
         for first, batch in batches(part, list(self.columns), size):
-            with _place(part, first):
+            with place_of(part, first):
                 yield self._rows(batch, room, check)
 
     def _rows(self, batch, room, check: bool) -> SelectionData:
@@ -117,7 +117,7 @@ def count_rows(reader: Reader, part: Part) -> tuple[int, int]:
     """Rows and selected rows of positive weight."""
     rows = selected = 0
     for first, batch in batches(part, list(reader.side_columns), FORMULA_ROWS):
-        with _place(part, first):
+        with place_of(part, first):
             _, s, weight = reader._sides(as_pandas(batch.to_pandas()))
             check_weight_values(weight)
         rows += int(np.count_nonzero(weight))
@@ -143,7 +143,7 @@ def _fill(matrix: np.ndarray, equation: Equation, columns: dict) -> np.ndarray:
 
 
 @contextmanager
-def _place(part: Part, first: int):
+def place_of(part: Part, first: int):
     """Errors name the file, and where in it their row numbers start."""
     try:
         yield
@@ -249,7 +249,7 @@ def _levels_in(equation: Equation, text: str, role: str, part: Part) -> dict[str
         frame = frame[frame.notna().all(axis=1)]
         if not len(frame):
             continue
-        with _place(part, first):
+        with place_of(part, first):
             learned, _ = build_equation(text, frame, np.ones(len(frame), bool), role)
         for factor, levels in categories_of(learned.spec).items():
             known = found.setdefault(factor, [])

@@ -26,7 +26,7 @@ from heckesel.data import (
 from heckesel.diagnostics.identify import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.estimators.columns import learn_columns
+from heckesel.estimators.columns import Columns, learn_columns
 from heckesel.estimators.frames import like_input
 from heckesel.predictive import Predictive, check_target
 from heckesel.transformed import (
@@ -72,13 +72,18 @@ def read_columns(
         w_names=columns.w_names,
         y_name=name,
     )
-    model.columns_, model.outcome_name_ = columns, data.y_name
+    keep_columns(model, columns, data.y_name)
+    return data
+
+
+def keep_columns(model, columns: Columns, y_name: str) -> None:
+    """What scikit-learn expects of a fitted model, and what predictions need."""
+    model.columns_, model.outcome_name_ = columns, y_name
     model.n_features_in_ = len(columns.names)
     if columns.from_frame:
         model.feature_names_in_ = np.array(columns.names, dtype=object)
     elif hasattr(model, "feature_names_in_"):  # of an earlier fit, to a frame
         del model.feature_names_in_
-    return data
 
 
 def outcome_column(y) -> np.ndarray:

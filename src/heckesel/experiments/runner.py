@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from heckesel.atomic import write_atomically
+from heckesel.errors import HeckeselError
 from heckesel.experiments import load
 from heckesel.experiments.results import read_rows, write_results
 
@@ -87,8 +88,28 @@ def _outcomes(name, missing, quick, device, executor) -> Iterator:
         return
     # one thread each: threads of several workers on the same cores wait for one another
     jobs = {executor.submit(run_chunk, name, chunk, quick, device, 1): chunk for chunk in missing}
+    lost: dict[str, Exception] = {}
     for job in as_completed(jobs):
-        yield jobs[job], job.result()
+        result = attempt(job.result)
+        if isinstance(result, Exception):  # of the worker: those of cells are among the outcomes
+            lost[jobs[job]] = result
+        else:
+            yield jobs[job], result
+    if lost:
+        chunk, reason = next(iter(lost.items()))
+        raise HeckeselError(
+            f"{len(lost)} of {len(jobs)} chunks of {name} were lost with their workers, first "
+            f"{chunk!r} ({type(reason).__name__}: {reason}); all others are kept, and running "
+            "again computes only these"
+        )
+
+
+def on_cluster(client) -> Executor:
+    """The workers of a `dask.distributed.Client` as an `executor`.
+
+    A chunk whose worker dies goes to another one, up to the scheduler's `allowed-failures` times.
+    """
+    return client.get_executor(pure=False)
 
 
 def _limit_threads(threads: int) -> None:

@@ -118,15 +118,21 @@ def first_step(
 
 def corrected(members: Members | ModuleMembers, f, first: FirstStep) -> SelectionEnsemble:
     """The ensemble in units of y; f : (k, n) its outputs at the selected rows."""
-    unit = first.scaling.y_scale
     c = members.head[:, 0].astype(float)
     sigma = corrected_sigma(f, c, first.cell, mills_delta(first.index))
+    return in_units_of_y(members, sigma, first.scaling, first.gamma)
+
+
+def in_units_of_y(members, sigma, scaling: Scaling, gamma) -> SelectionEnsemble:
+    """The ensemble; sigma : (k,) for the scaled y; gamma : (q + 1,) for w as given."""
+    unit = scaling.y_scale
+    c = members.head[:, 0].astype(float)
     return SelectionEnsemble(
         members=members,
-        scaling=first.scaling,
+        scaling=scaling,
         sigma=unit * sigma,
         covariance=unit * c,
-        gamma=first.gamma[None],
+        gamma=gamma[None],
         info={
             "rho": (c / sigma).tolist(),
             "sigma": (unit * sigma).tolist(),

@@ -1,0 +1,98 @@
+"""The deep two-step and the joint likelihood on rows that are read again for every epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from heckesel.classic.blocks import add_up
+from heckesel.data import SelectionData
+from heckesel.deep.cells import Members, all_rows, selected_rows
+from heckesel.deep.config import NetworkConfig
+from heckesel.deep.ensemble import SelectionEnsemble
+from heckesel.deep.losses import JOINT, TWO_STEP
+from heckesel.deep.nets import with_constant
+from heckesel.deep.rows import Rows
+from heckesel.deep.scaling import Scaling
+from heckesel.deep.stream import Table, train_streamed
+from heckesel.deep.student_loss import JOINT_STUDENT
+from heckesel.deep.train import Progress
+from heckesel.methods.heckman_joint import START_LOG_EXTRA_DF, two_headed
+from heckesel.methods.heckman_two_step import in_units_of_y
+from heckesel.numerics.normal import inverse_mills, mills_delta
+
+
+def fit_two_step(
+    table: Table,
+    scaling: Scaling,
+    gamma: np.ndarray,
+    mass: tuple[float, float],
+    *,
+    seed: int,
+    config: NetworkConfig,
+    run: Callable = map,
+    progress: Progress | None = None,
+) -> SelectionEnsemble:
+    """The second step after a probit with coefficients gamma (q + 1,), the constant last.
+
+    mass : weights of the selected and of the unselected units, added up; run : a `map` for the
+    last pass, which sums what sigma needs.
+    """
+    cell_of = partial(mills_rows, scaling=scaling, gamma=gamma, total=mass[0])
+    members = train_streamed(
+        table, cell_of, loss=TWO_STEP, seed=seed, config=config, progress=progress
+    )
+    c = members.head[:, 0].astype(float)
+    task = partial(_residual_sums, read=table.read, cell_of=cell_of, members=members, c=c)
+    squares, delta = add_up(run(task, table.items))
+    return in_units_of_y(members, np.sqrt(squares + c**2 * delta), scaling, gamma)
+
+
+def mills_rows(data: SelectionData, *, scaling: Scaling, gamma, total: float) -> Rows:
+    """The selected units with the Mills term; weights are divided by `total`."""
+    index = with_constant(data.w[data.s]) @ gamma
+    mills = inverse_mills(index)
+    rows = selected_rows(data, scaling, total=total)
+    return replace(rows, mills=mills, delta=mills_delta(index, mills))
+
+
+def _residual_sums(item, *, read, cell_of, members: Members, c) -> list:
+    """Weighted squares of residuals, (k,), and the weighted sum of delta: `corrected_sigma` of
+    a whole table, one buffer after the other."""
+
+    def sums(cell: Rows) -> tuple:
+        f = members.outputs(cell.x[:, :-1])[..., 0]
+        residual = cell.y - f - c[:, None] * cell.mills
+        return residual**2 @ cell.weight, cell.delta @ cell.weight
+
+    return add_up(sums(cell_of(data)) for data in read(item))
+
+
+def fit_joint(
+    table: Table,
+    scaling: Scaling,
+    mass: tuple[float, float],
+    *,
+    seed: int,
+    config: NetworkConfig,
+    progress: Progress | None = None,
+) -> SelectionEnsemble:
+    """Both equations at once, with normal or t errors."""
+    loss, starts = JOINT, None
+    if config.errors == "t":
+        loss = JOINT_STUDENT
+        starts = {"log_extra_df": [START_LOG_EXTRA_DF] * config.n_members}
+    members = train_streamed(
+        table,
+        partial(all_rows, scaling=scaling, total=sum(mass)),
+        loss=loss,
+        seed=seed,
+        config=config,
+        starts=starts,
+        progress=progress,
+    )
+    share = Rows(x=None, y=None, weight=np.array([mass[0] / sum(mass)]))
+    return two_headed(loss, members, share, scaling)
