@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,11 +30,16 @@ from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import inverse_mills
 
 ATANH_RHO = ("ancillary", "atanh_rho")
+SEPARATED = (
+    "the likelihood has no maximum: classes are predicted, probabilities near 0 and 1 are an "
+    "extrapolation, and there are no standard errors"
+)
 
 
 @dataclass(frozen=True)
 class BinaryMode:
-    """A local maximum of the likelihood. status: `converged`, `boundary`, `max_iterations`."""
+    """A local maximum of the likelihood. status: `converged`, `boundary`, `max_iterations` or
+    `separated`."""
 
     rho: float
     loglik: float
@@ -49,7 +55,8 @@ class HeckmanProbitFit:
     params, se : Series by (equation, term): `outcome`, `select`, ("ancillary", "atanh_rho").
     cov : their covariance, NaN where there is none; cov_given_rho : that of the others at
     rho = +-1, where the likelihood has no interior maximum. `modes` lists every local maximum, best
-    first.
+    first. separation : what tells classes apart, where something does (status `separated`, see
+    `heckesel.classic.separated`); where it does so for every row rho is NaN, as any fits.
     """
 
     method: str
@@ -69,6 +76,7 @@ class HeckmanProbitFit:
     weight_kind: str = "frequency"
     errors: str = "normal"
     df: float = float("inf")
+    separation: str | None = None
 
     @property
     def has_selection(self) -> bool:
@@ -113,7 +121,11 @@ class HeckmanProbitFit:
         return coefficient_frame(self.params, self.cov, level)
 
     def summary(self, level: float = 0.95) -> str:
-        return table.summary(self, level)
+        text = table.summary(self, level)
+        if self.separation is None:
+            return text
+        lines = textwrap.wrap(f"Separated: {self.separation} ({SEPARATED}).", table.WIDTH)
+        return "\n".join([text, "", *lines])
 
     def __repr__(self) -> str:
         return (
@@ -128,9 +140,14 @@ class HeckmanProbitFit:
     @cached_property
     def loglik_independent(self) -> float:
         """Log-likelihood at rho = 0: two probits."""
+        self._need_a_maximum()
         data, s = self.data, self.data.s
         outcome = fit_probit(data.x[s], data.y[s] == 1.0, data.weight[s]).loglik
         return outcome + fit_probit(data.w, s, data.weight).loglik
+
+    def _need_a_maximum(self) -> None:
+        if self.separation is not None:
+            raise DataError(f"{self.separation}: the likelihood has no maximum to compare with")
 
     def test_rho_zero(self, kind: str = "wald") -> Test:
         """`wald`: of atanh rho; `lr`: likelihood ratio."""
@@ -160,6 +177,7 @@ class HeckmanProbitFit:
         elif self.weight_kind == "probability" or self.scan is None:
             raise DataError("weighted by probability there is no profile likelihood; use 'wald'")
         else:
+            self._need_a_maximum()
             sample, _ = binary_sample(self.data)
             low, high = binary_rho_interval(
                 sample, self.scan.modes, 0.5 * float(chdtri(1, 1 - level))
@@ -174,11 +192,12 @@ class HeckmanProbitFit:
         * unselected: P = Phi_2(-eta, f; -rho) / Phi(-eta)
 
         x : (m, p) and w : (m, q) with their constants. z comes from the rarer class, whose
-        probability keeps its digits: dz = d log P / lambda(z) there.
+        probability keeps its digits: dz = d log P / lambda(z) there. Where all classes are told
+        apart the three have the same limit, whatever rho is, and z = f stands for all.
         """
         p, gradient = x.shape[1], np.zeros((len(x), len(self.params)))
         f = x @ self.params.to_numpy()[:p]
-        if target == "population" or not self.has_selection:
+        if target == "population" or not self.has_selection or np.isnan(self.rho):
             gradient[:, :p] = x
             return f, gradient
         way = 1.0 if target == "selected" else -1.0
