@@ -112,6 +112,7 @@ def train_cells(
     units: int,
     starts: dict[str, Sequence[float]] | None = None,
     heads: Sequence[np.ndarray] | None = None,
+    thetas: Sequence[np.ndarray] | None = None,
     dropout: float = 0.0,
     held_out: Sequence[Rows] | None = None,
     stopping: Stopping | None = None,
@@ -123,7 +124,8 @@ def train_cells(
     units : rows of the largest cell, unselected ones included; with `config.batch_size` they
     set the number of steps. starts : values (n_members,) for scalars of the loss that should
     not start at zero; with `warm_up >= epochs` the last one keeps them. heads : for each cell
-    (h,) where the heads of its members start. held_out : rows of each cell that training does
+    (h,) where the heads of its members start. thetas : for each cell (n_members, P) where its
+    members start, networks and heads, in place of everything drawn. held_out : rows of each cell that training does
     not see; each network then ends where its loss on them was lowest. Cells with a `fold` have
     each member do without its own fold, and end by it.
     """
@@ -148,6 +150,7 @@ def train_cells(
             seeds[chunk],
             None if held_out is None else held_out[chunk],
             None if heads is None else heads[chunk],
+            None if thetas is None else thetas[chunk],
             progress=_shifted(progress, done, len(chunks)),
         )
     return trained
@@ -171,6 +174,7 @@ def _train_chunk(
     seeds,
     held_out,
     heads,
+    thetas,
     *,
     loss,
     config,
@@ -183,7 +187,11 @@ def _train_chunk(
 ):
     dtype, members = DTYPES[config.dtype], config.n_members
     sizes = (cells[0].x.shape[1] - 1, *config.hidden, loss.outputs)
-    start = _start(cells[0], sizes, loss, seeds, members, starts, heads)
+    start = (
+        _start(cells[0], sizes, loss, seeds, members, starts, heads)
+        if thetas is None
+        else np.concatenate(thetas)
+    )
     stacked = stack_cells(cells, dtype=dtype, device=place)
     source = full_batch(stacked, members)
     if config.batch_size is not None:

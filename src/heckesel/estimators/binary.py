@@ -35,7 +35,8 @@ from heckesel.diagnostics.verdict import (
     with_profile,
 )
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.estimators.binary_fit import ATANH_RHO, SEPARATED, BinaryMode, HeckmanProbitFit
+from heckesel.estimators.binary_fit import SEPARATED, BinaryMode, HeckmanProbitFit
+from heckesel.estimators.binary_prediction import ATANH_RHO
 from heckesel.estimators.inference import labelled
 from heckesel.estimators.options import covariance_kind
 from heckesel.estimators.results import LEAST_INFORMATION, equation_labels, verdict_by_wald

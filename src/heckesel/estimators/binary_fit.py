@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtri, log_ndtr, ndtri, ndtri_exp
+from scipy.special import chdtri, ndtri
 
 from heckesel.classic.binary import binary_rho_interval, binary_sample
 from heckesel.classic.probit import fit_probit
@@ -17,6 +17,7 @@ from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import Identification
 from heckesel.errors import DataError
 from heckesel.estimators import table
+from heckesel.estimators.binary_prediction import ATANH_RHO, probit_index
 from heckesel.estimators.inference import (
     Test,
     check_level,
@@ -25,11 +26,7 @@ from heckesel.estimators.inference import (
     standard_errors,
     wald,
 )
-from heckesel.likelihoods.binary import selected_units
-from heckesel.numerics.bivariate import log_conditional_cdf
-from heckesel.numerics.normal import inverse_mills
 
-ATANH_RHO = ("ancillary", "atanh_rho")
 SEPARATED = (
     "the likelihood has no maximum: classes are predicted, probabilities near 0 and 1 are an "
     "extrapolation, and there are no standard errors"
@@ -185,37 +182,5 @@ class HeckmanProbitFit:
         return float(np.tanh(low)), float(np.tanh(high))
 
     def probit_index(self, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
-        r"""(m,) z with P(y = 1) = Phi(z), and its (m, k) gradient in the order of `params`.
-
-        * population: z = f = x'beta
-        * selected:   P = Phi_2(eta, f; rho) / Phi(eta)
-        * unselected: P = Phi_2(-eta, f; -rho) / Phi(-eta)
-
-        x : (m, p) and w : (m, q) with their constants. z comes from the rarer class, whose
-        probability keeps its digits: dz = d log P / lambda(z) there. Where all classes are told
-        apart the three have the same limit, whatever rho is, and z = f stands for all.
-        """
-        p, gradient = x.shape[1], np.zeros((len(x), len(self.params)))
-        f = x @ self.params.to_numpy()[:p]
-        if target == "population" or not self.has_selection or np.isnan(self.rho):
-            gradient[:, :p] = x
-            return f, gradient
-        way = 1.0 if target == "selected" else -1.0
-        h, a = way * (w @ self.params["select"].to_numpy()), way * self.params[ATANH_RHO]
-        sign = np.where(log_conditional_cdf(f, h, a) < np.log(0.5), 1.0, -1.0)
-        units = selected_units(h, f, a, sign)
-        z = ndtri_exp(units.value - log_ndtr(h))
-        slope = sign / inverse_mills(z)
-        gradient[:, :p] = (slope * units.d_f)[:, None] * x
-        gradient[:, p:-1] = (slope * way * (units.d_index - inverse_mills(h)))[:, None] * w
-        gradient[:, -1] = slope * way * units.d_a
-        return sign * z, gradient
-
-    def probit_index_interval(self, x, w, target: str, level: float) -> np.ndarray:
-        """(m, 2) interval of z by the delta method; NaN where the fit has no covariance."""
-        check_level(level)
-        z, gradient = self.probit_index(x, w, target)
-        cov = self.cov if self.cov_given_rho is None else self.cov_given_rho
-        variance = np.einsum("ij,jk,ik->i", gradient, cov.to_numpy(), gradient)
-        half = ndtri((1 + level) / 2) * np.sqrt(variance)
-        return np.column_stack([z - half, z + half])
+        """See `binary_prediction.probit_index`."""
+        return probit_index(self, x, w, target)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
+from heckesel.deep.binary_mixture import BinaryMixture
 from heckesel.deep.cells import Members
 from heckesel.deep.ensemble import GaussianEnsemble, SelectionEnsemble
 from heckesel.deep.nets import parameter_count
@@ -60,6 +63,7 @@ def _selection(fit: SelectionEnsemble) -> dict:
         "spread": None if fit.spread is None else _members(fit.spread),
         "df": fit.df,
         "selection": None if fit.selection is None else _members(fit.selection),
+        "tail_df": fit.tail_df,
     }
 
 
@@ -85,7 +89,17 @@ def _selection_of(state: Fields, p: int, q: int) -> SelectionEnsemble:
         spread=spread,
         df=df,
         selection=_members_of(state.inside("selection"), q) if state.has("selection") else None,
+        tail_df=_tail_df(state),
     )
+
+
+def _tail_df(state: Fields) -> float | None:
+    if not state.has("tail_df"):
+        return None
+    df = state.number("tail_df")
+    if df <= 2:
+        raise Damage("has degrees of freedom that are not above 2")
+    return df
 
 
 def _gaussian(fit: GaussianEnsemble) -> dict:
@@ -94,6 +108,7 @@ def _gaussian(fit: GaussianEnsemble) -> dict:
         "scaling": _scaling(fit.scaling),
         "info": fit.info,
         "level": fit.level,
+        "tail_df": fit.tail_df,
     }
 
 
@@ -103,6 +118,7 @@ def _gaussian_of(state: Fields, p: int, q: int) -> GaussianEnsemble:
         scaling=_scaling_of(state.inside("scaling"), p, q),
         info=state.plain("info"),
         level=state.number("level", positive=True),
+        tail_df=_tail_df(state),
     )
 
 
@@ -181,6 +197,30 @@ def _curve_of(state: Fields, k: int, size: int) -> Curve:
     )
 
 
+def _binary(fit: BinaryMixture) -> dict:
+    return {
+        "members": _members(fit.members),
+        "scaling": _scaling(fit.scaling),
+        "weight": fit.weight,
+        "rho": fit.rho,
+        "info": fit.info,
+    }
+
+
+def _binary_of(state: Fields, p: int, q: int) -> BinaryMixture:
+    members = _members_of(state.inside("members"), p)
+    weight = state.array("weight", (None,), positive=True)
+    rho = state.array("rho", weight.shape, finite=False)
+    plain = len(rho) == 1 and np.isnan(rho).all()
+    if not len(rho) or not (plain or (np.abs(rho) < 1).all()):
+        raise Damage("has a correlation that is none")
+    if len(members.theta) % len(rho) or members.head.shape[1] != (0 if plain else q + 2):
+        raise Damage(f"has {members.theta.shape} weights for {len(rho)} values of rho")
+    return BinaryMixture(
+        members, _scaling_of(state.inside("scaling"), p, q), weight, rho, state.plain("info")
+    )
+
+
 def _members(members) -> dict:
     return {"sizes": members.sizes, "theta": members.theta, "loss": members.loss}
 
@@ -218,4 +258,5 @@ KINDS: dict[str, tuple[Callable, Callable]] = {
     "GaussianEnsemble": (_gaussian, _gaussian_of),
     "BesideProbit": (_beside, _beside_of),
     "RhoMixture": (_mixture, _mixture_of),
+    "BinaryMixture": (_binary, _binary_of),
 }
