@@ -41,7 +41,7 @@ def joint_binary(output, head, rows) -> Slopes:
 
 
 def independent_binary(output, head, rows) -> Slopes:
-    """`joint_binary` at rho = 0: two probits, and no quadrature. The last of the head is not used."""
+    """`joint_binary` at rho = 0: two probits, no quadrature; the last of the head is unused."""
     gamma = head[:, :-1]
     log_index, by_index = log_ndtr_and_mills(selection_index(rows.w, gamma))
     log_f, by_f = log_ndtr_and_mills(rows.y * output[..., 0])

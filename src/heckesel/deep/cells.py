@@ -125,9 +125,9 @@ def train_cells(
     set the number of steps. starts : values (n_members,) for scalars of the loss that should
     not start at zero; with `warm_up >= epochs` the last one keeps them. heads : for each cell
     (h,) where the heads of its members start. thetas : for each cell (n_members, P) where its
-    members start, networks and heads, in place of everything drawn. held_out : rows of each cell that training does
-    not see; each network then ends where its loss on them was lowest. Cells with a `fold` have
-    each member do without its own fold, and end by it.
+    members start, networks and heads, in place of everything drawn. held_out : rows of each cell
+    that training does not see; each network then ends where its loss on them was lowest. Cells
+    with a `fold` have each member do without its own fold, and end by it.
     """
     place = torch_device(device or config.device)
     steps = 1 if config.batch_size is None else math.ceil(units / config.batch_size)

@@ -64,7 +64,8 @@ class LinearProbit:
 
     def index_of_outcome(self, x, w, target: str) -> np.ndarray:
         """(m,) z with P(second class) = Phi(z)."""
-        return probit_index(self.result, *_constants(x, w), target)[0]
+        x, w = _constants(x, w)
+        return probit_index(self.result, x, w, target)[0]
 
     def probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
         """(m, 2) of the first and the second class."""
@@ -77,7 +78,8 @@ class LinearProbit:
 
     def interval(self, x, w, target: str, level: float) -> np.ndarray:
         """(m, 2) of the second class's probability."""
-        return ndtr(probit_index_interval(self.result, *_constants(x, w), target, level))
+        x, w = _constants(x, w)
+        return ndtr(probit_index_interval(self.result, x, w, target, level))
 
     def index(self, w) -> np.ndarray:
         return with_intercept(w) @ self.result.params["select"].to_numpy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -137,12 +138,12 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
             covariance=self.covariance,
             weight_kind=self.weight_kind or ("frequency" if whole else "probability"),
         )
-        self.fitted_ = LinearProbit(self.result_)
+        self.fitted_: Any = LinearProbit(self.result_)
         self.identification_ = self.result_.identification
         outcome_params = self.result_.params["outcome"]
         self.intercept_ = float(outcome_params["Intercept"])
         self.coef_ = outcome_params.drop("Intercept").to_numpy()
-        self.rho_ = self.result_.rho
+        self.rho_: Any = self.result_.rho
         return self
 
     def _fit_networks(self, data: SelectionData):

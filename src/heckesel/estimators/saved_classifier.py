@@ -76,8 +76,8 @@ def state_of(model) -> dict:
     classes = model.classes_.tolist()
     if not all(isinstance(label, LABELS) for label in classes):
         raise DataError(
-            f"the classes are of type {type(classes[0]).__name__}, which a saved model cannot hold; "
-            "make them text before the fit"
+            f"the classes are of type {type(classes[0]).__name__}, which a saved model cannot "
+            "hold; make them text before the fit"
         )
     if model.outcome == "network":
         fitted = imported(NETWORKS).fitted_state(model.fitted_)

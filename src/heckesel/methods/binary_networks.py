@@ -1,10 +1,10 @@
 """A probit with sample selection whose outcome index is a network.
 
-A correlation that networks fit themselves depends on where it starts, and networks that overfit find
-any rho plausible. So rho is not fitted: members are trained at rho = 0, and from there at each value
-of a grid, all in the same way and each without a fold of the units. At rho_g the log-likelihood of all units under
-the members that did not see them is the height of a curve over rho, and with the prior the weight of
-rho_g. Around the best value the grid is halved while one value alone decides.
+A correlation that networks fit themselves depends on where it starts, and networks that overfit
+find any rho plausible. So rho is not fitted: members are trained at rho = 0, and from there at each
+value of a grid, all in the same way and each without a fold of the units. At each rho the
+log-likelihood of all units under the members that did not see them is the height of a curve, and
+with the prior its weight. Around the best value the grid is halved while one value alone decides.
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ def fit(
     (first,) = train(1, INDEPENDENT_BINARY, network, heads=[np.append(_probit(cell), 0.0)])
 
     def at(grid) -> list[RhoPoint]:
-        thetas = [
-            np.column_stack([first.theta[:, :-1], np.full(len(first.theta), a)]) for a in grid
-        ]
+        thetas = [_with_rho(first.theta, a) for a in grid]
         members = train(len(grid), JOINT_BINARY, _moving(network), thetas=thetas)
         return [
             RhoPoint(float(a), each, held_out_loglik(each, cell, data.weight))
@@ -105,6 +103,11 @@ def fit(
         points += at([0.5 * sum(pair) for pair in zip(around[:-1], around[1:], strict=True)])
         points.sort(key=lambda point: point.a)
     return _mixture(points, prior, scaling)
+
+
+def _with_rho(theta, a: float) -> np.ndarray:
+    """(k, P) with atanh rho, the last column, at a."""
+    return np.column_stack([theta[:, :-1], np.full(len(theta), a)])
 
 
 def _moving(network: NetworkConfig) -> NetworkConfig:
@@ -132,6 +135,7 @@ def held_out_loglik(members: Members, cell: Rows, weight) -> float:
     """
     fold = np.concatenate([cell.fold, cell.fold_unselected]).astype(int)
     mass = np.bincount(fold, np.concatenate([cell.weight, cell.weight_unselected]))
+    assert members.validation is not None
     own = np.arange(len(members.theta)) % len(mass)
     count = np.bincount(own, minlength=len(mass))
     share = mass[own] / count[own]

@@ -1,5 +1,6 @@
-"""Torch twin of `heckesel.numerics.bivariate`: the same integral, with fewer nodes. It is in float64
-whatever the networks are trained in, since its exponents reach further than float32 does.
+"""Torch twin of `heckesel.numerics.bivariate`: the same integral, with fewer nodes.
+
+It is in float64 whatever the networks are trained in: its exponents reach further than float32.
 """
 
 from __future__ import annotations
