@@ -12,7 +12,10 @@ from heckesel.predictive import TARGETS
 from tests.small_classifiers import CLASSIFIERS, NETWORK, fitted
 from tests.small_models import N, X
 
-pytestmark = pytest.mark.filterwarnings("ignore::heckesel.errors.IdentificationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::heckesel.errors.IdentificationWarning"),
+    pytest.mark.filterwarnings("ignore:.*still improving"),
+]
 
 
 def said(model, columns, y):

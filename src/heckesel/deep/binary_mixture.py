@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtr, ndtri_exp
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp, stdtrit
 
 from heckesel.deep.cells import Members
 from heckesel.deep.scaling import Scaling
@@ -62,7 +62,9 @@ class BinaryMixture:
 
         On the scale z of the probit, at each rho a normal around the members' mean with the
         variance of a jackknife, :math:`\frac{k-1}{k}\sum_j (z_{gj} - \bar z_g)^2`, since each did
-        without a fold of its own; the interval is that of their mixture over rho.
+        without a fold of its own; the interval is that of their mixture over rho. A variance from k
+        values is not known well, so sds are longer by the quantile of a t with k - 1 degrees of
+        freedom over the normal one.
         """
         if self.k < 2:
             raise DataError("one member alone says nothing of its doubt; fit with more n_members")
@@ -72,8 +74,10 @@ class BinaryMixture:
         log_weight = np.broadcast_to(log_weight, log_p[1].shape).reshape(z.shape)
         weight = np.exp(logsumexp(log_weight, axis=1) - logsumexp(log_weight, axis=(0, 1)))
         variance = np.maximum((self.k - 1) * z.var(axis=1), LEAST_VARIANCE)
-        doubt = Mixture(weight, Normal(z.mean(axis=1), np.sqrt(variance)))
-        ends = (doubt.quantile(p) for p in ((1 - level) / 2, (1 + level) / 2))
+        low, high = (1 - level) / 2, (1 + level) / 2
+        longer = stdtrit(self.k - 1, high) / ndtri(high)
+        doubt = Mixture(weight, Normal(z.mean(axis=1), longer * np.sqrt(variance)))
+        ends = (doubt.quantile(p) for p in (low, high))
         return ndtr(np.column_stack(list(ends)))
 
     def index(self, w) -> np.ndarray:

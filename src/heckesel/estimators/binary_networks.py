@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
@@ -47,6 +48,14 @@ def fit_binary_networks(model, data: SelectionData):
     seed = int(check_random_state(model.random_state).randint(2**31))
     with progress_bar("training", enabled=model.progress) as progress:
         fitted = binary_networks.fit(data, seed=seed, config=config, progress=progress)
+    unfinished = fitted.info["unfinished"]
+    if unfinished:
+        warnings.warn(
+            f"{unfinished} of {model.n_members} members were still improving after "
+            f"{model.epochs} epochs, so intervals are too short; raise epochs",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     return predicting_in_float64(fitted)
 
 

@@ -102,7 +102,15 @@ def fit(
         around = [points[i].a for i in (best - 1, best, best + 1) if 0 <= i < len(points)]
         points += at([0.5 * sum(pair) for pair in zip(around[:-1], around[1:], strict=True)])
         points.sort(key=lambda point: point.a)
-    return _mixture(points, prior, scaling)
+    fitted = _mixture(points, prior, scaling)
+    return replace(fitted, info=fitted.info | _unfinished(first, network))
+
+
+def _unfinished(members: Members, network: NetworkConfig) -> dict:
+    """How many members were best at the last epoch they had. What training did not get to is an
+    error that all members share, so their spread does not show it."""
+    assert members.best_epoch is not None
+    return {"unfinished": int((np.asarray(members.best_epoch) >= network.epochs).sum())}
 
 
 def _with_rho(theta, a: float) -> np.ndarray:
@@ -191,4 +199,5 @@ def _without_selection(data, scaling, seed, network, device, progress) -> Binary
         progress=progress,
     )
     info = {"best_epoch": np.asarray(members.best_epoch).tolist()}
+    info |= _unfinished(members, network)
     return BinaryMixture(members, scaling, np.ones(1), np.full(1, np.nan), info)
