@@ -13,7 +13,9 @@ from heckesel.estimators.arrays import with_intercept
 PAGE = Path(__file__).parent.parent / "docs" / "loans.md"
 
 
-def test_the_page_runs(capsys):
+@pytest.mark.filterwarnings("ignore:.*still improving")
+def test_the_page_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it saves a model
     scope: dict = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
         exec(compile(block, "loans.md", "exec"), scope)

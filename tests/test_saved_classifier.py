@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from heckesel.estimators.model_file import read_model, write_model
 from heckesel.predictive import TARGETS
 from tests.small_classifiers import CLASSIFIERS, NETWORK, fitted
 from tests.small_models import N, X
+from tests.small_models import fitted as fitted_regressor
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::heckesel.errors.IdentificationWarning"),
@@ -138,16 +141,18 @@ def test_a_prior_that_is_a_function_is_refused(tmp_path):
         model.fit(X, y).save(tmp_path / "m")
 
 
-def test_judged_tails_are_kept(tmp_path):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(300, 1))
-    y = x[:, 0] + rng.standard_t(2.5, 300)
-    model = hk.DeepEnsembleRegressor(
-        folds=2, n_members=2, hidden=(4,), epochs=20, progress=False
-    ).fit(x, y)
-    from dataclasses import replace
-
-    model.fitted_ = replace(model.fitted_, outcome=replace(model.fitted_.outcome, tail_df=4.0))
+@pytest.mark.parametrize("name", ["two-step", "ensemble on folds"])
+def test_judged_tails_of_regressors_are_kept(name, tmp_path):
+    model = copy(fitted_regressor(name)[0])
+    inside = getattr(model.fitted_, "outcome", None)
+    model.fitted_ = (
+        replace(model.fitted_, tail_df=4.0)
+        if inside is None
+        else replace(model.fitted_, outcome=replace(inside, tail_df=4.0))
+    )
     model.save(tmp_path / "m")
-    loaded = hk.load(tmp_path / "m")
-    np.testing.assert_array_equal(loaded.predict_interval(x), model.predict_interval(x))
+    np.testing.assert_array_equal(
+        hk.load(tmp_path / "m").predict_interval(X), model.predict_interval(X)
+    )
+    normal = fitted_regressor(name)[0].predict_interval(X)
+    assert not np.array_equal(model.predict_interval(X), normal)

@@ -52,7 +52,7 @@ def fit_binary_networks(model, data: SelectionData):
     if unfinished:
         warnings.warn(
             f"{unfinished} of {model.n_members} members were still improving after "
-            f"{model.epochs} epochs, so intervals are too short; raise epochs",
+            f"{model.epochs} epochs, so intervals may be too short; raise epochs",
             ConvergenceWarning,
             stacklevel=4,
         )
