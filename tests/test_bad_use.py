@@ -128,7 +128,7 @@ COMMANDS = [
     ("fit {d}/folder " + ROLES + " --out {d}/new", "is no file", 2),
     ("fit {d}/table.txt " + ROLES + " --out {d}/new", "must end in .csv or .parquet", 2),
     ("fit {d}/loans.csv --outcome repayd --out {d}/new", "did you mean 'repaid'", 2),
-    ("fit {d}/loans.csv --outcome kind --out {d}/new", "should hold numbers", 2),
+    ("fit {d}/loans.csv --outcome kind --kind regression --out {d}/new", "should hold numbers", 2),
     ("fit {d}/loans.csv --outcome repaid --instruments brunch --out {d}/new", "'branch'", 2),
     ("fit {d}/loans.csv --outcome repaid --instruments repaid --out {d}/new", "given as", 2),
     ("fit {d}/loans.csv --outcome repaid --instruments branch,branch --out {d}/new", "given as", 2),

@@ -8,11 +8,14 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import heckesel as hk
+from heckesel.estimators.arrays import with_intercept
 
 PAGE = Path(__file__).parent.parent / "docs" / "loans.md"
 
 
-def test_the_page_runs(capsys):
+@pytest.mark.filterwarnings("ignore:.*still improving")
+def test_the_page_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # it saves a model
     scope: dict = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
         exec(compile(block, "loans.md", "exec"), scope)
@@ -22,7 +25,8 @@ def test_the_page_runs(capsys):
     # "within its own uncertainty": the delta method for the mean over the rejected, and the
     # binomial noise of how many of them defaulted
     model, rows = scope["model"], scope["X"][~scope["granted"]]
-    z, gradient = model.result_.probit_index(*model._rows(rows, "unselected"))
+    x, w = with_intercept(model.columns_.x(rows)), with_intercept(model.columns_.w(rows))
+    z, gradient = model.result_.probit_index(x, w, "unselected")
     slope = (np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)) @ gradient / len(z)
     variance = slope @ model.result_.cov.to_numpy() @ slope + 0.25 / len(z)
     assert abs(rates[1] - rates[2]) < 2 * np.sqrt(variance)

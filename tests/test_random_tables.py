@@ -124,3 +124,63 @@ def test_an_exported_linear_model_of_any_table_says_the_same(table, missing):
     assert (np.abs(mean - expected)[held] <= 1e-5 * size[held]).all()
     usual = held & (x < 1e7).all(axis=1)
     np.testing.assert_allclose(std[usual], expected_std[usual], rtol=1e-3)
+
+
+def check_classes(model, X, y):
+    """Fit, predict, save, load, predict."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model.fit(X, y)
+        except hk.DataError:
+            return
+        probability = model.predict_proba(X)
+        assert np.isfinite(probability).all()
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m"
+            model.save(path)
+            again = hk.load(path)
+        np.testing.assert_array_equal(again.predict_proba(X), probability)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        np.testing.assert_array_equal(
+            again.predict_proba_interval(X), model.predict_proba_interval(X)
+        )
+        if model.identification_.verdict != "no selection":
+            others = model.predict_proba(X, "unselected")
+            assert np.isfinite(others).all()
+            np.testing.assert_array_equal(again.predict_proba(X, "unselected"), others)
+            assert again.log_likelihood(X, y) == model.log_likelihood(X, y)
+
+
+LABELS = st.sampled_from([(0, 1), (False, True), ("no", "ü"), (1.5, 2.5)])
+
+
+def two_classes(y, labels):
+    middle = y.median()
+    return pd.Series(
+        [None if np.isnan(each) else labels[int(each > middle)] for each in y], dtype=object
+    )
+
+
+@QUIET
+@given(tables(), LABELS, st.sampled_from(["error", "indicator"]))
+def test_a_linear_classifier_of_any_table(table, labels, missing):
+    X, y, instruments = table
+    check_classes(hk.HeckmanClassifier(instruments, missing=missing), X, two_classes(y, labels))
+
+
+@FEW
+@given(tables(), LABELS, st.sampled_from(["error", "indicator"]))
+def test_networks_for_the_classes_of_any_table(table, labels, missing):
+    X, y, instruments = table
+    model = hk.HeckmanClassifier(
+        instruments,
+        outcome="network",
+        missing=missing,
+        epochs=3,
+        n_members=2,
+        folds=2,
+        hidden=(3,),
+        progress=False,
+    )
+    check_classes(model, X, two_classes(y, labels))

@@ -18,9 +18,10 @@ from heckesel.classic.covariance import covariance_of, inverse
 from heckesel.classic.estimates import NEAR_BOUNDARY
 from heckesel.classic.intervals import atanh_rho_interval
 from heckesel.classic.joint import Point
-from heckesel.classic.probit import fit_probit, probit_terms
+from heckesel.classic.probit import fit_probit, penalised, probit_terms
 from heckesel.classic.profile import Scan, scan
 from heckesel.classic.rows import SCAN_SEED, Rows, draw_rows
+from heckesel.classic.separated import fit_separated
 from heckesel.classic.standardise import Scaling, scaling_of
 from heckesel.data import SelectionData
 from heckesel.likelihoods.binary import selected_units
@@ -37,7 +38,7 @@ class BinarySample:
     """Standardised rows, selected apart from unselected.
 
     w_selected : (n1, q), x : (n1, p), sign : (n1,) +1 where y = 1 and -1 where 0,
-    w_unselected : (n0, q)
+    w_unselected : (n0, q); ridge : on beta, where the outcome is separated
     """
 
     w_selected: np.ndarray
@@ -46,6 +47,7 @@ class BinarySample:
     weight_selected: np.ndarray
     w_unselected: np.ndarray
     weight_unselected: np.ndarray
+    ridge: float = 0.0
 
     @property
     def q(self) -> int:
@@ -87,14 +89,16 @@ class BinarySample:
         parts = sum_over(unselected, slices(rows), rows)
         score[:q] += parts[1]
         hessian[:q, :q] += parts[2]
-        return float(value + parts[0]), score, hessian
+        total = float(value + parts[0]), score, hessian
+        return penalised(total, point, self.ridge, slice(q, q + self.p))
 
     def at_zero(self) -> np.ndarray:
         """The conditional optimum at rho = 0: two probits."""
         w = np.concatenate([self.w_selected, self.w_unselected])
         mass = np.concatenate([self.weight_selected, self.weight_unselected])
         gamma = fit_probit(w, np.arange(len(w)) < len(self.w_selected), mass).gamma
-        beta = fit_probit(self.x, self.sign > 0, self.weight_selected).gamma
+        outcome = fit_separated if self.ridge else fit_probit
+        beta = outcome(self.x, self.sign > 0, self.weight_selected).gamma
         return np.concatenate([gamma, beta])
 
     def part(self) -> BinarySample:
@@ -110,6 +114,7 @@ class BinarySample:
             self.weight_selected[some] * drawn.factors[0],
             self.w_unselected[others],
             self.weight_unselected[others] * drawn.factors[1],
+            self.ridge,
         )
 
 
@@ -139,14 +144,16 @@ class BinaryScalings:
         return block_diag(self.x.back, self.w.back, 1.0)
 
 
-def binary_sample(data: SelectionData) -> tuple[BinarySample, BinaryScalings]:
+def binary_sample(
+    data: SelectionData, *, ridge: float = 0.0
+) -> tuple[BinarySample, BinaryScalings]:
     """x standardised over the selected, w over all; data.y is 0 or 1 where observed."""
     s, weight = data.s, data.weight
     scalings = BinaryScalings(scaling_of(data.w), scaling_of(data.x[s]))
     w = scalings.w.apply(data.w)
     sign = np.where(data.y[s] == 1.0, 1.0, -1.0)
     x = scalings.x.apply(data.x[s])
-    return BinarySample(w[s], x, sign, weight[s], w[~s], weight[~s]), scalings
+    return BinarySample(w[s], x, sign, weight[s], w[~s], weight[~s], ridge), scalings
 
 
 def scan_binary(sample: BinarySample) -> Scan:
@@ -161,7 +168,7 @@ def binary_rho_interval(sample: BinarySample, modes: tuple[Point, ...], drop: fl
 
 @dataclass(frozen=True)
 class BinaryEstimates:
-    """status: `converged`, `boundary` (no interior optimum) or `max_iterations`."""
+    """status: `converged`, `boundary` (no interior optimum), `max_iterations` or `separated`."""
 
     beta: np.ndarray
     gamma: np.ndarray
@@ -182,15 +189,18 @@ class BinaryEstimates:
         return np.concatenate([self.beta, self.gamma, [self.atanh_rho]])
 
 
-def binary_estimates(point: Point, scalings: BinaryScalings) -> BinaryEstimates:
-    """A mode in the user's units."""
+def binary_estimates(
+    point: Point, scalings: BinaryScalings, *, ridge: float = 0.0
+) -> BinaryEstimates:
+    """A mode in the user's units; with a ridge, which its value has paid for, it is separated."""
     q = len(scalings.w.scale)
+    paid = 0.5 * ridge * float(point.v[q:] @ point.v[q:])
     return BinaryEstimates(
         beta=scalings.x.back @ point.v[q:],
         gamma=scalings.w.back @ point.v[:q],
         atanh_rho=point.a,
-        loglik=point.value,
-        status=point.status,
+        loglik=point.value + paid,
+        status="separated" if ridge else point.status,
     )
 
 
@@ -205,7 +215,7 @@ def binary_covariance(
     clusters=None,
 ) -> np.ndarray:
     """Covariance of (beta, gamma, atanh rho); all NaN unless the mode converged."""
-    if point.status != "converged":
+    if point.status != "converged" or sample.ridge:
         return np.full_like(point.hessian, np.nan)
     covariance = covariance_of(
         kind,

@@ -117,7 +117,13 @@ SELECTION = Event("selection", "selected", "unselected")
 
 
 def check_separation(w, s, names, event: Event = SELECTION) -> None:
-    """One column that predicts the event perfectly, at a level or beyond a threshold."""
+    """Refuse what `separating_column` finds."""
+    _refuse(separating_column(w, s, names, event))
+
+
+def separating_column(w, s, names, event: Event = SELECTION) -> str | None:
+    """One column that predicts the event perfectly, at a level or beyond a threshold, in a
+    sentence."""
     inside, outside = w[s], w[~s]
 
     def two_values(j, low, high):
@@ -125,7 +131,7 @@ def check_separation(w, s, names, event: Event = SELECTION) -> None:
         here = ((glance == low) | (glance == high)).all()
         return here and ((w[:, j] == low) | (w[:, j] == high)).all()
 
-    check_ranges(
+    return _separating_range(
         inside.min(axis=0),
         inside.max(axis=0),
         outside.min(axis=0),
@@ -136,13 +142,20 @@ def check_separation(w, s, names, event: Event = SELECTION) -> None:
     )
 
 
-def check_ranges(
-    low_in, high_in, low_out, high_out, names, two_values, event: Event = SELECTION
-) -> None:
-    """The same from the smallest and largest value among rows with and without the event.
+def check_ranges(low_in, high_in, low_out, high_out, names, two_values) -> None:
+    """The same from the smallest and largest value among selected and unselected rows.
 
     two_values : (column, low, high) -> whether it takes these two values only
     """
+    _refuse(_separating_range(low_in, high_in, low_out, high_out, names, two_values, SELECTION))
+
+
+def _refuse(sentence: str | None) -> None:
+    if sentence is not None:
+        raise DataError(sentence)
+
+
+def _separating_range(low_in, high_in, low_out, high_out, names, two_values, event: Event):
     low, high = np.minimum(low_in, low_out), np.maximum(high_in, high_out)
     for j, name in enumerate(names):
         if low[j] == high[j]:
@@ -153,22 +166,28 @@ def check_ranges(
                 (high[j], high_in[j] == high[j], high_out[j] == high[j]),
             ):
                 if here_in != here_out:
-                    _separated(name, f"all rows with {name} = {value:g}", here_in, event)
+                    return _separated(name, f"all rows with {name} = {value:g}", here_in, event)
         elif high_in[j] <= low_out[j] or high_out[j] <= low_in[j]:
             above = low_in[j] >= high_out[j]
             cut = high_out[j] if above else high_in[j]
-            _separated(name, f"every row on one side of {name} = {cut:g}", above, event)
+            return _separated(name, f"every row on one side of {name} = {cut:g}", above, event)
+    return None
 
 
-def _separated(name, rows, happened, event: Event) -> None:
+def _separated(name, rows, happened, event: Event) -> str:
     state = event.yes if happened else event.no
-    raise DataError(
+    return (
         f"column {name!r} predicts {event.name} perfectly ({rows} is {state}), so its coefficient "
         "has no finite estimate; drop the column or merge its levels"
     )
 
 
 def check_joint_separation(w, s, names, event: Event = SELECTION) -> None:
+    """Refuse what `separating_combination` finds."""
+    _refuse(separating_combination(w, s, names, event))
+
+
+def separating_combination(w, s, names, event: Event = SELECTION) -> str | None:
     """After a probit that ran off: does a combination of columns separate the rows?
 
     A direction g with sign_i w_i'g >= 0 for all i and > 0 for some is a linear program.
@@ -181,7 +200,8 @@ def check_joint_separation(w, s, names, event: Event = SELECTION) -> None:
         columns = [
             names[j] for j in np.flatnonzero(np.abs(program.x) > 1e-7) if names[j] != "Intercept"
         ]
-        raise DataError(
+        return (
             f"columns {', '.join(map(repr, columns))} together predict {event.name} perfectly "
             "for some rows, so the probit has no finite estimate; drop one of them"
         )
+    return None

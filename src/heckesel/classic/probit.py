@@ -25,10 +25,11 @@ class ProbitFit:
     iterations: int
 
 
-def fit_probit(w, s, weight=None, *, start=None) -> ProbitFit:
+def fit_probit(w, s, weight=None, *, start=None, ridge: float = 0.0) -> ProbitFit:
     """Maximum of sum weight log Phi(q w'gamma), q = +1 where s and -1 where not.
 
-    w : (n, q), its constant included; s : (n,) bool; weight : (n,)
+    w : (n, q), its constant included; s : (n,) bool; weight : (n,); ridge : half of it times the
+    squared standardised coefficients is taken off the log-likelihood, and off its Hessian.
     """
     scaling = scaling_of(w)
     signed = np.where(s, 1.0, -1.0)[:, None] * scaling.apply(w)
@@ -40,11 +41,22 @@ def fit_probit(w, s, weight=None, *, start=None) -> ProbitFit:
             slices(len(signed)),
             len(signed),
         )
-        return float(value), gradient, hessian
+        return penalised((float(value), gradient, hessian), gamma, ridge, slice(None))
 
     back = scaling.back
     first = np.zeros(w.shape[1]) if start is None else np.linalg.solve(back, start)
     return in_units(maximise(objective, first), back)
+
+
+def penalised(parts, point, ridge: float, where: slice) -> tuple:
+    """Value, score and Hessian less ridge/2 times the squares of point[where]; in place."""
+    value, score, hessian = parts
+    if not ridge:
+        return parts
+    score[where] -= ridge * point[where]
+    held = np.arange(len(score))[where]
+    hessian[held, held] -= ridge
+    return value - 0.5 * ridge * float(point[where] @ point[where]), score, hessian
 
 
 def in_units(found: Optimum, back: np.ndarray) -> ProbitFit:

@@ -132,10 +132,11 @@ def _ahead(path: list[Point], a: float) -> np.ndarray:
     if abs(here.a) >= SETTLES_FROM:
         return here.predict(here.a - np.sign(a) * np.expm1(-2 * abs(a - here.a)) / 2)
     straight = (a - here.a) * here.tangent
-    bend = _cubic_step(path[-2], here, a) - straight if len(path) > 1 else 0.0 * straight
-    if np.linalg.norm(bend) > np.linalg.norm(straight):
-        bend = 0.0
-    return here.within_reach(here.v + straight + bend)
+    if len(path) > 1:
+        curved = _cubic_step(path[-2], here, a)
+        if np.linalg.norm(curved - straight) <= np.linalg.norm(straight):
+            return here.within_reach(here.v + curved)
+    return here.within_reach(here.v + straight)
 
 
 def _cubic_step(before: Point, here: Point, a: float) -> np.ndarray:

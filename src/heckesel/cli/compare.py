@@ -6,7 +6,7 @@ import json
 
 import click
 
-from heckesel.cli.models import BASELINES, METHODS, make_model
+from heckesel.cli.models import BASELINES, CLASSIFIERS, METHODS, make_classifier, make_model
 from heckesel.cli.training_data import data_options, read_training_data
 from heckesel.cli.verdict import as_plain, verdict_of
 from heckesel.errors import DataError, HeckeselError
@@ -33,7 +33,8 @@ def compare(methods, splits, transform, members, epochs, seed, device, as_json, 
     """Compare every method on the same folds of DATA (.csv or .parquet).
 
     The mean joint log-likelihood of selection and outcome on rows left out can be compared, and so
-    can R2 of E[y | selected] on the outcomes among them; what nobody observed cannot.
+    can R2 of E[y | selected] on the outcomes among them, or the share of classes that are hit; what
+    nobody observed cannot.
 
     \b
     heckesel compare loans.csv --outcome repaid --instruments branch
@@ -44,14 +45,22 @@ def compare(methods, splits, transform, members, epochs, seed, device, as_json, 
     from heckesel.estimators.comparison import compare_models
     from heckesel.estimators.progress import progress_bar
 
-    names = list(ALL) if methods is None else [name.strip() for name in methods.split(",")]
+    names = [] if methods is None else [name.strip() for name in methods.split(",")]
     unknown = [name for name in names if name not in ALL]
     if unknown:
         raise DataError(f"there is no method {unknown[0]!r}; known: {', '.join(ALL)}")
     given = read_training_data(**data)
+    classes = given.classes
+    names = names or list(ALL if classes is None else CLASSIFIERS)
+    numeric = [name for name in names if classes is not None and name not in CLASSIFIERS]
+    if numeric:
+        raise DataError(
+            f"{numeric[0]} is for numbers, and {given.y.name} has two classes; compare "
+            f"{' and '.join(CLASSIFIERS)}, or take --kind regression"
+        )
     network = {"n_members": members, "epochs": epochs, "device": device, "progress": False}
     models = {
-        name: make_model(
+        name: (make_model if classes is None else make_classifier)(
             name,
             given.instruments,
             missing=given.missing,
@@ -65,29 +74,33 @@ def compare(methods, splits, transform, members, epochs, seed, device, as_json, 
         verdict = verdict_of(given)
         with progress_bar("comparing") as progress:
             options = given.options | {"splits": splits, "seed": seed, "progress": progress}
-            rows = compare_models(models, given.X, given.y, **options)
+            if classes is not None:
+                options["score_name"] = "accuracy_given_selection"
+            rows = compare_models(models, given.X, given.codes, **options)
     result = {
         "splits": splits,
         "methods": rows,
         "identification": as_plain(verdict),
         "caveat": CAVEAT,
     }
-    click.echo(json.dumps(result, indent=1) if as_json else _as_text(result))
+    click.echo(json.dumps(result, indent=1) if as_json else _as_text(result, given.rule))
     if all("error" in row for row in rows):
         raise HeckeselError(f"no method could be fitted: {rows[0]['error']}")
 
 
-def _as_text(result: dict) -> str:
-    lines = [
-        f"{'':<20}{'log-likelihood':>16}{'behind the best':>18}{'(se)':>9}{'R2 | selected':>16}"
-    ]
+def _as_text(result: dict, rule: str | None) -> str:
+    score, shown = "r2_given_selection", "R2 | selected"
+    if rule is not None:
+        score, shown = "accuracy_given_selection", "hits | selected"
+    head = f"{'':<20}{'log-likelihood':>16}{'behind the best':>18}{'(se)':>9}{shown:>16}"
+    lines = [head] if rule is None else [rule, head]
     for row in result["methods"]:
         if "error" in row:
             lines.append(f"{row['method']:<20}  could not be fitted: {row['error']}")
             continue
         lines.append(
             f"{row['method']:<20}{row['log_likelihood']:>16.4f}{row['behind']:>18.4f}"
-            f"{'(' + _number(row['behind_se']) + ')':>9}{_number(row['r2_given_selection']):>16}"
+            f"{'(' + _number(row['behind_se']) + ')':>9}{_number(row[score]):>16}"
         )
     verdict = result["identification"]
     return "\n".join(

@@ -29,6 +29,8 @@ def diagnose(as_json, **data):
     if as_json:
         click.echo(json.dumps(as_plain(verdict), indent=1))
         return
+    if given.rule is not None:
+        click.echo(given.rule)
     click.echo(f"Identification: {verdict}")
     for line in verdict.details():
         click.echo(f"  {line}")

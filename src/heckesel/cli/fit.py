@@ -8,7 +8,7 @@ import math
 import click
 
 from heckesel.cli.dask_client import dask_client
-from heckesel.cli.models import METHODS, make_model
+from heckesel.cli.models import METHODS, make_classifier, make_model, method_for
 from heckesel.cli.training_data import data_options, read_training_data
 from heckesel.cli.verdict import as_plain
 from heckesel.errors import DataError, HeckeselError
@@ -18,7 +18,11 @@ from heckesel.errors import DataError, HeckeselError
 @data_options
 @click.option("--out", required=True, type=click.Path(), help="File for the model.")
 @click.option("--report", type=click.Path(), help="File for a page about the fit, in HTML.")
-@click.option("--method", type=click.Choice(METHODS), default="two-step", show_default=True)
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    help="[default: two-step, or profile for two classes, which have it and linear-ml]",
+)
 @click.option(
     "--rho-prior",
     type=click.Choice(["positive", "negative"]),
@@ -56,6 +60,8 @@ def fit(
     heckesel fit loans.csv --outcome repaid --instruments branch --out loans.heckesel
     heckesel fit loans.csv --outcome repaid --instruments branch,officer \\
         --exclude name --method profile --rho-prior positive --out loans.heckesel
+    heckesel fit loans.csv --outcome repaid --instruments branch --method linear-ml \\
+        --kind classification --out loans.heckesel
     heckesel fit wages.parquet --outcome wage --method linear-ml --transform log --out w.heckesel
     """
     from heckesel.atomic import check_output, replacing
@@ -70,7 +76,12 @@ def fit(
         check_output(report)
         write_report = _report_writer()
     given = read_training_data(**data)
-    model = make_model(
+    method = method_for(method, given)
+    if report is not None and given.classes is not None:
+        raise DataError(
+            f"--report is for numbers, and {given.y.name} has two classes; leave it out"
+        )
+    model = (make_model if given.classes is None else make_classifier)(
         method,
         given.instruments,
         missing=given.missing,
@@ -99,7 +110,7 @@ def fit(
     if as_json:
         click.echo(json.dumps(summary, indent=1))
     else:
-        click.echo(_as_text(summary, getattr(model, "result_", None)))
+        click.echo(_as_text(summary, given.rule, getattr(model, "result_", None)))
 
 
 def _report_writer():
@@ -113,11 +124,7 @@ def _report_writer():
 
 
 def _summary(model, given, method: str, out, report) -> dict:
-    import numpy as np
-
-    from heckesel.data import selected_rows
-
-    s = selected_rows(given.y.to_numpy(), given.selected, str(given.y.name))
+    s = given.y.notna() if given.selected is None else given.selected == 1.0
     return {
         "method": method,
         "rows": len(s),
@@ -125,25 +132,34 @@ def _summary(model, given, method: str, out, report) -> dict:
         "outcome": given.y.name,
         "columns": list(given.X.columns),
         "instruments": given.instruments,
-        "rho": _plain(np.mean(model.rho_)),
-        "sigma": _plain(np.mean(model.sigma_)),
+        "kind": "regression" if given.classes is None else "classification",
+        "classes": None if given.classes is None else list(given.classes),
+        "rho": _common(model, "rho_"),
+        "sigma": _common(model, "sigma_"),
         "identification": as_plain(model.identification_),
         "out": str(out),
         "report": None if report is None else str(report),
     }
 
 
-def _plain(value) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _common(model, name: str) -> float | None:
+    """Of the best mode where a method lists modes, else the mean over members."""
+    import numpy as np
+
+    values = np.atleast_1d(getattr(model, name, np.nan))
+    lists_modes = getattr(model, "method", "profile") == "profile"
+    value = float(values[0] if lists_modes else values.mean())
+    return value if math.isfinite(value) else None
 
 
-def _as_text(summary: dict, table=None) -> str:
-    """table : the `HeckmanFit` of a linear method, whose summary ends with the verdict"""
+def _as_text(summary: dict, rule: str | None, table=None) -> str:
+    """table : the fit of a linear method, whose summary ends with the verdict"""
     shown = [
         f"{name} {summary[name]:.4g}" for name in ("rho", "sigma") if summary[name] is not None
     ]
     verdict = summary["identification"]
     lines = [
+        *([] if rule is None else [rule]),
         f"{summary['method']}: {summary['rows']:,} rows, {summary['selected']:,} with "
         f"{summary['outcome']}, {len(summary['columns'])} columns; {', '.join(shown)}",
         f"Identification: {verdict['verdict']}: {verdict['sentence']}"

@@ -12,6 +12,39 @@ BASELINES = ("ensemble", "weighted-ensemble")
 METHODS = (*DEEP, *LINEAR)
 
 
+CLASSIFIERS = {"profile": "network", "linear-ml": "linear"}
+
+
+def method_for(method: str | None, data) -> str:
+    """The method asked for, or the default for this kind of outcome."""
+    if data.classes is None:
+        return method or "two-step"
+    method = method or "profile"
+    if method not in CLASSIFIERS:
+        raise DataError(
+            f"{method} is for numbers, and {data.y.name} has two classes; take "
+            f"{' or '.join(CLASSIFIERS)}, or --kind regression"
+        )
+    return method
+
+
+def make_classifier(method: str, instruments: list[str], *, missing: str, **options):
+    """The classifier of a method; options that are None keep its defaults."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if "target_transform" in given:
+        raise DataError("--transform is for numbers, and the outcome has two classes")
+    if method == "linear-ml":
+        given.pop("random_state", None)
+        _refuse_networks_options(given, method)
+    else:
+        _need_torch(method)
+    from heckesel.estimators.classifier import HeckmanClassifier
+
+    return HeckmanClassifier(
+        instruments or None, outcome=CLASSIFIERS[method], missing=missing, **given
+    )
+
+
 def make_model(method: str, instruments: list[str], *, missing: str, **options):
     """The estimator of a method; options that are None keep its defaults."""
     given = {name: value for name, value in options.items() if value is not None}
@@ -19,18 +52,11 @@ def make_model(method: str, instruments: list[str], *, missing: str, **options):
     if method in LINEAR:
         transform = given.pop("target_transform", None)
         given.pop("random_state", None)  # nothing in it is random
-        if given:
-            name = next(iter(given)).replace("_", "-")
-            raise DataError(f"--{NAMES.get(name, name)} is for networks, and {method} has none")
+        _refuse_networks_options(given, method)
         from heckesel.estimators.linear import HeckmanRegressor
 
         return HeckmanRegressor(method=LINEAR[method], target_transform=transform, **common)
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        raise DataError(
-            f"method {method} needs networks: pip install 'heckesel[deep]', or take linear-ml"
-        ) from None
+    _need_torch(method)
     if method in BASELINES:
         from heckesel.estimators.deep_ensemble import DeepEnsembleRegressor
         from heckesel.estimators.weighted_ensemble import WeightedEnsembleRegressor
@@ -43,6 +69,21 @@ def make_model(method: str, instruments: list[str], *, missing: str, **options):
     if "rho_prior" in given and method != "profile":
         raise DataError(f"--rho-prior is for --method profile, and this is {method}")
     return DeepHeckmanRegressor(method=method, **common, **given)
+
+
+def _refuse_networks_options(given: dict, method: str) -> None:
+    if given:
+        name = next(iter(given)).replace("_", "-")
+        raise DataError(f"--{NAMES.get(name, name)} is for networks, and {method} has none")
+
+
+def _need_torch(method: str) -> None:
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise DataError(
+            f"method {method} needs networks: pip install 'heckesel[deep]', or take linear-ml"
+        ) from None
 
 
 NAMES = {"n-members": "members"}  # options whose name is not that of the parameter

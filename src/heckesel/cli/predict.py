@@ -26,7 +26,8 @@ ROWS_AT_ONCE = 50_000  # between two movements of the bar
 def predict(model, data, level, target, out, delimiter, decimal):
     """Predict every row of DATA (.csv or .parquet) with a saved MODEL.
 
-    The columns of DATA come back as they are, then mean, std, lower and upper.
+    The columns of DATA come back as they are, then mean, std, lower and upper; for an outcome of
+    two classes probability (of the second one), lower, upper and class.
 
     \b
     heckesel predict loans.heckesel applicants.csv --out predicted.csv
@@ -59,6 +60,8 @@ def predict(model, data, level, target, out, delimiter, decimal):
     with notes():
         predictions = _predictions(fitted, X, target, level)
     frame = with_predictions(table, predictions)
+    if hasattr(fitted, "classes_"):
+        click.echo(f"probability of {fitted.outcome_name_} = {fitted.classes_[1]}", err=True)
     if out is None:
         click.echo(as_csv(frame, table), nl=False)
         return
@@ -74,12 +77,24 @@ def _predictions(fitted, X, target: str, level: float) -> dict:
 
     from heckesel.estimators.progress import progress_bar
 
+    columns_of = _classes if hasattr(fitted, "classes_") else _numbers
     parts = []
     with progress_bar("predicting") as progress:
         for first in range(0, len(X), ROWS_AT_ONCE):
-            found = fitted.predict_distribution(X.iloc[first : first + ROWS_AT_ONCE], target)
-            parts.append(np.column_stack([found.mean, found.std, found.interval(level)]))
+            parts.append(columns_of(fitted, X.iloc[first : first + ROWS_AT_ONCE], target, level))
             if progress is not None:
                 progress(min(first + ROWS_AT_ONCE, len(X)), len(X))
-    values = np.concatenate(parts)
-    return dict(zip(("mean", "std", "lower", "upper"), values.T, strict=True))
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _numbers(fitted, X, target: str, level: float) -> dict:
+    found = fitted.predict_distribution(X, target)
+    lower, upper = found.interval(level).T
+    return {"mean": found.mean, "std": found.std, "lower": lower, "upper": upper}
+
+
+def _classes(fitted, X, target: str, level: float) -> dict:
+    probability = fitted.predict_proba(X, target)[:, 1]
+    lower, upper = fitted.predict_proba_interval(X, level, target).T
+    label = fitted.classes_[(probability > 0.5).astype(int)]
+    return {"probability": probability, "lower": lower, "upper": upper, "class": label}

@@ -21,12 +21,12 @@ def number_column(table: Table, name: str, role: str, *, yes_no: bool = False) -
     """A column that must hold numbers, missing ones NaN; with `yes_no` also true and false."""
     table.check(name, role)
     column = table.frame[name]
-    if not _is_text(column):
+    if not is_text(column):
         return _typed(column, table, name).astype(float)
-    values, absent = _stripped(column)
+    values, absent = stripped(column)
     if yes_no:
         values = values.map(lambda value: YES_NO.get(value.lower(), value))
-    numbers = _numbers(values, table.decimal)
+    numbers = numbers_of(values, table.decimal)
     bad = np.flatnonzero(np.isnan(numbers) & ~absent)
     if len(bad):
         raise _not_a_number(table, name, values.iloc[bad[0]], bad[0])
@@ -41,10 +41,10 @@ def fit_columns(table: Table, names: Iterable[str]) -> pd.DataFrame:
 def _fit_column(table: Table, name: str) -> pd.Series:
     table.check(name)
     column = table.frame[name]
-    if not _is_text(column):
+    if not is_text(column):
         return _typed(column, table, name)
-    values, absent = _stripped(column)
-    numbers = _numbers(values, table.decimal)
+    values, absent = stripped(column)
+    numbers = numbers_of(values, table.decimal)
     bad = np.flatnonzero(np.isnan(numbers) & ~absent)
     if not len(bad):
         return pd.Series(numbers, column.index)
@@ -83,15 +83,16 @@ def _as_levels(table: Table, name: str, levels: tuple) -> pd.Series:
     table.check(name)
     column = table.frame[name]
     known = {str(level): level for level in levels}
-    if _is_text(column):
-        values, absent = _stripped(column)
+    if is_text(column):
+        values, absent = stripped(column)
     else:
         absent = column.isna().to_numpy()
         values = column.astype(object).map(str)
     return values.map(lambda value: known.get(value, value)).astype(object).where(~absent, None)
 
 
-def _is_text(column: pd.Series) -> bool:
+def is_text(column: pd.Series) -> bool:
+    """Whether every value that is there is text."""
     if column.dtype == object:
         return all(isinstance(value, str) for value in column.dropna())
     return isinstance(column.dtype, pd.StringDtype)
@@ -108,14 +109,14 @@ def _typed(column: pd.Series, table: Table, name: str) -> pd.Series:
     )
 
 
-def _stripped(column: pd.Series) -> tuple[pd.Series, np.ndarray]:
+def stripped(column: pd.Series) -> tuple[pd.Series, np.ndarray]:
     """Text without blanks around it, and where it stands for a missing value."""
     absent = column.isna().to_numpy()
     values = column.astype(object).where(~absent, "").str.strip()
     return values, absent | values.str.lower().isin(MISSING).to_numpy()
 
 
-def _numbers(values: pd.Series, decimal: str) -> np.ndarray:
+def numbers_of(values: pd.Series, decimal: str) -> np.ndarray:
     if decimal == ",":
         values = values.where(~values.str.contains(".", regex=False), "x")
         values = values.str.replace(",", ".", regex=False)
@@ -143,10 +144,10 @@ def with_numbers(frame: pd.DataFrame, decimal: str) -> pd.DataFrame:
 
 def _or_number(column: pd.Series, decimal: str) -> pd.Series:
     """Numbers, unless a leading zero says that it is a label."""
-    if not _is_text(column):
+    if not is_text(column):
         return column
-    values, absent = _stripped(column)
-    numbers = _numbers(values, decimal)
+    values, absent = stripped(column)
+    numbers = numbers_of(values, decimal)
     is_label = values.str.match(r"0\d").any()
     if is_label or (np.isnan(numbers) & ~absent).any() or absent.all():
         return column

@@ -26,6 +26,13 @@ OPTIONS = [
         show_default=True,
         help="Missing values elsewhere: refuse them, or fill them and point them out.",
     ),
+    click.option(
+        "--kind",
+        type=click.Choice(["auto", "regression", "classification"]),
+        default="auto",
+        show_default=True,
+        help="Of outcome: a number, or two classes (auto: truths, two texts, or 0 and 1).",
+    ),
     click.option("--delimiter", help="Of a CSV file, if it cannot be told."),
     click.option("--decimal", default=".", show_default=True, help="Decimal mark of a CSV file."),
 ]
@@ -40,7 +47,7 @@ def data_options(command):
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What an estimator's `fit` takes."""
+    """What an estimator's `fit` takes; classes : the two of the outcome, None if it is a number."""
 
     X: pd.DataFrame
     y: pd.Series
@@ -48,6 +55,26 @@ class TrainingData:
     selected: pd.Series | None
     weight: pd.Series | None
     missing: str
+    classes: tuple | None = None
+
+    @property
+    def rule(self) -> str | None:
+        """What was decided about the outcome, in a sentence."""
+        if self.classes is None:
+            return None
+        first, second = self.classes
+        return (
+            f"{self.y.name} has two classes, {first} and {second}: what is predicted is the "
+            f"probability of {second} (--kind regression would take it for a number)"
+        )
+
+    @property
+    def codes(self) -> pd.Series:
+        """The outcome as numbers: 1 for the second class, 0 for the first, NaN where missing."""
+        if self.classes is None:
+            return self.y
+        codes = {label: float(code) for code, label in enumerate(self.classes)}
+        return self.y.map(codes).astype(float)
 
     @property
     def options(self) -> dict:
@@ -55,9 +82,10 @@ class TrainingData:
 
 
 def read_training_data(
-    data, *, outcome, instruments, selected, weights, exclude, missing, delimiter, decimal
+    data, *, outcome, instruments, selected, weights, exclude, missing, kind, delimiter, decimal
 ) -> TrainingData:
     """Every column that has no other role is a column of X."""
+    from heckesel.cli.outcomes import read_outcome
     from heckesel.cli.table_columns import fit_columns, number_column
     from heckesel.cli.tables import read_table
     from heckesel.cli.waiting import waiting
@@ -79,13 +107,16 @@ def read_training_data(
         used = [name for name in names if taken.get(name, "instrument") == "instrument"]
         if len(used) == len(chosen):
             raise DataError(f"{data} has no columns to predict {outcome!r} from")
+        chosen_rows = None
+        if selected:
+            chosen_rows = number_column(table, selected, "selected column", yes_no=True)
+        found = read_outcome(table, outcome, kind, chosen_rows)
         return TrainingData(
             X=fit_columns(table, used),
-            y=number_column(table, outcome, "outcome"),
+            y=found.values,
+            classes=found.classes,
             instruments=chosen,
-            selected=number_column(table, selected, "selected column", yes_no=True)
-            if selected
-            else None,
+            selected=chosen_rows,
             weight=number_column(table, weights, "weights column") if weights else None,
             missing=missing,
         )

@@ -8,7 +8,13 @@ from heckesel.cli.training_data import TrainingData
 
 
 def verdict_of(data: TrainingData):
-    """The `Identification` of the data alone, before any outcome model."""
+    """The `Identification` of the data alone, before any outcome model; of two classes that of a
+    linear probit with selection."""
+    if data.classes is not None:
+        from heckesel.estimators.classifier import HeckmanClassifier
+
+        model = HeckmanClassifier(data.instruments or None, missing=data.missing)
+        return model.fit(data.X, data.y, **data.options).identification_
     from heckesel.estimators.identify import identify
 
     return identify(

@@ -42,6 +42,7 @@ def notes(*, said: tuple[str, ...] = ()) -> Iterator[None]:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", IdentificationWarning)
         warnings.filterwarnings("always", message=".*target_transform.*")
+        warnings.filterwarnings("always", message=".*raise epochs.*")
         yield
     shown = dict.fromkeys(" ".join(str(each.message).split()) for each in caught)
     for text in shown:

@@ -31,7 +31,7 @@ from heckesel.deep.rows import Rows, full_batch, mini_batches, stack_cells
 from heckesel.deep.scaling import Scaling
 from heckesel.deep.spread import joined, member_blocks
 from heckesel.deep.steps import evaluate
-from heckesel.deep.train import Progress, Stopping, Trained, train
+from heckesel.deep.train import Progress, Stopping, Trained, shifted, train
 
 # Rows predicted at once: five members' activations of this many rows take some 20 MB.
 PREDICTED_AT_ONCE = 16384
@@ -117,6 +117,7 @@ def train_cells(
     units: int,
     starts: dict[str, Sequence[float]] | None = None,
     heads: Sequence[np.ndarray] | None = None,
+    thetas: Sequence[np.ndarray] | None = None,
     dropout: float = 0.0,
     held_out: Sequence[Rows] | None = None,
     stopping: Stopping | None = None,
@@ -128,10 +129,11 @@ def train_cells(
     units : rows of the largest cell, unselected ones included; with `config.batch_size` they
     set the number of steps. starts : values (n_members,) for scalars of the loss that should
     not start at zero; with `warm_up >= epochs` the last one keeps them. heads : for each cell
-    (h,) where the heads of its members start. held_out : rows of each cell that training does
-    not see; each network then ends where its loss on them was lowest. Cells with a `fold` have
-    each member do without its own fold, and end by it. With `config.spread` blocks of members go
-    to its workers, and `progress` is not told.
+    (h,) where the heads of its members start. thetas : for each cell (n_members, P) where its
+    members start, networks and heads, in place of everything drawn. held_out : rows of each cell
+    that training does not see; each network then ends where its loss on them was lowest. Cells
+    with a `fold` have each member do without its own fold, and end by it. With `config.spread`
+    blocks of members go to its workers, and `progress` is not told.
     """
     options: dict = {
         "loss": loss,
@@ -139,6 +141,7 @@ def train_cells(
         "units": units,
         "starts": starts,
         "heads": heads,
+        "thetas": thetas,
         "dropout": dropout,
         "held_out": held_out,
         "stopping": stopping,
@@ -162,6 +165,7 @@ def _train_members(
     units,
     starts,
     heads,
+    thetas,
     dropout,
     held_out,
     stopping,
@@ -192,7 +196,8 @@ def _train_members(
             seeds[chunk],
             None if held_out is None else held_out[chunk],
             None if heads is None else heads[chunk],
-            progress=_shifted(progress, done, len(chunks)),
+            None if thetas is None else thetas[chunk],
+            progress=shifted(progress, done, len(chunks)),
         )
     return trained
 
@@ -204,17 +209,12 @@ def _cells_at_once(cells, config, steps, place):
     return max(1, int(LAYER_BYTES["cpu" if place.type == "cpu" else "gpu"] // layer))
 
 
-def _shifted(progress, done, chunks):
-    if progress is None or chunks == 1:
-        return progress
-    return lambda epoch, epochs: progress(done * epochs + epoch, chunks * epochs)
-
-
 def _train_chunk(
     cells,
     seeds,
     held_out,
     heads,
+    thetas,
     *,
     loss,
     config,
@@ -228,7 +228,11 @@ def _train_chunk(
 ):
     dtype, members = DTYPES[config.dtype], config.n_members
     sizes = (cells[0].x.shape[1] - 1, *config.hidden, loss.outputs)
-    start = start_of(cells[0], sizes, loss, seeds, range(first, first + members), starts, heads)
+    start = (
+        start_of(cells[0], sizes, loss, seeds, range(first, first + members), starts, heads)
+        if thetas is None
+        else np.concatenate([theta[first : first + members] for theta in thetas])
+    )
     stacked = stack_cells(cells, dtype=dtype, device=place)
     source = full_batch(stacked, members)
     if config.batch_size is not None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 
 from heckesel.deep.config import AUTO, ERRORS, NetworkConfig
-from heckesel.deep.train import Progress
+from heckesel.deep.train import Progress, shifted
 
 # From none to speak of to as much as networks of a few dozen units bear; a decade or more apart,
 # since the loss is flat between.
@@ -45,7 +45,7 @@ def best_of(
     tried = candidates(config)
     if len(tried) == 1:
         return list(fit_many(config, progress))
-    fits = [fit_many(one, _shifted(progress, at, len(tried))) for at, one in enumerate(tried)]
+    fits = [fit_many(one, shifted(progress, at, len(tried))) for at, one in enumerate(tried)]
     return [_best(tried, each) for each in zip(*fits, strict=True)]
 
 
@@ -61,9 +61,3 @@ def _best(tried, fits):
         ],
     }
     return replace(fits[best], info=fits[best].info | report)
-
-
-def _shifted(progress, done, fits):
-    if progress is None:
-        return None
-    return lambda epoch, epochs: progress(done * epochs + epoch, fits * epochs)

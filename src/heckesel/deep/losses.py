@@ -121,7 +121,7 @@ def joint(output, head, rows) -> Slopes:
     unit = 0.5 * e.square() + log_sigma + HALF_LOG_2PI - log_cdf
     pull = rows.weight * mills
     by_e = torch.addcmul(rows.weight * e, pull, torch.sinh(a), value=-1)
-    unselected, by_gamma_unselected = _unselected(gamma, rows)
+    unselected, by_gamma_unselected = unselected_loss(gamma, rows)
     by_gamma = by_gamma_unselected - torch.cosh(a) * weighted_sum(rows.w, pull)
     by_log_sigma = rows.weight - by_e * e
     by_a = -0.5 * (pull * (rising - falling)).sum(dim=1, keepdim=True) * (a == atanh_rho)
@@ -137,7 +137,7 @@ def blind(output, head, rows) -> Slopes:
     gamma = head[:, :-1]
     loss, by_mean, by_log_sigma = _normal(rows.y - output[..., 0], head[:, -1:], rows.weight)
     log_cdf, mills = log_ndtr_and_mills(selection_index(rows.w, gamma))
-    unselected, by_gamma = _unselected(gamma, rows)
+    unselected, by_gamma = unselected_loss(gamma, rows)
     by_gamma = by_gamma - weighted_sum(rows.w, rows.weight * mills)
     loss = loss - (rows.weight * log_cdf).sum(dim=1) + unselected
     return loss, by_mean[..., None], torch.cat([by_gamma, by_log_sigma], dim=1)
@@ -166,7 +166,7 @@ def weighted_sum(w, factor):
     return torch.bmm(factor[:, None], w)[:, 0]
 
 
-def _unselected(gamma, rows):
+def unselected_loss(gamma, rows):
     """Loss of the unselected units and its slope in gamma."""
     log_cdf, mills = log_ndtr_and_mills(-selection_index(rows.w_unselected, gamma))
     loss = -(rows.weight_unselected * log_cdf).sum(dim=1)

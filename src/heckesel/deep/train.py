@@ -113,6 +113,13 @@ class _Block:
         return step_function(self.theta, sizes, loss, self.source, schedule, self.state, masks)
 
 
+def shifted(progress: Progress | None, done: int, trainings: int) -> Progress | None:
+    """The progress of one training, of several one after the other."""
+    if progress is None or trainings == 1:
+        return progress
+    return lambda epoch, epochs: progress(done * epochs + epoch, trainings * epochs)
+
+
 def _due(epoch, epochs, every):
     return (epoch + 1) % every == 0 or epoch + 1 == epochs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline
+from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 from scipy.special import chdtri
 
 from heckesel.classic.profile import Scan
@@ -91,3 +91,24 @@ def profile_curve(found: Scan, level: float = LEVEL) -> ProfileCurve:
     )
     shown = slice(None, None, STEPS_SHOWN)
     return ProfileCurve(np.tanh(fine[shown]), curve[shown] - best, modes, ends, level, found.rows)
+
+
+def held_out_profile(rho, loglik, rows: int, level: float = LEVEL) -> ProfileCurve:
+    """From the log-likelihood of units left out at each rho of an ordered grid.
+
+    Between grid values the curve is monotone, so that its modes are theirs. Where it has not
+    fallen far enough at an end of the grid the interval reaches to rho = +-1.
+    """
+    a, height = np.arctanh(np.asarray(rho)), np.asarray(loglik) - np.max(loglik)
+    fine = np.linspace(a[0], a[-1], STEPS // STEPS_SHOWN)
+    curve = PchipInterpolator(a, height)(fine)
+    kept = np.tanh(fine[curve >= -0.5 * float(chdtri(1, 1 - level))])
+    low, high = (kept[0], kept[-1]) if len(kept) else (rho[np.argmax(height)],) * 2
+    ends = (
+        -1.0 if np.isclose(low, rho[0]) else float(low),
+        1.0 if np.isclose(high, rho[-1]) else float(high),
+    )
+    rises = np.concatenate([[True], np.diff(height) > 0, [False]])
+    peaks = np.flatnonzero(rises[:-1] & ~rises[1:])
+    modes = sorted(((float(rho[at]), float(height[at])) for at in peaks), key=lambda m: -m[1])
+    return ProfileCurve(np.tanh(fine), curve, tuple(modes), ends, level, rows)

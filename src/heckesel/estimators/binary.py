@@ -20,16 +20,23 @@ from heckesel.classic.estimable import (
     SELECTION,
     Event,
     check_columns,
-    check_joint_separation,
-    check_separation,
+    separating_column,
+    separating_combination,
 )
 from heckesel.classic.probit import fit_probit, probit_scores
+from heckesel.classic.separated import RIDGE, fit_separated, tells_all_apart
 from heckesel.classic.standardise import scaling_of
 from heckesel.data import SelectionData
 from heckesel.diagnostics.profile import profile_curve
-from heckesel.diagnostics.verdict import NO_SELECTION, Identification, with_profile
+from heckesel.diagnostics.verdict import (
+    NO_SELECTION,
+    NOT_IDENTIFIED,
+    Identification,
+    with_profile,
+)
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.estimators.binary_fit import ATANH_RHO, BinaryMode, HeckmanProbitFit
+from heckesel.estimators.binary_fit import SEPARATED, BinaryMode, HeckmanProbitFit
+from heckesel.estimators.binary_prediction import ATANH_RHO
 from heckesel.estimators.inference import labelled
 from heckesel.estimators.options import covariance_kind
 from heckesel.estimators.results import LEAST_INFORMATION, equation_labels, verdict_by_wald
@@ -39,18 +46,26 @@ def fit_binary(
     data: SelectionData, classes, *, covariance=None, weight_kind: str = "frequency"
 ) -> HeckmanProbitFit:
     """Maximum likelihood; data.y is 1 for the second class, 0 for the first, NaN where missing,
-    and x and w have their constants."""
+    and x and w have their constants.
+
+    An outcome that its columns tell apart gives a fit too, with status `separated` and a warning.
+    """
     kind, _ = covariance_kind(covariance, None, data.weight, weight_kind, has_likelihood=True)
     if not data.s.all() and data.weight[~data.s].sum() == 0:
         raise DataError("all unselected rows have weight zero")
-    _check_estimable(data, classes)
+    separation = _check_estimable(data, classes)
+    if separation is not None:
+        warnings.warn(f"{separation} ({SEPARATED})", IdentificationWarning, stacklevel=3)
     with threadpool_limits(1, user_api="blas"):
         if data.s.all():
-            return _without_selection(data, classes, kind, weight_kind)
-        return _ml(data, classes, kind, weight_kind)
+            return _without_selection(data, classes, kind, weight_kind, separation)
+        if separation is not None and _all_apart(data):
+            return _without_doubt(data, classes, kind, weight_kind, separation)
+        return _ml(data, classes, kind, weight_kind, separation)
 
 
-def _check_estimable(data: SelectionData, classes) -> None:
+def _check_estimable(data: SelectionData, classes) -> str | None:
+    """Refuse what no fit can use; what separates the outcome comes back as a sentence."""
     used = data.weight > 0
     rows = used & data.s
     x, happened = data.x[rows], data.y[rows] == 1.0
@@ -64,37 +79,85 @@ def _check_estimable(data: SelectionData, classes) -> None:
             f"{len(x)} selected rows cannot determine {x.shape[1]} outcome coefficients; use fewer "
             "columns or more rows"
         )
-    yes, no = (f"{data.y_name} = {label}" for label in (classes[1], classes[0]))
-    where = f"among the {len(x)} selected rows"
-    _check_probit(x, happened, data.x_names, where, Event(f"the outcome {data.y_name!r}", yes, no))
     if not data.s.all():
         where = f"over all {int(used.sum())} rows"
-        _check_probit(data.w[used], data.s[used], data.w_names, where, SELECTION)
+        found = _separation(data.w[used], data.s[used], data.w_names, where, SELECTION)
+        if found is not None:
+            raise DataError(found)
+    yes, no = (f"{data.y_name} = {label}" for label in (classes[1], classes[0]))
+    where = f"among the {len(x)} selected rows"
+    event = Event(f"the outcome {data.y_name!r}", yes, no)
+    return _separation(x, happened, data.x_names, where, event)
 
 
-def _check_probit(columns, happened, names, where: str, event: Event) -> None:
-    """Constant, collinear and separating columns; combinations that separate are looked for where
-    the data says next to nothing about a standardised coefficient."""
+def _separation(columns, happened, names, where: str, event: Event) -> str | None:
+    """Constant and collinear columns are refused, separating ones named; combinations that
+    separate are looked for where the data says next to nothing about a standardised
+    coefficient."""
     check_columns(columns, names, where)
-    check_separation(columns, happened, names, event)
+    found = separating_column(columns, happened, names, event)
+    if found is not None:
+        return found
     probit, back = fit_probit(columns, happened), scaling_of(columns).back
     if np.linalg.eigvalsh(-back.T @ probit.hessian @ back).min() < LEAST_INFORMATION:
-        check_joint_separation(columns, happened, names, event)
+        return separating_combination(columns, happened, names, event)
+    return None
 
 
-def _ml(data: SelectionData, classes, kind: str, weight_kind: str) -> HeckmanProbitFit:
-    sample, scalings = binary_sample(data)
+def _all_apart(data: SelectionData) -> bool:
+    used = data.s & (data.weight > 0)
+    x, happened = data.x[used], data.y[used] == 1.0
+    return tells_all_apart(x, happened, fit_separated(x, happened, data.weight[used]).gamma)
+
+
+def _without_doubt(data: SelectionData, classes, kind, weight_kind, separation) -> HeckmanProbitFit:
+    r"""Every observed class is told apart, so that :math:`\Phi_2(\eta, \pm f; \pm\rho)` goes to
+    :math:`\Phi(\eta)` whatever rho is: selection is a probit of its own, and there is no rho."""
+    s, weight = data.s, data.weight
+    outcome = fit_separated(data.x[s], data.y[s] == 1.0, weight[s])
+    select = fit_probit(data.w, s, weight)
+    labels = [*equation_labels(data), ATANH_RHO]
+    values = np.concatenate([outcome.gamma, select.gamma, [np.nan]])
+    params, cov = labelled(labels, values, np.full((len(labels),) * 2, np.nan))
+    return HeckmanProbitFit(
+        method="ml",
+        covariance=kind,
+        params=params,
+        cov=cov,
+        rho=float("nan"),
+        loglik=outcome.loglik + select.loglik,
+        status="separated",
+        near_boundary=False,
+        modes=(),
+        identification=Identification(
+            NOT_IDENTIFIED,
+            f"the columns tell the classes of all {int(s.sum())} observed rows apart, so that "
+            "every rho fits them equally well; more rows, or fewer columns, are needed.",
+            {"instruments": list(data.instruments)},
+        ),
+        data=data,
+        classes=classes,
+        weight_kind=weight_kind,
+        separation=separation,
+    )
+
+
+def _ml(data: SelectionData, classes, kind, weight_kind, separation) -> HeckmanProbitFit:
+    ridge = 0.0 if separation is None else RIDGE
+    sample, scalings = binary_sample(data, ridge=ridge)
     found = scan_binary(sample)
     best = found.modes[0]
     labels = [*equation_labels(data), ATANH_RHO]
-    modes = tuple(_mode(binary_estimates(point, scalings), labels) for point in found.modes)
+    modes = tuple(
+        _mode(binary_estimates(point, scalings, ridge=ridge), labels) for point in found.modes
+    )
     params, cov = labelled(
         labels,
         modes[0].params.to_numpy(),
         binary_covariance(data, best, sample, scalings, kind, weight_kind=weight_kind),
     )
     given_rho = None
-    if best.status == "boundary":
+    if best.status == "boundary" and separation is None:
         _, given_rho = labelled(labels, params, covariance_given_rho(best, sample, scalings))
     fit = HeckmanProbitFit(
         method="ml",
@@ -112,6 +175,7 @@ def _ml(data: SelectionData, classes, kind: str, weight_kind: str) -> HeckmanPro
         cov_given_rho=given_rho,
         scan=found,
         weight_kind=weight_kind,
+        separation=separation,
     )
     if not data.instruments:
         warnings.warn(str(fit.identification), IdentificationWarning, stacklevel=4)
@@ -135,16 +199,20 @@ def _mode(item: BinaryEstimates, labels) -> BinaryMode:
     return BinaryMode(item.rho, item.loglik, item.status, params, item.near_boundary)
 
 
-def _without_selection(data: SelectionData, classes, kind, weight_kind) -> HeckmanProbitFit:
+def _without_selection(
+    data: SelectionData, classes, kind, weight_kind, separation
+) -> HeckmanProbitFit:
     warnings.warn(
         f"all {data.n} rows have an outcome, so nothing was selected: this is a plain probit",
         IdentificationWarning,
         stacklevel=4,
     )
     happened = data.y == 1.0
-    fit = fit_probit(data.x, happened, data.weight)
-    scores = probit_scores(data.x, happened, fit.gamma)
-    covariance = covariance_of(kind, fit.hessian, scores, data.weight, weight_kind=weight_kind)
+    fit = (fit_probit if separation is None else fit_separated)(data.x, happened, data.weight)
+    covariance = np.full_like(fit.hessian, np.nan)
+    if separation is None:
+        scores = probit_scores(data.x, happened, fit.gamma)
+        covariance = covariance_of(kind, fit.hessian, scores, data.weight, weight_kind=weight_kind)
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.gamma, covariance)
     return HeckmanProbitFit(
         method="probit",
@@ -162,4 +230,5 @@ def _without_selection(data: SelectionData, classes, kind, weight_kind) -> Heckm
         data=data,
         classes=classes,
         weight_kind=weight_kind,
+        separation=separation,
     )

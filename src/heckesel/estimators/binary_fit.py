@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtri, log_ndtr, ndtri, ndtri_exp
+from scipy.special import chdtri, ndtri
 
 from heckesel.classic.binary import binary_rho_interval, binary_sample
 from heckesel.classic.probit import fit_probit
@@ -16,6 +17,7 @@ from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import Identification
 from heckesel.errors import DataError
 from heckesel.estimators import table
+from heckesel.estimators.binary_prediction import ATANH_RHO, probit_index
 from heckesel.estimators.inference import (
     Test,
     check_level,
@@ -24,16 +26,17 @@ from heckesel.estimators.inference import (
     standard_errors,
     wald,
 )
-from heckesel.likelihoods.binary import selected_units
-from heckesel.numerics.bivariate import log_conditional_cdf
-from heckesel.numerics.normal import inverse_mills
 
-ATANH_RHO = ("ancillary", "atanh_rho")
+SEPARATED = (
+    "the likelihood has no maximum: classes are predicted, probabilities near 0 and 1 are an "
+    "extrapolation, and there are no standard errors"
+)
 
 
 @dataclass(frozen=True)
 class BinaryMode:
-    """A local maximum of the likelihood. status: `converged`, `boundary`, `max_iterations`."""
+    """A local maximum of the likelihood. status: `converged`, `boundary`, `max_iterations` or
+    `separated`."""
 
     rho: float
     loglik: float
@@ -49,7 +52,8 @@ class HeckmanProbitFit:
     params, se : Series by (equation, term): `outcome`, `select`, ("ancillary", "atanh_rho").
     cov : their covariance, NaN where there is none; cov_given_rho : that of the others at
     rho = +-1, where the likelihood has no interior maximum. `modes` lists every local maximum, best
-    first.
+    first. separation : what tells classes apart, where something does (status `separated`, see
+    `heckesel.classic.separated`); where it does so for every row rho is NaN, as any fits.
     """
 
     method: str
@@ -69,6 +73,7 @@ class HeckmanProbitFit:
     weight_kind: str = "frequency"
     errors: str = "normal"
     df: float = float("inf")
+    separation: str | None = None
 
     @property
     def has_selection(self) -> bool:
@@ -113,7 +118,11 @@ class HeckmanProbitFit:
         return coefficient_frame(self.params, self.cov, level)
 
     def summary(self, level: float = 0.95) -> str:
-        return table.summary(self, level)
+        text = table.summary(self, level)
+        if self.separation is None:
+            return text
+        lines = textwrap.wrap(f"Separated: {self.separation} ({SEPARATED}).", table.WIDTH)
+        return "\n".join([text, "", *lines])
 
     def __repr__(self) -> str:
         return (
@@ -128,9 +137,14 @@ class HeckmanProbitFit:
     @cached_property
     def loglik_independent(self) -> float:
         """Log-likelihood at rho = 0: two probits."""
+        self._need_a_maximum()
         data, s = self.data, self.data.s
         outcome = fit_probit(data.x[s], data.y[s] == 1.0, data.weight[s]).loglik
         return outcome + fit_probit(data.w, s, data.weight).loglik
+
+    def _need_a_maximum(self) -> None:
+        if self.separation is not None:
+            raise DataError(f"{self.separation}: the likelihood has no maximum to compare with")
 
     def test_rho_zero(self, kind: str = "wald") -> Test:
         """`wald`: of atanh rho; `lr`: likelihood ratio."""
@@ -160,6 +174,7 @@ class HeckmanProbitFit:
         elif self.weight_kind == "probability" or self.scan is None:
             raise DataError("weighted by probability there is no profile likelihood; use 'wald'")
         else:
+            self._need_a_maximum()
             sample, _ = binary_sample(self.data)
             low, high = binary_rho_interval(
                 sample, self.scan.modes, 0.5 * float(chdtri(1, 1 - level))
@@ -167,36 +182,5 @@ class HeckmanProbitFit:
         return float(np.tanh(low)), float(np.tanh(high))
 
     def probit_index(self, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
-        r"""(m,) z with P(y = 1) = Phi(z), and its (m, k) gradient in the order of `params`.
-
-        * population: z = f = x'beta
-        * selected:   P = Phi_2(eta, f; rho) / Phi(eta)
-        * unselected: P = Phi_2(-eta, f; -rho) / Phi(-eta)
-
-        x : (m, p) and w : (m, q) with their constants. z comes from the rarer class, whose
-        probability keeps its digits: dz = d log P / lambda(z) there.
-        """
-        p, gradient = x.shape[1], np.zeros((len(x), len(self.params)))
-        f = x @ self.params.to_numpy()[:p]
-        if target == "population" or not self.has_selection:
-            gradient[:, :p] = x
-            return f, gradient
-        way = 1.0 if target == "selected" else -1.0
-        h, a = way * (w @ self.params["select"].to_numpy()), way * self.params[ATANH_RHO]
-        sign = np.where(log_conditional_cdf(f, h, a) < np.log(0.5), 1.0, -1.0)
-        units = selected_units(h, f, a, sign)
-        z = ndtri_exp(units.value - log_ndtr(h))
-        slope = sign / inverse_mills(z)
-        gradient[:, :p] = (slope * units.d_f)[:, None] * x
-        gradient[:, p:-1] = (slope * way * (units.d_index - inverse_mills(h)))[:, None] * w
-        gradient[:, -1] = slope * way * units.d_a
-        return sign * z, gradient
-
-    def probit_index_interval(self, x, w, target: str, level: float) -> np.ndarray:
-        """(m, 2) interval of z by the delta method; NaN where the fit has no covariance."""
-        check_level(level)
-        z, gradient = self.probit_index(x, w, target)
-        cov = self.cov if self.cov_given_rho is None else self.cov_given_rho
-        variance = np.einsum("ij,jk,ik->i", gradient, cov.to_numpy(), gradient)
-        half = ndtri((1 + level) / 2) * np.sqrt(variance)
-        return np.column_stack([z - half, z + half])
+        """See `binary_prediction.probit_index`."""
+        return probit_index(self, x, w, target)

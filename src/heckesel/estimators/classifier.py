@@ -1,12 +1,13 @@
-"""`HeckmanClassifier`: a probit with sample selection as a scikit-learn estimator."""
+"""`HeckmanClassifier`: a probit with sample selection, linear or of networks."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
@@ -16,10 +17,16 @@ from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.binary import fit_binary
+from heckesel.estimators.binary_networks import fit_binary_networks, judge_networks
+from heckesel.estimators.binary_prediction import LinearProbit
 from heckesel.estimators.frames import like_input
+from heckesel.estimators.inference import check_level
 from heckesel.estimators.labels import class_codes, label_column, learn_classes
 from heckesel.estimators.regression import read_columns
+from heckesel.estimators.saved import save_model
 from heckesel.predictive import check_target
+
+OUTCOMES = ("linear", "network")
 
 
 class HeckmanClassifier(ClassifierMixin, BaseEstimator):
@@ -30,33 +37,76 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
     Labels are 0 and 1, booleans or two strings. `instruments`, by name or position, are columns
     of X that moved selection but not the outcome.
 
+    * outcome: "linear" is x'beta, with standard errors; "network" an ensemble of networks at
+      several values of rho, weighted by the likelihood of rows that each did not see
+    * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
+      by a column
+
+    For outcome="linear":
+
     * covariance: "information", "opg" or "robust"; None takes "information", and "robust" with
       probability weights
     * weight_kind: what `sample_weight` means, "frequency" or "probability"; None takes whole
       numbers for counts of rows and others for probabilities. Estimates are the same
-    * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
-      by a column
 
-    After `fit`: `classes_`; `coef_` and `intercept_` of the probit of `classes_[1]`, in the order
-    of `coef_names_`; `rho_`, the correlation of the two errors; `result_`, with standard errors,
-    tests, `modes` and `summary()`; `identification_`, the verdict on whether the data can carry
-    the correction.
+    For outcome="network":
+
+    * rho_prior: what is known about rho: None, "positive", "negative", an interval or a density.
+      A wrong sign costs more than none
+    * n_members, folds: networks at each rho, and into how many parts rows are dealt; member j
+      does without part j modulo folds and ends by it
+    * hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device, random_state: the
+      networks and their training; "auto" is a GPU if there is one
+    * progress: a bar on the terminal, for fits over a second
+
+    After `fit`: `classes_`; `identification_`, the verdict on whether the data can carry the
+    correction; `rho_`, the correlation of the two errors, with networks one for each mode, best
+    first. A linear outcome has `coef_` and `intercept_` of the probit of `classes_[1]`, in the
+    order of `coef_names_`, and `result_`, with standard errors, tests, `modes` and `summary()`;
+    networks have `info_`, the training summary.
     """
 
     def __init__(
         self,
         instruments=None,
         *,
+        outcome: str = "linear",
         covariance: str | None = None,
         weight_kind: str | None = None,
         missing: str = "error",
+        rho_prior=None,
+        n_members: int = 5,
+        folds: int = 5,
+        hidden: tuple[int, ...] = (32, 32),
+        epochs: int = 1500,
+        learning_rate: float | None = None,
+        weight_decay: float = 1e-3,
+        batch_size: int | None = None,
+        device: str = "auto",
+        dtype: str = "float32",
+        random_state=0,
+        progress: bool = True,
     ):
         self.instruments = instruments
+        self.outcome = outcome
         self.covariance = covariance
         self.weight_kind = weight_kind
         self.missing = missing
+        self.rho_prior = rho_prior
+        self.n_members = n_members
+        self.folds = folds
+        self.hidden = hidden
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.device = device
+        self.dtype = dtype
+        self.random_state = random_state
+        self.progress = progress
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
+        self._check_options()
         name = str(getattr(y, "name", None) or "y")
 
         def outcome():
@@ -64,7 +114,22 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
             self.classes_ = learn_classes(values, selected, name)
             return class_codes(values, self.classes_, selected, name)
 
-        data = read_columns(self, X, outcome, name, selected, sample_weight, linear=True)
+        linear = self.outcome == "linear"
+        data = read_columns(self, X, outcome, name, selected, sample_weight, linear=linear)
+        return self._fit_linear(data) if linear else self._fit_networks(data)
+
+    def _check_options(self) -> None:
+        if self.outcome not in OUTCOMES:
+            raise DataError(f"outcome must be one of {', '.join(OUTCOMES)}, got {self.outcome!r}")
+        if self.outcome == "linear":
+            if self.rho_prior is not None:
+                raise DataError("rho_prior is for outcome='network', and this one is linear")
+            return
+        for name in ("covariance", "weight_kind"):
+            if getattr(self, name) is not None:
+                raise DataError(f"{name} is for outcome='linear': networks have no standard errors")
+
+    def _fit_linear(self, data: SelectionData):
         self.coef_names_ = data.x_names
         whole = (data.weight == np.round(data.weight)).all()
         self.result_ = fit_binary(
@@ -73,11 +138,21 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
             covariance=self.covariance,
             weight_kind=self.weight_kind or ("frequency" if whole else "probability"),
         )
+        self.fitted_: Any = LinearProbit(self.result_)
         self.identification_ = self.result_.identification
         outcome_params = self.result_.params["outcome"]
         self.intercept_ = float(outcome_params["Intercept"])
         self.coef_ = outcome_params.drop("Intercept").to_numpy()
-        self.rho_ = self.result_.rho
+        self.rho_: Any = self.result_.rho
+        return self
+
+    def _fit_networks(self, data: SelectionData):
+        self.fitted_ = fit_binary_networks(self, data)
+        self.info_ = self.fitted_.info
+        self.identification_ = judge_networks(data, self.info_)
+        profile = self.identification_.profile
+        modes = () if profile is None else profile.modes
+        self.rho_ = np.array([rho for rho, _ in modes] or [np.nan])
         return self
 
     def predict(self, X):
@@ -93,26 +168,27 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         `population`: of any unit with this x; `selected`, `unselected`: given that it was or was
         not selected, which needs the instrument columns in X.
         """
-        rows = self._rows(X, target)
-        z, _ = self.result_.probit_index(*rows)
-        return np.column_stack([ndtr(-z), ndtr(z)])
+        x, w, target = self._rows(X, target)
+        return self.fitted_.probabilities(x, w, target)
 
     def predict_proba_interval(
         self, X, level: float = 0.9, target: str = "population"
     ) -> np.ndarray:
         """(m, 2) interval of the probability of `classes_[1]`: how well the data determine it.
 
-        The delta method on the scale of the probit, where P = Phi(z), so that it stays within 0
-        and 1. Where the fit lies at rho = +-1 rho is taken as known, with a warning.
+        On the scale of the probit, where P = Phi(z), so that it stays within 0 and 1. A linear
+        outcome takes the delta method; where its fit lies at rho = +-1 rho is taken as known, with
+        a warning. Networks take what members and values of rho disagree by.
         """
-        rows = self._rows(X, target)
-        if self.result_.cov_given_rho is not None:
+        x, w, target = self._rows(X, target)
+        check_level(level)
+        if self.outcome == "linear" and self.result_.cov_given_rho is not None:
             warnings.warn(
                 f"the fit lies at rho = {self.rho_:+.0f}; these intervals take rho as known",
                 IdentificationWarning,
                 stacklevel=2,
             )
-        return ndtr(self.result_.probit_index_interval(*rows, level))
+        return self.fitted_.interval(x, w, target, level)
 
     def score(self, X, y, *, selected=None, sample_weight=None) -> float:
         """Accuracy, on the rows with an outcome, of the more probable class given selection.
@@ -121,12 +197,11 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         the population's class; given selection is the fair comparison. To choose between models
         prefer `log_likelihood`, as `scoring=hk.joint_log_likelihood_scorer` does.
         """
-        rows = self._rows(X, "selected")
-        z, _ = self.result_.probit_index(*rows)
+        second = self.fitted_.probabilities(*self._rows(X, "selected"))[:, 1] > 0.5
         codes = self._codes(y, selected)
         seen = selected_rows(codes, None, self.outcome_name_)
         weight = None if sample_weight is None else numeric(sample_weight, "sample_weight")[seen]
-        return float(accuracy_score(codes[seen] == 1.0, z[seen] > 0, sample_weight=weight))
+        return float(accuracy_score(codes[seen] == 1.0, second[seen], sample_weight=weight))
 
     def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
         """Joint log-likelihood of selection and class, a mean over units.
@@ -140,16 +215,20 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         x, w, target = self._rows(X, "selected")
         if len(x) != len(codes):
             raise DataError(f"X has {len(x)} rows but y has {len(codes)}")
-        z, _ = self.result_.probit_index(x, w, target)
-        unit = log_ndtr(np.where(codes == 1.0, z, -z))
-        if self.result_.has_selection:
-            index = w @ self.result_.params["select"].to_numpy()
+        log_p = self.fitted_.log_probabilities(x, w, target)
+        unit = np.where(codes == 1.0, log_p[:, 1], log_p[:, 0])
+        if self.identification_.verdict != NO_SELECTION:
+            index = self.fitted_.index(w)
             unit = np.where(s, unit + log_ndtr(index), log_ndtr(-index))
         else:
             unit = np.where(s, unit, -np.inf)
         weight = check_weights(sample_weight, len(codes), np.ones(len(codes), dtype=bool))
         used = weight > 0
         return float(np.average(unit[used], weights=weight[used]))
+
+    def save(self, path) -> None:
+        """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
+        save_model(self, path)
 
     def _codes(self, y, selected) -> np.ndarray:
         codes = class_codes(label_column(y), self.classes_, selected, self.outcome_name_)
@@ -159,7 +238,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         return codes
 
     def _rows(self, X, target: str):
-        """x and w with constants, and the target, checked."""
+        """x, w where the target needs it, and the target, checked."""
         check_is_fitted(self)
         check_target(target)
         if self.identification_.verdict == NO_SELECTION:
@@ -168,9 +247,8 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
                     "the fit saw no unselected unit, so target='unselected' has no meaning"
                 )
             target = "population"
-        x = with_intercept(self.columns_.x(X))
-        w = None if target == "population" else with_intercept(self.columns_.w(X))
-        return x, w, target
+        w = None if target == "population" else self.columns_.w(X)
+        return self.columns_.x(X), w, target
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

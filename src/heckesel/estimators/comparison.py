@@ -1,4 +1,4 @@
-"""Several regressors on the same folds: what can be compared where outcomes are missing."""
+"""Several models on the same folds: what can be compared where outcomes are missing."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ def compare_models(
     splits: int = 5,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    score_name: str = "r2_given_selection",
 ) -> list[dict]:
     """One dict for each model, best first: `log_likelihood`, the joint one of selection and outcome
     per held-out unit; `behind`, how far it is below the best one's, with the standard error of that
-    difference over folds, `behind_se`; `r2_given_selection` on held-out outcomes.
+    difference over folds, `behind_se`; the model's own `score` on held-out outcomes, by the name
+    `score_name`. y is numeric: classifiers are given codes.
 
     A model that cannot be fitted has `error` in their place. Folds keep the share of selected rows.
     """
@@ -54,7 +56,7 @@ def compare_models(
         except DataError as error:
             found[name] = str(error)
     total = np.array([weight[held].sum() for _, held in folds])
-    return _ranked(found, total / total.sum())
+    return _ranked(found, total / total.sum(), score_name)
 
 
 def _scores(model, X, y, s, weight, kept, held) -> tuple[float, float]:
@@ -66,7 +68,7 @@ def _scores(model, X, y, s, weight, kept, held) -> tuple[float, float]:
     return fitted.log_likelihood(rows, y[held], **options), r2
 
 
-def _ranked(found: dict, share: np.ndarray) -> list[dict]:
+def _ranked(found: dict, share: np.ndarray, score_name: str) -> list[dict]:
     scored = {name: scores for name, scores in found.items() if not isinstance(scores, str)}
     order = sorted(scored, key=lambda name: -share @ scored[name][:, 0])
     rows = []
@@ -78,7 +80,7 @@ def _ranked(found: dict, share: np.ndarray) -> list[dict]:
                 "log_likelihood": float(share @ scored[name][:, 0]),
                 "behind": float(share @ behind),
                 "behind_se": _plain(behind.std(ddof=1) / math.sqrt(len(share))),
-                "r2_given_selection": _plain(share @ scored[name][:, 1]),
+                score_name: _plain(share @ scored[name][:, 1]),
             }
         )
     return rows + [

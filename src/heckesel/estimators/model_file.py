@@ -15,6 +15,7 @@ import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,17 @@ def refusing(path) -> Iterator[None]:
         raise DataError(f"{path} is no model that heckesel saved ({kind})") from None
     except OSError as error:
         raise HeckeselError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def imported(module: str):
+    """A module of heckesel that may need networks."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise HeckeselError(
+            f"this model holds networks, and {error.name} is not installed: "
+            "pip install heckesel[deep]"
+        ) from None
 
 
 def _safetensors():

@@ -1,4 +1,4 @@
-"""`model.save(path)` and `hk.load(path)`: a fitted regressor as one file that is safe to open.
+"""`model.save(path)` and `hk.load(path)`: a fitted estimator as one file that is safe to open.
 
 The file holds what predictions need and what was said about the fit. It holds no row of the data
 it was fitted to, and no code: functions given as `target_transform` or `rho_prior` cannot be saved.
@@ -23,13 +23,24 @@ from heckesel.diagnostics.verdict import (
 )
 from heckesel.errors import DataError, HeckeselError
 from heckesel.estimators.columns import Columns
-from heckesel.estimators.model_file import Damage, as_read, read_model, refusing, write_model
+from heckesel.estimators.model_file import (
+    Damage,
+    as_read,
+    imported,
+    read_model,
+    refusing,
+    write_model,
+)
 from heckesel.estimators.saved_fields import Fields
 from heckesel.transformed import target_transform
 
 # class -> where it lives, and where its `state_of` and `restore` do. A new one is a line here.
 CLASSES = {
     "HeckmanRegressor": ("heckesel.estimators.linear", "heckesel.estimators.saved_linear"),
+    "HeckmanClassifier": (
+        "heckesel.estimators.classifier",
+        "heckesel.estimators.saved_classifier",
+    ),
     "DeepHeckmanRegressor": ("heckesel.estimators.deep", "heckesel.estimators.saved_networks"),
     "DeepEnsembleRegressor": (
         "heckesel.estimators.deep_ensemble",
@@ -54,7 +65,7 @@ def save_model(model, path) -> None:
         "parameters": _parameters(model),
         "columns": _columns(model.columns_),
         "outcome": model.outcome_name_,
-        "transform": None if model.transform_ is None else "log",
+        "transform": None if _transform(model) is None else "log",
         "identification": _identification(model.identification_),
         "state": import_module(CLASSES[name][1]).state_of(model),
     }
@@ -80,11 +91,12 @@ def _restored(fields: Fields):
     name = fields.text("class")
     if name not in CLASSES:
         raise Damage(f"holds a {name[:60]!r}, which this version of heckesel does not know")
-    home, states = (_imported(module) for module in CLASSES[name])
+    home, states = (imported(module) for module in CLASSES[name])
     model = _with_parameters(getattr(home, name), fields.plain("parameters"))
     model.columns_ = _columns_of(fields.inside("columns"))
     model.outcome_name_ = fields.text("outcome")
-    model.transform_ = None
+    if "target_transform" in model.get_params(deep=False):
+        model.transform_ = None
     if fields.has("transform"):
         model.transform_ = target_transform(fields.text("transform", ("log",)))
     model.n_features_in_ = len(model.columns_.names)
@@ -140,9 +152,14 @@ def _imported(module: str):
         ) from None
 
 
+def _transform(model):
+    return getattr(model, "transform_", None)  # a class has no scale
+
+
 def _parameters(model) -> dict:
     given = model.get_params(deep=False)
-    if model.transform_ is not None and not model.transform_.is_log:
+    transform = _transform(model)
+    if transform is not None and not transform.is_log:
         raise DataError(
             "target_transform is made of functions, which a saved model cannot hold; take 'log', "
             "or transform y before the fit"

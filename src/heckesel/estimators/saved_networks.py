@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
+from heckesel.deep.binary_mixture import BinaryMixture
 from heckesel.deep.cells import Members
 from heckesel.deep.ensemble import GaussianEnsemble, SelectionEnsemble
 from heckesel.deep.nets import parameter_count
@@ -193,6 +196,30 @@ def _curve_of(state: Fields, k: int, size: int) -> Curve:
     )
 
 
+def _binary(fit: BinaryMixture) -> dict:
+    return {
+        "members": _members(fit.members),
+        "scaling": _scaling(fit.scaling),
+        "weight": fit.weight,
+        "rho": fit.rho,
+        "info": fit.info,
+    }
+
+
+def _binary_of(state: Fields, p: int, q: int) -> BinaryMixture:
+    members = _members_of(state.inside("members"), p)
+    weight = state.array("weight", (None,), positive=True)
+    rho = state.array("rho", weight.shape, finite=False)
+    plain = len(rho) == 1 and np.isnan(rho).all()
+    if not len(rho) or not (plain or (np.abs(rho) < 1).all()):
+        raise Damage("has a correlation that is none")
+    if len(members.theta) % len(rho) or members.head.shape[1] != (0 if plain else q + 2):
+        raise Damage(f"has {members.theta.shape} weights for {len(rho)} values of rho")
+    return BinaryMixture(
+        members, _scaling_of(state.inside("scaling"), p, q), weight, rho, state.plain("info")
+    )
+
+
 def _members(members) -> dict:
     return {"sizes": members.sizes, "theta": members.theta, "loss": members.loss}
 
@@ -230,4 +257,5 @@ KINDS: dict[str, tuple[Callable, Callable]] = {
     "GaussianEnsemble": (_gaussian, _gaussian_of),
     "BesideProbit": (_beside, _beside_of),
     "RhoMixture": (_mixture, _mixture_of),
+    "BinaryMixture": (_binary, _binary_of),
 }

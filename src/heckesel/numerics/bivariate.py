@@ -56,7 +56,8 @@ def _log_conditional(k, h, a):
     positive = a >= 0
     known = np.where(positive, log_ndtr(k), _log_at_minus_one(k, h))
     integral = _log_plackett(h, k, np.where(positive, 0.0, -LARGEST_ATANH_RHO), a)
-    integral += np.log(inverse_mills(h)) - 0.5 * LOG_2PI
+    with np.errstate(divide="ignore"):  # both beyond 38, where nothing is left to add
+        integral += np.log(inverse_mills(h)) - 0.5 * LOG_2PI
     return np.minimum(np.logaddexp(known, integral), 0.0)  # rounding can pass 0 by 1e-16
 
 
