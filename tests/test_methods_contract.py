@@ -52,7 +52,7 @@ def _config(name, y, *, unit=1.0, network=NETWORK):
         "skyline": SkylineConfig(y, network=network),
         "oracle": OracleConfig(lambda x: unit * _f0(x), 0.4 * unit),
         "gp": GPConfig(restarts=0, device="cpu"),
-        "heckman_profile": ProfileConfig(network),
+        "heckman_profile": ProfileConfig(replace(network, folds=2)),
         "spline_joint": None,
         "least_squares": None,
         "linear_heckman": None,
@@ -119,7 +119,8 @@ def test_rescaling_y_rescales_the_answer(name):
     np.testing.assert_allclose(large.aleatoric / unit**2, small.aleatoric, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", sorted(set(METHODS) - {"mc_dropout"}))
+# Dropout draws its masks, and the profile deals out its folds, by the place of a row.
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"mc_dropout", "heckman_profile"}))
 def test_the_order_of_rows_does_not_matter(name):
     data, y = _draw()
     order = np.random.default_rng(1).permutation(data.n)

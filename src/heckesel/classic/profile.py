@@ -78,7 +78,7 @@ def scan(rows: Rows, *, far_ends: bool = True) -> Scan:
     return Scan(coarse.points, _distinct(modes), some.n, rows.mass / some.mass)
 
 
-def _scan_all(sample: Sample, far_ends: bool, run: Callable | None = None) -> Scan:
+def _scan_all(sample: Sample, far_ends: bool = True, run: Callable | None = None) -> Scan:
     """run : a `map` over machines for the two walks from rho = 0, one to each side."""
     centre = _for_sign(sample, 0.0, at_zero(sample))
     walk, sides = partial(_walk, sample, centre), [STEPS_OUT, -STEPS_OUT]

@@ -9,11 +9,8 @@ from heckesel.errors import HeckeselError
 
 
 @contextmanager
-def dask_client(address: str | None) -> Iterator:
-    """A client of the scheduler at `address`; None where no address is given."""
-    if address is None:
-        yield None
-        return
+def dask_client(address: str) -> Iterator:
+    """A client of the scheduler at `address`."""
     try:
         from distributed import Client
     except ImportError:

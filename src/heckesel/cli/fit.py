@@ -69,14 +69,16 @@ def fit(
     from heckesel.estimators.saved import VERDICTS
 
     check_output(out)
-    if dask is not None and method.startswith("linear"):
-        raise DataError(f"--dask trains networks, and {method} has none")
     write_report = None
     if report is not None:
         check_output(report)
         write_report = _report_writer()
     given = read_training_data(**data)
     method = method_for(method, given)
+    if dask is not None and method.startswith("linear"):
+        raise DataError(f"--dask trains networks, and {method} has none")
+    if dask is not None and given.classes is not None:
+        raise DataError(f"--dask is for numbers, and {given.y.name} has two classes; leave it out")
     if report is not None and given.classes is not None:
         raise DataError(
             f"--report is for numbers, and {given.y.name} has two classes; leave it out"
@@ -97,7 +99,9 @@ def fit(
         if method.startswith("linear"):
             with waiting("fitting"):
                 model.fit(given.X, given.y, **given.options)
-        else:  # shows its own bar
+        elif dask is None:  # shows its own bar
+            model.fit(given.X, given.y, **given.options)
+        else:
             with dask_client(dask) as client:
                 model.fit(given.X, given.y, **given.options, client=client)
     if write_report is None:
