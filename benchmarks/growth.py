@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.memory import peak_bytes
 
-ROWS = (100_000, 300_000, 1_000_000, 3_000_000)
+ROWS = (100_000, 1_000_000, 3_000_000, 10_000_000)
 WIDTHS = (5, 10, 20, 40)
 WIDTH_ROWS = 200_000
 MEMBERS = (1, 5, 10, 20)

@@ -25,6 +25,7 @@ QUICK = {
     "hidden": (8, 8),
     "n_members": 4,
     "batch_size": 256,
+    "folds": None,  # which files do not have
     "progress": False,
     "device": "cpu",
     "dtype": "float64",

@@ -6,16 +6,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from threading import local
 
 import numpy as np
 
 BLOCK_ROWS = 8192  # with two dozen columns 1.5 MB
 # Below this a pass takes a few milliseconds, and handing out blocks would cost as much.
 SEVERAL_CORES_FROM = 100_000
-# Numbers in a table from which searches that do not need each other gain by a core each: a pass
-# over fewer is spent in the interpreter, which threads share.
-SIDE_BY_SIDE_FROM = 50_000
 
 
 def slices(rows: int) -> list[slice]:
@@ -35,17 +31,6 @@ def do_all(tasks: Sequence[Callable[[], None]], rows: int) -> None:
     """Run tasks that write to places of their own."""
     for _ in (in_threads if rows >= SEVERAL_CORES_FROM else map)(lambda task: task(), tasks):
         pass
-
-
-def side_by_side(function: Callable, items: Iterable, shape: tuple[int, int]) -> list:
-    """function(item) for all items, which must not need each other.
-
-    shape : rows and columns of the table each passes over; of a long table the passes themselves
-    are spread over cores, so the items take turns.
-    """
-    rows, columns = shape
-    spread = rows < SEVERAL_CORES_FROM and rows * columns >= SIDE_BY_SIDE_FROM and not _inside()
-    return list((in_threads if spread else map)(function, items))
 
 
 def add_up(parts: Iterable[Sequence]) -> list:
@@ -68,16 +53,4 @@ def in_threads(function: Callable, items: Iterable) -> Iterable:
 @cache
 def _threads(process: int) -> ThreadPoolExecutor:
     """Of one process: threads do not follow into a fork."""
-    return ThreadPoolExecutor(os.cpu_count() or 1, initializer=_enter)
-
-
-_here = local()
-
-
-def _enter() -> None:
-    _here.inside = True
-
-
-def _inside() -> bool:
-    """Whether this is one of the threads; waiting for another could be waiting for itself."""
-    return getattr(_here, "inside", False)
+    return ThreadPoolExecutor(os.cpu_count() or 1)

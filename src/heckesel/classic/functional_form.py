@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.classic.blocks import side_by_side
 from heckesel.classic.climb import FormPoint, peaks, polish, walk
 from heckesel.classic.estimates import estimates_at
 from heckesel.classic.forms import FORMS, GAUSSIAN, Form
@@ -47,13 +46,9 @@ def fit_forms(data: SelectionData, forms: Iterable[Form] = FORMS) -> tuple[FormF
     independent = _independent(sample)
     coarse = sample.subsample(SCAN_ROWS, SCAN_SEED) if sample.n > 2 * SCAN_ROWS else sample
     start = independent.v if coarse is sample else at_zero(coarse)
-    best = side_by_side(
-        lambda form: best_point(form, sample, coarse, start, independent),
-        forms,
-        (sample.n, len(start)),
-    )
     return tuple(
-        _described(form, point, sample, scalings) for form, point in zip(forms, best, strict=True)
+        _described(form, best_point(form, sample, coarse, start, independent), sample, scalings)
+        for form in forms
     )
 
 

@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 
-from heckesel.classic.blocks import side_by_side
 from heckesel.classic.joint import Point, at_zero, point_at, polish, solve_at
 from heckesel.classic.rows import Rows, Sample
 
@@ -63,7 +62,7 @@ def scan(rows: Rows, *, far_ends: bool = True) -> Scan:
     where it is; else it is listed at the end of the grid
     """
     some = rows.part()
-    coarse = _scan_all(some, far_ends, getattr(rows, "run", None))
+    coarse = _scan_all(some, far_ends, getattr(rows, "run", map))
     if some.n == rows.n:
         return coarse
     best, *others = coarse.modes
@@ -78,12 +77,10 @@ def scan(rows: Rows, *, far_ends: bool = True) -> Scan:
     return Scan(coarse.points, _distinct(modes), some.n, rows.mass / some.mass)
 
 
-def _scan_all(sample: Sample, far_ends: bool = True, run: Callable | None = None) -> Scan:
+def _scan_all(sample: Sample, far_ends: bool = True, run: Callable = map) -> Scan:
     """run : a `map` over machines for the two walks from rho = 0, one to each side."""
     centre = _for_sign(sample, 0.0, at_zero(sample))
-    walk, sides = partial(_walk, sample, centre), [STEPS_OUT, -STEPS_OUT]
-    shape = sample.n, len(centre.v)
-    up, down = run(walk, sides) if run else side_by_side(walk, sides, shape)
+    up, down = run(partial(_walk, sample, centre), [STEPS_OUT, -STEPS_OUT])
     points = _refine(sample, [*reversed(down), centre, *up])
     modes = [
         polish(sample, min(pair, key=lambda point: abs(point.slope)), low=pair[0].a, high=pair[1].a)
@@ -99,7 +96,7 @@ def _scan_all(sample: Sample, far_ends: bool = True, run: Callable | None = None
         return replace(end, status="boundary")
 
     outward = [end for end in (points[0], points[-1]) if end.a * end.slope > 0]
-    modes += side_by_side(outermost, outward, shape)
+    modes += map(outermost, outward)
     return Scan(tuple(points), _distinct(modes), sample.n)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,9 @@ from heckesel.data import SelectionData
 from heckesel.deep.rows import Rows, Source, full_batch
 from heckesel.errors import DataError
 
+# Rows of each network begin where vector instructions want them, so that its digits do not depend
+# on which networks lie beside it.
+ALIGNED = 16
 # A stream of the cell, not of a member: its key has one number where theirs have two.
 FOLDS = 0
 
@@ -81,7 +85,7 @@ def _gathered(rows: Rows, own, inside: bool) -> Rows:
         if fold is None:
             continue
         wanted = ((fold == own) == inside) & (getattr(rows, weight_name) > 0)
-        length = max(1, int(wanted.sum(dim=1).max()))
+        length = ALIGNED * math.ceil(max(1, int(wanted.sum(dim=1).max())) / ALIGNED)
         place = torch.argsort(~wanted, dim=1, stable=True)[:, :length]
         for name in names:
             if (values := getattr(rows, name)) is not None:

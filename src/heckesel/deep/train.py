@@ -87,8 +87,8 @@ def train(
             going = ~best.done[block.networks]
             if not going.any():
                 break
-            if masks is None and 2 * going.sum() <= len(going):
-                block = block.only(going)
+            if masks is None and len(going) > 2 and 2 * going.sum() <= len(going):
+                block = block.only(_never_alone(going))
                 step = block.step_function(sizes, loss, schedule, masks)
     if best is None:
         return Trained(block.theta, total / source.steps)
@@ -111,6 +111,15 @@ class _Block:
 
     def step_function(self, sizes, loss, schedule, masks):
         return step_function(self.theta, sizes, loss, self.source, schedule, self.state, masks)
+
+
+def _never_alone(going: torch.Tensor) -> torch.Tensor:
+    """A product of one pair of matrices is computed by other routines than that of several, and
+    ends in other digits; a network must not depend on when its neighbours were done."""
+    if going.sum() == 1:
+        going = going.clone()
+        going[torch.nonzero(~going)[0]] = True
+    return going
 
 
 def shifted(progress: Progress | None, done: int, trainings: int) -> Progress | None:

@@ -12,7 +12,7 @@ from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError
 from heckesel.estimators.cluster import cluster_of
 from heckesel.estimators.doors import SelectionRegressor
-from heckesel.estimators.networks import predicting_in_float64
+from heckesel.estimators.networks import judging, predicting_in_float64
 from heckesel.estimators.progress import progress_bar
 from heckesel.estimators.regression import (
     identify,
@@ -26,7 +26,6 @@ METHODS = {
 }
 # Of a network method that leaves them open: the paper's, and what held-out folds chose.
 WEIGHT_DECAY = {"two-step": 1e-5, "joint": 1e-5, "profile": 1e-3}
-PROFILE_FOLDS = 5  # or as many as there are members, since each fold needs one
 
 
 class DeepHeckmanRegressor(SelectionRegressor):
@@ -37,18 +36,21 @@ class DeepHeckmanRegressor(SelectionRegressor):
 
     * method: "two-step" (probit, then a network with the Mills ratio beside it), "joint" (one
       likelihood; `warm_up` epochs with rho held at 0) or "profile" (the likelihood over every
-      rho; predictions average over what it leaves open, on 5 folds unless told otherwise)
+      rho, judged on folds; predictions average over what it leaves open)
     * rho_prior: for "profile", what is known about rho: None, "positive", "negative", an interval
       or a density. A wrong sign costs more than none
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
-      ensemble and its training; None takes the method's own, "auto" a GPU if there is one
-    * folds: None trains every member on all rows, as in the paper; a number, say 5, has each
-      member do without one fold, end by it, and sigma judged there: calibrated where networks
-      would overfit
-    * noise: "constant", "varying" (a sigma for every x) or "auto" (what rows left out prefer);
-      the last two need folds
-    * tails: "normal", or "auto" for those of a t where rows left out prefer them; needs folds
-    * errors: "normal", or "t" with estimated degrees of freedom (joint; population target only)
+      ensemble and its training; None takes the method's own and 10 members on folds, 5 without,
+      "auto" a GPU if there is one
+    * folds: None trains every member on all rows, as in the paper; a number has each member do
+      without one fold, end by it, and sigma judged there: calibrated where networks would
+      overfit; "auto" is 5 from 100 selected rows on
+    * noise: "constant", "varying" (a sigma for every x; needs folds) or "auto", what rows left
+      out prefer; one sigma where there are none, and with "profile" or t errors
+    * tails: "normal", or "auto" for those of a t where rows left out prefer them; normal where
+      there are none, with "profile" or t errors, and with a target_transform
+    * errors: "normal", or "t" with estimated degrees of freedom (joint; population target only),
+      or "auto", whichever rows left out prefer (joint on folds)
     * selection: "linear", or "network" for an index of networks, cross-fitted (two-step on folds)
     * progress: a bar on the terminal, for fits over a second
     * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
@@ -65,7 +67,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
         instruments=None,
         *,
         method: str = "two-step",
-        n_members: int = 5,
+        n_members: int | None = None,
         hidden: tuple[int, ...] = (64, 64),
         epochs: int = 1500,
         learning_rate: float | None = None,
@@ -78,9 +80,9 @@ class DeepHeckmanRegressor(SelectionRegressor):
         progress: bool = True,
         missing: str = "error",
         target_transform=None,
-        folds: int | None = None,
-        noise: str = "constant",
-        tails: str = "normal",
+        folds: int | str | None = "auto",
+        noise: str = "auto",
+        tails: str = "auto",
         errors: str = "normal",
         selection: str = "linear",
         rho_prior=None,
@@ -124,15 +126,14 @@ class DeepHeckmanRegressor(SelectionRegressor):
         if isinstance(X, str | os.PathLike):
             from heckesel.estimators.deep_files import fit_files
 
-            fit_files(
-                self, X, y, **sides, columns=columns, config=self._config(spread), spread=spread
-            )
+            config = self._config(0, spread)  # files are read again and again, not dealt out
+            fit_files(self, X, y, **sides, columns=columns, config=config, spread=spread)
         else:
             if columns is not None:
                 raise DataError("columns= is for files; of a frame pass X[columns]")
             data = read_table(self, X, y, **sides)
             self.identification_ = identify(data, without="a plain ensemble")
-            self.fitted_ = self._train(data, self._config(spread))
+            self.fitted_ = self._train(data, self._config(int(data.s.sum()), spread))
         self.fitted_ = predicting_in_float64(self.fitted_)
         self.info_ = self.fitted_.info
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
@@ -144,19 +145,18 @@ class DeepHeckmanRegressor(SelectionRegressor):
     def _values(self, name: str) -> np.ndarray:
         if "modes" in self.info_:
             return np.array([mode[name] for mode in self.info_["modes"]])
-        return np.array(self.info_.get(name, np.full(self.n_members, np.nan)))
+        if name in self.info_:
+            return np.array(self.info_[name])
+        return np.full(len(self.fitted_.members.theta), np.nan)
 
-    def _profile_folds(self) -> int:
-        return max(2, min(PROFILE_FOLDS, self.n_members))
-
-    def _config(self, spread):
+    def _config(self, selected: int, spread):
         from heckesel.deep.config import NetworkConfig
 
-        profile = self.method == "profile"
-        decay, folds = self.weight_decay, self.folds
+        profile, decay = self.method == "profile", self.weight_decay
+        judged = judging(self, selected, needs_folds=profile)
         return NetworkConfig(
             hidden=tuple(self.hidden),
-            n_members=self.n_members,
+            n_members=judged.n_members,
             epochs=self.epochs,
             learning_rate=self.learning_rate,
             warm_up=0 if profile else self.warm_up,
@@ -164,9 +164,9 @@ class DeepHeckmanRegressor(SelectionRegressor):
             dtype=self.dtype,
             device=self.device,
             batch_size=self.batch_size,
-            folds=self._profile_folds() if profile and folds is None else folds,
-            noise=self.noise,
-            tails=self.tails,
+            folds=judged.folds,
+            noise=judged.noise,
+            tails=judged.tails,
             errors=self.errors,
             selection=self.selection,
             spread=spread,

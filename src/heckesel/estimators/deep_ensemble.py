@@ -24,13 +24,15 @@ class DeepEnsembleRegressor(SelectionRegressor):
     the probit of selection that stands beside them does.
 
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
-      ensemble and its training; "auto" takes a GPU if there is one
+      ensemble and its training; None takes 10 members on folds and 5 without, "auto" a GPU if
+      there is one
     * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
       by a column
     * target_transform: None, "log" or two functions (forward, inverse): the scale of the fit.
       Predictions are of y itself
     * folds: None trains every member on all rows; a number has each member do without one fold,
-      end by it, and the level of sigma judged there
+      end by it, and the level of sigma judged there; "auto" is 5 from 100 selected rows on
+    * tails: "normal", or "auto" for those of a t where rows left out prefer them
     * progress: a bar on the terminal, for fits over a second
 
     After `fit`: `identification_` says whether the data could carry a correction, which this
@@ -41,7 +43,7 @@ class DeepEnsembleRegressor(SelectionRegressor):
         self,
         instruments=None,
         *,
-        n_members: int = 5,
+        n_members: int | None = None,
         hidden: tuple[int, ...] = (64, 64),
         epochs: int = 1500,
         learning_rate: float | None = None,
@@ -53,7 +55,8 @@ class DeepEnsembleRegressor(SelectionRegressor):
         progress: bool = True,
         missing: str = "error",
         target_transform=None,
-        folds: int | None = None,
+        folds: int | str | None = "auto",
+        tails: str = "auto",
     ):
         self.instruments = instruments
         self.n_members = n_members
@@ -69,6 +72,7 @@ class DeepEnsembleRegressor(SelectionRegressor):
         self.missing = missing
         self.target_transform = target_transform
         self.folds = folds
+        self.tails = tails
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
@@ -78,7 +82,7 @@ class DeepEnsembleRegressor(SelectionRegressor):
         except DataError as error:  # what stops a probit does not stop this ensemble
             self.identification_ = Identification(NOT_IDENTIFIED, f"{error}.", {})
             possible = False
-        trained = train(self, "deep_ensemble", data, network_config(self))
+        trained = train(self, "deep_ensemble", data, network_config(self, int(data.s.sum())))
         self.fitted_ = beside_probit(trained, data, possible=possible)
         self.info_ = self.fitted_.info
         return self

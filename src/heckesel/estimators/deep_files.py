@@ -20,6 +20,7 @@ from heckesel.diagnostics.identify import identify_shape, mills_share
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.buffers import BUFFER_ROWS, deal_out, learn_table, survey, together
+from heckesel.estimators.networks import AUTO
 from heckesel.estimators.parquet import parquet_parts
 from heckesel.estimators.progress import progress_bar
 from heckesel.estimators.regression import keep_columns
@@ -79,7 +80,7 @@ def _check_options(model) -> None:
         raise DataError("rows in files are trained in mini-batches; set batch_size, say to 4096")
     refused = {
         "method='profile'": model.method == "profile",
-        f"folds={model.folds}": model.folds is not None,
+        f"folds={model.folds}": model.folds not in (None, AUTO),
         "selection='network'": model.selection == "network",
         "missing='indicator'": model.missing != "error",
         "target_transform with functions": model.target_transform not in (None, "log"),

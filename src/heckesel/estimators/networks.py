@@ -14,6 +14,12 @@ from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.progress import progress_bar
 from heckesel.predictive import Predictive
 
+AUTO = "auto"
+# Each fold is left out by two of ten members; more than ten change nothing (X4).
+FOLDS, MEMBERS = 5, 10
+PAPERS_MEMBERS = 5  # all on all rows
+LEAST_SELECTED = 100  # a fold of twenty to end by
+
 
 @dataclass(frozen=True)
 class BesideProbit:
@@ -46,20 +52,56 @@ def beside_probit(outcome, data: SelectionData, *, possible: bool) -> BesideProb
     return BesideProbit(outcome, gamma, outcome.info)
 
 
-def network_config(model):
-    """The options of `model` as a `NetworkConfig`."""
+@dataclass(frozen=True)
+class Judging:
+    """folds or None, members, and what is left to the rows left out."""
+
+    folds: int | None
+    n_members: int
+    noise: str
+    tails: str
+
+
+def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
+    """The options of `model` that say how it is judged, for so many selected units.
+
+    "auto" is what X4 was run with, wherever there is something to judge by: FOLDS folds from
+    LEAST_SELECTED selected units on, and noise and tails as rows left out prefer. One sigma and
+    normal tails where there are no folds, where the method (`needs_folds`) or `errors` have no
+    other, and normal tails where predictions are mapped back: the mean of exp(t) is infinite.
+    """
+    members, folds = model.n_members, model.folds
+    if folds == AUTO:
+        most = FOLDS if members is None else min(FOLDS, members)
+        enough = needs_folds or selected >= LEAST_SELECTED
+        folds = max(most, 2) if enough and (most > 1 or needs_folds) else None
+    if members is None:
+        members = PAPERS_MEMBERS if folds is None else MEMBERS
+    noise, tails = getattr(model, "noise", "constant"), model.tails
+    nothing = folds is None or needs_folds or getattr(model, "errors", "normal") != "normal"
+    if noise == AUTO and nothing:
+        noise = "constant"
+    if tails == AUTO and (nothing or model.target_transform is not None):
+        tails = "normal"
+    return Judging(folds, members, noise, tails)
+
+
+def network_config(model, selected: int):
+    """The options of `model` as a `NetworkConfig`, for so many selected units."""
     from heckesel.deep.config import NetworkConfig
 
+    judged = judging(model, selected)
     return NetworkConfig(
         hidden=tuple(model.hidden),
-        n_members=model.n_members,
+        n_members=judged.n_members,
         epochs=model.epochs,
         learning_rate=model.learning_rate,
         weight_decay=model.weight_decay,
         dtype=model.dtype,
         device=model.device,
         batch_size=model.batch_size,
-        folds=model.folds,
+        folds=judged.folds,
+        tails=judged.tails,
     )
 
 

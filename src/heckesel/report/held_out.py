@@ -56,7 +56,7 @@ def check_held_out(model, table: Table) -> Calibration | NotChecked:
     if not linear:
         twin.set_params(progress=False)
         if model.selection == "linear":  # an index of networks needs a member for each fold
-            twin.set_params(n_members=min(model.n_members, MEMBERS))
+            twin.set_params(n_members=min(model.n_members or MEMBERS, MEMBERS))
     every = linear and table.n <= EVERY_FOLD_UP_TO
     fold = deal(table.s)
     try:
