@@ -61,7 +61,9 @@ def reproduce(
     with _executor(workers, dask) as executor:
         for name in names:
             try:
-                load(name).cells(quick)
+                module = load(name)
+                module.cells(quick)
+                getattr(module, "check_data", lambda: None)()
             except DataError as reason:  # benchmark panels do not ship
                 if name in experiments:
                     raise

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, as_completed
 from dataclasses import asdict
 from pathlib import Path
 
 from heckesel.atomic import write_atomically
-from heckesel.errors import HeckeselError
+from heckesel.errors import HeckeselError, IdentificationWarning
 from heckesel.experiments import load
 from heckesel.experiments.results import read_rows, write_results
 
@@ -75,7 +76,9 @@ def run_chunk(name: str, chunk: str, quick: bool, device: str, threads: int | No
     module = load(name)
     members = _chunks(module, module.cells(quick))[chunk]
     started = time.perf_counter()
-    outcomes = attempt(module.run_chunk, members, device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentificationWarning)  # rows say what there is to say
+        outcomes = attempt(module.run_chunk, members, device)
     if isinstance(outcomes, Exception):
         outcomes = [outcomes] * len(members)
     return outcomes, round(time.perf_counter() - started, 3)

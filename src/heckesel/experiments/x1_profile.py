@@ -45,7 +45,7 @@ class Cell:
 
 
 def cells(quick: bool = False) -> list[Cell]:
-    rhos, seeds = ((0.0, 0.9), range(2)) if quick else (RHOS, SEEDS)
+    rhos, seeds = ((0.9,), range(1)) if quick else (RHOS, SEEDS)
     priors = PRIORS[:1] if quick else PRIORS
     choices = [("curve", method, prior) for method in WEIGHING for prior in priors]
     if not quick:
