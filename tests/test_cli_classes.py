@@ -158,12 +158,30 @@ def test_diagnose_judges_the_probit_and_compare_the_two_methods(data, capsys):
     ],
 )
 def test_what_two_classes_do_not_have_is_one_sentence(command, options, sentence, data, capsys):
+    loans("no", "yes").to_csv(data, index=False)
     out = ["--out", data.parent / "m"] if command == "fit" else []
     shown = run(capsys, command, data, *ROLES, *options, *out)
     assert shown.code == 2
     assert sentence in shown.err
     assert shown.err.count("\n") == 1
     assert [path.name for path in data.parent.iterdir()] == ["loans.csv"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--report", "r.html", "--method", "linear-ml"], ["--method", "linear-two-step"]],
+)
+def test_zero_and_one_are_numbers_where_an_option_asks_for_them(options, data, tmp_path, capsys):
+    options = [tmp_path / each if each == "r.html" else each for each in options]
+    shown = run(capsys, "fit", data, *ROLES, *options, "--out", tmp_path / "m")
+    assert shown.code == 0
+    assert shown.out.startswith(
+        f"repaid holds 0 and 1 and is taken for a number, since {options[0]}"
+    )
+    assert isinstance(hk.load(tmp_path / "m"), hk.HeckmanRegressor)
+    classes = ["--kind", "classification"]
+    shown = run(capsys, "fit", data, *ROLES, *options, *classes, "--out", tmp_path / "n")
+    assert shown.code == 2
 
 
 def test_three_texts_asked_for_as_classes_are_refused(tmp_path, capsys):

@@ -10,7 +10,7 @@ from heckesel.classic.bootstrap import poisson_counts
 from heckesel.estimators import parquet, reader
 
 pytest.importorskip("pyarrow")
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 
 N = 6000
 FORMULAS = "y ~ a + b", "~ a + b + z"
@@ -48,17 +48,6 @@ def folder(tmp_path_factory):
 def _parts(monkeypatch):
     monkeypatch.setattr(parquet, "PART_ROWS", 1500)
     monkeypatch.setattr(reader, "PLAIN_ROWS", 501)
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 def test_counts_of_a_row_do_not_depend_on_the_rows_or_replicates_beside_it():

@@ -13,23 +13,12 @@ from heckesel.deep.config import NetworkConfig
 from heckesel.deep.spread import member_blocks
 from heckesel.estimators.cluster import Cluster
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 pytest.importorskip("torch")
 
 DRAWN = hk.datasets.make_controlled(n=400, rho=0.6, alpha=1.0, seed=3).frame
 X, Y = DRAWN.drop(columns="y"), DRAWN["y"]
 QUICK = {"instruments": ["z"], "epochs": 12, "hidden": (16,), "progress": False, "device": "cpu"}
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(autouse=True)

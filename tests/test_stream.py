@@ -284,18 +284,6 @@ def _mroz() -> dict:
     }
 
 
-@pytest.fixture(scope="module")
-def client():
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 @pytest.mark.parametrize("method", ["ml", "two-step"])
 def test_a_cluster_gives_the_same_numbers(folder, client, method):
     by_cluster = hk.heckman(OUTCOME, SELECT, folder, method=method, client=client)

@@ -8,7 +8,7 @@ import math
 import click
 
 from heckesel.cli.dask_client import dask_client
-from heckesel.cli.models import METHODS, make_classifier, make_model, method_for
+from heckesel.cli.models import CLASSIFIERS, METHODS, make_classifier, make_model, method_for
 from heckesel.cli.training_data import data_options, read_training_data
 from heckesel.cli.verdict import as_plain
 from heckesel.errors import DataError, HeckeselError
@@ -74,6 +74,13 @@ def fit(
         check_output(report)
         write_report = _report_writer()
     given = read_training_data(**data)
+    rule, asked = None, _for_numbers(report, method, transform, dask)
+    if asked and data["kind"] == "auto" and _zero_and_one(given.classes):
+        given = read_training_data(**data | {"kind": "regression"})
+        rule = (
+            f"{given.y.name} holds 0 and 1 and is taken for a number, since {asked} is for "
+            "numbers (--kind classification would take it for two classes)"
+        )
     method = method_for(method, given)
     if dask is not None and method.startswith("linear"):
         raise DataError(f"--dask trains networks, and {method} has none")
@@ -114,7 +121,25 @@ def fit(
     if as_json:
         click.echo(json.dumps(summary, indent=1))
     else:
-        click.echo(_as_text(summary, given.rule, getattr(model, "result_", None)))
+        click.echo(_as_text(summary, rule or given.rule, getattr(model, "result_", None)))
+
+
+def _for_numbers(report, method, transform, dask) -> str | None:
+    """The first option that classes do not have."""
+    asked = {
+        "--report": report is not None,
+        f"--method {method}": method is not None and method not in CLASSIFIERS,
+        "--transform": transform is not None,
+        "--dask": dask is not None,
+    }
+    return next((option for option, given in asked.items() if given), None)
+
+
+def _zero_and_one(classes) -> bool:
+    """Whether classes are the numbers 0 and 1, which may as well be numbers."""
+    return classes is not None and all(
+        not isinstance(each, str | bool) and each in (0, 1) for each in classes
+    )
 
 
 def _report_writer():
