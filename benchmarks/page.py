@@ -100,18 +100,20 @@ def peers(found: dict) -> str:
 
 def networks(found: dict) -> str:
     early = found["ending_early"]
-    return _against_loop(
+    whole = _against_loop(
         found,
         "Networks, five members",
         f"A plain PyTorch loop over members against ours, {found['epochs']} epochs of one "
         "controlled cell on two cores.",
-    ) + _against_loop(
+    )
+    ending = _against_loop(
         early,
         "Networks that end early",
         f"The same with all {early['epochs']} epochs of the loop, and our members on five folds, "
         "each ending by its own; MC dropout trains on. The bias is that in the region selection "
         "avoids.",
     )
+    return "\n".join([whole, ending])
 
 
 def _against_loop(found: dict, title: str, sentence: str) -> str:
@@ -143,12 +145,37 @@ def on_a_gpu(found: dict) -> str:
         for grid, run in found[start].items()
         if isinstance(run, dict)
     ]
-    return _section(
+    table = _section(
         f"The paper's grids on one {found['first']['device']}",
         "Data, training and metrics included; the first process after the machine started, which "
         "reads the CUDA libraries from disk, and a second one.",
         ("process", "grid", "method rows", "seconds"),
         rows,
+    )
+    return "\n".join([table, share_of_the_card(found["training"])])
+
+
+# Times that a step reads or writes the activations of a hidden layer, of which there are two:
+# forward two products and two activations, backward two more of each and two weight gradients.
+PASSES = 21
+# Products of a hidden layer's size in a step: one forward, two backward.
+PRODUCTS = 3
+
+
+def share_of_the_card(run: dict) -> str:
+    """Counted from the steps of `heckesel.deep.steps`, not profiled."""
+    step = run["seconds"] / run["steps"]
+    values = run["networks"] * run["rows"] * run["width"]
+    bandwidth = PASSES * values * 4 / step / 1e12
+    flops = PRODUCTS * 2 * values * run["width"] / step / 1e12
+    return (
+        f"In E1's two-step a step of {run['networks']} networks on {run['rows']} rows takes "
+        f"{1e3 * step:.2f} ms. Its {PASSES} passes over the activations of a layer make "
+        f"{bandwidth:.1f} TB/s, {100 * bandwidth / run['card_terabytes_a_second']:.0f} % of what "
+        f"the card can move, its products {flops:.0f} TFLOP/s, "
+        f"{100 * flops / run['card_float32_teraflops']:.0f} % of its float32 peak: memory bounds "
+        "it, and the gaps between some forty small kernels. The other half of the grid's "
+        "seconds are draws and metrics on the CPU.\n"
     )
 
 
