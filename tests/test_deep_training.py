@@ -215,6 +215,36 @@ def test_early_stopping_keeps_each_networks_best_reading():
         np.testing.assert_array_equal(trained.theta[j], readings[reading][j])
 
 
+def test_the_last_network_in_training_ends_as_if_all_had_gone_on():
+    """In float32, as networks are trained, and on rows that fill whole vectors."""
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(4096, 3)), rng.normal(size=4096)
+    cell = Rows(x=np.column_stack([x, np.ones(4096)]), y=y, weight=np.full(4096, 1 / 4096))
+    source = full_batch(stack_cells([cell], dtype=torch.float32, device=torch.device("cpu")), 5)
+    sizes, loss = (3, 32, 32, 1), losses.HOMOSCEDASTIC
+    weights = initial_weights([member_seed(1, j, INITIAL_WEIGHTS) for j in range(5)], sizes)
+    start = torch.as_tensor(np.hstack([weights, np.zeros((5, 1))]), dtype=torch.float32)
+
+    def fall_but_for_the_last(theta):
+        readings.append(0)
+        return torch.tensor([0.0, 0, 0, 0, -len(readings)])
+
+    readings: list = []
+    short = train(
+        start,
+        sizes,
+        loss,
+        source,
+        Schedule(30, 1e-2),
+        validation=fall_but_for_the_last,
+        stopping=Stopping(every=2, patience=4),
+    )
+    whole = train(start, sizes, loss, source, Schedule(30, 1e-2))
+    assert short.best_epoch[-1] == 30
+    assert (short.best_epoch[:-1] == 2).all()
+    np.testing.assert_array_equal(short.theta[-1], whole.theta[-1])
+
+
 def test_training_ends_when_every_network_is_done_and_reports_progress():
     calls = []
     source = full_batch(_stacked(_two_step_cell()), 2)

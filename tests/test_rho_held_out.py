@@ -13,7 +13,7 @@ from heckesel.deep import linear_joint
 from heckesel.deep.linear_joint import conditional_optima, start_at
 from heckesel.deep.rho_curve import Laplace, rho_curves
 from heckesel.deep.rho_held_out import BELIEFS, DOUBTS, HeldOut, without_own_fold
-from heckesel.deep.rho_mixture import average_over_rho
+from heckesel.deep.rho_mixture import average_over_rho, parts_of
 from heckesel.deep.rho_prior import RhoPrior
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling
@@ -157,6 +157,17 @@ def test_columns_that_hold_the_noise_of_their_rows_do_not_fool_the_fold_left_out
     assert fit.parts.weight[fit.parts.model < 2].sum() < 1e-6
     (fooled,) = average_over_rho([rows], [total], [scaling], four, ridge, RhoPrior(), CPU)
     assert fooled.parts.weight[fooled.parts.model < 2].sum() > 0.999
+
+
+def test_doubt_widens_what_is_said_about_f_and_nothing_else():
+    rows, total = drawn(300, 7), 300.0
+    bases = linear_joint.bases_of([rows], [total], FREE, CPU)
+    (curve,) = rho_curves(bases, 1, RhoPrior())
+    (plain,) = parts_of(bases, [curve])
+    (doubted,) = parts_of(bases, [replace(curve, doubt=4 * curve.doubt)])
+    np.testing.assert_allclose(doubted.spread, 2 * plain.spread)
+    for name in ("weight", "rho", "delta", "theta"):
+        np.testing.assert_array_equal(getattr(doubted, name), getattr(plain, name))
 
 
 def test_evidence_is_finite_where_one_reading_is_hopeless():
