@@ -160,6 +160,7 @@ def test_diagnose_judges_the_probit_and_compare_the_two_methods(data, capsys):
 def test_what_two_classes_do_not_have_is_one_sentence(command, options, sentence, data, capsys):
     loans("no", "yes").to_csv(data, index=False)
     out = ["--out", data.parent / "m"] if command == "fit" else []
+    options = [data.parent / each if each == "r.html" else each for each in options]
     shown = run(capsys, command, data, *ROLES, *options, *out)
     assert shown.code == 2
     assert sentence in shown.err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,11 @@ class SelectionData:
         weight = self.weight[self.s] if selected else self.weight
         frequency = weight_kind == "frequency"
         return round(weight.sum()) if frequency else int(np.count_nonzero(weight))
+
+    def take(self, rows) -> SelectionData:
+        """Some of the units, by place or by truth."""
+        columns = {name: getattr(self, name)[rows] for name in ("x", "w", "s", "y", "weight")}
+        return replace(self, **columns)
 
     @property
     def instruments(self) -> tuple[str, ...]:

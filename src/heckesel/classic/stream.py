@@ -220,7 +220,7 @@ def _survey_part(item, *, read) -> tuple[Survey, SelectionData]:
         found.append(_survey_batch(data))
         selected, unselected = np.flatnonzero(data.s), np.flatnonzero(~data.s)
         wanted = [_within(selected, inside, seen_in), _within(unselected, outside, seen_out)]
-        kept.append(take_rows(data, np.sort(np.concatenate(wanted))))
+        kept.append(data.take(np.sort(np.concatenate(wanted))))
         seen_in, seen_out = seen_in + len(selected), seen_out + len(unselected)
     return reduce(Survey.joined, found), concatenated(kept)
 
@@ -242,17 +242,6 @@ def _within(here: np.ndarray, wanted: np.ndarray, seen: int) -> np.ndarray:
     """Rows of a batch among `wanted`, which counts from the first row of the part."""
     low, high = np.searchsorted(wanted, [seen, seen + len(here)])
     return here[wanted[low:high] - seen]
-
-
-def take_rows(data: SelectionData, rows) -> SelectionData:
-    return replace(
-        data,
-        x=data.x[rows],
-        w=data.w[rows],
-        s=data.s[rows],
-        y=data.y[rows],
-        weight=data.weight[rows],
-    )
 
 
 def concatenated(batches: list[SelectionData]) -> SelectionData:

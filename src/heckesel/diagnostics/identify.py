@@ -204,15 +204,7 @@ def _normality(u, weight):
 def _form_evidence(design: SelectionData) -> dict:
     """Other error models on at most 2,500 rows: the range of Kendall's tau among those with a
     say."""
-    rows = _random_rows(design.n, FORM_ROWS)
-    few = replace(
-        design,
-        x=design.x[rows],
-        w=design.w[rows],
-        s=design.s[rows],
-        y=design.y[rows],
-        weight=design.weight[rows],
-    )
+    few = design.take(_random_rows(design.n, FORM_ROWS))
     try:
         check_estimable(few)
     except DataError:

@@ -95,15 +95,11 @@ class HeckmanProbitFit:
     @property
     def n(self) -> int:
         """Units; frequency weights count as rows."""
-        return self._count(self.data.weight)
+        return self.data.units(self.weight_kind)
 
     @property
     def n_selected(self) -> int:
-        return self._count(self.data.weight[self.data.s])
-
-    def _count(self, weight) -> int:
-        frequency = self.weight_kind == "frequency"
-        return round(weight.sum()) if frequency else int(np.count_nonzero(weight))
+        return self.data.units(self.weight_kind, selected=True)
 
     @property
     def aic(self) -> float:

@@ -13,7 +13,7 @@ from heckesel.diagnostics.exclusion import probit_verdict
 from heckesel.diagnostics.profile import held_out_profile
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, with_profile
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.estimators.networks import predicting_in_float64
+from heckesel.estimators.networks import predicting_in_float64, training_options
 from heckesel.estimators.progress import progress_bar
 from heckesel.estimators.regression import nothing_selected
 
@@ -34,14 +34,9 @@ def fit_binary_networks(model, data: SelectionData):
         probit_verdict(data)  # what its probit refuses no network is trained for
     network = replace(
         binary_networks.NETWORK,
-        hidden=tuple(model.hidden),
+        **training_options(model),
         n_members=model.n_members,
-        epochs=model.epochs,
-        learning_rate=model.learning_rate,
         weight_decay=model.weight_decay,
-        dtype=model.dtype,
-        device=model.device,
-        batch_size=model.batch_size,
         folds=model.folds,
     )
     config = binary_networks.BinaryConfig(network, model.rho_prior)

@@ -8,7 +8,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from heckesel.classic.stream import concatenated, take_rows
+from heckesel.classic.stream import concatenated
 from heckesel.data import SelectionData, check_values, check_weight_values, marked_rows
 from heckesel.deep.stream import Spread, spread_of
 from heckesel.errors import DataError
@@ -88,7 +88,7 @@ class TableReader:
             w_names=self.columns.w_names,
             y_name=self.y,
         )
-        return data if weight.all() else take_rows(data, weight > 0)
+        return data if weight.all() else data.take(weight > 0)
 
     def _on_scale(self, y, s) -> np.ndarray:
         if not self.log:
@@ -204,7 +204,7 @@ def _survey_item(numbered, *, reader: TableReader, share: float) -> Seen:
                 spread_of(data.x, weight),
                 spread_of(data.w, weight),
                 spread_of(data.y[s, None], weight[s]),
-                take_rows(data, rng.random(data.n) < share),
+                data.take(rng.random(data.n) < share),
             )
         )
     return together(found)

@@ -12,7 +12,7 @@ from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError
 from heckesel.estimators.cluster import cluster_of
 from heckesel.estimators.doors import SelectionRegressor
-from heckesel.estimators.networks import judging, predicting_in_float64
+from heckesel.estimators.networks import judging, predicting_in_float64, training_options
 from heckesel.estimators.progress import progress_bar
 from heckesel.estimators.regression import (
     identify,
@@ -155,15 +155,10 @@ class DeepHeckmanRegressor(SelectionRegressor):
         profile, decay = self.method == "profile", self.weight_decay
         judged = judging(self, selected, needs_folds=profile)
         return NetworkConfig(
-            hidden=tuple(self.hidden),
+            **training_options(self),
             n_members=judged.n_members,
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
             warm_up=0 if profile else self.warm_up,
             weight_decay=WEIGHT_DECAY[self.method] if decay is None else decay,
-            dtype=self.dtype,
-            device=self.device,
-            batch_size=self.batch_size,
             folds=judged.folds,
             noise=judged.noise,
             tails=judged.tails,

@@ -201,14 +201,7 @@ def _drawn(data: SelectionData, rows: int, seed: int) -> SelectionData:
     if data.n <= rows:
         return data
     kept = np.sort(np.random.default_rng(seed).permutation(data.n)[:rows])
-    part = replace(
-        data,
-        x=data.x[kept],
-        w=data.w[kept],
-        s=data.s[kept],
-        y=data.y[kept],
-        weight=data.weight[kept],
-    )
+    part = data.take(kept)
     if part.s.all() or not part.s.any():
         kind = "selected" if part.s.all() else "unselected"
         raise DataError(f"all of the {rows} rows drawn are {kind}; give more rows=")

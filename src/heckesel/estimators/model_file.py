@@ -103,7 +103,7 @@ def imported(module: str):
     except ImportError as error:
         raise HeckeselError(
             f"this model holds networks, and {error.name} is not installed: "
-            "pip install heckesel[deep]"
+            "pip install 'heckesel[deep]'"
         ) from None
 
 

@@ -86,20 +86,21 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
     return Judging(folds, members, noise, tails)
 
 
+def training_options(model) -> dict:
+    """The options of `model` that `NetworkConfig` takes as they are."""
+    names = ("epochs", "learning_rate", "dtype", "device", "batch_size")
+    return {name: getattr(model, name) for name in names} | {"hidden": tuple(model.hidden)}
+
+
 def network_config(model, selected: int):
     """The options of `model` as a `NetworkConfig`, for so many selected units."""
     from heckesel.deep.config import NetworkConfig
 
     judged = judging(model, selected)
     return NetworkConfig(
-        hidden=tuple(model.hidden),
+        **training_options(model),
         n_members=judged.n_members,
-        epochs=model.epochs,
-        learning_rate=model.learning_rate,
         weight_decay=model.weight_decay,
-        dtype=model.dtype,
-        device=model.device,
-        batch_size=model.batch_size,
         folds=judged.folds,
         tails=judged.tails,
     )

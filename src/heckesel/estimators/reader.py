@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -96,8 +96,7 @@ class Reader:
         )
         if weight.all():
             return data
-        used = weight > 0
-        return replace(data, x=x[used], w=w[used], s=s[used], y=y[used], weight=weight[used])
+        return data.take(weight > 0)
 
     def _sides(self, frame):
         """Outcome, selection and weights of the rows."""

@@ -142,16 +142,6 @@ def _profile_of(state: Fields) -> ProfileCurve:
     )
 
 
-def _imported(module: str):
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise HeckeselError(
-            f"this model holds networks, and {error.name} is not installed: "
-            "pip install 'heckesel[deep]'"
-        ) from None
-
-
 def _transform(model):
     return getattr(model, "transform_", None)  # a class has no scale
 

@@ -15,7 +15,7 @@ from heckesel.estimators.binary_prediction import ATANH_RHO, LinearProbit, probi
 from heckesel.estimators.columns import Columns
 from heckesel.estimators.inference import coefficient_frame, labelled, standard_errors
 from heckesel.estimators.model_file import Damage, imported
-from heckesel.estimators.saved_fields import Fields
+from heckesel.estimators.saved_fields import Fields, mode_fields, mode_state
 
 NETWORKS = "heckesel.estimators.saved_networks"
 METHODS = ("ml", "probit")
@@ -125,7 +125,7 @@ def _result(fit) -> dict:
         "loglik": fit.loglik,
         "status": fit.status,
         "near_boundary": bool(fit.near_boundary),
-        "modes": [_mode(mode) for mode in fit.modes],
+        "modes": [mode_state(mode) for mode in fit.modes],
         "separation": fit.separation,
         "n": fit.n,
         "n_selected": fit.n_selected,
@@ -163,31 +163,12 @@ def _result_of(state: Fields, columns: Columns, identification) -> SavedProbit:
         status=status,
         near_boundary=state.truth("near_boundary"),
         modes=tuple(
-            _mode_of(Fields(each, "a mode"), params.index) for each in state.items("modes")
+            BinaryMode(**mode_fields(Fields(each, "a mode"), params.index, STATUSES))
+            for each in state.items("modes")
         ),
         identification=identification,
         separation=state.text("separation") if state.has("separation") else None,
         n=state.integer("n"),
         n_selected=state.integer("n_selected"),
         table=state.text("table"),
-    )
-
-
-def _mode(mode: BinaryMode) -> dict:
-    return {
-        "rho": mode.rho,
-        "loglik": mode.loglik,
-        "status": mode.status,
-        "params": mode.params.to_numpy(),
-        "near_boundary": bool(mode.near_boundary),
-    }
-
-
-def _mode_of(state: Fields, labels: pd.Index) -> BinaryMode:
-    return BinaryMode(
-        rho=state.number("rho"),
-        loglik=state.number("loglik"),
-        status=state.text("status", STATUSES),
-        params=pd.Series(state.array("params", (len(labels),)), labels),
-        near_boundary=state.truth("near_boundary"),
     )

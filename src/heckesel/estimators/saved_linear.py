@@ -18,7 +18,7 @@ from heckesel.estimators.fit import Mode
 from heckesel.estimators.inference import coefficient_frame, labelled, standard_errors
 from heckesel.estimators.linear import LinearModel
 from heckesel.estimators.model_file import Damage
-from heckesel.estimators.saved_fields import Fields
+from heckesel.estimators.saved_fields import Fields, mode_fields, mode_state
 from heckesel.methods.linear_heckman import LinearHeckmanFit
 from heckesel.predictive import Predictive, check_target
 
@@ -107,7 +107,7 @@ def state_of(model) -> dict:
         "loglik": result.loglik,
         "status": result.status,
         "near_boundary": bool(result.near_boundary),
-        "modes": [_mode(mode) for mode in result.modes],
+        "modes": [mode_state(mode) for mode in result.modes],
         "n": result.n,
         "n_selected": result.n_selected,
         "table": result.summary(),
@@ -161,26 +161,8 @@ def _result(state: Fields, columns: Columns, identification) -> SavedFit:
     )
 
 
-def _mode(mode: Mode) -> dict:
-    return {
-        "rho": mode.rho,
-        "sigma": mode.sigma,
-        "loglik": mode.loglik,
-        "status": mode.status,
-        "params": mode.params.to_numpy(),
-        "near_boundary": bool(mode.near_boundary),
-    }
-
-
 def _mode_of(state: Fields, labels: pd.Index) -> Mode:
-    return Mode(
-        rho=state.number("rho"),
-        sigma=state.number("sigma", positive=True),
-        loglik=state.number("loglik"),
-        status=state.text("status", STATUSES),
-        params=pd.Series(state.array("params", (len(labels),)), labels),
-        near_boundary=state.truth("near_boundary"),
-    )
+    return Mode(sigma=state.number("sigma", positive=True), **mode_fields(state, labels, STATUSES))
 
 
 def _boundary(fit: LinearHeckmanFit) -> dict:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from heckesel.classic.bootstrap import bootstrap_two_step
 from heckesel.classic.intervals import atanh_rho_interval, theta_interval
 from heckesel.classic.rows import Rows, Scalings, standardised_sample
-from heckesel.classic.stream import StreamedData, take_rows
+from heckesel.classic.stream import StreamedData
 from heckesel.data import SelectionData
 from heckesel.estimators.cluster import cluster_of
 
@@ -70,7 +70,7 @@ def _used(data, clusters):
         return data, None
     used = data.weight > 0
     if not used.all():
-        data, clusters = take_rows(data, used), None if clusters is None else clusters[used]
+        data, clusters = data.take(used), None if clusters is None else clusters[used]
     if clusters is None:
         return data, None
     codes = np.unique(clusters, return_inverse=True)[1]
