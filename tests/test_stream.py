@@ -13,8 +13,9 @@ import pytest
 
 import heckesel as hk
 from heckesel.classic import rows as limits
-from heckesel.classic.standardise import moments_of, scaling_of
+from heckesel.classic.standardise import scaling_by, scaling_of
 from heckesel.estimators import cluster, parquet, reader
+from heckesel.numerics.moments import moments_of
 
 pytest.importorskip("pyarrow")
 
@@ -261,7 +262,7 @@ def test_joined_moments_are_those_of_all_rows():
         joined = joined.joined(moments_of(part))
     np.testing.assert_allclose(joined.squares, ((values - values.mean(0)) ** 2).sum(0), rtol=1e-9)
     for columns in (slice(None), slice(1, None)):
-        found, expected = moments_of(values[:, columns]).scaling(), scaling_of(values[:, columns])
+        found, expected = scaling_by(moments_of(values[:, columns])), scaling_of(values[:, columns])
         assert found.constant == expected.constant
         np.testing.assert_allclose(found.centre, expected.centre, rtol=1e-12)
         np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-9)

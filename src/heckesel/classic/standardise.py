@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heckesel.numerics.moments import Moments
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -56,49 +58,15 @@ def _constant_columns(values) -> np.ndarray:
     return np.array([j for j in candidates if (values[:, j] == values[0, j]).all()], dtype=int)
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Of columns seen in batches: mean, sum of squares about it, smallest and largest value."""
-
-    count: int
-    mean: np.ndarray
-    squares: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-    def joined(self, other: Moments) -> Moments:
-        """Of both together; differences of means stay small where squares would cancel."""
-        if not self.count or not other.count:
-            return self if self.count else other
-        count = self.count + other.count
-        apart = other.mean - self.mean
-        return Moments(
-            count,
-            self.mean + apart * (other.count / count),
-            self.squares + other.squares + apart**2 * (self.count * other.count / count),
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-        )
-
-    def scaling(self) -> Scaling:
-        """As `scaling_of` for all rows."""
-        constants = np.flatnonzero((self.low == self.high) & (self.low != 0))
-        variance = self.squares / self.count
-        if not len(constants):
-            mean_square = variance + self.mean**2
-            scale = np.sqrt(np.where(mean_square > 0, mean_square, 1.0))
-            return Scaling(np.zeros_like(scale), scale, None)
-        constant = int(constants[0])
-        centre, scale = self.mean.copy(), np.sqrt(np.where(variance > 0, variance, 1.0))
-        centre[constant], scale[constant] = 0.0, self.low[constant]
-        return Scaling(centre, scale, constant)
-
-
-def moments_of(values: np.ndarray) -> Moments:
-    if not len(values):
-        none = np.zeros(values.shape[1])
-        return Moments(0, none, none, none + np.inf, none - np.inf)
-    mean = values.mean(axis=0)
-    apart = values - mean
-    squares = np.einsum("ij,ij->j", apart, apart)
-    return Moments(len(values), mean, squares, values.min(axis=0), values.max(axis=0))
+def scaling_by(moments: Moments) -> Scaling:
+    """As `scaling_of` for all rows; moments without weights."""
+    constants = np.flatnonzero((moments.low == moments.high) & (moments.low != 0))
+    variance = moments.squares / moments.weight
+    if not len(constants):
+        mean_square = variance + moments.mean**2
+        scale = np.sqrt(np.where(mean_square > 0, mean_square, 1.0))
+        return Scaling(np.zeros_like(scale), scale, None)
+    constant = int(constants[0])
+    centre, scale = moments.mean.copy(), np.sqrt(np.where(variance > 0, variance, 1.0))
+    centre[constant], scale[constant] = 0.0, moments.low[constant]
+    return Scaling(centre, scale, constant)

@@ -26,9 +26,10 @@ from heckesel.classic.estimable import (
 )
 from heckesel.classic.joint import solve_at
 from heckesel.classic.rows import Drawn, Sample, Scalings, draw_rows, empty_sample
-from heckesel.classic.standardise import Moments, moments_of
+from heckesel.classic.standardise import scaling_by
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
+from heckesel.numerics.moments import Moments, moments_of
 
 
 @dataclass(frozen=True)
@@ -153,13 +154,13 @@ class Survey:
 
     def scalings(self) -> Scalings:
         xy = self.xy
-        x = Moments(xy.count, *(part[:-1] for part in (xy.mean, xy.squares, xy.low, xy.high)))
-        scaling = x.scaling()
-        variance = xy.squares[-1] / xy.count
+        x = Moments(xy.weight, *(part[:-1] for part in (xy.mean, xy.squares, xy.low, xy.high)))
+        scaling = scaling_by(x)
+        variance = xy.squares[-1] / xy.weight
         if scaling.constant is None:
             variance += xy.mean[-1] ** 2
         centre = 0.0 if scaling.constant is None else float(xy.mean[-1])
-        w = self.w_selected.joined(self.w_unselected).scaling()
+        w = scaling_by(self.w_selected.joined(self.w_unselected))
         return Scalings(w, scaling, centre, float(np.sqrt(variance)) or 1.0)
 
 
@@ -263,7 +264,7 @@ def check_stream(rows: StreamedRows, survey: Survey, kept: SelectionData) -> Non
 
 
 def _check_all_rows(rows: StreamedRows, survey: Survey, names: SelectionData) -> None:
-    selected = f"among the {survey.xy.count} selected rows"
+    selected = f"among the {survey.xy.weight} selected rows"
     check_constant(survey.xy.low, survey.xy.high, (*names.x_names, names.y_name), selected)
     w = survey.w_selected.joined(survey.w_unselected)
     everywhere = f"over all {rows.n} rows"

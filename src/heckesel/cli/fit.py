@@ -29,8 +29,17 @@ from heckesel.errors import DataError, HeckeselError
     help="Sign of the correlation, where it is known (profile).",
 )
 @click.option("--transform", type=click.Choice(["log"]), help="Scale on which to fit the outcome.")
-@click.option("--folds", type=int, help="Members do without one each; sigma is judged there.")
-@click.option("--members", type=int, help="Networks in the ensemble.")
+@click.option(
+    "--folds",
+    type=int,
+    help="Members do without one each; sigma is judged there.  "
+    "[default: 5 from 100 selected rows on, else none; classes 5]",
+)
+@click.option(
+    "--members",
+    type=int,
+    help="Networks in the ensemble.  [default: 10 on folds, 5 without; classes 5]",
+)
 @click.option("--epochs", type=int, help="Passes over the data.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option("--device", help="auto, cpu or cuda.")

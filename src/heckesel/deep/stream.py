@@ -24,6 +24,7 @@ from heckesel.deep.rows import Rows, Source, batch_generators, positions, stack_
 from heckesel.deep.scaling import Scaling
 from heckesel.deep.spread import joined, member_blocks
 from heckesel.deep.train import Progress, train
+from heckesel.numerics.moments import Moments
 
 
 @dataclass(frozen=True)
@@ -114,42 +115,15 @@ def _order(seed: int, epoch: int, items: int) -> np.ndarray:
     return np.random.default_rng(sequence).permutation(items)
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Weight, mean and weighted squares about it, of columns seen in batches."""
-
-    weight: float
-    mean: np.ndarray
-    squares: np.ndarray
-
-    def joined(self, other: Spread) -> Spread:
-        """Of both together; differences of means stay small where squares would cancel."""
-        if not self.weight or not other.weight:
-            return self if self.weight else other
-        weight, apart = self.weight + other.weight, other.mean - self.mean
-        return Spread(
-            weight,
-            self.mean + apart * (other.weight / weight),
-            self.squares + other.squares + apart**2 * (self.weight * other.weight / weight),
-        )
-
-    def centre_and_scale(self) -> tuple[np.ndarray, np.ndarray]:
-        """As `scaling_of` has them: a column that does not vary keeps scale 1."""
-        scale = np.sqrt(self.squares / self.weight)
-        return self.mean, np.where(scale > 1e-12 * np.abs(self.mean), scale, 1.0)
-
-
-def spread_of(values: np.ndarray, weight: np.ndarray) -> Spread:
-    total = float(weight.sum())
-    if not total:
-        return Spread(0.0, np.zeros(values.shape[1]), np.zeros(values.shape[1]))
-    mean = weight @ values / total
-    return Spread(total, mean, weight @ (values - mean) ** 2)
-
-
-def scaling_from(x: Spread, w: Spread, y: Spread) -> Scaling:
+def scaling_from(x: Moments, w: Moments, y: Moments) -> Scaling:
     """x and w over all units, y over the selected ones."""
-    y_centre, y_scale = y.centre_and_scale()
+    y_centre, y_scale = _centre_and_scale(y)
     return Scaling(
-        *x.centre_and_scale(), *w.centre_and_scale(), float(y_centre[0]), float(y_scale[0])
+        *_centre_and_scale(x), *_centre_and_scale(w), float(y_centre[0]), float(y_scale[0])
     )
+
+
+def _centre_and_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """As `scaling_of` has them: a column that does not vary keeps scale 1."""
+    scale = np.sqrt(moments.squares / moments.weight)
+    return moments.mean, np.where(scale > 1e-12 * np.abs(moments.mean), scale, 1.0)

@@ -10,13 +10,13 @@ import numpy as np
 
 from heckesel.classic.stream import concatenated
 from heckesel.data import SelectionData, check_values, check_weight_values, marked_rows
-from heckesel.deep.stream import Spread, spread_of
 from heckesel.errors import DataError
 from heckesel.estimators.columns import Columns, column_levels, learn_columns
 from heckesel.estimators.formula import check_variables, number_column
 from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.parquet import Part, batches
 from heckesel.estimators.reader import HEAD_ROWS, place_of
+from heckesel.numerics.moments import Moments, moments_of
 
 # Rows shuffled together. With a dozen columns they take 30 MB; a step takes some thousand of them.
 BUFFER_ROWS = 131_072
@@ -179,9 +179,9 @@ class Seen:
     """One pass: rows of each buffer, moments of x, w and y, and some rows to judge by."""
 
     counts: tuple[tuple[int, int], ...]
-    x: Spread
-    w: Spread
-    y: Spread
+    x: Moments
+    w: Moments
+    y: Moments
     kept: SelectionData
 
 
@@ -201,9 +201,9 @@ def _survey_item(numbered, *, reader: TableReader, share: float) -> Seen:
         found.append(
             Seen(
                 ((int(s.sum()), int((~s).sum())),),
-                spread_of(data.x, weight),
-                spread_of(data.w, weight),
-                spread_of(data.y[s, None], weight[s]),
+                moments_of(data.x, weight),
+                moments_of(data.w, weight),
+                moments_of(data.y[s, None], weight[s]),
                 data.take(rng.random(data.n) < share),
             )
         )
@@ -212,6 +212,6 @@ def _survey_item(numbered, *, reader: TableReader, share: float) -> Seen:
 
 def together(found: list[Seen]) -> Seen:
     """Of all items, or of all buffers of one."""
-    x, w, y = (reduce(Spread.joined, (getattr(seen, name) for seen in found)) for name in "xwy")
+    x, w, y = (reduce(Moments.joined, (getattr(seen, name) for seen in found)) for name in "xwy")
     counts = tuple(pair for seen in found for pair in seen.counts)
     return Seen(counts, x, w, y, concatenated([seen.kept for seen in found]))

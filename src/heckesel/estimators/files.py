@@ -67,7 +67,7 @@ def fit_files(
             w_names=reader.select.names,
             y_name=left,
             instruments=kept.instruments,
-            n_selected=survey.xy.count,
+            n_selected=int(survey.xy.weight),
         )
         fit = fit_ml if method == "ml" else fit_both_steps
         options = {"weight_kind": weight_kind, "clusters": None}
