@@ -6,10 +6,22 @@ import numpy as np
 
 from heckesel.errors import DataError
 from heckesel.metrics.bias import bias, rmse
-from heckesel.metrics.calibration import calibration_error, central_calibration_error
-from heckesel.metrics.coverage import coverage, sharpness
+from heckesel.metrics.calibration import (
+    calibration_error,
+    central,
+    central_calibration_error,
+    mean_gap,
+)
+from heckesel.metrics.coverage import coverage, covered, sharpness
 from heckesel.metrics.regions import regions, take
-from heckesel.metrics.scores import crps, gaussian_nll, interval_score
+from heckesel.metrics.scores import (
+    crps,
+    crps_at_points,
+    gaussian_losses,
+    gaussian_nll,
+    interval_score,
+    interval_scores,
+)
 from heckesel.predictive import Predictive
 
 __all__ = [
@@ -27,6 +39,8 @@ __all__ = [
     "take",
 ]
 
+LEVEL = 0.9  # of the intervals in a row
+
 
 def evaluate(y, predictive: Predictive, *, f0=None, propensity_x=None) -> dict[str, float]:
     """Every metric as one flat row: over all points, then by region with the region as suffix.
@@ -38,29 +52,40 @@ def evaluate(y, predictive: Predictive, *, f0=None, propensity_x=None) -> dict[s
     """
     y = _points(y, "y", len(predictive))
     f0 = None if f0 is None else _points(f0, "f0", len(predictive))
-    row = _metrics(y, predictive, f0)
+    judged = _judged(y, predictive, f0)
+    row = _means(judged, slice(None))
     if propensity_x is None:
         return row
     propensity_x = _points(propensity_x, "propensity_x", len(predictive))
     for name, rows in regions(propensity_x).items():
-        part = _metrics(y[rows], take(predictive, rows), None if f0 is None else f0[rows])
-        row |= {f"{metric}_{name}": value for metric, value in part.items()}
+        row |= {f"{metric}_{name}": value for metric, value in _means(judged, rows).items()}
         row[f"n_{name}"] = len(rows)
     return row
 
 
-def _metrics(y, predictive, f0) -> dict[str, float]:
-    row = {
-        "coverage90": coverage(y, predictive, level=0.9),
-        "width90": sharpness(predictive, level=0.9),
-        "nll": gaussian_nll(y, predictive),
-        "crps": crps(y, predictive),
-        "interval_score90": interval_score(y, predictive, level=0.9),
-        "ece": calibration_error(y, predictive),
-        "ece_central": central_calibration_error(y, predictive),
+def _judged(y, predictive, f0) -> dict[str, np.ndarray]:
+    """(m,) what each point adds to the metrics of all points and of its region: quantiles and
+    distribution functions, which may cost a search, are then asked for once."""
+    lower, upper = predictive.interval(LEVEL).T
+    judged = {
+        "coverage90": covered(y, lower, upper),
+        "width90": upper - lower,
+        "nll": gaussian_losses(y, predictive),
+        "crps": crps_at_points(y, predictive),
+        "interval_score90": interval_scores(y, lower, upper, LEVEL),
+        "transform": predictive.cdf(y),
     }
-    if f0 is not None:
-        row |= {"bias_f0": bias(f0, predictive), "rmse_f0": rmse(f0, predictive)}
+    return judged if f0 is None else judged | {"error": predictive.mean - f0}
+
+
+def _means(judged: dict[str, np.ndarray], rows) -> dict[str, float]:
+    """The metrics over some of the points."""
+    judged = {name: values[rows] for name, values in judged.items()}
+    u, error = judged.pop("transform"), judged.pop("error", None)
+    row = {name: float(np.mean(values)) for name, values in judged.items()}
+    row |= {"ece": mean_gap(u), "ece_central": mean_gap(central(u))}
+    if error is not None:
+        row |= {"bias_f0": float(np.mean(error)), "rmse_f0": float(np.sqrt(np.mean(error**2)))}
     return row
 
 

@@ -24,7 +24,7 @@ def calibration_error(y: np.ndarray, predictive: Predictive) -> float:
     on the points of one region this is the region-ECE. A right predictive does not reach 0 on
     m points: it expects about .33/sqrt(m).
     """
-    return _mean_gap(predictive.cdf(y))
+    return mean_gap(predictive.cdf(y))
 
 
 def central_calibration_error(y: np.ndarray, predictive: Predictive) -> float:
@@ -35,7 +35,7 @@ def central_calibration_error(y: np.ndarray, predictive: Predictive) -> float:
     It sees scale and can hide bias: a shifted predictive that is too wide by the right amount
     covers every level. Most libraries mean this one by "calibration error".
     """
-    return _mean_gap(np.abs(2 * predictive.cdf(y) - 1))
+    return mean_gap(central(predictive.cdf(y)))
 
 
 def reliability(u: np.ndarray) -> np.ndarray:
@@ -44,5 +44,11 @@ def reliability(u: np.ndarray) -> np.ndarray:
     return (u[:, None] <= LEVELS).mean(axis=0)
 
 
-def _mean_gap(u: np.ndarray) -> float:
+def central(u: np.ndarray) -> np.ndarray:
+    """(m,) the level of the central interval that ends at y, from the transforms u (m,)."""
+    return np.abs(2 * u - 1)
+
+
+def mean_gap(u: np.ndarray) -> float:
+    """Mean distance from the diagonal of a reliability plot."""
     return float(np.mean(np.abs(reliability(u) - LEVELS)))

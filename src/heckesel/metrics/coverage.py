@@ -17,10 +17,15 @@ def coverage(y: np.ndarray, predictive: Predictive, *, level: float = 0.9) -> fl
     another: read it by region.
     """
     lower, upper = predictive.interval(level).T
-    return float(np.mean((lower <= y) & (y <= upper)))
+    return float(np.mean(covered(y, lower, upper)))
 
 
 def sharpness(predictive: Predictive, *, level: float = 0.9) -> float:
     """Mean width of the central interval, in units of y: of two that cover, prefer the narrower."""
     lower, upper = predictive.interval(level).T
     return float(np.mean(upper - lower))
+
+
+def covered(y, lower, upper) -> np.ndarray:
+    """(m,) bool: the interval holds y."""
+    return (lower <= y) & (y <= upper)

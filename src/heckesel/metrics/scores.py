@@ -22,10 +22,13 @@ def gaussian_nll(y: np.ndarray, predictive: Predictive) -> float:
     Only the two moments enter: for a predictive that is not normal this is the score of its
     normal approximation, proper still for mean and variance.
     """
+    return float(np.mean(gaussian_losses(y, predictive)))
+
+
+def gaussian_losses(y: np.ndarray, predictive: Predictive) -> np.ndarray:
+    """(m,) what `gaussian_nll` is the mean of."""
     variance = predictive.std**2
-    return float(
-        np.mean(0.5 * np.log(2 * np.pi * variance) + (y - predictive.mean) ** 2 / (2 * variance))
-    )
+    return 0.5 * np.log(2 * np.pi * variance) + (y - predictive.mean) ** 2 / (2 * variance)
 
 
 def crps(y: np.ndarray, predictive: Predictive) -> float:
@@ -37,9 +40,14 @@ def crps(y: np.ndarray, predictive: Predictive) -> float:
     within 1e-8 of a standard deviation given selection with |rho| <= .9, and within 5e-3 of
     one at |rho| = 1, where F has a corner.
     """
+    return float(np.mean(crps_at_points(y, predictive)))
+
+
+def crps_at_points(y: np.ndarray, predictive: Predictive) -> np.ndarray:
+    """(m,) what `crps` is the mean of."""
     if isinstance(predictive.distribution, Normal):
-        return float(np.mean(_crps_normal(y, predictive.mean, predictive.std)))
-    return float(np.mean(_crps_by_quadrature(y, predictive)))
+        return _crps_normal(y, predictive.mean, predictive.std)
+    return _crps_by_quadrature(y, predictive)
 
 
 def interval_score(y: np.ndarray, predictive: Predictive, *, level: float = 0.9) -> float:
@@ -49,8 +57,13 @@ def interval_score(y: np.ndarray, predictive: Predictive, *, level: float = 0.9)
               + \frac{2}{1 - \text{level}} \big[(l_i - y_i)_+ + (y_i - u_i)_+\big]
     """
     lower, upper = predictive.interval(level).T
+    return float(np.mean(interval_scores(y, lower, upper, level)))
+
+
+def interval_scores(y, lower, upper, level: float) -> np.ndarray:
+    """(m,) what `interval_score` is the mean of."""
     outside = np.maximum(lower - y, 0) + np.maximum(y - upper, 0)
-    return float(np.mean(upper - lower + 2 / (1 - level) * outside))
+    return upper - lower + 2 / (1 - level) * outside
 
 
 def _crps_normal(y, mean, std):
