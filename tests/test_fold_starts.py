@@ -61,7 +61,7 @@ def test_nothing_is_strong_without_an_instrument():
 
 def test_a_strong_instrument_starts_the_heads_at_a_classic_two_step():
     data = _pool(1.0, rho=0.6)
-    first = first_step(data, scaling_of(data, False))
+    first = first_step(data, scaling_of(data, False), folds=5)
     constant = np.ones((data.n, 1))
     classic = fit_two_step(
         selection_data(
@@ -80,7 +80,7 @@ def test_a_strong_instrument_starts_the_heads_at_a_classic_two_step():
 
 def test_a_weak_one_starts_them_at_least_squares_without_a_correction():
     data = _pool(0.0, rho=0.6)
-    first = first_step(data, scaling_of(data, True))
+    first = first_step(data, scaling_of(data, True), folds=5)
     x, y = first.cell.x, first.cell.y
     residual = y - x @ np.linalg.solve(x.T @ x, x.T @ y)
     c, sigma = linear_start(first.cell, first.strong)

@@ -50,6 +50,7 @@ class Members:
 
     theta : (k, P) laid out as in `heckesel.deep.nets`; loss : (k,) final training loss
     validation, best_epoch : (k,) loss on held-out rows and the epoch it was reached, or None
+    device : where outputs are computed
     """
 
     sizes: tuple[int, ...]
@@ -57,6 +58,11 @@ class Members:
     loss: np.ndarray
     validation: np.ndarray | None = None
     best_epoch: np.ndarray | None = None
+    device: str = "cpu"
+
+    def on(self, device: str) -> Members:
+        """The same networks, with outputs computed there."""
+        return replace(self, device=str(torch_device(device)))
 
     @property
     def head(self) -> np.ndarray:
@@ -72,12 +78,12 @@ class Members:
         return self._over_rows(x, last_activations)
 
     def _over_rows(self, x, function) -> np.ndarray:
-        theta, x = torch.as_tensor(self.theta), with_constant(x)
+        theta, x = torch.as_tensor(self.theta, device=self.device), with_constant(x)
         layers = layer_views(theta, self.sizes)
         parts = []
         for first in range(0, max(len(x), 1), PREDICTED_AT_ONCE):
-            part = torch.as_tensor(x[first : first + PREDICTED_AT_ONCE], dtype=theta.dtype)
-            parts.append(function(part.expand(len(theta), -1, -1), layers).numpy())
+            part = torch.as_tensor(x[first : first + PREDICTED_AT_ONCE]).to(theta)
+            parts.append(function(part.expand(len(theta), -1, -1), layers).cpu().numpy())
         return np.concatenate(parts, axis=1).astype(float)
 
 

@@ -74,8 +74,9 @@ def _fit_many(datas, seeds, device, config, progress):
     )
     if config.folds is None:
         trained = train([each.cell for each in prepared], loss=TWO_STEP, config=config)
+        place = device or config.device
         return [
-            corrected(members, members.outputs(each.cell.x[:, :-1])[..., 0], each)
+            corrected(members, members.on(place).outputs(each.cell.x[:, :-1])[..., 0], each)
             for members, each in zip(trained, prepared, strict=True)
         ]
     return fit_on_folds(prepared, train, config, config.folds)
@@ -86,7 +87,7 @@ class FirstStep:
     """What the second step needs: its rows with the Mills term, and the probit behind it.
 
     gamma : (q + 1,) for w as given, the constant last; index : (n,) of the selected units
-    strong : whether instruments move selection
+    strong : whether instruments move selection, which is asked with folds only
     """
 
     cell: Rows
@@ -112,7 +113,7 @@ def first_step(
     at = w[data.s] @ gamma if index is None else index.index[data.s]
     mills = inverse_mills(at)
     cell = replace(selected_rows(data, scaling), mills=mills, delta=mills_delta(at, mills))
-    strong = instruments_are_strong(data)
+    strong = folds is not None and instruments_are_strong(data)
     return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, at, strong, index)
 
 
