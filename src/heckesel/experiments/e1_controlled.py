@@ -8,13 +8,14 @@ standardised here, as in the paper.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 
 from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import Controlled, make_controlled
 from heckesel.deep.config import NetworkConfig
-from heckesel.experiments.fit_cells import fit_cells, metrics_row
+from heckesel.experiments.fit_cells import Problem, fit_cells, problem_row
 from heckesel.experiments.runner import attempt
 from heckesel.methods import load_method
 from heckesel.methods.oracle import OracleConfig
@@ -55,16 +56,30 @@ def chunk_of(cell: Cell) -> str:
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    pools = [pool(cell) for cell in cells]
-    datas = [as_data(draw) for draw in pools]
-    seeds = [cell.seed for cell in cells]
+    problems = [problem(cell) for cell in cells]
     if cells[0].method == "oracle":
         config = OracleConfig(f0=_f0, sigma=SIGMA)
-        fits = [load_method("oracle").fit(data, seed=0, config=config) for data in datas]
+        fits = [load_method("oracle").fit(one.data, seed=0, config=config) for one in problems]
     else:
-        truths = [draw.truth for draw in pools]
-        fits = fit_cells(cells[0].method, datas, seeds, truths, network=NETWORK, device=device)
-    return [attempt(_metrics, *parts) for parts in zip(cells, datas, fits, strict=True)]
+        seeds = [cell.seed for cell in cells]
+        fits = fit_cells(cells[0].method, problems, seeds, network=NETWORK, device=device)
+    return [attempt(problem_row, *pair) for pair in zip(problems, fits, strict=True)]
+
+
+def problem(cell) -> Problem:
+    return _problem(cell.rho, cell.alpha, cell.seed)
+
+
+# Every method asks for the same draws: those of the whole grid, some 20 MB.
+@lru_cache(len(RHOS) * len(ALPHAS) * len(SEEDS))
+def _problem(rho: float, alpha: float, seed: int) -> Problem:
+    draw = partial(make_controlled, rho=rho, alpha=alpha, sigma=SIGMA)
+    own, test = draw(POOL, seed=seed), draw(TEST, seed=TEST_SEED_OFFSET + seed)
+    return controlled_problem(own, test)
+
+
+def controlled_problem(pool: Controlled, test: Controlled) -> Problem:
+    return Problem(as_data(pool), pool.truth, test.frame[["x"]].to_numpy(), test.truth)
 
 
 def pool(cell) -> Controlled:
@@ -85,11 +100,3 @@ def as_data(draw: Controlled) -> SelectionData:
 
 def _f0(x):
     return np.sin(1.5 * x[:, 0]) + x[:, 0] / 2
-
-
-def _metrics(cell: Cell, data: SelectionData, fit) -> dict[str, float]:
-    test = make_controlled(
-        TEST, rho=cell.rho, alpha=cell.alpha, seed=TEST_SEED_OFFSET + cell.seed, sigma=SIGMA
-    )
-    row = metrics_row(fit, test.frame[["x"]].to_numpy(), test.truth)
-    return row | {"selected_share": float(data.s.mean())}

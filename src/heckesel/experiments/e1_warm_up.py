@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heckesel.experiments.e1_controlled import DATA_HASHES, NETWORK, as_data, pool
+from heckesel.experiments.e1_controlled import DATA_HASHES, NETWORK, problem
 from heckesel.methods import load_method
 
 __all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
@@ -52,7 +52,7 @@ def chunk_of(cell: Cell) -> str:
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     config = replace(NETWORK, warm_up=cells[0].warm_up, **SCHEDULES[cells[0].schedule])
     fits = load_method("heckman_joint").fit_many(
-        [as_data(pool(cell)) for cell in cells],
+        [problem(cell).data for cell in cells],
         seeds=[cell.seed for cell in cells],
         config=config,
         device=device,

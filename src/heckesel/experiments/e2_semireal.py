@@ -8,7 +8,7 @@ selected on, split by P(s = 1 | x). Everything is standardised by the pool, as i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import (
@@ -20,7 +20,7 @@ from heckesel.datasets import (
 from heckesel.datasets.california_housing import FILES as CALIFORNIA_FILES
 from heckesel.datasets.wine_quality import FILES as WINE_FILES
 from heckesel.deep.config import NetworkConfig
-from heckesel.experiments.fit_cells import fit_cells, metrics_row
+from heckesel.experiments.fit_cells import Problem, fit_cells, problem_row
 from heckesel.experiments.runner import attempt
 
 # rows of the pool and of the test set
@@ -66,23 +66,36 @@ def chunk_of(cell: Cell) -> str:
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    draws = [draw(cell) for cell in cells]
-    fits = fit_cells(
-        cells[0].method,
-        [as_data(one) for one in draws],
-        [cell.seed for cell in cells],
-        [one.truth for one in draws],
-        network=NETWORK,
-        device=device,
-    )
-    return [attempt(_metrics, *pair) for pair in zip(draws, fits, strict=True)]
+    problems = [problem(cell) for cell in cells]
+    seeds = [cell.seed for cell in cells]
+    fits = fit_cells(cells[0].method, problems, seeds, network=NETWORK, device=device)
+    return [attempt(problem_row, *pair) for pair in zip(problems, fits, strict=True)]
+
+
+def problem(cell) -> Problem:
+    return _problem(cell.dataset, cell.rho, cell.seed)
+
+
+# Every method asks for the same draws: those of the whole grid, some 25 MB.
+@lru_cache(len(SIZES) * sum(map(len, SEEDS.values())))
+def _problem(dataset: str, rho: float, seed: int) -> Problem:
+    return semireal_problem(_draw(dataset, rho, seed))
+
+
+def semireal_problem(one: SemiReal) -> Problem:
+    x = one.test_frame.drop(columns="y").to_numpy()
+    return Problem(as_data(one), one.truth, x, one.test_truth)
 
 
 def draw(cell) -> SemiReal:
-    n_pool, n_test = SIZES[cell.dataset]
-    frame, outcome = _table(cell.dataset)
+    return _draw(cell.dataset, cell.rho, cell.seed)
+
+
+def _draw(dataset: str, rho: float, seed: int) -> SemiReal:
+    n_pool, n_test = SIZES[dataset]
+    frame, outcome = _table(dataset)
     return induce_selection(
-        frame, outcome=outcome, rho=cell.rho, seed=cell.seed, n_pool=n_pool, n_test=n_test
+        frame, outcome=outcome, rho=rho, seed=seed, n_pool=n_pool, n_test=n_test
     )
 
 
@@ -103,9 +116,3 @@ def as_data(one: SemiReal) -> SelectionData:
         x_names=names,
         w_names=[*names, "z"],
     )
-
-
-def _metrics(one: SemiReal, fit) -> dict[str, float]:
-    x = one.test_frame.drop(columns="y").to_numpy()
-    row = metrics_row(fit, x, one.test_truth)
-    return row | {"selected_share": float(one.frame["y"].notna().mean())}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,18 +16,31 @@ from heckesel.methods.weighted_ensemble import WeightedConfig
 from heckesel.metrics import evaluate
 
 
+@dataclass(frozen=True)
+class Problem:
+    """A pool, and the test points with their truth; x : (m, p)
+
+    Drawn once and handed to every method, so nobody may write to it.
+    """
+
+    data: SelectionData
+    truth: Truth
+    x: np.ndarray
+    test_truth: Truth
+
+
 def fit_cells(
     name: str,
-    datas: Sequence[SelectionData],
+    problems: Sequence[Problem],
     seeds: Sequence[int],
-    truths: Sequence[Truth],
     *,
     network: NetworkConfig,
     device: str,
 ) -> list:
     """Baselines that may know more than the data are given it: the weighted ensemble the true
-    propensities, the skyline all outcomes."""
+    propensities, the skyline all outcomes. Networks predict on the device they were trained on."""
     method = load_method(name)
+    datas, truths = [one.data for one in problems], [one.truth for one in problems]
     config: object = network
     if name == "gp":
         return method.fit_many(datas, seeds=seeds)
@@ -34,7 +48,14 @@ def fit_cells(
         config = [WeightedConfig(truth.propensity, network) for truth in truths]
     elif name == "skyline":
         config = [SkylineConfig(truth.y, network) for truth in truths]
-    return method.fit_many(datas, seeds=seeds, config=config, device=device)
+    fits = method.fit_many(datas, seeds=seeds, config=config, device=device)
+    return [replace(fit, members=fit.members.on(device)) for fit in fits]
+
+
+def problem_row(problem: Problem, fit) -> dict[str, float]:
+    """`metrics_row` on the test points, and the share of the pool that was selected."""
+    row = metrics_row(fit, problem.x, problem.test_truth)
+    return row | {"selected_share": float(problem.data.s.mean())}
 
 
 def metrics_row(fit, x, truth: Truth) -> dict[str, float]:

@@ -39,10 +39,8 @@ from functools import cache, partial
 
 import numpy as np
 
-from heckesel.data import SelectionData
 from heckesel.datasets import (
     SemiReal,
-    Truth,
     induce_selection,
     load_college_gpa,
     load_school_tests,
@@ -52,7 +50,7 @@ from heckesel.datasets.college_gpa import FILES as COLLEGE_FILES
 from heckesel.datasets.school_tests import FILES as SCHOOL_FILES
 from heckesel.deep.config import NetworkConfig
 from heckesel.experiments import e1_controlled, e2_semireal
-from heckesel.experiments.fit_cells import fit_cells, metrics_row
+from heckesel.experiments.fit_cells import Problem, fit_cells, problem_row
 from heckesel.experiments.runner import attempt
 
 # So California and wine are no clean test of the method; the two further tables are.
@@ -149,43 +147,26 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     if name in OPEN_METHODS:
         network = replace(network, weight_decay="auto", errors=OPEN_METHODS[name])
         name = name.removesuffix("_open")
-    fits = fit_cells(
-        name,
-        [one.data for one in problems],
-        [cell.seed for cell in cells],
-        [one.truth for one in problems],
-        network=network,
-        device=device,
-    )
+    fits = fit_cells(name, problems, [cell.seed for cell in cells], network=network, device=device)
     return [attempt(_metrics, *pair) for pair in zip(problems, fits, strict=True)]
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A pool, and the test points with their truth; x : (m, p)"""
-
-    data: SelectionData
-    truth: Truth
-    x: np.ndarray
-    test_truth: Truth
-
-
 def problem(cell: Cell) -> Problem:
-    if cell.dataset.startswith("controlled"):
-        return _controlled(cell)
-    one = _further(cell) if cell.dataset in FURTHER else e2_semireal.draw(cell)
-    x = one.test_frame.drop(columns="y").to_numpy()
-    return Problem(e2_semireal.as_data(one), one.truth, x, one.test_truth)
-
-
-def _controlled(cell: Cell) -> Problem:
-    draw = partial(make_controlled, rho=cell.rho, alpha=cell.alpha, sigma=e1_controlled.SIGMA)
+    if cell.dataset == "controlled":
+        return e1_controlled.problem(cell)
     if cell.dataset == "controlled-t":
-        draw = partial(draw, errors="t", df=TAIL_DF)
+        return _heavy_tailed(cell)
+    if cell.dataset in FURTHER:
+        return e2_semireal.semireal_problem(_further(cell))
+    return e2_semireal.problem(cell)
+
+
+def _heavy_tailed(cell: Cell) -> Problem:
+    draw = partial(make_controlled, rho=cell.rho, alpha=cell.alpha, sigma=e1_controlled.SIGMA)
+    draw = partial(draw, errors="t", df=TAIL_DF)
     pool = draw(e1_controlled.POOL, seed=cell.seed)
     test = draw(e1_controlled.TEST, seed=e1_controlled.TEST_SEED_OFFSET + cell.seed)
-    x = test.frame[["x"]].to_numpy()
-    return Problem(e1_controlled.as_data(pool), pool.truth, x, test.truth)
+    return e1_controlled.controlled_problem(pool, test)
 
 
 def _further(cell: Cell) -> SemiReal:
@@ -210,8 +191,7 @@ TABLES: dict[str, Callable] = {"college_gpa": _college, "school_tests": _school}
 
 
 def _metrics(one: Problem, fit) -> dict[str, float]:
-    row = metrics_row(fit, one.x, one.test_truth)
-    row["selected_share"] = float(one.data.s.mean())
+    row = problem_row(one, fit)
     row["held_out_loss"] = float(fit.info["held_out_loss"])
     row["best_epoch"] = float(np.mean(fit.info["best_epoch"]))
     if "weight_decay" in fit.info:
