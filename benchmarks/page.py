@@ -38,7 +38,10 @@ def speed_md(folder: Path = FOLDER) -> str:
         "growth": growth,
     }
     parts += [make(results[name]) for name, make in makers.items() if name in results]
-    return "\n".join([*parts, fifty_million(large), on_a_gpu(gpu), not_in_this_run(frozen)])
+    parts += [fifty_million(large), on_a_gpu(gpu)]
+    grown = folder / "gpu_growth.json"
+    parts += [gpu_growth(json.loads(grown.read_text()))] if grown.exists() else []
+    return "\n".join([*parts, not_in_this_run(frozen)])
 
 
 def classic(found: dict) -> str:
@@ -140,19 +143,57 @@ def growth(found: dict) -> str:
 
 def on_a_gpu(found: dict) -> str:
     rows = [
-        (start, grid, run["rows"], run["seconds"])
+        (start, grid, run["rows"], run["seconds"], run.get("network_seconds", ""))
         for start in ("first", "second")
-        for grid, run in found[start].items()
+        for grid, run in found.get(start, {}).items()
         if isinstance(run, dict)
     ]
     table = _section(
         f"The paper's grids on one {found['first']['device']}",
         "Data, training and metrics included; the first process after the machine started, which "
-        "reads the CUDA libraries from disk, and a second one.",
-        ("process", "grid", "method rows", "seconds"),
+        "reads the CUDA libraries from disk, and a second one. The last column has the chunks "
+        "that train networks.",
+        ("process", "grid", "method rows", "seconds", "networks, seconds"),
         rows,
     )
-    return "\n".join([table, share_of_the_card(found["training"])])
+    whole = [whole_paper(found["paper"])] if "paper" in found else []
+    return "\n".join([table, *whole, share_of_the_card(found["training"])])
+
+
+def whole_paper(found: dict) -> str:
+    rows = [
+        (grid, run["rows"], run["failed"], run["seconds"])
+        for grid, run in found.items()
+        if isinstance(run, dict)
+    ]
+    total = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    return _section(
+        f"The whole paper in one run on one {found['device']}",
+        f"All at once, in {found['processes']} processes: the seconds of an experiment are those "
+        "until its last row, those of the total all there is, imports included.",
+        ("experiment", "rows", "failed", "seconds"),
+        [*rows, ("total", *total, found["seconds"])],
+    )
+
+
+def gpu_growth(found: dict) -> str:
+    rows = []
+    for name, part in found.items():
+        if not isinstance(part, dict):
+            continue
+        for size, run in zip(part["sizes"], part["runs"], strict=True):
+            milliseconds = f"{1e3 * run['seconds']:.3g}"
+            rows.append((name, f"{size:,}", milliseconds, run.get("peak_gb", ""), ""))
+        if part["exponent"] is not None:
+            rows.append((name, f"from {part['full_from']:,} on", "", "", part["exponent"]))
+    return _section(
+        f"Growth on one {found['device']}",
+        "An epoch of the two-step on controlled cells, all networks side by side. A card is full "
+        "where an epoch takes twice as long as the smallest size; the exponent is that of the "
+        "sizes from there on.",
+        ("what grows", "size", "ms an epoch", "peak GB", "exponent"),
+        rows,
+    )
 
 
 # Times that a step reads or writes the activations of a hidden layer, of which there are two:
@@ -174,8 +215,7 @@ def share_of_the_card(run: dict) -> str:
         f"{bandwidth:.1f} TB/s, {100 * bandwidth / run['card_terabytes_a_second']:.0f} % of what "
         f"the card can move, its products {flops:.0f} TFLOP/s, "
         f"{100 * flops / run['card_float32_teraflops']:.0f} % of its float32 peak: memory bounds "
-        "it, and the gaps between some forty small kernels. The other half of the grid's "
-        "seconds are draws and metrics on the CPU.\n"
+        "it, and the gaps between some forty small kernels.\n"
     )
 
 

@@ -70,3 +70,61 @@ def test_frozen_rows_say_that_they_are():
     text = page.not_in_this_run(frozen)
     assert "not in this run" in text
     assert all(f"| {row['who']} |" in text for row in frozen["rows"])
+
+
+def test_every_chunk_of_the_paper_goes_to_processes_that_can_run_it():
+    from benchmarks.gpu_grid import PAPER, pool_of
+
+    from heckesel.experiments import load
+
+    assert set(PAPER) == {"e0", "e1", "warm-up", "e2", "e4", "e4-timm"}
+    pools = {}
+    for name in ("e0", "e1", "warm-up", "e2", "e4-timm"):  # E4's chunks depend on its data
+        module = load(name)
+        for chunk in dict.fromkeys(map(module.chunk_of, module.cells())):
+            pools.setdefault(pool_of(name, chunk), []).append((name, chunk))
+    assert pools["gp"] == [("e1", "gp"), ("e2", "california gp"), ("e2", "wine gp")]
+    assert ("e1", "oracle") in pools["classic"]
+    assert len(pools["networks"]) == 6 + 6 + 2 * 7
+    assert pool_of("e4", "by_paper_2022, Machine Translation") == "classic"
+
+
+def test_the_paper_runs_its_experiments_at_once_and_says_how_long_they_took(
+    tmp_path, monkeypatch, capsys
+):
+    from benchmarks import gpu_grid, page
+
+    monkeypatch.setattr(gpu_grid, "PAPER", ("e0",))
+    monkeypatch.setenv("GRID_WORKERS", "1")
+    gpu_grid.main(str(tmp_path), "paper")
+    found = json.loads((tmp_path / "gpu_grid.json").read_text())
+    assert found["e0"]["rows"] == 10
+    assert found["failed"] == 0
+    assert found["seconds"] >= found["e0"]["seconds"]
+    text = page.whole_paper(found)
+    assert "| e0 | 10 | 0 |" in text
+    assert f"| total | 10 | 0 | {found['seconds']} |" in text
+
+
+def test_growth_on_a_card_counts_from_where_it_is_full():
+    from benchmarks import page
+    from benchmarks.gpu_growth import from_where_full
+
+    sizes = (1, 4, 16, 64, 256)
+    part = from_where_full(sizes, [{"seconds": max(1e-3, 1e-4 * n)} for n in sizes])
+    assert (part["full_from"], part["exponent"]) == (64, 1.0)
+    text = page.gpu_growth({"device": "a card", "cells of 5 members": part})
+    assert "| cells of 5 members | 256 | 25.6 |" in text
+    assert "| cells of 5 members | from 64 on |  |  | 1.0 |" in text
+    assert from_where_full((1, 4), [{"seconds": 1.0}, {"seconds": 1.5}])["exponent"] is None
+
+
+def test_growth_can_be_measured_without_a_card(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    from benchmarks import gpu_growth
+
+    monkeypatch.setitem(gpu_growth.SIZES, "cpu", {"cells": (1, 2), "members": (1, 2)})
+    monkeypatch.setitem(gpu_growth.EPOCHS, "cpu", 4)
+    gpu_growth.main(str(tmp_path / "growth.json"), "cpu")
+    found = json.loads((tmp_path / "growth.json").read_text())
+    assert [run["seconds"] > 0 for run in found["cells of 5 members"]["runs"]] == [True, True]
