@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -13,6 +14,7 @@ from multiprocessing import get_context
 import pytest
 
 import heckesel as hk
+from heckesel.cli.reproduce import overlapping
 from heckesel.experiments import EXPERIMENTS
 from heckesel.experiments.runner import failed, on_cluster, run
 
@@ -171,3 +173,20 @@ def test_a_chunk_whose_workers_all_die_is_not_recorded_and_stops_no_other(tmp_pa
     run("small", tmp_path, report=said.append)
     assert len(said) == 1
     assert bytes_of(tmp_path) == whole
+
+
+def test_an_experiment_begins_while_the_one_before_it_is_at_work():
+    begun, seen = threading.Event(), []
+    overlapping([lambda: seen.append(begun.wait(30)), begun.set, lambda: seen.append("last")])
+    assert seen == [True, "last"]
+
+
+def test_after_a_failure_no_further_experiment_begins():
+    seen = []
+
+    def fail():
+        raise hk.HeckeselError("3 of 12 cells of small failed")
+
+    with pytest.raises(hk.HeckeselError, match="3 of 12"):
+        overlapping([fail, lambda: seen.append(2), lambda: seen.append(3)])
+    assert seen == [2]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -46,9 +48,6 @@ def reproduce(
     """
     import os
 
-    from heckesel.experiments import load
-    from heckesel.experiments.runner import failed, run
-
     names = list(EXPERIMENTS) if not experiments or "all" in experiments else list(experiments)
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
@@ -59,26 +58,53 @@ def reproduce(
         os.environ["HECKESEL_DATA"] = data
     _pass_the_gate()
     with _executor(workers, dask) as executor:
-        for name in names:
-            try:
-                module = load(name)
-                module.cells(quick)
-                getattr(module, "check_data", lambda: None)()
-            except DataError as reason:  # benchmark panels do not ship
-                if name in experiments:
-                    raise
-                click.echo(f"{name}: left out, since {reason}")
-                continue
-            rows = run(
-                name, Path(out), quick=quick, device=device, executor=executor, report=click.echo
-            )
-            bad = failed(rows)
-            if bad:
-                raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
-            place = Path(out, "quick" if quick else "", f"{EXPERIMENTS[name].split('.')[-1]}.json")
-            click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
-            if name == "e1" and not quick:
-                click.echo(_kill_verdict(rows))
+        run = partial(_run, out=Path(out), quick=quick, device=device, executor=executor)
+        jobs = [partial(run, name, asked_for=name in experiments) for name in names]
+        if executor is None:
+            for job in jobs:
+                job()
+        else:
+            overlapping(jobs)
+
+
+def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
+    """In order, each begun while the one before it is at work: the workers are handed the next
+    experiment's chunks before the last of this one are done, so that none of them waits. After a
+    failure nothing more begins."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(2) as threads:
+        before = None
+        for job in jobs:
+            current = threads.submit(job)
+            if before is not None:
+                before.result()
+            before = current
+        if before is not None:
+            before.result()
+
+
+def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
+    from heckesel.experiments import load
+    from heckesel.experiments.runner import failed, run
+
+    try:
+        module = load(name)
+        module.cells(quick)
+        getattr(module, "check_data", lambda: None)()
+    except DataError as reason:  # benchmark panels do not ship
+        if asked_for:
+            raise
+        click.echo(f"{name}: left out, since {reason}")
+        return
+    rows = run(name, out, quick=quick, device=device, executor=executor, report=click.echo)
+    bad = failed(rows)
+    if bad:
+        raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
+    place = out / ("quick" if quick else "") / f"{EXPERIMENTS[name].split('.')[-1]}.json"
+    click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
+    if name == "e1" and not quick:
+        click.echo(_kill_verdict(rows))
 
 
 def _kill_verdict(rows: list[dict]) -> str:
