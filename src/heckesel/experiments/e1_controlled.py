@@ -46,7 +46,7 @@ class Cell:
 
 
 def cells(quick: bool = False) -> list[Cell]:
-    rhos, seeds = ((0.0, 0.9), range(2)) if quick else (RHOS, SEEDS)
+    rhos, seeds = ((0.0, 0.9), range(1)) if quick else (RHOS, SEEDS)
     return [Cell(r, a, s, m) for r in rhos for a in ALPHAS for s in seeds for m in METHODS]
 
 
