@@ -14,6 +14,9 @@ from heckesel.errors import DataError, HeckeselError
 from heckesel.experiments import EXPERIMENTS
 
 GATE = "e0"
+# Experiments whose chunks the workers may have at the same time. The longest of the quick ones
+# takes as long as the three after it.
+AT_ONCE = 4
 
 
 def _completed(context, parameter, begun: str) -> list[str]:
@@ -68,20 +71,20 @@ def reproduce(
 
 
 def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
-    """In order, each begun while the one before it is at work: the workers are handed the next
-    experiment's chunks before the last of this one are done, so that none of them waits. After a
+    """Jobs in order, up to AT_ONCE of them begun and not done. Workers take chunks in the order
+    they are handed in, so an experiment gets those that the ones before it leave idle. After a
     failure nothing more begins."""
-    from concurrent.futures import ThreadPoolExecutor
+    from collections import deque
+    from concurrent.futures import Future, ThreadPoolExecutor
 
-    with ThreadPoolExecutor(2) as threads:
-        before = None
+    begun: deque[Future] = deque()
+    with ThreadPoolExecutor(AT_ONCE) as threads:
         for job in jobs:
-            current = threads.submit(job)
-            if before is not None:
-                before.result()
-            before = current
-        if before is not None:
-            before.result()
+            if len(begun) == AT_ONCE:
+                begun.popleft().result()
+            begun.append(threads.submit(job))
+        while begun:
+            begun.popleft().result()
 
 
 def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
