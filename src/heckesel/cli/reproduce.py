@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 import click
 
@@ -17,6 +18,7 @@ GATE = "e0"
 # Experiments whose chunks the workers may have at the same time. The longest of the quick ones
 # takes as long as the three after it.
 AT_ONCE = 4
+LOADING = Lock()  # imports and panels, one after the other
 
 
 def _completed(context, parameter, begun: str) -> list[str]:
@@ -71,9 +73,8 @@ def reproduce(
 
 
 def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
-    """Jobs in order, up to AT_ONCE of them begun and not done. Workers take chunks in the order
-    they are handed in, so an experiment gets those that the ones before it leave idle. After a
-    failure nothing more begins."""
+    """Jobs begun in order, up to AT_ONCE of them not done, so that no worker waits for the last
+    chunk of an experiment. After a failure nothing more begins."""
     from collections import deque
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -92,9 +93,10 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
     from heckesel.experiments.runner import failed, run
 
     try:
-        module = load(name)
-        module.cells(quick)
-        getattr(module, "check_data", lambda: None)()
+        with LOADING:
+            module = load(name)
+            module.cells(quick)
+            getattr(module, "check_data", lambda: None)()
     except DataError as reason:  # benchmark panels do not ship
         if asked_for:
             raise
