@@ -64,7 +64,7 @@ def test_every_model_says_the_same_in_onnxruntime(name, path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"method": "profile", "target_transform": "log", "folds": 2},
+        {"method": "profile", "target_transform": "log", "folds": 2, "n_members": 5},
         {"method": "joint", "folds": 2, "noise": "auto"},
         {"dtype": "float64", "hidden": (5, 4, 3)},
     ],

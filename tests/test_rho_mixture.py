@@ -165,7 +165,8 @@ def test_the_constant_of_the_last_layer_carries_no_ridge(controlled, monkeypatch
     monkeypatch.setattr(heckman_profile, "average_over_rho", watched)
     heckman_profile.fit(controlled, seed=1, config=ProfileConfig(replace(SMALL, epochs=2)))
     ((columns, membership),) = seen
-    assert columns.shape == (2, 400, 9)
+    assert columns.shape[:2] == (2, 400)
+    assert columns.shape[2] == len(membership)
     free = membership.sum(axis=1) == 0
     np.testing.assert_array_equal((columns == 1).all(axis=(0, 1)), free)
     assert free.sum() == 1

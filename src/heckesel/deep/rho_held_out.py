@@ -2,10 +2,8 @@ r"""The evidence for rho in units that a network did not see.
 
 A last layer that was trained on its rows at one rho fits them well at that rho, and the likelihood
 of those rows, coefficients averaged out or not, prefers it by tens of log-units. Rows left out have
-no such memory. So coefficients are found without a member's own fold and judged there; a fold is
-judged by all members that did without it, and folds, being different units, add up:
-
-.. math:: \ell(\rho) = \sum_f \log \frac1{k_f} \sum_{j : f_j = f} L_f(\rho, j) .
+no such memory. So the coefficients of model j are found without fold j and judged there, and folds,
+being different units, add up.
 
 There f is not known but estimated, with an error :math:`\tau_i` that is independent of the
 row's own. It takes the residual's correlation with selection down, so that a plug-in f would
@@ -38,10 +36,12 @@ DOUBTS = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
 BELIEFS = 1 / (1 + DOUBTS) / np.sum(1 / (1 + DOUBTS))
 
 
-def without_own_fold(models: Sequence[Rows], own: Sequence[int]) -> tuple[list[Rows], list[Rows]]:
-    """Rows of each model but those of its own fold, and those alone."""
+def without_own_fold(models: Sequence[Rows], folds: int) -> tuple[list[Rows], list[Rows]]:
+    """Rows of each model but those of its own fold, and those alone; model j has fold j mod
+    `folds`."""
     kept, held = [], []
-    for rows, fold in zip(models, own, strict=True):
+    for place, rows in enumerate(models):
+        fold = place % folds
         inside, outside = rows.fold == fold, rows.fold_unselected == fold
         kept.append(_taken(rows, ~inside, ~outside))
         held.append(_taken(rows, inside, outside))
@@ -64,10 +64,9 @@ def _taken(rows: Rows, selected, unselected) -> Rows:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """held : rows left out by each model; fold : (k,) which, for the k models of every cell"""
+    """held : rows left out by each model"""
 
     held: Bases
-    fold: Sequence[int]
 
     def readings(self, optima: Optima) -> np.ndarray:
         """(k, c) log-likelihood of the rows left out, at each of `DOUBTS`."""
@@ -90,16 +89,9 @@ class HeldOut:
         return torch.stack(found, dim=1).cpu().numpy()
 
     def evidence(self, readings: np.ndarray) -> Evidence:
-        """readings : (j, k, c). Members that left out the same fold share it by its likelihood."""
-        fold = np.asarray(self.fold)
-        folds = np.unique(fold)
-        by_doubt = np.log(BELIEFS) + np.zeros((len(readings), 1))  # (j, c)
-        share = np.empty_like(readings)
-        for one in folds:
-            own = readings[:, fold == one]
-            together = logsumexp(own, axis=1)
-            by_doubt = by_doubt + together - np.log(own.shape[1])
-            share[:, fold == one] = np.exp(own - together[:, None]) / len(folds)
+        """readings : (j, k, c), of k folds, which speak of different units and count alike."""
+        by_doubt = np.log(BELIEFS) + readings.sum(axis=1)  # (j, c)
         log_evidence = logsumexp(by_doubt, axis=1)
         belief = np.exp(by_doubt - log_evidence[:, None])  # in each c, given rho
-        return Evidence(log_evidence, np.einsum("jkc,jc->jk", share, belief), belief @ DOUBTS)
+        share = np.full(readings.shape[:2], 1 / readings.shape[1])
+        return Evidence(log_evidence, share, belief @ DOUBTS)

@@ -64,8 +64,8 @@ def average_over_rho(
     """One mixture for each cell; all cells have column sets of one width, with ridges as
     `membership` (h, ridges) says. As many cells side by side as memory is kind to.
 
-    totals : units that the weights of a cell, which add up to one, count. folds : column set m was
-    found without fold m mod folds of `cells`, and is judged there; None judges by all rows.
+    totals : units that the weights of a cell, which add up to one, count. folds : there is a column
+    set for each fold of `cells`, found without it and judged there; None judges by all rows.
     """
     columns = [basis.columns(cell.x[:, :-1]) for basis, cell in zip(bases, cells, strict=True)]
     limit = COLUMN_BYTES["cpu" if device.type == "cpu" else "gpu"]
@@ -91,9 +91,8 @@ def _curves_and_parts(models, counts, per_cell, membership, prior, device, folds
     if folds is None:
         curves = rho_curves(everything, per_cell, prior)
         return curves, parts_of(everything, curves)
-    own = [place % per_cell % folds for place in range(len(models))]
-    kept, held = without_own_fold(models, own)
-    judge = HeldOut(bases_of(held, counts, membership, device), own[:per_cell])
+    kept, held = without_own_fold(models, folds)
+    judge = HeldOut(bases_of(held, counts, membership, device))
     curves = rho_curves(bases_of(kept, counts, membership, device), per_cell, prior, judge)
     return curves, parts_of(everything, curves, updates=UPDATES)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from heckesel.deep.cells import Members
 from heckesel.deep.ensemble import GaussianEnsemble, SelectionEnsemble
+from heckesel.deep.last_layer import LastLayer
 from heckesel.deep.losses import LOG_SPREAD_LIMIT, LOG_VARIANCE_RANGE
 from heckesel.deep.rho_mixture import RhoMixture
 from heckesel.deep.scaling import Scaling
@@ -16,7 +17,6 @@ from heckesel.errors import DataError
 from heckesel.estimators.exported_graph import Graph
 from heckesel.estimators.exported_parts import Part
 from heckesel.estimators.networks import BesideProbit
-from heckesel.methods.heckman_profile import LastLayer
 
 
 def write_fit(graph: Graph, fit, x: str) -> Part:
@@ -71,22 +71,36 @@ def _beside(graph: Graph, fit: BesideProbit, x: str) -> Part:
 
 def _mixture(graph: Graph, fit: RhoMixture, x: str) -> Part:
     r"""As `RhoMixture.predict`: part j has :math:`f_j = b'\delta_j/\theta_j` with the variance
-    :math:`|(b, -f_j) S_j|^2/\theta_j^2` and the noise :math:`1/\theta_j^2`, b its last layer."""
+    :math:`|(b, -f_j) S_j|^2/\theta_j^2` and the noise :math:`1/\theta_j^2`, b its columns."""
     if not isinstance(fit.basis, LastLayer):
         raise DataError(f"a mixture over {type(fit.basis).__name__} cannot be exported")
     parts, unit = fit.parts, fit.scaling.y_scale
     theta = parts.theta[:, None, None]
-    hidden = _hidden(graph, fit.basis.members, _scaled(graph, fit.scaling, x))
-    hidden = graph.call("Gather", hidden, parts.model, axis=0)  # (j, m, h), its constant apart
+    columns = _turned(graph, fit.basis, _scaled(graph, fit.scaling, x))
+    columns = graph.call("Gather", columns, parts.model, axis=0)  # (j, m, h), its constant apart
     delta, spread = parts.delta[:, :, None] / theta, parts.spread / theta
-    f = graph.call("Add", graph.call("MatMul", hidden, delta[:, :-1]), delta[:, -1:])
+    f = graph.call("Add", graph.call("MatMul", columns, delta[:, :-1]), delta[:, -1:])
     rest = graph.call("Sub", spread[:, -2:-1], graph.call("Mul", f, spread[:, -1:]))
-    slopes = graph.call("Add", graph.call("MatMul", hidden, spread[:, :-2]), rest)
+    slopes = graph.call("Add", graph.call("MatMul", columns, spread[:, :-2]), rest)
     doubt = graph.call("ReduceSum", graph.square(slopes), np.array([2]), keepdims=0)  # (j, m)
     flat = graph.call("Squeeze", f, np.array([2]))
     mean = graph.call("Add", graph.call("Mul", flat, np.float64(unit)), fit.scaling.y_centre)
     variance = graph.call("Mul", graph.call("Add", doubt, theta[:, 0] ** -2), np.float64(unit**2))
     return Part(mean, variance, "mixture of normals", weight=parts.weight)
+
+
+def _turned(graph: Graph, basis: LastLayer, x: str) -> str:
+    """(sets, m, h) the columns of `basis` but the constant: activations of a set's first members
+    times their rows of the axes, then of its second ones, and so on, added up."""
+    hidden, sets = _hidden(graph, basis.members, x), len(basis.axes)
+    k, width = len(basis.members.theta), basis.members.sizes[-2]
+    parts = []
+    for first in range(0, k, sets):
+        chosen = np.minimum(np.arange(first, first + sets), k - 1)  # beyond k the axes are zero
+        rows = slice(first // sets * width, (first // sets + 1) * width)
+        own = graph.call("Gather", hidden, chosen, axis=0)
+        parts.append(graph.call("MatMul", own, basis.axes[:, rows]))
+    return graph.call("Sum", *parts)
 
 
 def _tailed(mean: str, variance: str, df: float | None) -> Part:

@@ -17,6 +17,7 @@ from heckesel.predictive import Predictive
 AUTO = "auto"
 # Each fold is left out by two of ten members; more than ten change nothing (X4).
 FOLDS, MEMBERS = 5, 10
+PROFILE_MEMBERS = 20  # four without each fold share what they say of rho (`heckman_profile`)
 PAPERS_MEMBERS = 5  # all on all rows
 LEAST_SELECTED = 100  # a fold of twenty to end by
 
@@ -76,7 +77,8 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
         enough = needs_folds or selected >= LEAST_SELECTED
         folds = max(most, 2) if enough and (most > 1 or needs_folds) else None
     if members is None:
-        members = PAPERS_MEMBERS if folds is None else MEMBERS
+        on_folds = PROFILE_MEMBERS if needs_folds else MEMBERS
+        members = PAPERS_MEMBERS if folds is None else on_folds
     noise, tails = getattr(model, "noise", "constant"), model.tails
     nothing = folds is None or needs_folds or getattr(model, "errors", "normal") != "normal"
     if noise == AUTO and nothing:

@@ -9,6 +9,7 @@ import numpy as np
 from heckesel.deep.binary_mixture import BinaryMixture
 from heckesel.deep.cells import Members
 from heckesel.deep.ensemble import GaussianEnsemble, SelectionEnsemble
+from heckesel.deep.last_layer import LastLayer
 from heckesel.deep.nets import parameter_count
 from heckesel.deep.rho_curve import Curve
 from heckesel.deep.rho_mixture import Parts, RhoMixture
@@ -19,7 +20,6 @@ from heckesel.estimators.columns import Columns
 from heckesel.estimators.model_file import Damage
 from heckesel.estimators.networks import BesideProbit
 from heckesel.estimators.saved_fields import Fields
-from heckesel.methods.heckman_profile import LastLayer
 
 CURVE = ("a", "log_evidence", "v", "ridge", "doubt", "weight")
 
@@ -140,6 +140,7 @@ def _mixture(fit: RhoMixture) -> dict:
         raise DataError("a prior that is a function cannot be saved")
     return {
         "members": _members(fit.basis.members),
+        "axes": fit.basis.axes,
         "scaling": _scaling(fit.scaling),
         "parts": {name: getattr(fit.parts, name) for name in Parts.__dataclass_fields__},
         "curve": {name: getattr(fit.curve, name) for name in CURVE}
@@ -150,9 +151,12 @@ def _mixture(fit: RhoMixture) -> dict:
 
 def _mixture_of(state: Fields, p: int, q: int) -> RhoMixture:
     members = _members_of(state.inside("members"), p)
-    k, width = len(members.theta), members.sizes[-2] + 1  # a constant beside the last layer
+    axes = state.array("axes", (None, None, None))
+    k, sides, width = len(axes), axes.shape[1], axes.shape[2] + 1  # a constant beside the columns
+    if not k or sides != -(-len(members.theta) // k) * members.sizes[-2]:
+        raise Damage(f"has {k} x {sides} axes for {len(members.theta)} members")
     return RhoMixture(
-        basis=LastLayer(members),
+        basis=LastLayer(members, axes),
         scaling=_scaling_of(state.inside("scaling"), p, q),
         parts=_parts_of(state.inside("parts"), k, q, width),
         curve=_curve_of(state.inside("curve"), k, q + 1 + width + 1),

@@ -71,8 +71,9 @@ def _classic(data: SelectionData, rho) -> Sensitivity:
 
 
 def _deep(model, X, y, at, effects, rho) -> Sensitivity:
+    from heckesel.deep.cells import all_rows
     from heckesel.deep.fixed_rho import means_over_rho
-    from heckesel.methods.heckman_profile import LastLayer
+    from heckesel.deep.last_layer import last_layers
 
     table = SimpleNamespace(**{k: getattr(model, k) for k in ("instruments", "missing")})
     table.target_transform = None
@@ -80,7 +81,11 @@ def _deep(model, X, y, at, effects, rho) -> Sensitivity:
     if data.s.all():
         raise DataError("nothing was selected, so nothing depends on rho")
     fitted = getattr(model.fitted_, "outcome", model.fitted_)  # baselines keep theirs there
-    basis = fitted.basis if hasattr(fitted, "basis") else LastLayer(fitted.members)
+    if hasattr(fitted, "basis"):
+        basis = fitted.basis
+    else:
+        rows, members = all_rows(data, fitted.scaling), fitted.members
+        (basis,) = last_layers([members], [rows], [data.weight.sum()], len(members.theta))
     points = model.columns_.x(at)
     names = list(model.columns_.x_names)
     blocks = [points]

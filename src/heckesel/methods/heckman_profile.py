@@ -1,11 +1,16 @@
 """Deep joint model that sees the whole likelihood over rho and averages over what it leaves open.
 
 Joint members start on both signs of rho, so that every mode is found by someone; each does without
-a fold of the units and ends where its likelihood there was best. Its last hidden layer is then a
-set of columns in which, at any fixed rho, the best outcome function is one concave fit away: a grid
-of rho is solved for all members side by side, and judged on the folds they did without, since a
-layer that has seen a row finds its own rho plausible there. The predictive is the mixture with
-these weights.
+a fold of the units and ends where its likelihood there was best. The last hidden layers of those
+that did without the same fold are then a set of columns in which, at any fixed rho, the best
+outcome function is one concave fit away: a grid of rho is solved for all folds side by side, and
+judged on the units left out, since a layer that has seen a row finds its own rho plausible there.
+The predictive is the mixture with these weights.
+
+Members of one fold share their columns because a layer of its own for each makes a race of it: one
+sign of rho wins by whose layer happened to come out better. On five interacting columns (16 draws
+that no experiment uses, rho 0, .3, .6 and .9, no instrument) 90 % intervals of rho held the truth
+in 72 % with ten members apart, 81 % with ten and 88 % with twenty that share.
 """
 
 from __future__ import annotations
@@ -16,9 +21,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.deep.cells import Members, all_rows, train_cells
+from heckesel.deep.cells import all_rows, train_cells
 from heckesel.deep.config import NetworkConfig, torch_device
 from heckesel.deep.folds import with_folds
+from heckesel.deep.last_layer import last_layers
 from heckesel.deep.losses import JOINT
 from heckesel.deep.rho_mixture import RhoMixture, average_over_rho
 from heckesel.deep.rho_prior import rho_prior
@@ -31,8 +37,8 @@ from heckesel.errors import DataError
 SMALLEST_START, LARGEST_START = 0.2, 1.2
 # Chosen by the loss on left-out folds of draws that no experiment uses: of 1e-5, 3e-4, 1e-3 and
 # 3e-3 the third is within .003 of the best on five interacting columns and on one curve.
-# Ten members: each of five folds is left out by one that started on either sign.
-NETWORK = NetworkConfig(n_members=10, folds=5, weight_decay=1e-3, warm_up=0)
+# Twenty members: each of five folds is left out by two that started on either sign.
+NETWORK = NetworkConfig(n_members=20, folds=5, weight_decay=1e-3, warm_up=0)
 
 
 @dataclass(frozen=True)
@@ -41,17 +47,6 @@ class ProfileConfig:
 
     network: NetworkConfig = NETWORK
     rho_prior: object = None
-
-
-@dataclass(frozen=True)
-class LastLayer:
-    """The last hidden layer of k networks as k column sets."""
-
-    members: Members
-
-    def columns(self, x: np.ndarray) -> np.ndarray:
-        """(k, m, h), the constant last."""
-        return self.members.last_layer(x)
 
 
 def fit(
@@ -95,13 +90,15 @@ def fit_many(
         device=device,
         progress=progress,
     )
-    free_constant = np.ones((network.hidden[-1] + 1, 1))
+    totals = [data.weight.sum() for data in datas]
+    bases = last_layers(trained, cells, totals, folds)
+    free_constant = np.ones((bases[0].axes.shape[2] + 1, 1))
     free_constant[-1] = 0.0
     averaged = average_over_rho(
         cells,
-        [data.weight.sum() for data in datas],
+        totals,
         scalings,
-        [LastLayer(replace(members, theta=members.theta.astype(float))) for members in trained],
+        bases,
         free_constant,
         prior,
         torch_device(device or network.device),
