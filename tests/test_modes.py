@@ -1,11 +1,15 @@
 """The scan over rho finds the global maximum: against twenty random starts on hard data."""
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
-from heckesel.classic.joint import evaluate
+from heckesel.classic.joint import at_zero, evaluate, point_at, solve_at
+from heckesel.classic.newton import newton_step
 from heckesel.classic.profile import scan
 from heckesel.classic.rows import standardised_sample
 from heckesel.data import selection_data
@@ -133,3 +137,69 @@ def test_a_mode_that_converged_has_no_slope_left():
             if mode.status == "converged":
                 assert np.abs(mode.score).max() < 1e-6
                 assert np.linalg.eigvalsh(mode.hessian).max() < 0
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_curve_is_that_of_exact_optima(setting):
+    for seed, n in ((0, 500), (1, 500), (2, 60), (3, 2000)):
+        sample, _ = standardised_sample(draw(setting, seed, n))
+        points = scan(sample).points
+        exact = [solve_at(sample, point.a, point.v) for point in points]
+        heights = np.array([point.value for point in exact])
+        drop = heights.max() - heights
+        off = np.abs([point.value for point in points] - heights)
+        # a picture shows 20 of log-likelihood; what lies deeper may err by a hundredth of its depth
+        assert (off <= np.maximum(1e-3, 0.01 * drop)).all()
+        slopes = np.array([point.slope for point in exact])
+        assert (np.abs([point.slope for point in points] - slopes) < 0.5 * np.abs(slopes)).all()
+
+
+@pytest.mark.parametrize("a", [-2.0, 0.4, 3.5])
+def test_a_step_ahead_errs_by_third_order_in_height_and_second_in_slope(a):
+    sample, _ = standardised_sample(draw("t(3) errors", 4))
+    exact = solve_at(sample, a, at_zero(sample))
+    away = np.random.default_rng(0).standard_normal(len(exact.v))
+    away *= 0.1 / np.sqrt(-away @ exact.hessian[:-1, :-1] @ away)
+    ahead = [point_at(sample, exact.v + size * away, a).step_ahead() for size in (1.0, 0.5)]
+    height, half_height = (point.value - exact.value for point in ahead)
+    slope, half_slope = (point.slope - exact.slope for point in ahead)
+    # eight and four, but for the next order
+    assert height / half_height == pytest.approx(8, rel=0.15)
+    assert slope / half_slope == pytest.approx(4, rel=0.1)
+    for point, size in zip(ahead, (1.0, 0.5), strict=True):
+        off = point.v - exact.v
+        assert -off @ exact.hessian[:-1, :-1] @ off < (0.02 * size**2) ** 2
+
+
+def test_rows_in_any_memory_order_have_the_same_likelihood():
+    sample, _ = standardised_sample(draw("outlier", 1))
+    names = ("w_selected", "residual_columns", "w_unselected")
+    by_rows = replace(
+        sample, **{name: np.ascontiguousarray(getattr(sample, name)) for name in names}
+    )
+    point = np.append(np.random.default_rng(2).normal(0, 0.3, sample.q + sample.p), [0.9, -0.5])
+    for here, there in zip(evaluate(sample, point), evaluate(by_rows, point), strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-11, atol=1e-11)
+
+
+def test_a_sample_travels_without_what_can_be_computed_again():
+    sample, _ = standardised_sample(draw("outlier", 1))
+    plain = len(pickle.dumps(sample))
+    before = scan(sample).modes[0].value
+    assert len(pickle.dumps(sample)) == plain
+    assert scan(pickle.loads(pickle.dumps(sample))).modes[0].value == before
+
+
+def test_newton_steps_solve_their_equations_or_refuse():
+    rng = np.random.default_rng(0)
+    spread = np.array([1e-8, 1.0, 1e8])
+    columns = rng.standard_normal((20, 3)) * spread
+    gradient, hessian = rng.standard_normal(3) * spread, -columns.T @ columns
+    expected = np.linalg.solve(-hessian / np.outer(spread, spread), gradient / spread) / spread
+    np.testing.assert_allclose(newton_step(gradient, hessian), expected, rtol=1e-10)
+    saddle = hessian.copy()
+    saddle[0, 1] = saddle[1, 0] = 2 * np.sqrt(hessian[0, 0] * hessian[1, 1])
+    unknown = hessian.copy()
+    unknown[0, 2] = unknown[2, 0] = np.nan
+    for refused in (saddle, unknown, -hessian, np.zeros((3, 3))):
+        assert newton_step(gradient, refused) is None

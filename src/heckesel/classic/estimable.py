@@ -15,7 +15,7 @@ from heckesel.errors import DataError
 # A column whose variance is explained by the others up to this share is a linear combination
 # of them: cross products keep 1e-16, and an honest column (age and age squared) leaves 1e-4.
 COLLINEAR_BELOW = 1e-11
-GLANCE_ROWS = 8192
+GLANCE_ROWS = 2048
 
 
 def check_estimable(data: SelectionData) -> None:
@@ -94,7 +94,16 @@ def dependent_columns(values) -> tuple[int | None, list[int]]:
 
 
 def dependent_in(gram) -> tuple[int | None, list[int]]:
-    """The same from the cross products of standardised columns."""
+    """The same from the cross products of standardised columns.
+
+    The squared diagonal of their Cholesky factor is what the columns before leave of each.
+    """
+    try:
+        left = np.diag(np.linalg.cholesky(gram)) ** 2
+        if (left > 10 * COLLINEAR_BELOW * np.diag(gram)).all():
+            return None, []
+    except np.linalg.LinAlgError:
+        pass
     for column in range(1, gram.shape[1]):
         before, target = gram[:column, :column], gram[:column, column]
         coefficients = np.linalg.lstsq(before, target, rcond=None)[0]

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 import numpy as np
 
 from heckesel.classic.newton import maximise, newton_step
 from heckesel.classic.probit import maximise_probit, probit_terms
-from heckesel.classic.rows import Rows, Sample
+from heckesel.classic.rows import Rows, Sample, weighted_gram
 from heckesel.likelihoods.normal import selected_units
+from heckesel.numerics.normal import LOG_2PI
 
 POLISH_ITERATIONS = 60
 LARGEST_THETA = 1e12  # sigma a trillionth of the spread of y: further out squares overflow
@@ -25,7 +26,6 @@ LARGEST_THETA = 1e12  # sigma a trillionth of the spread of y: further out squar
 POLISH_GAIN = 1e-9
 
 
-@runtime_checkable
 class OwnLikelihood(Protocol):
     """Rows of another model that is concave in v at fixed a: the search below serves it too."""
 
@@ -38,9 +38,13 @@ class OwnLikelihood(Protocol):
         ...
 
 
+def has_own_likelihood(rows) -> TypeGuard[OwnLikelihood]:
+    return hasattr(rows, "evaluate")
+
+
 def evaluate(rows: Rows, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     """Log-likelihood, score and Hessian in (gamma, delta, theta, a), summed over row blocks."""
-    if isinstance(rows, OwnLikelihood):
+    if has_own_likelihood(rows):
         return rows.evaluate(point)
     size, theta = len(point), point[-2]
     if not 0 < theta < LARGEST_THETA:
@@ -49,49 +53,45 @@ def evaluate(rows: Rows, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarr
     mass = rows.mass_selected
     score[-2] += mass / theta
     hessian[-2, -2] -= mass / theta**2
-    lower = np.tril_indices(size, -1)
-    hessian[lower] = hessian.T[lower]
-    return float(value + mass * np.log(theta)), score, hessian
+    return float(value + mass * (np.log(theta) - 0.5 * LOG_2PI)), score, hessian
 
 
 def _block_terms(block: Sample, *, point) -> tuple:
-    """Value, score and the upper triangle of the Hessian of a block, theta's own terms apart."""
+    """Value, score and Hessian of a block, without what depends on theta alone."""
     q, size = block.q, len(point)
-    gamma, residual_weights, a = point[:q], point[q:-1], point[-1]
     value, score, hessian = 0.0, np.zeros(size), np.zeros((size, size))
     if len(block.w_selected):
-        value, score, hessian = _selected_block(
-            block.w_selected,
-            block.residual_columns,
-            block.weight_selected,
-            (gamma, residual_weights, a),
-        )
+        value, score, hessian = _selected_terms(block, point)
     if len(block.w_unselected):
-        parts = probit_terms(block.w_unselected, block.weight_unselected, gamma, -1.0)
+        parts = probit_terms(block.w_unselected, block.weight_unselected, point[:q], -1.0)
         value += parts[0]
         score[:q] += parts[1]
         hessian[:q, :q] += parts[2]
     return value, score, hessian
 
 
-def _selected_block(w, r, mass, parameters) -> tuple:
-    """Value, score and the upper triangle of the Hessian of a block of selected units."""
-    gamma, residual_weights, a = parameters
-    q, last = w.shape[1], w.shape[1] + r.shape[1]
-    units = selected_units(w @ gamma, r @ residual_weights, a)
-    score, hessian = np.empty(last + 1), np.zeros((last + 1, last + 1))
-    score[:q] = w.T @ (mass * units.d_index)
-    score[q:last] = r.T @ (mass * units.d_e)
-    score[last] = mass @ units.d_a
-    weighted = np.empty((len(w), last))
-    np.multiply(w, (mass * units.d_index_index)[:, None], out=weighted[:, :q])
-    np.multiply(r, (mass * units.d_index_e)[:, None], out=weighted[:, q:])
-    hessian[:q, :last] = w.T @ weighted
-    hessian[q:last, q:last] = r.T @ (r * (mass * units.d_e_e)[:, None])
-    hessian[:q, last] = w.T @ (mass * units.d_index_a)
-    hessian[q:last, last] = r.T @ (mass * units.d_e_a)
-    hessian[last, last] = mass @ units.d_a_a
-    return mass @ units.value, score, hessian
+def _selected_terms(block: Sample, point) -> tuple:
+    """Those of selected units, the sums over `SelectedUnits`' derivatives.
+
+    In v the Hessian is -sum delta z z' with z = (C w, S r), less sum r r', which never changes.
+    """
+    w, r, mass, q = block.w_selected, block.residual_columns, block.weight_selected, block.q
+    units = selected_units(w @ point[:q], r @ point[q:-1], point[-1])
+    mills, delta = mass * units.mills, mass * units.delta
+    bend, pull = delta * units.slope, mass * units.e
+    factor = np.repeat([units.cosh, units.sinh], [q, r.shape[1]])
+    mills_z = np.concatenate([mills @ w, mills @ r])
+    score, hessian = np.empty(len(point)), np.empty((len(point), len(point)))
+    score[:-1] = factor * mills_z
+    score[q:-1] -= pull @ r
+    score[-1] = mills @ units.slope
+    hessian[:-1, :-1] = -np.outer(factor, factor) * weighted_gram(delta, w, r)
+    hessian[q:-1, q:-1] -= block.residual_gram
+    swapped = np.repeat([units.sinh, units.cosh], [q, r.shape[1]])
+    hessian[-1, :-1] = swapped * mills_z - factor * np.concatenate([bend @ w, bend @ r])
+    hessian[:-1, -1] = hessian[-1, :-1]
+    hessian[-1, -1] = mills @ units.argument - bend @ units.slope
+    return mass @ units.log_cdf - 0.5 * (pull @ units.e), score, hessian
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,15 @@ class Point:
         """v at a nearby a, to first order along the path of conditional optima."""
         return self.within_reach(self.v + (a - self.a) * self.tangent)
 
+    def step_ahead(self) -> Point | None:
+        """Where Newton's step in v leads by the quadratic here, whose Hessian it keeps."""
+        step = newton_step(self.score[:-1], self.hessian[:-1, :-1])
+        if step is None:
+            return None
+        gain = 0.5 * float(self.score[:-1] @ step)
+        score = self.score + self.hessian[:, :-1] @ step
+        return replace(self, v=self.v + step, value=self.value + gain, score=score)
+
     def within_reach(self, moved: np.ndarray) -> np.ndarray:
         """A guess at v for a nearby a, or v itself where the guess has next to no scale."""
         if self.last_is_scale and moved[-1] <= 0.2 * self.v[-1]:
@@ -146,13 +155,13 @@ class Point:
 
 def point_at(rows: Rows, v: np.ndarray, a: float) -> Point:
     """A place that need not be an optimum."""
-    is_olsen = not isinstance(rows, OwnLikelihood)
+    is_olsen = not has_own_likelihood(rows)
     return Point(v, a, *evaluate(rows, np.append(v, a)), last_is_scale=is_olsen)
 
 
 def at_zero(sample: Sample) -> np.ndarray:
     """The conditional optimum at rho = 0, where the model is a probit and least squares."""
-    if isinstance(sample, OwnLikelihood):
+    if has_own_likelihood(sample):
         return sample.at_zero()
     gamma = maximise_probit(sample).point
     root = np.sqrt(sample.weight_selected)[:, None]
@@ -187,7 +196,7 @@ def solve_at(
         hessian,
         found.status,
         found.iterations,
-        last_is_scale=not isinstance(sample, OwnLikelihood),
+        last_is_scale=not has_own_likelihood(sample),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dposv
 
 # Half the squared Newton decrement is the gain in log-likelihood the next step still
 # promises; below 1e-10 the estimates agree with the optimum to 1e-5 standard errors, and the
@@ -64,14 +64,12 @@ def maximise(
 
 def newton_step(gradient, hessian) -> np.ndarray | None:
     """-H^-1 g, or None where H is not negative definite."""
-    if (np.diag(hessian) >= 0).any():
+    curvature = -np.diagonal(hessian)
+    if not (curvature > 0).all():
         return None
-    scale = np.sqrt(np.maximum(-np.diag(hessian), np.finfo(float).tiny))
-    try:
-        factor = cho_factor(-hessian / np.outer(scale, scale))
-    except (LinAlgError, ValueError):
-        return None
-    return cho_solve(factor, gradient / scale) / scale
+    scale = 1.0 / np.sqrt(curvature)
+    _, step, failed = dposv(-hessian * scale * scale[:, None], gradient * scale)
+    return None if failed or not np.isfinite(step).all() else step * scale
 
 
 def _line_search(objective, point, value, step, gain):

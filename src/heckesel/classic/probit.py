@@ -32,7 +32,7 @@ def fit_probit(w, s, weight=None, *, start=None, ridge: float = 0.0) -> ProbitFi
     squared standardised coefficients is taken off the log-likelihood, and off its Hessian.
     """
     scaling = scaling_of(w)
-    signed = np.where(s, 1.0, -1.0)[:, None] * scaling.apply(w)
+    signed = np.asfortranarray(np.where(s, 1.0, -1.0)[:, None] * scaling.apply(w))
     weight = np.ones(len(s)) if weight is None else weight
 
     def objective(gamma):

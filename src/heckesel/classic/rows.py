@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
 
-from heckesel.classic.blocks import BLOCK_ROWS, do_all, slices, sum_over
+from heckesel.classic.blocks import do_all, slices, sum_over
 from heckesel.classic.standardise import Scaling, scaling_of
 from heckesel.data import SelectionData
 
@@ -51,7 +51,8 @@ class Rows(Protocol):
 class Sample:
     """Rows in memory.
 
-    w_selected : (n1, q), residual_columns : (n1, p + 1) = [-x, y], w_unselected : (n0, q)
+    w_selected : (n1, q), residual_columns : (n1, p + 1) = [-x, y], w_unselected : (n0, q), whose
+    columns are best each in one piece: numpy runs along thousands of rows, not a dozen columns
     start : of a block, the places of its first selected and its first unselected row among all
     """
 
@@ -88,6 +89,12 @@ class Sample:
             np.count_nonzero(self.weight_selected) + np.count_nonzero(self.weight_unselected)
         )
 
+    @cached_property
+    def residual_gram(self) -> np.ndarray:
+        """Weighted cross products of the residual columns."""
+        return weighted_gram(self.weight_selected, self.residual_columns)
+
+    @cached_property
     def blocks(self) -> list[Sample]:
         """Selected rows block by block, then unselected ones."""
         none, (inside, outside) = slice(0, 0), self.start
@@ -103,14 +110,23 @@ class Sample:
         ]
 
     def sum(self, function: Callable[[Sample], tuple]) -> list:
-        return sum_over(function, self.blocks(), self.n)
+        return sum_over(function, self.blocks, self.n)
 
     def part(self) -> Sample:
         return self if self.n <= ALL_ROWS_UP_TO else self.subsample(SCAN_ROWS, SCAN_SEED)
 
     def subsample(self, rows: int, seed: int) -> Sample:
         drawn = draw_rows(len(self.w_selected), len(self.w_unselected), rows, seed)
-        return drawn.reweighted(self._rows(drawn.selected, drawn.unselected))
+        some = self._rows(drawn.selected, drawn.unselected)
+        in_columns: dict = {
+            name: np.asfortranarray(getattr(some, name))
+            for name in ("w_selected", "residual_columns", "w_unselected")
+        }
+        return drawn.reweighted(replace(some, **in_columns))
+
+    def __getstate__(self) -> dict:
+        """Without what can be computed again, for another process."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _rows(self, selected, unselected) -> Sample:
         return Sample(
@@ -122,14 +138,26 @@ class Sample:
         )
 
 
+def weighted_gram(weight: np.ndarray, *parts: np.ndarray) -> np.ndarray:
+    """Sum over rows of weight z z', where z is the row of all parts side by side; weight >= 0.
+
+    Of the product of a matrix with its own transpose BLAS computes one half.
+    """
+    ends = np.cumsum([part.shape[1] for part in parts])
+    scaled, root = np.empty((ends[-1], len(weight))), np.sqrt(weight)
+    for part, end in zip(parts, ends, strict=True):
+        np.multiply(part.T, root, out=scaled[end - part.shape[1] : end])
+    return scaled @ scaled.T
+
+
 def empty_sample(selected: int, unselected: int, p: int, q: int) -> Sample:
     """Memory for that many rows, not filled: asking for it again and again costs more than
     filling it."""
     return Sample(
-        np.empty((selected, q)),
-        np.empty((selected, p + 1)),
+        np.empty((selected, q), order="F"),
+        np.empty((selected, p + 1), order="F"),
         np.empty(selected),
-        np.empty((unselected, q)),
+        np.empty((unselected, q), order="F"),
         np.empty(unselected),
     )
 
@@ -174,26 +202,6 @@ class Scalings:
     y_centre: float
     y_scale: float
 
-    def tiles(self) -> Tiles:
-        """Ready to standardise many batches."""
-        residual = np.append(self.x.centre, self.y_centre), np.append(-self.x.scale, self.y_scale)
-        w = self.w.centre, self.w.scale
-        return Tiles(*(np.tile(row, (BLOCK_ROWS, 1)) for row in (*w, *residual)))
-
-    def apply(self, data: SelectionData) -> Sample:
-        return self.tiles().apply(data)
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """Centres and scales repeated for each row of a block: numpy then runs through a block as
-    one long vector, several times as fast as through a dozen numbers for each row."""
-
-    w_centre: np.ndarray
-    w_scale: np.ndarray
-    residual_centre: np.ndarray
-    residual_scale: np.ndarray
-
     def apply(self, data: SelectionData, room: Sample | None = None) -> Sample:
         """The rows of `data` standardised; room : a sample to overwrite, see `empty_sample`."""
         inside, outside = np.flatnonzero(data.s), np.flatnonzero(~data.s)
@@ -223,13 +231,13 @@ class Tiles:
         self._w(data.w, rows, sample.w_selected[block])
         residual[:, :-1] = data.x[rows]
         residual[:, -1] = data.y[rows]
-        residual -= self.residual_centre[: len(rows)]
-        residual /= self.residual_scale[: len(rows)]
+        residual -= np.append(self.x.centre, self.y_centre)
+        residual /= np.append(-self.x.scale, self.y_scale)
 
     def _w(self, w, rows, out) -> None:
-        np.take(w, rows, axis=0, out=out, mode="clip")  # "raise" would make a copy first
-        out -= self.w_centre[: len(rows)]
-        out /= self.w_scale[: len(rows)]
+        out[:] = w[rows]
+        out -= self.w.centre
+        out /= self.w.scale
 
 
 def standardised_sample(data: SelectionData) -> tuple[Sample, Scalings]:

@@ -56,15 +56,15 @@ def _sum_part(placed, *, read, scalings: Scalings, function) -> list:
 
 def _blocks(part, start, read, scalings: Scalings) -> Iterator[Sample]:
     """Standardised blocks of a part, each valid until the next batch is read."""
-    tiles, room, capacity = scalings.tiles(), None, 0
+    room, capacity = None, 0
     inside, outside = start
     for data in read(part):
         if data.n > capacity:
             capacity = data.n
             room = empty_sample(capacity, capacity, data.x.shape[1], data.w.shape[1])
-        sample = replace(tiles.apply(data, room), start=(inside, outside))
+        sample = replace(scalings.apply(data, room), start=(inside, outside))
         inside, outside = inside + len(sample.w_selected), outside + len(sample.w_unselected)
-        yield from sample.blocks()
+        yield from sample.blocks
 
 
 @dataclass(frozen=True)

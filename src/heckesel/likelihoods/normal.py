@@ -12,6 +12,7 @@ e = (y - f)/sigma and the shared a = atanh rho:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,19 +20,59 @@ import numpy as np
 from heckesel.numerics.normal import LOG_2PI, log_ndtr_and_mills, mills_excess
 
 
-class SelectedUnits(NamedTuple):
-    """Log-likelihood of each selected unit and its derivatives in (index, e, atanh_rho)."""
+@dataclass(frozen=True)
+class SelectedUnits:
+    """Log-likelihood of each selected unit and its derivatives in (index, e, atanh_rho), each
+    computed where it is asked for; see `selected_units`."""
 
-    value: np.ndarray
-    d_index: np.ndarray
-    d_e: np.ndarray
-    d_a: np.ndarray
-    d_index_index: np.ndarray
-    d_index_e: np.ndarray
-    d_e_e: np.ndarray
-    d_index_a: np.ndarray
-    d_e_a: np.ndarray
-    d_a_a: np.ndarray
+    e: np.ndarray
+    cosh: float
+    sinh: float
+    argument: np.ndarray
+    slope: np.ndarray
+    log_cdf: np.ndarray
+    mills: np.ndarray
+    delta: np.ndarray
+
+    @property
+    def value(self) -> np.ndarray:
+        return self.log_cdf - 0.5 * self.e * self.e - 0.5 * LOG_2PI
+
+    @property
+    def d_index(self) -> np.ndarray:
+        return self.mills * self.cosh
+
+    @property
+    def d_e(self) -> np.ndarray:
+        return self.mills * self.sinh - self.e
+
+    @property
+    def d_a(self) -> np.ndarray:
+        return self.mills * self.slope
+
+    @property
+    def d_index_index(self) -> np.ndarray:
+        return -self.delta * self.cosh * self.cosh
+
+    @property
+    def d_index_e(self) -> np.ndarray:
+        return -self.delta * self.cosh * self.sinh
+
+    @property
+    def d_e_e(self) -> np.ndarray:
+        return -1.0 - self.delta * self.sinh * self.sinh
+
+    @property
+    def d_index_a(self) -> np.ndarray:
+        return self.mills * self.sinh - self.delta * self.cosh * self.slope
+
+    @property
+    def d_e_a(self) -> np.ndarray:
+        return self.mills * self.cosh - self.delta * self.sinh * self.slope
+
+    @property
+    def d_a_a(self) -> np.ndarray:
+        return self.mills * self.argument - self.delta * self.slope * self.slope
 
 
 class UnselectedUnits(NamedTuple):
@@ -45,8 +86,8 @@ class UnselectedUnits(NamedTuple):
 def selected_units(index, e, atanh_rho) -> SelectedUnits:
     r"""Value, score and Hessian of log phi(e) + log Phi(B).
 
-    With lambda and delta at B, C = cosh a, S = sinh a and
-    D = dB/da = eta S + e C (so that d^2B/da^2 = B again):
+    With C = cosh a, S = sinh a, lambda and delta at B (`argument`) and
+    D = dB/da = eta S + e C (`slope`, so that d^2B/da^2 = B again):
 
     .. math::
         \ell_\eta = \lambda C,\quad \ell_e = \lambda S - e,\quad \ell_a = \lambda D
@@ -60,23 +101,19 @@ def selected_units(index, e, atanh_rho) -> SelectedUnits:
     B and D come from (eta + e) e^a and (eta - e) e^{-a}: for a = 20 the plain sum
     eta cosh a + e sinh a would lose every digit where eta is close to -e.
     """
-    plus, minus = 0.5 * (index + e) * np.exp(atanh_rho), 0.5 * (index - e) * np.exp(-atanh_rho)
-    argument, slope = plus + minus, plus - minus
-    cosh, sinh = np.cosh(atanh_rho), np.sinh(atanh_rho)
+    plus = (index + e) * (0.5 * np.exp(atanh_rho))
+    minus = (index - e) * (0.5 * np.exp(-atanh_rho))
+    argument = plus + minus
     log_cdf, mills = log_ndtr_and_mills(argument)
-    delta = mills * mills_excess(argument, mills)
-    delta_cosh, delta_sinh = delta * cosh, delta * sinh
     return SelectedUnits(
-        value=log_cdf - 0.5 * e * e - 0.5 * LOG_2PI,
-        d_index=mills * cosh,
-        d_e=mills * sinh - e,
-        d_a=mills * slope,
-        d_index_index=-delta_cosh * cosh,
-        d_index_e=-delta_cosh * sinh,
-        d_e_e=-1.0 - delta_sinh * sinh,
-        d_index_a=mills * sinh - delta_cosh * slope,
-        d_e_a=mills * cosh - delta_sinh * slope,
-        d_a_a=mills * argument - delta * slope * slope,
+        e=e,
+        cosh=np.cosh(atanh_rho),
+        sinh=np.sinh(atanh_rho),
+        argument=argument,
+        slope=plus - minus,
+        log_cdf=log_cdf,
+        mills=mills,
+        delta=mills * mills_excess(argument, mills),
     )
 
 

@@ -37,7 +37,8 @@ def mills_excess(t, mills=None):
         x = -t[deep]
         tail = x
         for j in range(CONTINUED_FRACTION_DEPTH, 1, -1):
-            tail = x + j / tail
+            tail = j / tail
+            tail += x
         excess = excess.copy() if excess.ndim else excess.reshape(())
         excess[deep] = 1.0 / tail
     return excess
@@ -63,9 +64,9 @@ def log_ndtr_and_mills(t):
     t = np.asarray(t, dtype=float)
     scaled = erfcx(np.abs(t) / SQRT_2)
     half_square = 0.5 * t * t
-    decay = np.exp(-half_square)
-    upper_tail = 0.5 * decay * scaled
+    half_decay = 0.5 * np.exp(-half_square)
+    upper_tail = half_decay * scaled
     below = t < 0
     log_cdf = np.where(below, np.log(0.5 * scaled) - half_square, np.log1p(-upper_tail))
-    mills = SQRT_2_OVER_PI * np.where(below, 1.0 / scaled, 0.5 * decay / (1.0 - upper_tail))
+    mills = SQRT_2_OVER_PI * np.where(below, 1.0 / scaled, half_decay / (1.0 - upper_tail))
     return log_cdf, mills
