@@ -182,6 +182,38 @@ def test_rows_in_any_memory_order_have_the_same_likelihood():
         np.testing.assert_allclose(here, there, rtol=1e-11, atol=1e-11)
 
 
+def test_columns_that_both_equations_share_are_summed_once():
+    rng = np.random.default_rng(0)
+    x, z, u, v = rng.standard_normal((4, 400))
+    far = np.where(rng.random(400) < 0.5, 0.01 * x, 50.0)  # its spread is that of some rows
+    observed = (0.3 + 0.7 * x + 0.8 * z + u > 0) & (far < 50)
+    y = np.where(observed, 1 + x + 0.6 * u + 0.8 * v, np.nan)
+    one = np.ones(400)
+    data = selection_data(
+        np.column_stack([x, 3 * one, v, far, 1e6 + x]),
+        np.column_stack([z, 1e6 + x, one, far, x]),
+        y,
+    )
+    sample, _ = standardised_sample(data)
+    basis = sample.basis
+    assert basis.own.tolist() == [2, 3, 5]  # v, far (whose digits would be lost) and y
+    w, r = sample.w_selected, sample.residual_columns
+    rebuilt = np.column_stack([w, r[:, basis.own]]) @ basis.spread
+    np.testing.assert_allclose(rebuilt, np.column_stack([w, r]), atol=1e-12)
+    point = np.append(np.random.default_rng(2).normal(0, 0.3, sample.q + sample.p), [0.9, 1.5])
+    plainly = evaluate(replace(sample, basis=None), point)
+    for here, there in zip(evaluate(sample, point), plainly, strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-10, atol=1e-10)
+
+
+def test_without_a_constant_in_w_nothing_is_shared():
+    rng = np.random.default_rng(0)
+    x, z, u = rng.standard_normal((3, 200))
+    y = np.where(x + z + u > 0, x + u, np.nan)
+    sample, _ = standardised_sample(selection_data(x[:, None], np.column_stack([x, z]), y))
+    assert sample.basis is None
+
+
 def test_a_sample_travels_without_what_can_be_computed_again():
     sample, _ = standardised_sample(draw("outlier", 1))
     plain = len(pickle.dumps(sample))

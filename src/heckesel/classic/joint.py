@@ -76,19 +76,25 @@ def _selected_terms(block: Sample, point) -> tuple:
     In v the Hessian is -sum delta z z' with z = (C w, S r), less sum r r', which never changes.
     """
     w, r, mass, q = block.w_selected, block.residual_columns, block.weight_selected, block.q
+    own, spread = block.own_columns, block.spread
     units = selected_units(w @ point[:q], r @ point[q:-1], point[-1])
     mills, delta = mass * units.mills, mass * units.delta
     bend, pull = delta * units.slope, mass * units.e
+
+    def summed(weight):  # over the rows of [w, r]
+        return np.concatenate([weight @ w, weight @ own]) @ spread
+
     factor = np.repeat([units.cosh, units.sinh], [q, r.shape[1]])
-    mills_z = np.concatenate([mills @ w, mills @ r])
+    swapped = np.repeat([units.sinh, units.cosh], [q, r.shape[1]])
+    by_mills = summed(mills)
     score, hessian = np.empty(len(point)), np.empty((len(point), len(point)))
-    score[:-1] = factor * mills_z
+    score[:-1] = factor * by_mills
     score[q:-1] -= pull @ r
     score[-1] = mills @ units.slope
-    hessian[:-1, :-1] = -np.outer(factor, factor) * weighted_gram(delta, w, r)
+    gram = spread.T @ weighted_gram(delta, w, own) @ spread
+    hessian[:-1, :-1] = -np.outer(factor, factor) * gram
     hessian[q:-1, q:-1] -= block.residual_gram
-    swapped = np.repeat([units.sinh, units.cosh], [q, r.shape[1]])
-    hessian[-1, :-1] = swapped * mills_z - factor * np.concatenate([bend @ w, bend @ r])
+    hessian[-1, :-1] = swapped * by_mills - factor * summed(bend)
     hessian[:-1, -1] = hessian[-1, :-1]
     hessian[-1, -1] = mills @ units.argument - bend @ units.slope
     return mass @ units.log_cdf - 0.5 * (pull @ units.e), score, hessian

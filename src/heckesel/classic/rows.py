@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from heckesel.classic.basis import Basis, basis_of
 from heckesel.classic.blocks import do_all, slices, sum_over
 from heckesel.classic.standardise import Scaling, scaling_of
 from heckesel.data import SelectionData
@@ -54,6 +55,7 @@ class Sample:
     w_selected : (n1, q), residual_columns : (n1, p + 1) = [-x, y], w_unselected : (n0, q), whose
     columns are best each in one piece: numpy runs along thousands of rows, not a dozen columns
     start : of a block, the places of its first selected and its first unselected row among all
+    basis : where it is known
     """
 
     w_selected: np.ndarray
@@ -62,6 +64,7 @@ class Sample:
     w_unselected: np.ndarray
     weight_unselected: np.ndarray
     start: tuple[int, int] = (0, 0)
+    basis: Basis | None = None
 
     @property
     def q(self) -> int:
@@ -92,7 +95,20 @@ class Sample:
     @cached_property
     def residual_gram(self) -> np.ndarray:
         """Weighted cross products of the residual columns."""
-        return weighted_gram(self.weight_selected, self.residual_columns)
+        r = self.residual_columns
+        return (r.T * self.weight_selected) @ r
+
+    @cached_property
+    def own_columns(self) -> np.ndarray:
+        """Residual columns that w does not hold."""
+        if self.basis is None:
+            return self.residual_columns
+        return np.asfortranarray(self.residual_columns[:, self.basis.own])
+
+    @cached_property
+    def spread(self) -> np.ndarray:
+        """Turns sums over [w, own columns] to sums over [w, residual columns]."""
+        return np.eye(self.q + self.p + 1) if self.basis is None else self.basis.spread
 
     @cached_property
     def blocks(self) -> list[Sample]:
@@ -135,19 +151,20 @@ class Sample:
             self.weight_selected[selected],
             self.w_unselected[unselected],
             self.weight_unselected[unselected],
+            basis=self.basis,
         )
 
 
-def weighted_gram(weight: np.ndarray, *parts: np.ndarray) -> np.ndarray:
-    """Sum over rows of weight z z', where z is the row of all parts side by side; weight >= 0.
-
-    Of the product of a matrix with its own transpose BLAS computes one half.
-    """
-    ends = np.cumsum([part.shape[1] for part in parts])
-    scaled, root = np.empty((ends[-1], len(weight))), np.sqrt(weight)
-    for part, end in zip(parts, ends, strict=True):
-        np.multiply(part.T, root, out=scaled[end - part.shape[1] : end])
-    return scaled @ scaled.T
+def weighted_gram(weight: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Sum over rows of weight z z', where z is the row of both tables side by side."""
+    q = left.shape[1]
+    gram = np.empty((q + right.shape[1],) * 2)
+    scaled = right.T * weight
+    gram[:q, :q] = (left.T * weight) @ left
+    gram[q:, :q] = scaled @ left
+    gram[:q, q:] = gram[q:, :q].T
+    gram[q:, q:] = scaled @ right
+    return gram
 
 
 def empty_sample(selected: int, unselected: int, p: int, q: int) -> Sample:
@@ -247,4 +264,7 @@ def standardised_sample(data: SelectionData) -> tuple[Sample, Scalings]:
     y_centre = float(y.mean()) if x_scaling.constant is not None else 0.0
     y_scale = float(np.sqrt(np.mean((y - y_centre) ** 2))) or 1.0
     scalings = Scalings(w_scaling, x_scaling, y_centre, y_scale)
-    return scalings.apply(data), scalings
+    sample = scalings.apply(data)
+    if data.n <= ALL_ROWS_UP_TO:  # longer ones are evaluated a few times only
+        sample = replace(sample, basis=basis_of(data, w_scaling, x_scaling))
+    return sample, scalings
