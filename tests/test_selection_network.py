@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import heckesel as hk
 from heckesel.data import selection_data
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.folds import assign_folds
@@ -55,6 +56,38 @@ def test_networks_do_not_beat_a_probit_where_the_index_is_linear():
     assert losses["linear"] < losses["network"] + 0.005
 
 
+@pytest.mark.parametrize(
+    ("curve", "best"), [(_bent, "network"), (lambda x, z: 0.3 - 0.5 * x + z, "linear")]
+)
+def test_rows_left_out_choose_between_a_probit_and_networks(curve, best):
+    data, _ = _draw(1000, 4, curve)
+    small = replace(NETWORK, epochs=60)
+    fits = {
+        name: load_method("heckman_two_step").fit(
+            data, seed=1, config=replace(small, selection=name)
+        )
+        for name in ("linear", "network", "auto")
+    }
+    chosen = fits["auto"]
+    assert chosen.info["selection"] == best
+    assert chosen.info["selection_losses"] == fits["network"].info["selection_losses"]
+    np.testing.assert_allclose(chosen.index(data.w), fits[best].index(data.w), rtol=1e-9)
+    np.testing.assert_allclose(
+        chosen.predict(data.x).mean, fits[best].predict(data.x).mean, rtol=1e-3
+    )
+
+
+def test_an_estimator_leaves_the_index_to_rows_left_out_where_there_are_some():
+    data, _ = _draw(700, 5, _bent)
+    options = {"selection": "auto", "epochs": 200, "hidden": (8,), "progress": False}
+    options |= {"instruments": [1]}
+    for rows, expected in ((700, "network"), (120, None)):
+        model = hk.DeepHeckmanRegressor(**options).fit(data.w[:rows], data.y[:rows])
+        assert model.info_.get("selection") == expected
+    joint = hk.DeepHeckmanRegressor(**options, method="joint").fit(data.w, data.y)
+    assert "selection" not in joint.info_
+
+
 def test_a_units_index_does_not_depend_on_whether_it_was_selected():
     data, _ = _draw(300, 2, _bent)
     scaling, fold = scaling_of(data, True), assign_folds(data, 4, seed=1)
@@ -71,7 +104,9 @@ def test_a_network_index_is_refused_where_it_cannot_be_cross_fitted():
         NetworkConfig(selection="network")
     with pytest.raises(DataError, match="folds is 5, n_members 3"):
         NetworkConfig(selection="network", folds=5, n_members=3)
-    with pytest.raises(DataError, match="linear, network"):
+    with pytest.raises(DataError, match="'auto' needs folds"):
+        NetworkConfig(selection="auto")
+    with pytest.raises(DataError, match="linear, network, auto"):
         NetworkConfig(selection="tree")
     data, _ = _draw(200, 3, _bent)
     with pytest.raises(DataError, match="linear index"):

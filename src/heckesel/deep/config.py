@@ -16,7 +16,7 @@ AUTO = "auto"  # what units left out decide
 NOISES = ("constant", "varying", AUTO)
 ERRORS = ("normal", "t")
 TAILS = ("normal", AUTO)
-SELECTIONS = ("linear", "network")
+SELECTIONS = ("linear", "network", AUTO)
 
 
 class Spread(Protocol):
@@ -45,7 +45,8 @@ class NetworkConfig:
         "auto", whichever the units left out prefer.
     weight_decay : L2 on all parameters; "auto" is what the units left out prefer of `choices`.
     selection : "linear" is a probit; "network" an index of networks on w, each unit's from members
-        that did not see it (two-step with folds only).
+        that did not see it; "auto" is whichever describes selection better on units left out. The
+        last two are for the two-step with folds.
     standardise : networks see x and w over all units, y over the selected ones, at mean 0 and
         sd 1; predictions are mapped back. Without it, rescaling y changes the fit.
     spread : a map over `spread.workers` workers, each of which trains a block of the members; None
@@ -101,9 +102,9 @@ class NetworkConfig:
         if self.selection not in SELECTIONS:
             known = ", ".join(SELECTIONS)
             raise DataError(f"selection must be one of {known}, got {self.selection!r}")
-        if self.selection == "network" and not 2 <= (self.folds or 0) <= self.n_members:
+        if self.selection != "linear" and not 2 <= (self.folds or 0) <= self.n_members:
             raise DataError(
-                'selection="network" needs folds, and a member to leave out each: '
+                f"selection={self.selection!r} needs folds, and a member to leave out each: "
                 f"folds is {self.folds}, n_members {self.n_members}"
             )
         if self.batch_size is not None and self.batch_size < 1:

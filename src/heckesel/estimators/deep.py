@@ -40,8 +40,8 @@ class DeepHeckmanRegressor(SelectionRegressor):
     * rho_prior: for "profile", what is known about rho: None, "positive", "negative", an interval
       or a density. A wrong sign costs more than none
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
-      ensemble and its training; None takes the method's own and 10 members on folds, 5 without,
-      "auto" a GPU if there is one
+      ensemble and its training; None takes the method's own and 10 members on folds (profile: 20),
+      5 without, "auto" a GPU if there is one
     * folds: None trains every member on all rows, as in the paper; a number has each member do
       without one fold, end by it, and sigma judged there: calibrated where networks would
       overfit; "auto" is 5 from 100 selected rows on
@@ -51,7 +51,8 @@ class DeepHeckmanRegressor(SelectionRegressor):
       there are none, with "profile" or t errors, and with a target_transform
     * errors: "normal", or "t" with estimated degrees of freedom (joint; population target only),
       or "auto", whichever rows left out prefer (joint on folds)
-    * selection: "linear", or "network" for an index of networks, cross-fitted (two-step on folds)
+    * selection: "linear", "network" for an index of networks, cross-fitted (two-step on folds), or
+      "auto", whichever describes selection better on rows left out; a probit where there are none
     * progress: a bar on the terminal, for fits over a second
     * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
       by a column
@@ -163,7 +164,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
             noise=judged.noise,
             tails=judged.tails,
             errors=self.errors,
-            selection=self.selection,
+            selection=judged.selection,
             spread=spread,
         )
 

@@ -61,15 +61,17 @@ class Judging:
     n_members: int
     noise: str
     tails: str
+    selection: str
 
 
 def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
     """The options of `model` that say how it is judged, for so many selected units.
 
     "auto" is what X4 was run with, wherever there is something to judge by: FOLDS folds from
-    LEAST_SELECTED selected units on, and noise and tails as rows left out prefer. One sigma and
-    normal tails where there are no folds, where the method (`needs_folds`) or `errors` have no
-    other, and normal tails where predictions are mapped back: the mean of exp(t) is infinite.
+    LEAST_SELECTED selected units on, and noise, tails and the selection index as rows left out
+    prefer. One sigma and normal tails where there are no folds, where the method (`needs_folds`) or
+    `errors` have no other, and normal tails where predictions are mapped back: the mean of exp(t)
+    is infinite. A probit where there are no folds, and where the method has no other index.
     """
     members, folds = model.n_members, model.folds
     if folds == AUTO:
@@ -85,7 +87,10 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
         noise = "constant"
     if tails == AUTO and (nothing or model.target_transform is not None):
         tails = "normal"
-    return Judging(folds, members, noise, tails)
+    selection = getattr(model, "selection", "linear")
+    if selection == AUTO and (folds is None or model.method != "two-step"):
+        selection = "linear"
+    return Judging(folds, members, noise, tails, selection)
 
 
 def training_options(model) -> dict:

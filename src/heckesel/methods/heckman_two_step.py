@@ -59,7 +59,7 @@ def fit_many(
 def _fit_many(datas, seeds, device, config, progress):
     scalings = [scaling_of(data, config.standardise) for data in datas]
     indices: Sequence[CrossFitted | None] = [None] * len(datas)
-    if config.selection == "network":
+    if config.selection != "linear":
         indices = fit_indices(datas, scalings, seeds=seeds, config=config, device=device)
     prepared = [
         first_step(data, scaling, folds=config.folds, seed=seed, index=index)
@@ -106,8 +106,8 @@ def first_step(
     seed: int = 0,
     index: CrossFitted | None = None,
 ) -> FirstStep:
-    """A classic probit of s on w and a constant, in float64, or the `index` of networks in its
-    place; with `folds`, units dealt out."""
+    """A classic probit of s on w and a constant, in float64, or `index` in its place; with `folds`,
+    units dealt out."""
     w = with_constant(data.w)
     gamma = fit_probit(w, data.s, data.weight).gamma
     at = w[data.s] @ gamma if index is None else index.index[data.s]

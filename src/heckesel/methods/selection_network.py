@@ -5,7 +5,7 @@ not see whether it was selected, so the outcome network cannot read that off it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -13,7 +13,7 @@ from scipy.special import log_ndtr
 from heckesel.classic.probit import fit_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, train_cells
-from heckesel.deep.config import NetworkConfig
+from heckesel.deep.config import AUTO, NetworkConfig
 from heckesel.deep.folds import assign_folds, left_out
 from heckesel.deep.losses import PROBIT
 from heckesel.deep.nets import with_constant
@@ -23,13 +23,14 @@ from heckesel.deep.scaling import Scaling
 
 @dataclass(frozen=True)
 class CrossFitted:
-    """members : networks on the scaled w; index : (n,) of each unit, by members without it
+    """members : networks on the scaled w, None where a probit is the index after all
+    index : (n,) of each unit, by members without it, or by that probit
 
-    losses : mean -log-likelihood of selection on units left out, of this index ("network") and of
+    losses : mean -log-likelihood of selection on units left out, of networks ("network") and of
     a probit fitted without each fold ("linear"): the smaller one describes selection better
     """
 
-    members: Members
+    members: Members | None
     index: np.ndarray
     losses: dict[str, float]
 
@@ -42,7 +43,8 @@ def fit_indices(
     config: NetworkConfig,
     device: str | None = None,
 ) -> list[CrossFitted]:
-    """Indices for many cells, trained as one batch on the folds that the outcome will have."""
+    """Indices for many cells, trained as one batch on the folds that the outcome will have; of
+    networks, or with selection "auto" of a probit where its loss is the smaller one."""
     folds = config.folds or config.n_members
     cells = [
         Rows(
@@ -57,7 +59,17 @@ def fit_indices(
     trained = train_cells(
         cells, loss=PROBIT, seeds=seeds, config=config, units=units, device=device
     )
-    return [_crossed(*pair, folds) for pair in zip(trained, cells, strict=True)]
+    found = [_crossed(*pair, folds) for pair in zip(trained, cells, strict=True)]
+    if config.selection != AUTO:
+        return found
+    return [_preferred(*pair) for pair in zip(found, cells, strict=True)]
+
+
+def _preferred(networks: CrossFitted, cell: Rows) -> CrossFitted:
+    if networks.losses["network"] < networks.losses["linear"]:
+        return networks
+    gamma = fit_probit(cell.x, cell.y > 0, cell.weight * len(cell.y)).gamma
+    return replace(networks, members=None, index=cell.x @ gamma)
 
 
 def _crossed(members: Members, cell: Rows, folds: int) -> CrossFitted:

@@ -156,5 +156,7 @@ def _judged(
     )
     if first.networks is None:
         return fitted
-    tried = {"selection_losses": first.networks.losses}
-    return replace(fitted, selection=first.networks.members, info=fitted.info | tried)
+    index = first.networks
+    kind = "linear" if index.members is None else "network"
+    info = fitted.info | {"selection": kind, "selection_losses": index.losses}
+    return replace(fitted, selection=index.members, info=info)
