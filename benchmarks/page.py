@@ -143,21 +143,18 @@ def growth(found: dict) -> str:
 
 def on_a_gpu(found: dict) -> str:
     rows = [
-        (start, grid, run["rows"], run["seconds"], run.get("network_seconds", ""))
-        for start in ("first", "second")
-        for grid, run in found.get(start, {}).items()
+        (grid, run["rows"], run["seconds"], run["network_seconds"], run["peak_gb"])
+        for grid, run in found["warm"].items()
         if isinstance(run, dict)
     ]
     table = _section(
-        f"The paper's grids on one {found['first']['device']}",
-        "Data, training and metrics included; the first process after the machine started, which "
-        "reads the CUDA libraries from disk, and a second one. The last column has the chunks "
-        "that train networks.",
-        ("process", "grid", "method rows", "seconds", "networks, seconds"),
+        f"The controlled grid on one {found['warm']['device']}",
+        "Draws, training and metrics included, once another process has read the CUDA libraries "
+        "from disk. The methods that train networks apart from the others.",
+        ("grid", "method rows", "seconds", "networks, seconds", "peak GB"),
         rows,
     )
-    whole = [whole_paper(found["paper"])] if "paper" in found else []
-    return "\n".join([table, *whole, share_of_the_card(found["training"])])
+    return "\n".join([table, share_of_the_card(found["training"]), whole_paper(found["paper"])])
 
 
 def whole_paper(found: dict) -> str:

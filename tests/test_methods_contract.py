@@ -177,3 +177,14 @@ def test_the_population_mean_is_made_of_the_selected_and_the_unselected(name):
 def test_an_unknown_method_is_refused_by_name():
     with pytest.raises(DataError, match="no method 'heckmann'; there are heckman_joint"):
         load_method("heckmann")
+
+
+@pytest.mark.parametrize(
+    "name", ["heckman_two_step", "heckman_profile", "weighted_ensemble", "spline_joint"]
+)
+def test_columns_that_leave_no_single_best_index_are_named(name):
+    data, y = _draw()
+    w = np.column_stack([data.w, 1 - 2 * data.w[:, 2]])
+    twice = selection_data(data.x, w, data.y, w_names=["a", "b", "z", "again"])
+    with pytest.raises(DataError, match="'again' is a linear combination of 'z'"):
+        load_method(name).fit(twice, seed=0, config=_config(name, y))

@@ -8,9 +8,11 @@ from functools import partial
 import numpy as np
 
 from heckesel.classic.blocks import add_up, slices, sum_over
+from heckesel.classic.estimable import check_columns
 from heckesel.classic.newton import Optimum, maximise
 from heckesel.classic.rows import Rows, Sample
 from heckesel.classic.standardise import scaling_of
+from heckesel.data import SelectionData
 from heckesel.likelihoods.normal import unselected_units
 
 
@@ -46,6 +48,16 @@ def fit_probit(w, s, weight=None, *, start=None, ridge: float = 0.0) -> ProbitFi
     back = scaling.back
     first = np.zeros(w.shape[1]) if start is None else np.linalg.solve(back, start)
     return in_units(maximise(objective, first), back)
+
+
+def selection_probit(data: SelectionData) -> ProbitFit:
+    """The probit of s on w and a constant, which comes last; columns that leave no single best
+    fit are named."""
+    w = np.column_stack([data.w, np.ones(data.n)])
+    found = fit_probit(w, data.s, data.weight)
+    if found.status != "converged":
+        check_columns(w, (*data.w_names, "Intercept"), f"over all {data.n} rows")
+    return found
 
 
 def penalised(parts, point, ridge: float, where: slice) -> tuple:

@@ -16,27 +16,10 @@ import numpy as np
 from heckesel.classic.joint import Point, at_zero, point_at, polish, solve_at
 from heckesel.classic.rows import Rows, Sample
 
-STEPS_OUT = np.array(
+STEPS_OUT = np.concatenate(
     [
-        0.15,
-        0.3,
-        0.5,
-        0.7,
-        0.9,
-        1.15,
-        1.4,
-        1.7,
-        2.0,
-        2.3,
-        2.65,
-        3.0,
-        3.5,
-        4.0,
-        4.5,
-        5.0,
-        6.0,
-        6.5,
-        7.0,
+        [0.15, 0.3, 0.5, 0.7, 0.9, 1.15, 1.4, 1.7, 2.0, 2.3],
+        [2.65, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 6.5, 7.0],
     ]
 )
 # |rho| = 1 - 1.7e-6 at the last step. A slope that is still outward there is followed to

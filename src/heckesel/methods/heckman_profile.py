@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from heckesel.classic.probit import selection_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import all_rows, train_cells
 from heckesel.deep.config import NetworkConfig, torch_device
@@ -75,6 +76,8 @@ def fit_many(
     if network.tails != "normal":
         raise DataError('the profile method has normal errors; take tails="normal"')
     folds = _checked_folds(network)
+    for data in datas:
+        selection_probit(data)  # refuses columns that leave no single best index
     scalings = [scaling_of(data, network.standardise) for data in datas]
     cells = [
         with_folds(all_rows(data, scaling), data, folds, seed)

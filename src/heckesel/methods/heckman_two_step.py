@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from heckesel.classic.probit import fit_probit
+from heckesel.classic.probit import selection_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, selected_rows, train_cells
 from heckesel.deep.choices import best_of
@@ -108,9 +108,8 @@ def first_step(
 ) -> FirstStep:
     """A classic probit of s on w and a constant, in float64, or `index` in its place; with `folds`,
     units dealt out."""
-    w = with_constant(data.w)
-    gamma = fit_probit(w, data.s, data.weight).gamma
-    at = w[data.s] @ gamma if index is None else index.index[data.s]
+    gamma = selection_probit(data).gamma
+    at = with_constant(data.w[data.s]) @ gamma if index is None else index.index[data.s]
     mills = inverse_mills(at)
     cell = replace(selected_rows(data, scaling), mills=mills, delta=mills_delta(at, mills))
     strong = folds is not None and instruments_are_strong(data)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtr
 
-from heckesel.classic.probit import fit_probit
+from heckesel.classic.probit import selection_probit
 from heckesel.data import SelectionData
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.ensemble import GaussianEnsemble
@@ -73,4 +73,4 @@ def inverse_propensity_weights(propensity, s) -> np.ndarray:
 def estimated_propensity(data: SelectionData) -> np.ndarray:
     """Phi(w'gamma), gamma from a probit with a constant; (n,)."""
     w = np.column_stack([data.w, np.ones(data.n)])
-    return ndtr(w @ fit_probit(w, data.s, data.weight).gamma)
+    return ndtr(w @ selection_probit(data).gamma)
