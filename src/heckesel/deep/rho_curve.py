@@ -64,7 +64,7 @@ class Laplace:
 class Curve:
     """Optima of the k models of one cell on its grid of j values, ordered by rho.
 
-    a : (j,); log_evidence : (j,), 0 at its largest; v : (j, k, P); ridge : (j, k, ridges);
+    a : (j,); log_evidence : (j,); v : (j, k, P); ridge : (j, k, ridges);
     doubt : (j,); weight : (j, k), the posterior of (rho, model), which adds up to one, under
     `prior`
     """
@@ -166,9 +166,8 @@ def _curve(part, prior: RhoPrior, judge: Judge) -> Curve:
     with np.errstate(divide="ignore"):
         log_posterior = found.log_evidence + np.log(prior.mass(cell_edges(np.tanh(a))))
     posterior = np.exp(log_posterior - logsumexp(log_posterior))
-    height = found.log_evidence - found.log_evidence.max()
     weight = posterior[:, None] * found.share
-    return Curve(a, height, v, ridge, found.doubt, weight, prior)
+    return Curve(a, found.log_evidence, v, ridge, found.doubt, weight, prior)
 
 
 @dataclass(frozen=True)
@@ -225,10 +224,12 @@ def rho_interval(curve: Curve, level: float = 0.9) -> tuple[float, float]:
 
 
 def curve_summary(curve: Curve, y_scale: float) -> dict:
-    """What a fit says of rho, JSON-safe: modes, a 90 % interval and the curve itself."""
+    """What a fit says of rho, JSON-safe: modes, a 90 % interval and the curve itself, 0 at its
+    largest."""
     low, high = rho_interval(curve)
+    height = curve.log_evidence - curve.log_evidence.max()
     return {
         "modes": [asdict(mode) for mode in rho_modes(curve, y_scale)],
         "rho_interval": [low, high],
-        "curve": {"rho": curve.rho.tolist(), "log_evidence": curve.log_evidence.tolist()},
+        "curve": {"rho": curve.rho.tolist(), "log_evidence": height.tolist()},
     }

@@ -97,6 +97,40 @@ def _curves_and_parts(models, counts, per_cell, membership, prior, device, folds
     return curves, parts_of(everything, curves, updates=UPDATES)
 
 
+def held_out_evidence(
+    cells: Sequence[Rows],
+    totals: Sequence[float],
+    fits: Sequence[RhoMixture],
+    membership: np.ndarray,
+    device: torch.device,
+    folds: int,
+) -> np.ndarray:
+    """(cells,) log-likelihood of the units left out, fold by fold of `cells`, for fits of one
+    column set that were judged by all rows: at their best rho, coefficients found without the
+    fold."""
+    at = [int(np.argmax(fit.curve.log_evidence)) for fit in fits]
+    columns = [fit.basis.columns(cell.x[:, :-1])[0] for fit, cell in zip(fits, cells, strict=True)]
+    models = [
+        replace(cell, x=one) for cell, one in zip(cells, columns, strict=True) for _ in range(folds)
+    ]
+    counts = np.repeat(totals, folds).tolist()
+    kept, held = (
+        bases_of(part, counts, membership, device) for part in without_own_fold(models, folds)
+    )
+    a, v, ridge = (
+        np.repeat([values[place] for values, place in zip(found, at, strict=True)], folds, axis=0)
+        for found in (
+            [fit.curve.a for fit in fits],
+            [fit.curve.v[:, 0] for fit in fits],
+            [fit.curve.ridge[:, 0] for fit in fits],
+        )
+    )
+    start = (torch.as_tensor(each, device=device) for each in (a, v, ridge))
+    judge = HeldOut(held)
+    readings = judge.readings(conditional_optima(kept, *start, updates=UPDATES))
+    return judge.evidence(readings.reshape(len(fits), folds, -1)).log_evidence
+
+
 def parts_of(bases: Bases, curves: Sequence[Curve], *, updates: int = 0) -> list[Parts]:
     """The pairs of each cell that carry weight, fitted to all rows.
 

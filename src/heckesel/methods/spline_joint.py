@@ -8,7 +8,7 @@ asked for; the selection index is linear. Smoothness and rho are weighed by the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -17,21 +17,28 @@ from heckesel.classic.probit import selection_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import all_rows
 from heckesel.deep.config import torch_device
-from heckesel.deep.rho_mixture import RhoMixture, average_over_rho
+from heckesel.deep.folds import with_folds
+from heckesel.deep.rho_mixture import RhoMixture, average_over_rho, held_out_evidence
 from heckesel.deep.rho_prior import rho_prior
 from heckesel.deep.scaling import scaling_of
 from heckesel.errors import DataError
-from heckesel.numerics.splines import Spline, spline_of
+from heckesel.numerics.splines import INNER_KNOTS, Spline, spline_of, spline_width
 
 SURFACE_KNOTS = 1  # inside the range, in each direction of an interaction
+# Of a fit that nobody asked for in particular: seconds, and rows that can tell columns apart.
+MOST_COLUMNS, LEAST_ROWS = 300, 4
 
 
 @dataclass(frozen=True)
 class SplineConfig:
-    """interactions : pairs of columns of x by position, or "all"; rho_prior : see `rho_prior`"""
+    """interactions : pairs of columns of x by position, or "all"; rho_prior : see `rho_prior`
+    folds : units are dealt into that many, and `info["held_out_evidence"]` is the log-likelihood
+        of those left out; the fit itself is to all units
+    """
 
     interactions: Sequence[tuple[int, int]] | str = ()
     rho_prior: object = None
+    folds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ def fit(
     device: str | None = None,
     progress=None,
 ) -> RhoMixture:
-    """Splines for one cell; nothing is random, so `seed` has no effect."""
+    """Splines for one cell; nothing is random but the folds that `seed` deals out."""
     return fit_many([data], seeds=[seed], config=config, device=device)[0]
 
 
@@ -81,19 +88,45 @@ def fit_many(
     for cell, basis in enumerate(bases):
         ridges = basis.membership
         alike.setdefault((ridges.shape, ridges.tobytes()), []).append(cell)
+    dealt = [
+        with_folds(all_rows(data, scaling), data, config.folds, seed)
+        for data, scaling, seed in zip(datas, scalings, seeds or [0] * len(datas), strict=True)
+    ]
     fitted: dict[int, RhoMixture] = {}
     for cells in alike.values():
+        rows = [dealt[c] for c in cells]
+        totals = [datas[c].weight.sum() for c in cells]
+        ridges = bases[cells[0]].membership
         found = average_over_rho(
-            [all_rows(datas[c], scalings[c]) for c in cells],
-            [datas[c].weight.sum() for c in cells],
+            rows,
+            totals,
             [scalings[c] for c in cells],
             [bases[c] for c in cells],
-            bases[cells[0]].membership,
+            ridges,
             prior,
             place,
         )
+        if config.folds is not None:
+            evidence = held_out_evidence(rows, totals, found, ridges, place, config.folds)
+            found = [
+                replace(fit, info=fit.info | {"held_out_evidence": float(value)})
+                for fit, value in zip(found, evidence, strict=True)
+            ]
         fitted |= dict(zip(cells, found, strict=True))
     return [fitted[cell] for cell in range(len(datas))]
+
+
+def affordable_interactions(x: np.ndarray) -> str | tuple | None:
+    """ "all" pairs of the columns of x (n, p), the selected units, where they and the curves stay
+    below MOST_COLUMNS and a column for every LEAST_ROWS rows, else none of them; None where
+    curves alone are too many."""
+    most = min(MOST_COLUMNS, len(x) // LEAST_ROWS)
+    wide = 1 + x.shape[1] + sum(spline_width(column, INNER_KNOTS) for column in x.T)
+    small = [1 + spline_width(column, SURFACE_KNOTS) for column in x.T]
+    surfaces = sum(one * other for one, other in combinations(small, 2))
+    if wide > most:
+        return None
+    return "all" if wide + surfaces <= most else ()
 
 
 def spline_basis(x: np.ndarray, interactions=()) -> SplineBasis:
