@@ -36,7 +36,8 @@ class DeepHeckmanRegressor(SelectionRegressor):
 
     * method: "two-step" (probit, then a network with the Mills ratio beside it), "joint" (one
       likelihood; `warm_up` epochs with rho held at 0) or "profile" (the likelihood over every
-      rho, judged on folds; predictions average over what it leaves open)
+      rho, judged on folds; predictions average over what it leaves open; networks, or splines
+      where rows left out prefer them)
     * rho_prior: for "profile", what is known about rho: None, "positive", "negative", an interval
       or a density. A wrong sign costs more than none
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the

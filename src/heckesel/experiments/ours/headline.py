@@ -38,16 +38,14 @@ def _without_instrument(results: Results) -> str:
 
 
 def _five_columns(results: Results) -> str:
-    def coverage(rho: float, draw: str = "interactions", method: str = "heckman_profile") -> str:
-        values = x1.values(results, draw, method, "coverage90", alpha=0.0, rho=rho)
+    def coverage(rho: float, draw: str = "interactions") -> str:
+        values = x1.values(results, draw, "heckman_profile", "coverage90", alpha=0.0, rho=rho)
         return mean_of(values, PERCENT)
 
     return (
         "On a function of five columns with interactions it covers "
         f"{coverage(0.9)} there, {coverage(0.0)} at ρ = 0 and {coverage(0.6)} at ρ = .6, where "
-        "both signs of ρ nearly tie and eight draws say little: sixteen more cover "
-        f"{coverage(0.6, 'more interactions')}, with splines "
-        f"{coverage(0.6, 'more interactions', 'spline_joint')}."
+        f"both signs of ρ nearly tie ({coverage(0.6, 'more interactions')} on sixteen more draws)."
     )
 
 
