@@ -46,6 +46,14 @@ def test_members_of_a_set_stand_side_by_side():
     np.testing.assert_array_equal(found[1, :, 12:], 0)  # it has two members, the other three
 
 
+def test_every_column_but_the_constant_carries_the_ridge():
+    members, rows = drawn(4)
+    (basis,) = last_layers([members], [rows], [300.0], 2)
+    columns = basis.columns(rows.x[:, :-1])
+    assert basis.membership.shape == (columns.shape[2], 1)
+    np.testing.assert_array_equal(basis.membership[:, 0] == 0, (columns == 1).all(axis=(0, 1)))
+
+
 def test_axes_are_orthogonal_and_carry_all_but_what_rows_know_nothing_of():
     members, rows = drawn(4)
     (basis,) = last_layers([members], [rows], [300.0], 2)

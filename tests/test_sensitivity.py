@@ -10,6 +10,7 @@ from heckesel.data import selection_data
 from heckesel.deep.fixed_rho import means_over_rho
 from heckesel.deep.scaling import scaling_of
 from heckesel.diagnostics.sensitivity import Sensitivity
+from heckesel.methods import spline_joint
 
 FAST = {"epochs": 60, "n_members": 2, "progress": False}
 
@@ -69,6 +70,8 @@ def test_rand_hie_loses_the_sign_of_logc_before_rho_is_minus_a_quarter():
 class Straight:
     """x and a constant as one column set."""
 
+    membership = np.array([[1.0], [0.0]])
+
     def columns(self, x):
         return np.column_stack([x, np.ones(len(x))])[None]
 
@@ -103,6 +106,21 @@ def test_every_regressor_has_a_curve(model, frame):
     assert np.argmax(found.loglik) == 2
     assert found.values["x"][2] == pytest.approx(0.3, abs=0.15)
     assert list(found.to_frame().columns[:2]) == ["loglik", "mean"]
+
+
+@pytest.mark.parametrize("a", [-1.0, 0.6, 1.4])
+def test_splines_at_a_fixed_rho_are_those_of_a_fit_with_a_prior_on_it_alone(a, frame):
+    # A ridge for each column: one bends often, the other once.
+    X = frame[["x", "z"]].assign(v=np.random.default_rng(0).uniform(-1, 1, len(frame)))
+    y = frame["y"] + np.sin(2 * X["x"]) + 2 * X["v"] ** 2
+    data = selection_data(X[["x", "v"]], X, y)
+    model = hk.DeepHeckmanRegressor(["z"], epochs=1, n_members=1, progress=False).fit(X, y)
+    model.fitted_ = spline_joint.fit(data)
+    found = hk.sensitivity(model, X, y, rho=[np.tanh(a)])
+    # An interval of a hundredth around a value of the grid: the curve is near linear in it.
+    prior = tuple(np.tanh([a - 0.005, a + 0.005]))
+    there = spline_joint.fit(data, config=spline_joint.SplineConfig(rho_prior=prior))
+    np.testing.assert_allclose(found.predictions[0], there.predict(data.x).mean, atol=1e-3)
 
 
 def test_networks_need_the_rows_of_their_fit(frame):

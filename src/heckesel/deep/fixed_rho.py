@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -15,8 +16,15 @@ from heckesel.deep.rho_mixture import Basis
 from heckesel.deep.scaling import Scaling
 
 
+class RidgedBasis(Basis, Protocol):
+    """membership : (h, ridges) one where a column carries that ridge, else zero"""
+
+    @property
+    def membership(self) -> np.ndarray: ...
+
+
 def means_over_rho(
-    data: SelectionData, scaling: Scaling, basis: Basis, rho: np.ndarray, x: np.ndarray
+    data: SelectionData, scaling: Scaling, basis: RidgedBasis, rho: np.ndarray, x: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(j, m) population means at x (m, p), averaged over members, and (j,) log-evidence, for
     rho (j,) in ascending order.
@@ -24,15 +32,13 @@ def means_over_rho(
     Columns stay those of the ensemble; what is linear in them is fitted anew at each rho.
     """
     rows = all_rows(data, scaling)
-    columns = basis.columns(rows.x[:, :-1])  # (k, n, h), the constant last
-    free_constant = np.ones((columns.shape[2], 1))
-    free_constant[-1] = 0.0
+    columns = basis.columns(rows.x[:, :-1])  # (k, n, h)
     models = [replace(rows, x=one) for one in columns]
     totals = [data.weight.sum()] * len(columns)
-    bases = bases_of(models, totals, free_constant, torch.device("cpu"))
+    bases = bases_of(models, totals, basis.membership, torch.device("cpu"))
     at_x = basis.columns(scaling.x(x))
     means, evidence = np.empty((len(rho), len(x))), np.empty(len(rho))
-    centre = _at(bases, 0.0, *start_at(bases), updates=FIRST_UPDATES)
+    centre = _at(bases, 0.0, *start_at(bases))
     up, down = np.flatnonzero(rho >= 0), np.flatnonzero(rho < 0)[::-1]
     for side in (up, down):
         here = centre
@@ -45,5 +51,6 @@ def means_over_rho(
     return means, evidence
 
 
-def _at(bases, a, v, ridge, **options):
-    return conditional_optima(bases, v.new_full((len(v),), a), v, ridge, **options)
+def _at(bases, a, v, ridge):
+    """The rho before may be far away, so that ridges are followed until they stand still."""
+    return conditional_optima(bases, v.new_full((len(v),), a), v, ridge, updates=FIRST_UPDATES)

@@ -31,6 +31,11 @@ class LastLayer:
     members: Members
     axes: np.ndarray
 
+    @property
+    def membership(self) -> np.ndarray:
+        """(h + 1, 1): one ridge on all columns but the constant."""
+        return np.append(np.ones(self.axes.shape[2]), 0.0)[:, None]
+
     def columns(self, x: np.ndarray) -> np.ndarray:
         """(sets, m, h + 1), a constant last."""
         turned = side_by_side(self.members.last_layer(x), len(self.axes)) @ self.axes
