@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import clone
 
 import heckesel as hk
+from heckesel.data import selection_data
 
 N = 240
 SMALL = {
@@ -58,3 +59,20 @@ def fitted(name):
     model = clone(MODELS[name])
     y = np.exp(Y / 4) if model.target_transform == "log" else Y
     return model.fit(X, y), y
+
+
+NUMBERS = X[["x", "z"]].assign(wave=np.sin(np.arange(N)), flag=(np.arange(N) % 7 < 3) * 1.0)
+
+
+@cache
+def with_splines(interactions="all", names=("x", "wave", "flag")):
+    """A model of these columns of NUMBERS whose mixture is over splines; flag has no curve."""
+    from heckesel.methods import spline_joint
+
+    table = NUMBERS[[*names, "z"]]
+    model = hk.DeepHeckmanRegressor(method="profile", **SMALL).fit(table, Y)
+    data = selection_data(table[[*names]], table, Y)
+    config = spline_joint.SplineConfig(interactions=interactions)
+    model.fitted_ = spline_joint.fit(data, config=config)
+    model.info_ = model.fitted_.info
+    return model

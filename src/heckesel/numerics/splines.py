@@ -47,7 +47,8 @@ def spline_of(x: np.ndarray, inner_knots: int = INNER_KNOTS) -> Spline | None:
         return None
     _, size, vectors = np.linalg.svd(_roughness_root(knots))
     bent = len(vectors) - 2
-    turn = vectors[:bent].T / size[:bent]
+    # Row by row, as files hold it: products of either order round differently.
+    turn = np.ascontiguousarray(vectors[:bent].T) / size[:bent]
     columns = BSpline.design_matrix(x, knots, DEGREE).toarray() @ turn
     straight = np.column_stack([np.ones_like(x), x])
     line = np.linalg.lstsq(straight, columns, rcond=None)[0]
