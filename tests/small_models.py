@@ -69,9 +69,9 @@ def with_splines(interactions="all", names=("x", "wave", "flag")):
     """A model of these columns of NUMBERS whose mixture is over splines; flag has no curve."""
     from heckesel.methods import spline_joint
 
-    table = NUMBERS[[*names, "z"]]
-    model = hk.DeepHeckmanRegressor(method="profile", **SMALL).fit(table, Y)
-    data = selection_data(table[[*names]], table, Y)
+    table, y = NUMBERS[[*names, "z"]], Y + 2 * NUMBERS["x"] * NUMBERS["wave"] ** 2
+    model = hk.DeepHeckmanRegressor(method="profile", **SMALL).fit(table, y)
+    data = selection_data(table[[*names]], table, y)
     config = spline_joint.SplineConfig(interactions=interactions)
     model.fitted_ = spline_joint.fit(data, config=config)
     model.info_ = model.fitted_.info

@@ -13,7 +13,17 @@ from sklearn.exceptions import NotFittedError
 import heckesel as hk
 from heckesel import atomic
 from heckesel.data import selection_data
-from tests.small_models import MODELS, SMALL, N, X, Y, fitted, heavy_tailed
+from tests.small_models import (
+    MODELS,
+    NUMBERS,
+    SMALL,
+    N,
+    X,
+    Y,
+    fitted,
+    heavy_tailed,
+    with_splines,
+)
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -97,6 +107,17 @@ def test_a_network_of_the_usual_size_loses_no_more(path):
     options = {"instruments": ["z"], "epochs": 60, "n_members": 5, "progress": False}
     for method in ("two-step", "profile"):
         check_same(hk.DeepHeckmanRegressor(method=method, **options).fit(table, y), table, path)
+
+
+@pytest.mark.parametrize("interactions", [(), "all"], ids=str)
+def test_splines_say_the_same_between_on_and_beyond_their_knots(interactions, path):
+    model = with_splines(interactions)
+    basis, scaling = model.fitted_.basis, model.fitted_.scaling
+    knots = [np.unique(curve.knots) for curve in basis.curves if curve]
+    on = np.column_stack([np.resize(each, 2 * len(knots[0])) for each in knots])
+    on = on * scaling.x_scale[:2] + scaling.x_centre[:2]
+    beyond = pd.DataFrame(on, columns=["x", "wave"]).assign(flag=0.0, z=0.0)
+    check_same(model, pd.concat([NUMBERS, beyond, 3 * beyond]).astype("float32"), path)
 
 
 def test_a_fit_at_the_boundary_and_one_without_selection_are_exported(path):
@@ -191,6 +212,14 @@ def test_a_row_that_predict_refuses_is_nan_and_no_other(name, column, value, pat
     model.export_onnx(path)
     mean, std, _ = run(path, table)
     assert np.isnan(mean).tolist() == np.isnan(std).tolist() == [False, False, True, False]
+
+
+def test_a_gap_is_nan_in_splines_too(path):
+    with_splines().export_onnx(path)
+    table = NUMBERS.head(3).copy()
+    table.loc[table.index[1], "wave"] = np.nan
+    mean, std, _ = run(path, table)
+    assert np.isnan(mean).tolist() == np.isnan(std).tolist() == [False, True, False]
 
 
 # What cannot be exported

@@ -11,12 +11,14 @@ from heckesel.deep.cells import Members
 from heckesel.deep.ensemble import GaussianEnsemble, SelectionEnsemble
 from heckesel.deep.last_layer import LastLayer
 from heckesel.deep.losses import LOG_SPREAD_LIMIT, LOG_VARIANCE_RANGE
-from heckesel.deep.rho_mixture import RhoMixture
+from heckesel.deep.rho_mixture import Basis, RhoMixture
 from heckesel.deep.scaling import Scaling
 from heckesel.errors import DataError
 from heckesel.estimators.exported_graph import Graph
 from heckesel.estimators.exported_parts import Part
+from heckesel.estimators.exported_splines import spline_columns
 from heckesel.estimators.networks import BesideProbit
+from heckesel.methods.spline_joint import SplineBasis
 
 
 def write_fit(graph: Graph, fit, x: str) -> Part:
@@ -72,16 +74,17 @@ def _beside(graph: Graph, fit: BesideProbit, x: str) -> Part:
 def _mixture(graph: Graph, fit: RhoMixture, x: str) -> Part:
     r"""As `RhoMixture.predict`: part j has :math:`f_j = b'\delta_j/\theta_j` with the variance
     :math:`|(b, -f_j) S_j|^2/\theta_j^2` and the noise :math:`1/\theta_j^2`, b its columns."""
-    if not isinstance(fit.basis, LastLayer):
-        raise DataError(f"a mixture over {type(fit.basis).__name__} cannot be exported")
     parts, unit = fit.parts, fit.scaling.y_scale
     theta = parts.theta[:, None, None]
-    columns = _turned(graph, fit.basis, _scaled(graph, fit.scaling, x))
-    columns = graph.call("Gather", columns, parts.model, axis=0)  # (j, m, h), its constant apart
-    delta, spread = parts.delta[:, :, None] / theta, parts.spread / theta
-    f = graph.call("Add", graph.call("MatMul", columns, delta[:, :-1]), delta[:, -1:])
-    rest = graph.call("Sub", spread[:, -2:-1], graph.call("Mul", f, spread[:, -1:]))
-    slopes = graph.call("Add", graph.call("MatMul", columns, spread[:, :-2]), rest)
+    columns = _columns(graph, fit.basis, _scaled(graph, fit.scaling, x))
+    columns = graph.call("Gather", columns, parts.model, axis=0)  # (j, m, h)
+    spread = parts.spread / theta
+    f = graph.call("MatMul", columns, parts.delta[:, :, None] / theta)
+    slopes = graph.call(
+        "Sub",
+        graph.call("MatMul", columns, spread[:, :-1]),
+        graph.call("Mul", f, spread[:, -1:]),
+    )
     doubt = graph.call("ReduceSum", graph.square(slopes), np.array([2]), keepdims=0)  # (j, m)
     flat = graph.call("Squeeze", f, np.array([2]))
     mean = graph.call("Add", graph.call("Mul", flat, np.float64(unit)), fit.scaling.y_centre)
@@ -89,9 +92,18 @@ def _mixture(graph: Graph, fit: RhoMixture, x: str) -> Part:
     return Part(mean, variance, "mixture of normals", weight=parts.weight)
 
 
-def _turned(graph: Graph, basis: LastLayer, x: str) -> str:
-    """(sets, m, h) the columns of `basis` but the constant: activations of a set's first members
-    times their rows of the axes, then of its second ones, and so on, added up."""
+def _columns(graph: Graph, basis: Basis, x: str) -> str:
+    """(sets, m, h), as `basis.columns`."""
+    if isinstance(basis, SplineBasis):
+        return spline_columns(graph, basis, x)
+    if isinstance(basis, LastLayer):
+        return _last_layer(graph, basis, x)
+    raise DataError(f"a mixture over {type(basis).__name__} cannot be exported")
+
+
+def _last_layer(graph: Graph, basis: LastLayer, x: str) -> str:
+    """(sets, m, h + 1): activations of a set's first members times their rows of the axes, then of
+    its second ones, and so on, added up; a constant last."""
     hidden, sets = _hidden(graph, basis.members, x), len(basis.axes)
     k, width = len(basis.members.theta), basis.members.sizes[-2]
     parts = []
@@ -100,7 +112,7 @@ def _turned(graph: Graph, basis: LastLayer, x: str) -> str:
         rows = slice(first // sets * width, (first // sets + 1) * width)
         own = graph.call("Gather", hidden, chosen, axis=0)
         parts.append(graph.call("MatMul", own, basis.axes[:, rows]))
-    return graph.call("Sum", *parts)
+    return graph.call("Pad", graph.call("Sum", *parts), np.array([0] * 5 + [1]), np.float32(1))
 
 
 def _tailed(mean: str, variance: str, df: float | None) -> Part:
