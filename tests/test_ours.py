@@ -98,7 +98,7 @@ def test_failed_cells_are_left_out_and_counted(results):
     rows = [{"cell": {"seed": 0}, "error": "no luck"}, {"cell": {"seed": 1}, "metrics": {"m": 2.0}}]
     assert succeeded(rows) == [{"seed": 1, "m": 2.0}]
     lost = replace(results, x1=results.x1[5:])
-    assert "1024 cells, 5 of them without a result." in ours_md(lost)
+    assert "1152 cells, 5 of them without a result." in ours_md(lost)
 
 
 def test_each_line_of_the_table_is_the_mean_of_its_rows(results, page):

@@ -44,7 +44,7 @@ def test_the_evidence_is_that_of_each_fold_under_coefficients_without_it(smooth)
         judge = HeldOut(bases_of(held[fold : fold + 1], [total], ridges, CPU))
         by_doubt = by_doubt + judge.readings(optima)[0]
     assert fit.info["held_out_evidence"] == pytest.approx(np.logaddexp.reduce(by_doubt), abs=1e-6)
-    both = held_out_evidence([rows] * 2, [total] * 2, [fit] * 2, ridges, CPU, 3)
+    both = held_out_evidence([rows] * 2, [total] * 2, [fit] * 2, CPU, 3)
     np.testing.assert_allclose(both, fit.info["held_out_evidence"], atol=1e-6)
 
 

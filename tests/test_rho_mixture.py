@@ -158,9 +158,9 @@ def test_the_constant_of_the_last_layer_carries_no_ridge(controlled, monkeypatch
     # y is centred before the fit, so a ridge on the constant would hardly show in its answers.
     seen = []
 
-    def watched(cells, totals, scalings, bases, membership, *rest):
-        seen.append((bases[0].columns(scalings[0].x(controlled.x)), membership))
-        return rho_mixture.average_over_rho(cells, totals, scalings, bases, membership, *rest)
+    def watched(cells, totals, scalings, bases, *rest):
+        seen.append((bases[0].columns(scalings[0].x(controlled.x)), bases[0].membership))
+        return rho_mixture.average_over_rho(cells, totals, scalings, bases, *rest)
 
     monkeypatch.setattr(heckman_profile, "average_over_rho", watched)
     heckman_profile.fit(controlled, seed=1, config=ProfileConfig(replace(SMALL, epochs=2)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -16,15 +15,8 @@ from heckesel.deep.rho_mixture import Basis
 from heckesel.deep.scaling import Scaling
 
 
-class RidgedBasis(Basis, Protocol):
-    """membership : (h, ridges) one where a column carries that ridge, else zero"""
-
-    @property
-    def membership(self) -> np.ndarray: ...
-
-
 def means_over_rho(
-    data: SelectionData, scaling: Scaling, basis: RidgedBasis, rho: np.ndarray, x: np.ndarray
+    data: SelectionData, scaling: Scaling, basis: Basis, rho: np.ndarray, x: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(j, m) population means at x (m, p), averaged over members, and (j,) log-evidence, for
     rho (j,) in ascending order.

@@ -29,9 +29,14 @@ UPDATES = 3
 
 
 class Basis(Protocol):
-    """k column sets: (k, m, h) at x (m, p) in a network's units."""
+    """k column sets: (k, m, h) at x (m, p) in a network's units.
+
+    membership : (h, ridges) one where a column carries that ridge, else zero
+    """
 
     def columns(self, x: np.ndarray) -> np.ndarray: ...
+    @property
+    def membership(self) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -56,13 +61,12 @@ def average_over_rho(
     totals: Sequence[float],
     scalings: Sequence[Scaling],
     bases: Sequence[Basis],
-    membership: np.ndarray,
     prior: RhoPrior,
     device: torch.device,
     folds: int | None = None,
 ) -> list[RhoMixture]:
-    """One mixture for each cell; all cells have column sets of one width, with ridges as
-    `membership` (h, ridges) says. As many cells side by side as memory is kind to.
+    """One mixture for each cell; all cells have column sets of one width and the same ridges. As
+    many cells side by side as memory is kind to.
 
     totals : units that the weights of a cell, which add up to one, count. folds : there is a column
     set for each fold of `cells`, found without it and judged there; None judges by all rows.
@@ -77,7 +81,7 @@ def average_over_rho(
         models = [replace(cells[c], x=one) for c in chunk for one in columns[c]]
         counts = [totals[c] for c in chunk for _ in columns[c]]
         found, part = _curves_and_parts(
-            models, counts, len(columns[first]), membership, prior, device, folds
+            models, counts, len(columns[first]), bases[first].membership, prior, device, folds
         )
         curves, parts = curves + found, parts + part
     return [
@@ -101,7 +105,6 @@ def held_out_evidence(
     cells: Sequence[Rows],
     totals: Sequence[float],
     fits: Sequence[RhoMixture],
-    membership: np.ndarray,
     device: torch.device,
     folds: int,
 ) -> np.ndarray:
@@ -115,7 +118,8 @@ def held_out_evidence(
     ]
     counts = np.repeat(totals, folds).tolist()
     kept, held = (
-        bases_of(part, counts, membership, device) for part in without_own_fold(models, folds)
+        bases_of(part, counts, fits[0].basis.membership, device)
+        for part in without_own_fold(models, folds)
     )
     a, v, ridge = (
         np.repeat([values[place] for values, place in zip(found, at, strict=True)], folds, axis=0)

@@ -102,14 +102,11 @@ def fit_many(
     )
     totals = [data.weight.sum() for data in datas]
     bases = last_layers(trained, cells, totals, folds)
-    free_constant = np.ones((bases[0].axes.shape[2] + 1, 1))
-    free_constant[-1] = 0.0
     averaged = average_over_rho(
         cells,
         totals,
         scalings,
         bases,
-        free_constant,
         prior,
         torch_device(device or network.device),
         folds,
@@ -141,8 +138,8 @@ def _splines(datas, seeds, prior, folds, device) -> list[RhoMixture | None]:
 
 
 def _possible_splines(datas, seeds, config, device) -> list[RhoMixture | None]:
-    """None where a column of x says nothing that others do not, on all rows or without a fold:
-    networks take that, straight lines without a ridge do not."""
+    """None where a fold takes with it all that a column of x says beyond the others: networks take
+    that, straight lines without a ridge do not."""
     if not datas:
         return []
     try:

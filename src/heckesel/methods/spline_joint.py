@@ -13,6 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
+from heckesel.classic.estimable import dependent_columns
 from heckesel.classic.probit import selection_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import all_rows
@@ -96,18 +97,10 @@ def fit_many(
     for cells in alike.values():
         rows = [dealt[c] for c in cells]
         totals = [datas[c].weight.sum() for c in cells]
-        ridges = bases[cells[0]].membership
-        found = average_over_rho(
-            rows,
-            totals,
-            [scalings[c] for c in cells],
-            [bases[c] for c in cells],
-            ridges,
-            prior,
-            place,
-        )
+        units, columns = [scalings[c] for c in cells], [bases[c] for c in cells]
+        found = average_over_rho(rows, totals, units, columns, prior, place)
         if config.folds is not None:
-            evidence = held_out_evidence(rows, totals, found, ridges, place, config.folds)
+            evidence = held_out_evidence(rows, totals, found, place, config.folds)
             found = [
                 replace(fit, info=fit.info | {"held_out_evidence": float(value)})
                 for fit, value in zip(found, evidence, strict=True)
@@ -119,7 +112,9 @@ def fit_many(
 def affordable_interactions(x: np.ndarray) -> str | tuple | None:
     """ "all" pairs of the columns of x (n, p), the selected units, where they and the curves stay
     below MOST_COLUMNS and a column for every LEAST_ROWS rows, else none of them; None where
-    curves alone are too many."""
+    curves alone are too many, or straight lines, which have no ridge, repeat one another."""
+    if dependent_columns(np.column_stack([np.ones(len(x)), x]))[0] is not None:
+        return None
     most = min(MOST_COLUMNS, len(x) // LEAST_ROWS)
     wide = 1 + x.shape[1] + sum(spline_width(column, INNER_KNOTS) for column in x.T)
     small = [1 + spline_width(column, SURFACE_KNOTS) for column in x.T]

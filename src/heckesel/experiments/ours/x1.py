@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from heckesel.experiments import x1_profile
@@ -144,19 +146,17 @@ def _with_instrument(results: Results, draw: str, method: str) -> list[Judged]:
 
 
 def _taken_over(results: Results) -> str:
-    """Cells in which the profile is the spline fit: its metrics are the same to the last digits."""
+    """Cells in which the profile is the spline fit: its errors are the same to the last digits."""
     shares = []
     for draw, name in DRAWS.items():
-        both = [
-            np.array([values(results, draw, method, "rmse_f0", prior=prior, alpha=a, rho=rho)])
-            for method in WEIGHING
-            for prior in PRIORS
-            for a in ALPHAS
-            for rho in RHOS
-        ]
-        profile, spline = np.split(np.concatenate(both, axis=1)[0], 2)
-        shares.append(f"{100 * np.mean(np.isclose(profile, spline, rtol=1e-6)):.0f} % on {name}")
-    return f"Cells in which splines took the networks' place: {', '.join(shares)}."
+        same: list[bool] = []
+        for prior, alpha, rho in product(PRIORS, ALPHAS, RHOS):
+            cell = {"prior": prior, "alpha": alpha, "rho": rho}
+            profile, spline = (values(results, draw, m, "rmse_f0", **cell) for m in WEIGHING)
+            if len(profile) == len(spline):
+                same += np.isclose(profile, spline, rtol=1e-6).tolist()
+        shares.append(f"{PERCENT.value(float(np.mean(same)))} on {name}" if same else "")
+    return f"Cells in which splines took the networks' place: {', '.join(filter(None, shares))}."
 
 
 def _wrong_sign(results: Results) -> str:
