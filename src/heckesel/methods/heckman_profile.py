@@ -79,12 +79,16 @@ def fit_many(
 ) -> list[RhoMixture]:
     """The profile model for many cells with the same columns, networks trained as one batch."""
     config = config or ProfileConfig()
-    prior, network = rho_prior(config.rho_prior), config.network
-    if network.tails != "normal":
-        raise DataError('the profile method has normal errors; take tails="normal"')
-    folds = _checked_folds(network)
+    folds, place = _checked_folds(config.network), device or config.network.device
     for data in datas:
         selection_probit(data)  # refuses columns that leave no single best index
+    networks = _networks(datas, seeds, config, folds, place, progress)
+    splines = _splines(datas, seeds, config.rho_prior, folds, place)
+    return [_preferred(*each) for each in zip(networks, splines, datas, strict=True)]
+
+
+def _networks(datas, seeds, config, folds, device, progress) -> list[RhoMixture]:
+    network = config.network
     scalings = [scaling_of(data, network.standardise) for data in datas]
     cells = [
         with_folds(all_rows(data, scaling), data, folds, seed)
@@ -100,23 +104,13 @@ def fit_many(
         device=device,
         progress=progress,
     )
-    totals = [data.weight.sum() for data in datas]
+    totals, prior = [data.weight.sum() for data in datas], rho_prior(config.rho_prior)
     bases = last_layers(trained, cells, totals, folds)
-    averaged = average_over_rho(
-        cells,
-        totals,
-        scalings,
-        bases,
-        prior,
-        torch_device(device or network.device),
-        folds,
-    )
-    networks = [
+    averaged = average_over_rho(cells, totals, scalings, bases, prior, torch_device(device), folds)
+    return [
         replace(fit, info=fit.info | {"member_rho": np.tanh(members.head[:, -1]).tolist()})
         for fit, members in zip(averaged, trained, strict=True)
     ]
-    splines = _splines(datas, seeds, config.rho_prior, folds, device or network.device)
-    return [_preferred(*each) for each in zip(networks, splines, datas, strict=True)]
 
 
 def _splines(datas, seeds, prior, folds, device) -> list[RhoMixture | None]:
@@ -170,6 +164,8 @@ def _preferred(network: RhoMixture, spline: RhoMixture | None, data: SelectionDa
 
 def _checked_folds(network: NetworkConfig) -> int:
     """The folds; what the linear joint likelihood of the last layer does not have is refused."""
+    if network.tails != "normal":
+        raise DataError('the profile method has normal errors; take tails="normal"')
     if network.errors != "normal":
         raise DataError('the profile has normal errors; take method "joint" for errors="t"')
     if network.noise != "constant":
