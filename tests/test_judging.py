@@ -7,24 +7,27 @@ import heckesel as hk
 from heckesel.estimators.networks import Judging, judging
 
 DEEP, PLAIN = hk.DeepHeckmanRegressor, hk.DeepEnsembleRegressor
-ALL = Judging(5, 10, "auto", "auto")
+ALL = Judging(5, 10, "auto", "auto", "linear")
 
 
 @pytest.mark.parametrize(
     ("model", "selected", "expected"),
     [
         (DEEP(), 100, ALL),
-        (DEEP(), 99, Judging(None, 5, "constant", "normal")),
-        (DEEP(folds=None), 5000, Judging(None, 5, "constant", "normal")),
-        (DEEP(folds=4), 30, Judging(4, 10, "auto", "auto")),
-        (DEEP(n_members=3), 500, Judging(3, 3, "auto", "auto")),
-        (DEEP(n_members=1), 500, Judging(None, 1, "constant", "normal")),
-        (DEEP(noise="varying", tails="normal"), 500, Judging(5, 10, "varying", "normal")),
-        (DEEP(target_transform="log"), 500, Judging(5, 10, "auto", "normal")),
-        (DEEP(method="joint", errors="t"), 500, Judging(5, 10, "constant", "normal")),
-        (DEEP(method="joint", errors="auto"), 500, Judging(5, 10, "constant", "normal")),
-        (PLAIN(), 100, Judging(5, 10, "constant", "auto")),
-        (PLAIN(folds=None), 100, Judging(None, 5, "constant", "normal")),
+        (DEEP(), 99, Judging(None, 5, "constant", "normal", "linear")),
+        (DEEP(folds=None), 5000, Judging(None, 5, "constant", "normal", "linear")),
+        (DEEP(folds=4), 30, Judging(4, 10, "auto", "auto", "linear")),
+        (DEEP(n_members=3), 500, Judging(3, 3, "auto", "auto", "linear")),
+        (DEEP(n_members=1), 500, Judging(None, 1, "constant", "normal", "linear")),
+        (DEEP(noise="varying", tails="normal"), 500, Judging(5, 10, "varying", "normal", "linear")),
+        (DEEP(target_transform="log"), 500, Judging(5, 10, "auto", "normal", "linear")),
+        (DEEP(method="joint", errors="t"), 500, Judging(5, 10, "constant", "normal", "linear")),
+        (DEEP(method="joint", errors="auto"), 500, Judging(5, 10, "constant", "normal", "linear")),
+        (DEEP(selection="auto"), 500, Judging(5, 10, "auto", "auto", "auto")),
+        (DEEP(selection="auto"), 50, Judging(None, 5, "constant", "normal", "linear")),
+        (DEEP(selection="auto", method="joint"), 500, ALL),
+        (PLAIN(), 100, Judging(5, 10, "constant", "auto", "linear")),
+        (PLAIN(folds=None), 100, Judging(None, 5, "constant", "normal", "linear")),
     ],
 )
 def test_what_is_left_to_rows_left_out(model, selected, expected):
@@ -34,13 +37,14 @@ def test_what_is_left_to_rows_left_out(model, selected, expected):
 @pytest.mark.parametrize(("members", "folds"), [(None, 5), (10, 5), (4, 4), (1, 2)])
 def test_the_profile_is_always_on_folds(members, folds):
     judged = judging(DEEP(method="profile", n_members=members), 20, needs_folds=True)
-    assert judged == Judging(folds, members or 10, "constant", "normal")
+    assert judged == Judging(folds, members or 20, "constant", "normal", "linear")
 
 
 def test_the_defaults_are_those_of_the_experiment():
     from heckesel.experiments.x4_calibrated import NETWORK
 
-    assert Judging(NETWORK.folds, NETWORK.n_members, NETWORK.noise, NETWORK.tails) == ALL
+    names = ("folds", "n_members", "noise", "tails", "selection")
+    assert Judging(*(getattr(NETWORK, name) for name in names)) == ALL
     assert NETWORK.weight_decay == 1e-5
 
 

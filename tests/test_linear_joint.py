@@ -84,13 +84,12 @@ def test_ridges_act_on_value_score_and_information_as_written():
     here = lj._surface(BASES, POINTS, A)
     value, score, information = lj._penalised(BASES, here, ridge)
     for k in range(3):
-        by_column = np.array([ridge[k, 0], ridge[k, 1], ridge[k, 1], 0.0])
-        delta = POINTS[k, 3:7].numpy()
-        assert value[k] == pytest.approx(float(here.value[k] - 0.5 * by_column @ delta**2))
-        expected = here.score[k].numpy().copy()
-        expected[3:7] -= by_column * delta
-        np.testing.assert_allclose(score[k], expected)
-        added = np.diag(np.concatenate([np.zeros(3), by_column, [0.0]]))
+        of_delta = np.array([ridge[k, 0], ridge[k, 1], ridge[k, 1], 0.0])
+        each = np.concatenate([np.full(3, lj.GAMMA_RIDGE), of_delta, [0.0]])
+        v = POINTS[k].numpy()
+        assert value[k] == pytest.approx(float(here.value[k] - 0.5 * each @ v**2), rel=1e-13)
+        np.testing.assert_allclose(score[k], here.score[k].numpy() - each * v, rtol=1e-13)
+        added = np.diag(each)
         np.testing.assert_allclose(information[k] - here.information[k], added, atol=1e-11)
 
 

@@ -29,6 +29,9 @@ from heckesel.numerics.normal_torch import log_ndtr_and_mills, mills_excess
 HALF_LOG_2PI = 0.9189385332046727
 # A coefficient of a standardised column is then free (sd 300) or zero (sd 3e-5).
 RIDGE_RANGE = (1e-5, 1e9)
+# On gamma, so that columns of w may depend on one another, as all levels of a category do. Against
+# an information of about one for each row nothing else notices.
+GAMMA_RIDGE = 1e-6
 # Gains in log-likelihood and in evidence that are given up: far below what moves a weight.
 GAIN_TOLERANCE = 1e-5
 EVIDENCE_TOLERANCE = 1e-2
@@ -176,12 +179,15 @@ def _surface(bases: Bases, v, a) -> _Surface:
 
 
 def _penalised(bases: Bases, at: _Surface, ridge):
-    q, by_column = bases.q, ridge @ bases.membership.T  # (k, h)
-    delta = at.v[:, q:-1]
-    value = at.value - 0.5 * (by_column * delta.square()).sum(dim=1)
+    """Value, score and information with the ridges of delta and that of gamma."""
+    q = bases.q
+    by_coefficient = at.v.new_full((len(at.v), at.v.shape[1] - 1), GAMMA_RIDGE)
+    by_coefficient[:, q:] = ridge @ bases.membership.T  # (k, h)
+    v = at.v[:, :-1]
+    value = at.value - 0.5 * (by_coefficient * v.square()).sum(dim=1)
     score, information = at.score.clone(), at.information.clone()
-    score[:, q:-1] -= by_column * delta
-    information[:, q:-1, q:-1] += torch.diag_embed(by_column)
+    score[:, :-1] -= by_coefficient * v
+    information[:, :-1, :-1] += torch.diag_embed(by_coefficient)
     return value, score, information
 
 

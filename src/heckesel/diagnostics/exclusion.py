@@ -6,7 +6,7 @@ import numpy as np
 
 from heckesel.classic.covariance import inverse
 from heckesel.classic.estimable import check_columns, check_joint_separation, check_separation
-from heckesel.classic.probit import fit_probit
+from heckesel.classic.probit import fit_probit, selection_probit
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import (
     STRONG_WALD_PER_INSTRUMENT,
@@ -50,8 +50,7 @@ def instruments_are_strong(data: SelectionData) -> bool:
     """
     if not data.instruments:
         return False
-    w = np.column_stack([data.w, np.ones(data.n)])
-    probit = fit_probit(w, data.s, data.weight)
+    probit = selection_probit(data)
     chosen = np.array([name in data.instruments for name in (*data.w_names, None)])
     size = np.sqrt(np.maximum(np.diag(-probit.hessian), np.finfo(float).tiny))
     information, gamma = -probit.hessian / np.outer(size, size), (probit.gamma * size)[chosen]

@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from heckesel.classic.probit import selection_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import all_rows, train_cells
 from heckesel.deep.config import NetworkConfig, torch_device
@@ -80,8 +79,6 @@ def fit_many(
     """The profile model for many cells with the same columns, networks trained as one batch."""
     config = config or ProfileConfig()
     folds, place = _checked_folds(config.network), device or config.network.device
-    for data in datas:
-        selection_probit(data)  # refuses columns that leave no single best index
     networks = _networks(datas, seeds, config, folds, place, progress)
     splines = _splines(datas, seeds, config.rho_prior, folds, place)
     return [_preferred(*each) for each in zip(networks, splines, datas, strict=True)]

@@ -14,7 +14,6 @@ from itertools import combinations
 import numpy as np
 
 from heckesel.classic.estimable import dependent_columns
-from heckesel.classic.probit import selection_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import all_rows
 from heckesel.deep.config import torch_device
@@ -78,8 +77,6 @@ def fit_many(
     """Splines for many cells; those whose bases have the same shape side by side."""
     config = config or SplineConfig()
     prior, place = rho_prior(config.rho_prior), torch_device(device or "cpu")
-    for data in datas:
-        selection_probit(data)  # refuses columns that leave no single best index
     scalings = [scaling_of(data, standardise=True) for data in datas]
     bases = [
         spline_basis(scaling.x(data.x[data.s]), config.interactions)
