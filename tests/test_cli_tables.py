@@ -83,6 +83,8 @@ def test_networks_are_fitted_saved_and_predict(method, data, tmp_path, capsys):
     assert said["identification"]["verdict"] == "identified by an instrument"
     loaded = hk.load(out)
     assert (loaded.method, loaded.folds, loaded.random_state) == (method, 2, 4)
+    assert said["basis"] == loaded.info_.get("outcome")
+    assert (said["basis"] is not None) == (method == "profile")
     shown = run(capsys, "predict", out, data)
     assert np.isfinite(pd.read_csv(io.StringIO(shown.out))["mean"]).all()
 

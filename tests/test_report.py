@@ -1,6 +1,7 @@
 """The report without a browser: what it says, how it is built, and that nothing in it can run."""
 
 import re
+from copy import copy
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -127,6 +128,8 @@ def test_a_page_about_networks_is_sound(networks, method, tmp_path):
         assert f"{name}-title" in page.ids
     assert ("posterior interval" in text) == (method == "profile")
     assert ("method=&#39;profile&#39; draws the curve" in text) == (method != "profile")
+    splines = model.info_.get("outcome") == "spline"
+    assert f"with {'splines' if splines else 'networks'} for the outcome" in text
 
 
 def test_the_same_input_gives_the_same_bytes(linear, networks, tmp_path):
@@ -316,6 +319,16 @@ def test_every_verdict_has_a_tone_and_advice():
     known = {verdict.IDENTIFIED, verdict.WEAK, verdict.FUNCTIONAL_FORM}
     known |= {verdict.NOT_IDENTIFIED, verdict.NO_SELECTION}
     assert set(TONES) == set(ADVICE) == known
+
+
+@pytest.mark.parametrize(("kind", "said"), [("spline", "splines"), ("network", "networks")])
+def test_the_page_says_what_a_profile_predicts_with(networks, kind, said):
+    from heckesel.report.contents import _method
+
+    model = copy(networks["profile"][0])
+    model.info_ = model.info_ | {"outcome": kind}
+    expected = f"Heckman's model with {said} for the outcome, averaged over ρ"
+    assert _method(model, linear=False) == expected
 
 
 def test_the_plain_ensemble_shares_the_options():

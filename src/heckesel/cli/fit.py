@@ -38,7 +38,7 @@ from heckesel.errors import DataError, HeckeselError
 @click.option(
     "--members",
     type=int,
-    help="Networks in the ensemble.  [default: 10 on folds, 5 without; classes 5]",
+    help="Networks in the ensemble.  [default: 10 on folds, profile 20, 5 without; classes 5]",
 )
 @click.option("--epochs", type=int, help="Passes over the data.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
@@ -165,6 +165,7 @@ def _summary(model, given, method: str, out, report) -> dict:
     s = given.y.notna() if given.selected is None else given.selected == 1.0
     return {
         "method": method,
+        "basis": getattr(model, "info_", {}).get("outcome"),
         "rows": len(s),
         "selected": int(s.sum()),
         "outcome": given.y.name,
@@ -196,9 +197,10 @@ def _as_text(summary: dict, rule: str | None, table=None) -> str:
         f"{name} {summary[name]:.4g}" for name in ("rho", "sigma") if summary[name] is not None
     ]
     verdict = summary["identification"]
+    method = summary["method"] + (" (splines)" if summary["basis"] == "spline" else "")
     lines = [
         *([] if rule is None else [rule]),
-        f"{summary['method']}: {summary['rows']:,} rows, {summary['selected']:,} with "
+        f"{method}: {summary['rows']:,} rows, {summary['selected']:,} with "
         f"{summary['outcome']}, {len(summary['columns'])} columns; {', '.join(shown)}",
         f"Identification: {verdict['verdict']}: {verdict['sentence']}"
         if table is None

@@ -123,13 +123,15 @@ def _who(group: Group) -> str:
 def _method(model, linear: bool) -> str:
     if model.identification_.verdict == NO_SELECTION:
         return "least squares" if linear else "a plain ensemble of networks"
-    names = {
-        "ml": "Heckman's model with a linear outcome, by maximum likelihood",
-        "joint": "Heckman's model with networks for the outcome, by joint likelihood",
-        "profile": "Heckman's model with networks for the outcome, averaged over ρ",
-    }
     outcome = "a linear outcome" if linear else "networks for the outcome"
-    return names.get(model.method, f"Heckman's model with {outcome}, in two steps")
+    if model.method == "profile" and model.info_.get("outcome") == "spline":
+        outcome = "splines for the outcome"
+    ways = {
+        "ml": "by maximum likelihood",
+        "joint": "by joint likelihood",
+        "profile": "averaged over ρ",
+    }
+    return f"Heckman's model with {outcome}, {ways.get(model.method, 'in two steps')}"
 
 
 def _forms(model) -> FunctionalForm | None:
