@@ -44,6 +44,7 @@ MODELS = {
     "joint": hk.DeepHeckmanRegressor(method="joint", **SMALL),
     "joint varying": hk.DeepHeckmanRegressor(method="joint", folds=2, noise="varying", **SMALL),
     "joint t": hk.DeepHeckmanRegressor(method="joint", errors="t", **SMALL),
+    "averaged": hk.DeepHeckmanRegressor(method="averaged", folds=2, **SMALL),
     "profile": hk.DeepHeckmanRegressor(method="profile", rho_prior=(-0.5, 1.0), **SMALL),
     "ensemble": hk.DeepEnsembleRegressor(**SMALL),
     "ensemble on folds": hk.DeepEnsembleRegressor(folds=2, **SMALL),

@@ -21,12 +21,15 @@ NETWORK = NetworkConfig(
 ENSEMBLES = [
     "heckman_joint",
     "heckman_two_step",
+    "heckman_outcome",
+    "heckman_averaged",
     "heckman_profile",
     "blind_two_head",
     "deep_ensemble",
     "weighted_ensemble",
     "skyline",
 ]
+ON_FOLDS = ("heckman_outcome", "heckman_averaged", "heckman_profile")
 IN_ONE_BATCH = [*ENSEMBLES, "mc_dropout", "gp", "spline_joint"]
 X_NEW = np.random.default_rng(9).uniform(-2, 2, (7, 2))
 
@@ -52,6 +55,8 @@ def _config(name, y, *, unit=1.0, network=NETWORK):
         "skyline": SkylineConfig(y, network=network),
         "oracle": OracleConfig(lambda x: unit * _f0(x), 0.4 * unit),
         "gp": GPConfig(restarts=0, device="cpu"),
+        "heckman_outcome": replace(network, folds=2),
+        "heckman_averaged": replace(network, folds=2),
         "heckman_profile": ProfileConfig(replace(network, folds=2)),
         "spline_joint": None,
         "least_squares": None,
@@ -119,8 +124,8 @@ def test_rescaling_y_rescales_the_answer(name):
     np.testing.assert_allclose(large.aleatoric / unit**2, small.aleatoric, rtol=1e-6)
 
 
-# Dropout draws its masks, and the profile deals out its folds, by the place of a row.
-@pytest.mark.parametrize("name", sorted(set(METHODS) - {"mc_dropout", "heckman_profile"}))
+# Dropout draws its masks, and these methods deal out their folds, by the place of a row.
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"mc_dropout", *ON_FOLDS}))
 def test_the_order_of_rows_does_not_matter(name):
     data, y = _draw()
     order = np.random.default_rng(1).permutation(data.n)
@@ -128,7 +133,8 @@ def test_the_order_of_rows_does_not_matter(name):
     _assert_close(_predict(name, moved, y[order]), _predict(name, data, y), 1e-6)
 
 
-@pytest.mark.parametrize("name", sorted(set(ENSEMBLES) - {"heckman_profile"}))  # it has its own
+# These two are several models even then.
+@pytest.mark.parametrize("name", sorted(set(ENSEMBLES) - {"heckman_profile", "heckman_averaged"}))
 def test_one_member_has_no_epistemic_variance(name):
     predictive = _predict(name, *_draw(), network=replace(NETWORK, n_members=1))
     np.testing.assert_array_equal(predictive.epistemic, 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 from heckesel.errors import DataError
 
 LINEAR = {"linear-ml": "ml", "linear-two-step": "two-step"}
-DEEP = ("two-step", "joint", "profile")
+DEEP = ("two-step", "joint", "averaged", "profile")
 BASELINES = ("ensemble", "weighted-ensemble")
 METHODS = (*DEEP, *LINEAR)
 

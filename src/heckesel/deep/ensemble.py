@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +44,15 @@ def with_tails(mean, epistemic, aleatoric, df: float | None) -> Predictive:
 def local_spread(g) -> np.ndarray:
     """The factor on sigma that an output g stands for; the twin of `losses.local_log_sigma`."""
     return np.exp(LOG_SPREAD_LIMIT * np.tanh(g / LOG_SPREAD_LIMIT))
+
+
+def with_networks(fitted, change: Callable[[Any], Any]):
+    """`fitted` with `change` made to all its networks, those of its halves included."""
+    networks = {name: getattr(fitted, name, None) for name in ("members", "spread", "selection")}
+    halves = {name: getattr(fitted, name, None) for name in ("two_step", "likelihood")}
+    changed = {name: change(own) for name, own in networks.items() if own is not None}
+    changed |= {name: with_networks(half, change) for name, half in halves.items() if half}
+    return replace(fitted, **changed)
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def _gathered(rows: Rows, own, inside: bool) -> Rows:
     """The rows of each network's own fold (or of all others), moved together."""
     parts = {}
     for fold, weight_name, names in (
-        (rows.fold, "weight", ("x", "y", "weight", "mills", "delta", "w")),
+        (rows.fold, "weight", ("x", "y", "weight", "mills", "delta", "w", "selected")),
         (rows.fold_unselected, "weight_unselected", ("w_unselected", "weight_unselected")),
     ):
         if fold is None:

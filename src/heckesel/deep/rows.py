@@ -1,4 +1,4 @@
-"""`Rows`: the data as losses see it. Selected rows are gathered, since f is needed on them
+"""`Rows`: the data as losses see it. Selected rows are gathered, since most losses need f on them
 alone; unselected rows enter the joint likelihood through the linear head only.
 """
 
@@ -25,6 +25,8 @@ class Rows:
     mills, delta : (n,) the inverse Mills ratio at the probit index (two-step), and what selection
         takes off the variance there in units of rho^2 sigma^2
     w : (n, q + 1), w_unselected : (m, q + 1), weight_unselected : (m,) (joint likelihood)
+    selected : (n,) 1 or 0, where a loss needs f on unselected units too; these are then among
+        the rows of x and w, with a y that is not read
     fold : (n,), fold_unselected : (m,) the fold of each unit, where members leave one out
 
     x and w end in a constant column.
@@ -40,6 +42,7 @@ class Rows:
     w: Values = None
     w_unselected: Values = None
     weight_unselected: Values = None
+    selected: Values = None
     fold: Values = None
     fold_unselected: Values = None
 

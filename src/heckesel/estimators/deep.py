@@ -12,7 +12,12 @@ from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError
 from heckesel.estimators.cluster import cluster_of
 from heckesel.estimators.doors import SelectionRegressor
-from heckesel.estimators.networks import judging, predicting_in_float64, training_options
+from heckesel.estimators.networks import (
+    ON_FOLDS,
+    judging,
+    predicting_in_float64,
+    training_options,
+)
 from heckesel.estimators.progress import progress_bar
 from heckesel.estimators.regression import (
     identify,
@@ -22,10 +27,11 @@ from heckesel.estimators.regression import (
 METHODS = {
     "two-step": "heckman_two_step",
     "joint": "heckman_joint",
+    "averaged": "heckman_averaged",
     "profile": "heckman_profile",
 }
 # Of a network method that leaves them open: the paper's, and what held-out folds chose.
-WEIGHT_DECAY = {"two-step": 1e-5, "joint": 1e-5, "profile": 1e-3}
+WEIGHT_DECAY = {"two-step": 1e-5, "joint": 1e-5, "averaged": 1e-5, "profile": 1e-3}
 
 
 class DeepHeckmanRegressor(SelectionRegressor):
@@ -35,9 +41,10 @@ class DeepHeckmanRegressor(SelectionRegressor):
     by name or position, are columns of X that moved selection but not the outcome.
 
     * method: "two-step" (probit, then a network with the Mills ratio beside it), "joint" (one
-      likelihood; `warm_up` epochs with rho held at 0) or "profile" (the likelihood over every
-      rho, judged on folds; predictions average over what it leaves open; networks, or splines
-      where rows left out prefer them)
+      likelihood; `warm_up` epochs with rho held at 0), "averaged" (the two-step, and a likelihood
+      in which selection looks at the outcome and errors have any shape; on folds, six times
+      as long) or "profile" (the likelihood over every rho, judged on folds; predictions average
+      over what it leaves open; networks, or splines where rows left out prefer them)
     * rho_prior: for "profile", what is known about rho: None, "positive", "negative", an interval
       or a density. A wrong sign costs more than none
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
@@ -155,7 +162,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
         from heckesel.deep.config import NetworkConfig
 
         profile, decay = self.method == "profile", self.weight_decay
-        judged = judging(self, selected, needs_folds=profile)
+        judged = judging(self, selected, needs_folds=self.method in ON_FOLDS)
         return NetworkConfig(
             **training_options(self),
             n_members=judged.n_members,

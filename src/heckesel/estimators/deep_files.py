@@ -20,7 +20,7 @@ from heckesel.diagnostics.identify import identify_shape, mills_share
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.buffers import BUFFER_ROWS, deal_out, learn_table, survey, together
-from heckesel.estimators.networks import AUTO
+from heckesel.estimators.networks import AUTO, ON_FOLDS
 from heckesel.estimators.parquet import parquet_parts
 from heckesel.estimators.progress import progress_bar
 from heckesel.estimators.regression import keep_columns
@@ -79,7 +79,7 @@ def _check_options(model) -> None:
     if model.batch_size is None:
         raise DataError("rows in files are trained in mini-batches; set batch_size, say to 4096")
     refused = {
-        "method='profile'": model.method == "profile",
+        f"method={model.method!r}": model.method in ON_FOLDS,
         f"folds={model.folds}": model.folds not in (None, AUTO),
         "selection='network'": model.selection == "network",
         "missing='indicator'": model.missing != "error",

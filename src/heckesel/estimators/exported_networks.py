@@ -7,10 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from heckesel.deep.averaged_ensemble import AveragedEnsemble
 from heckesel.deep.cells import Members
 from heckesel.deep.ensemble import GaussianEnsemble, SelectionEnsemble
 from heckesel.deep.last_layer import LastLayer
 from heckesel.deep.losses import LOG_SPREAD_LIMIT, LOG_VARIANCE_RANGE
+from heckesel.deep.outcome_ensemble import OutcomeEnsemble, shape_of
 from heckesel.deep.rho_mixture import Basis, RhoMixture
 from heckesel.deep.scaling import Scaling
 from heckesel.errors import DataError
@@ -54,6 +56,35 @@ def _selection(graph: Graph, fit: SelectionEnsemble, x: str) -> Part:
         own = graph.call("Mul", graph.call("Exp", square), fit.sigma[:, None] ** 2)
         variance = graph.call("Add", doubt, graph.mean_over_members(own))
     return _tailed(mean, variance, fit.tail_df)
+
+
+def _averaged(graph: Graph, fit: AveragedEnsemble, x: str) -> Part:
+    """As `AveragedEnsemble.predict`."""
+    one, other = _selection(graph, fit.two_step, x), _outcome(graph, fit.likelihood, x)
+    half = np.float64(0.5)
+    apart = graph.square(graph.call("Mul", graph.call("Sub", one.mean, other.mean), half))
+    mean, variance = (
+        graph.call("Mul", graph.call("Add", first, second), half)
+        for first, second in ((one.mean, other.mean), (one.variance, other.variance))
+    )
+    return _tailed(mean, graph.call("Add", variance, apart), fit.two_step.tail_df)
+
+
+def _outcome(graph: Graph, fit: OutcomeEnsemble, x: str) -> Part:
+    """The moments of `OutcomeEnsemble.predict`."""
+    shape = shape_of(fit.members)
+    outputs = _outputs(graph, fit.members, _scaled(graph, fit.scaling, x))
+    f, noise = _output(graph, outputs, 0), shape.variance * (fit.level * shape.sigma) ** 2
+    unit = np.float64(fit.scaling.y_scale**2)
+    if fit.members.sizes[-1] == 1:
+        mean, doubt = _mean_and_doubt(graph, f, fit.scaling)
+        return Part(mean, graph.call("Add", doubt, unit * noise.mean()), "normal")
+    spread = graph.call("Exp", _log_spread(graph, _output(graph, outputs, 1)))
+    shift = graph.call("Mul", spread, (shape.sigma * shape.mean)[:, None])
+    mean, doubt = _mean_and_doubt(graph, graph.call("Add", f, shift), fit.scaling)
+    own = graph.call("Mul", graph.square(spread), unit * noise[:, None])
+    variance = graph.call("Add", doubt, graph.mean_over_members(own))
+    return Part(mean, variance, "mixture of normals")
 
 
 def _gaussian(graph: Graph, fit: GaussianEnsemble, x: str) -> Part:
@@ -168,6 +199,7 @@ def _layer(graph: Graph, members: Members, at: int, values: str) -> str:
 
 KINDS: dict[str, Callable[..., Part]] = {
     "SelectionEnsemble": _selection,
+    "AveragedEnsemble": _averaged,
     "GaussianEnsemble": _gaussian,
     "BesideProbit": _beside,
     "RhoMixture": _mixture,

@@ -19,6 +19,8 @@ AUTO = "auto"
 FOLDS, MEMBERS = 5, 10
 PROFILE_MEMBERS = 20  # four without each fold share what they say of rho (`heckman_profile`)
 PAPERS_MEMBERS = 5  # all on all rows
+ON_FOLDS = ("averaged", "profile")  # methods that have nothing else to be judged by
+CROSS_FITTED = ("two-step", "averaged")  # methods that take an index of networks
 LEAST_SELECTED = 100  # a fold of twenty to end by
 
 
@@ -68,27 +70,29 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
     """The options of `model` that say how it is judged, for so many selected units.
 
     "auto" is what X4 was run with, wherever there is something to judge by: FOLDS folds from
-    LEAST_SELECTED selected units on, and noise, tails and the selection index as rows left out
-    prefer. One sigma and normal tails where there are no folds, where the method (`needs_folds`) or
-    `errors` have no other, and normal tails where predictions are mapped back: the mean of exp(t)
-    is infinite. A probit where there are no folds, and where the method has no other index.
+    LEAST_SELECTED selected units on, or always (`needs_folds`), and noise, tails and the selection
+    index as rows left out prefer. One sigma and normal tails where there are no folds, where the
+    method ("profile") or `errors` have no other, and normal tails where predictions are mapped
+    back: the mean of exp(t) is infinite. A probit where there are no folds, and where the method
+    has no other index.
     """
     members, folds = model.n_members, model.folds
+    profile = getattr(model, "method", None) == "profile"
     if folds == AUTO:
         most = FOLDS if members is None else min(FOLDS, members)
         enough = needs_folds or selected >= LEAST_SELECTED
         folds = max(most, 2) if enough and (most > 1 or needs_folds) else None
     if members is None:
-        on_folds = PROFILE_MEMBERS if needs_folds else MEMBERS
+        on_folds = PROFILE_MEMBERS if profile else MEMBERS
         members = PAPERS_MEMBERS if folds is None else on_folds
     noise, tails = getattr(model, "noise", "constant"), model.tails
-    nothing = folds is None or needs_folds or getattr(model, "errors", "normal") != "normal"
+    nothing = folds is None or profile or getattr(model, "errors", "normal") != "normal"
     if noise == AUTO and nothing:
         noise = "constant"
     if tails == AUTO and (nothing or model.target_transform is not None):
         tails = "normal"
     selection = getattr(model, "selection", "linear")
-    if selection == AUTO and (folds is None or model.method != "two-step"):
+    if selection == AUTO and (folds is None or model.method not in CROSS_FITTED):
         selection = "linear"
     return Judging(folds, members, noise, tails, selection)
 
@@ -126,10 +130,6 @@ def train(model, method: str, data: SelectionData, config):
 def predicting_in_float64(fitted):
     """`fitted` with its trained weights in float64: in float32 the prediction at a row depends,
     in its last digits, on how many rows are predicted with it."""
-    found = {name: getattr(fitted, name, None) for name in ("members", "spread", "selection")}
-    exact = {
-        name: replace(networks, theta=networks.theta.astype(np.float64))
-        for name, networks in found.items()
-        if networks is not None
-    }
-    return replace(fitted, **exact)
+    from heckesel.deep.ensemble import with_networks
+
+    return with_networks(fitted, lambda own: replace(own, theta=own.theta.astype(np.float64)))

@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from heckesel.deep.averaged_ensemble import AveragedEnsemble
 from heckesel.deep.binary_mixture import BinaryMixture
 from heckesel.deep.ensemble import GaussianEnsemble, SelectionEnsemble
+from heckesel.deep.outcome_ensemble import OutcomeEnsemble
+from heckesel.deep.outcome_loss import SCALARS, SHAPE
 from heckesel.errors import DataError
 from heckesel.estimators.columns import Columns
 from heckesel.estimators.model_file import Damage
@@ -91,6 +94,44 @@ def _selection_of(state: Fields, p: int, q: int) -> SelectionEnsemble:
     )
 
 
+def _outcome(fit: OutcomeEnsemble) -> dict:
+    return {
+        "members": members_state(fit.members),
+        "scaling": scaling_state(fit.scaling),
+        "level": fit.level,
+        "info": fit.info,
+    }
+
+
+def _outcome_of(state: Fields, p: int, q: int) -> OutcomeEnsemble:
+    members = members_from(state.inside("members"), p, outputs=(1, 2))
+    shape = len(SHAPE) if members.sizes[-1] == 2 else 0
+    if members.head.shape[1] != q + 1 + len(SCALARS) + shape:
+        raise Damage(f"has {members.head.shape[1]} parameters of selection for {q} columns")
+    return OutcomeEnsemble(
+        members=members,
+        scaling=scaling_from(state.inside("scaling"), p, q),
+        level=state.number("level", positive=True),
+        info=state.plain("info"),
+    )
+
+
+def _averaged(fit: AveragedEnsemble) -> dict:
+    return {
+        "two_step": _selection(fit.two_step),
+        "likelihood": _outcome(fit.likelihood),
+        "info": fit.info,
+    }
+
+
+def _averaged_of(state: Fields, p: int, q: int) -> AveragedEnsemble:
+    return AveragedEnsemble(
+        two_step=_selection_of(state.inside("two_step"), p, q),
+        likelihood=_outcome_of(state.inside("likelihood"), p, q),
+        info=state.plain("info"),
+    )
+
+
 def _gaussian(fit: GaussianEnsemble) -> dict:
     return {
         "members": members_state(fit.members),
@@ -158,6 +199,7 @@ def _binary_of(state: Fields, p: int, q: int) -> BinaryMixture:
 # A new kind of fit is a pair of functions and a line here.
 KINDS: dict[str, tuple[Callable, Callable]] = {
     "SelectionEnsemble": (_selection, _selection_of),
+    "AveragedEnsemble": (_averaged, _averaged_of),
     "GaussianEnsemble": (_gaussian, _gaussian_of),
     "BesideProbit": (_beside, _beside_of),
     "RhoMixture": (mixture_state, mixture_from),

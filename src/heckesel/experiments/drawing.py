@@ -24,6 +24,8 @@ STYLES = {
     # never drawn beside the GP and MC dropout, whose colours they share
     "heckman_profile": ("#009E73", "D", "-"),
     "spline_joint": ("#E69F00", "v", (0, (5, 1))),
+    "heckman_averaged": ("#009E73", "P", "-"),
+    "heckman_outcome": ("#E69F00", "v", "-"),
 }
 NOMINAL = 0.9
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.datasets import Truth
 from heckesel.deep.config import NetworkConfig
+from heckesel.deep.ensemble import with_networks
 from heckesel.methods import load_method
 from heckesel.methods.skyline import SkylineConfig
 from heckesel.methods.weighted_ensemble import WeightedConfig
@@ -49,7 +50,7 @@ def fit_cells(
     elif name == "skyline":
         config = [SkylineConfig(truth.y, network) for truth in truths]
     fits = method.fit_many(datas, seeds=seeds, config=config, device=device)
-    return [replace(fit, members=fit.members.on(device)) for fit in fits]
+    return [with_networks(fit, lambda networks: networks.on(device)) for fit in fits]
 
 
 def problem_row(problem: Problem, fit) -> dict[str, float]:

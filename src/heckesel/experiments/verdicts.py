@@ -21,6 +21,8 @@ LABELS = {
     "blind_two_head": "blind two-head",
     "heckman_joint": "joint",
     "heckman_two_step": "two-step",
+    "heckman_averaged": "averaged",
+    "heckman_outcome": "outcome likelihood",
     "oracle": "oracle",
     "skyline": "skyline",
     "heckman_profile": "profile",

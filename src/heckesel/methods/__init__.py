@@ -15,6 +15,8 @@ from heckesel.errors import DataError
 METHODS = {
     "heckman_joint": "heckesel.methods.heckman_joint",
     "heckman_two_step": "heckesel.methods.heckman_two_step",
+    "heckman_outcome": "heckesel.methods.heckman_outcome",
+    "heckman_averaged": "heckesel.methods.heckman_averaged",
     "heckman_profile": "heckesel.methods.heckman_profile",
     "spline_joint": "heckesel.methods.spline_joint",
     "blind_two_head": "heckesel.methods.blind_two_head",

@@ -63,10 +63,12 @@ def draw_calibration(data: dict):
         "coverage90_well": "(c) coverage, well sampled",
     }
     for line, (dataset, name) in enumerate(TABLES.items()):
+        methods = list(data[dataset]["now"])
         for column, (metric, title) in enumerate(metrics.items()):
             axis = axes[line, column]
             for kind, shift in (("paper", 0.2), ("now", -0.1)):
-                _draw_methods(axis, data[dataset][kind], metric, shift, filled=kind == "now")
+                at = {method: methods.index(method) + shift for method in data[dataset][kind]}
+                _draw_methods(axis, data[dataset][kind], metric, at, filled=kind == "now")
             axis.grid(axis="x", lw=0.4, color="#DDDDDD")
             axis.set_axisbelow(True)
             if line == 0:
@@ -74,7 +76,6 @@ def draw_calibration(data: dict):
             if column > 0:
                 axis.axvline(NOMINAL, color="black", lw=0.8, ls=":")
                 percent_axis(axis.xaxis)
-        methods = list(data[dataset]["now"])
         axes[line, 0].set_yticks(range(len(methods)), [LABELS[method] for method in methods])
         axes[line, 0].set_ylabel(name)
     axes[0, 0].invert_yaxis()
@@ -88,12 +89,12 @@ def draw_calibration(data: dict):
     return figure
 
 
-def _draw_methods(axis, methods: dict, metric: str, shift: float, *, filled: bool) -> None:
-    for row, (method, values) in enumerate(methods.items()):
+def _draw_methods(axis, methods: dict, metric: str, at: dict, *, filled: bool) -> None:
+    for method, values in methods.items():
         colour, marker, _ = STYLES[method]
         axis.errorbar(
             values[metric]["mean"],
-            row + shift,
+            at[method],
             xerr=values[metric]["sd"],
             color=colour,
             marker=marker,

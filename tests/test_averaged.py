@@ -1,0 +1,143 @@
+"""`heckman_outcome` and `heckman_averaged`: what they predict, and what they find."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr
+
+import heckesel as hk
+from heckesel.data import selection_data
+from heckesel.deep.cells import Members
+from heckesel.deep.config import NetworkConfig
+from heckesel.deep.nets import parameter_count
+from heckesel.deep.outcome_ensemble import OutcomeEnsemble, index_beside_y, mean_and_sigma, shape_of
+from heckesel.deep.scaling import Scaling
+from heckesel.errors import DataError
+from heckesel.methods import heckman_averaged, heckman_outcome, heckman_two_step
+
+SMALL = NetworkConfig(hidden=(16, 16), n_members=4, folds=2, epochs=300, dtype="float64")
+X, W = np.array([[0.3], [-1.2]]), np.array([[0.3, 0.5], [-1.2, -0.8]])
+
+
+def _ensemble(outputs=2, level=1.2):
+    """Two networks that nobody trained."""
+    sizes, rng = (1, 4, outputs), np.random.default_rng(5)
+    head = 0.5 * rng.normal(size=(2, 3 + 3 + (9 if outputs == 2 else 0)))
+    theta = np.hstack([rng.normal(size=(2, parameter_count(sizes))), head])
+    scaling = Scaling(np.array([0.1]), np.array([2.0]), np.zeros(2), np.ones(2), 0.7, 1.5)
+    return OutcomeEnsemble(Members(sizes, theta, np.zeros(2)), scaling, level, {})
+
+
+def _density_and_chance(fit, at):
+    """Of y at point `at`: the density of the mixture over members, and P(s = 1 | y) of each."""
+    shape = shape_of(fit.members)
+    x, w = fit.scaling.x(X), np.column_stack([fit.scaling.w(W), np.ones(len(W))])
+    mean, sigma = mean_and_sigma(fit.members, shape, x)
+    index = index_beside_y(shape, shape.gamma @ w.T, mean, sigma)[:, at]
+    noise = fit.level * sigma[:, at]
+
+    def both(y):
+        scaled = (y - fit.scaling.y_centre) / fit.scaling.y_scale
+        width = noise[:, None] * shape.width
+        e = (scaled - mean[:, at, None] - noise[:, None] * shape.shift) / width
+        density = (shape.share * np.exp(-0.5 * e**2) / (np.sqrt(2 * np.pi) * width)).sum(axis=1)
+        chance = ndtr(index + shape.kappa * scaled)
+        return density / fit.scaling.y_scale / len(mean), chance
+
+    return both
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("at", [0, 1])
+def test_predictions_for_all_targets_are_the_integrals(outputs, at):
+    fit = _ensemble(outputs)
+    both = _density_and_chance(fit, at)
+    weights = {
+        "population": lambda y: both(y)[0].sum(),
+        "selected": lambda y: (both(y)[0] * both(y)[1]).sum(),
+        "unselected": lambda y: (both(y)[0] * (1 - both(y)[1])).sum(),
+    }
+    for target, weight in weights.items():
+
+        def moment(power, weight=weight):
+            return quad(lambda y: y**power * weight(y), -40, 40, limit=400)[0]
+
+        total, first, second = (moment(power) for power in range(3))
+        found = fit.predict(X, W, target)
+        assert found.mean[at] == pytest.approx(first / total, rel=1e-6)
+        assert found.std[at] ** 2 == pytest.approx(second / total - (first / total) ** 2, rel=1e-6)
+        below = quad(weight, -40, 0.4, limit=400)[0] / total
+        assert found.cdf(np.full(2, 0.4))[at] == pytest.approx(below, rel=1e-6)
+
+
+def _seen(look: float, n=3000, seed=0):
+    """Selection that sees e + look * f, f a wave of a column that selection does not bend with."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.uniform(-2, 2, n), rng.normal(size=n)
+    f, skewed = np.sin(2 * x), (rng.gamma(2.0, size=n) - 2) / np.sqrt(2)
+    e = 0.5 * skewed
+    s = 0.3 * x + z + 1.5 * (e + look * f) + rng.normal(size=n) > 0
+    data = selection_data(x[:, None], np.column_stack([x, z]), np.where(s, f + e, np.nan))
+    return data, f, x[:, None]
+
+
+@pytest.mark.parametrize("look", [0.0, 1.0])
+def test_the_data_say_what_selection_looked_at(look):
+    data, f, x = _seen(look)
+    fit = heckman_outcome.fit(data, seed=0, config=SMALL)
+    assert abs(fit.info["outcome_seen"] - look) < 0.25
+    true = 1.5 * 0.5 / np.sqrt(1 + (1.5 * 0.5) ** 2)
+    assert np.mean(fit.info["rho"]) == pytest.approx(true, abs=0.1)
+    assert np.mean(fit.info["sigma"]) == pytest.approx(0.5, abs=0.05)
+    two_step = heckman_two_step.fit(data, seed=0, config=SMALL)
+    errors = [np.sqrt(np.mean((one.predict(x).mean - f) ** 2)) for one in (fit, two_step)]
+    assert errors[0] < 0.7 * errors[1]
+    assert errors[0] < 0.08
+
+
+def test_skewed_errors_keep_their_skewness():
+    data, _, x = _seen(1.0)
+    fit = heckman_outcome.fit(data, seed=0, config=SMALL)
+    assert fit.info["noise"] == "varying"  # the free form
+    predicted = fit.predict(x[:5])
+    assert ((predicted.quantile(0.95) + predicted.quantile(0.05)) / 2 > predicted.mean + 0.05).all()
+
+
+def test_the_average_lies_between_its_halves_and_what_they_differ_by_is_doubt():
+    data, _, x = _seen(1.0, n=400)
+    fit = heckman_averaged.fit(data, seed=0, config=SMALL)
+    w = data.w[:7]
+    for target in ("population", "selected", "unselected"):
+        one, other = (half.predict(x[:7], w, target) for half in (fit.two_step, fit.likelihood))
+        found = fit.predict(x[:7], w, target)
+        np.testing.assert_allclose(found.mean, (one.mean + other.mean) / 2)
+        second = (one.std**2 + one.mean**2 + other.std**2 + other.mean**2) / 2
+        np.testing.assert_allclose(found.std**2, second - found.mean**2, rtol=1e-9)
+    np.testing.assert_array_equal(fit.index(w), fit.two_step.index(w))
+    alone = heckman_two_step.fit(data, seed=0, config=SMALL)
+    np.testing.assert_array_equal(alone.predict(x).mean, fit.two_step.predict(x).mean)
+    assert len(fit.info["rho"]) == 2 * SMALL.n_members
+    assert set(fit.info["held_out_losses"]) == {"two-step", "likelihood"}
+
+
+@pytest.mark.parametrize("method", [heckman_outcome, heckman_averaged])
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (NetworkConfig(), "judged on folds; set folds"),
+        (NetworkConfig(folds=2, errors="t"), "normal"),
+    ],
+)
+def test_what_these_methods_do_not_have_is_refused(method, config, says):
+    with pytest.raises(DataError, match=says):
+        method.fit(_seen(0.0, n=200)[0], seed=0, config=config)
+
+
+def test_the_regressor_takes_folds_whatever_the_number_of_rows():
+    draw = hk.datasets.make_controlled(120, rho=0.8, alpha=1.0, seed=0)
+    options = {"method": "averaged", "hidden": (4,), "epochs": 6, "progress": False}
+    model = hk.DeepHeckmanRegressor(["z"], **options).fit(draw.frame[["x", "z"]], draw.frame["y"])
+    assert len(model.rho_) == 20
+    assert np.isfinite(model.predict(draw.frame[["x", "z"]])).all()
+    with pytest.raises(DataError, match="set folds"):
+        model.set_params(folds=None).fit(draw.frame[["x", "z"]], draw.frame["y"])
