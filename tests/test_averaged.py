@@ -2,18 +2,23 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.integrate import quad
 from scipy.special import ndtr
 
 import heckesel as hk
+from heckesel.classic.probit import fit_probit
 from heckesel.data import selection_data
 from heckesel.deep.cells import Members
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.nets import parameter_count
-from heckesel.deep.outcome_ensemble import OutcomeEnsemble, index_beside_y, mean_and_sigma, shape_of
-from heckesel.deep.scaling import Scaling
+from heckesel.deep.outcome_ensemble import OutcomeEnsemble, mean_and_sigma, shape_of
+from heckesel.deep.outcome_loss import PLAIN
+from heckesel.deep.rows import Rows
+from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.errors import DataError
 from heckesel.methods import heckman_averaged, heckman_outcome, heckman_two_step
+from heckesel.numerics.normal import inverse_mills
 
 SMALL = NetworkConfig(hidden=(16, 16), n_members=4, folds=2, epochs=300, dtype="float64")
 X, W = np.array([[0.3], [-1.2]]), np.array([[0.3, 0.5], [-1.2, -0.8]])
@@ -33,7 +38,8 @@ def _density_and_chance(fit, at):
     shape = shape_of(fit.members)
     x, w = fit.scaling.x(X), np.column_stack([fit.scaling.w(W), np.ones(len(W))])
     mean, sigma = mean_and_sigma(fit.members, shape, x)
-    index = index_beside_y(shape, shape.gamma @ w.T, mean, sigma)[:, at]
+    f = fit.members.outputs(x)[:, at, 0]
+    index = shape.gamma @ w[at] + shape.theta * f
     noise = fit.level * sigma[:, at]
 
     def both(y):
@@ -41,7 +47,7 @@ def _density_and_chance(fit, at):
         width = noise[:, None] * shape.width
         e = (scaled - mean[:, at, None] - noise[:, None] * shape.shift) / width
         density = (shape.share * np.exp(-0.5 * e**2) / (np.sqrt(2 * np.pi) * width)).sum(axis=1)
-        chance = ndtr(index + shape.kappa * scaled)
+        chance = ndtr(index + shape.kappa * (scaled - f))
         return density / fit.scaling.y_scale / len(mean), chance
 
     return both
@@ -93,6 +99,37 @@ def test_the_data_say_what_selection_looked_at(look):
     errors = [np.sqrt(np.mean((one.predict(x).mean - f) ** 2)) for one in (fit, two_step)]
     assert errors[0] < 0.7 * errors[1]
     assert errors[0] < 0.08
+
+
+def test_of_all_starts_units_left_out_take_the_best(monkeypatch):
+    data, _, _ = _seen(1.0, n=400)
+    both = heckman_outcome.fit(data, seed=0, config=SMALL)
+    losses = []
+    for start in heckman_outcome.STARTS:
+        monkeypatch.setattr(heckman_outcome, "STARTS", (start,))
+        losses.append(heckman_outcome.fit(data, seed=0, config=SMALL).members.validation.mean())
+    assert losses[0] != losses[1]
+    assert both.members.validation.mean() == min(losses)
+
+
+def test_members_start_at_one_linear_model_whatever_selection_sees():
+    data, _, _ = _seen(1.0, n=400)
+    cell = heckman_outcome.every_row(data, scaling_of(data, True))
+    s = cell.selected > 0
+    losses = []
+    for seen in heckman_outcome.STARTS:
+        head = heckman_outcome.classic_head(cell, True, seen)
+        kappa, theta = head[-2:]
+        assert theta == seen * kappa
+        # theta enters through f alone, so take the f that the start was made with
+        index = cell.w @ fit_probit(cell.w, s, np.ones(len(s))).gamma
+        mills = inverse_mills(index[s])
+        beta = np.linalg.lstsq(np.column_stack([cell.x[s], mills]), cell.y[s], rcond=None)[0]
+        f = cell.x @ beta[:-1]
+        rows = Rows(**{name: torch.as_tensor(part)[None] for name, part in cell.present().items()})
+        output = torch.as_tensor(f)[None, :, None]
+        losses.append(PLAIN.value_and_slopes(output, torch.as_tensor(head)[None], rows)[0].item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-9)
 
 
 def test_skewed_errors_keep_their_skewness():
