@@ -116,20 +116,23 @@ def test_members_start_at_one_linear_model_whatever_selection_sees():
     data, _, _ = _seen(1.0, n=400)
     cell = heckman_outcome.every_row(data, scaling_of(data, True))
     s = cell.selected > 0
+    probit = fit_probit(cell.w, s, np.ones(len(s))).gamma
+    mills = inverse_mills(cell.w[s] @ probit)
+    beta = np.linalg.lstsq(np.column_stack([cell.x[s], mills]), cell.y[s], rcond=None)[0]
+    rows = Rows(**{name: torch.as_tensor(part)[None] for name, part in cell.present().items()})
+    f = torch.as_tensor(cell.x @ beta[:-1])[None, :, None]
     losses = []
-    for seen in heckman_outcome.STARTS:
-        head = heckman_outcome.classic_head(cell, True, seen)
-        kappa, theta = head[-2:]
+    for seen, head in zip(
+        heckman_outcome.STARTS, heckman_outcome.classic_heads(cell, True), strict=True
+    ):
+        log_sigma, kappa, theta = head[-3:]
         assert theta == seen * kappa
-        # theta enters through f alone, so take the f that the start was made with
-        index = cell.w @ fit_probit(cell.w, s, np.ones(len(s))).gamma
-        mills = inverse_mills(index[s])
-        beta = np.linalg.lstsq(np.column_stack([cell.x[s], mills]), cell.y[s], rcond=None)[0]
-        f = cell.x @ beta[:-1]
-        rows = Rows(**{name: torch.as_tensor(part)[None] for name, part in cell.present().items()})
-        output = torch.as_tensor(f)[None, :, None]
-        losses.append(PLAIN.value_and_slopes(output, torch.as_tensor(head)[None], rows)[0].item())
+        rho = beta[-1] / np.exp(log_sigma)
+        assert kappa * np.exp(log_sigma) == pytest.approx(rho / np.sqrt(1 - rho**2))
+        losses.append(PLAIN.value_and_slopes(f, torch.as_tensor(head)[None], rows)[0].item())
     assert losses[0] == pytest.approx(losses[1], rel=1e-9)
+    chance = ndtr((cell.w @ head[:-3] + theta * f[0, :, 0].numpy()) * np.sqrt(1 - rho**2))
+    np.testing.assert_allclose(chance, ndtr(cell.w @ probit), atol=1e-6)
 
 
 def test_skewed_errors_keep_their_skewness():

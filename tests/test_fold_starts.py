@@ -18,7 +18,7 @@ from heckesel.experiments.e1_controlled import as_data
 from heckesel.methods import load_method
 from heckesel.methods.heckman_joint import classic_head
 from heckesel.methods.heckman_two_step import first_step
-from heckesel.methods.two_step_on_folds import linear_start
+from heckesel.methods.linear_start import linear_start
 
 NETWORK = NetworkConfig(
     hidden=(16,), n_members=4, epochs=300, dtype="float64", device="cpu", folds=4, patience=40
@@ -72,7 +72,8 @@ def test_a_strong_instrument_starts_the_heads_at_a_classic_two_step():
             w_names=(*data.w_names, "Intercept"),
         )
     )
-    c, sigma = linear_start(first.cell, first.strong)
+    start = linear_start(first.cell, first.strong)
+    c, sigma = start.c, start.sigma
     assert first.strong
     assert c == pytest.approx(classic.lambda_coef, rel=1e-6)
     assert sigma == pytest.approx(classic.sigma, rel=1e-6)
@@ -83,7 +84,8 @@ def test_a_weak_one_starts_them_at_least_squares_without_a_correction():
     first = first_step(data, scaling_of(data, True), folds=5)
     x, y = first.cell.x, first.cell.y
     residual = y - x @ np.linalg.solve(x.T @ x, x.T @ y)
-    c, sigma = linear_start(first.cell, first.strong)
+    start = linear_start(first.cell, first.strong)
+    c, sigma = start.c, start.sigma
     assert not first.strong
     assert c == 0
     assert sigma == pytest.approx(np.sqrt(np.mean(residual**2)), rel=1e-10)
@@ -98,7 +100,7 @@ def test_a_weak_one_starts_them_at_least_squares_without_a_correction():
 def test_a_curve_is_not_taken_for_selection_where_nothing_is_excluded(name):
     data = _pool(0.0)  # rho is zero, f a sine: its bend loads on the Mills ratio
     fit = load_method(name).fit(data, seed=100, config=NETWORK)
-    linear, _ = linear_start(first_step(data, scaling_of(data, True)).cell, strong=True)
+    linear = linear_start(first_step(data, scaling_of(data, True)).cell, strong=True).c
     assert linear > 3  # in sds of y, where a linear two-step would have started
     # Over three pools the two-step ends within .5 of zero and the joint within .2; started at the
     # linear two-step they end beyond 4.5 and .93.

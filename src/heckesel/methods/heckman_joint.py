@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from heckesel.classic.probit import fit_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, all_rows, train_cells
 from heckesel.deep.choices import best_of
@@ -31,13 +30,11 @@ from heckesel.deep.student_loss import JOINT_STUDENT, degrees_of_freedom
 from heckesel.deep.train import Progress
 from heckesel.diagnostics.exclusion import instruments_are_strong
 from heckesel.errors import DataError
-from heckesel.methods.two_step_on_folds import linear_start, preferred
-from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.methods.linear_start import linear_start_of_both
+from heckesel.methods.two_step_on_folds import preferred
 
 # log 8: ten degrees of freedom, heavier than normal and a little away from it.
 START_LOG_EXTRA_DF = 2.08
-# A linear two-step may leave |rho| at one or beyond; this is where networks start then.
-START_RHO = 0.9
 
 
 def fit(
@@ -116,23 +113,12 @@ def _fit_two_heads(datas, loss, seeds, starts, device, config, progress):
 
 def classic_head(cell: Rows, loss: Loss, strong: bool) -> np.ndarray:
     """(h,) where the heads start: gamma of a probit, log sigma and, where the loss has it, atanh
-    rho of `linear_start` on the same rows; strong : whether instruments move selection."""
-    w = np.vstack([cell.w, cell.w_unselected])
-    weight = np.concatenate([cell.weight, cell.weight_unselected])
-    gamma = fit_probit(w, np.arange(len(w)) < len(cell.w), weight * len(w)).gamma
-    index = cell.w @ gamma
-    mills = inverse_mills(index)
-    rows = replace(
-        cell,
-        weight=cell.weight / cell.weight.sum(),
-        mills=mills,
-        delta=mills_delta(index, mills),
-    )
-    c, sigma = linear_start(rows, strong)
+    rho of the linear model on the same rows; strong : whether instruments move selection."""
+    gamma, linear = linear_start_of_both(cell, cell.w_unselected, cell.weight_unselected, strong)
     start = {
-        "log_sigma": np.log(sigma),
+        "log_sigma": np.log(linear.sigma),
         "log_extra_df": START_LOG_EXTRA_DF,
-        "atanh_rho": np.arctanh(np.clip(c / sigma, -START_RHO, START_RHO)),
+        "atanh_rho": np.arctanh(linear.rho),
     }
     return np.concatenate([gamma, [start[name] for name in loss.scalars]])
 

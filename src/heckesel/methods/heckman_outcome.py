@@ -14,7 +14,6 @@ from itertools import product
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from heckesel.classic.probit import fit_probit
 from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, train_cells
 from heckesel.deep.choices import best_of
@@ -34,9 +33,7 @@ from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.train import Progress, shifted
 from heckesel.diagnostics.exclusion import instruments_are_strong
 from heckesel.errors import DataError
-from heckesel.methods.heckman_joint import START_RHO
-from heckesel.methods.two_step_on_folds import linear_start
-from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.methods.linear_start import linear_start_of_both
 
 # theta over kappa at the start: selection sees what is unusual, or the outcome. Members end before
 # they have gone all the way from one to the other.
@@ -79,11 +76,13 @@ def _fit_many(datas, seeds, device, config, progress) -> list[OutcomeEnsemble]:
         replace(every_row(data, scaling), fold=assign_folds(data, config.folds, seed))
         for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
     ]
-    strong = [instruments_are_strong(data) for data in datas]
-    tried, forms = [], list(product((PLAIN, FREE), STARTS))
-    for done, (loss, seen) in enumerate(forms):
+    heads = [
+        classic_heads(cell, instruments_are_strong(data))
+        for cell, data in zip(cells, datas, strict=True)
+    ]
+    tried, forms = [], list(product((PLAIN, FREE), zip(*heads, strict=True)))
+    for done, (loss, starts) in enumerate(forms):
         shape = START_SHAPE if loss is FREE else ()
-        starts = [classic_head(*each, seen) for each in zip(cells, strong, strict=True)]
         tried.append(
             train_cells(
                 cells,
@@ -117,27 +116,22 @@ def every_row(data: SelectionData, scaling: Scaling) -> Rows:
     )
 
 
-def classic_head(cell: Rows, strong: bool, seen: float) -> np.ndarray:
-    r"""(h,) where the heads start: the linear model that `linear_start` finds, in the parameters of
-    this one: :math:`\kappa = \rho/(\sigma\sqrt{1-\rho^2})`, :math:`\theta` = `seen` times kappa,
-    and gamma such that :math:`w'\gamma + \theta x'\beta` is :math:`\sqrt{1+\kappa^2\sigma^2}` times
-    the index of a probit."""
+def classic_heads(cell: Rows, strong: bool) -> list[np.ndarray]:
+    r"""(h,) for each of STARTS: the linear model on the same rows in the parameters of this one,
+    :math:`\kappa = \rho/(\sigma\sqrt{1-\rho^2})`, and gamma such that
+    :math:`w'\gamma + \theta x'\beta` is :math:`\sqrt{1+\kappa^2\sigma^2}` times the index of a
+    probit."""
     s = cell.selected > 0
-    index = cell.w @ fit_probit(cell.w, s, cell.weight * len(s)).gamma
-    mills = inverse_mills(index[s])
-    weight = cell.weight[s] / cell.weight[s].sum()
-    delta = mills_delta(index[s], mills)
-    rows = Rows(x=cell.x[s], y=cell.y[s], weight=weight, mills=mills, delta=delta)
-    c, sigma = linear_start(rows, strong)
-    rho = np.clip(c / sigma, -START_RHO, START_RHO)
-    kappa = rho / (sigma * np.sqrt(1 - rho**2))
-    root = np.sqrt(weight)
-    corrected = (rows.y - c * mills) * root
-    beta = np.linalg.lstsq(rows.x * root[:, None], corrected, rcond=None)[0]
-    theta = seen * kappa
-    conditional = index / np.sqrt(1 - rho**2) - theta * (cell.x @ beta)
-    gamma = np.linalg.lstsq(cell.w, conditional, rcond=None)[0]
-    return np.concatenate([gamma, [np.log(sigma), kappa, theta]])
+    selected = Rows(x=cell.x[s], y=cell.y[s], weight=cell.weight[s], w=cell.w[s])
+    gamma, linear = linear_start_of_both(selected, cell.w[~s], cell.weight[~s], strong)
+    root = np.sqrt(1 - linear.rho**2)
+    kappa = linear.rho / (linear.sigma * root)
+    # x'beta as far as columns of w have it, which mostly are those of x and more
+    beta = np.linalg.lstsq(cell.w, cell.x @ linear.beta, rcond=None)[0]
+    return [
+        np.concatenate([gamma / root - theta * beta, [np.log(linear.sigma), kappa, theta]])
+        for theta in (seen * kappa for seen in STARTS)
+    ]
 
 
 def judged(members: Members, cell: Rows, scaling: Scaling, folds: int) -> OutcomeEnsemble:

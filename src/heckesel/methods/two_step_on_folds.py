@@ -29,6 +29,7 @@ from heckesel.deep.folds import left_out
 from heckesel.deep.held_out import judged_shape, pairs_of, two_step_loss
 from heckesel.deep.losses import SPREAD, TWO_STEP
 from heckesel.deep.rows import Rows
+from heckesel.methods.linear_start import linear_start
 from heckesel.predictive import RHO_LIMIT
 
 if TYPE_CHECKING:
@@ -71,24 +72,9 @@ def preferred(fits: Sequence[SelectionEnsemble]) -> SelectionEnsemble:
     return replace(best, info=best.info | {"held_out_losses": tried})
 
 
-def linear_start(cell: Rows, strong: bool) -> tuple[float, float]:
-    r"""c and sigma of a linear outcome on the same rows, a first guess for the networks'.
-
-    With strong instruments it is the classic two-step. Without, :math:`\lambda` is a function of x
-    and stands in for all that is not linear in f: c would be many sigmas large, and members end
-    before they have undone it. There c starts at 0 and sigma at that of least squares.
-    """
-    columns, root = cell.x, np.sqrt(cell.weight)
-    if strong:
-        columns = np.column_stack([cell.x, cell.mills])
-    beta = np.linalg.lstsq(columns * root[:, None], cell.y * root, rcond=None)[0]
-    residual, c = cell.y - columns @ beta, beta[-1] if strong else 0.0
-    return float(c), float(np.sqrt((residual**2 + c**2 * cell.delta) @ cell.weight))
-
-
 def _start(cell: Rows, strong: bool) -> np.ndarray:
-    c, sigma = linear_start(cell, strong)
-    return np.array([c, np.log(sigma)])
+    start = linear_start(cell, strong)
+    return np.array([start.c, np.log(start.sigma)])
 
 
 def _residual_rows(members: Members, cell: Rows, folds: int) -> Rows:

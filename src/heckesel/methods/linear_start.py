@@ -1,0 +1,64 @@
+"""Where networks on folds start: at the classic model with a linear outcome, on the same rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heckesel.classic.probit import fit_probit
+from heckesel.deep.rows import Rows
+from heckesel.numerics.normal import inverse_mills, mills_delta
+
+# A linear two-step may leave |rho| at one or beyond; this is where networks start then.
+START_RHO = 0.9
+
+
+@dataclass(frozen=True)
+class LinearStart:
+    """beta : (p + 1,) of the outcome; c, sigma : covariance of the two errors and sd of y"""
+
+    beta: np.ndarray
+    c: float
+    sigma: float
+
+    @property
+    def rho(self) -> float:
+        return float(np.clip(self.c / self.sigma, -START_RHO, START_RHO))
+
+
+def linear_start(cell: Rows, strong: bool) -> LinearStart:
+    r"""A linear outcome on selected rows that have Mills terms, a first guess for the networks'.
+
+    With strong instruments it is the classic two-step. Without, :math:`\lambda` is a function of x
+    and stands in for all that is not linear in f: c would be many sigmas large, and members end
+    before they have undone it. There c starts at 0 and sigma at that of least squares.
+    """
+    columns, root = cell.x, np.sqrt(cell.weight)
+    if strong:
+        columns = np.column_stack([cell.x, cell.mills])
+    found = np.linalg.lstsq(columns * root[:, None], cell.y * root, rcond=None)[0]
+    residual, c = cell.y - columns @ found, found[-1] if strong else 0.0
+    sigma = np.sqrt((residual**2 + c**2 * cell.delta) @ cell.weight)
+    return LinearStart(found[: cell.x.shape[1]], float(c), float(sigma))
+
+
+def linear_start_of_both(
+    selected: Rows, w_unselected, weight_unselected, strong: bool
+) -> tuple[np.ndarray, LinearStart]:
+    """gamma (q + 1,) of a probit on selected and unselected units, and `linear_start` with it.
+
+    selected : rows with w, without Mills terms
+    """
+    w = np.vstack([selected.w, w_unselected])
+    weight = np.concatenate([selected.weight, weight_unselected])
+    gamma = fit_probit(w, np.arange(len(w)) < len(selected.w), weight * len(w)).gamma
+    index = selected.w @ gamma
+    mills = inverse_mills(index)
+    rows = replace(
+        selected,
+        weight=selected.weight / selected.weight.sum(),
+        mills=mills,
+        delta=mills_delta(index, mills),
+    )
+    return gamma, linear_start(rows, strong)
