@@ -77,3 +77,12 @@ def with_splines(interactions="all", names=("x", "wave", "flag")):
     model.fitted_ = spline_joint.fit(data, config=config)
     model.info_ = model.fitted_.info
     return model
+
+
+@cache
+def averaged_with_splines():
+    """An average of three on columns of NUMBERS."""
+    table = NUMBERS[["x", "wave", "z"]]
+    model = hk.DeepHeckmanRegressor(method="averaged", folds=2, **SMALL).fit(table, Y)
+    assert model.info_["averaged"] == ["two-step", "likelihood", "splines"]
+    return model

@@ -1,10 +1,13 @@
 """`heckman_outcome` and `heckman_averaged`: what they predict, and what they find."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from scipy.integrate import quad
 from scipy.special import ndtr
+from scipy.stats import norm
 
 import heckesel as hk
 from heckesel.classic.probit import fit_probit
@@ -17,6 +20,7 @@ from heckesel.deep.outcome_loss import PLAIN
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.errors import DataError
+from heckesel.experiments.x1_profile import as_data
 from heckesel.methods import heckman_averaged, heckman_outcome, heckman_two_step
 from heckesel.numerics.normal import inverse_mills
 
@@ -143,21 +147,108 @@ def test_skewed_errors_keep_their_skewness():
     assert ((predicted.quantile(0.95) + predicted.quantile(0.05)) / 2 > predicted.mean + 0.05).all()
 
 
-def test_the_average_lies_between_its_halves_and_what_they_differ_by_is_doubt():
-    data, _, x = _seen(1.0, n=400)
-    fit = heckman_averaged.fit(data, seed=0, config=SMALL)
-    w = data.w[:7]
+def _smooth(n=500, seed=2):
+    return as_data(hk.datasets.make_controlled(n, rho=0.6, alpha=1.0, seed=seed))
+
+
+def _corners(n=900):
+    """An outcome of three columns at once, which no curve and no surface has."""
+    rng = np.random.default_rng(5)
+    x, z, u = np.sign(rng.normal(size=(n, 3))), rng.normal(size=n), rng.normal(size=n)
+    y = 2 * x.prod(axis=1) + 0.3 * (0.5 * u + rng.normal(size=n))
+    return selection_data(x, np.column_stack([x, z]), np.where(0.5 + z + u > 0, y, np.nan))
+
+
+@pytest.fixture(scope="module")
+def of_three():
+    return heckman_averaged.fit(_smooth(), seed=0, config=SMALL)
+
+
+@pytest.fixture(scope="module")
+def of_two():
+    return heckman_averaged.fit(_corners(), seed=0, config=SMALL)
+
+
+@pytest.mark.parametrize(("kind", "parts"), [("of_three", 3), ("of_two", 2)])
+def test_the_average_lies_between_its_parts_and_what_they_differ_by_is_doubt(kind, parts, request):
+    fit = request.getfixturevalue(kind)
+    assert len(fit.parts) == len(fit.info["averaged"]) == parts
+    data = _smooth() if kind == "of_three" else _corners()
+    x, w = data.x[:7], data.w[:7]
     for target in ("population", "selected", "unselected"):
-        one, other = (half.predict(x[:7], w, target) for half in (fit.two_step, fit.likelihood))
-        found = fit.predict(x[:7], w, target)
-        np.testing.assert_allclose(found.mean, (one.mean + other.mean) / 2)
-        second = (one.std**2 + one.mean**2 + other.std**2 + other.mean**2) / 2
-        np.testing.assert_allclose(found.std**2, second - found.mean**2, rtol=1e-9)
+        each = [part.predict(x, w, target) for part in fit.parts]
+        found = fit.predict(x, w, target)
+        mean = np.mean([one.mean for one in each], axis=0)
+        np.testing.assert_allclose(found.mean, mean)
+        second = np.mean([one.std**2 + one.mean**2 for one in each], axis=0)
+        np.testing.assert_allclose(found.std**2, second - mean**2, rtol=1e-9)
+        noise = np.mean([one.aleatoric for one in each], axis=0)
+        np.testing.assert_allclose(found.aleatoric, noise)
     np.testing.assert_array_equal(fit.index(w), fit.two_step.index(w))
     alone = heckman_two_step.fit(data, seed=0, config=SMALL)
     np.testing.assert_array_equal(alone.predict(x).mean, fit.two_step.predict(x).mean)
-    assert len(fit.info["rho"]) == 2 * SMALL.n_members
-    assert set(fit.info["held_out_losses"]) == {"two-step", "likelihood"}
+    assert len(fit.info["rho"]) == len(fit.info["sigma"]) == parts * SMALL.n_members
+    assert len(fit.info["best_epoch"]) == 2 * SMALL.n_members
+
+
+def test_splines_join_within_a_standard_error_of_the_networks(of_three, of_two):
+    for fit in (of_three, of_two):
+        losses, k = fit.likelihood.members.validation, SMALL.n_members
+        unit = np.log(fit.likelihood.scaling.y_scale)
+        share = (_smooth() if fit is of_three else _corners()).s.mean()
+        by_fold = np.array([losses[fold :: SMALL.folds].mean() for fold in range(SMALL.folds)])
+        assert fit.info["joint_losses"]["network"] == pytest.approx(losses.mean() + share * unit)
+        error = abs(by_fold[0] - by_fold[1]) / 2  # of the mean of two
+        assert fit.info["joint_loss_error"] == pytest.approx(error)
+        assert len(losses) == k
+    apart = of_two.info["joint_losses"]["spline"] - of_two.info["joint_losses"]["network"]
+    assert apart > 0.1 > of_two.info["joint_loss_error"]
+
+
+@pytest.mark.parametrize(("above", "joins"), [(-0.1, True), (0.9, True), (1.1, False)])
+def test_a_standard_error_is_all_that_splines_are_given(of_three, above, joins, monkeypatch):
+    """above : the splines' loss over that of networks, in standard errors"""
+    allowed = of_three.info["joint_losses"]["network"] + above * of_three.info["joint_loss_error"]
+    monkeypatch.setattr(heckman_averaged, "_spline_loss_left_out", lambda *_: allowed)
+    again = heckman_averaged._averaged(
+        _smooth(), of_three.two_step, of_three.likelihood, of_three.spline, folds=SMALL.folds
+    )
+    assert (again.spline is not None) == joins
+    assert ("splines" in again.info["averaged"]) == joins
+
+
+def test_losses_of_units_left_out_compare_whatever_the_unit_of_y(of_three):
+    data = _smooth()
+    milli = heckman_averaged.fit(replace(data, y=1000 * data.y), seed=0, config=SMALL)
+    for name, loss in of_three.info["joint_losses"].items():
+        moved = milli.info["joint_losses"][name] - data.s.mean() * np.log(1000)
+        assert moved == pytest.approx(loss, abs=1e-6)
+
+
+def test_splines_lose_as_much_as_their_likelihood_says(of_three):
+    """Against the likelihood of all rows at the mode, which is a little better than left out."""
+    data, fit = _smooth(), of_three.spline
+    main = np.argmax(fit.parts.weight)
+    part, scaling = fit.parts, fit.scaling
+    f = scaling.y_centre + scaling.y_scale * (
+        fit.basis.columns(scaling.x(data.x))[0] @ part.delta[main] / part.theta[main]
+    )
+    sigma, rho = scaling.y_scale / part.theta[main], part.rho[main]
+    w = np.column_stack([scaling.w(data.w), np.ones(data.n)])
+    index, e = w @ part.gamma[main], (np.where(data.s, data.y, 0.0) - f) / sigma
+    inside = norm.logcdf((index + rho * e) / np.sqrt(1 - rho**2)) + norm.logpdf(e) - np.log(sigma)
+    seen = -np.where(data.s, inside, norm.logcdf(-index)).mean()
+    assert seen < of_three.info["joint_losses"]["spline"] < seen + 0.05
+
+
+def test_what_splines_believe_of_rho_is_listed_beside_the_members(of_three):
+    parts, k = of_three.spline.parts, SMALL.n_members
+    listed = np.array(of_three.info["rho"][2 * k :])
+    np.testing.assert_array_equal(listed, np.sort(listed))
+    for value, wanted in zip(listed, (np.arange(k) + 0.5) / k, strict=True):
+        below, upto = (parts.weight[mask].sum() for mask in (parts.rho < value, parts.rho <= value))
+        assert below <= wanted <= upto
+    assert np.mean(of_three.info["sigma"][2 * k :]) == pytest.approx(0.5, abs=0.1)
 
 
 @pytest.mark.parametrize("method", [heckman_outcome, heckman_averaged])
@@ -177,7 +268,7 @@ def test_the_regressor_takes_folds_whatever_the_number_of_rows():
     draw = hk.datasets.make_controlled(120, rho=0.8, alpha=1.0, seed=0)
     options = {"method": "averaged", "hidden": (4,), "epochs": 6, "progress": False}
     model = hk.DeepHeckmanRegressor(["z"], **options).fit(draw.frame[["x", "z"]], draw.frame["y"])
-    assert len(model.rho_) == 20
+    assert len(model.rho_) == 10 * len(model.fitted_.parts)
     assert np.isfinite(model.predict(draw.frame[["x", "z"]])).all()
     with pytest.raises(DataError, match="set folds"):
         model.set_params(folds=None).fit(draw.frame[["x", "z"]], draw.frame["y"])

@@ -20,6 +20,7 @@ from tests.small_models import (
     N,
     X,
     Y,
+    averaged_with_splines,
     fitted,
     heavy_tailed,
     with_splines,
@@ -118,6 +119,10 @@ def test_splines_say_the_same_between_on_and_beyond_their_knots(interactions, pa
     on = on * scaling.x_scale[:2] + scaling.x_centre[:2]
     beyond = pd.DataFrame(on, columns=["x", "wave"]).assign(flag=0.0, z=0.0)
     check_same(model, pd.concat([NUMBERS, beyond, 3 * beyond]).astype("float32"), path)
+
+
+def test_an_average_with_splines_is_exported(path):
+    check_same(averaged_with_splines(), NUMBERS[["x", "wave", "z"]].astype("float32"), path)
 
 
 def test_a_fit_at_the_boundary_and_one_without_selection_are_exported(path):

@@ -15,7 +15,7 @@ from heckesel.deep.rho_mixture import UPDATES, held_out_evidence
 from heckesel.experiments.x1_profile import as_data
 from heckesel.methods import heckman_profile, spline_joint
 from heckesel.methods.heckman_profile import ProfileConfig
-from heckesel.methods.spline_joint import SplineConfig, affordable_interactions
+from heckesel.methods.spline_joint import SplineConfig, affordable
 
 CPU = torch.device("cpu")
 SMALL = NetworkConfig(hidden=(16,), n_members=4, epochs=400, folds=2, warm_up=0, weight_decay=1e-3)
@@ -108,10 +108,12 @@ def test_columns_that_repeat_others_leave_the_choice_to_networks(smooth):
     ]
 
 
-def test_interactions_are_tried_where_there_are_rows_for_them():
+def test_splines_are_as_rich_as_there_are_rows_for():
     rng = np.random.default_rng(0)
-    assert affordable_interactions(rng.normal(size=(2000, 5))) == "all"
-    assert affordable_interactions(rng.normal(size=(2000, 8))) == ()
-    assert affordable_interactions(rng.normal(size=(300, 2))) == "all"
-    assert affordable_interactions(rng.normal(size=(60, 2))) is None
-    assert affordable_interactions(rng.normal(size=(5000, 20))) is None
+    assert affordable(rng.normal(size=(2000, 5))) == ("all", 18)
+    assert affordable(rng.normal(size=(2000, 8))) == ((), 18)
+    assert affordable(rng.normal(size=(300, 2))) == ("all", 18)
+    assert affordable(rng.normal(size=(60, 2))) == ((), 4)
+    assert affordable(rng.normal(size=(20, 2))) is None
+    assert affordable(rng.normal(size=(5000, 20))) == ((), 9)
+    assert affordable(rng.normal(size=(5000, 80))) is None

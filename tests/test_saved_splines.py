@@ -9,7 +9,7 @@ import pytest
 import heckesel as hk
 from heckesel.estimators.model_file import read_model, write_model
 from heckesel.predictive import TARGETS
-from tests.small_models import NUMBERS, fitted, with_splines
+from tests.small_models import NUMBERS, averaged_with_splines, fitted, with_splines
 from tests.test_saved_hostile import refused, set_at, with_nan
 
 
@@ -32,6 +32,17 @@ def test_a_loaded_mixture_over_splines_says_the_same_to_the_last_bit(interaction
     old, new = model.fitted_.basis, loaded.fitted_.basis
     assert [each[:2] for each in new.surfaces] == [each[:2] for each in old.surfaces]
     np.testing.assert_array_equal(new.membership, old.membership)
+    assert loaded.info_ == model.info_
+
+
+def test_splines_in_an_average_are_saved_with_it(path):
+    model = averaged_with_splines()
+    model.save(path)
+    loaded = hk.load(path)
+    for target in TARGETS:
+        before, after = (m.predict_distribution(NUMBERS, target) for m in (model, loaded))
+        np.testing.assert_array_equal(before.mean, after.mean)
+        np.testing.assert_array_equal(before.std, after.std)
     assert loaded.info_ == model.info_
 
 

@@ -17,7 +17,7 @@ from heckesel.deep.rho_mixture import Basis, RhoMixture
 from heckesel.deep.scaling import Scaling
 from heckesel.errors import DataError
 from heckesel.estimators.exported_graph import Graph
-from heckesel.estimators.exported_parts import Part
+from heckesel.estimators.exported_parts import Part, mixed
 from heckesel.estimators.exported_splines import spline_columns
 from heckesel.estimators.networks import BesideProbit
 from heckesel.methods.spline_joint import SplineBasis
@@ -60,14 +60,16 @@ def _selection(graph: Graph, fit: SelectionEnsemble, x: str) -> Part:
 
 def _averaged(graph: Graph, fit: AveragedEnsemble, x: str) -> Part:
     """As `AveragedEnsemble.predict`."""
-    one, other = _selection(graph, fit.two_step, x), _outcome(graph, fit.likelihood, x)
-    half = np.float64(0.5)
-    apart = graph.square(graph.call("Mul", graph.call("Sub", one.mean, other.mean), half))
-    mean, variance = (
-        graph.call("Mul", graph.call("Add", first, second), half)
-        for first, second in ((one.mean, other.mean), (one.variance, other.variance))
-    )
-    return _tailed(mean, graph.call("Add", variance, apart), fit.two_step.tail_df)
+    parts = [mixed(graph, write_fit(graph, part, x)) for part in fit.parts]
+    share = np.float64(1 / len(parts))
+
+    def average(values: list[str]) -> str:
+        return graph.call("Mul", graph.call("Sum", *values), share)
+
+    mean = average([part.mean for part in parts])
+    apart = [graph.square(graph.call("Sub", part.mean, mean)) for part in parts]
+    variance = average([part.variance for part in parts] + apart)
+    return _tailed(mean, variance, fit.two_step.tail_df)
 
 
 def _outcome(graph: Graph, fit: OutcomeEnsemble, x: str) -> Part:
@@ -199,6 +201,7 @@ def _layer(graph: Graph, members: Members, at: int, values: str) -> str:
 
 KINDS: dict[str, Callable[..., Part]] = {
     "SelectionEnsemble": _selection,
+    "OutcomeEnsemble": _outcome,
     "AveragedEnsemble": _averaged,
     "GaussianEnsemble": _gaussian,
     "BesideProbit": _beside,

@@ -120,6 +120,7 @@ def _averaged(fit: AveragedEnsemble) -> dict:
     return {
         "two_step": _selection(fit.two_step),
         "likelihood": _outcome(fit.likelihood),
+        "spline": None if fit.spline is None else mixture_state(fit.spline),
         "info": fit.info,
     }
 
@@ -128,6 +129,7 @@ def _averaged_of(state: Fields, p: int, q: int) -> AveragedEnsemble:
     return AveragedEnsemble(
         two_step=_selection_of(state.inside("two_step"), p, q),
         likelihood=_outcome_of(state.inside("likelihood"), p, q),
+        spline=mixture_from(state.inside("spline"), p, q) if state.has("spline") else None,
         info=state.plain("info"),
     )
 

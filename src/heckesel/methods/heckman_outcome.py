@@ -161,10 +161,12 @@ def judged(members: Members, cell: Rows, scaling: Scaling, folds: int) -> Outcom
     sd = level * np.sqrt(shape.variance * (sigma**2 @ cell.weight))  # over all units
     load = shape.kappa * sd
     unit = scaling.y_scale
+    per_unit = cell.weight @ cell.selected * np.log(unit)  # of y as it is given
     info = {
         "rho": (load / np.sqrt(1 + load**2)).tolist(),
         "sigma": (unit * sd).tolist(),
-        "training_loss": (members.loss + cell.weight @ cell.selected * np.log(unit)).tolist(),
+        "training_loss": (members.loss + per_unit).tolist(),
+        "validation_loss": (np.asarray(members.validation) + per_unit).tolist(),
         "held_out_loss": value + float(np.log(unit)),
         "best_epoch": np.asarray(members.best_epoch).tolist(),
         "noise": "constant" if members.sizes[-1] == 1 else "varying",

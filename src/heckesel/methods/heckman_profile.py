@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 
 from heckesel.data import SelectionData
 from heckesel.deep.cells import all_rows, train_cells
@@ -37,7 +36,6 @@ from heckesel.deep.scaling import scaling_of
 from heckesel.deep.train import Progress
 from heckesel.errors import DataError
 from heckesel.methods import spline_joint
-from heckesel.methods.spline_joint import SplineConfig, affordable_interactions
 
 # |atanh rho| at the start: far enough from the ridge at 0 to fall to its own side, near enough
 # that no start is at a boundary (tanh 1.2 = .83).
@@ -80,7 +78,9 @@ def fit_many(
     config = config or ProfileConfig()
     folds, place = _checked_folds(config.network), device or config.network.device
     networks = _networks(datas, seeds, config, folds, place, progress)
-    splines = _splines(datas, seeds, config.rho_prior, folds, place)
+    splines = spline_joint.fit_affordable(
+        datas, seeds=seeds, rho_prior=config.rho_prior, folds=folds, device=place
+    )
     return [_preferred(*each) for each in zip(networks, splines, datas, strict=True)]
 
 
@@ -108,38 +108,6 @@ def _networks(datas, seeds, config, folds, device, progress) -> list[RhoMixture]
         replace(fit, info=fit.info | {"member_rho": np.tanh(members.head[:, -1]).tolist()})
         for fit, members in zip(averaged, trained, strict=True)
     ]
-
-
-def _splines(datas, seeds, prior, folds, device) -> list[RhoMixture | None]:
-    """Splines for the cells in which they are affordable, those with and without interactions
-    apart."""
-    asked = [affordable_interactions(data.x[data.s]) for data in datas]
-    found: list[RhoMixture | None] = [None] * len(datas)
-    for interactions in ("all", ()):
-        cells = [cell for cell, one in enumerate(asked) if one == interactions]
-        fits = _possible_splines(
-            [datas[cell] for cell in cells],
-            [seeds[cell] for cell in cells],
-            SplineConfig(interactions, prior, folds),
-            device,
-        )
-        for cell, fit in zip(cells, fits, strict=True):
-            found[cell] = fit
-    return found
-
-
-def _possible_splines(datas, seeds, config, device) -> list[RhoMixture | None]:
-    """None where a fold takes with it all that a column of x says beyond the others: networks take
-    that, straight lines without a ridge do not."""
-    if not datas:
-        return []
-    try:
-        return list(spline_joint.fit_many(datas, seeds=seeds, config=config, device=device))
-    except torch.linalg.LinAlgError:
-        if len(datas) == 1:
-            return [None]
-    pairs = zip(datas, seeds, strict=True)
-    return [_possible_splines([data], [seed], config, device)[0] for data, seed in pairs]
 
 
 def _preferred(network: RhoMixture, spline: RhoMixture | None, data: SelectionData) -> RhoMixture:

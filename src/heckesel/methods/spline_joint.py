@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+import torch
 
 from heckesel.classic.estimable import dependent_columns
 from heckesel.data import SelectionData
@@ -25,6 +26,7 @@ from heckesel.errors import DataError
 from heckesel.numerics.splines import INNER_KNOTS, Spline, spline_of, spline_width
 
 SURFACE_KNOTS = 1  # inside the range, in each direction of an interaction
+FEWEST_KNOTS = 2
 # Of a fit that nobody asked for in particular: seconds, and rows that can tell columns apart.
 MOST_COLUMNS, LEAST_ROWS = 300, 4
 
@@ -32,6 +34,7 @@ MOST_COLUMNS, LEAST_ROWS = 300, 4
 @dataclass(frozen=True)
 class SplineConfig:
     """interactions : pairs of columns of x by position, or "all"; rho_prior : see `rho_prior`
+    knots : of a curve, inside its range
     folds : units are dealt into that many, and `info["held_out_evidence"]` is the log-likelihood
         of those left out; the fit itself is to all units
     """
@@ -39,6 +42,7 @@ class SplineConfig:
     interactions: Sequence[tuple[int, int]] | str = ()
     rho_prior: object = None
     folds: int | None = None
+    knots: int = INNER_KNOTS
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def fit_many(
     prior, place = rho_prior(config.rho_prior), torch_device(device or "cpu")
     scalings = [scaling_of(data, standardise=True) for data in datas]
     bases = [
-        spline_basis(scaling.x(data.x[data.s]), config.interactions)
+        spline_basis(scaling.x(data.x[data.s]), config.interactions, config.knots)
         for data, scaling in zip(datas, scalings, strict=True)
     ]
     alike: dict[tuple, list[int]] = {}
@@ -106,29 +110,67 @@ def fit_many(
     return [fitted[cell] for cell in range(len(datas))]
 
 
-def affordable_interactions(x: np.ndarray) -> str | tuple | None:
-    """ "all" pairs of the columns of x (n, p), the selected units, where they and the curves stay
-    below MOST_COLUMNS and a column for every LEAST_ROWS rows, else none of them; None where
-    curves alone are too many, or straight lines, which have no ridge, repeat one another."""
+def fit_affordable(
+    datas: Sequence[SelectionData],
+    *,
+    seeds: Sequence[int],
+    rho_prior: object = None,
+    folds: int,
+    device: str | None = None,
+) -> list[RhoMixture | None]:
+    """Splines as rich as each cell affords, None where it affords none; a rival on the same folds
+    for methods whose outcome is a network."""
+    asked = [affordable(data.x[data.s]) for data in datas]
+    found: list[RhoMixture | None] = [None] * len(datas)
+    for rich in dict.fromkeys(one for one in asked if one is not None):
+        cells = [cell for cell, one in enumerate(asked) if one == rich]
+        interactions, knots = rich
+        config = SplineConfig(interactions, rho_prior, folds, knots)
+        fits = _possible([datas[c] for c in cells], [seeds[c] for c in cells], config, device)
+        for cell, fit in zip(cells, fits, strict=True):
+            found[cell] = fit
+    return found
+
+
+def _possible(datas, seeds, config, device) -> list[RhoMixture | None]:
+    """None where a fold takes with it all that a column of x says beyond the others: networks take
+    that, straight lines without a ridge do not."""
+    try:
+        return list(fit_many(datas, seeds=seeds, config=config, device=device))
+    except torch.linalg.LinAlgError:
+        if len(datas) == 1:
+            return [None]
+    pairs = zip(datas, seeds, strict=True)
+    return [_possible([data], [seed], config, device)[0] for data, seed in pairs]
+
+
+def affordable(x: np.ndarray) -> tuple[str | tuple, int] | None:
+    """The interactions and knots that x (n, p), the selected units, can carry below MOST_COLUMNS
+    and a column for every LEAST_ROWS rows: "all" pairs of columns, else none of them, else half as
+    many knots, and so on. None where the fewest are too many, or straight lines, which have no
+    ridge, repeat one another."""
     if dependent_columns(np.column_stack([np.ones(len(x)), x]))[0] is not None:
         return None
     most = min(MOST_COLUMNS, len(x) // LEAST_ROWS)
-    wide = 1 + x.shape[1] + sum(spline_width(column, INNER_KNOTS) for column in x.T)
     small = [1 + spline_width(column, SURFACE_KNOTS) for column in x.T]
     surfaces = sum(one * other for one, other in combinations(small, 2))
-    if wide > most:
-        return None
-    return "all" if wide + surfaces <= most else ()
+    knots = INNER_KNOTS
+    while knots >= FEWEST_KNOTS:
+        wide = 1 + x.shape[1] + sum(spline_width(column, knots) for column in x.T)
+        if wide <= most:
+            return ("all" if wide + surfaces <= most else ()), knots
+        knots //= 2
+    return None
 
 
-def spline_basis(x: np.ndarray, interactions=()) -> SplineBasis:
+def spline_basis(x: np.ndarray, interactions=(), knots: int = INNER_KNOTS) -> SplineBasis:
     """A basis for columns like x (n, p), the selected units."""
     p = x.shape[1]
     pairs = list(combinations(range(p), 2)) if interactions == "all" else list(interactions)
     for pair in pairs:
         if len(set(pair)) != 2 or not all(0 <= column < p for column in pair):
             raise DataError(f"an interaction is two different columns below {p}, got {pair!r}")
-    curves = tuple(spline_of(column) for column in x.T)
+    curves = tuple(spline_of(column, knots) for column in x.T)
     small = [spline_of(column, SURFACE_KNOTS) for column in x.T]
     surfaces = tuple((i, j, small[i], small[j]) for i, j in pairs)
     widths = [block.shape[1] for block in _blocks(curves, surfaces, x[:2])]
