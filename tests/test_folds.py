@@ -212,6 +212,9 @@ def test_noise_that_varies_is_found_and_noise_that_does_not_is_left_alone(name):
     np.testing.assert_allclose(sigma, truth, rtol=0.45)
     assert sigma[1] > 2 * sigma[0]
     assert abs(np.mean(varying.info["rho"]) - 0.7) < 0.25
+    over_units = varying.predict(steep.x).aleatoric.mean()
+    assert np.mean(np.square(varying.info["sigma"])) == pytest.approx(over_units)
+    assert np.mean(np.square(varying.sigma)) != pytest.approx(over_units, rel=1e-3)
     sigma = np.sqrt(constant.predict(ends).aleatoric)
     np.testing.assert_allclose(sigma, 0.4, rtol=0.2)
 

@@ -100,6 +100,13 @@ class SelectionEnsemble:
         # What the two-step was judged by: the moments that selection leaves, and the tails.
         return with_tails(given.mean, given.epistemic, given.aleatoric, self.tail_df)
 
+    def reporting_sigma_of(self, x, weight) -> SelectionEnsemble:
+        """The same, with the root of the mean of sigma(x)^2 over units x (n, p) in its summary;
+        `sigma` itself is what networks with an output of 0 would have."""
+        _, spread = self._outputs(self.scaling.x(x))
+        sigma = self.sigma * np.sqrt(spread**2 @ (weight / weight.sum()))
+        return replace(self, info=self.info | {"sigma": sigma.tolist()})
+
     def _student(self, mean, epistemic, df, target) -> Predictive:
         r"""The t with the variance of the members, :math:`\overline{\sigma_k^2\nu_k/(\nu_k-2)}`
         and what they differ by, at their typical degrees of freedom."""

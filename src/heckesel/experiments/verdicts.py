@@ -30,6 +30,8 @@ LABELS = {
     "heckman_joint_t": "joint, t errors",
     "heckman_two_step_open": "two-step, open",
     "heckman_joint_open": "joint, open",
+    "heckman_two_step_paper": "two-step, paper",
+    "skyline_paper": "skyline, paper",
     "identify": "`hk.identify`",
 }
 BASELINES = ("deep_ensemble", "mc_dropout", "gp")

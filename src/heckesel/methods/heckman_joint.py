@@ -108,7 +108,10 @@ def _fit_two_heads(datas, loss, seeds, starts, device, config, progress):
                 for parts in zip(trained, cells, scalings, strict=True)
             ]
         )
-    return [preferred(each) for each in zip(*fits, strict=True)]
+    return [
+        preferred(each).reporting_sigma_of(data.x, data.weight)
+        for *each, data in zip(*fits, datas, strict=True)
+    ]
 
 
 def classic_head(cell: Rows, loss: Loss, strong: bool) -> np.ndarray:

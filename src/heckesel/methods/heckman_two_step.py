@@ -79,7 +79,10 @@ def _fit_many(datas, seeds, device, config, progress):
             corrected(members, members.on(place).outputs(each.cell.x[:, :-1])[..., 0], each)
             for members, each in zip(trained, prepared, strict=True)
         ]
-    return fit_on_folds(prepared, train, config, config.folds)
+    fits = fit_on_folds(prepared, train, config, config.folds)
+    return [
+        fit.reporting_sigma_of(data.x, data.weight) for fit, data in zip(fits, datas, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
