@@ -129,7 +129,7 @@ def _method(model, linear: bool) -> str:
     ways = {
         "ml": "by maximum likelihood",
         "joint": "by joint likelihood",
-        "averaged": "in two steps and by a likelihood, averaged",
+        "averaged": "in two steps and by likelihood, averaged",
         "profile": "averaged over ρ",
     }
     return f"Heckman's model with {outcome}, {ways.get(model.method, 'in two steps')}"
