@@ -41,10 +41,11 @@ class DeepHeckmanRegressor(SelectionRegressor):
     by name or position, are columns of X that moved selection but not the outcome.
 
     * method: "two-step" (probit, then a network with the Mills ratio beside it), "joint" (one
-      likelihood; `warm_up` epochs with rho held at 0), "averaged" (the two-step, a likelihood
-      in which selection looks at the outcome and errors have any shape, and splines where rows left
-      out do not tell them from networks; on folds, six times as long) or "profile" (the likelihood over every rho, judged on folds; predictions average
-      over what it leaves open; networks, or splines where rows left out prefer them)
+      likelihood; `warm_up` epochs with rho held at 0), "averaged" (the two-step, a likelihood in
+      which selection looks at the outcome and errors have any shape, and splines where rows left
+      out do not tell them from networks; on folds, six times as long) or "profile" (the likelihood
+      over every rho, judged on folds; predictions average over what it leaves open; networks, or
+      splines where rows left out prefer them)
     * rho_prior: for "profile", what is known about rho: None, "positive", "negative", an interval
       or a density. A wrong sign costs more than none
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
