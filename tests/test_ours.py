@@ -9,7 +9,17 @@ import pytest
 
 from heckesel.experiments.check import SPOT_CHECKS
 from heckesel.experiments.figure_data import FROM_RESULTS
-from heckesel.experiments.ours import CHAPTERS, counts, ours_md, x1, x2, x3, x4, x4_controls
+from heckesel.experiments.ours import (
+    CHAPTERS,
+    counts,
+    ours_md,
+    x1,
+    x2,
+    x3,
+    x4,
+    x4_controls,
+    x4_more,
+)
 from heckesel.experiments.ours.figure_data import FROM_OUR_RESULTS
 from heckesel.experiments.ours.headline import headline
 from heckesel.experiments.ours.targets import (
@@ -205,6 +215,33 @@ def test_members_on_folds_are_compared_with_the_same_cells_of_the_paper(results)
     before, now = x4_controls.control(results, "heckman_two_step", "n_against", 0.6, 1.0)
     np.testing.assert_array_equal(before, now)  # the same test points in every seed
     assert len(now) == 8
+
+
+def test_further_draws_are_others_and_the_papers_settings_meet_the_same(results):
+    first = {row["seed"] for row in results.x4 if row["dataset"] == "wine"}
+    more = [row for row in results.x4 if row["dataset"] == "more wine"]
+    assert not first & {row["seed"] for row in more}
+    for method in ("heckman_averaged", "skyline", "heckman_two_step_paper", "skyline_paper"):
+        sizes = x4_more.values(results, "wine", method, "n_against")
+        assert len(sizes) == 32
+        np.testing.assert_array_equal(
+            sizes, x4_more.values(results, "wine", "heckman_two_step", "n_against")
+        )
+
+
+def test_the_skyline_of_further_draws_is_the_limit_there(results):
+    cell = {"dataset": "more wine", "method": "skyline_paper"}
+    for limit, kind in ((0.5, MET), (0.001, MISSED)):
+        rows = changed(results.x4, "ece_against", limit, **cell)
+        judged = x4_more.skyline_reached(
+            replace(results, x4=rows), "wine", "wine quality", "heckman_averaged"
+        )
+        assert judged.kind == kind
+        assert f"(skyline {limit:.3f})" in judged.measured
+    one = {"dataset": "more controlled", "method": "heckman_averaged", "rho": 0.6}
+    assert x4_more.not_worse(results, "heckman_averaged").kind == MET
+    worse = replace(results, x4=changed(results.x4, "ece_against", 0.4, **one))
+    assert x4_more.not_worse(worse, "heckman_averaged").kind == MISSED
 
 
 def test_the_counts_are_those_of_the_rows(results, page):

@@ -55,3 +55,10 @@ def test_t_errors_meet_data_drawn_from_them(monkeypatch):
     (row,) = x4.run_chunk([x4.Cell("controlled-t", 0.9, 1.0, 0, "heckman_joint_t", 2)], "cpu")
     assert row["df_hat"] > 2
     assert "bias_f0_against" in row
+
+
+def test_the_papers_settings_on_further_draws_are_those_of_a_e2(monkeypatch):
+    monkeypatch.setattr(e2_semireal, "NETWORK", replace(e2_semireal.NETWORK, epochs=5))
+    (ours,) = x4.run_chunk([x4.Cell("more wine", 0.8, 1.0, 0, "skyline_paper", 5)], "cpu")
+    (theirs,) = e2_semireal.run_chunk([e2_semireal.Cell("wine", 0.8, 0, "skyline")], "cpu")
+    assert ours == theirs
