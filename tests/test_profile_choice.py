@@ -117,3 +117,5 @@ def test_splines_are_as_rich_as_there_are_rows_for():
     assert affordable(rng.normal(size=(20, 2))) is None
     assert affordable(rng.normal(size=(5000, 20))) == ((), 9)
     assert affordable(rng.normal(size=(5000, 80))) is None
+    assert affordable(rng.normal(size=(400_000, 2))) == ((), 18)
+    assert affordable(rng.normal(size=(1_000_000, 4))) is None

@@ -27,8 +27,9 @@ from heckesel.numerics.splines import INNER_KNOTS, Spline, spline_of, spline_wid
 
 SURFACE_KNOTS = 1  # inside the range, in each direction of an interaction
 FEWEST_KNOTS = 2
-# Of a fit that nobody asked for in particular: seconds, and rows that can tell columns apart.
-MOST_COLUMNS, LEAST_ROWS = 300, 4
+# Of a fit that nobody asked for in particular: seconds, rows that can tell columns apart, and a
+# sixth of a gigabyte for each of the six times that columns are held.
+MOST_COLUMNS, LEAST_ROWS, MOST_NUMBERS = 300, 4, 20_000_000
 
 
 @dataclass(frozen=True)
@@ -145,13 +146,13 @@ def _possible(datas, seeds, config, device) -> list[RhoMixture | None]:
 
 
 def affordable(x: np.ndarray) -> tuple[str | tuple, int] | None:
-    """The interactions and knots that x (n, p), the selected units, can carry below MOST_COLUMNS
-    and a column for every LEAST_ROWS rows: "all" pairs of columns, else none of them, else half as
-    many knots, and so on. None where the fewest are too many, or straight lines, which have no
-    ridge, repeat one another."""
+    """The interactions and knots that x (n, p), the selected units, can carry below MOST_COLUMNS,
+    MOST_NUMBERS and a column for every LEAST_ROWS rows: "all" pairs of columns, else none of them,
+    else half as many knots, and so on. None where the fewest are too many, or straight lines, which
+    have no ridge, repeat one another."""
     if dependent_columns(np.column_stack([np.ones(len(x)), x]))[0] is not None:
         return None
-    most = min(MOST_COLUMNS, len(x) // LEAST_ROWS)
+    most = min(MOST_COLUMNS, len(x) // LEAST_ROWS, MOST_NUMBERS // max(1, len(x)))
     small = [1 + spline_width(column, SURFACE_KNOTS) for column in x.T]
     surfaces = sum(one * other for one, other in combinations(small, 2))
     knots = INNER_KNOTS
