@@ -119,3 +119,14 @@ def test_splines_are_as_rich_as_there_are_rows_for():
     assert affordable(rng.normal(size=(5000, 80))) is None
     assert affordable(rng.normal(size=(400_000, 2))) == ((), 18)
     assert affordable(rng.normal(size=(1_000_000, 4))) is None
+
+
+def test_a_table_of_many_columns_gets_fewer_knots():
+    rng = np.random.default_rng(1)
+    x, z, u = rng.normal(size=(300, 4)), rng.normal(size=300), rng.normal(size=300)
+    y = x.sum(axis=1) + 0.3 * (u + rng.normal(size=300))
+    data = selection_data(x, np.column_stack([x, z]), np.where(z + u > 0, y, np.nan))
+    assert affordable(data.x[data.s]) == ((), 4)
+    (fit,) = spline_joint.fit_affordable([data], seeds=[0], folds=2)
+    assert {len(np.unique(curve.knots)) - 2 for curve in fit.basis.curves} == {4}
+    assert np.isfinite(fit.info["held_out_evidence"])
