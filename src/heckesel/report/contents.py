@@ -126,6 +126,8 @@ def _method(model, linear: bool) -> str:
     outcome = "a linear outcome" if linear else "networks for the outcome"
     if model.method == "profile" and model.info_.get("outcome") == "spline":
         outcome = "splines for the outcome"
+    if model.method == "averaged" and "splines" in model.info_.get("averaged", ()):
+        outcome = "networks and splines for the outcome"
     ways = {
         "ml": "by maximum likelihood",
         "joint": "by joint likelihood",
