@@ -1,5 +1,6 @@
 """`heckman_outcome` and `heckman_averaged`: what they predict, and what they find."""
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +24,8 @@ from heckesel.errors import DataError
 from heckesel.experiments.x1_profile import as_data
 from heckesel.methods import heckman_averaged, heckman_outcome, heckman_two_step
 from heckesel.numerics.normal import inverse_mills
+from heckesel.report.contents import _method
+from tests.small_models import averaged_with_splines
 
 SMALL = NetworkConfig(hidden=(16, 16), n_members=4, folds=2, epochs=300, dtype="float64")
 X, W = np.array([[0.3], [-1.2]]), np.array([[0.3, 0.5], [-1.2, -0.8]])
@@ -272,3 +275,12 @@ def test_the_regressor_takes_folds_whatever_the_number_of_rows():
     assert np.isfinite(model.predict(draw.frame[["x", "z"]])).all()
     with pytest.raises(DataError, match="set folds"):
         model.set_params(folds=None).fit(draw.frame[["x", "z"]], draw.frame["y"])
+
+
+def test_the_report_says_what_an_average_is_of():
+    model = copy(averaged_with_splines())
+    said = "Heckman's model with networks{} for the outcome, "
+    said += "in two steps and by likelihood, averaged"
+    assert _method(model, linear=False) == said.format(" and splines")
+    model.info_ = model.info_ | {"averaged": ["two-step", "likelihood"]}
+    assert _method(model, linear=False) == said.format("")

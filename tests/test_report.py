@@ -21,7 +21,6 @@ from heckesel.report.held_out import NotChecked, calibration, check_held_out, de
 from heckesel.report.numbers import Digits, digits_for, significant
 from heckesel.report.rho import evidence_on_rho
 from heckesel.report.table import read_rows
-from tests.small_models import averaged_with_splines
 
 NASTY = "<script>alert('x')</script>"
 
@@ -330,16 +329,6 @@ def test_the_page_says_what_a_profile_predicts_with(networks, kind, said):
     model.info_ = model.info_ | {"outcome": kind}
     expected = f"Heckman's model with {said} for the outcome, averaged over ρ"
     assert _method(model, linear=False) == expected
-
-
-def test_the_page_says_what_an_average_is_of():
-    from heckesel.report.contents import _method
-
-    model, expected = copy(averaged_with_splines()), "in two steps and by likelihood, averaged"
-    said = f"Heckman's model with networks and splines for the outcome, {expected}"
-    assert _method(model, linear=False) == said
-    model.info_ = model.info_ | {"averaged": ["two-step", "likelihood"]}
-    assert _method(model, linear=False) == said.replace(" and splines", "")
 
 
 def test_the_plain_ensemble_shares_the_options():
