@@ -61,4 +61,5 @@ def test_the_papers_settings_on_further_draws_are_those_of_a_e2(monkeypatch):
     monkeypatch.setattr(e2_semireal, "NETWORK", replace(e2_semireal.NETWORK, epochs=5))
     (ours,) = x4.run_chunk([x4.Cell("more wine", 0.8, 1.0, 0, "skyline_paper", 5)], "cpu")
     (theirs,) = e2_semireal.run_chunk([e2_semireal.Cell("wine", 0.8, 0, "skyline")], "cpu")
-    assert ours == theirs
+    assert ours == {name: value for name, value in theirs.items() if name in ours}
+    assert {"ece_against", "coverage90_well"} <= set(ours)

@@ -252,7 +252,12 @@ TABLES: dict[str, Callable] = {"college_gpa": _college, "school_tests": _school}
 
 
 def _metrics(one: Problem, fit) -> dict[str, float]:
-    row = problem_row(one, fit)
+    # Mean and sd of rho say enough here; each of up to 40 members would be a quarter of the file.
+    row = {
+        name: value
+        for name, value in problem_row(one, fit).items()
+        if not name.startswith("rho_member_")
+    }
     for name in ("held_out_loss", "outcome_seen", "weight_decay", "tail_df"):
         if name in fit.info:
             row[name] = float(fit.info[name])
