@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from heckesel.experiments.e1_controlled import ALPHAS, RHOS
 from heckesel.experiments.ours.targets import (
     NUMBER,
     PERCENT,
@@ -24,7 +25,6 @@ from heckesel.experiments.x4_calibrated import CONTROL_METHODS, MEMBERS, NETWORK
 
 SIZES = (("california", 0.8), ("wine", 0.8), ("controlled", 0.9))
 SIZE_NAMES = {"california": "California housing", "wine": "wine quality", "controlled": "A-E1"}
-RHOS, ALPHAS = (0.0, 0.3, 0.6, 0.9), (0.0, 1.0)
 TAIL_RHOS = (0.0, 0.6, 0.9)
 LARGEST = max(MEMBERS)
 CORRECTED = [method for method in CONTROL_METHODS if method != "deep_ensemble"]
@@ -71,11 +71,17 @@ def control(results: Results, method: str, metric: str, rho: float, alpha: float
 
 
 def _not_worse(results: Results, method: str, alpha: float) -> Judged:
-    parts = []
-    for rho in RHOS:
-        before, now = control(results, method, "ece_against", rho, alpha)
-        parts.append(below(now, before, name="before", label=f"ρ = {decimal(rho)}"))
-    says = f"A-E1, α = {decimal(alpha)}: mean region-ECE not above that of the paper's settings"
+    pairs = {rho: control(results, method, "ece_against", rho, alpha) for rho in RHOS}
+    return not_above(f"A-E1, α = {decimal(alpha)}", method, pairs)
+
+
+def not_above(where: str, method: str, pairs: dict[float, tuple[np.ndarray, np.ndarray]]) -> Judged:
+    """pairs : by rho, the calibration error with the paper's settings and now"""
+    parts = [
+        below(now, before, name="before", label=f"ρ = {decimal(rho)}")
+        for rho, (before, now) in pairs.items()
+    ]
+    says = f"{where}: mean region-ECE not above that of the paper's settings"
     return judge(says, method, *parts)
 
 

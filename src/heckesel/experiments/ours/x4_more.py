@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from heckesel.experiments.e1_controlled import RHOS
 from heckesel.experiments.ours.targets import (
     NUMBER,
     PERCENT,
@@ -16,6 +17,7 @@ from heckesel.experiments.ours.targets import (
     seeds,
     table,
 )
+from heckesel.experiments.ours.x4_controls import not_above
 from heckesel.experiments.paired import standard_error
 from heckesel.experiments.rows import Results
 from heckesel.experiments.verdicts import LABELS
@@ -23,7 +25,6 @@ from heckesel.experiments.x4_calibrated import MORE, MORE_METHODS, MORE_SEEDS, P
 
 DRAWS = f"{len(MORE_SEEDS)} more draws"
 CORRECTED = MORE_METHODS[:2]
-RHOS = (0.0, 0.3, 0.6, 0.9)
 INTRODUCTION = f"""\
 ### {DRAWS[0].upper()}{DRAWS[1:]}
 
@@ -46,15 +47,12 @@ def skyline_reached(results: Results, dataset: str, name: str, method: str) -> J
 
 
 def not_worse(results: Results, method: str) -> Judged:
-    parts = []
-    for rho in RHOS:
-        now, before = (
-            values(results, "controlled", m, "ece_against", rho)
-            for m in (method, "heckman_two_step" + PAPER)
-        )
-        parts.append(below(now, before, name="before", label=f"ρ = {decimal(rho)}"))
-    says = f"A-E1, α = 1, {DRAWS}: mean region-ECE not above that of the paper's settings"
-    return judge(says, method, *parts)
+    before, now = (
+        [values(results, "controlled", one, "ece_against", rho) for rho in RHOS]
+        for one in ("heckman_two_step" + PAPER, method)
+    )
+    pairs = dict(zip(RHOS, zip(before, now, strict=True), strict=True))
+    return not_above(f"A-E1, α = 1, {DRAWS}", method, pairs)
 
 
 def text(results: Results, names: dict[str, str]) -> str:
