@@ -187,6 +187,8 @@ def test_the_average_lies_between_its_parts_and_what_they_differ_by_is_doubt(kin
         np.testing.assert_allclose(found.std**2, second - mean**2, rtol=1e-9)
         noise = np.mean([one.aleatoric for one in each], axis=0)
         np.testing.assert_allclose(found.aleatoric, noise)
+        share_below = np.mean([one.cdf(mean + 0.3) for one in each], axis=0)
+        np.testing.assert_allclose(found.cdf(mean + 0.3), share_below, rtol=1e-12)
     np.testing.assert_array_equal(fit.index(w), fit.two_step.index(w))
     alone = heckman_two_step.fit(data, seed=0, config=SMALL)
     np.testing.assert_array_equal(alone.predict(x).mean, fit.two_step.predict(x).mean)

@@ -21,7 +21,6 @@ from heckesel.metrics import (
     regions,
     rmse,
     sharpness,
-    take,
 )
 from heckesel.numerics.truncated import moments_given_selection
 from heckesel.predictive import GivenSelection, Predictive
@@ -122,14 +121,14 @@ def test_crps_given_selection_equals_the_score_of_many_draws():
     for i in range(4):
         spread = scoringrules.crps_ensemble(y[i], np.sort(draws[:, i]), estimator="pwm")
         error = np.std(np.abs(draws[:, i] - y[i])) / np.sqrt(len(draws))
-        assert abs(crps(y[[i]], take(predictive, np.array([i]))) - spread) < 5 * error
+        assert abs(crps(y[[i]], predictive.take(np.array([i]))) - spread) < 5 * error
 
 
 def test_crps_of_certain_selection_is_that_of_a_truncated_normal():
     index, y = np.array([-1.5, 0.0, 1.0]), np.array([1.0, 1.4, -0.3])
     predictive = given_selection(index, 1.0)
     peer = scoringrules.crps_tnormal(y, 0.0, 1.0, -index, np.inf)
-    own = [crps(y[[i]], take(predictive, np.array([i]))) for i in range(3)]
+    own = [crps(y[[i]], predictive.take(np.array([i]))) for i in range(3)]
     np.testing.assert_allclose(own, peer, atol=5e-3)  # F has a corner at -index
 
 
@@ -155,7 +154,7 @@ def test_regions_include_their_lower_edge_and_skip_fewer_than_ten_points():
 )
 def test_a_part_of_a_predictive_predicts_the_same_for_its_points(predictive):
     rows = np.array([5, 0, 199])
-    part = take(predictive, rows)
+    part = predictive.take(rows)
     # quantiles are found to 1e-13, and the last digits depend on how many are found at once
     np.testing.assert_allclose(part.interval(0.8), predictive.interval(0.8)[rows], rtol=1e-12)
     np.testing.assert_array_equal(part.std, predictive.std[rows])
@@ -181,8 +180,8 @@ def test_a_distribution_with_other_fields_is_refused_unless_it_takes_its_own_row
     parts, weight = np.arange(8.0).reshape(2, 4), np.array([0.5, 0.5])
     rows, moments = np.array([1, 3]), (np.zeros(4), np.zeros(4), np.ones(4))
     with pytest.raises(DataError, match=r"Weighted.weight has shape \(2,\) but there are 4"):
-        take(Predictive(*moments, Weighted(parts, weight)), rows)
-    own = take(Predictive(*moments, WeightedWithTake(parts, weight)), rows).distribution
+        Predictive(*moments, Weighted(parts, weight)).take(rows)
+    own = Predictive(*moments, WeightedWithTake(parts, weight)).take(rows).distribution
     np.testing.assert_array_equal(own.member_mean, [[1, 3], [5, 7]])
 
 
@@ -196,7 +195,7 @@ def test_evaluate_gives_every_metric_overall_and_by_region():
     assert set(row) == {m + s for m in metrics for s in ("", *names)} | {"n" + s for s in names}
     assert row["n_against"] + row["n_mid"] + row["n_well"] == M
     rows = np.flatnonzero(propensity < 0.3)
-    alone = evaluate(y[rows], take(predictive, rows), f0=predictive.mean[rows] - 0.1)
+    alone = evaluate(y[rows], predictive.take(rows), f0=predictive.mean[rows] - 0.1)
     assert {f"{key}_against": value for key, value in alone.items()}.items() <= row.items()
     assert row["bias_f0"] == pytest.approx(0.1)
 

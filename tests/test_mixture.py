@@ -6,8 +6,8 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import logsumexp, ndtr
 
-from heckesel.mixture import Mixture, mixed_given_selection, mixed_normal
-from heckesel.predictive import GivenSelection, Normal, predict_given_selection
+from heckesel.mixture import Mixture, Pool, mixed_given_selection, mixed_normal, pooled
+from heckesel.predictive import GivenSelection, Normal, Predictive, predict_given_selection
 
 WEIGHT = np.array([0.5, 0.3, 0.2])
 MEAN = np.array([[0.0, 4.0], [1.5, 4.2], [-6.0, 3.0]])  # (3, 2): far apart, then close
@@ -27,7 +27,13 @@ def selected_mixture(sign=1.0):
     return mixed_given_selection(log_weight, MEAN, EPISTEMIC, SIGMA, covariance, sign * INDEX)
 
 
-BOTH = pytest.mark.parametrize("make", [normal_mixture, selected_mixture])
+def pool():
+    """A t, a mixture of normals and one given selection."""
+    heavy = Predictive.student(np.array([1.0, 3.0]), 0.3, np.array([0.8, 0.5]), df=12.0)
+    return pooled([heavy, normal_mixture(), selected_mixture()])
+
+
+BOTH = pytest.mark.parametrize("make", [normal_mixture, selected_mixture, pool])
 
 
 def test_a_normal_mixture_has_the_distribution_of_its_parts():
@@ -38,6 +44,24 @@ def test_a_normal_mixture_has_the_distribution_of_its_parts():
     np.testing.assert_allclose(found.cdf(y), expected, rtol=1e-13)
     density = WEIGHT @ stats.norm.pdf(y, MEAN, scale)
     np.testing.assert_allclose(found.log_density(y), np.log(density), rtol=1e-12)
+
+
+def test_parts_of_a_pool_are_each_as_likely_as_the_next():
+    found, y = pool(), np.array([0.8, 3.7])
+    parts = found.distribution.parts
+    np.testing.assert_allclose(found.cdf(y), sum(part.cdf(y) for part in parts) / 3, rtol=1e-13)
+    density = sum(np.exp(part.log_density(y)) for part in parts) / 3
+    np.testing.assert_allclose(np.exp(found.log_density(y)), density, rtol=1e-12)
+    np.testing.assert_allclose(found.aleatoric, sum(part.aleatoric for part in parts) / 3)
+
+
+def test_a_pool_of_equals_is_any_of_them():
+    one = Predictive.student(np.array([1.0, -2.0]), 0.3, np.array([0.8, 0.5]), df=5.0)
+    both = pooled([one, one])
+    for p in (1e-6, 0.3, 0.5, 0.95):
+        np.testing.assert_allclose(both.quantile(p), one.quantile(p), rtol=1e-12)
+    np.testing.assert_array_equal(both.mean, one.mean)
+    np.testing.assert_allclose(both.std, one.std, rtol=1e-14)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -176,7 +200,7 @@ def test_points_can_be_taken_one_by_one(make):
     y = np.array([0.3, 3.3])
     for rows in ([1], np.array([False, True]), slice(1, 2)):
         part = whole.take(rows)
-        assert part.weight.shape == (3, 1)
+        assert isinstance(whole, Pool) or part.weight.shape == (3, 1)
         np.testing.assert_allclose(part.cdf(y[1:]), whole.cdf(y)[1:], rtol=1e-13)
         np.testing.assert_allclose(part.quantile(0.4), whole.quantile(0.4)[1:], rtol=1e-12)
 

@@ -76,6 +76,7 @@ def test_every_model_says_the_same_in_onnxruntime(name, path):
     "options",
     [
         {"method": "profile", "target_transform": "log", "folds": 2, "n_members": 5},
+        {"method": "averaged", "target_transform": "log", "folds": 2, "tails": "normal"},
         {"method": "joint", "folds": 2, "noise": "auto"},
         {"dtype": "float64", "hidden": (5, 4, 3)},
     ],
@@ -122,7 +123,16 @@ def test_splines_say_the_same_between_on_and_beyond_their_knots(interactions, pa
 
 
 def test_an_average_with_splines_is_exported(path):
-    check_same(averaged_with_splines(), NUMBERS[["x", "wave", "z"]].astype("float32"), path)
+    model, table = averaged_with_splines(), NUMBERS[["x", "wave", "z"]].astype("float32")
+    assert check_same(model, table, path)["distribution"] == "mixture of normals"
+
+
+def test_an_average_with_the_tails_of_a_t_names_both(path):
+    table, options = X[["x", "z"]], SMALL | {"method": "averaged", "folds": 2, "epochs": 60}
+    model = hk.DeepHeckmanRegressor(**options).fit(table, heavy_tailed(Y))
+    about = check_same(model, table, path)
+    assert about["distribution"] == "mixture of normals and a t"
+    assert float(about["df"]) == model.info_["tail_df"]
 
 
 def test_a_fit_at_the_boundary_and_one_without_selection_are_exported(path):

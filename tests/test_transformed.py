@@ -5,7 +5,7 @@ import pytest
 from scipy import integrate, stats
 
 import heckesel as hk
-from heckesel.mixture import mixed_given_selection, mixed_normal
+from heckesel.mixture import mixed_given_selection, mixed_normal, pooled
 from heckesel.predictive import Predictive, predict_given_selection
 from heckesel.transformed import (
     TargetTransform,
@@ -68,13 +68,24 @@ def two_selected():
     return mixed_given_selection(log_weight, means, doubt, SIGMA, RHO * SIGMA, indices)
 
 
-@pytest.mark.parametrize("make", [population, selected, two_normals, two_selected])
+def pool():
+    return pooled([population(), two_normals(), two_selected()])
+
+
+@pytest.mark.parametrize("make", [population, selected, two_normals, two_selected, pool])
 def test_the_mean_on_the_original_scale_of_a_log_fit_is_exact(make):
     inner = make()
     outer = transformed(inner, LOG)
     mean, std = moments_by_brute_force(inner, np.exp)
     np.testing.assert_allclose(outer.mean, mean, rtol=1e-9)  # quad's own error
     np.testing.assert_allclose(outer.std, std, rtol=1e-8)
+
+
+def test_the_log_of_a_pool_with_a_t_has_no_formula():
+    heavy = Predictive.student(MEAN, TAU2, SIGMA**2, df=30.0)
+    one = transformed(pooled([heavy, two_normals()]), LOG)
+    other = transformed(pooled([heavy, two_normals()]), target_transform((np.log, np.exp)))
+    np.testing.assert_array_equal(one.mean, other.mean)  # by quadrature, as any function
 
 
 def test_the_log_of_a_normal_is_lognormal():

@@ -1,19 +1,17 @@
-"""`Mixture`: a predictive that is spread over several models, as many at each of m points."""
+"""Predictives that are spread over several models: `Mixture` of one kind, `Pool` of any kinds."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.special import logsumexp, ndtri
 
 from heckesel.numerics.normal import inverse_mills
+from heckesel.numerics.truncated import invert_cdf
 from heckesel.predictive import GivenSelection, Normal, Predictive, predict_given_selection
 
-# Newton needs five or six steps; the bracket halves otherwise, and 80 halvings bring the widest
-# one below one ulp.
-QUANTILE_STEPS = 80
-QUANTILE_TOLERANCE = 1e-12  # of the largest sd among the parts; the step found there is taken
 REACH = 40.0  # scales around its mean that hold all but 1e-17 of any part
 
 
@@ -32,27 +30,10 @@ class Mixture:
             return logsumexp(self.parts.log_density(y) + np.log(self.weight), axis=0)
 
     def quantile(self, p):
-        """Newton on the distribution function inside a shrinking bracket, (m,)."""
         mean, scale = self._mean_and_scale()
         low, high = (mean - REACH * scale).min(axis=0), (mean + REACH * scale).max(axis=0)
-        here = (self.weight * (mean + scale * ndtri(p))).sum(axis=0)
-        close = QUANTILE_TOLERANCE * scale.max(axis=0)
-        active = np.arange(len(here))
-        for _ in range(QUANTILE_STEPS):
-            own, at = self.take(active), here[active]
-            miss = own.cdf(at) - p
-            low[active] = np.where(miss < 0, at, low[active])
-            high[active] = np.where(miss > 0, at, high[active])
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                step = -miss * np.exp(-own.log_density(at))
-            small = np.abs(step) <= close[active]
-            inside = (at + step > low[active]) & (at + step < high[active])
-            middle = 0.5 * (low[active] + high[active])
-            here[active] = np.where(inside | small, at + step, middle)
-            active = active[~small]
-            if not len(active):
-                break
-        return here
+        start = (self.weight * (mean + scale * ndtri(p))).sum(axis=0)
+        return _search(self, p, start, scale.max(axis=0), low, high)
 
     def sample(self, size, rng):
         """(size, m): a part for each draw and point, then a draw from it."""
@@ -75,9 +56,63 @@ class Mixture:
         return parts.location + parts.scale * parts.rho * inverse_mills(parts.index), parts.scale
 
 
+@dataclass(frozen=True)
+class Pool:
+    """Each part as likely as the next; they may be of different kinds."""
+
+    parts: tuple[Predictive, ...]
+
+    def cdf(self, y):
+        return np.mean([part.cdf(y) for part in self.parts], axis=0)
+
+    def log_density(self, y):
+        each = [part.log_density(y) for part in self.parts]
+        return logsumexp(each, axis=0) - np.log(len(each))
+
+    def quantile(self, p):
+        """It lies between those of the parts, (m,)."""
+        each = np.stack([part.quantile(p) for part in self.parts])
+        scale = np.max([part.std for part in self.parts], axis=0)
+        return _search(self, p, each.mean(axis=0), scale, each.min(axis=0), each.max(axis=0))
+
+    def sample(self, size, rng):
+        """(size, m): of every part, then one of these for each draw and point."""
+        each = np.stack([part.sample(size, rng) for part in self.parts])
+        chosen = rng.integers(len(each), size=(1, *each.shape[1:]))
+        return np.take_along_axis(each, chosen, axis=0)[0]
+
+    def take(self, rows) -> Pool:
+        return Pool(tuple(part.take(rows) for part in self.parts))
+
+
+def _search(distribution: Mixture | Pool, p, start, scale, low, high) -> np.ndarray:
+    """(m,) the quantile between low and high, looked for in units of `scale` around `start`."""
+
+    def cdf(e, at):
+        return distribution.take(at).cdf(start[at] + scale[at] * e)
+
+    def log_density(e, at):
+        return distribution.take(at).log_density(start[at] + scale[at] * e) + np.log(scale[at])
+
+    bracket = (low - start) / scale, (high - start) / scale
+    level, here = np.full(len(start), p), np.zeros(len(start))
+    return start + scale * invert_cdf(level, cdf, log_density, here, bracket)
+
+
 def _with_fields(parts, change):
     return replace(
         parts, **{field.name: change(getattr(parts, field.name)) for field in fields(parts)}
+    )
+
+
+def pooled(parts: Sequence[Predictive]) -> Predictive:
+    """Parts with the same weight, each with its own shape; what their means differ by is doubt."""
+    means = np.stack([part.mean for part in parts])
+    return Predictive(
+        means.mean(axis=0),
+        np.mean([part.epistemic for part in parts], axis=0) + means.var(axis=0),
+        np.mean([part.aleatoric for part in parts], axis=0),
+        Pool(tuple(parts)),
     )
 
 

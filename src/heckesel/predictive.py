@@ -218,6 +218,15 @@ class Predictive:
         """(size, m) draws."""
         return self.distribution.sample(size, np.random.default_rng(seed))
 
+    def take(self, rows) -> Predictive:
+        """The predictive of some of the m points."""
+        return Predictive(
+            mean=self.mean[rows],
+            epistemic=self.epistemic[rows],
+            aleatoric=self.aleatoric[rows],
+            distribution=take_points(self.distribution, len(self), rows),
+        )
+
 
 TARGETS = ("population", "selected", "unselected")
 # At a correlation of 1 the distribution given selection has no density.

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from heckesel.errors import DataError
-from heckesel.mixture import Mixture
+from heckesel.mixture import Mixture, Pool
 from heckesel.predictive import Distribution, GivenSelection, Normal, Predictive, take_points
 
 # Gauss-Hermite: 20 nodes are exact for polynomials of degree 39, and the outermost, at 7.6 sd,
@@ -107,10 +107,19 @@ def transformed_distribution(predictive: Predictive, transform: TargetTransform 
 
 def _log_moments(distribution: Distribution, transform: TargetTransform):
     r"""Mean and variance of :math:`e^z`, exact where :math:`E[e^{tz}]` has a formula."""
-    if not isinstance(getattr(distribution, "parts", distribution), Normal | GivenSelection):
+    if not _has_formula(distribution):
         return _moments(distribution, transform)
     log_mean, log_square = (_log_moment(distribution, t) for t in (1.0, 2.0))
     return np.exp(log_mean), np.exp(2 * log_mean) * np.expm1(log_square - 2 * log_mean)
+
+
+def _has_formula(distribution: Distribution) -> bool:
+    if isinstance(distribution, Pool):
+        return all(_has_formula(part.distribution) for part in distribution.parts)
+    return isinstance(
+        distribution.parts if isinstance(distribution, Mixture) else distribution,
+        Normal | GivenSelection,
+    )
 
 
 def _log_moment(distribution, t: float) -> np.ndarray:
@@ -119,8 +128,11 @@ def _log_moment(distribution, t: float) -> np.ndarray:
 
     .. math:: E[e^{tz} \mid s=1] = e^{t\mu + t^2\sigma^2/2}\,\Phi(\eta + t\rho\sigma)/\Phi(\eta) ,
 
-    and for a mixture of these the weighted mean of its parts.
+    and for a mixture or a pool of these the weighted mean of its parts.
     """
+    if isinstance(distribution, Pool):
+        each = [_log_moment(part.distribution, t) for part in distribution.parts]
+        return logsumexp(each, axis=0) - np.log(len(each))
     if isinstance(distribution, Mixture):
         with np.errstate(divide="ignore"):
             return logsumexp(

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.deep.ensemble import SelectionEnsemble, with_tails
+from heckesel.deep.ensemble import SelectionEnsemble
 from heckesel.deep.outcome_ensemble import OutcomeEnsemble
 from heckesel.deep.rho_mixture import RhoMixture
+from heckesel.mixture import pooled
 from heckesel.predictive import Predictive
 
 
@@ -27,16 +28,8 @@ class AveragedEnsemble:
         return both if self.spline is None else (*both, self.spline)
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
-        """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one: the
-        normal, or the t of the two-step, with the moments of all parts."""
-        parts = [part.predict(x, w, target) for part in self.parts]
-        means = np.stack([part.mean for part in parts])
-        return with_tails(
-            means.mean(axis=0),
-            np.mean([part.epistemic for part in parts], axis=0) + means.var(axis=0),
-            np.mean([part.aleatoric for part in parts], axis=0),
-            self.two_step.tail_df,
-        )
+        """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
+        return pooled([part.predict(x, w, target) for part in self.parts])
 
     def index(self, w) -> np.ndarray:
         """(m,) selection index at w (m, q), of the two-step."""

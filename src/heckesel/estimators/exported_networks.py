@@ -17,7 +17,7 @@ from heckesel.deep.rho_mixture import Basis, RhoMixture
 from heckesel.deep.scaling import Scaling
 from heckesel.errors import DataError
 from heckesel.estimators.exported_graph import Graph
-from heckesel.estimators.exported_parts import Part, mixed
+from heckesel.estimators.exported_parts import Part, several
 from heckesel.estimators.exported_splines import spline_columns
 from heckesel.estimators.networks import BesideProbit
 from heckesel.methods.spline_joint import SplineBasis
@@ -59,34 +59,38 @@ def _selection(graph: Graph, fit: SelectionEnsemble, x: str) -> Part:
 
 
 def _averaged(graph: Graph, fit: AveragedEnsemble, x: str) -> Part:
-    """As `AveragedEnsemble.predict`."""
-    parts = [mixed(graph, write_fit(graph, part, x)) for part in fit.parts]
-    share = np.float64(1 / len(parts))
-
-    def average(values: list[str]) -> str:
-        return graph.call("Mul", graph.call("Sum", *values), share)
-
-    mean = average([part.mean for part in parts])
-    apart = [graph.square(graph.call("Sub", part.mean, mean)) for part in parts]
-    variance = average([part.variance for part in parts] + apart)
-    return _tailed(mean, variance, fit.two_step.tail_df)
+    """As `AveragedEnsemble.predict`: the parts of all parts side by side."""
+    parts = [several(graph, write_fit(graph, part, x)) for part in fit.parts]
+    df = fit.two_step.tail_df
+    return Part(
+        graph.call("Concat", *(part.mean for part in parts), axis=0),
+        graph.call("Concat", *(part.variance for part in parts), axis=0),
+        "mixture of normals" if df is None else "mixture of normals and a t",
+        df=df,
+        weight=np.concatenate([part.weight for part in parts]) / len(parts),
+    )
 
 
 def _outcome(graph: Graph, fit: OutcomeEnsemble, x: str) -> Part:
-    """The moments of `OutcomeEnsemble.predict`."""
-    shape = shape_of(fit.members)
-    outputs = _outputs(graph, fit.members, _scaled(graph, fit.scaling, x))
-    f, noise = _output(graph, outputs, 0), shape.variance * (fit.level * shape.sigma) ** 2
-    unit = np.float64(fit.scaling.y_scale**2)
-    if fit.members.sizes[-1] == 1:
-        mean, doubt = _mean_and_doubt(graph, f, fit.scaling)
-        return Part(mean, graph.call("Add", doubt, unit * noise.mean()), "normal")
-    spread = graph.call("Exp", _log_spread(graph, _output(graph, outputs, 1)))
-    shift = graph.call("Mul", spread, (shape.sigma * shape.mean)[:, None])
-    mean, doubt = _mean_and_doubt(graph, graph.call("Add", f, shift), fit.scaling)
-    own = graph.call("Mul", graph.square(spread), unit * noise[:, None])
-    variance = graph.call("Add", doubt, graph.mean_over_members(own))
-    return Part(mean, variance, "mixture of normals")
+    """As `OutcomeEnsemble.predict`: every part of every member's error, j in all."""
+    shape, scaling = shape_of(fit.members), fit.scaling
+    k, parts = shape.share.shape
+    outputs = _outputs(graph, fit.members, _scaled(graph, scaling, x))
+    f, varies = _output(graph, outputs, 0), fit.members.sizes[-1] == 2
+    log_spread = _log_spread(graph, _output(graph, outputs, 1)) if varies else None
+    spread = graph.call("Exp", log_spread or graph.call("Sub", f, f))
+    member = np.repeat(np.arange(k), parts)  # of each of the j
+    f, spread = (graph.call("Gather", value, member, axis=0) for value in (f, spread))  # (j, m)
+    sigma = scaling.y_scale * shape.sigma[:, None]
+    centre = sigma * (shape.mean[:, None] + fit.level * shape.shift)  # (k, parts)
+    width = sigma * fit.level * shape.width
+    mean = graph.call("Add", graph.call("Mul", f, np.float64(scaling.y_scale)), scaling.y_centre)
+    return Part(
+        graph.call("Add", mean, graph.call("Mul", spread, centre.reshape(-1, 1))),
+        graph.square(graph.call("Mul", spread, width.reshape(-1, 1))),
+        "mixture of normals",
+        weight=shape.share.ravel() / k,
+    )
 
 
 def _gaussian(graph: Graph, fit: GaussianEnsemble, x: str) -> Part:

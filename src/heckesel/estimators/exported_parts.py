@@ -37,6 +37,15 @@ def exponential(graph: Graph, part: Part) -> Part:
     return replace(part, mean=mean, variance=variance, distribution=name[part.distribution])
 
 
+def several(graph: Graph, part: Part) -> Part:
+    """`part` with a weight: one that has none is the only one of its kind."""
+    if part.weight is not None:
+        return part
+    first = np.array([0])
+    mean, variance = (graph.call("Unsqueeze", at, first) for at in (part.mean, part.variance))
+    return replace(part, mean=mean, variance=variance, weight=np.ones(1))
+
+
 def mixed(graph: Graph, part: Part) -> Part:
     """One mean and variance over the parts: what they differ by, and what each has."""
     if part.weight is None:

@@ -13,7 +13,7 @@ from heckesel.metrics.calibration import (
     mean_gap,
 )
 from heckesel.metrics.coverage import coverage, covered, sharpness
-from heckesel.metrics.regions import regions, take
+from heckesel.metrics.regions import regions
 from heckesel.metrics.scores import (
     crps,
     crps_at_points,
@@ -36,7 +36,6 @@ __all__ = [
     "regions",
     "rmse",
     "sharpness",
-    "take",
 ]
 
 LEVEL = 0.9  # of the intervals in a row

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from heckesel.predictive import Predictive, take_points
-
 AGAINST_BELOW = 0.3
 WELL_FROM = 0.7
 # The shares and means of a region with fewer points say more about the draw than the method.
@@ -23,13 +21,3 @@ def regions(propensity_x: np.ndarray) -> dict[str, np.ndarray]:
     members = {"against": against, "mid": ~against & ~well, "well": well}
     rows = {name: np.flatnonzero(member) for name, member in members.items()}
     return {name: index for name, index in rows.items() if len(index) >= FEWEST_POINTS}
-
-
-def take(predictive: Predictive, rows: np.ndarray) -> Predictive:
-    """The predictive of some of the m points."""
-    return Predictive(
-        mean=predictive.mean[rows],
-        epistemic=predictive.epistemic[rows],
-        aleatoric=predictive.aleatoric[rows],
-        distribution=take_points(predictive.distribution, len(predictive), rows),
-    )
