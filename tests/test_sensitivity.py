@@ -92,10 +92,11 @@ def test_last_layers_at_a_fixed_rho_agree_with_the_classic_fit(frame, fit):
     [
         hk.DeepHeckmanRegressor(["z"], **FAST),
         hk.DeepHeckmanRegressor(["z"], method="profile", **FAST),
+        hk.DeepHeckmanRegressor(["z"], method="averaged", **FAST),
         hk.DeepEnsembleRegressor(["z"], **FAST),
         hk.HeckmanRegressor(["z"]),
     ],
-    ids=["two-step", "profile", "ensemble", "linear"],
+    ids=["two-step", "profile", "averaged", "ensemble", "linear"],
 )
 def test_every_regressor_has_a_curve(model, frame):
     X, y = frame[["x", "z"]], frame["y"]
@@ -131,6 +132,58 @@ def test_networks_need_the_rows_of_their_fit(frame):
         hk.sensitivity(model, frame[["x", "z"]], frame["y"], effects=["z"])
     with pytest.raises(hk.DataError, match="between -1 and 1"):
         hk.sensitivity(model, frame[["x", "z"]], frame["y"], rho=[1.0])
+
+
+@pytest.mark.parametrize("kind", ["formula", "arrays", "regressor", "networks"])
+def test_the_average_is_over_the_rows_asked_for(kind, frame):
+    X, y, few = frame[["x", "z"]], frame["y"], frame[["x", "z"]][frame["x"] > 1]
+    if kind == "formula":
+        model, at = hk.heckman("y ~ x", "~ x + z", frame), few
+    elif kind == "arrays":
+        model, at = hk.heckman(y=y, x=X[["x"]], w=X), few[["x"]]
+    else:
+        linear, deep = hk.HeckmanRegressor(["z"]), hk.DeepHeckmanRegressor(["z"], **FAST)
+        model, at = (linear if kind == "regressor" else deep).fit(X, y), few
+    rows = {"X": X, "y": y} if kind == "networks" else {}
+    found = hk.sensitivity(model, **rows, at=at, rho=[0.6])
+    assert found.predictions.shape == (1, len(few))
+    assert found.values["mean"][0] == pytest.approx(found.predictions.mean())
+    everyone = hk.sensitivity(model, **rows, rho=[0.6]).values["mean"][0]
+    assert found.values["mean"][0] > everyone + 0.2
+
+
+def test_networks_count_rows_as_their_fit_did(frame):
+    X, y = frame[["x", "z"]], frame["y"]
+    weight = np.where(frame["x"] > 0, 2.0, 1.0)
+    twice = np.repeat(np.arange(len(frame)), weight.astype(int))
+    model = hk.DeepHeckmanRegressor(["z"], **FAST).fit(X, y, sample_weight=weight)
+    weighed = hk.sensitivity(model, X, y, sample_weight=weight, rho=[0.3])
+    copied = hk.sensitivity(model, X.iloc[twice], y.iloc[twice], rho=[0.3])
+    assert weighed.values["mean"][0] == pytest.approx(copied.values["mean"][0], rel=1e-6)
+    marked = hk.sensitivity(model, X, y.fillna(9.0), selected=y.notna(), rho=[0.3])
+    plain = hk.sensitivity(model, X, y, rho=[0.3])
+    np.testing.assert_array_equal(marked.values["mean"], plain.values["mean"])
+
+
+def test_what_has_no_answer_is_refused(frame, tmp_path):
+    X, y = frame[["x", "z"]], frame["y"]
+    linear = hk.HeckmanRegressor(["z"]).fit(X, y)
+    linear.save(tmp_path / "model.heckesel")
+    with pytest.raises(hk.DataError, match="it was loaded"):
+        hk.sensitivity(hk.load(tmp_path / "model.heckesel"))
+    with pytest.raises(hk.DataError, match="no outcome column 'educ'"):
+        hk.sensitivity(linear, effects=["educ"])
+    logs = hk.HeckmanRegressor(["z"], target_transform="log").fit(X, np.exp(y))
+    with pytest.raises(hk.DataError, match="without target_transform"):
+        hk.sensitivity(logs)
+    classes = hk.HeckmanClassifier(["z"]).fit(X, (y > 2).astype(float).where(y.notna()))
+    with pytest.raises(hk.DataError, match="not for a HeckmanClassifier"):
+        hk.sensitivity(classes)
+    unseen = frame.assign(x=frame["x"].where(y.notna()), w=frame["x"])
+    partial = hk.heckman("y ~ x", "~ w + z", unseen)
+    with pytest.raises(hk.DataError, match="no average over all of them"):
+        hk.sensitivity(partial)
+    assert hk.sensitivity(partial, at=frame, rho=[0.0]).predictions.shape == (1, len(frame))
 
 
 def test_bounds_are_what_filling_in_the_extremes_gives():

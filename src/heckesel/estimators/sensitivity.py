@@ -8,44 +8,59 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.classic.fixed_rho import estimates_over_rho
-from heckesel.classic.stream import StreamedData
 from heckesel.data import SelectionData
 from heckesel.diagnostics.sensitivity import Sensitivity, check_rho, worst_case_bounds
 from heckesel.errors import DataError
+from heckesel.estimators.arrays import with_intercept
+from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.fit import HeckmanFit
+from heckesel.estimators.formula import FormulaDesign
 from heckesel.estimators.regression import read_table
 
 STEP = 1e-2  # of a column's sd, either side, for an average effect
 
 
-def sensitivity(model, X=None, y=None, *, at=None, effects=(), rho=None) -> Sensitivity:
+def sensitivity(
+    model, X=None, y=None, *, at=None, effects=(), rho=None, selected=None, sample_weight=None
+) -> Sensitivity:
     """Conclusions of a fitted model with rho held at each of several values.
 
-    model : the result of `hk.heckman`, which needs nothing else, or a fitted regressor with the
-    X and y it was fitted to. Every model has the value "mean", the average population outcome
-    of the rows `at` (default: all rows of the fit); a linear one has each coefficient of the
-    outcome; a deep one the average effect of each column named in `effects`.
+    model : the result of `hk.heckman` or a fitted `HeckmanRegressor`, which need nothing else, or
+    a fitted regressor of networks with the X, y, selected and sample_weight of its fit. Every
+    model has the value "mean", the average population outcome of the rows `at` (default: all rows
+    of the fit); a linear one has each coefficient of the outcome; a deep one the average effect of
+    each column named in `effects`.
 
     `loglik` says which rho the data find plausible, `breakdown(name)` at which rho the sign, or
     the side of a threshold, flips. Networks keep their hidden layers: what is linear in the last
-    one is fitted anew at each rho.
+    one is fitted anew at each rho. Of `method="averaged"` they are those of the two-step.
     """
     values = check_rho(rho)
     if isinstance(model, HeckmanFit):
-        if isinstance(model.data, StreamedData):
-            raise DataError(
-                "sensitivity() needs rows, and this fit read its rows from files and kept none; "
-                "fit a frame with a sample of the rows"
-            )
-        return _classic(model.data, values)
+        points = None if at is None else model.design.outcome_matrix(_rows_at(model, at))
+        return _classic(model.data, points, effects, values)
+    if not isinstance(model, SelectionRegressor):
+        raise DataError(
+            f"sensitivity is for hk.heckman and the regressors, not for a {type(model).__name__}"
+        )
     check_is_fitted(model)
-    if hasattr(model, "result_"):
-        return _classic(model.result_.data, values)
-    if X is None or y is None:
-        raise DataError("networks need the X and y of their fit: sensitivity(model, X, y)")
     if model.transform_ is not None:
         raise DataError("sensitivity is on the scale of the fit; fit without target_transform")
-    return _deep(model, X, y, X if at is None else at, effects, values)
+    if hasattr(model, "result_"):
+        points = None if at is None else with_intercept(model.columns_.x(at))
+        return _classic(model.result_.data, points, effects, values)
+    if X is None or y is None:
+        raise DataError("networks need the X and y of their fit: sensitivity(model, X, y)")
+    table = SimpleNamespace(instruments=model.instruments, missing=model.missing)
+    table.target_transform = None
+    data = read_table(table, X, y, selected=selected, sample_weight=sample_weight)
+    return _deep(model, data, X if at is None else at, effects, values, everyone=at is None)
+
+
+def _rows_at(fit: HeckmanFit, at):
+    """`at` as the fit's design takes it: a frame, or the columns x of a fit to arrays."""
+    from_formulas = isinstance(fit.design, FormulaDesign)
+    return fit.design.given(at if from_formulas else None, None if from_formulas else at, None)
 
 
 def bounds(y, low: float, high: float, *, selected=None, sample_weight=None):
@@ -57,49 +72,71 @@ def bounds(y, low: float, high: float, *, selected=None, sample_weight=None):
     return worst_case_bounds(data.y, data.s, data.weight, low, high)
 
 
-def _classic(data: SelectionData, rho) -> Sensitivity:
-    if data.s.all():
-        raise DataError("nothing was selected, so nothing depends on rho")
+def _classic(data, points, effects, rho) -> Sensitivity:
+    """points : (m, p) to average over, constants included; None for all rows of the fit."""
+    if not isinstance(data, SelectionData):
+        raise DataError(
+            "sensitivity() needs rows, and this fit has none: it was loaded, or read its rows from "
+            "files; fit a frame with a sample of the rows"
+        )
+    _check_selection(data)
+    for name in effects:
+        _check_name(name, data.x_names)
+    weight = data.weight if points is None else np.ones(len(points))
+    points = data.x if points is None else points
+    gaps = np.flatnonzero(np.isnan(points).any(axis=1))
+    if len(gaps):
+        raise DataError(
+            f"{len(gaps)} rows (first: row {gaps[0]}) lack an outcome column, so that there is no "
+            "average over all of them; give rows that have them as at="
+        )
     found = estimates_over_rho(data, rho)
-    known = ~np.isnan(data.x).any(axis=1)
-    predictions = np.array([data.x[known] @ each.beta for each in found])  # (j, m)
-    loglik = np.array([each.loglik for each in found])
     beta = np.array([each.beta for each in found])
-    values = {"mean": predictions @ data.weight[known] / data.weight[known].sum()}
+    loglik = np.array([each.loglik for each in found])
+    predictions = beta @ points.T  # (j, m)
+    values = {"mean": predictions @ weight / weight.sum()}
     values |= {name: beta[:, j] for j, name in enumerate(data.x_names)}
     return Sensitivity(rho, loglik - loglik.max(), values, predictions)
 
 
-def _deep(model, X, y, at, effects, rho) -> Sensitivity:
+def _check_selection(data: SelectionData) -> None:
+    if data.s.all():
+        raise DataError("every unit has an outcome, so nothing depends on rho")
+
+
+def _check_name(name: str, names) -> None:
+    if name not in names:
+        raise DataError(f"there is no outcome column {name!r}; there are {', '.join(names)}")
+
+
+def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Sensitivity:
+    """everyone : whether `at` are the rows of the fit, which their weights then count"""
     from heckesel.deep.cells import all_rows
     from heckesel.deep.fixed_rho import means_over_rho
     from heckesel.deep.last_layer import last_layers
 
-    table = SimpleNamespace(**{k: getattr(model, k) for k in ("instruments", "missing")})
-    table.target_transform = None
-    data = read_table(table, X, y, selected=None, sample_weight=None)
-    if data.s.all():
-        raise DataError("nothing was selected, so nothing depends on rho")
+    _check_selection(data)
     fitted = getattr(model.fitted_, "outcome", model.fitted_)  # baselines keep theirs there
+    fitted = getattr(fitted, "two_step", fitted)
     if hasattr(fitted, "basis"):
         basis = fitted.basis
     else:
         rows, members = all_rows(data, fitted.scaling), fitted.members
         (basis,) = last_layers([members], [rows], [data.weight.sum()], len(members.theta))
     points = model.columns_.x(at)
+    weight = data.weight if everyone else np.ones(len(points))
+    weight = weight / weight.sum()
     names = list(model.columns_.x_names)
-    blocks = [points]
+    blocks, widths = [points], []
     for name in effects:
-        if name not in names:
-            raise DataError(f"there is no outcome column {name!r}; there are {', '.join(names)}")
+        _check_name(name, names)
         step = np.zeros(points.shape[1])
         step[names.index(name)] = STEP * np.nanstd(data.x[:, names.index(name)])
         blocks += [points + step, points - step]
+        widths.append(2 * step.sum())
     means, loglik = means_over_rho(data, fitted.scaling, basis, rho, np.concatenate(blocks))
-    parts = np.split(means, len(blocks), axis=1)
-    values = {"mean": parts[0].mean(axis=1)}
-    for place, name in enumerate(effects):
-        width = 2 * STEP * np.nanstd(data.x[:, names.index(name)])
-        up, down = parts[1 + 2 * place], parts[2 + 2 * place]
-        values[name] = (up - down).mean(axis=1) / width
-    return Sensitivity(rho, loglik - loglik.max(), values, parts[0])
+    here, *sides = np.split(means, len(blocks), axis=1)
+    values = {"mean": here @ weight}
+    for name, width, up, down in zip(effects, widths, sides[::2], sides[1::2], strict=True):
+        values[name] = (up - down) @ weight / width
+    return Sensitivity(rho, loglik - loglik.max(), values, here)
