@@ -83,6 +83,21 @@ def test_predictions_for_all_targets_are_the_integrals(outputs, at):
         assert found.cdf(np.full(2, 0.4))[at] == pytest.approx(below, rel=1e-6)
 
 
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_given_selection_members_differ_by_doubt_and_their_errors_by_noise(outputs):
+    fit = _ensemble(outputs)
+    alone = [
+        replace(fit, members=replace(fit.members, theta=fit.members.theta[[j]])) for j in (0, 1)
+    ]
+    for target in ("population", "selected", "unselected"):
+        found, each = fit.predict(X, W, target), [one.predict(X, W, target) for one in alone]
+        assert max(one.epistemic.max() for one in each) < 1e-12
+        mean = np.stack([one.mean for one in each])
+        share = (found.mean - mean[1]) / (mean[0] - mean[1])  # the weight of the first
+        doubt = share * (1 - share) * (mean[0] - mean[1]) ** 2
+        np.testing.assert_allclose(found.epistemic, doubt, rtol=1e-8)
+
+
 def _seen(look: float, n=3000, seed=0):
     """Selection that sees e + look * f, f a wave of a column that selection does not bend with."""
     rng = np.random.default_rng(seed)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, logsumexp
 
 from heckesel.deep.cells import Members
 from heckesel.deep.ensemble import local_spread
@@ -14,6 +14,7 @@ from heckesel.deep.nets import with_constant
 from heckesel.deep.outcome_loss import SCALARS, SHAPE, error_shape
 from heckesel.deep.scaling import Scaling
 from heckesel.mixture import Mixture, mixed_given_selection
+from heckesel.numerics.normal import inverse_mills
 from heckesel.predictive import Normal, Predictive, check_target
 
 
@@ -111,4 +112,16 @@ class OutcomeEnsemble:
         covariance = sign * unit * kappa * width**2 / root
         weight = np.log(share) + log_ndtr(index)
         none = np.zeros_like(location)
-        return mixed_given_selection(weight, location, none, unit * width, covariance, index)
+        given = mixed_given_selection(weight, location, none, unit * width, covariance, index)
+        own = np.exp(weight - logsumexp(weight, axis=0)).reshape(k, parts, m)
+        centres = (location + covariance * inverse_mills(index)).reshape(k, parts, m)
+        return _doubt_between_members(given, own, centres)
+
+
+def _doubt_between_members(given: Predictive, share, mean) -> Predictive:
+    """What parts of one member's error differ by is noise, what members differ by is doubt; share,
+    mean : (k, parts, m)"""
+    own = np.maximum(share.sum(axis=1), np.finfo(float).tiny)
+    centre = (share * mean).sum(axis=1) / own
+    doubt = (own * (centre - given.mean) ** 2).sum(axis=0)
+    return replace(given, epistemic=doubt, aleatoric=given.std**2 - doubt)
