@@ -8,6 +8,7 @@ from heckesel.estimators.networks import Judging, judging
 
 DEEP, PLAIN = hk.DeepHeckmanRegressor, hk.DeepEnsembleRegressor
 ALL = Judging(5, 10, "auto", "auto", "linear")
+ONE_NORMAL = (5, 10, "constant", "normal", "linear")
 
 
 @pytest.mark.parametrize(
@@ -21,8 +22,13 @@ ALL = Judging(5, 10, "auto", "auto", "linear")
         (DEEP(n_members=1), 500, Judging(None, 1, "constant", "normal", "linear")),
         (DEEP(noise="varying", tails="normal"), 500, Judging(5, 10, "varying", "normal", "linear")),
         (DEEP(target_transform="log"), 500, Judging(5, 10, "auto", "normal", "linear")),
-        (DEEP(method="joint", errors="t"), 500, Judging(5, 10, "constant", "normal", "linear")),
-        (DEEP(method="joint", errors="auto"), 500, Judging(5, 10, "constant", "normal", "linear")),
+        (DEEP(method="joint", errors="t"), 500, Judging(*ONE_NORMAL, "t")),
+        (DEEP(method="joint", errors="auto"), 500, Judging(*ONE_NORMAL, "auto")),
+        (
+            DEEP(method="joint", errors="auto", target_transform="log"),
+            500,
+            Judging(5, 10, "auto", "normal", "linear"),
+        ),
         (DEEP(selection="auto"), 500, Judging(5, 10, "auto", "auto", "auto")),
         (DEEP(selection="auto"), 50, Judging(None, 5, "constant", "normal", "linear")),
         (DEEP(selection="auto", method="joint"), 500, ALL),
@@ -32,6 +38,11 @@ ALL = Judging(5, 10, "auto", "auto", "linear")
 )
 def test_what_is_left_to_rows_left_out(model, selected, expected):
     assert judging(model, selected) == expected
+
+
+def test_errors_whose_exponential_has_no_mean_are_refused():
+    with pytest.raises(hk.DataError, match="no finite mean"):
+        judging(DEEP(method="joint", errors="t", target_transform="log"), 500)
 
 
 @pytest.mark.parametrize(("members", "folds"), [(None, 5), (10, 5), (4, 4), (1, 2)])

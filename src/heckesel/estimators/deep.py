@@ -172,7 +172,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
             folds=judged.folds,
             noise=judged.noise,
             tails=judged.tails,
-            errors=self.errors,
+            errors=judged.errors,
             selection=judged.selection,
             spread=spread,
         )

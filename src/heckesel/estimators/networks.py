@@ -64,6 +64,7 @@ class Judging:
     noise: str
     tails: str
     selection: str
+    errors: str = "normal"
 
 
 def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
@@ -72,11 +73,19 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
     "auto" is what X4 was run with, wherever there is something to judge by: FOLDS folds from
     LEAST_SELECTED selected units on, or always (`needs_folds`), and noise, tails and the selection
     index as rows left out prefer. One sigma and normal tails where there are no folds, where the
-    method ("profile") or `errors` have no other, and normal tails where predictions are mapped
-    back: the mean of exp(t) is infinite. A probit where there are no folds, and where the method
-    has no other index.
+    method ("profile") or `errors` have no other, and normal tails and errors where predictions
+    are mapped back: the mean of exp(t) is infinite. A probit where there are no folds, and where
+    the method has no other index.
     """
     members, folds = model.n_members, model.folds
+    errors = getattr(model, "errors", "normal")
+    if model.target_transform == "log" and errors == "t":
+        raise DataError(
+            "with errors='t' and target_transform='log' the outcome has no finite mean; take "
+            "errors='normal'"
+        )
+    if errors == AUTO and model.target_transform is not None:
+        errors = "normal"
     profile = getattr(model, "method", None) == "profile"
     if folds == AUTO:
         most = FOLDS if members is None else min(FOLDS, members)
@@ -86,7 +95,7 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
         on_folds = PROFILE_MEMBERS if profile else MEMBERS
         members = PAPERS_MEMBERS if folds is None else on_folds
     noise, tails = getattr(model, "noise", "constant"), model.tails
-    nothing = folds is None or profile or getattr(model, "errors", "normal") != "normal"
+    nothing = folds is None or profile or errors != "normal"
     if noise == AUTO and nothing:
         noise = "constant"
     if tails == AUTO and (nothing or model.target_transform is not None):
@@ -94,7 +103,7 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
     selection = getattr(model, "selection", "linear")
     if selection == AUTO and (folds is None or model.method not in CROSS_FITTED):
         selection = "linear"
-    return Judging(folds, members, noise, tails, selection)
+    return Judging(folds, members, noise, tails, selection, errors)
 
 
 def training_options(model) -> dict:
