@@ -230,6 +230,19 @@ def check_weights(weight, n: int, s: np.ndarray) -> np.ndarray:
     return weight
 
 
+def unit_weights(weight: np.ndarray) -> np.ndarray:
+    """Weights that do not count rows have no scale of their own: a unit each on average, so that a
+    likelihood may add them up."""
+    return weight * (np.count_nonzero(weight) / weight.sum())
+
+
+def counting_weights(data: SelectionData) -> SelectionData:
+    """Whole weights count rows; others are made units on average."""
+    if (data.weight == np.round(data.weight)).all():
+        return data
+    return replace(data, weight=unit_weights(data.weight))
+
+
 def check_weight_values(weight: np.ndarray) -> None:
     bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
     if len(bad):

@@ -16,6 +16,9 @@ from heckesel.errors import DataError
 # of them: cross products keep 1e-16, and an honest column (age and age squared) leaves 1e-4.
 COLLINEAR_BELOW = 1e-11
 GLANCE_ROWS = 2048
+# The information about a standardised coefficient at a standard error of 30. Newton calls a probit
+# that runs off converged, once the likelihood has nothing more to gain.
+LEAST_INFORMATION = 1e-3
 
 
 def check_estimable(data: SelectionData) -> None:
@@ -189,6 +192,13 @@ def _separated(name, rows, happened, event: Event) -> str:
         f"column {name!r} predicts {event.name} perfectly ({rows} is {state}), so its coefficient "
         "has no finite estimate; drop the column or merge its levels"
     )
+
+
+def says_next_to_nothing(w, hessian) -> bool:
+    """Whether a probit on w with this Hessian leaves a standardised coefficient open; a linear
+    program (`separating_combination`) then decides whether columns separate."""
+    back = scaling_of(w).back
+    return bool(np.linalg.eigvalsh(-back.T @ hessian @ back).min() < LEAST_INFORMATION)
 
 
 def check_joint_separation(w, s, names, event: Event = SELECTION) -> None:

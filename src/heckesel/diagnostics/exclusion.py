@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from heckesel.classic.covariance import inverse
-from heckesel.classic.estimable import check_columns, check_joint_separation, check_separation
+from heckesel.classic.estimable import (
+    check_columns,
+    check_joint_separation,
+    check_separation,
+    says_next_to_nothing,
+)
 from heckesel.classic.probit import fit_probit, selection_probit
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import (
@@ -29,7 +34,7 @@ def probit_verdict(data: SelectionData) -> Identification:
     check_columns(w, names, f"over all {data.n} rows")
     check_separation(w, data.s, names)
     probit = fit_probit(w, data.s, data.weight)
-    if probit.status != "converged":
+    if says_next_to_nothing(w, probit.hessian):
         check_joint_separation(w, data.s, names)
     where = [names.index(name) for name in data.instruments]
     covariance = inverse(-probit.hessian)

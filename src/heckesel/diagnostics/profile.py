@@ -67,12 +67,13 @@ def new_axes():
     return plt.subplots(figsize=(5.5, 3.2), layout="constrained")[1]
 
 
-def profile_curve(found: Scan, level: float = LEVEL) -> ProfileCurve:
-    """From a scan, whose curve is stretched to all rows where it is that of a part.
+def profile_curve(found: Scan, level: float = LEVEL, *, unit: float = 1.0) -> ProfileCurve:
+    """From a scan, whose curve is stretched to all rows where it is that of a part; unit : the
+    factor that makes its weights count rows.
 
     Between grid values the curve is the cubic with their values and slopes.
     """
-    stretch = found.stretch
+    stretch = unit * found.stretch
     a, height = found.atanh_rho, found.loglik
     slope = np.array([point.slope for point in found.points])
     fine = np.linspace(a[0], a[-1], STEPS)
@@ -87,7 +88,8 @@ def profile_curve(found: Scan, level: float = LEVEL) -> ProfileCurve:
     )
     # Modes of a long table were polished on all its rows: their heights need no stretching.
     modes = tuple(
-        (float(np.tanh(mode.a)), float(mode.value - found.modes[0].value)) for mode in found.modes
+        (float(np.tanh(mode.a)), unit * float(mode.value - found.modes[0].value))
+        for mode in found.modes
     )
     shown = slice(None, None, STEPS_SHOWN)
     return ProfileCurve(np.tanh(fine[shown]), curve[shown] - best, modes, ends, level, found.rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -20,13 +21,13 @@ from heckesel.classic.estimable import (
     SELECTION,
     Event,
     check_columns,
+    says_next_to_nothing,
     separating_column,
     separating_combination,
 )
 from heckesel.classic.probit import fit_probit, probit_scores
 from heckesel.classic.separated import RIDGE, fit_separated, tells_all_apart
-from heckesel.classic.standardise import scaling_of
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, unit_weights
 from heckesel.diagnostics.profile import profile_curve
 from heckesel.diagnostics.verdict import (
     NO_SELECTION,
@@ -37,9 +38,9 @@ from heckesel.diagnostics.verdict import (
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.binary_fit import SEPARATED, BinaryMode, HeckmanProbitFit
 from heckesel.estimators.binary_prediction import ATANH_RHO
-from heckesel.estimators.inference import labelled
+from heckesel.estimators.inference import in_given_weights, labelled
 from heckesel.estimators.options import covariance_kind
-from heckesel.estimators.results import LEAST_INFORMATION, equation_labels, verdict_by_wald
+from heckesel.estimators.results import equation_labels, verdict_by_wald
 
 
 def fit_binary(
@@ -56,6 +57,13 @@ def fit_binary(
     separation = _check_estimable(data, classes)
     if separation is not None:
         warnings.warn(f"{separation} ({SEPARATED})", IdentificationWarning, stacklevel=3)
+    if weight_kind == "frequency":
+        return _fitted(data, classes, kind, weight_kind, separation)
+    counted = replace(data, weight=unit_weights(data.weight))
+    return in_given_weights(_fitted(counted, classes, kind, weight_kind, separation), data)
+
+
+def _fitted(data: SelectionData, classes, kind, weight_kind, separation) -> HeckmanProbitFit:
     with threadpool_limits(1, user_api="blas"):
         if data.s.all():
             return _without_selection(data, classes, kind, weight_kind, separation)
@@ -98,8 +106,7 @@ def _separation(columns, happened, names, where: str, event: Event) -> str | Non
     found = separating_column(columns, happened, names, event)
     if found is not None:
         return found
-    probit, back = fit_probit(columns, happened), scaling_of(columns).back
-    if np.linalg.eigvalsh(-back.T @ probit.hessian @ back).min() < LEAST_INFORMATION:
+    if says_next_to_nothing(columns, fit_probit(columns, happened).hessian):
         return separating_combination(columns, happened, names, event)
     return None
 
@@ -169,7 +176,7 @@ def _ml(data: SelectionData, classes, kind, weight_kind, separation) -> HeckmanP
         status=modes[0].status,
         near_boundary=modes[0].near_boundary,
         modes=modes,
-        identification=with_profile(_verdict(data, params, cov, weight_kind), profile_curve(found)),
+        identification=with_profile(_verdict(data, params, cov), profile_curve(found)),
         data=data,
         classes=classes,
         cov_given_rho=given_rho,
@@ -178,18 +185,15 @@ def _ml(data: SelectionData, classes, kind, weight_kind, separation) -> HeckmanP
         separation=separation,
     )
     if not data.instruments:
-        warnings.warn(str(fit.identification), IdentificationWarning, stacklevel=4)
+        warnings.warn(str(fit.identification), IdentificationWarning, stacklevel=5)
     return fit
 
 
-def _verdict(data: SelectionData, params, cov, weight_kind: str) -> Identification:
+def _verdict(data: SelectionData, params, cov) -> Identification:
     """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
     gamma, covariance = params["select"].to_numpy(), cov.loc["select", "select"].to_numpy()
     if not np.isfinite(covariance).all():
-        weight = data.weight
-        if weight_kind == "probability":  # they have no scale of their own
-            weight = weight * np.count_nonzero(weight) / weight.sum()
-        probit = fit_probit(data.w, data.s, weight)
+        probit = fit_probit(data.w, data.s, data.weight)
         gamma, covariance = probit.gamma, inverse(-probit.hessian)
     return verdict_by_wald(data, gamma, covariance)
 
@@ -205,7 +209,7 @@ def _without_selection(
     warnings.warn(
         f"all {data.n} rows have an outcome, so nothing was selected: this is a plain probit",
         IdentificationWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     happened = data.y == 1.0
     fit = (fit_probit if separation is None else fit_separated)(data.x, happened, data.weight)

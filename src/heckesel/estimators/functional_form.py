@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from heckesel.classic.estimable import check_estimable
 from heckesel.classic.forms import GAUSSIAN
 from heckesel.classic.functional_form import FormFit, fit_forms
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, unit_weights
 from heckesel.diagnostics.functional_form import (
     CLOSE_AIC,
     aic_weights,
@@ -193,8 +193,7 @@ def _with_scaled_weights(data: SelectionData, weight_kind: str) -> SelectionData
     """Probability weights have no scale of their own; AIC needs one, a unit each on average."""
     if weight_kind == "frequency":
         return data
-    weight = data.weight * np.count_nonzero(data.weight) / data.weight.sum()
-    return replace(data, weight=weight)
+    return replace(data, weight=unit_weights(data.weight))
 
 
 def _drawn(data: SelectionData, rows: int, seed: int) -> SelectionData:

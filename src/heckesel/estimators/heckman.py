@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -11,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from heckesel.classic.estimable import check_estimable
 from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
 from heckesel.classic.rows import standardised_sample
-from heckesel.data import SelectionData, selected_rows, selection_data
+from heckesel.data import SelectionData, selected_rows, selection_data, unit_weights
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.arrays import array_design, with_intercept
@@ -24,7 +25,7 @@ from heckesel.estimators.formula import (
     split_formula,
 )
 from heckesel.estimators.frames import as_pandas
-from heckesel.estimators.inference import labelled
+from heckesel.estimators.inference import in_given_weights, labelled
 from heckesel.estimators.options import check_instruments, covariance_kind, side_column
 from heckesel.estimators.results import fit_both_steps, fit_ml
 
@@ -94,7 +95,7 @@ def heckman(
             weight_kind=weight_kind,
             client=client,
         )
-        return _warned(result)
+        return _warned(result, stacklevel=3)
     if client is not None:
         raise DataError("client= reads files on a cluster; give data= as the path of Parquet files")
     if outcome is not None:
@@ -116,6 +117,13 @@ def heckman(
         raise DataError("all unselected rows have weight zero")
     check_estimable(checked)
     options = {"weight_kind": weight_kind, "clusters": codes}
+    if weight_kind == "frequency":
+        return _fitted(checked, design, kind, options, method, errors)
+    counted = replace(checked, weight=unit_weights(checked.weight))
+    return in_given_weights(_fitted(counted, design, kind, options, method, errors), checked)
+
+
+def _fitted(checked: SelectionData, design, kind, options, method, errors) -> HeckmanFit:
     if checked.s.all():
         return _least_squares(checked, design, kind, options)
     # Products of a cache-sized block are too small to share: several BLAS threads cost more
@@ -126,12 +134,12 @@ def heckman(
             result = fit_ml(rows, scalings, checked, design, kind, options, errors)
         else:
             result = fit_both_steps(rows, scalings, checked, design, kind, options)
-    return _warned(result)
+    return _warned(result, stacklevel=4)
 
 
-def _warned(result: HeckmanFit) -> HeckmanFit:
+def _warned(result: HeckmanFit, stacklevel: int) -> HeckmanFit:
     if not result.data.instruments:
-        warnings.warn(str(result.identification), IdentificationWarning, stacklevel=3)
+        warnings.warn(str(result.identification), IdentificationWarning, stacklevel=stacklevel)
     return result
 
 
@@ -193,11 +201,9 @@ def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
     warnings.warn(
         f"all {checked.n} rows have an outcome, so nothing was selected: this is least squares",
         IdentificationWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     weight = checked.weight
-    if options["weight_kind"] == "probability":  # they have no scale of their own
-        weight = weight * np.count_nonzero(weight) / weight.sum()
     fit = fit_least_squares(checked.x, checked.y, weight)
     covariance = least_squares_covariance(checked.x, checked.y, weight, fit, kind, **options)
     params, cov = labelled([("outcome", name) for name in checked.x_names], fit.beta, covariance)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 from scipy.special import chdtrc, ndtr, ndtri
 
+from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import wald_test
 from heckesel.errors import DataError
 
@@ -39,6 +40,14 @@ def coefficient_frame(params: pd.Series, cov: pd.DataFrame, level: float) -> pd.
             "high": params + half,
         }
     )
+
+
+def in_given_weights(fit, data: SelectionData):
+    """A fit to weights of a unit each on average as one to `data`, over whose weights its
+    log-likelihoods are sums; nothing else depends on their scale."""
+    unit = data.weight.sum() / np.count_nonzero(data.weight)
+    modes = tuple(replace(mode, loglik=unit * mode.loglik) for mode in fit.modes)
+    return replace(fit, data=data, loglik=unit * fit.loglik, modes=modes)
 
 
 @dataclass(frozen=True)

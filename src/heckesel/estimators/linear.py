@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from heckesel.data import unit_weights
 from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.fit import HeckmanFit
@@ -66,6 +67,7 @@ class HeckmanRegressor(SelectionRegressor):
     def fit(self, X, y, *, selected=None, sample_weight=None):
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight, linear=True)
         whole = (data.weight == np.round(data.weight)).all()
+        weight_kind = self.weight_kind or ("frequency" if whole else "probability")
         self.result_ = heckman(
             y=pd.Series(data.y, name=data.y_name),
             x=pd.DataFrame(data.x, columns=list(data.x_names)),
@@ -74,10 +76,13 @@ class HeckmanRegressor(SelectionRegressor):
             method=self.method,
             covariance=self.covariance,
             weights=data.weight,
-            weight_kind=self.weight_kind or ("frequency" if whole else "probability"),
+            weight_kind=weight_kind,
         )
-        at_boundary = self.result_.status == "boundary"
-        self.fitted_ = LinearModel(self.result_, linear_heckman.fit(data) if at_boundary else None)
+        self.fitted_ = LinearModel(self.result_)
+        if self.result_.status == "boundary":
+            if weight_kind == "probability":
+                data = replace(data, weight=unit_weights(data.weight))
+            self.fitted_ = LinearModel(self.result_, linear_heckman.fit(data))
         self.identification_ = self.result_.identification
         outcome = self.result_.params["outcome"]
         self.intercept_ = float(outcome["Intercept"])

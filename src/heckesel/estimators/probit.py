@@ -10,9 +10,14 @@ import pandas as pd
 from scipy.special import ndtr
 
 from heckesel.classic.covariance import covariance_of
-from heckesel.classic.estimable import check_columns, check_joint_separation, check_separation
+from heckesel.classic.estimable import (
+    check_columns,
+    check_joint_separation,
+    check_separation,
+    says_next_to_nothing,
+)
 from heckesel.classic.probit import fit_probit, probit_scores
-from heckesel.data import check_complete, check_weights
+from heckesel.data import check_complete, check_weights, unit_weights
 from heckesel.errors import DataError
 from heckesel.estimators.formula import (
     Equation,
@@ -82,14 +87,16 @@ def probit(
     s = _binary(evaluate_column(name, frame, "outcome"), name)
     equation, w = build_equation(right, frame, np.ones(len(frame), bool), "probit")
     check_complete(w, equation.names, np.arange(len(w)))
-    weight = check_weights(side_column(weights, frame), len(frame), s)
+    given = check_weights(side_column(weights, frame), len(frame), s)
+    counts = weight_kind == "frequency"
+    weight = given if counts else unit_weights(given)
     kind, codes = covariance_kind(
-        covariance, side_column(clusters, frame), weight, weight_kind, has_likelihood=True
+        covariance, side_column(clusters, frame), given, weight_kind, has_likelihood=True
     )
     check_columns(w, equation.names, f"over all {len(w)} rows")
     check_separation(w, s, equation.names)
     fit = fit_probit(w, s, weight)
-    if fit.status != "converged":
+    if says_next_to_nothing(w, fit.hessian):
         check_joint_separation(w, s, equation.names)
     cov = covariance_of(
         kind,
@@ -100,8 +107,10 @@ def probit(
         clusters=codes,
     )
     params, cov = labelled([("select", term) for term in equation.names], fit.gamma, cov)
-    constant = fit_probit(np.ones((len(s), 1)), s, weight).loglik
-    return ProbitResult(params, cov, fit.loglik, constant, fit.status, kind, len(s), name, equation)
+    constant = fit_probit(np.ones((len(s), 1)), s, weight)
+    loglik, loglik_constant = (one.loglik * given.sum() / weight.sum() for one in (fit, constant))
+    n = round(given.sum()) if counts else int(np.count_nonzero(given))
+    return ProbitResult(params, cov, loglik, loglik_constant, fit.status, kind, n, name, equation)
 
 
 def _binary(values, name: str) -> np.ndarray:

@@ -18,6 +18,7 @@ from scipy.special import log_ndtr
 from heckesel.data import (
     SelectionData,
     check_weights,
+    counting_weights,
     marked_rows,
     numeric,
     selected_rows,
@@ -40,13 +41,16 @@ from heckesel.transformed import (
 def read_table(model, X, y, *, selected, sample_weight, linear: bool = False) -> SelectionData:
     """The checked data, y on the scale of the fit; columns and transformation stay on `model`.
 
-    linear : whether x enters linearly and so goes without the first level of each category
+    linear : whether x enters linearly and so goes without the first level of each category;
+        weights are then as given, since `hk.heckman` is told what they mean
     """
     transform = target_transform(model.target_transform)
     name = str(getattr(y, "name", None) or "y")
     data = read_columns(
         model, X, lambda: outcome_column(y), name, selected, sample_weight, linear=linear
     )
+    if not linear:
+        data = counting_weights(data)
     if transform is not None:
         z, transform = transform_outcome(data.y, transform, data.y_name)
         data = replace(data, y=z)

@@ -7,7 +7,7 @@ import numpy as np
 
 from heckesel.classic.climb import FormPoint
 from heckesel.classic.covariance import inverse
-from heckesel.classic.estimable import check_joint_separation, dependent_in
+from heckesel.classic.estimable import LEAST_INFORMATION, check_joint_separation, dependent_in
 from heckesel.classic.estimates import Estimates, estimates_at, mode_covariance
 from heckesel.classic.probit import in_units, maximise_probit
 from heckesel.classic.profile import Scan, scan
@@ -21,10 +21,6 @@ from heckesel.diagnostics.verdict import Identification, exclusion_verdict, with
 from heckesel.errors import DataError
 from heckesel.estimators.fit import HeckmanFit, Mode
 from heckesel.estimators.inference import labelled
-
-# Where the data says next to nothing about a standardised coefficient (this information is a
-# standard error of 30) a linear program decides whether columns separate.
-LEAST_INFORMATION = 1e-3
 
 Data = SelectionData | StreamedData
 
@@ -51,6 +47,12 @@ def fit_ml(
     modes = tuple(_mode(item, labels, order) for item in estimates)
     params, cov = labelled(labels, estimates[0].vector[order], covariance[np.ix_(order, order)])
     verdict = _verdict(rows, scalings, data, params, cov, options["weight_kind"])
+    if isinstance(found, Scan):
+        # probability weights have no scale of their own
+        unit = rows.nonzero / rows.mass if options["weight_kind"] == "probability" else 1.0
+        verdict = with_profile(
+            verdict, profile_curve(found, unit=unit), independent=options["clusters"] is None
+        )
     return HeckmanFit(
         method="ml",
         covariance=kind,
@@ -62,9 +64,7 @@ def fit_ml(
         status=modes[0].status,
         near_boundary=modes[0].near_boundary,
         modes=modes,
-        identification=(
-            with_profile(verdict, profile_curve(found)) if isinstance(found, Scan) else verdict
-        ),
+        identification=verdict,
         data=data,
         design=design,
         scan=found,
