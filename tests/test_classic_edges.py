@@ -16,6 +16,7 @@ from heckesel.classic.intervals import THETA, _conditional
 from heckesel.classic.rows import standardised_sample
 from heckesel.classic.standardise import scaling_of
 from heckesel.diagnostics.verdict import exclusion_verdict
+from heckesel.estimators.table import _escape
 from heckesel.experiments.e0_gate import draw_linear
 from heckesel.numerics.truncated import cdf_given_selection, quantile_given_selection
 
@@ -311,6 +312,56 @@ def test_a_category_cannot_become_a_number():
 def test_probability_weights_have_no_profile_interval():
     with pytest.raises(hk.DataError, match="no profile likelihood"):
         fit(weights="share", weight_kind="probability").interval("rho", method="profile")
+
+
+def test_rows_in_clusters_have_no_likelihood_of_their_own():
+    found = fit(clusters="group")
+    for ask in (found.test_rho_zero, lambda how: found.interval("rho", method=how)):
+        with pytest.raises(hk.DataError, match="rows in clusters have no"):
+            ask("lr" if ask == found.test_rho_zero else "profile")
+    assert "(as if rows were independent)" in found.summary()
+    assert "independent" not in fit().summary()
+
+
+def test_the_summary_says_what_to_trust_without_an_instrument():
+    said = "trust the LR test and interval('rho', method='profile')"
+    assert said in hk.heckman("y ~ x", "~ x", FRAME).summary()
+    assert said not in fit().summary()
+
+
+def test_wald_intervals_without_an_instrument_are_too_sure_and_profiles_are_not():
+    """The model is right, rho 0; a nominal 95 %, 60 draws: 51 or more, but once in a thousand."""
+    held = {"wald": 0, "profile": 0}
+    for seed in range(60):
+        x, u, e = np.random.default_rng(seed).normal(size=(3, 300))
+        frame = pd.DataFrame({"x": x, "y": np.where(0.2 + 0.8 * x + u > 0, 1 + x + e, np.nan)})
+        found = hk.heckman("y ~ x", "~ x", frame)
+        if found.status == "converged":
+            for method in held:
+                low, high = found.interval("rho", method=method)
+                held[method] += low <= 0 <= high
+    assert held["wald"] < 51 <= held["profile"]
+
+
+def test_margins_of_columns_nobody_saw_are_refused():
+    seen = FRAME.y.notna().to_numpy()
+    x = FRAME[["x"]].where(seen[:, None])
+    found = hk.heckman(y=FRAME.y, x=x, w=FRAME[["x", "z"]].rename(columns={"x": "v"}))
+    with pytest.raises(hk.DataError, match="lack a usable value in 'x'"):
+        found.margins()
+
+
+def test_numbers_of_the_table_do_not_run_together():
+    mroz = hk.datasets.load_mroz()
+    select = "~ nwifeinc + educ + exper + expersq + age + kidslt6 + kidsge6"
+    text = hk.heckman("lwage ~ educ + exper + expersq", select, mroz).summary()
+    rows = [line.split() for line in text.splitlines() if line.startswith("  expersq")]
+    assert [len(row) for row in rows] == [7, 7]
+    assert {len(line) for line in text.splitlines() if line.startswith("  expersq")} == {78}
+
+
+def test_names_are_escaped_for_latex_character_by_character():
+    assert _escape(r"a{b}\c_d") == r"a\{b\}\textbackslash{}c\_d"
 
 
 def test_probit_checks_its_weights():

@@ -54,6 +54,55 @@ def test_an_irrelevant_instrument_gives_the_mills_ratio_next_to_nothing():
     assert found.evidence["mills_share"] < 0.05
 
 
+@pytest.mark.parametrize("curved", [True, False])
+def test_an_instrument_that_is_a_curve_in_x_is_none(curved):
+    rng = np.random.default_rng(5)
+    x, u, v, other = rng.normal(size=(4, 3000))
+    z = x**2 if curved else other
+    y = np.where(0.5 * x + 0.3 * z + u > 0, 1 + x + 0.6 * u + 0.8 * v, np.nan)
+    found = hk.identify(pd.DataFrame({"x": x, "z": z}), y, instruments=["z"])
+    assert found.evidence["wald"] > 100  # strong by the test alone
+    if curved:
+        assert found.verdict == "weak instrument"
+        assert "z moves selection, but 0.0 % of its effect is beyond smooth" in found.sentence
+    else:
+        assert found.verdict == "identified by an instrument"
+        assert found.evidence["share_beyond_smooth"] == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("door", ["probit", "identify"])
+def test_columns_that_separate_together_are_refused(door):
+    a, b = np.random.default_rng(3).normal(size=(2, 200))
+    s = a + b > 0
+    frame, y = pd.DataFrame({"a": a, "b": b, "s": s.astype(float)}), np.where(s, 1 + a, np.nan)
+    doors = {
+        "probit": lambda: hk.probit("s ~ a + b", frame),
+        "identify": lambda: hk.identify(frame[["a", "b"]], y, instruments=["b"]),
+    }
+    with pytest.raises(hk.DataError, match="'a', 'b' together predict selection perfectly"):
+        doors[door]()
+
+
+def test_an_outcome_far_out_leaves_the_residual_evidence_finite(linear):
+    y = linear["y"].copy()
+    y.iloc[int(np.flatnonzero(y.notna())[0])] = 60.0
+    evidence = hk.identify(linear[["x", "z"]], y, instruments=["z"]).evidence
+    assert np.isfinite(evidence["residual_excess_kurtosis"])
+    assert evidence["residual_excess_kurtosis"] > 100
+    assert evidence["residual_normality_p"] < 1e-6
+
+
+def test_a_maximum_at_the_end_is_said_in_the_sentence(found):
+    assert "end of its range" not in found.sentence
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    u = rng.normal(size=60)
+    y = np.where(table.a + table.b + u > 0, 1 + table.a + 2 * u, np.nan)
+    model = hk.HeckmanRegressor(["b"]).fit(table, y)
+    assert model.result_.status == "boundary"
+    assert "largest at rho = +1, the end of its range" in model.identification_.sentence
+
+
 def test_the_interval_from_the_grid_is_the_exact_profile_interval(linear):
     fit = hk.heckman("y ~ x", "~ x + z", linear)
     curve = profile_curve(fit.scan)

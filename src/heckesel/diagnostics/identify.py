@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import qr
-from scipy.special import chdtrc, ndtri
+from scipy.special import chdtrc, ndtri_exp
 from threadpoolctl import threadpool_limits
 
 from heckesel.classic.estimable import check_estimable
@@ -24,11 +24,16 @@ from heckesel.data import SelectionData
 from heckesel.diagnostics.exclusion import probit_verdict
 from heckesel.diagnostics.functional_form import aic_weights, forms_to_weigh
 from heckesel.diagnostics.profile import ProfileCurve, profile_curve
-from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, with_profile
+from heckesel.diagnostics.verdict import (
+    NOT_IDENTIFIED,
+    Identification,
+    beyond_smooth,
+    with_profile,
+)
 from heckesel.errors import DataError
+from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import inverse_mills
 from heckesel.numerics.splines import spline_of, spline_width
-from heckesel.numerics.truncated import cdf_given_selection
 
 MOST_ROWS = 10_000
 FORM_ROWS = 2500  # other error models cost ten fits; their range needs no more
@@ -44,13 +49,16 @@ def identify(data: SelectionData, *, forms: bool = False) -> Identification:
 
     forms : whether to fit the other error models too
     """
+    if not data.weight.all():  # a row that counts for nothing must not place a knot
+        data = data.take(data.weight > 0)
     found = probit_verdict(data)
     if found.verdict == NOT_IDENTIFIED:
         return found
     evidence = found.evidence | {"rows": data.n, "selected": int(data.s.sum())}
     with threadpool_limits(1, user_api="blas"):
         evidence |= _instrument_strength(data)
-    return identify_shape(replace(found, evidence=evidence), data, forms=forms)
+    found = beyond_smooth(replace(found, evidence=evidence))
+    return identify_shape(found, data, forms=forms)
 
 
 def identify_shape(
@@ -66,6 +74,7 @@ def identify_shape(
         evidence |= _residual_evidence(shape)
         if forms:
             evidence |= _form_evidence(shape.design)
+    evidence |= {"smooth_outcome": True}
     return with_profile(replace(found, evidence=evidence), shape.curve)
 
 
@@ -93,7 +102,23 @@ def _instrument_strength(data: SelectionData) -> dict:
         "likelihood_ratio": ratio,
         "likelihood_ratio_p": float(chdtrc(len(data.instruments), ratio)),
         "mills_share": mills_share(data, full.gamma[1:], full.gamma[0]),
+        "share_beyond_smooth": _share_beyond_smooth(data, full.gamma[1:]),
     }
+
+
+def _share_beyond_smooth(data: SelectionData, slopes) -> float:
+    """Of what instruments add to the index beyond x, the share that is beyond smooth functions of
+    x, too: near 0 they are curves in x, and stand for no experiment."""
+    known = np.flatnonzero(~np.isnan(data.x).any(axis=1))
+    some = known[_random_rows(len(known), MOST_ROWS)]
+    chosen = [j for j, name in enumerate(data.w_names) if name in data.instruments]
+    part, x, weight = data.w[some][:, chosen] @ slopes[chosen], data.x[some], data.weight[some]
+    curved = smooth_columns(x)
+    freedom = [max(len(some) - 1 - columns.shape[1], 1) for columns in (curved, x)]
+    left = [_unexplained(columns, part, weight) for columns in (curved, x)]
+    if left[1] == 0:
+        return 0.0
+    return min(left[0] / left[1] * freedom[1] / freedom[0], 1.0)
 
 
 def mills_share(data: SelectionData, slopes, constant: float) -> float:
@@ -178,7 +203,7 @@ def _residual_evidence(shape: _Shape) -> dict:
     e = shape.sample.residual_columns @ best.v[shape.sample.q :]
     index = shape.sample.w_selected @ best.v[: shape.sample.q]
     skewness, kurtosis, p = _normality(
-        cdf_given_selection(e, index, float(np.tanh(best.a))), shape.sample.weight_selected
+        _normal_scores(e, index, best.a), shape.sample.weight_selected
     )
     return {
         "residual_skewness": skewness,
@@ -187,17 +212,21 @@ def _residual_evidence(shape: _Shape) -> dict:
     }
 
 
-def _normality(u, weight):
-    """Skewness and excess kurtosis of the normal scores of u, and Jarque and Bera's p-value.
+def _normal_scores(e, index, atanh_rho: float) -> np.ndarray:
+    """(n,) normal under the model whatever the selection was: the quantile of P(E <= e | selected),
+    from whichever tail is the thinner."""
+    below = log_conditional_cdf(e, index, -atanh_rho)
+    above = log_conditional_cdf(-e, index, atanh_rho)
+    return np.where(below < above, ndtri_exp(below), -ndtri_exp(above))
 
-    Under the model u is uniform whatever the selection was, so its normal scores are normal.
-    """
-    z = ndtri(np.clip(u, 1e-15, 1 - 1e-15))
+
+def _normality(z, weight):
+    """Skewness and excess kurtosis of z, and Jarque and Bera's p-value."""
     z = z - np.average(z, weights=weight)
     z = z / np.sqrt(np.average(z**2, weights=weight))
     skewness = float(np.average(z**3, weights=weight))
     kurtosis = float(np.average(z**4, weights=weight)) - 3.0
-    statistic = len(z) / 6 * (skewness**2 + kurtosis**2 / 4)
+    statistic = weight.sum() / 6 * (skewness**2 + kurtosis**2 / 4)
     return skewness, kurtosis, float(chdtrc(2, statistic))
 
 

@@ -19,6 +19,7 @@ NO_SELECTION = "no selection"
 # the rule of thumb of instrumental variables. An irrelevant column passes it once in 600.
 STRONG_WALD_PER_INSTRUMENT = 10.0
 
+AT_THE_END = 0.99999  # |rho| of a maximum at the end of the range
 WORTH_SAYING = 10.0  # a mode further below the best, in log-likelihood, is as good as absent
 # Evidence that `details` puts into words; what a fit did not look at is left out there.
 NUMBERS = (
@@ -79,7 +80,8 @@ class Identification:
             "mills_share": f"{100 * known['mills_share']:.0f} % of the Mills ratio's variance is "
             "beyond smooth functions of x",
             "rho_low": f"rho {known['rho']:.2f}, {100 * known['rho_level']:.0f} % profile interval "
-            f"{known['rho_low']:.2f} to {known['rho_high']:.2f}{_other_modes(known.get('modes'))}",
+            f"{known['rho_low']:.2f} to {known['rho_high']:.2f}{_aside(known)}"
+            f"{_other_modes(known.get('modes'))}",
             "member_rho_low": f"members put rho between {known['member_rho_low']:.2f} and "
             f"{known['member_rho_high']:.2f}",
             "residual_normality_p": "residuals given the model: skewness "
@@ -87,9 +89,31 @@ class Identification:
             f"{known['residual_excess_kurtosis']:.2f} (if normal, "
             f"{_p_text(known['residual_normality_p'])})",
             "tau_low": f"Kendall's tau of the errors from {known['tau_low']:.2f} to "
-            f"{known['tau_high']:.2f} over error models with a say, on {known['form_rows']:,} rows",
-            "rows_profiled": f"likelihood over rho: of {known['rows_profiled']:,} rows",
+            f"{known['tau_high']:.2f} over error models that fit about as well as the best or no "
+            f"worse than the normal one, on {known['form_rows']:,} rows",
+            "rows_profiled": f"the likelihood over rho is that of {known['rows_profiled']:,} rows",
         }
+
+
+def _at_the_end(rho: float) -> str:
+    return (
+        f"The likelihood is largest at rho = {rho:+.0f}, the end of its range: mostly the errors "
+        "are not normal on this scale of the outcome, or what drove selection is missing; do not "
+        "use the correction as it is."
+    )
+
+
+def _aside(known: dict) -> str:
+    """What the likelihood over rho took for granted."""
+    taken = [
+        text
+        for text, holds in (
+            ("outcome smooth in each column", known.get("smooth_outcome")),
+            ("as if rows were independent", not known.get("independent_rows", True)),
+        )
+        if holds
+    ]
+    return f" ({', '.join(taken)})" if taken else ""
 
 
 def _other_modes(modes) -> str:
@@ -101,9 +125,14 @@ def _other_modes(modes) -> str:
     return f"; other modes {', '.join(others)}" if others else ""
 
 
-def with_profile(found: Identification, profile: ProfileCurve) -> Identification:
+def with_profile(
+    found: Identification, profile: ProfileCurve, *, independent: bool = True
+) -> Identification:
     """The verdict once the likelihood over rho is known: without an instrument, one that rejects
-    neither a large positive nor a large negative rho has nothing to say."""
+    neither a large positive nor a large negative rho has nothing to say.
+
+    independent : False where rows come in clusters, which this likelihood does not know of
+    """
     low, high = profile.interval
     seen = {
         "rho": profile.modes[0][0],
@@ -114,7 +143,11 @@ def with_profile(found: Identification, profile: ProfileCurve) -> Identification
         "at_boundary": profile.at_boundary,
         "rows_profiled": profile.rows,
     }
+    if not independent:
+        seen["independent_rows"] = False
     found = replace(found, evidence=found.evidence | seen)
+    if abs(profile.modes[0][0]) > AT_THE_END:
+        found = replace(found, sentence=f"{found.sentence} {_at_the_end(profile.modes[0][0])}")
     if found.verdict == FUNCTIONAL_FORM and profile.says_nothing:
         return Identification(
             NOT_IDENTIFIED,
@@ -125,6 +158,25 @@ def with_profile(found: Identification, profile: ProfileCurve) -> Identification
             profile,
         )
     return replace(found, profile=profile)
+
+
+def beyond_smooth(found: Identification) -> Identification:
+    """The verdict once it is known what share of the instruments' work curves in x could do: the
+    rest must be strong by itself, or an outcome that bends with x passes for a correction."""
+    evidence = found.evidence
+    share = evidence.get("share_beyond_smooth", 1.0)
+    needed = STRONG_WALD_PER_INSTRUMENT * len(evidence["instruments"])
+    if found.verdict != IDENTIFIED or share * evidence["wald"] >= needed:
+        return found
+    one, named = len(evidence["instruments"]) == 1, ", ".join(evidence["instruments"])
+    return replace(
+        found,
+        verdict=WEAK,
+        sentence=f"{named} {'moves' if one else 'move'} selection, but {100 * share:.1f} % of "
+        f"{'its' if one else 'their'} effect is beyond smooth functions of the outcome's columns: "
+        "the correction can hardly be told from a bend in the outcome; look for a column that "
+        "those do not determine.",
+    )
 
 
 def with_members(found: Identification, rho) -> Identification:

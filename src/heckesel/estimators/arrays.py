@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.data import numeric
+from heckesel.data import check_complete, numeric
 from heckesel.errors import DataError
 from heckesel.estimators.formula import number_column
 from heckesel.estimators.frames import as_pandas
@@ -55,6 +55,8 @@ class ArrayDesign:
             )
             step = 1e-4 * (float(np.nanstd(values[:, position])) or 1.0)
             moves[name] = [(name, step, -step, 2 * step)]
+
+        check_complete(self.x, self.x_names, np.arange(len(self.x)))
 
         def rows_of(name, change):
             shifted = []

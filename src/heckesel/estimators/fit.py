@@ -164,6 +164,7 @@ class HeckmanFit:
         if kind != "lr":
             raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
         self._needs_ml("the likelihood-ratio test")
+        self._needs_independent_rows("likelihood ratio")
         return likelihood_ratio(self.loglik, self.loglik_independent, self.weight_kind)
 
     def interval(
@@ -190,6 +191,7 @@ class HeckmanFit:
             raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
         if self.weight_kind == "probability":
             raise DataError("weighted by probability there is no profile likelihood; use 'wald'")
+        self._needs_independent_rows("profile likelihood")
         if not isinstance(self.scan, Scan):
             raise DataError("profile intervals are for normal errors; use 'wald' with errors='t'")
         return profile_interval(self, parameter, level, client)
@@ -248,6 +250,10 @@ class HeckmanFit:
                 "none; fit a frame with a sample of the rows"
             )
         return compare_forms(self, terms, rows=rows, seed=seed)
+
+    def _needs_independent_rows(self, what: str) -> None:
+        if self.clusters is not None:
+            raise DataError(f"rows in clusters have no {what} of their own; use 'wald'")
 
     def _needs_ml(self, what: str, way_out: str = "fit with method='ml'") -> None:
         if self.method != "ml":

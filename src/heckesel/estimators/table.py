@@ -8,10 +8,18 @@ import textwrap
 import numpy as np
 
 from heckesel.classic.forms import LOG_DF_ENDS
-from heckesel.diagnostics.verdict import wald_test
+from heckesel.diagnostics.verdict import FUNCTIONAL_FORM, NOT_IDENTIFIED, wald_test
 
 WIDTH = 78
 NAMES = {"ml": "maximum likelihood"}  # other methods go by their own names
+LATEX = str.maketrans(
+    {character: "\\" + character for character in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+    }
+)
 HEADINGS = {"select": "selection", "mills": "Mills ratio", "ancillary": "errors"}
 
 
@@ -62,14 +70,14 @@ def _head(fit) -> list[str]:
 
 def _columns(level: float) -> str:
     interval = f"[{100 * level:g}% interval]"
-    return f"{'':<24}{'coef':>11}{'std err':>11}{'z':>8}{'P>|z|':>7}{interval:>17}"
+    return f"{'':<23}{'coef':>11}{'std err':>11}{'z':>8}{'P>|z|':>7}{interval:>18}"
 
 
 def _row(term, row) -> str:
-    name = term if len(term) <= 22 else term[:21] + "…"
+    name = term if len(term) <= 21 else term[:20] + "…"
     return (
-        f"  {name:<22}{_number(row.coef):>11}{_number(row.se):>11}{row.z:>8.2f}{row.p:>7.3f}"
-        f"{_number(row.low, 3):>9}{_number(row.high, 3):>8}"
+        f"  {name:<21}{_number(row.coef):>11}{_number(row.se):>11}{row.z:>8.2f}{row.p:>7.3f}"
+        f"{_number(row.low, 3):>9}{_number(row.high, 3):>9}"
     )
 
 
@@ -83,13 +91,13 @@ def _number(value: float, digits: int = 4) -> str:
 
 def _errors(fit, level: float) -> list[str]:
     if not fit.has_selection:
-        return [f"  {name:<22}{getattr(fit, name):>11.4f}" for name in fit.error_parameters]
+        return [f"  {name:<21}{getattr(fit, name):>11.4f}" for name in fit.error_parameters]
     lines = []
     for name in fit.error_parameters:
-        text = f"  {name:<22}{_number(getattr(fit, name)):>11}"
+        text = f"  {name:<21}{_number(getattr(fit, name)):>11}"
         if fit.method == "ml" and fit.status == "converged":
             low, high = fit.interval(name, level)
-            text += f"{'':>26}{_number(low, 3):>9}{_number(high, 3):>8}"
+            text += f"{'':>26}{_number(low, 3):>9}{_number(high, 3):>9}"
         lines.append(text)
     if fit.method == "two-step" and abs(fit.rho) > 1:
         lines.append(
@@ -113,7 +121,13 @@ def _tests(fit) -> list[str]:
         f"{name} chi2(1) = {test.statistic:.2f}, p = {test.p_value:.4f}"
         for name, test in tests.items()
     )
-    return [f"  Test of rho = 0: {shown}"]
+    lines = [f"  Test of rho = 0: {shown}"]
+    if "LR" in tests and fit.identification.verdict in (FUNCTIONAL_FORM, NOT_IDENTIFIED):
+        lines += [
+            "  Without an instrument standard errors, z and Wald tests can be far too",
+            "  sure; trust the LR test and interval('rho', method='profile').",
+        ]
+    return lines
 
 
 def _modes(fit) -> list[str]:
@@ -159,11 +173,7 @@ def latex(fit, level: float) -> str:
 
 
 def _escape(text: str) -> str:
-    text = text.replace("\\", r"\textbackslash{}")
-    for character in "&%$#_{}":
-        if character not in "{}" or "textbackslash" not in text:
-            text = text.replace(character, "\\" + character)
-    return text.replace("^", r"\textasciicircum{}").replace("~", r"\textasciitilde{}")
+    return text.translate(LATEX)
 
 
 def _math(number: str) -> str:
