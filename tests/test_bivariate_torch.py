@@ -11,7 +11,6 @@ from heckesel.deep.rows import Rows
 from heckesel.likelihoods.binary import selected_units
 from heckesel.numerics.bivariate import log_bivariate_cdf
 from heckesel.numerics.bivariate_torch import log_bivariate_cdf_and_slopes
-from heckesel.numerics.normal_torch import log_ndtr
 
 K, N, M, Q = 3, 12, 7, 3
 
@@ -97,8 +96,8 @@ def test_slopes_of_the_loss_equal_automatic_differentiation_of_brute_force():
     rho = torch.tanh(data.y * a)[..., None]
     inside = ((data.y * output[..., 0])[..., None] - rho * t) / torch.sqrt(1 - rho**2)
     density = torch.exp(-0.5 * t.square()) / np.sqrt(2 * np.pi)
-    p = 12.0 / 4000 * (density * torch.exp(log_ndtr(inside))).sum(dim=2)
-    outside = log_ndtr(-selection_index(data.w_unselected, head[:, :-1]))
+    p = 12.0 / 4000 * (density * torch.special.ndtr(inside)).sum(dim=2)
+    outside = torch.special.log_ndtr(-selection_index(data.w_unselected, head[:, :-1]))
     loss = -(data.weight * torch.log(p)).sum(1) - (data.weight_unselected * outside).sum(1)
     loss.sum().backward()
     value, by_output, by_head = JOINT_BINARY.value_and_slopes(output.detach(), head.detach(), data)
