@@ -49,7 +49,7 @@ class Members:
     """The k trained networks of one cell, off the device.
 
     theta : (k, P) laid out as in `heckesel.deep.nets`; loss : (k,) final training loss
-    validation, best_epoch : (k,) loss on held-out rows and the epoch it was reached, or None
+    validation, best_epoch : (k,) loss on the own fold and the epoch it was reached, or None
     device : where outputs are computed
     """
 
@@ -125,8 +125,6 @@ def train_cells(
     heads: Sequence[np.ndarray] | None = None,
     thetas: Sequence[np.ndarray] | None = None,
     dropout: float = 0.0,
-    held_out: Sequence[Rows] | None = None,
-    stopping: Stopping | None = None,
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[Members]:
@@ -136,9 +134,8 @@ def train_cells(
     set the number of steps. starts : values (n_members,) for scalars of the loss that should
     not start at zero; with `warm_up >= epochs` the last one keeps them. heads : for each cell
     (h,) where the heads of its members start. thetas : for each cell (n_members, P) where its
-    members start, networks and heads, in place of everything drawn. held_out : rows of each cell
-    that training does not see; each network then ends where its loss on them was lowest. Cells
-    with a `fold` have each member do without its own fold, and end by it. With `config.spread`
+    members start, networks and heads, in place of everything drawn. Cells with a `fold` have each
+    member do without its own fold, and end where its loss there was lowest. With `config.spread`
     blocks of members go to its workers, and `progress` is not told.
     """
     options: dict = {
@@ -149,8 +146,6 @@ def train_cells(
         "heads": heads,
         "thetas": thetas,
         "dropout": dropout,
-        "held_out": held_out,
-        "stopping": stopping,
         "device": device,
     }
     blocks = member_blocks(config)
@@ -173,8 +168,6 @@ def _train_members(
     heads,
     thetas,
     dropout,
-    held_out,
-    stopping,
     device,
     progress=None,
 ) -> list[Members]:
@@ -191,7 +184,6 @@ def _train_members(
         steps=steps,
         starts=starts or {},
         dropout=dropout,
-        stopping=stopping,
         place=place,
         first=numbers.start,
     )
@@ -200,7 +192,6 @@ def _train_members(
         trained += train_chunk(
             cells[chunk],
             seeds[chunk],
-            None if held_out is None else held_out[chunk],
             None if heads is None else heads[chunk],
             None if thetas is None else thetas[chunk],
             progress=shifted(progress, done, len(chunks)),
@@ -218,7 +209,6 @@ def _cells_at_once(cells, config, steps, place):
 def _train_chunk(
     cells,
     seeds,
-    held_out,
     heads,
     thetas,
     *,
@@ -227,7 +217,6 @@ def _train_chunk(
     steps,
     starts,
     dropout,
-    stopping,
     place,
     first,
     progress,
@@ -243,13 +232,10 @@ def _train_chunk(
     source = full_batch(stacked, members)
     if config.batch_size is not None:
         source = mini_batches(cells, stacked, seeds, members, steps, first)
-    validation = _validation(held_out, members, sizes, loss, dtype, place)
+    validation = None
     if cells[0].fold is not None:
         source, left_out = leave_own_fold_out(source, stacked, members, config.folds, first)
-        validation, stopping = (
-            _reading(left_out, sizes, loss),
-            Stopping(every=READ_EVERY, patience=config.patience),
-        )
+        validation = partial(evaluate, sizes=sizes, loss=loss, rows=left_out)
     trained = train(
         torch.as_tensor(start, dtype=dtype, device=place),
         sizes,
@@ -257,22 +243,11 @@ def _train_chunk(
         source,
         schedule_of(config, loss),
         validation=validation,
-        stopping=stopping,
+        stopping=Stopping(every=READ_EVERY, patience=config.patience),
         masks=_masks(source, dropout_seeds(seeds, members, first), config.hidden, dropout),
         progress=progress,
     )
     return members_of(trained, sizes, len(cells))
-
-
-def _validation(held_out, members, sizes, loss, dtype, place):
-    if held_out is None:
-        return None
-    (rows,) = full_batch(stack_cells(held_out, dtype=dtype, device=place), members).batches(0)
-    return _reading(rows, sizes, loss)
-
-
-def _reading(rows, sizes, loss):
-    return lambda theta: evaluate(theta, sizes, loss, rows)
 
 
 def _masks(source, seeds, hidden, rate):

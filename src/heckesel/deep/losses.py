@@ -62,14 +62,9 @@ def gaussian(output, head, rows) -> Slopes:
     return loss + HALF_LOG_2PI * rows.weight.sum(dim=1), slope, torch.zeros_like(head)
 
 
-def homoscedastic(output, head, rows) -> Slopes:
-    r"""One output and one sigma: :math:`\log\sigma + \frac12 e^2 + \frac12\log 2\pi`."""
-    loss, by_mean, by_log_sigma = _normal(rows.y - output[..., 0], head, rows.weight)
-    return loss, by_mean[..., None], by_log_sigma
-
-
 def two_step(output, head, rows) -> Slopes:
-    r"""`homoscedastic` around :math:`f(x) + c\lambda`, c the covariance of the two errors."""
+    r"""One output and one sigma: :math:`\log\sigma + \frac12 e^2 + \frac12\log 2\pi`, with
+    :math:`e = (y - f(x) - c\lambda)/\sigma` and c the covariance of the two errors."""
     residual = torch.addcmul(rows.y - output[..., 0], rows.mills, head[:, :1], value=-1)
     loss, by_mean, by_log_sigma = _normal(residual, head[:, 1:], rows.weight)
     by_c = (by_mean * rows.mills).sum(dim=1, keepdim=True)
@@ -184,7 +179,6 @@ def _normal(residual, log_sigma, weight):
 
 
 GAUSSIAN = Loss(gaussian, outputs=2, learning_rate=5e-3)
-HOMOSCEDASTIC = Loss(homoscedastic, scalars=("log_sigma",))
 TWO_STEP = Loss(two_step, scalars=("c", "log_sigma"))
 JOINT = Loss(joint, linear=True, scalars=("log_sigma", "atanh_rho"), frozen=True)
 PROBIT = Loss(probit)
