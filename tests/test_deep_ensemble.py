@@ -147,8 +147,8 @@ def test_sigma_gives_back_what_selection_took_off_the_variance():
     index = index[seen]
     mills = norm.pdf(index) / ndtr(index)
     weight = np.full(len(y), 1 / len(y))
-    cell = Rows(np.zeros((len(y), 1)), y, weight, mills)
-    found = corrected_sigma(np.zeros((1, len(y))), np.array([c]), cell, mills * (mills + index))
+    cell = Rows(np.zeros((len(y), 1)), y, weight, mills, mills * (mills + index))
+    found = corrected_sigma(np.zeros((1, len(y))), np.array([c]), cell)
     # The variance of 200 000 units is known to .3 %; four standard errors of sigma.
     np.testing.assert_allclose(found, [sigma], atol=0.007)
 

@@ -107,7 +107,6 @@ def all_rows(data: SelectionData, scaling: Scaling, *, total=None) -> Rows:
     w = with_constant(scaling.w(data.w))
     return replace(
         selected_rows(data, scaling, total=total),
-        weight=data.weight[data.s] / total,
         w=w[data.s],
         w_unselected=w[~data.s],
         weight_unselected=data.weight[~data.s] / total,

@@ -20,7 +20,7 @@ from heckesel.deep.scaling import Scaling
 from heckesel.deep.stream import Table, train_streamed
 from heckesel.deep.student_loss import JOINT_STUDENT
 from heckesel.deep.train import Progress
-from heckesel.methods.heckman_joint import START_LOG_EXTRA_DF, two_headed
+from heckesel.methods.heckman_joint import starts_of, two_headed
 from heckesel.methods.heckman_two_step import in_units_of_y
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
@@ -81,17 +81,14 @@ def fit_joint(
     progress: Progress | None = None,
 ) -> SelectionEnsemble:
     """Both equations at once, with normal or t errors."""
-    loss, starts = JOINT, None
-    if config.errors == "t":
-        loss = JOINT_STUDENT
-        starts = {"log_extra_df": [START_LOG_EXTRA_DF] * config.n_members}
+    loss = JOINT_STUDENT if config.errors == "t" else JOINT
     members = train_streamed(
         table,
         partial(all_rows, scaling=scaling, total=sum(mass)),
         loss=loss,
         seed=seed,
         config=config,
-        starts=starts,
+        starts=starts_of(loss, config),
         progress=progress,
     )
     share = Rows(x=None, y=None, weight=np.array([mass[0] / sum(mass)]))

@@ -89,14 +89,13 @@ def _fit_many(datas, seeds, device, config, progress):
 class FirstStep:
     """What the second step needs: its rows with the Mills term, and the probit behind it.
 
-    gamma : (q + 1,) for w as given, the constant last; index : (n,) of the selected units
+    gamma : (q + 1,) for w as given, the constant last
     strong : whether instruments move selection, which is asked with folds only
     """
 
     cell: Rows
     scaling: Scaling
     gamma: np.ndarray
-    index: np.ndarray
     strong: bool
     networks: CrossFitted | None = None
 
@@ -116,13 +115,13 @@ def first_step(
     mills = inverse_mills(at)
     cell = replace(selected_rows(data, scaling), mills=mills, delta=mills_delta(at, mills))
     strong = folds is not None and instruments_are_strong(data)
-    return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, at, strong, index)
+    return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, strong, index)
 
 
 def corrected(members: Members | ModuleMembers, f, first: FirstStep) -> SelectionEnsemble:
     """The ensemble in units of y; f : (k, n) its outputs at the selected rows."""
     c = members.head[:, 0].astype(float)
-    sigma = corrected_sigma(f, c, first.cell, mills_delta(first.index))
+    sigma = corrected_sigma(f, c, first.cell)
     return in_units_of_y(members, sigma, first.scaling, first.gamma)
 
 
@@ -144,12 +143,12 @@ def in_units_of_y(members, sigma, scaling: Scaling, gamma) -> SelectionEnsemble:
     )
 
 
-def corrected_sigma(f, c, cell: Rows, delta) -> np.ndarray:
+def corrected_sigma(f, c, cell: Rows) -> np.ndarray:
     r"""(k,) sd of the population error: selection takes :math:`c^2\delta` off the variance of y,
 
     .. math:: \sigma^2 = \mathrm{mean}\,(y - f - c\lambda)^2 + c^2\,\mathrm{mean}\,\delta .
 
-    f : (k, n) at the selected rows; c : (k,); delta : (n,). Means are weighted as the rows are.
+    f : (k, n) at the selected rows; c : (k,). Means are weighted as the rows are.
     """
     residual = cell.y - f - c[:, None] * cell.mills
-    return np.sqrt((residual**2) @ cell.weight + c**2 * (delta @ cell.weight))
+    return np.sqrt((residual**2) @ cell.weight + c**2 * (cell.delta @ cell.weight))
