@@ -142,7 +142,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
             if columns is not None:
                 raise DataError("columns= is for files; of a frame pass X[columns]")
             data = read_table(self, X, y, **sides)
-            self.identification_ = identify(data, without="a plain ensemble")
+            self.identification_ = identify(data)
             self.fitted_ = self._train(data, self._config(int(data.s.sum()), spread))
         self.fitted_ = predicting_in_float64(self.fitted_)
         self.info_ = self.fitted_.info

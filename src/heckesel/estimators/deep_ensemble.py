@@ -78,7 +78,7 @@ class DeepEnsembleRegressor(SelectionRegressor):
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
         possible = True
         try:
-            self.identification_ = identify(data, without="a plain ensemble")
+            self.identification_ = identify(data)
         except DataError as error:  # what stops a probit does not stop this ensemble
             self.identification_ = Identification(NOT_IDENTIFIED, f"{error}.", {})
             possible = False

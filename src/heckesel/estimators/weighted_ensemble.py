@@ -85,7 +85,7 @@ class WeightedEnsembleRegressor(SelectionRegressor):
         given = None if propensity is None else _checked(propensity, data)
         possible = True
         try:
-            self.identification_ = identify(data, without="a plain ensemble")
+            self.identification_ = identify(data)
         except DataError as error:
             if given is None:
                 raise
