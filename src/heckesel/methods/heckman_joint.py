@@ -120,7 +120,7 @@ def starts_of(loss: Loss, config: NetworkConfig) -> dict[str, list[float]]:
 def classic_head(cell: Rows, loss: Loss, strong: bool) -> np.ndarray:
     """(h,) where the heads start: gamma of a probit, log sigma and, where the loss has it, atanh
     rho of the linear model on the same rows; strong : whether instruments move selection."""
-    gamma, linear = linear_start_of_both(cell, cell.w_unselected, cell.weight_unselected, strong)
+    gamma, linear = linear_start_of_both(cell, strong)
     start = {
         "log_sigma": np.log(linear.sigma),
         "log_extra_df": START_LOG_EXTRA_DF,

@@ -122,8 +122,15 @@ def classic_heads(cell: Rows, strong: bool) -> list[np.ndarray]:
     :math:`w'\gamma + \theta x'\beta` is :math:`\sqrt{1+\kappa^2\sigma^2}` times the index of a
     probit."""
     s = cell.selected > 0
-    selected = Rows(x=cell.x[s], y=cell.y[s], weight=cell.weight[s], w=cell.w[s])
-    gamma, linear = linear_start_of_both(selected, cell.w[~s], cell.weight[~s], strong)
+    apart = Rows(
+        x=cell.x[s],
+        y=cell.y[s],
+        weight=cell.weight[s],
+        w=cell.w[s],
+        w_unselected=cell.w[~s],
+        weight_unselected=cell.weight[~s],
+    )
+    gamma, linear = linear_start_of_both(apart, strong)
     root = np.sqrt(1 - linear.rho**2)
     kappa = linear.rho / (linear.sigma * root)
     # x'beta as far as columns of w have it, which mostly are those of x and more

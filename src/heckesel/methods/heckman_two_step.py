@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,14 +18,13 @@ from heckesel.deep.ensemble import SelectionEnsemble
 from heckesel.deep.folds import with_folds
 from heckesel.deep.losses import TWO_STEP
 from heckesel.deep.nets import with_constant
-from heckesel.deep.rows import Rows
+from heckesel.deep.rows import Rows, with_mills
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.train import Progress
 from heckesel.diagnostics.exclusion import instruments_are_strong
 from heckesel.errors import DataError
 from heckesel.methods.selection_network import CrossFitted, fit_indices
 from heckesel.methods.two_step_on_folds import fit_on_folds
-from heckesel.numerics.normal import inverse_mills, mills_delta
 
 
 def fit(
@@ -112,8 +111,7 @@ def first_step(
     units dealt out."""
     gamma = selection_probit(data).gamma
     at = with_constant(data.w[data.s]) @ gamma if index is None else index.index[data.s]
-    mills = inverse_mills(at)
-    cell = replace(selected_rows(data, scaling), mills=mills, delta=mills_delta(at, mills))
+    cell = with_mills(selected_rows(data, scaling), at)
     strong = folds is not None and instruments_are_strong(data)
     return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, strong, index)
 
