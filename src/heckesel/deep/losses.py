@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import torch
 
 from heckesel.deep.rows import Rows
+from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
-HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # exp(-10) and exp(6): variances outside are no fit but an overflow under way.
 LOG_VARIANCE_RANGE = (-10.0, 6.0)
 # A local sigma is at most three times the common one, or a third of it.
@@ -110,7 +110,7 @@ def joint(output, head, rows) -> Slopes:
     a = atanh_rho.clamp(-limit, limit)
     precision = torch.exp(-log_sigma)
     e = (rows.y - output[..., 0]) * precision
-    index = selection_index(rows.w, gamma)
+    index = product(rows.w, gamma)
     rising, falling = (index + e) * torch.exp(a), (index - e) * torch.exp(-a)
     log_cdf, mills = log_ndtr_and_mills(0.5 * (rising + falling))
     unit = 0.5 * e.square() + log_sigma + HALF_LOG_2PI - log_cdf
@@ -131,7 +131,7 @@ def blind(output, head, rows) -> Slopes:
     """`joint` with rho = 0: a probit and a regression that share nothing but the ensemble."""
     gamma = head[:, :-1]
     loss, by_mean, by_log_sigma = _normal(rows.y - output[..., 0], head[:, -1:], rows.weight)
-    log_cdf, mills = log_ndtr_and_mills(selection_index(rows.w, gamma))
+    log_cdf, mills = log_ndtr_and_mills(product(rows.w, gamma))
     unselected, by_gamma = unselected_loss(gamma, rows)
     by_gamma = by_gamma - weighted_sum(rows.w, rows.weight * mills)
     loss = loss - (rows.weight * log_cdf).sum(dim=1) + unselected
@@ -152,18 +152,19 @@ def _by_outputs(by_mean, by_log_sigma, bend):
     return torch.stack([by_mean, by_log_sigma * bend], dim=2)
 
 
-def selection_index(w, gamma):
-    """w'gamma, (k, n); w : (k, n, q + 1), gamma : (k, q + 1), the constant last in both."""
-    return torch.bmm(w, gamma[..., None])[..., 0]
+def product(columns, v):
+    """(k, n) of each row with v, such as the index w'gamma; columns : (k, n, c), v : (k, c)."""
+    return torch.bmm(columns, v[..., None])[..., 0]
 
 
-def weighted_sum(w, factor):
-    return torch.bmm(factor[:, None], w)[:, 0]
+def weighted_sum(columns, factor):
+    """(k, c) over rows; columns : (k, n, c), factor : (k, n)."""
+    return torch.bmm(factor[:, None], columns)[:, 0]
 
 
 def unselected_loss(gamma, rows):
     """Loss of the unselected units and its slope in gamma."""
-    log_cdf, mills = log_ndtr_and_mills(-selection_index(rows.w_unselected, gamma))
+    log_cdf, mills = log_ndtr_and_mills(-product(rows.w_unselected, gamma))
     loss = -(rows.weight_unselected * log_cdf).sum(dim=1)
     return loss, weighted_sum(rows.w_unselected, rows.weight_unselected * mills)
 

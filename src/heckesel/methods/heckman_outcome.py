@@ -19,7 +19,7 @@ from heckesel.deep.cells import Members, train_cells
 from heckesel.deep.choices import best_of
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.folds import assign_folds, left_out
-from heckesel.deep.held_out import HALF_LOG_2PI, judged_level, pairs_of
+from heckesel.deep.held_out import judged_level, pairs_of
 from heckesel.deep.nets import with_constant
 from heckesel.deep.outcome_ensemble import (
     OutcomeEnsemble,
@@ -34,6 +34,7 @@ from heckesel.deep.train import Progress, shifted
 from heckesel.diagnostics.exclusion import instruments_are_strong
 from heckesel.errors import DataError
 from heckesel.methods.linear_start import linear_start_of_both
+from heckesel.numerics.normal import HALF_LOG_2PI
 
 # theta over kappa at the start: selection sees what is unusual, or the outcome. Members end before
 # they have gone all the way from one to the other.
