@@ -5,24 +5,14 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError
 from heckesel.estimators.cluster import cluster_of
 from heckesel.estimators.doors import SelectionRegressor
-from heckesel.estimators.networks import (
-    ON_FOLDS,
-    judging,
-    predicting_in_float64,
-    training_options,
-)
-from heckesel.estimators.progress import progress_bar
-from heckesel.estimators.regression import (
-    identify,
-    read_table,
-)
+from heckesel.estimators.networks import ON_FOLDS, judging, train, training_options
+from heckesel.estimators.regression import identify, read_table
 
 METHODS = {
     "two-step": "heckman_two_step",
@@ -144,7 +134,6 @@ class DeepHeckmanRegressor(SelectionRegressor):
             data = read_table(self, X, y, **sides)
             self.identification_ = identify(data)
             self.fitted_ = self._train(data, self._config(int(data.s.sum()), spread))
-        self.fitted_ = predicting_in_float64(self.fitted_)
         self.info_ = self.fitted_.info
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
         self.identification_ = with_members(
@@ -178,14 +167,10 @@ class DeepHeckmanRegressor(SelectionRegressor):
         )
 
     def _train(self, data: SelectionData, network):
-        from heckesel.methods import load_method
-
         name = METHODS[self.method] if not data.s.all() else "deep_ensemble"
         config: object = network
         if name == "heckman_profile":
             from heckesel.methods.heckman_profile import ProfileConfig
 
             config = ProfileConfig(network, self.rho_prior)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        with progress_bar("training", enabled=self.progress) as progress:
-            return load_method(name).fit(data, seed=seed, config=config, progress=progress)
+        return train(self, name, data, config)
