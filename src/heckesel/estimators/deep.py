@@ -40,7 +40,8 @@ class DeepHeckmanRegressor(SelectionRegressor):
       or a density. A wrong sign costs more than none
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
       ensemble and its training; None takes the method's own and 10 members on folds (profile: 20),
-      5 without, "auto" a GPU if there is one
+      5 without; device "auto" a GPU if there is one, weight_decay "auto" what rows left out prefer
+      (not with "profile")
     * folds: None trains every member on all rows, as in the paper; a number has each member do
       without one fold, end by it, and sigma judged there: calibrated where networks would
       overfit; "auto" is 5 from 100 selected rows on
@@ -72,7 +73,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
         epochs: int = 1500,
         learning_rate: float | None = None,
         warm_up: int = 100,
-        weight_decay: float | None = None,
+        weight_decay: float | str | None = None,
         batch_size: int | None = None,
         device: str = "auto",
         dtype: str = "float32",
