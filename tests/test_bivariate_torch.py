@@ -6,12 +6,11 @@ import pytest
 import torch
 
 from heckesel.deep.binary_loss import INDEPENDENT_BINARY, JOINT_BINARY
-from heckesel.deep.losses import selection_index
+from heckesel.deep.losses import product
 from heckesel.deep.rows import Rows
 from heckesel.likelihoods.binary import selected_units
 from heckesel.numerics.bivariate import log_bivariate_cdf
 from heckesel.numerics.bivariate_torch import log_bivariate_cdf_and_slopes
-from heckesel.numerics.normal_torch import log_ndtr
 
 K, N, M, Q = 3, 12, 7, 3
 
@@ -91,14 +90,14 @@ def test_slopes_of_the_loss_equal_automatic_differentiation_of_brute_force():
     """Phi_2 as a sum over 4000 midpoints of phi(t) Phi((k - rho t)/sqrt(1 - rho^2)), t < h."""
     data = rows()
     output, head = (part.requires_grad_() for part in point())
-    a, index = head[:, -1:], selection_index(data.w, head[:, :-1])
+    a, index = head[:, -1:], product(data.w, head[:, :-1])
     share = (torch.arange(4000, dtype=torch.float64) + 0.5) / 4000
     t = index[..., None] - 12.0 * share
     rho = torch.tanh(data.y * a)[..., None]
     inside = ((data.y * output[..., 0])[..., None] - rho * t) / torch.sqrt(1 - rho**2)
     density = torch.exp(-0.5 * t.square()) / np.sqrt(2 * np.pi)
-    p = 12.0 / 4000 * (density * torch.exp(log_ndtr(inside))).sum(dim=2)
-    outside = log_ndtr(-selection_index(data.w_unselected, head[:, :-1]))
+    p = 12.0 / 4000 * (density * torch.special.ndtr(inside)).sum(dim=2)
+    outside = torch.special.log_ndtr(-product(data.w_unselected, head[:, :-1]))
     loss = -(data.weight * torch.log(p)).sum(1) - (data.weight_unselected * outside).sum(1)
     loss.sum().backward()
     value, by_output, by_head = JOINT_BINARY.value_and_slopes(output.detach(), head.detach(), data)

@@ -15,6 +15,7 @@ from sklearn.base import clone
 import heckesel as hk
 from heckesel.classic.binary import binary_sample, binary_scores
 from heckesel.datasets.loans import DEFAULT, GRANT, LENIENCY
+from heckesel.estimators.binary_prediction import probit_index
 
 STATSPAI = json.loads(
     (Path(__file__).parent / "reference" / "heckprobit_statspai.json").read_text()
@@ -194,14 +195,14 @@ def test_gradients_of_predictions_equal_differences(target):
     fit = MODEL.result_
     x = np.column_stack([np.ones(6), X[COLUMNS].to_numpy()[:6]])
     w = np.column_stack([np.ones(6), X.to_numpy()[:6]])
-    _, gradient = fit.probit_index(x, w, target)
+    _, gradient = probit_index(fit, x, w, target)
     for j, label in enumerate(fit.params.index):
         step = 1e-6 * max(1.0, abs(fit.params[label]))
         sides = []
         for way in (1, -1):
             moved = fit.params.copy()
             moved[label] += way * step
-            sides.append(replace(fit, params=moved).probit_index(x, w, target)[0])
+            sides.append(probit_index(replace(fit, params=moved), x, w, target)[0])
         np.testing.assert_allclose(
             (sides[0] - sides[1]) / (2 * step), gradient[:, j], rtol=2e-6, atol=1e-7
         )

@@ -14,10 +14,9 @@ from heckesel.deep.cells import all_rows, selected_rows, train_cells
 from heckesel.deep.config import NetworkConfig, torch_device
 from heckesel.deep.dropout import dropout_masks, dropout_seeds
 from heckesel.deep.ensemble import ensemble_moments, predict_two_outputs
-from heckesel.deep.losses import GAUSSIAN, HOMOSCEDASTIC, JOINT, TWO_STEP
+from heckesel.deep.losses import GAUSSIAN, JOINT, TWO_STEP
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import scaling_of
-from heckesel.deep.train import Stopping
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.methods.heckman_two_step import corrected_sigma
 from heckesel.methods.weighted_ensemble import inverse_propensity_weights
@@ -148,8 +147,8 @@ def test_sigma_gives_back_what_selection_took_off_the_variance():
     index = index[seen]
     mills = norm.pdf(index) / ndtr(index)
     weight = np.full(len(y), 1 / len(y))
-    cell = Rows(np.zeros((len(y), 1)), y, weight, mills)
-    found = corrected_sigma(np.zeros((1, len(y))), np.array([c]), cell, mills * (mills + index))
+    cell = Rows(np.zeros((len(y), 1)), y, weight, mills, mills * (mills + index))
+    found = corrected_sigma(np.zeros((1, len(y))), np.array([c]), cell)
     # The variance of 200 000 units is known to .3 %; four standard errors of sigma.
     np.testing.assert_allclose(found, [sigma], atol=0.007)
 
@@ -175,29 +174,28 @@ def test_chunks_of_cells_give_the_same_networks_and_one_count_of_progress(monkey
     assert calls == [(done, 120) for done in range(1, 121)]
 
 
-def test_held_out_rows_stop_each_cell_at_its_best():
+def test_each_member_ends_where_its_own_fold_was_likeliest():
     data = _data(120, seed=4)
-    scaling = scaling_of(data, True)
-    rows = selected_rows(data, scaling)
-    part = np.arange(len(rows.y)) % 2 == 0
-    train, test = (
-        Rows(rows.x[keep], rows.y[keep], np.full(keep.sum(), 1 / keep.sum()))
-        for keep in (part, ~part)
-    )
-    config = replace(SMALL, hidden=(32, 32), epochs=400)
-    options = {"loss": HOMOSCEDASTIC, "seeds": [1], "config": config, "units": 120}
-    stopped = train_cells(
-        [train], **options, held_out=[test], stopping=Stopping(every=5, patience=50)
-    )[0]
-    full = train_cells([train], **options)[0]
+    cell = selected_rows(data, scaling_of(data, True))
+    fold = np.arange(len(cell.y)) % 2
+    config = replace(SMALL, hidden=(32, 32), epochs=400, folds=2, patience=50)
+    options = {"loss": GAUSSIAN, "seeds": [1], "config": config, "units": 120}
+    (stopped,) = train_cells([replace(cell, fold=fold)], **options)
     assert (stopped.best_epoch < 400).all()
-    for members, lowest in ((full, False), (stopped, True)):
-        f, log_sigma = members.outputs(test.x[:, :-1])[..., 0], members.head[:, -1:]
-        loss = -norm.logpdf(test.y, f, np.exp(log_sigma)).mean(axis=1)
-        if lowest:
-            np.testing.assert_allclose(loss, stopped.validation, rtol=1e-10)
-        else:
-            assert (loss > stopped.validation).all()
+    for j in range(2):
+        seen, unseen = (
+            Rows(cell.x[keep], cell.y[keep], np.full(keep.sum(), 1 / keep.sum()))
+            for keep in (fold != j, fold == j)
+        )
+        (to_the_end,) = train_cells([seen], **options)
+        best, last = (
+            -norm.logpdf(unseen.y, mean, np.exp(0.5 * log_variance)).mean()
+            for mean, log_variance in (
+                members.outputs(unseen.x[:, :-1])[j].T for members in (stopped, to_the_end)
+            )
+        )
+        np.testing.assert_allclose(best, stopped.validation[j], rtol=1e-10)
+        assert last > best
 
 
 def test_starts_are_kept_by_a_warm_up_that_never_ends():

@@ -23,7 +23,6 @@ from heckesel.deep.rows import Rows
 K, N, M, Q = 2, 9, 6, 2
 LOSSES = {
     "gaussian": losses.GAUSSIAN,
-    "homoscedastic": losses.HOMOSCEDASTIC,
     "two_step": losses.TWO_STEP,
     "joint": losses.JOINT,
     "joint_varying": losses.JOINT_VARYING,

@@ -221,9 +221,9 @@ def test_the_last_network_in_training_ends_as_if_all_had_gone_on():
     x, y = rng.normal(size=(4096, 3)), rng.normal(size=4096)
     cell = Rows(x=np.column_stack([x, np.ones(4096)]), y=y, weight=np.full(4096, 1 / 4096))
     source = full_batch(stack_cells([cell], dtype=torch.float32, device=torch.device("cpu")), 5)
-    sizes, loss = (3, 32, 32, 1), losses.HOMOSCEDASTIC
+    sizes, loss = (3, 32, 32, 2), losses.GAUSSIAN
     weights = initial_weights([member_seed(1, j, INITIAL_WEIGHTS) for j in range(5)], sizes)
-    start = torch.as_tensor(np.hstack([weights, np.zeros((5, 1))]), dtype=torch.float32)
+    start = torch.as_tensor(weights, dtype=torch.float32)
 
     def fall_but_for_the_last(theta):
         readings.append(0)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from heckesel.data import selection_data
-from heckesel.deep.cells import all_rows, selected_rows, train_cells
+from heckesel.deep.cells import all_rows, schedule_of, selected_rows, start_of, train_cells
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.folds import assign_folds, leave_own_fold_out, left_out, with_folds
 from heckesel.deep.held_out import (
@@ -22,7 +22,8 @@ from heckesel.deep.held_out import (
 from heckesel.deep.losses import GAUSSIAN, JOINT, joint
 from heckesel.deep.rows import Rows, full_batch, mini_batches, stack_cells
 from heckesel.deep.scaling import scaling_of
-from heckesel.deep.train import Stopping
+from heckesel.deep.steps import evaluate
+from heckesel.deep.train import Stopping, train
 from heckesel.errors import DataError
 from heckesel.estimators.deep import DeepHeckmanRegressor
 from heckesel.estimators.deep_ensemble import DeepEnsembleRegressor
@@ -86,12 +87,32 @@ def test_a_network_never_sees_its_own_fold_and_is_read_on_nothing_else(steps):
         np.testing.assert_allclose(total, 1.0, rtol=1e-12)
 
 
+def _trained_apart(seen, unseen, loss):
+    """All members on the rows of one cell, each stopped by those of another."""
+    sizes = (seen.x.shape[1] - 1, *NETWORK.hidden, loss.outputs)
+    start = start_of(seen, sizes, loss, [5], range(4), {}, None)
+    source, others = (
+        full_batch(stack_cells([cell], dtype=torch.float64, device=torch.device("cpu")), 4)
+        for cell in (seen, unseen)
+    )
+    (rows,) = others.batches(0)
+    return train(
+        torch.as_tensor(start),
+        sizes,
+        loss,
+        source,
+        schedule_of(NETWORK, loss),
+        validation=lambda theta: evaluate(theta, sizes, loss, rows),
+        stopping=Stopping(every=2, patience=NETWORK.patience),
+    )
+
+
 @pytest.mark.parametrize(("loss", "rows"), [(GAUSSIAN, selected_rows), (JOINT, all_rows)])
 def test_members_on_folds_are_those_trained_without_and_stopped_by_that_fold(loss, rows):
     data = _draw()
-    together = train_cells([_cell(data, rows)], loss=loss, seeds=[5], config=NETWORK, units=data.n)[
-        0
-    ]
+    (together,) = train_cells(
+        [_cell(data, rows)], loss=loss, seeds=[5], config=NETWORK, units=data.n
+    )
     scaling, fold = scaling_of(data, True), assign_folds(data, 4, seed=5)
     for j in range(4):
         parts = []
@@ -100,15 +121,7 @@ def test_members_on_folds_are_those_trained_without_and_stopped_by_that_fold(los
                 data, **{n: getattr(data, n)[keep] for n in ("x", "w", "s", "y", "weight")}
             )
             parts.append(rows(part, scaling))
-        alone = train_cells(
-            parts[:1],
-            loss=loss,
-            seeds=[5],
-            config=replace(NETWORK, folds=None),
-            units=data.n,
-            held_out=parts[1:],
-            stopping=Stopping(every=2, patience=40),
-        )[0]
+        alone = _trained_apart(*parts, loss)
         assert together.best_epoch[j] == alone.best_epoch[j]
         # Rows that weigh nothing change the order of sums; 150 steps magnify rounding.
         np.testing.assert_allclose(together.theta[j], alone.theta[j], rtol=0, atol=1e-8)

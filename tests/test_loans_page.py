@@ -9,6 +9,7 @@ from scipy.special import ndtr, ndtri
 
 import heckesel as hk
 from heckesel.estimators.arrays import with_intercept
+from heckesel.estimators.binary_prediction import probit_index
 
 PAGE = Path(__file__).parent.parent / "docs" / "loans.md"
 
@@ -26,7 +27,7 @@ def test_the_page_runs(capsys, tmp_path, monkeypatch):
     # binomial noise of how many of them defaulted
     model, rows = scope["model"], scope["X"][~scope["granted"]]
     x, w = with_intercept(model.columns_.x(rows)), with_intercept(model.columns_.w(rows))
-    z, gradient = model.result_.probit_index(x, w, "unselected")
+    z, gradient = probit_index(model.result_, x, w, "unselected")
     slope = (np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)) @ gradient / len(z)
     variance = slope @ model.result_.cov.to_numpy() @ slope + 0.25 / len(z)
     assert abs(rates[1] - rates[2]) < 2 * np.sqrt(variance)

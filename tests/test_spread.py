@@ -37,6 +37,7 @@ OPTIONS = {
     "mini-batches": {"batch_size": 100, "n_members": 6},
     "joint": {"method": "joint", "warm_up": 3},
     "joint on folds": {"method": "joint", "folds": 3, "noise": "auto"},
+    "index of networks": {"selection": "network", "n_members": 4, "folds": 4},
     "profile": {"method": "profile", "n_members": 4, "folds": 2},
 }
 

@@ -110,7 +110,6 @@ class Point:
     score: np.ndarray
     hessian: np.ndarray
     status: str = "converged"
-    iterations: int = 0
     last_is_scale: bool = True  # theta, the last of v, must stay positive
 
     @property
@@ -201,7 +200,6 @@ def solve_at(
         score,
         hessian,
         found.status,
-        found.iterations,
         last_is_scale=not has_own_likelihood(sample),
     )
 
@@ -215,17 +213,17 @@ def polish(sample: Rows, start: Point, *, low=-np.inf, high=np.inf) -> Point:
     """
     here = replace(start, status="max_iterations")
     reach = 0.1
-    for iteration in range(POLISH_ITERATIONS):
+    for _ in range(POLISH_ITERATIONS):
         step = newton_step(here.score, here.hessian)
         gain = 0.5 * float(here.score @ step) if step is not None else np.inf
         trial = _try_step(sample, here, step, gain, low, high)
         if trial is not None:
             here = trial
             if gain < POLISH_GAIN:
-                return replace(here, status="converged", iterations=iteration + 1)
+                return replace(here, status="converged")
             continue
         if step is not None and gain < 1e-9 * (1 + abs(here.value)):
-            return replace(here, status="converged", iterations=iteration + 1)
+            return replace(here, status="converged")
         fixed = solve_at(sample, here.a, here.v)
         low, high = (here.a, high) if fixed.slope > 0 else (low, here.a)
         if np.isfinite(low) and np.isfinite(high):

@@ -22,10 +22,8 @@ class Optimum:
 
     point: np.ndarray
     value: float
-    gradient: np.ndarray
     hessian: np.ndarray
     status: str
-    iterations: int
 
 
 def maximise(
@@ -45,21 +43,21 @@ def maximise(
     """
     point = np.asarray(start, dtype=float)
     value, gradient, hessian = objective(point)
-    for iteration in range(max_iterations):
+    for _ in range(max_iterations):
         step = (step_of or newton_step)(gradient, hessian)
         if step is None:
             break
         gain = 0.5 * float(gradient @ step)
         if gain < gain_tolerance and not last_step:
-            return Optimum(point, value, gradient, hessian, "converged", iteration)
+            return Optimum(point, value, hessian, "converged")
         moved = _line_search(objective, point, value, step, gain)
         if moved is None:  # rounding hides what is left to gain
             status = "converged" if gain < 1e-6 * (1 + abs(value)) else "max_iterations"
-            return Optimum(point, value, gradient, hessian, status, iteration)
+            return Optimum(point, value, hessian, status)
         point, value, gradient, hessian = moved
         if gain < gain_tolerance:
-            return Optimum(point, value, gradient, hessian, "converged", iteration + 1)
-    return Optimum(point, value, gradient, hessian, "max_iterations", max_iterations)
+            return Optimum(point, value, hessian, "converged")
+    return Optimum(point, value, hessian, "max_iterations")
 
 
 def newton_step(gradient, hessian) -> np.ndarray | None:

@@ -26,7 +26,6 @@ class ProbitFit:
     loglik: float
     hessian: np.ndarray
     status: str
-    iterations: int
 
 
 def fit_probit(w, s, weight=None, *, start=None, ridge: float = 0.0) -> ProbitFit:
@@ -84,7 +83,6 @@ def in_units(found: Optimum, back: np.ndarray) -> ProbitFit:
         loglik=found.value,
         hessian=forward.T @ found.hessian @ forward,
         status=found.status,
-        iterations=found.iterations,
     )
 
 

@@ -22,10 +22,9 @@ STEPS_OUT = np.concatenate(
         [2.65, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 6.5, 7.0],
     ]
 )
-# |rho| = 1 - 1.7e-6 at the last step. A slope that is still outward there is followed to
-# BOUNDARY_AT; beyond it the curvature across |rho| = 1 outgrows double precision.
+# |rho| = 1 - 1.7e-6 at the last step. A slope that is still outward there is followed to the last
+# of these; beyond it the curvature across |rho| = 1 outgrows double precision.
 BOUNDARY_STEPS = np.array([8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0])
-BOUNDARY_AT = 14.0
 # A binary outcome's curve is flat before that: beyond FLAT_FROM (|rho| = .9993) a maximum that is
 # this little curved, a standard error of a thousand for a, is the limit of the curve and no peak.
 FLAT_FROM, FLAT_CURVATURE = 4.0, 1e-6

@@ -8,7 +8,7 @@ from heckesel.deep.losses import (
     ATANH_RHO_LIMIT,
     Loss,
     Slopes,
-    selection_index,
+    product,
     unselected_loss,
     weighted_sum,
 )
@@ -27,7 +27,7 @@ def joint_binary(output, head, rows) -> Slopes:
     gamma, atanh_rho = head[:, :-1], head[:, -1:]
     limit = ATANH_RHO_LIMIT[head.dtype]
     a = atanh_rho.clamp(-limit, limit)
-    index, weight, y = selection_index(rows.w, gamma), rows.weight, rows.y
+    index, weight, y = product(rows.w, gamma), rows.weight, rows.y
     parts = _where_weighted(index, y * output[..., 0], y * a, weight)
     value, by_index, by_f, by_a = (weight * part for part in parts)
     unselected, by_gamma = unselected_loss(gamma, rows)
@@ -43,7 +43,7 @@ def joint_binary(output, head, rows) -> Slopes:
 def independent_binary(output, head, rows) -> Slopes:
     """`joint_binary` at rho = 0: two probits, no quadrature; the last of the head is unused."""
     gamma = head[:, :-1]
-    log_index, by_index = log_ndtr_and_mills(selection_index(rows.w, gamma))
+    log_index, by_index = log_ndtr_and_mills(product(rows.w, gamma))
     log_f, by_f = log_ndtr_and_mills(rows.y * output[..., 0])
     unselected, by_gamma = unselected_loss(gamma, rows)
     by_gamma = by_gamma - weighted_sum(rows.w, rows.weight * by_index)

@@ -13,13 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, ndtri_exp, stdtrit
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
 
 from heckesel.deep.cells import Members
 from heckesel.deep.scaling import Scaling
 from heckesel.errors import DataError
 from heckesel.mixture import Mixture
 from heckesel.numerics.bivariate import log_conditional_cdf
+from heckesel.numerics.normal import averaged_index, probit_of
 from heckesel.predictive import Normal, check_target
 
 LEAST_VARIANCE = 1e-16  # of z between members that agree, so that it has a quantile
@@ -69,7 +70,7 @@ class BinaryMixture:
         if self.k < 2:
             raise DataError("one member alone says nothing of its doubt; fit with more n_members")
         log_p, log_weight = self._parts(x, w, target)
-        z = np.where(log_p[1] < log_p[0], ndtri_exp(log_p[1]), -ndtri_exp(log_p[0]))
+        z = probit_of(log_p[1], log_p[0])
         z = z.reshape(len(self.weight), self.k, -1)
         log_weight = np.broadcast_to(log_weight, log_p[1].shape).reshape(z.shape)
         weight = np.exp(logsumexp(log_weight, axis=1) - logsumexp(log_weight, axis=(0, 1)))
@@ -81,10 +82,8 @@ class BinaryMixture:
         return ndtr(np.column_stack(list(ends)))
 
     def index(self, w) -> np.ndarray:
-        """(m,) the probit index of P(s = 1 | w), from the smaller of the two probabilities."""
-        eta, log_weight = self._indices(w), self._log_weight()
-        inside, outside = (logsumexp(log_weight + log_ndtr(t), axis=0) for t in (eta, -eta))
-        return np.where(inside < outside, ndtri_exp(inside), -ndtri_exp(outside))
+        """(m,) the probit index of P(s = 1 | w), averaged over parts."""
+        return averaged_index(self._indices(w), self._log_weight())
 
     def _parts(self, x, w, target: str):
         """Log-probabilities of both classes, (g k, m) each, and the log weight of each part."""

@@ -49,7 +49,7 @@ class Members:
     """The k trained networks of one cell, off the device.
 
     theta : (k, P) laid out as in `heckesel.deep.nets`; loss : (k,) final training loss
-    validation, best_epoch : (k,) loss on held-out rows and the epoch it was reached, or None
+    validation, best_epoch : (k,) loss on the own fold and the epoch it was reached, or None
     device : where outputs are computed
     """
 
@@ -107,7 +107,6 @@ def all_rows(data: SelectionData, scaling: Scaling, *, total=None) -> Rows:
     w = with_constant(scaling.w(data.w))
     return replace(
         selected_rows(data, scaling, total=total),
-        weight=data.weight[data.s] / total,
         w=w[data.s],
         w_unselected=w[~data.s],
         weight_unselected=data.weight[~data.s] / total,
@@ -125,8 +124,6 @@ def train_cells(
     heads: Sequence[np.ndarray] | None = None,
     thetas: Sequence[np.ndarray] | None = None,
     dropout: float = 0.0,
-    held_out: Sequence[Rows] | None = None,
-    stopping: Stopping | None = None,
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[Members]:
@@ -136,120 +133,91 @@ def train_cells(
     set the number of steps. starts : values (n_members,) for scalars of the loss that should
     not start at zero; with `warm_up >= epochs` the last one keeps them. heads : for each cell
     (h,) where the heads of its members start. thetas : for each cell (n_members, P) where its
-    members start, networks and heads, in place of everything drawn. held_out : rows of each cell
-    that training does not see; each network then ends where its loss on them was lowest. Cells
-    with a `fold` have each member do without its own fold, and end by it. With `config.spread`
+    members start, networks and heads, in place of everything drawn. Cells with a `fold` have each
+    member do without its own fold, and end where its loss there was lowest. With `config.spread`
     blocks of members go to its workers, and `progress` is not told.
     """
-    options: dict = {
-        "loss": loss,
-        "seeds": seeds,
-        "units": units,
-        "starts": starts,
-        "heads": heads,
-        "thetas": thetas,
-        "dropout": dropout,
-        "held_out": held_out,
-        "stopping": stopping,
-        "device": device,
-    }
+    each = _Each(cells, seeds, heads, thetas)
+    training = _Training(loss, config, units, starts or {}, dropout, device or config.device)
     blocks = member_blocks(config)
     if len(blocks) == 1 or config.spread is None:
-        return _train_members(blocks[0], cells, config=config, progress=progress, **options)
-    here = replace(config, spread=None)
-    found = config.spread(partial(_train_members, cells=cells, config=here, **options), blocks)
+        return _train_members(blocks[0], each, training, progress)
+    there = replace(training, config=replace(config, spread=None))
+    found = config.spread(partial(_train_members, each=each, training=there), blocks)
     return [joined(parts) for parts in zip(*found, strict=True)]
 
 
-def _train_members(
-    numbers: range,
-    cells,
-    *,
-    loss,
-    seeds,
-    config,
-    units,
-    starts,
-    heads,
-    thetas,
-    dropout,
-    held_out,
-    stopping,
-    device,
-    progress=None,
-) -> list[Members]:
-    """The members with these numbers, of every cell."""
-    config = replace(config, n_members=len(numbers))
-    place = torch_device(device or config.device)
-    steps = 1 if config.batch_size is None else math.ceil(units / config.batch_size)
-    at_once = _cells_at_once(cells, config, steps, place)
-    chunks = [slice(first, first + at_once) for first in range(0, len(cells), at_once)]
-    train_chunk = partial(
-        _train_chunk,
-        loss=loss,
-        config=config,
-        steps=steps,
-        starts=starts or {},
-        dropout=dropout,
-        stopping=stopping,
-        place=place,
-        first=numbers.start,
-    )
-    trained: list[Members] = []
-    for done, chunk in enumerate(chunks):
-        trained += train_chunk(
-            cells[chunk],
-            seeds[chunk],
-            None if held_out is None else held_out[chunk],
-            None if heads is None else heads[chunk],
-            None if thetas is None else thetas[chunk],
-            progress=shifted(progress, done, len(chunks)),
+@dataclass(frozen=True)
+class _Each:
+    """What `train_cells` is given for each cell."""
+
+    cells: Sequence[Rows]
+    seeds: Sequence[int]
+    heads: Sequence[np.ndarray] | None
+    thetas: Sequence[np.ndarray] | None
+
+    def part(self, chunk: slice) -> _Each:
+        return _Each(
+            self.cells[chunk],
+            self.seeds[chunk],
+            None if self.heads is None else self.heads[chunk],
+            None if self.thetas is None else self.thetas[chunk],
         )
+
+
+@dataclass(frozen=True)
+class _Training:
+    """What `train_cells` is given for all of them; device : by name, since workers have their
+    own."""
+
+    loss: Loss
+    config: NetworkConfig
+    units: int
+    starts: dict[str, Sequence[float]]
+    dropout: float
+    device: str
+
+    @property
+    def steps(self) -> int:
+        """Of an epoch."""
+        size = self.config.batch_size
+        return 1 if size is None else math.ceil(self.units / size)
+
+
+def _train_members(
+    numbers: range, each: _Each, training: _Training, progress: Progress | None = None
+) -> list[Members]:
+    """The members with these numbers, of every cell; as many cells at once as `LAYER_BYTES` has
+    room for."""
+    config, place = training.config, torch_device(training.device)
+    rows = max(len(cell.x) for cell in each.cells) / training.steps
+    layer = len(numbers) * rows * max(config.hidden) * DTYPES[config.dtype].itemsize
+    at_once = max(1, int(LAYER_BYTES["cpu" if place.type == "cpu" else "gpu"] // layer))
+    firsts = range(0, len(each.cells), at_once)
+    trained: list[Members] = []
+    for done, first in enumerate(firsts):
+        chunk, report = slice(first, first + at_once), shifted(progress, done, len(firsts))
+        trained += _train_chunk(numbers, each.part(chunk), training, place, report)
     return trained
 
 
-def _cells_at_once(cells, config, steps, place):
-    rows = max(len(cell.x) for cell in cells) / steps
-    size = DTYPES[config.dtype].itemsize
-    layer = config.n_members * rows * max(config.hidden) * size
-    return max(1, int(LAYER_BYTES["cpu" if place.type == "cpu" else "gpu"] // layer))
-
-
-def _train_chunk(
-    cells,
-    seeds,
-    held_out,
-    heads,
-    thetas,
-    *,
-    loss,
-    config,
-    steps,
-    starts,
-    dropout,
-    stopping,
-    place,
-    first,
-    progress,
-):
-    dtype, members = DTYPES[config.dtype], config.n_members
+def _train_chunk(numbers: range, each: _Each, training: _Training, place, progress):
+    loss, config, cells = training.loss, training.config, each.cells
+    dtype, members, first = DTYPES[config.dtype], len(numbers), numbers.start
     sizes = (cells[0].x.shape[1] - 1, *config.hidden, loss.outputs)
-    start = (
-        start_of(cells[0], sizes, loss, seeds, range(first, first + members), starts, heads)
-        if thetas is None
-        else np.concatenate([theta[first : first + members] for theta in thetas])
-    )
+    if each.thetas is None:
+        start = start_of(cells[0], sizes, loss, each.seeds, numbers, training.starts, each.heads)
+    else:
+        start = np.concatenate([theta[first : first + members] for theta in each.thetas])
     stacked = stack_cells(cells, dtype=dtype, device=place)
-    source = full_batch(stacked, members)
+    source, validation = full_batch(stacked, members), None
     if config.batch_size is not None:
-        source = mini_batches(cells, stacked, seeds, members, steps, first)
-    validation = _validation(held_out, members, sizes, loss, dtype, place)
+        source = mini_batches(cells, stacked, each.seeds, members, training.steps, first)
     if cells[0].fold is not None:
+        assert config.folds is not None  # it dealt them
         source, left_out = leave_own_fold_out(source, stacked, members, config.folds, first)
-        validation, stopping = (
-            _reading(left_out, sizes, loss),
-            Stopping(every=READ_EVERY, patience=config.patience),
-        )
+        validation = partial(evaluate, sizes=sizes, loss=loss, rows=left_out)
+    seeds = dropout_seeds(each.seeds, members, first)
     trained = train(
         torch.as_tensor(start, dtype=dtype, device=place),
         sizes,
@@ -257,22 +225,11 @@ def _train_chunk(
         source,
         schedule_of(config, loss),
         validation=validation,
-        stopping=stopping,
-        masks=_masks(source, dropout_seeds(seeds, members, first), config.hidden, dropout),
+        stopping=Stopping(every=READ_EVERY, patience=config.patience),
+        masks=_masks(source, seeds, config.hidden, training.dropout),
         progress=progress,
     )
     return members_of(trained, sizes, len(cells))
-
-
-def _validation(held_out, members, sizes, loss, dtype, place):
-    if held_out is None:
-        return None
-    (rows,) = full_batch(stack_cells(held_out, dtype=dtype, device=place), members).batches(0)
-    return _reading(rows, sizes, loss)
-
-
-def _reading(rows, sizes, loss):
-    return lambda theta: evaluate(theta, sizes, loss, rows)
 
 
 def _masks(source, seeds, hidden, rate):

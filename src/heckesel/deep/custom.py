@@ -19,7 +19,7 @@ from heckesel.deep.config import DTYPES, NetworkConfig, torch_device
 from heckesel.deep.losses import Loss
 from heckesel.deep.nets import INITIAL_WEIGHTS, member_seed
 from heckesel.deep.rows import Rows, Source, full_batch, mini_batches, stack_cells
-from heckesel.deep.train import Progress
+from heckesel.deep.train import Progress, shifted
 from heckesel.errors import DataError
 
 # Rows predicted at once when training took all of them: modules may be large.
@@ -77,7 +77,7 @@ def train_modules(
         with torch.random.fork_rng():
             torch.manual_seed(own)
             net = make_net(own).to(place)
-            report = progress and _of_member(progress, j, config.n_members)
+            report = shifted(progress, j, config.n_members)
             source = source_of(seed, j)
             value = _train(net, head, inputs.to(place), source, loss, config, report)
         trained.append((net.eval(), head.cpu().numpy()[0], value))
@@ -106,10 +106,6 @@ def _sources(cell, config, units, place):
 
 def _last_network(rows):
     return Rows(**{name: values[-1:] for name, values in rows.present().items()})
-
-
-def _of_member(progress, j, members):
-    return lambda epoch, epochs: progress(j * epochs + epoch, members * epochs)
 
 
 def _train(net, head, inputs, source, loss, config, progress) -> float:

@@ -35,10 +35,10 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import gammaln, log_ndtr, ndtri, stdtr
 
 from heckesel.deep.student_loss import degrees_of_freedom
+from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.student_torch import log_cdf_and_slopes, log_density_and_slopes
 from heckesel.predictive import RHO_LIMIT
 
-HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 # At two degrees of freedom a t has no variance, and a level that is its sd would have no end;
 # below three that sd is set by the few largest residuals.
 LEAST_TAIL_DF = 3.0

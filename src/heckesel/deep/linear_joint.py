@@ -23,10 +23,11 @@ from dataclasses import dataclass
 
 import torch
 
+from heckesel.deep.losses import product, weighted_sum
 from heckesel.deep.rows import Rows, stack_cells
+from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills, mills_excess
 
-HALF_LOG_2PI = 0.9189385332046727
 # A coefficient of a standardised column is then free (sd 300) or zero (sd 3e-5).
 RIDGE_RANGE = (1e-5, 1e9)
 # On gamma, so that columns of w may depend on one another, as all levels of a category do. Against
@@ -163,9 +164,9 @@ def _surface(bases: Bases, v, a) -> _Surface:
     pull = bases.weight * mills
     score = torch.cat(
         [
-            cosh * _sum(bases.w, pull)
-            - _sum(bases.w_unselected, bases.weight_unselected * mills_out),
-            _sum(bases.residual, sinh * pull - bases.weight * e),
+            cosh * weighted_sum(bases.w, pull)
+            - weighted_sum(bases.w_unselected, bases.weight_unselected * mills_out),
+            weighted_sum(bases.residual, sinh * pull - bases.weight * e),
         ],
         dim=1,
     )
@@ -219,14 +220,6 @@ def _line_search(bases: Bases, here: _Surface, a, ridge, step, gain) -> _Surface
             return there
         length = torch.where(fell, 0.5 * length, length)
     return _surface(bases, torch.where(fell[:, None], here.v, there.v), a)
-
-
-def product(columns, v):
-    return torch.bmm(columns, v[..., None])[..., 0]
-
-
-def _sum(columns, factor):
-    return torch.bmm(factor[:, None], columns)[:, 0]
 
 
 def _gram(columns, factor):

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import torch
 
 from heckesel.deep.rows import Rows
+from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
-HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # exp(-10) and exp(6): variances outside are no fit but an overflow under way.
 LOG_VARIANCE_RANGE = (-10.0, 6.0)
 # A local sigma is at most three times the common one, or a third of it.
@@ -62,14 +62,9 @@ def gaussian(output, head, rows) -> Slopes:
     return loss + HALF_LOG_2PI * rows.weight.sum(dim=1), slope, torch.zeros_like(head)
 
 
-def homoscedastic(output, head, rows) -> Slopes:
-    r"""One output and one sigma: :math:`\log\sigma + \frac12 e^2 + \frac12\log 2\pi`."""
-    loss, by_mean, by_log_sigma = _normal(rows.y - output[..., 0], head, rows.weight)
-    return loss, by_mean[..., None], by_log_sigma
-
-
 def two_step(output, head, rows) -> Slopes:
-    r"""`homoscedastic` around :math:`f(x) + c\lambda`, c the covariance of the two errors."""
+    r"""One output and one sigma: :math:`\log\sigma + \frac12 e^2 + \frac12\log 2\pi`, with
+    :math:`e = (y - f(x) - c\lambda)/\sigma` and c the covariance of the two errors."""
     residual = torch.addcmul(rows.y - output[..., 0], rows.mills, head[:, :1], value=-1)
     loss, by_mean, by_log_sigma = _normal(residual, head[:, 1:], rows.weight)
     by_c = (by_mean * rows.mills).sum(dim=1, keepdim=True)
@@ -115,7 +110,7 @@ def joint(output, head, rows) -> Slopes:
     a = atanh_rho.clamp(-limit, limit)
     precision = torch.exp(-log_sigma)
     e = (rows.y - output[..., 0]) * precision
-    index = selection_index(rows.w, gamma)
+    index = product(rows.w, gamma)
     rising, falling = (index + e) * torch.exp(a), (index - e) * torch.exp(-a)
     log_cdf, mills = log_ndtr_and_mills(0.5 * (rising + falling))
     unit = 0.5 * e.square() + log_sigma + HALF_LOG_2PI - log_cdf
@@ -136,7 +131,7 @@ def blind(output, head, rows) -> Slopes:
     """`joint` with rho = 0: a probit and a regression that share nothing but the ensemble."""
     gamma = head[:, :-1]
     loss, by_mean, by_log_sigma = _normal(rows.y - output[..., 0], head[:, -1:], rows.weight)
-    log_cdf, mills = log_ndtr_and_mills(selection_index(rows.w, gamma))
+    log_cdf, mills = log_ndtr_and_mills(product(rows.w, gamma))
     unselected, by_gamma = unselected_loss(gamma, rows)
     by_gamma = by_gamma - weighted_sum(rows.w, rows.weight * mills)
     loss = loss - (rows.weight * log_cdf).sum(dim=1) + unselected
@@ -157,18 +152,19 @@ def _by_outputs(by_mean, by_log_sigma, bend):
     return torch.stack([by_mean, by_log_sigma * bend], dim=2)
 
 
-def selection_index(w, gamma):
-    """w'gamma, (k, n); w : (k, n, q + 1), gamma : (k, q + 1), the constant last in both."""
-    return torch.bmm(w, gamma[..., None])[..., 0]
+def product(columns, v):
+    """(k, n) of each row with v, such as the index w'gamma; columns : (k, n, c), v : (k, c)."""
+    return torch.bmm(columns, v[..., None])[..., 0]
 
 
-def weighted_sum(w, factor):
-    return torch.bmm(factor[:, None], w)[:, 0]
+def weighted_sum(columns, factor):
+    """(k, c) over rows; columns : (k, n, c), factor : (k, n)."""
+    return torch.bmm(factor[:, None], columns)[:, 0]
 
 
 def unselected_loss(gamma, rows):
     """Loss of the unselected units and its slope in gamma."""
-    log_cdf, mills = log_ndtr_and_mills(-selection_index(rows.w_unselected, gamma))
+    log_cdf, mills = log_ndtr_and_mills(-product(rows.w_unselected, gamma))
     loss = -(rows.weight_unselected * log_cdf).sum(dim=1)
     return loss, weighted_sum(rows.w_unselected, rows.weight_unselected * mills)
 
@@ -184,7 +180,6 @@ def _normal(residual, log_sigma, weight):
 
 
 GAUSSIAN = Loss(gaussian, outputs=2, learning_rate=5e-3)
-HOMOSCEDASTIC = Loss(homoscedastic, scalars=("log_sigma",))
 TWO_STEP = Loss(two_step, scalars=("c", "log_sigma"))
 JOINT = Loss(joint, linear=True, scalars=("log_sigma", "atanh_rho"), frozen=True)
 PROBIT = Loss(probit)

@@ -21,13 +21,13 @@ import math
 import torch
 
 from heckesel.deep.losses import (
-    HALF_LOG_2PI,
     Loss,
     Slopes,
     local_log_sigma,
-    selection_index,
+    product,
     weighted_sum,
 )
+from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
 PARTS = 3
@@ -76,7 +76,7 @@ def outcome_selection(output, head, rows) -> Slopes:
         log_sigma, sigma_bend = local_log_sigma(output[..., 1], log_sigma)
     sigma = torch.exp(log_sigma)
     seen, unseen = rows.weight * rows.selected, rows.weight * (1 - rows.selected)
-    index = selection_index(rows.w, gamma) + theta * f
+    index = product(rows.w, gamma) + theta * f
 
     residual = rows.y - f
     e = residual / sigma

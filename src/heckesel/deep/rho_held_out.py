@@ -25,9 +25,11 @@ import numpy as np
 import torch
 from scipy.special import logsumexp
 
-from heckesel.deep.linear_joint import HALF_LOG_2PI, Bases, Optima, product
+from heckesel.deep.linear_joint import Bases, Optima
+from heckesel.deep.losses import product
 from heckesel.deep.rho_curve import Evidence
 from heckesel.deep.rows import Rows
+from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
 # Values of c, and what is believed of them before the data. Given columns have c = 1; last layers,

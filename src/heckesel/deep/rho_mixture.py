@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from scipy.special import log_ndtr, logsumexp, ndtri_exp
+from scipy.special import log_ndtr
 
 from heckesel.deep.linear_joint import Bases, bases_of, conditional_optima
 from heckesel.deep.rho_curve import Curve, curve_summary, rho_curves
@@ -17,6 +17,7 @@ from heckesel.deep.rho_prior import RhoPrior
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling
 from heckesel.mixture import mixed_given_selection, mixed_normal
+from heckesel.numerics.normal import averaged_index
 from heckesel.predictive import Predictive, check_target
 
 # Columns of all cells whose curves are computed side by side.
@@ -220,13 +221,8 @@ class RhoMixture:
         )
 
     def index(self, w) -> np.ndarray:
-        """(m,) the probit index of P(s = 1 | w), averaged over parts.
-
-        From the smaller of the two probabilities: the larger one rounds to 1 at an index of 8.
-        """
-        index, log_weight = self._indices(w), np.log(self.parts.weight)[:, None]
-        inside, outside = (logsumexp(log_weight + log_ndtr(t), axis=0) for t in (index, -index))
-        return np.where(inside < outside, ndtri_exp(inside), -ndtri_exp(outside))
+        """(m,) the probit index of P(s = 1 | w), averaged over parts."""
+        return averaged_index(self._indices(w), np.log(self.parts.weight)[:, None])
 
     def _indices(self, w) -> np.ndarray:
         """(j, m)"""

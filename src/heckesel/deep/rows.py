@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from heckesel.deep.nets import MINI_BATCHES, member_seed
+from heckesel.numerics.normal import inverse_mills, mills_delta
 
 Values = Any  # an array, or a tensor once rows are stacked; None where a loss has no use for it
 
@@ -50,6 +51,12 @@ class Rows:
         """The fields this loss uses, by name."""
         named = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: values for name, values in named if values is not None}
+
+
+def with_mills(rows: Rows, index: np.ndarray) -> Rows:
+    """Rows of one cell with the Mills term and delta at the probit index (n,) of each."""
+    mills = inverse_mills(index)
+    return replace(rows, mills=mills, delta=mills_delta(index, mills))
 
 
 @dataclass(frozen=True)

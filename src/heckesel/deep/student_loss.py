@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from heckesel.deep.losses import ATANH_RHO_LIMIT, Loss, Slopes, selection_index, weighted_sum
+from heckesel.deep.losses import ATANH_RHO_LIMIT, Loss, Slopes, product, weighted_sum
 from heckesel.numerics.student_torch import log_cdf_and_slopes, log_density_and_slopes
 
 # log(df - 2): a variance needs more than two degrees of freedom, and beyond 1e4 the t is normal
@@ -36,7 +36,7 @@ def joint_student(output, head, rows) -> Slopes:
     weight, w = rows.weight.double(), rows.w.double()
     precision = torch.exp(-log_sigma)
     e = (rows.y.double() - output[..., 0].double()) * precision
-    index = selection_index(w, gamma)
+    index = product(w, gamma)
     rising, falling = (index + e) * torch.exp(a), (index - e) * torch.exp(-a)
     total = df + e.square()
     factor = torch.sqrt((df + 1) / total)
@@ -63,7 +63,7 @@ def joint_student(output, head, rows) -> Slopes:
 def _unselected(gamma, df, rows):
     """Loss of the unselected units, and its slopes in gamma and df."""
     w, weight = rows.w_unselected.double(), rows.weight_unselected.double()
-    log_cdf, mills, by_df = log_cdf_and_slopes(-selection_index(w, gamma), df)
+    log_cdf, mills, by_df = log_cdf_and_slopes(-product(w, gamma), df)
     loss = -(weight * log_cdf).sum(dim=1)
     return loss, weighted_sum(w, weight * mills), -(weight * by_df).sum(dim=1, keepdim=True)
 

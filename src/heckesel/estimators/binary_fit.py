@@ -17,7 +17,7 @@ from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import Identification
 from heckesel.errors import DataError
 from heckesel.estimators import table
-from heckesel.estimators.binary_prediction import ATANH_RHO, probit_index
+from heckesel.estimators.binary_prediction import ATANH_RHO
 from heckesel.estimators.inference import (
     Test,
     check_level,
@@ -176,7 +176,3 @@ class HeckmanProbitFit:
                 sample, self.scan.modes, 0.5 * float(chdtri(1, 1 - level))
             )
         return float(np.tanh(low)), float(np.tanh(high))
-
-    def probit_index(self, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
-        """See `binary_prediction.probit_index`."""
-        return probit_index(self, x, w, target)

@@ -6,14 +6,13 @@ import warnings
 from dataclasses import replace
 
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.exclusion import probit_verdict
 from heckesel.diagnostics.profile import held_out_profile
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, with_profile
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.estimators.networks import predicting_in_float64, training_options
+from heckesel.estimators.networks import predicting_in_float64, seed_of, training_options
 from heckesel.estimators.progress import progress_bar
 from heckesel.estimators.regression import nothing_selected
 
@@ -40,9 +39,8 @@ def fit_binary_networks(model, data: SelectionData):
         folds=model.folds,
     )
     config = binary_networks.BinaryConfig(network, model.rho_prior)
-    seed = int(check_random_state(model.random_state).randint(2**31))
     with progress_bar("training", enabled=model.progress) as progress:
-        fitted = binary_networks.fit(data, seed=seed, config=config, progress=progress)
+        fitted = binary_networks.fit(data, seed=seed_of(model), config=config, progress=progress)
     unfinished = fitted.info["unfinished"]
     if unfinished:
         warnings.warn(

@@ -5,24 +5,14 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError
 from heckesel.estimators.cluster import cluster_of
 from heckesel.estimators.doors import SelectionRegressor
-from heckesel.estimators.networks import (
-    ON_FOLDS,
-    judging,
-    predicting_in_float64,
-    training_options,
-)
-from heckesel.estimators.progress import progress_bar
-from heckesel.estimators.regression import (
-    identify,
-    read_table,
-)
+from heckesel.estimators.networks import ON_FOLDS, judging, train, training_options
+from heckesel.estimators.regression import identify, read_table
 
 METHODS = {
     "two-step": "heckman_two_step",
@@ -50,7 +40,8 @@ class DeepHeckmanRegressor(SelectionRegressor):
       or a density. A wrong sign costs more than none
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
       ensemble and its training; None takes the method's own and 10 members on folds (profile: 20),
-      5 without, "auto" a GPU if there is one
+      5 without; device "auto" a GPU if there is one, weight_decay "auto" what rows left out prefer
+      (not with "profile")
     * folds: None trains every member on all rows, as in the paper; a number has each member do
       without one fold, end by it, and sigma judged there: calibrated where networks would
       overfit; "auto" is 5 from 100 selected rows on
@@ -82,7 +73,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
         epochs: int = 1500,
         learning_rate: float | None = None,
         warm_up: int = 100,
-        weight_decay: float | None = None,
+        weight_decay: float | str | None = None,
         batch_size: int | None = None,
         device: str = "auto",
         dtype: str = "float32",
@@ -142,9 +133,8 @@ class DeepHeckmanRegressor(SelectionRegressor):
             if columns is not None:
                 raise DataError("columns= is for files; of a frame pass X[columns]")
             data = read_table(self, X, y, **sides)
-            self.identification_ = identify(data, without="a plain ensemble")
+            self.identification_ = identify(data)
             self.fitted_ = self._train(data, self._config(int(data.s.sum()), spread))
-        self.fitted_ = predicting_in_float64(self.fitted_)
         self.info_ = self.fitted_.info
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
         self.identification_ = with_members(
@@ -178,14 +168,10 @@ class DeepHeckmanRegressor(SelectionRegressor):
         )
 
     def _train(self, data: SelectionData, network):
-        from heckesel.methods import load_method
-
         name = METHODS[self.method] if not data.s.all() else "deep_ensemble"
         config: object = network
         if name == "heckman_profile":
             from heckesel.methods.heckman_profile import ProfileConfig
 
             config = ProfileConfig(network, self.rho_prior)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        with progress_bar("training", enabled=self.progress) as progress:
-            return load_method(name).fit(data, seed=seed, config=config, progress=progress)
+        return train(self, name, data, config)

@@ -6,10 +6,7 @@ from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError
 from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.networks import beside_probit, network_config, train
-from heckesel.estimators.regression import (
-    identify,
-    read_table,
-)
+from heckesel.estimators.regression import identify, read_table
 
 
 class DeepEnsembleRegressor(SelectionRegressor):
@@ -24,8 +21,8 @@ class DeepEnsembleRegressor(SelectionRegressor):
     the probit of selection that stands beside them does.
 
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
-      ensemble and its training; None takes 10 members on folds and 5 without, "auto" a GPU if
-      there is one
+      ensemble and its training; None takes 10 members on folds and 5 without; device "auto" a GPU
+      if there is one, weight_decay "auto" what rows left out prefer
     * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
       by a column
     * target_transform: None, "log" or two functions (forward, inverse): the scale of the fit.
@@ -47,7 +44,7 @@ class DeepEnsembleRegressor(SelectionRegressor):
         hidden: tuple[int, ...] = (64, 64),
         epochs: int = 1500,
         learning_rate: float | None = None,
-        weight_decay: float = 1e-5,
+        weight_decay: float | str = 1e-5,
         batch_size: int | None = None,
         device: str = "auto",
         dtype: str = "float32",
@@ -78,7 +75,7 @@ class DeepEnsembleRegressor(SelectionRegressor):
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
         possible = True
         try:
-            self.identification_ = identify(data, without="a plain ensemble")
+            self.identification_ = identify(data)
         except DataError as error:  # what stops a probit does not stop this ensemble
             self.identification_ = Identification(NOT_IDENTIFIED, f"{error}.", {})
             possible = False

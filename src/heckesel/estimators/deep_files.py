@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
-from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from heckesel.classic.covariance import inverse
@@ -20,7 +19,7 @@ from heckesel.diagnostics.identify import identify_shape, mills_share
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.buffers import BUFFER_ROWS, deal_out, learn_table, survey, together
-from heckesel.estimators.networks import AUTO, ON_FOLDS
+from heckesel.estimators.networks import AUTO, ON_FOLDS, predicting_in_float64, seed_of
 from heckesel.estimators.parquet import parquet_parts
 from heckesel.estimators.progress import progress_bar
 from heckesel.estimators.regression import keep_columns
@@ -38,7 +37,7 @@ def fit_files(
     assert config.batch_size is not None  # checked with the other options
     run: Callable = map if spread is None else spread
     size = max(BUFFER_ROWS, config.batch_size)
-    seed = int(check_random_state(model.random_state).randint(2**31))
+    seed = seed_of(model)
     parts = parquet_parts(path, rows=1)
     reader = learn_table(
         parts,
@@ -69,9 +68,10 @@ def fit_files(
     with progress_bar("training", enabled=model.progress) as progress:
         options = {"seed": seed, "config": config, "progress": progress}
         if model.method == "joint":
-            model.fitted_ = fit_joint(table, scaling, mass, **options)
+            fitted = fit_joint(table, scaling, mass, **options)
         else:
-            model.fitted_ = fit_two_step(table, scaling, probit.gamma, mass, run=run, **options)
+            fitted = fit_two_step(table, scaling, probit.gamma, mass, run=run, **options)
+    model.fitted_ = predicting_in_float64(fitted)
 
 
 def _check_options(model) -> None:

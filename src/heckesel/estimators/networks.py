@@ -126,13 +126,18 @@ def network_config(model, selected: int):
     )
 
 
+def seed_of(model) -> int:
+    """The seed of a fit, from `random_state`: a number, a generator or None."""
+    return int(check_random_state(model.random_state).randint(2**31))
+
+
 def train(model, method: str, data: SelectionData, config):
     """The fitted `method`, with the seed and the progress bar `model` asks for."""
     from heckesel.methods import load_method
 
-    seed = int(check_random_state(model.random_state).randint(2**31))
+    fit, seed = load_method(method).fit, seed_of(model)
     with progress_bar("training", enabled=model.progress) as progress:
-        fitted = load_method(method).fit(data, seed=seed, config=config, progress=progress)
+        fitted = fit(data, seed=seed, config=config, progress=progress)
     return predicting_in_float64(fitted)
 
 

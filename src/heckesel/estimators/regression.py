@@ -109,11 +109,10 @@ def outcome_column(y) -> np.ndarray:
     return values
 
 
-def identify(data: SelectionData, *, without: str) -> Identification:
-    """The verdict, with a warning where there is no instrument, or no selection and the fit is
-    that of `without`."""
+def identify(data: SelectionData) -> Identification:
+    """The verdict, with a warning where there is no instrument, or no selection."""
     if data.s.all():
-        message = f"all {data.n} rows have an outcome, so nothing was selected: {without}"
+        message = f"all {data.n} rows have an outcome, so nothing was selected: a plain ensemble"
         warnings.warn(message, IdentificationWarning, stacklevel=3)
         return nothing_selected()
     verdict = identify_data(data)

@@ -11,7 +11,7 @@ import pandas as pd
 from heckesel.diagnostics.verdict import Identification
 from heckesel.errors import DataError
 from heckesel.estimators.binary_fit import BinaryMode
-from heckesel.estimators.binary_prediction import ATANH_RHO, LinearProbit, probit_index
+from heckesel.estimators.binary_prediction import ATANH_RHO, LinearProbit
 from heckesel.estimators.columns import Columns
 from heckesel.estimators.inference import coefficient_frame, labelled, standard_errors
 from heckesel.estimators.model_file import Damage, imported
@@ -62,10 +62,6 @@ class SavedProbit:
     def summary(self) -> str:
         """The table of the fit, as it was when the model was saved."""
         return self.table
-
-    def probit_index(self, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
-        """See `binary_prediction.probit_index`."""
-        return probit_index(self, x, w, target)
 
     def __repr__(self) -> str:
         return f"<SavedProbit {self.method}: rho {self.rho:.4f}, {self.identification.verdict}>"

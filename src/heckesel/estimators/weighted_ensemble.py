@@ -11,10 +11,7 @@ from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.networks import beside_probit, network_config, train
-from heckesel.estimators.regression import (
-    identify,
-    read_table,
-)
+from heckesel.estimators.regression import identify, read_table
 
 
 class WeightedEnsembleRegressor(SelectionRegressor):
@@ -29,8 +26,8 @@ class WeightedEnsembleRegressor(SelectionRegressor):
     name or position, are columns of X that moved selection alone: the networks do not see them.
 
     * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
-      ensemble and its training; None takes 10 members on folds and 5 without, "auto" a GPU if
-      there is one
+      ensemble and its training; None takes 10 members on folds and 5 without; device "auto" a GPU
+      if there is one, weight_decay "auto" what rows left out prefer
     * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
       by a column
     * target_transform: None, "log" or two functions (forward, inverse): the scale of the fit.
@@ -52,7 +49,7 @@ class WeightedEnsembleRegressor(SelectionRegressor):
         hidden: tuple[int, ...] = (64, 64),
         epochs: int = 1500,
         learning_rate: float | None = None,
-        weight_decay: float = 1e-5,
+        weight_decay: float | str = 1e-5,
         batch_size: int | None = None,
         device: str = "auto",
         dtype: str = "float32",
@@ -85,7 +82,7 @@ class WeightedEnsembleRegressor(SelectionRegressor):
         given = None if propensity is None else _checked(propensity, data)
         possible = True
         try:
-            self.identification_ = identify(data, without="a plain ensemble")
+            self.identification_ = identify(data)
         except DataError as error:
             if given is None:
                 raise

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import logsumexp
 
-from heckesel.classic.probit import fit_probit
 from heckesel.data import SelectionData
 from heckesel.deep.binary_loss import INDEPENDENT_BINARY, JOINT_BINARY
 from heckesel.deep.binary_mixture import BinaryMixture
@@ -26,6 +25,7 @@ from heckesel.deep.rho_prior import RhoPrior, cell_edges, rho_prior
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.train import Progress
+from heckesel.methods.linear_start import probit_start
 
 # atanh rho of the first grid: |rho| up to .95.
 COARSE = np.linspace(-1.8, 1.8, 7)
@@ -83,7 +83,7 @@ def fit(
             **where,
         )
 
-    (first,) = train(1, INDEPENDENT_BINARY, network, heads=[np.append(_probit(cell), 0.0)])
+    (first,) = train(1, INDEPENDENT_BINARY, network, heads=[np.append(probit_start(cell), 0.0)])
 
     def at(grid) -> list[RhoPoint]:
         thetas = [_with_rho(first.theta, a) for a in grid]
@@ -127,13 +127,6 @@ def _moving(network: NetworkConfig) -> NetworkConfig:
         epochs=min(network.epochs, MOVING_EPOCHS),
         patience=min(network.patience, MOVING_PATIENCE),
     )
-
-
-def _probit(cell: Rows) -> np.ndarray:
-    """(q + 1,) gamma of a probit of selection, where the heads start."""
-    w = np.vstack([cell.w, cell.w_unselected])
-    weight = np.concatenate([cell.weight, cell.weight_unselected])
-    return fit_probit(w, np.arange(len(w)) < len(cell.w), weight * len(w)).gamma
 
 
 def held_out_loglik(members: Members, cell: Rows, weight) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,14 +14,13 @@ from heckesel.deep.config import NetworkConfig
 from heckesel.deep.ensemble import SelectionEnsemble
 from heckesel.deep.losses import JOINT, TWO_STEP
 from heckesel.deep.nets import with_constant
-from heckesel.deep.rows import Rows
+from heckesel.deep.rows import Rows, with_mills
 from heckesel.deep.scaling import Scaling
 from heckesel.deep.stream import Table, train_streamed
 from heckesel.deep.student_loss import JOINT_STUDENT
 from heckesel.deep.train import Progress
-from heckesel.methods.heckman_joint import START_LOG_EXTRA_DF, two_headed
+from heckesel.methods.heckman_joint import starts_of, two_headed
 from heckesel.methods.heckman_two_step import in_units_of_y
-from heckesel.numerics.normal import inverse_mills, mills_delta
 
 
 def fit_two_step(
@@ -54,9 +52,7 @@ def fit_two_step(
 def mills_rows(data: SelectionData, *, scaling: Scaling, gamma, total: float) -> Rows:
     """The selected units with the Mills term; weights are divided by `total`."""
     index = with_constant(data.w[data.s]) @ gamma
-    mills = inverse_mills(index)
-    rows = selected_rows(data, scaling, total=total)
-    return replace(rows, mills=mills, delta=mills_delta(index, mills))
+    return with_mills(selected_rows(data, scaling, total=total), index)
 
 
 def _residual_sums(item, *, read, cell_of, members: Members, c) -> list:
@@ -81,17 +77,14 @@ def fit_joint(
     progress: Progress | None = None,
 ) -> SelectionEnsemble:
     """Both equations at once, with normal or t errors."""
-    loss, starts = JOINT, None
-    if config.errors == "t":
-        loss = JOINT_STUDENT
-        starts = {"log_extra_df": [START_LOG_EXTRA_DF] * config.n_members}
+    loss = JOINT_STUDENT if config.errors == "t" else JOINT
     members = train_streamed(
         table,
         partial(all_rows, scaling=scaling, total=sum(mass)),
         loss=loss,
         seed=seed,
         config=config,
-        starts=starts,
+        starts=starts_of(loss, config),
         progress=progress,
     )
     share = Rows(x=None, y=None, weight=np.array([mass[0] / sum(mass)]))

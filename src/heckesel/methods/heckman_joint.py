@@ -62,15 +62,15 @@ def fit_many(
 
 
 def fit_two_heads(
-    datas, loss: Loss, *, seeds, config=None, starts=None, device=None, progress=None
+    datas, loss: Loss, *, seeds, config=None, device=None, progress=None
 ) -> list[SelectionEnsemble]:
     """Ensembles for a loss with a linear selection head; the head ends in log sigma and, where
     the loss has it, atanh rho."""
-    fit_one = partial(_fit_two_heads, datas, loss, seeds, starts, device)
+    fit_one = partial(_fit_two_heads, datas, loss, seeds, device)
     return best_of(config or NetworkConfig(), fit_one, progress)
 
 
-def _fit_two_heads(datas, loss, seeds, starts, device, config, progress):
+def _fit_two_heads(datas, loss, seeds, device, config, progress):
     if loss is JOINT and config.errors == "t":
         loss = JOINT_STUDENT
     if config.selection != "linear":
@@ -89,11 +89,7 @@ def _fit_two_heads(datas, loss, seeds, starts, device, config, progress):
         progress=progress,
     )
     if config.folds is None:
-        if "log_extra_df" in loss.scalars:
-            starts = {"log_extra_df": np.full(config.n_members, START_LOG_EXTRA_DF)} | (
-                starts or {}
-            )
-        trained = train(loss=loss, config=config, starts=starts)
+        trained = train(loss=loss, config=config, starts=starts_of(loss, config))
         return [two_headed(loss, *parts) for parts in zip(trained, cells, scalings, strict=True)]
     strong = [instruments_are_strong(data) for data in datas]
     fits = []
@@ -114,10 +110,17 @@ def _fit_two_heads(datas, loss, seeds, starts, device, config, progress):
     ]
 
 
+def starts_of(loss: Loss, config: NetworkConfig) -> dict[str, list[float]]:
+    """Scalars of the loss that do not start at zero, a value for each member."""
+    if "log_extra_df" not in loss.scalars:
+        return {}
+    return {"log_extra_df": [START_LOG_EXTRA_DF] * config.n_members}
+
+
 def classic_head(cell: Rows, loss: Loss, strong: bool) -> np.ndarray:
     """(h,) where the heads start: gamma of a probit, log sigma and, where the loss has it, atanh
     rho of the linear model on the same rows; strong : whether instruments move selection."""
-    gamma, linear = linear_start_of_both(cell, cell.w_unselected, cell.weight_unselected, strong)
+    gamma, linear = linear_start_of_both(cell, strong)
     start = {
         "log_sigma": np.log(linear.sigma),
         "log_extra_df": START_LOG_EXTRA_DF,

@@ -19,7 +19,7 @@ from heckesel.deep.cells import Members, train_cells
 from heckesel.deep.choices import best_of
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.folds import assign_folds, left_out
-from heckesel.deep.held_out import HALF_LOG_2PI, judged_level, pairs_of
+from heckesel.deep.held_out import judged_level, pairs_of
 from heckesel.deep.nets import with_constant
 from heckesel.deep.outcome_ensemble import (
     OutcomeEnsemble,
@@ -34,6 +34,7 @@ from heckesel.deep.train import Progress, shifted
 from heckesel.diagnostics.exclusion import instruments_are_strong
 from heckesel.errors import DataError
 from heckesel.methods.linear_start import linear_start_of_both
+from heckesel.numerics.normal import HALF_LOG_2PI
 
 # theta over kappa at the start: selection sees what is unusual, or the outcome. Members end before
 # they have gone all the way from one to the other.
@@ -122,8 +123,15 @@ def classic_heads(cell: Rows, strong: bool) -> list[np.ndarray]:
     :math:`w'\gamma + \theta x'\beta` is :math:`\sqrt{1+\kappa^2\sigma^2}` times the index of a
     probit."""
     s = cell.selected > 0
-    selected = Rows(x=cell.x[s], y=cell.y[s], weight=cell.weight[s], w=cell.w[s])
-    gamma, linear = linear_start_of_both(selected, cell.w[~s], cell.weight[~s], strong)
+    apart = Rows(
+        x=cell.x[s],
+        y=cell.y[s],
+        weight=cell.weight[s],
+        w=cell.w[s],
+        w_unselected=cell.w[~s],
+        weight_unselected=cell.weight[~s],
+    )
+    gamma, linear = linear_start_of_both(apart, strong)
     root = np.sqrt(1 - linear.rho**2)
     kappa = linear.rho / (linear.sigma * root)
     # x'beta as far as columns of w have it, which mostly are those of x and more

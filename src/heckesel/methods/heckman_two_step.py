@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,14 +18,13 @@ from heckesel.deep.ensemble import SelectionEnsemble
 from heckesel.deep.folds import with_folds
 from heckesel.deep.losses import TWO_STEP
 from heckesel.deep.nets import with_constant
-from heckesel.deep.rows import Rows
+from heckesel.deep.rows import Rows, with_mills
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.train import Progress
 from heckesel.diagnostics.exclusion import instruments_are_strong
 from heckesel.errors import DataError
 from heckesel.methods.selection_network import CrossFitted, fit_indices
 from heckesel.methods.two_step_on_folds import fit_on_folds
-from heckesel.numerics.normal import inverse_mills, mills_delta
 
 
 def fit(
@@ -89,14 +88,13 @@ def _fit_many(datas, seeds, device, config, progress):
 class FirstStep:
     """What the second step needs: its rows with the Mills term, and the probit behind it.
 
-    gamma : (q + 1,) for w as given, the constant last; index : (n,) of the selected units
+    gamma : (q + 1,) for w as given, the constant last
     strong : whether instruments move selection, which is asked with folds only
     """
 
     cell: Rows
     scaling: Scaling
     gamma: np.ndarray
-    index: np.ndarray
     strong: bool
     networks: CrossFitted | None = None
 
@@ -113,16 +111,15 @@ def first_step(
     units dealt out."""
     gamma = selection_probit(data).gamma
     at = with_constant(data.w[data.s]) @ gamma if index is None else index.index[data.s]
-    mills = inverse_mills(at)
-    cell = replace(selected_rows(data, scaling), mills=mills, delta=mills_delta(at, mills))
+    cell = with_mills(selected_rows(data, scaling), at)
     strong = folds is not None and instruments_are_strong(data)
-    return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, at, strong, index)
+    return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, strong, index)
 
 
 def corrected(members: Members | ModuleMembers, f, first: FirstStep) -> SelectionEnsemble:
     """The ensemble in units of y; f : (k, n) its outputs at the selected rows."""
     c = members.head[:, 0].astype(float)
-    sigma = corrected_sigma(f, c, first.cell, mills_delta(first.index))
+    sigma = corrected_sigma(f, c, first.cell)
     return in_units_of_y(members, sigma, first.scaling, first.gamma)
 
 
@@ -144,12 +141,12 @@ def in_units_of_y(members, sigma, scaling: Scaling, gamma) -> SelectionEnsemble:
     )
 
 
-def corrected_sigma(f, c, cell: Rows, delta) -> np.ndarray:
+def corrected_sigma(f, c, cell: Rows) -> np.ndarray:
     r"""(k,) sd of the population error: selection takes :math:`c^2\delta` off the variance of y,
 
     .. math:: \sigma^2 = \mathrm{mean}\,(y - f - c\lambda)^2 + c^2\,\mathrm{mean}\,\delta .
 
-    f : (k, n) at the selected rows; c : (k,); delta : (n,). Means are weighted as the rows are.
+    f : (k, n) at the selected rows; c : (k,). Means are weighted as the rows are.
     """
     residual = cell.y - f - c[:, None] * cell.mills
-    return np.sqrt((residual**2) @ cell.weight + c**2 * (delta @ cell.weight))
+    return np.sqrt((residual**2) @ cell.weight + c**2 * (cell.delta @ cell.weight))

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from heckesel.classic.probit import fit_probit
-from heckesel.deep.rows import Rows
-from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.deep.rows import Rows, with_mills
 
 # A linear two-step may leave |rho| at one or beyond; this is where networks start then.
 START_RHO = 0.9
@@ -43,22 +42,15 @@ def linear_start(cell: Rows, strong: bool) -> LinearStart:
     return LinearStart(found[: cell.x.shape[1]], float(c), float(sigma))
 
 
-def linear_start_of_both(
-    selected: Rows, w_unselected, weight_unselected, strong: bool
-) -> tuple[np.ndarray, LinearStart]:
-    """gamma (q + 1,) of a probit on selected and unselected units, and `linear_start` with it.
+def probit_start(cell: Rows) -> np.ndarray:
+    """(q + 1,) gamma of a probit of selection on the cell's selected and unselected units."""
+    w = np.vstack([cell.w, cell.w_unselected])
+    weight = np.concatenate([cell.weight, cell.weight_unselected])
+    return fit_probit(w, np.arange(len(w)) < len(cell.w), weight * len(w)).gamma
 
-    selected : rows with w, without Mills terms
-    """
-    w = np.vstack([selected.w, w_unselected])
-    weight = np.concatenate([selected.weight, weight_unselected])
-    gamma = fit_probit(w, np.arange(len(w)) < len(selected.w), weight * len(w)).gamma
-    index = selected.w @ gamma
-    mills = inverse_mills(index)
-    rows = replace(
-        selected,
-        weight=selected.weight / selected.weight.sum(),
-        mills=mills,
-        delta=mills_delta(index, mills),
-    )
-    return gamma, linear_start(rows, strong)
+
+def linear_start_of_both(cell: Rows, strong: bool) -> tuple[np.ndarray, LinearStart]:
+    """`probit_start`, and `linear_start` with the Mills terms of that probit."""
+    gamma = probit_start(cell)
+    selected = replace(cell, weight=cell.weight / cell.weight.sum())
+    return gamma, linear_start(with_mills(selected, cell.w @ gamma), strong)

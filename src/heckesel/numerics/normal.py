@@ -1,13 +1,14 @@
-"""The normal distribution's tails: log Phi, the inverse Mills ratio and its slope."""
+"""The normal distribution's tails: log Phi and its inverse, the Mills ratio and its slope."""
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import erfcx
+from scipy.special import erfcx, log_ndtr, logsumexp, ndtri_exp
 
 SQRT_2 = np.sqrt(2.0)
 SQRT_2_OVER_PI = np.sqrt(2.0 / np.pi)
 LOG_2PI = np.log(2 * np.pi)
+HALF_LOG_2PI = 0.5 * LOG_2PI
 
 # Below this point lambda(t) + t loses more than a digit to cancellation; above it the
 # continued fraction would need more than CONTINUED_FRACTION_DEPTH terms for 1e-16.
@@ -70,3 +71,15 @@ def log_ndtr_and_mills(t):
     log_cdf = np.where(below, np.log(0.5 * scaled) - half_square, np.log1p(-upper_tail))
     mills = SQRT_2_OVER_PI * np.where(below, 1.0 / scaled, half_decay / (1.0 - upper_tail))
     return log_cdf, mills
+
+
+def probit_of(log_p, log_rest):
+    """z with Phi(z) = p, from log p and log(1 - p): the larger of the two probabilities rounds to
+    1 at |z| = 8, the smaller one keeps its digits."""
+    return np.where(log_p < log_rest, ndtri_exp(log_p), -ndtri_exp(log_rest))
+
+
+def averaged_index(index, log_weight):
+    """(m,) z with Phi(z) = sum_j weight_j Phi(index_j); index : (j, m), log_weight : (j, 1)."""
+    inside, outside = (logsumexp(log_weight + log_ndtr(t), axis=0) for t in (index, -index))
+    return probit_of(inside, outside)

@@ -1,7 +1,7 @@
-"""Torch twins of `heckesel.numerics.normal`, with derivatives that hold in the tail.
+"""Torch twins of `heckesel.numerics.normal`, for losses that write out their own slopes.
 
 The derivative torch gives its own log Phi is 3 % off at t = -40 in float32 and useless
-beyond -100. Here the slope is the inverse Mills ratio itself, computed by `erfcx`.
+beyond -100. The inverse Mills ratio, which is that slope, comes from `erfcx` here.
 """
 
 from __future__ import annotations
@@ -27,45 +27,6 @@ def log_ndtr_and_mills(t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     log_cdf = torch.where(below, torch.log(0.5 * scaled) - half_square, torch.log1p(-upper_tail))
     mills = torch.where(below, 1.0 / scaled, half_decay / (1.0 - upper_tail)).mul_(SQRT_2_OVER_PI)
     return log_cdf, mills
-
-
-def log_ndtr(t: torch.Tensor) -> torch.Tensor:
-    """log Phi(t); its slope is lambda(t), right to rounding in float32 as in float64."""
-    return _LogNdtr.apply(t)
-
-
-def inverse_mills(t: torch.Tensor) -> torch.Tensor:
-    """lambda(t) = phi(t)/Phi(t); its slope is -lambda(t) (lambda(t) + t)."""
-    return _InverseMills.apply(t)
-
-
-class _LogNdtr(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, t):
-        value, mills = log_ndtr_and_mills(t)
-        ctx.save_for_backward(t, mills)
-        return value
-
-    @staticmethod
-    def backward(ctx, grad):
-        t, mills = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative is wanted: keep the dependence on t
-            mills = inverse_mills(t)
-        return grad * mills
-
-
-class _InverseMills(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, t):
-        mills = SQRT_2_OVER_PI / torch.special.erfcx(-SQRT_HALF * t)
-        ctx.save_for_backward(t, mills)
-        return mills
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, grad):
-        t, mills = ctx.saved_tensors
-        return -grad * mills * mills_excess(t, mills)
 
 
 def mills_excess(t, mills):
