@@ -75,7 +75,7 @@ def fit(
     """
     from heckesel.atomic import check_output, replacing
     from heckesel.cli.waiting import notes, waiting
-    from heckesel.estimators.saved import VERDICTS
+    from heckesel.diagnostics.verdict import VERDICTS
 
     check_output(out)
     write_report = None

@@ -29,13 +29,7 @@ from heckesel.datasets.papers_with_code import (
     load_evaluation_tables,
     load_results_by_paper,
 )
-from heckesel.diagnostics.verdict import (
-    FUNCTIONAL_FORM,
-    IDENTIFIED,
-    NO_SELECTION,
-    NOT_IDENTIFIED,
-    WEAK,
-)
+from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.errors import DataError
 from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.heckman import heckman
@@ -59,8 +53,6 @@ SOURCES = {
     "by_model_2020": (load_evaluation_tables, "model"),
 }
 BOUNDARY = 0.99
-VERDICTS = (IDENTIFIED, WEAK, FUNCTIONAL_FORM, NOT_IDENTIFIED, NO_SELECTION)
-# A row's `verdict` is a position in this tuple.
 DATA_HASHES = FILES
 
 
