@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-import numpy as np
-
 from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import Controlled, make_controlled
+from heckesel.datasets.controlled import controlled_f0
 from heckesel.deep.config import NetworkConfig
 from heckesel.experiments.fit_cells import Problem, fit_cells, problem_row
 from heckesel.experiments.runner import attempt
@@ -58,7 +57,7 @@ def chunk_of(cell: Cell) -> str:
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     problems = [problem(cell) for cell in cells]
     if cells[0].method == "oracle":
-        config = OracleConfig(f0=_f0, sigma=SIGMA)
+        config = OracleConfig(f0=lambda x: controlled_f0(x[:, 0]), sigma=SIGMA)
         fits = [load_method("oracle").fit(one.data, seed=0, config=config) for one in problems]
     else:
         seeds = [cell.seed for cell in cells]
@@ -96,7 +95,3 @@ def as_data(draw: Controlled) -> SelectionData:
         x_names=("x",),
         w_names=("x", "z"),
     )
-
-
-def _f0(x):
-    return np.sin(1.5 * x[:, 0]) + x[:, 0] / 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
+from heckesel.datasets.controlled import controlled_f0
 from heckesel.experiments.numbers import main_panels
 from heckesel.experiments.rows import Results, over_seeds
 
@@ -116,7 +117,7 @@ def train_example() -> dict:
             "selected": [bool(s) for s in data.s[shown]],
         },
         "x": _list(x),
-        "f0": _list(np.sin(1.5 * x) + x / 2),
+        "f0": _list(controlled_f0(x)),
         "bands": bands,
     }
 
