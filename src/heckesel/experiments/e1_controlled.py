@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import Controlled, make_controlled
 from heckesel.datasets.controlled import controlled_f0
 from heckesel.deep.config import NetworkConfig
-from heckesel.experiments.fit_cells import Problem, fit_cells, problem_row
+from heckesel.experiments.fit_cells import Problem, as_data, fit_cells, problem_row
 from heckesel.experiments.runner import attempt
 from heckesel.methods import load_method
 from heckesel.methods.oracle import OracleConfig
@@ -83,15 +82,3 @@ def controlled_problem(pool: Controlled, test: Controlled) -> Problem:
 
 def pool(cell) -> Controlled:
     return make_controlled(POOL, rho=cell.rho, alpha=cell.alpha, seed=cell.seed, sigma=SIGMA)
-
-
-def as_data(draw: Controlled) -> SelectionData:
-    """x alone explains the outcome; z is a column of w even where alpha = 0."""
-    frame = draw.frame
-    return selection_data(
-        frame[["x"]].to_numpy(),
-        frame[["x", "z"]].to_numpy(),
-        frame["y"].to_numpy(),
-        x_names=("x",),
-        w_names=("x", "z"),
-    )

@@ -85,7 +85,8 @@ def panel_estimates(results: Results) -> dict:
 
 def train_example() -> dict:
     """Figure 1 (a): one pool, f0, and the bands of two ensembles trained on it, on the CPU."""
-    from heckesel.experiments.e1_controlled import NETWORK, Cell, as_data, pool
+    from heckesel.experiments.e1_controlled import NETWORK, Cell, pool
+    from heckesel.experiments.fit_cells import as_data
     from heckesel.methods import load_method
 
     draw = pool(Cell(EXAMPLE_RHO, EXAMPLE_ALPHA, EXAMPLE_SEED, method=""))

@@ -13,16 +13,10 @@ from heckesel.data import SelectionData
 from heckesel.datasets import Controlled, make_controlled
 from heckesel.diagnostics.identify import identify
 from heckesel.diagnostics.verdict import VERDICTS
-from heckesel.experiments.fit_cells import metrics_row
+from heckesel.experiments.e1_controlled import DATA_HASHES, SIGMA, TEST, TEST_SEED_OFFSET
+from heckesel.experiments.fit_cells import as_data, metrics_row
 from heckesel.experiments.runner import attempt
-from heckesel.experiments.x1_profile import (
-    DATA_HASHES,
-    SIGMA,
-    TEST,
-    TEST_SEED_OFFSET,
-    as_data,
-    curve_row,
-)
+from heckesel.experiments.x1_profile import curve_row
 from heckesel.methods import load_method
 
 __all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
