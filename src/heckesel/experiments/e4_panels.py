@@ -52,7 +52,6 @@ SOURCES = {
     "by_paper_2022": (load_results_by_paper, "paper"),
     "by_model_2020": (load_evaluation_tables, "model"),
 }
-BOUNDARY = 0.99
 DATA_HASHES = FILES
 
 
@@ -131,7 +130,7 @@ def fit_row(frame: pd.DataFrame, right: str, instrument: str = "") -> dict[str, 
         row["select_age"] = float(joint.params["select", instrument])
         row["wald_age"] = joint.identification.evidence["wald"]
         row["rho_without"] = without.rho
-        row["boundary_without"] = float(abs(without.rho) > BOUNDARY)
+        row["boundary_without"] = float(without.near_boundary)
     return row
 
 
@@ -163,7 +162,7 @@ def _estimates(fit: HeckmanFit, slope: str) -> dict[str, float]:
         "rho_low": low,
         "rho_high": high,
         "loglik": fit.loglik,
-        "boundary": float(abs(fit.rho) > BOUNDARY),
+        "boundary": float(fit.near_boundary),
         "n_modes": float(len(fit.modes)),
         f"outcome_{slope}": float(fit.params["outcome", slope]),
         f"select_{slope}": float(fit.params["select", slope]),
