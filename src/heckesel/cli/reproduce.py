@@ -114,8 +114,9 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
 
 def _kill_verdict(rows: list[dict]) -> str:
     from heckesel.experiments.kill_condition import kill_condition
+    from heckesel.experiments.rows import Results, flat
 
-    return kill_condition(rows).sentence
+    return kill_condition(Results(e1=flat(rows))).sentence
 
 
 def _pass_the_gate() -> None:
