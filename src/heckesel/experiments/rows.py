@@ -15,25 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from heckesel.errors import DataError
-from heckesel.experiments.results import read_rows
+from heckesel.experiments.results import read_rows, results_path
 
 Row = dict
-FILES = {
-    "e0": "e0_gate.json",
-    "e1": "e1_controlled.json",
-    "warm_up": "e1_warm_up.json",
-    "e2": "e2_semireal.json",
-    "e4": "e4_panels.json",
-    "x1": "x1_profile.json",
-    "x2": "x2_misspecified.json",
-    "x3": "x3_verdict.json",
-    "x4": "x4_calibrated.json",
-}
 
 
 @dataclass(frozen=True)
 class Results:
-    """Rows of each experiment; empty where it has not been run."""
+    """Rows of each experiment, under the name a user types; empty where it has not been run."""
 
     e0: Sequence[Row] = field(default=())
     e1: Sequence[Row] = field(default=())
@@ -67,7 +56,7 @@ def read_results(folder: Path) -> Results:
     """
     found = {}
     for part in fields(Results):
-        path = folder / FILES[part.name]
+        path = results_path(part.name.replace("_", "-"), folder)
         if path.exists():
             read = succeeded if part.name.startswith("x") else flat
             found[part.name] = read(read_rows(path))
