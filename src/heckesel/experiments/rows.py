@@ -50,7 +50,7 @@ def succeeded(rows: Iterable[dict]) -> list[Row]:
 
 
 def read_results(folder: Path) -> Results:
-    """What is in `folder`; A-E4 may be missing, because its data do not ship, and X3.
+    """What is in `folder`; A-E4 may be missing, because its data do not ship.
 
     A failed row of the paper's experiments is refused, one of our own is left out.
     """
@@ -60,7 +60,7 @@ def read_results(folder: Path) -> Results:
         if path.exists():
             read = succeeded if part.name.startswith("x") else flat
             found[part.name] = read(read_rows(path))
-        elif part.name not in ("e4", "x3"):
+        elif part.name != "e4":
             raise DataError(f"{path} is missing; run `heckesel reproduce` first")
     return Results(**found)
 
