@@ -103,6 +103,12 @@ def _other_modes(modes) -> str:
     return f"; other modes {', '.join(others)}" if others else ""
 
 
+def nothing_selected() -> Identification:
+    return Identification(
+        NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
+    )
+
+
 def with_profile(found: Identification, profile: ProfileCurve) -> Identification:
     """The verdict once the likelihood over rho is known: without an instrument, one that rejects
     neither a large positive nor a large negative rho has nothing to say."""

@@ -29,16 +29,16 @@ from heckesel.classic.standardise import scaling_of
 from heckesel.data import SelectionData
 from heckesel.diagnostics.profile import profile_curve
 from heckesel.diagnostics.verdict import (
-    NO_SELECTION,
     NOT_IDENTIFIED,
     Identification,
+    nothing_selected,
     with_profile,
 )
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.binary_fit import SEPARATED, BinaryMode, HeckmanProbitFit
 from heckesel.estimators.binary_prediction import ATANH_RHO
 from heckesel.estimators.inference import labelled
-from heckesel.estimators.options import covariance_kind
+from heckesel.estimators.options import covariance_kind, scaled_weight
 from heckesel.estimators.results import LEAST_INFORMATION, equation_labels, verdict_by_wald
 
 
@@ -186,10 +186,7 @@ def _verdict(data: SelectionData, params, cov, weight_kind: str) -> Identificati
     """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
     gamma, covariance = params["select"].to_numpy(), cov.loc["select", "select"].to_numpy()
     if not np.isfinite(covariance).all():
-        weight = data.weight
-        if weight_kind == "probability":  # they have no scale of their own
-            weight = weight * np.count_nonzero(weight) / weight.sum()
-        probit = fit_probit(data.w, data.s, weight)
+        probit = fit_probit(data.w, data.s, scaled_weight(data.weight, weight_kind))
         gamma, covariance = probit.gamma, inverse(-probit.hessian)
     return verdict_by_wald(data, gamma, covariance)
 
@@ -224,9 +221,7 @@ def _without_selection(
         status=fit.status,
         near_boundary=False,
         modes=(),
-        identification=Identification(
-            NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
-        ),
+        identification=nothing_selected(),
         data=data,
         classes=classes,
         weight_kind=weight_kind,

@@ -12,7 +12,7 @@ from heckesel.classic.estimable import check_estimable
 from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
 from heckesel.classic.rows import standardised_sample
 from heckesel.data import SelectionData, selected_rows, selection_data
-from heckesel.diagnostics.verdict import NO_SELECTION, Identification
+from heckesel.diagnostics.verdict import nothing_selected
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.arrays import array_design, with_intercept
 from heckesel.estimators.files import fit_files
@@ -25,7 +25,12 @@ from heckesel.estimators.formula import (
 )
 from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.inference import labelled
-from heckesel.estimators.options import check_instruments, covariance_kind, side_column
+from heckesel.estimators.options import (
+    check_instruments,
+    covariance_kind,
+    scaled_weight,
+    side_column,
+)
 from heckesel.estimators.results import fit_both_steps, fit_ml
 
 METHODS = ("ml", "two-step")
@@ -195,15 +200,10 @@ def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
         IdentificationWarning,
         stacklevel=3,
     )
-    weight = checked.weight
-    if options["weight_kind"] == "probability":  # they have no scale of their own
-        weight = weight * np.count_nonzero(weight) / weight.sum()
+    weight = scaled_weight(checked.weight, options["weight_kind"])
     fit = fit_least_squares(checked.x, checked.y, weight)
     covariance = least_squares_covariance(checked.x, checked.y, weight, fit, kind, **options)
     params, cov = labelled([("outcome", name) for name in checked.x_names], fit.beta, covariance)
-    verdict = Identification(
-        NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
-    )
     return HeckmanFit(
         method="least squares",
         covariance=kind,
@@ -215,7 +215,7 @@ def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
         status="converged",
         near_boundary=False,
         modes=(),
-        identification=verdict,
+        identification=nothing_selected(),
         data=checked,
         design=design,
         **options,

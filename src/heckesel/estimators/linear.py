@@ -12,9 +12,8 @@ from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.heckman import heckman
-from heckesel.estimators.regression import (
-    read_table,
-)
+from heckesel.estimators.options import kind_of_weights
+from heckesel.estimators.regression import read_table
 from heckesel.methods import linear_heckman
 from heckesel.methods.linear_heckman import LinearHeckmanFit
 from heckesel.predictive import Predictive, possible_covariance, predict_given_selection
@@ -65,7 +64,6 @@ class HeckmanRegressor(SelectionRegressor):
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight, linear=True)
-        whole = (data.weight == np.round(data.weight)).all()
         self.result_ = heckman(
             y=pd.Series(data.y, name=data.y_name),
             x=pd.DataFrame(data.x, columns=list(data.x_names)),
@@ -74,7 +72,7 @@ class HeckmanRegressor(SelectionRegressor):
             method=self.method,
             covariance=self.covariance,
             weights=data.weight,
-            weight_kind=self.weight_kind or ("frequency" if whole else "probability"),
+            weight_kind=kind_of_weights(self.weight_kind, data.weight),
         )
         at_boundary = self.result_.status == "boundary"
         self.fitted_ = LinearModel(self.result_, linear_heckman.fit(data) if at_boundary else None)

@@ -24,7 +24,7 @@ from heckesel.data import (
     selection_data,
 )
 from heckesel.diagnostics.identify import identify as identify_data
-from heckesel.diagnostics.verdict import NO_SELECTION, Identification
+from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.columns import Columns, learn_columns
 from heckesel.estimators.frames import like_input
@@ -118,12 +118,6 @@ def identify(data: SelectionData, *, without: str) -> Identification:
     return verdict
 
 
-def nothing_selected() -> Identification:
-    return Identification(
-        NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
-    )
-
-
 def check_fitted(model) -> None:
     """scikit-learn's own check, and its import, which `hk.identify` does without: half a second."""
     from sklearn.utils.validation import check_is_fitted
@@ -138,14 +132,20 @@ def predict_mean(model, X, return_std: bool):
     return (mean, like_input(predictive.std, X, "std")) if return_std else mean
 
 
+def known_target(model, target: str) -> str:
+    """The target, checked: where nothing was selected, the selected are the population."""
+    check_target(target)
+    if model.identification_.verdict != NO_SELECTION:
+        return target
+    if target == "unselected":
+        raise DataError("the fit saw no unselected unit, so target='unselected' has no meaning")
+    return "population"
+
+
 def predict_target(model, X, target: str) -> Predictive:
     """The `Predictive` of y on its own scale."""
     check_fitted(model)
-    check_target(target)
-    if model.identification_.verdict == NO_SELECTION:
-        if target == "unselected":
-            raise DataError("the fit saw no unselected unit, so target='unselected' has no meaning")
-        target = "population"
+    target = known_target(model, target)
     w = None if target == "population" else model.columns_.w(X)
     return transformed(model.fitted_.predict(model.columns_.x(X), w, target), model.transform_)
 
