@@ -26,6 +26,7 @@ STARTED = time.perf_counter()  # before torch, whose import is part of a run
 import torch  # noqa: E402
 
 from heckesel.experiments import EXPERIMENTS, load  # noqa: E402
+from heckesel.experiments.results import results_path  # noqa: E402
 from heckesel.experiments.runner import run  # noqa: E402
 
 NOT_NETWORKS = ("gp", "oracle")
@@ -114,8 +115,7 @@ def _grid(name: str, out: Path, device: str, executor) -> dict:
     started = time.perf_counter()
     report = partial(print, flush=True)
     rows = run(name, out, device=device, executor=executor, report=report)
-    stem = EXPERIMENTS[name].rpartition(".")[2]
-    times = json.loads((out / f"{stem}.times.json").read_text())
+    times = json.loads(results_path(name, out).with_suffix(".times.json").read_text())
     networks = [s for chunk, s in times.items() if not chunk.endswith(NOT_NETWORKS)]
     found = {
         "rows": len(rows),

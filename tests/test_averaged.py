@@ -21,7 +21,7 @@ from heckesel.deep.outcome_loss import PLAIN
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.errors import DataError
-from heckesel.experiments.x1_profile import as_data
+from heckesel.experiments.fit_cells import as_data
 from heckesel.methods import heckman_averaged, heckman_outcome, heckman_two_step
 from heckesel.numerics.normal import inverse_mills
 from heckesel.report.contents import _method

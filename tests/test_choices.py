@@ -9,7 +9,7 @@ import heckesel as hk
 from heckesel.deep import choices
 from heckesel.deep.choices import WEIGHT_DECAYS, candidates
 from heckesel.deep.config import NetworkConfig
-from heckesel.experiments.x1_profile import as_data
+from heckesel.experiments.fit_cells import as_data
 from heckesel.methods import load_method
 
 OPEN = NetworkConfig(

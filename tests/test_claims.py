@@ -10,13 +10,13 @@ from heckesel.experiments.claims import (
     CHAPTERS,
     claims_md,
     judge_paper_rows,
-    kill_condition,
     panels,
     semireal,
     training,
     without_instrument,
 )
-from heckesel.experiments.rows import over_seeds, read_paper, read_results
+from heckesel.experiments.kill_condition import kill_condition
+from heckesel.experiments.rows import Results, over_seeds, read_paper, read_results
 from heckesel.experiments.verdicts import FAILS, HOLDS, PARTLY, UNTESTED, p_text
 from heckesel.metrics import evaluate
 from heckesel.predictive import Predictive
@@ -35,13 +35,8 @@ def changed(rows, change, **cell):
     return [row | change(row) if cell.items() <= row.items() else row for row in rows]
 
 
-def as_run(rows):
-    """As the runner returns them."""
-    return [{"cell": {}, "metrics": row} for row in rows]
-
-
 def test_the_kill_condition_does_not_fire_on_the_papers_rows_and_says_with_which_p():
-    found = kill_condition(as_run(read_paper().e1))
+    found = kill_condition(read_paper())
     assert not found.fires
     assert found.sentence.startswith("The kill condition does not fire")
     assert "43.1 % (bias 0.678)" in found.sentence
@@ -66,7 +61,7 @@ def test_the_kill_condition_fires_if_weighting_is_within_a_point_of_the_joint_fi
         lambda row: {"coverage90_against": coverage, "bias_f0_against": bias},
         method="weighted_ensemble",
     )
-    found = kill_condition(as_run(rows))
+    found = kill_condition(Results(e1=rows))
     assert found.fires is fires
     assert ("does not fire" in found.sentence) is not fires
 

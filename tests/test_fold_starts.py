@@ -14,7 +14,7 @@ from heckesel.deep.losses import BLIND, JOINT
 from heckesel.deep.scaling import scaling_of
 from heckesel.diagnostics.exclusion import instruments_are_strong, probit_verdict
 from heckesel.diagnostics.verdict import IDENTIFIED
-from heckesel.experiments.e1_controlled import as_data
+from heckesel.experiments.fit_cells import as_data
 from heckesel.methods import load_method
 from heckesel.methods.heckman_joint import classic_head
 from heckesel.methods.heckman_two_step import first_step

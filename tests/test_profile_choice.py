@@ -12,7 +12,7 @@ from heckesel.deep.config import NetworkConfig
 from heckesel.deep.linear_joint import bases_of, conditional_optima
 from heckesel.deep.rho_held_out import BELIEFS, HeldOut, without_own_fold
 from heckesel.deep.rho_mixture import UPDATES, held_out_evidence
-from heckesel.experiments.x1_profile import as_data
+from heckesel.experiments.fit_cells import as_data
 from heckesel.methods import heckman_profile, spline_joint
 from heckesel.methods.heckman_profile import ProfileConfig
 from heckesel.methods.spline_joint import SplineConfig, affordable

@@ -13,6 +13,7 @@ from matplotlib.text import Text
 from heckesel.errors import DataError
 from heckesel.experiments import e2_semireal, figures, published
 from heckesel.experiments.figure_data import FROM_RESULTS
+from heckesel.experiments.fit_cells import as_data
 from heckesel.experiments.numbers import FORMS, MACROS, NOT_AVAILABLE, numbers_tex
 from heckesel.experiments.paired import signed_rank, standard_error
 from heckesel.experiments.rows import (
@@ -202,7 +203,7 @@ def test_the_wine_gp_of_the_paper_is_a_lower_optimum_than_ours():
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
     draw = e2_semireal.draw(e2_semireal.Cell("wine", 0.8, 3, "gp"))
-    data = e2_semireal.as_data(draw)
+    data = as_data(draw)
     theirs = [5160, 1.44, 1.49, 0.00786, 0.447, 1.95, 1.66, 1.03, 1.24, 0.468, 1.49]
     ours = [4230, 1.26, 1.26, 0.182, 0.253, 2.18, 1.95, 1.20, 0.606, 0.861, 0.912]
     likelihood, metrics = [], []

@@ -101,7 +101,7 @@ def selection_data(
 
 def check_values(x, w, s, y, x_names, w_names, y_name: str) -> None:
     """Every number a fit would use is there, and its square is finite."""
-    _check_finite(y[s], np.flatnonzero(s), y_name)
+    _check_outcome_size(y[s], np.flatnonzero(s), y_name)
     for values, names, rows in ((w, w_names, np.arange(len(s))), (x, x_names, np.flatnonzero(s))):
         check_complete(values, names, rows)
 
@@ -188,7 +188,7 @@ def marked_rows(y, selected, y_name: str) -> np.ndarray:
     return s
 
 
-def _check_finite(values, rows, name: str) -> None:
+def _check_outcome_size(values, rows, name: str) -> None:
     too_large = np.flatnonzero(np.abs(values) >= LARGEST)
     if len(too_large):
         at = too_large[0]
@@ -228,19 +228,6 @@ def check_weights(weight, n: int, s: np.ndarray) -> np.ndarray:
     if not weight[s].any():
         raise DataError("all selected rows have weight zero")
     return weight
-
-
-def unit_weights(weight: np.ndarray) -> np.ndarray:
-    """Weights that do not count rows have no scale of their own: a unit each on average, so that a
-    likelihood may add them up."""
-    return weight * (np.count_nonzero(weight) / weight.sum())
-
-
-def counting_weights(data: SelectionData) -> SelectionData:
-    """Whole weights count rows; others are made units on average."""
-    if (data.weight == np.round(data.weight)).all():
-        return data
-    return replace(data, weight=unit_weights(data.weight))
 
 
 def check_weight_values(weight: np.ndarray) -> None:

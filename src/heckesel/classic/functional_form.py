@@ -12,11 +12,10 @@ from heckesel.classic.estimates import estimates_at
 from heckesel.classic.forms import FORMS, GAUSSIAN, Form
 from heckesel.classic.joint import Point, at_zero, evaluate
 from heckesel.classic.profile import scan
-from heckesel.classic.rows import Sample, Scalings, standardised_sample
+from heckesel.classic.rows import SCAN_SEED, Sample, Scalings, standardised_sample
 from heckesel.data import SelectionData
 
 SCAN_ROWS = 6000  # the walk only has to find the neighbourhood; all rows polish
-SCAN_SEED = 20_790
 
 
 @dataclass(frozen=True)

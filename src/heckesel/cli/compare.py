@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import click
 
@@ -41,7 +42,6 @@ def compare(methods, splits, transform, members, epochs, seed, device, as_json, 
     heckesel compare loans.csv --outcome repaid --instruments branch \\
         --methods two-step,linear-ml --splits 3 --json
     """
-    from heckesel.cli.waiting import notes
     from heckesel.estimators.comparison import compare_models
     from heckesel.estimators.progress import progress_bar
 
@@ -70,7 +70,8 @@ def compare(methods, splits, transform, members, epochs, seed, device, as_json, 
         )
         for name in names
     }
-    with notes(said=("",)):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # every fold would repeat them, and the verdict is shown
         verdict = verdict_of(given)
         with progress_bar("comparing") as progress:
             options = given.options | {"splits": splits, "seed": seed, "progress": progress}

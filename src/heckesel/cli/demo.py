@@ -112,16 +112,15 @@ def _picture(draw, naive, model):
     import numpy as np
     import pandas as pd
 
+    from heckesel.datasets.controlled import controlled_f0
     from heckesel.report.figures import truth_figure
 
     grid = pd.DataFrame({"x": np.linspace(-3, 3, 61), "z": 0.0})
     seen = draw.frame.dropna().iloc[:SHOWN_POINTS]
-    x = draw.frame["x"].to_numpy()
-    order = np.argsort(x)
-    truth = np.interp(grid["x"], x[order], draw.truth.f0[order])
+    x = grid["x"].to_numpy()
     return truth_figure(
-        grid["x"].to_numpy(),
-        truth,
+        x,
+        controlled_f0(x),
         naive.predict_distribution(grid).mean,
         model.predict_distribution(grid).mean,
         model.predict_interval(grid),

@@ -21,7 +21,7 @@ def diagnose(as_json, **data):
     heckesel diagnose loans.csv --outcome repaid --instruments branch --json
     """
     from heckesel.cli.waiting import notes, waiting
-    from heckesel.estimators.saved import VERDICTS
+    from heckesel.diagnostics.verdict import VERDICTS
 
     given = read_training_data(**data)
     with waiting("judging"), notes(said=(*VERDICTS, "all ")):

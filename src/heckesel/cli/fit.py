@@ -9,7 +9,7 @@ import click
 
 from heckesel.cli.dask_client import dask_client
 from heckesel.cli.models import CLASSIFIERS, METHODS, make_classifier, make_model, method_for
-from heckesel.cli.training_data import data_options, read_training_data
+from heckesel.cli.training_data import TrainingData, data_options, read_training_data
 from heckesel.cli.verdict import as_plain
 from heckesel.errors import DataError, HeckeselError
 
@@ -73,32 +73,16 @@ def fit(
         --kind classification --out loans.heckesel
     heckesel fit wages.parquet --outcome wage --method linear-ml --transform log --out w.heckesel
     """
-    from heckesel.atomic import check_output, replacing
-    from heckesel.cli.waiting import notes, waiting
-    from heckesel.estimators.saved import VERDICTS
+    from heckesel.atomic import check_output
 
     check_output(out)
     write_report = None
     if report is not None:
         check_output(report)
         write_report = _report_writer()
-    given = read_training_data(**data)
-    rule, asked = None, _for_numbers(report, method, transform, dask)
-    if asked and data["kind"] == "auto" and _zero_and_one(given.classes):
-        given = read_training_data(**data | {"kind": "regression"})
-        rule = (
-            f"{given.y.name} holds 0 and 1 and is taken for a number, since {asked} is for "
-            "numbers (--kind classification would take it for two classes)"
-        )
+    given, rule = _read(data, _for_numbers(report, method, transform, dask))
     method = method_for(method, given)
-    if dask is not None and method.startswith("linear"):
-        raise DataError(f"--dask trains networks, and {method} has none")
-    if dask is not None and given.classes is not None:
-        raise DataError(f"--dask is for numbers, and {given.y.name} has two classes; leave it out")
-    if report is not None and given.classes is not None:
-        raise DataError(
-            f"--report is for numbers, and {given.y.name} has two classes; leave it out"
-        )
+    _check_choices(method, given, report=report, dask=dask)
     model = (make_model if given.classes is None else make_classifier)(
         method,
         given.instruments,
@@ -111,6 +95,41 @@ def fit(
         random_state=seed,
         device=device,
     )
+    _train(model, given, method, dask)
+    _write(model, given, out, report, write_report)
+    summary = _summary(model, given, method, out, report)
+    if as_json:
+        click.echo(json.dumps(summary, indent=1))
+    else:
+        click.echo(_as_text(summary, rule or given.rule, getattr(model, "result_", None)))
+
+
+def _read(data: dict, asked: str | None) -> tuple[TrainingData, str | None]:
+    """The table, and what is said where 0 and 1 are numbers because of an option `asked` for."""
+    given = read_training_data(**data)
+    if asked is None or data["kind"] != "auto" or not _zero_and_one(given.classes):
+        return given, None
+    given = read_training_data(**data | {"kind": "regression"})
+    return given, (
+        f"{given.y.name} holds 0 and 1 and is taken for a number, since {asked} is for "
+        "numbers (--kind classification would take it for two classes)"
+    )
+
+
+def _check_choices(method: str, given: TrainingData, *, report, dask) -> None:
+    if dask is not None and method.startswith("linear"):
+        raise DataError(f"--dask trains networks, and {method} has none")
+    for option, value in {"--dask": dask, "--report": report}.items():
+        if value is not None and given.classes is not None:
+            raise DataError(
+                f"{option} is for numbers, and {given.y.name} has two classes; leave it out"
+            )
+
+
+def _train(model, given: TrainingData, method: str, dask: str | None) -> None:
+    from heckesel.cli.waiting import notes, waiting
+    from heckesel.diagnostics.verdict import VERDICTS
+
     with notes(said=(*VERDICTS, "all ")):
         if method.startswith("linear"):
             with waiting("fitting"):
@@ -120,17 +139,19 @@ def fit(
         else:
             with dask_client(dask) as client:
                 model.fit(given.X, given.y, **given.options, client=client)
+
+
+def _write(model, given: TrainingData, out, report, write_report) -> None:
+    """The model and, where asked for, its report: both or neither."""
+    from heckesel.atomic import replacing
+    from heckesel.cli.waiting import waiting
+
     if write_report is None:
         model.save(out)
-    else:
-        with waiting("writing the report"), replacing(out) as saved, replacing(report) as page:
-            model.save(saved)
-            write_report(model, given.X, given.y, page, **given.options)
-    summary = _summary(model, given, method, out, report)
-    if as_json:
-        click.echo(json.dumps(summary, indent=1))
-    else:
-        click.echo(_as_text(summary, rule or given.rule, getattr(model, "result_", None)))
+        return
+    with waiting("writing the report"), replacing(out) as saved, replacing(report) as page:
+        model.save(saved)
+        write_report(model, given.X, given.y, page, **given.options)
 
 
 def _for_numbers(report, method, transform, dask) -> str | None:

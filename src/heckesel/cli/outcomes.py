@@ -15,8 +15,6 @@ import pandas as pd
 from heckesel.cli.table_columns import is_text, number_column, numbers_of, stripped
 from heckesel.cli.tables import Table
 
-KINDS = ("auto", "regression", "classification")
-
 
 @dataclass(frozen=True)
 class Outcome:

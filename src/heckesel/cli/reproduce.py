@@ -90,6 +90,7 @@ def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
 
 def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
     from heckesel.experiments import load
+    from heckesel.experiments.results import results_path
     from heckesel.experiments.runner import failed, run
 
     try:
@@ -106,7 +107,7 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
     bad = failed(rows)
     if bad:
         raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
-    place = out / ("quick" if quick else "") / f"{EXPERIMENTS[name].split('.')[-1]}.json"
+    place = results_path(name, out, quick)
     click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
     if name == "e1" and not quick:
         click.echo(_kill_verdict(rows))
@@ -114,8 +115,9 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
 
 def _kill_verdict(rows: list[dict]) -> str:
     from heckesel.experiments.kill_condition import kill_condition
+    from heckesel.experiments.rows import Results, flat
 
-    return kill_condition(rows).sentence
+    return kill_condition(Results(e1=flat(rows))).sentence
 
 
 def _pass_the_gate() -> None:

@@ -6,7 +6,6 @@ Rows are counted from 0, as everywhere in heckesel; messages about CSV files add
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import re
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from heckesel.atomic import replacing
-from heckesel.errors import DataError, HeckeselError
+from heckesel.errors import DataError, HeckeselError, did_you_mean
 
 SUFFIXES = (".csv", ".parquet")
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
@@ -43,8 +42,7 @@ class Table:
     def check(self, name: str, role: str = "column") -> None:
         """Refuse a name that is no column, with the nearest one."""
         if name not in self.frame.columns:
-            close = difflib.get_close_matches(name, list(self.frame.columns), 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(name, self.frame.columns)
             raise DataError(f"{self.path} lacks the {role} {name!r}{hint}")
 
     def where(self, row: int) -> str:

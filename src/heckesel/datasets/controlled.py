@@ -62,7 +62,7 @@ def make_controlled(
     x = rng.uniform(-3, 3, size=n)
     z = rng.normal(size=n)
     epsilon, u = draw_errors(rng, n, rho=rho, sigma=sigma, errors=errors, df=df)
-    f0 = np.sin(1.5 * x) + x / 2
+    f0 = controlled_f0(x)
     y = f0 + epsilon
     index = INDEX_SLOPE * x + alpha * z
     frame = pd.DataFrame({"x": x, "z": z, "y": np.where(index + u > 0, y, np.nan)})
@@ -70,6 +70,11 @@ def make_controlled(
     return Controlled(
         frame, Truth(y, f0, propensity, probability_given_x(INDEX_SLOPE * x, alpha, errors, df))
     )
+
+
+def controlled_f0(x: np.ndarray) -> np.ndarray:
+    """(n,) the regression function at x (n,)."""
+    return np.sin(1.5 * x) + x / 2
 
 
 def check_draw(n, rho, alpha, seed, sigma):

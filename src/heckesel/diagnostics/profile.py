@@ -8,6 +8,7 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 from scipy.special import chdtri
 
+from heckesel.classic.estimates import NEAR_BOUNDARY
 from heckesel.classic.profile import Scan
 from heckesel.errors import HeckeselError
 
@@ -40,7 +41,7 @@ class ProfileCurve:
     @property
     def at_boundary(self) -> bool:
         """Whether the best rho is one, or minus one."""
-        return abs(self.modes[0][0]) > 0.99
+        return abs(self.modes[0][0]) > NEAR_BOUNDARY
 
     def plot(self, axes=None):
         """The curve with its modes and interval, on matplotlib axes, which are returned."""

@@ -14,6 +14,8 @@ WEAK = "weak instrument"
 FUNCTIONAL_FORM = "functional form only"
 NOT_IDENTIFIED = "not identified"
 NO_SELECTION = "no selection"
+VERDICTS = (IDENTIFIED, WEAK, FUNCTIONAL_FORM, NOT_IDENTIFIED, NO_SELECTION)
+# The order is part of the results: committed rows hold a position in this tuple.
 
 # Below ten per instrument the correction's error is dominated by the instrument's own noise;
 # the rule of thumb of instrumental variables. An irrelevant column passes it once in 600.
@@ -123,6 +125,12 @@ def _other_modes(modes) -> str:
         if mode["loglik"] > -WORTH_SAYING
     ]
     return f"; other modes {', '.join(others)}" if others else ""
+
+
+def nothing_selected() -> Identification:
+    return Identification(
+        NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
+    )
 
 
 def with_profile(

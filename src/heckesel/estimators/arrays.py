@@ -91,15 +91,15 @@ def array_design(x, w) -> ArrayDesign:
     return ArrayDesign(x_values, w_values, x_names, w_names)
 
 
-def _equal_column(column, x, names) -> str | None:
+def _equal_column(column, others, names) -> str | None:
     for j, name in enumerate(names):
-        same = (column[:64] == x[:64, j]) | np.isnan(x[:64, j])
+        same = (column[:64] == others[:64, j]) | np.isnan(others[:64, j])
         if not same.all():  # a glance at the first rows rules out most
             continue
-        if np.array_equal(column, x[:, j]):
+        if np.array_equal(column, others[:, j]):
             return name
-        there = ~np.isnan(x[:, j])
-        if there.any() and np.array_equal(column[there], x[there, j]):
+        there = ~np.isnan(others[:, j])
+        if there.any() and np.array_equal(column[there], others[there, j]):
             return name
     return None
 

@@ -27,19 +27,19 @@ from heckesel.classic.estimable import (
 )
 from heckesel.classic.probit import fit_probit, probit_scores
 from heckesel.classic.separated import RIDGE, fit_separated, tells_all_apart
-from heckesel.data import SelectionData, unit_weights
+from heckesel.data import SelectionData
 from heckesel.diagnostics.profile import profile_curve
 from heckesel.diagnostics.verdict import (
-    NO_SELECTION,
     NOT_IDENTIFIED,
     Identification,
+    nothing_selected,
     with_profile,
 )
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.binary_fit import SEPARATED, BinaryMode, HeckmanProbitFit
 from heckesel.estimators.binary_prediction import ATANH_RHO
 from heckesel.estimators.inference import in_given_weights, labelled
-from heckesel.estimators.options import covariance_kind
+from heckesel.estimators.options import covariance_kind, scaled_weight
 from heckesel.estimators.results import equation_labels, verdict_by_wald
 
 
@@ -59,7 +59,7 @@ def fit_binary(
         warnings.warn(f"{separation} ({SEPARATED})", IdentificationWarning, stacklevel=3)
     if weight_kind == "frequency":
         return _fitted(data, classes, kind, weight_kind, separation)
-    counted = replace(data, weight=unit_weights(data.weight))
+    counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
     return in_given_weights(_fitted(counted, classes, kind, weight_kind, separation), data)
 
 
@@ -228,9 +228,7 @@ def _without_selection(
         status=fit.status,
         near_boundary=False,
         modes=(),
-        identification=Identification(
-            NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
-        ),
+        identification=nothing_selected(),
         data=data,
         classes=classes,
         weight_kind=weight_kind,

@@ -10,11 +10,15 @@ from sklearn.exceptions import ConvergenceWarning
 from heckesel.data import SelectionData
 from heckesel.diagnostics.exclusion import probit_verdict
 from heckesel.diagnostics.profile import held_out_profile
-from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, with_profile
+from heckesel.diagnostics.verdict import (
+    NOT_IDENTIFIED,
+    Identification,
+    nothing_selected,
+    with_profile,
+)
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.networks import predicting_in_float64, seed_of, training_options
 from heckesel.estimators.progress import progress_bar
-from heckesel.estimators.regression import nothing_selected
 
 
 def fit_binary_networks(model, data: SelectionData):

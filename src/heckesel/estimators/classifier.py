@@ -22,9 +22,9 @@ from heckesel.estimators.binary_prediction import LinearProbit
 from heckesel.estimators.frames import like_input
 from heckesel.estimators.inference import check_level
 from heckesel.estimators.labels import class_codes, label_column, learn_classes
-from heckesel.estimators.regression import read_columns
+from heckesel.estimators.options import kind_of_weights
+from heckesel.estimators.regression import known_target, read_columns
 from heckesel.estimators.saved import save_model
-from heckesel.predictive import check_target
 
 OUTCOMES = ("linear", "network")
 
@@ -131,12 +131,11 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_linear(self, data: SelectionData):
         self.coef_names_ = data.x_names
-        whole = (data.weight == np.round(data.weight)).all()
         self.result_ = fit_binary(
             _with_constants(data),
             self.classes_,
             covariance=self.covariance,
-            weight_kind=self.weight_kind or ("frequency" if whole else "probability"),
+            weight_kind=kind_of_weights(self.weight_kind, data.weight),
         )
         self.fitted_: Any = LinearProbit(self.result_)
         self.identification_ = self.result_.identification
@@ -240,13 +239,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
     def _rows(self, X, target: str):
         """x, w where the target needs it, and the target, checked."""
         check_is_fitted(self)
-        check_target(target)
-        if self.identification_.verdict == NO_SELECTION:
-            if target == "unselected":
-                raise DataError(
-                    "the fit saw no unselected unit, so target='unselected' has no meaning"
-                )
-            target = "population"
+        target = known_target(self, target)
         w = None if target == "population" else self.columns_.w(X)
         return self.columns_.x(X), w, target
 

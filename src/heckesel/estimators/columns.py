@@ -10,14 +10,13 @@ with no level) and pointed out by a 0/1 column `name[missing]` beside it.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from heckesel.data import numeric
-from heckesel.errors import DataError
+from heckesel.errors import DataError, did_you_mean
 from heckesel.estimators.frames import as_pandas
 
 MISSING = ("error", "indicator")
@@ -78,8 +77,7 @@ class Columns:
         parts = []
         for name in names:
             if name not in frame.columns:
-                close = difflib.get_close_matches(name, [str(c) for c in frame.columns], 1)
-                hint = f"; did you mean {close[0]!r}?" if close else ""
+                hint = did_you_mean(name, frame.columns)
                 role = "instrument " if name in self.instruments else "column "
                 raise DataError(f"X lacks the {role}{name!r} of the fit{hint}")
             part = self._encode(frame[name], name)
@@ -237,8 +235,7 @@ def _hint(item, names) -> str:
             f"; a ColumnTransformer made it {prefixed[0]!r}, which "
             "verbose_feature_names_out=False would not"
         )
-    close = difflib.get_close_matches(str(item), names, 1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return did_you_mean(item, names)
 
 
 def _is_category(column: pd.Series) -> bool:

@@ -218,9 +218,7 @@ class HeckmanFit:
         population: y of any unit with this x; selected, unselected: y given that the unit was
         or was not selected, which needs the selection columns too.
         """
-        check_target(target)
-        if target != "population" and not self.has_selection:
-            raise DataError(f"every unit was selected, so target={target!r} has no meaning")
+        self._check_target(target)
         given = self.design.given(data, x, w)
         columns = self.design.outcome_matrix(given)
         check_complete(columns, self.data.x_names, np.arange(len(columns)))
@@ -232,11 +230,14 @@ class HeckmanFit:
 
     def margins(self, target: str = "population") -> pd.DataFrame:
         """Average marginal effects over the rows of the fit: effect, se, z by variable."""
+        self._check_target(target)
+        moves, rows_of = self.design.moves(target)
+        return prediction.margins(self, target, moves, rows_of)
+
+    def _check_target(self, target: str) -> None:
         check_target(target)
         if target != "population" and not self.has_selection:
             raise DataError(f"every unit was selected, so target={target!r} has no meaning")
-        moves, rows_of = self.design.moves(target)
-        return prediction.margins(self, target, moves, rows_of)
 
     def functional_form(self, terms=None, *, rows: int = 20_000, seed: int = 0) -> FunctionalForm:
         """The same equations under other error models: normal, t, and copulas of normal errors.

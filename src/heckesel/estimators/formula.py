@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from dataclasses import dataclass, replace
 
@@ -12,7 +11,7 @@ from formulaic import Formula, ModelSpec, SimpleFormula
 from formulaic.errors import DataMismatchWarning, FormulaicError
 
 from heckesel.data import numeric
-from heckesel.errors import DataError
+from heckesel.errors import DataError, did_you_mean
 from heckesel.estimators.frames import as_pandas
 
 
@@ -251,8 +250,7 @@ def number_column(frame: pd.DataFrame, name: str) -> np.ndarray:
 def check_variables(variables, frame) -> None:
     for name in variables:
         if name not in frame.columns:
-            close = difflib.get_close_matches(name, [str(c) for c in frame.columns], 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
+            hint = did_you_mean(name, frame.columns)
             raise DataError(f"there is no column {name!r} in the data{hint}")
 
 

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from heckesel.classic.estimable import check_estimable
 from heckesel.classic.forms import GAUSSIAN
 from heckesel.classic.functional_form import FormFit, fit_forms
-from heckesel.data import SelectionData, unit_weights
+from heckesel.data import SelectionData
 from heckesel.diagnostics.functional_form import (
     CLOSE_AIC,
     aic_weights,
@@ -23,6 +23,7 @@ from heckesel.diagnostics.functional_form import (
 )
 from heckesel.errors import DataError
 from heckesel.estimators.inference import labelled
+from heckesel.estimators.options import scaled_weight
 
 WIDTH = 78
 
@@ -168,7 +169,8 @@ def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
     if rows < 1 or seed < 0:
         raise DataError(f"rows must be positive and seed not negative, got {rows}, {seed}")
     chosen = _checked_terms(terms, fit.data.x_names)
-    data = _drawn(_with_scaled_weights(fit.data, fit.weight_kind), rows, seed)
+    weight = scaled_weight(fit.data.weight, fit.weight_kind)  # AIC needs a scale
+    data = _drawn(replace(fit.data, weight=weight), rows, seed)
     with threadpool_limits(1, user_api="blas"):
         fits = fit_forms(data)
     weights = aic_weights([_aic(form) for form in fits])
@@ -187,13 +189,6 @@ def _checked_terms(terms, names) -> tuple[str, ...]:
                 f"there is no outcome term {term!r}; the terms are {', '.join(map(repr, names))}"
             )
     return wanted
-
-
-def _with_scaled_weights(data: SelectionData, weight_kind: str) -> SelectionData:
-    """Probability weights have no scale of their own; AIC needs one, a unit each on average."""
-    if weight_kind == "frequency":
-        return data
-    return replace(data, weight=unit_weights(data.weight))
 
 
 def _drawn(data: SelectionData, rows: int, seed: int) -> SelectionData:

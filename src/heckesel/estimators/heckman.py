@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 from heckesel.classic.estimable import check_estimable
 from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
 from heckesel.classic.rows import standardised_sample
-from heckesel.data import SelectionData, selected_rows, selection_data, unit_weights
-from heckesel.diagnostics.verdict import NO_SELECTION, Identification
+from heckesel.data import SelectionData, selected_rows, selection_data
+from heckesel.diagnostics.verdict import nothing_selected
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.arrays import array_design, with_intercept
 from heckesel.estimators.files import fit_files
@@ -26,7 +26,12 @@ from heckesel.estimators.formula import (
 )
 from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.inference import in_given_weights, labelled
-from heckesel.estimators.options import check_instruments, covariance_kind, side_column
+from heckesel.estimators.options import (
+    check_instruments,
+    covariance_kind,
+    scaled_weight,
+    side_column,
+)
 from heckesel.estimators.results import fit_both_steps, fit_ml
 
 METHODS = ("ml", "two-step")
@@ -119,7 +124,7 @@ def heckman(
     options = {"weight_kind": weight_kind, "clusters": codes}
     if weight_kind == "frequency":
         return _fitted(checked, design, kind, options, method, errors)
-    counted = replace(checked, weight=unit_weights(checked.weight))
+    counted = replace(checked, weight=scaled_weight(checked.weight, weight_kind))
     return in_given_weights(_fitted(counted, design, kind, options, method, errors), checked)
 
 
@@ -207,9 +212,6 @@ def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
     fit = fit_least_squares(checked.x, checked.y, weight)
     covariance = least_squares_covariance(checked.x, checked.y, weight, fit, kind, **options)
     params, cov = labelled([("outcome", name) for name in checked.x_names], fit.beta, covariance)
-    verdict = Identification(
-        NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
-    )
     return HeckmanFit(
         method="least squares",
         covariance=kind,
@@ -221,7 +223,7 @@ def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
         status="converged",
         near_boundary=False,
         modes=(),
-        identification=verdict,
+        identification=nothing_selected(),
         data=checked,
         design=design,
         **options,

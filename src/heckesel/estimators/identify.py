@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 from heckesel.diagnostics.identify import identify as identify_data
-from heckesel.diagnostics.verdict import Identification
-from heckesel.estimators.regression import nothing_selected, read_table
+from heckesel.diagnostics.verdict import Identification, nothing_selected
+from heckesel.estimators.regression import read_table
 
 
 def identify(

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from heckesel.data import unit_weights
 from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.heckman import heckman
-from heckesel.estimators.regression import (
-    read_table,
-)
+from heckesel.estimators.options import kind_of_weights, scaled_weight
+from heckesel.estimators.regression import read_table
 from heckesel.methods import linear_heckman
 from heckesel.methods.linear_heckman import LinearHeckmanFit
 from heckesel.predictive import Predictive, possible_covariance, predict_given_selection
@@ -66,8 +64,7 @@ class HeckmanRegressor(SelectionRegressor):
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight, linear=True)
-        whole = (data.weight == np.round(data.weight)).all()
-        weight_kind = self.weight_kind or ("frequency" if whole else "probability")
+        weight_kind = kind_of_weights(self.weight_kind, data.weight)
         self.result_ = heckman(
             y=pd.Series(data.y, name=data.y_name),
             x=pd.DataFrame(data.x, columns=list(data.x_names)),
@@ -80,9 +77,8 @@ class HeckmanRegressor(SelectionRegressor):
         )
         self.fitted_ = LinearModel(self.result_)
         if self.result_.status == "boundary":
-            if weight_kind == "probability":
-                data = replace(data, weight=unit_weights(data.weight))
-            self.fitted_ = LinearModel(self.result_, linear_heckman.fit(data))
+            counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
+            self.fitted_ = LinearModel(self.result_, linear_heckman.fit(counted))
         self.identification_ = self.result_.identification
         outcome = self.result_.params["outcome"]
         self.intercept_ = float(outcome["Intercept"])

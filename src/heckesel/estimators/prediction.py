@@ -112,7 +112,8 @@ def predict(fit, x, w, target: str) -> Predictive:
 def margins(fit, target: str, variables, rows_of) -> pd.DataFrame:
     """Average marginal effect of each variable with its delta-method standard error.
 
-    rows_of(change) gives both design matrices after `change` was applied to a copy of the data.
+    rows_of(name, value) gives both design matrices of a copy of the data in which the variable is
+    shifted by value if it holds numbers, and otherwise set to it.
     Numbers move by a central difference, 1e-4 of their sd; categories from their first
     level to each other one.
     """

@@ -17,7 +17,7 @@ from heckesel.classic.estimable import (
     says_next_to_nothing,
 )
 from heckesel.classic.probit import fit_probit, probit_scores
-from heckesel.data import check_complete, check_weights, unit_weights
+from heckesel.data import check_complete, check_weights
 from heckesel.errors import DataError
 from heckesel.estimators.formula import (
     Equation,
@@ -27,7 +27,7 @@ from heckesel.estimators.formula import (
 )
 from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.inference import coefficient_frame, labelled, standard_errors
-from heckesel.estimators.options import covariance_kind, side_column
+from heckesel.estimators.options import covariance_kind, scaled_weight, side_column
 from heckesel.estimators.table import coefficient_block
 
 
@@ -89,7 +89,7 @@ def probit(
     check_complete(w, equation.names, np.arange(len(w)))
     given = check_weights(side_column(weights, frame), len(frame), s)
     counts = weight_kind == "frequency"
-    weight = given if counts else unit_weights(given)
+    weight = scaled_weight(given, weight_kind)
     kind, codes = covariance_kind(
         covariance, side_column(clusters, frame), given, weight_kind, has_likelihood=True
     )

@@ -18,17 +18,17 @@ from scipy.special import log_ndtr
 from heckesel.data import (
     SelectionData,
     check_weights,
-    counting_weights,
     marked_rows,
     numeric,
     selected_rows,
     selection_data,
 )
 from heckesel.diagnostics.identify import identify as identify_data
-from heckesel.diagnostics.verdict import NO_SELECTION, Identification
+from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.columns import Columns, learn_columns
 from heckesel.estimators.frames import like_input
+from heckesel.estimators.options import kind_of_weights, scaled_weight
 from heckesel.predictive import Predictive, check_target
 from heckesel.transformed import (
     target_transform,
@@ -50,7 +50,8 @@ def read_table(model, X, y, *, selected, sample_weight, linear: bool = False) ->
         model, X, lambda: outcome_column(y), name, selected, sample_weight, linear=linear
     )
     if not linear:
-        data = counting_weights(data)
+        kind = kind_of_weights(None, data.weight)
+        data = replace(data, weight=scaled_weight(data.weight, kind))
     if transform is not None:
         z, transform = transform_outcome(data.y, transform, data.y_name)
         data = replace(data, y=z)
@@ -121,12 +122,6 @@ def identify(data: SelectionData) -> Identification:
     return verdict
 
 
-def nothing_selected() -> Identification:
-    return Identification(
-        NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
-    )
-
-
 def check_fitted(model) -> None:
     """scikit-learn's own check, and its import, which `hk.identify` does without: half a second."""
     from sklearn.utils.validation import check_is_fitted
@@ -141,14 +136,20 @@ def predict_mean(model, X, return_std: bool):
     return (mean, like_input(predictive.std, X, "std")) if return_std else mean
 
 
+def known_target(model, target: str) -> str:
+    """The target, checked: where nothing was selected, the selected are the population."""
+    check_target(target)
+    if model.identification_.verdict != NO_SELECTION:
+        return target
+    if target == "unselected":
+        raise DataError("the fit saw no unselected unit, so target='unselected' has no meaning")
+    return "population"
+
+
 def predict_target(model, X, target: str) -> Predictive:
     """The `Predictive` of y on its own scale."""
     check_fitted(model)
-    check_target(target)
-    if model.identification_.verdict == NO_SELECTION:
-        if target == "unselected":
-            raise DataError("the fit saw no unselected unit, so target='unselected' has no meaning")
-        target = "population"
+    target = known_target(model, target)
     w = None if target == "population" else model.columns_.w(X)
     return transformed(model.fitted_.predict(model.columns_.x(X), w, target), model.transform_)
 

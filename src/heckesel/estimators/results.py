@@ -8,7 +8,7 @@ import numpy as np
 from heckesel.classic.climb import FormPoint
 from heckesel.classic.covariance import inverse
 from heckesel.classic.estimable import LEAST_INFORMATION, check_joint_separation, dependent_in
-from heckesel.classic.estimates import Estimates, estimates_at, mode_covariance
+from heckesel.classic.estimates import NEAR_BOUNDARY, Estimates, estimates_at, mode_covariance
 from heckesel.classic.probit import in_units, maximise_probit
 from heckesel.classic.profile import Scan, scan
 from heckesel.classic.rows import Rows, Sample, Scalings
@@ -103,7 +103,7 @@ def fit_both_steps(rows: Rows, scalings: Scalings, data: Data, design, kind, opt
         sigma=fit.sigma,
         loglik=float("nan"),
         status=fit.probit.status,
-        near_boundary=abs(fit.rho) > 0.99,
+        near_boundary=abs(fit.rho) > NEAR_BOUNDARY,
         modes=(),
         identification=_verdict(rows, scalings, data, params, cov, options["weight_kind"]),
         data=data,

@@ -13,14 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.diagnostics.profile import ProfileCurve
-from heckesel.diagnostics.verdict import (
-    FUNCTIONAL_FORM,
-    IDENTIFIED,
-    NO_SELECTION,
-    NOT_IDENTIFIED,
-    WEAK,
-    Identification,
-)
+from heckesel.diagnostics.verdict import VERDICTS, Identification
 from heckesel.errors import DataError, HeckeselError
 from heckesel.estimators.columns import Columns
 from heckesel.estimators.model_file import (
@@ -51,7 +44,6 @@ CLASSES = {
         "heckesel.estimators.saved_networks",
     ),
 }
-VERDICTS = (IDENTIFIED, WEAK, FUNCTIONAL_FORM, NOT_IDENTIFIED, NO_SELECTION)
 
 
 def save_model(model, path) -> None:

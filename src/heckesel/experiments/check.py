@@ -4,7 +4,6 @@ them up to date?
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from pathlib import Path
 from heckesel.errors import DataError
 from heckesel.experiments import EXPERIMENTS, load
 from heckesel.experiments.published import stale
-from heckesel.experiments.results import read_rows
+from heckesel.experiments.results import cell_key, read_rows, results_path
 
 RESULTS, PAPER = Path("results"), Path("paper")
 # Run again in full: another BLAS, or order of summation, moves converged estimates by 1e-11.
@@ -37,24 +36,24 @@ TOLERANCES = {"coverage90": 0.02, "coverage90_against": 0.02, "ece": 0.01, "ece_
 def differences(name: str, folder: Path) -> list[str]:
     """What is wrong with the committed file: rows missing, failed, or different when run again."""
     module = load(name)
-    path = folder / f"{module.__name__.rpartition('.')[2]}.json"
+    path = results_path(name, folder)
     if not path.exists():
         return [f"{path} is missing"]
-    committed = {_key(row["cell"]): row for row in read_rows(path)}
+    committed = {cell_key(row["cell"]): row for row in read_rows(path)}
     try:
         grid = module.cells()
     except DataError as reason:  # benchmark panels that do not ship
         print(f"{path}: not compared with its grid, since {reason}")
         return []
     found = [f"{path} {key}: {row['error']}" for key, row in committed.items() if "error" in row]
-    if {_key(asdict(cell)) for cell in grid} != set(committed):
+    if {cell_key(asdict(cell)) for cell in grid} != set(committed):
         found.append(f"{path}: {len(committed)} rows committed, {len(grid)} cells defined")
     again = grid if name in RUN_AGAIN else [module.Cell(**c) for c in SPOT_CHECKS.get(name, [])]
     compare = _compare_exactly if name in RUN_AGAIN else _compare_metrics
     for cell in again:
-        before = committed.get(_key(asdict(cell)), {}).get("metrics", {})
+        before = committed.get(cell_key(asdict(cell)), {}).get("metrics", {})
         (after,) = module.run_chunk([cell], "cpu")
-        found += [f"{path} {_key(asdict(cell))} {line}" for line in compare(before, after)]
+        found += [f"{path} {cell_key(asdict(cell))} {line}" for line in compare(before, after)]
     return found
 
 
@@ -74,10 +73,6 @@ def _compare_metrics(before: dict, after: dict) -> list[str]:
         for metric, tolerance in TOLERANCES.items()
         if not abs(before.get(metric, math.nan) - after[metric]) <= tolerance
     ]
-
-
-def _key(cell: dict) -> str:
-    return json.dumps(cell, sort_keys=True)
 
 
 def main() -> int:

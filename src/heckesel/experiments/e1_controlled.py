@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-import numpy as np
-
-from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import Controlled, make_controlled
+from heckesel.datasets.controlled import controlled_f0
 from heckesel.deep.config import NetworkConfig
-from heckesel.experiments.fit_cells import Problem, fit_cells, problem_row
+from heckesel.experiments.fit_cells import Problem, as_data, fit_cells, problem_row
 from heckesel.experiments.runner import attempt
 from heckesel.methods import load_method
 from heckesel.methods.oracle import OracleConfig
@@ -58,7 +56,7 @@ def chunk_of(cell: Cell) -> str:
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     problems = [problem(cell) for cell in cells]
     if cells[0].method == "oracle":
-        config = OracleConfig(f0=_f0, sigma=SIGMA)
+        config = OracleConfig(f0=lambda x: controlled_f0(x[:, 0]), sigma=SIGMA)
         fits = [load_method("oracle").fit(one.data, seed=0, config=config) for one in problems]
     else:
         seeds = [cell.seed for cell in cells]
@@ -84,19 +82,3 @@ def controlled_problem(pool: Controlled, test: Controlled) -> Problem:
 
 def pool(cell) -> Controlled:
     return make_controlled(POOL, rho=cell.rho, alpha=cell.alpha, seed=cell.seed, sigma=SIGMA)
-
-
-def as_data(draw: Controlled) -> SelectionData:
-    """x alone explains the outcome; z is a column of w even where alpha = 0."""
-    frame = draw.frame
-    return selection_data(
-        frame[["x"]].to_numpy(),
-        frame[["x", "z"]].to_numpy(),
-        frame["y"].to_numpy(),
-        x_names=("x",),
-        w_names=("x", "z"),
-    )
-
-
-def _f0(x):
-    return np.sin(1.5 * x[:, 0]) + x[:, 0] / 2

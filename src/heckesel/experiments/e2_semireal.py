@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import (
     SemiReal,
     induce_selection,
@@ -20,7 +19,7 @@ from heckesel.datasets import (
 from heckesel.datasets.california_housing import FILES as CALIFORNIA_FILES
 from heckesel.datasets.wine_quality import FILES as WINE_FILES
 from heckesel.deep.config import NetworkConfig
-from heckesel.experiments.fit_cells import Problem, fit_cells, problem_row
+from heckesel.experiments.fit_cells import Problem, as_data, fit_cells, problem_row
 from heckesel.experiments.runner import attempt
 
 # rows of the pool and of the test set
@@ -104,15 +103,3 @@ def _table(dataset: str):
     if dataset == "california":
         return load_california_housing(), "MedHouseVal"
     return load_wine_quality(), "quality"
-
-
-def as_data(one: SemiReal) -> SelectionData:
-    """Covariates explain the outcome; z is in w only."""
-    names = [name for name in one.frame if name not in ("y", "z")]
-    return selection_data(
-        one.frame[names].to_numpy(),
-        one.frame[[*names, "z"]].to_numpy(),
-        one.frame["y"].to_numpy(),
-        x_names=names,
-        w_names=[*names, "z"],
-    )

@@ -29,13 +29,7 @@ from heckesel.datasets.papers_with_code import (
     load_evaluation_tables,
     load_results_by_paper,
 )
-from heckesel.diagnostics.verdict import (
-    FUNCTIONAL_FORM,
-    IDENTIFIED,
-    NO_SELECTION,
-    NOT_IDENTIFIED,
-    WEAK,
-)
+from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.errors import DataError
 from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.heckman import heckman
@@ -58,9 +52,6 @@ SOURCES = {
     "by_paper_2022": (load_results_by_paper, "paper"),
     "by_model_2020": (load_evaluation_tables, "model"),
 }
-BOUNDARY = 0.99
-VERDICTS = (IDENTIFIED, WEAK, FUNCTIONAL_FORM, NOT_IDENTIFIED, NO_SELECTION)
-# A row's `verdict` is a position in this tuple.
 DATA_HASHES = FILES
 
 
@@ -139,7 +130,7 @@ def fit_row(frame: pd.DataFrame, right: str, instrument: str = "") -> dict[str, 
         row["select_age"] = float(joint.params["select", instrument])
         row["wald_age"] = joint.identification.evidence["wald"]
         row["rho_without"] = without.rho
-        row["boundary_without"] = float(abs(without.rho) > BOUNDARY)
+        row["boundary_without"] = float(without.near_boundary)
     return row
 
 
@@ -171,7 +162,7 @@ def _estimates(fit: HeckmanFit, slope: str) -> dict[str, float]:
         "rho_low": low,
         "rho_high": high,
         "loglik": fit.loglik,
-        "boundary": float(abs(fit.rho) > BOUNDARY),
+        "boundary": float(fit.near_boundary),
         "n_modes": float(len(fit.modes)),
         f"outcome_{slope}": float(fit.params["outcome", slope]),
         f"select_{slope}": float(fit.params["select", slope]),

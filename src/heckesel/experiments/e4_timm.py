@@ -36,7 +36,6 @@ RHOS, ALPHAS, SEEDS = (0.0, 0.5, 0.8), (0.0, 1.0), range(8)
 METHODS = ("least squares", "two-step", "ml")
 ABILITY_SLOPE = 1.0  # of the reporting index, per standard deviation of ability
 LEVEL = 0.9
-BOUNDARY = 0.99
 RIGHT = "ability + dataset"
 DATA_HASHES = FILES
 
@@ -112,7 +111,7 @@ def run_cell(cell: Cell) -> dict[str, float]:
     if covered is not None:
         row["coverage90"] = covered
     if cell.method != "least squares":
-        row |= {"rho": fit.rho, "boundary": float(abs(fit.rho) > BOUNDARY)}
+        row |= {"rho": fit.rho, "boundary": float(fit.near_boundary)}
     return row
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
+from heckesel.datasets.controlled import INDEX_SLOPE, controlled_f0
 from heckesel.experiments.numbers import main_panels
 from heckesel.experiments.rows import Results, over_seeds
+from heckesel.metrics.regions import AGAINST_BELOW
 
 RHOS = (0.0, 0.3, 0.6, 0.9)
 CONTROLLED = (
@@ -28,7 +30,6 @@ DATASETS = ("california", "wine")
 EXAMPLE_RHO, EXAMPLE_ALPHA, EXAMPLE_SEED = 0.9, 1.0, 0
 EXAMPLE_METHODS = ("deep_ensemble", "heckman_two_step")
 SHOWN_UNITS = 400  # of the pool: more than that hides the curves
-AGAINST = 0.3  # P(s = 1 | x) below this is selected against
 DIGITS = 6
 
 
@@ -84,7 +85,8 @@ def panel_estimates(results: Results) -> dict:
 
 def train_example() -> dict:
     """Figure 1 (a): one pool, f0, and the bands of two ensembles trained on it, on the CPU."""
-    from heckesel.experiments.e1_controlled import NETWORK, Cell, as_data, pool
+    from heckesel.experiments.e1_controlled import NETWORK, Cell, pool
+    from heckesel.experiments.fit_cells import as_data
     from heckesel.methods import load_method
 
     draw = pool(Cell(EXAMPLE_RHO, EXAMPLE_ALPHA, EXAMPLE_SEED, method=""))
@@ -108,15 +110,17 @@ def train_example() -> dict:
         "rho": EXAMPLE_RHO,
         "alpha": EXAMPLE_ALPHA,
         "seed": EXAMPLE_SEED,
-        # P(s = 1 | x) = Phi(-.6 x / sqrt(1 + alpha^2)) falls to AGAINST here
-        "against_from": rounded(-norm.ppf(AGAINST) * np.sqrt(1 + EXAMPLE_ALPHA**2) / 0.6),
+        # P(s = 1 | x) = Phi(INDEX_SLOPE x / sqrt(1 + alpha^2)) falls to AGAINST_BELOW here
+        "against_from": rounded(
+            norm.ppf(AGAINST_BELOW) * np.sqrt(1 + EXAMPLE_ALPHA**2) / INDEX_SLOPE
+        ),
         "units": {
             "x": _list(draw.frame["x"].to_numpy()[shown]),
             "y": _list(draw.truth.y[shown]),
             "selected": [bool(s) for s in data.s[shown]],
         },
         "x": _list(x),
-        "f0": _list(np.sin(1.5 * x) + x / 2),
+        "f0": _list(controlled_f0(x)),
         "bands": bands,
     }
 

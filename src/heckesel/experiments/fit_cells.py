@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.data import SelectionData
-from heckesel.datasets import Truth
+from heckesel.data import SelectionData, selection_data
+from heckesel.datasets import Controlled, SemiReal, Truth
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.ensemble import with_networks
 from heckesel.methods import load_method
@@ -28,6 +28,18 @@ class Problem:
     truth: Truth
     x: np.ndarray
     test_truth: Truth
+
+
+def as_data(pool: Controlled | SemiReal) -> SelectionData:
+    """z is in w only, and a column of it even where its coefficient is 0."""
+    names = [name for name in pool.frame if name not in ("z", "y")]
+    return selection_data(
+        pool.frame[names].to_numpy(),
+        pool.frame[[*names, "z"]].to_numpy(),
+        pool.frame["y"].to_numpy(),
+        x_names=names,
+        w_names=[*names, "z"],
+    )
 
 
 def fit_cells(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from heckesel.experiments.paired import signed_rank
-from heckesel.experiments.rows import Results, flat
+from heckesel.experiments.rows import Results
 from heckesel.experiments.verdicts import (
     WITH_INSTRUMENT,
     controlled,
@@ -26,15 +25,13 @@ class KillCondition:
     sentence: str
 
 
-def kill_condition(rows: Iterable[dict]) -> KillCondition:
+def kill_condition(results: Results) -> KillCondition:
     """Does weighting by oracle propensities match the joint Heckman fit, as would refute the paper?
 
-    Rows as `runner.run` returns them for A-E1. At rho = .9 with the instrument, in the
-    selected-against region, it fires if
+    In A-E1 at rho = .9 with the instrument, in the selected-against region, it fires if
     |coverage_IW - .9| <= |coverage_joint - .9| + .01 and |bias_IW| <= |bias_joint| + .01,
     each the mean over seeds. The Wilcoxon p compares IW with the two-step, as the paper does.
     """
-    results = Results(e1=flat(rows))
     weighted, joint, two_step = METHODS
     coverage, bias = (
         {m: controlled(results, m, metric, **WITH_INSTRUMENT) for m in METHODS}

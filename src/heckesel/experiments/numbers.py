@@ -38,12 +38,12 @@ NOT_AVAILABLE = "--"
 PANELS = {"source": "by_paper_2022", "instrument": ""}
 
 FORMS: dict[str, Callable[[float], str]] = {
-    "percent": lambda value: _fixed(100 * value, 1) + r"\%",
-    "whole percent": lambda value: _fixed(100 * value, 0) + r"\%",
-    "integer": lambda value: _fixed(value, 0),
-    "two decimals": lambda value: _fixed(value, 2),
-    "three decimals": lambda value: _fixed(value, 3),
-    "four decimals": lambda value: _fixed(value, 4),
+    "percent": lambda value: fixed(100 * value, 1) + r"\%",
+    "whole percent": lambda value: fixed(100 * value, 0) + r"\%",
+    "integer": lambda value: fixed(value, 0),
+    "two decimals": lambda value: fixed(value, 2),
+    "three decimals": lambda value: fixed(value, 3),
+    "four decimals": lambda value: fixed(value, 4),
     "power": lambda value: "${}\\times10^{{{}}}$".format(*_mantissa_and_exponent(value)),
 }
 
@@ -235,7 +235,8 @@ def _all_macros() -> dict[str, Macro]:
     return {macro.name: macro for macro in sorted(found, key=lambda macro: macro.name)}
 
 
-def _fixed(value: float, digits: int) -> str:
+def fixed(value: float, digits: int) -> str:
+    """With so many decimals; what rounds to zero has no sign."""
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
 

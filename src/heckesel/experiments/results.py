@@ -9,9 +9,21 @@ from pathlib import Path
 
 from heckesel import __version__
 from heckesel.atomic import write_atomically
+from heckesel.experiments import EXPERIMENTS
 
 SCHEMA = 1
 PACKAGES = ("numpy", "scipy", "pandas", "torch")
+
+
+def results_path(name: str, folder: Path, quick: bool = False) -> Path:
+    """Where the rows of an experiment lie; quick ones where they cannot stand in for full ones."""
+    stem = EXPERIMENTS[name].rpartition(".")[2]
+    return folder / ("quick" if quick else "") / f"{stem}.json"
+
+
+def cell_key(cell: dict) -> str:
+    """A cell as text, to tell it from others and to order rows by."""
+    return json.dumps(cell, sort_keys=True)
 
 
 def write_results(path: Path, rows: list[dict], *, device: str, data_hashes: dict) -> None:
@@ -19,7 +31,7 @@ def write_results(path: Path, rows: list[dict], *, device: str, data_hashes: dic
 
     A row is {"cell": {...}, "metrics": {...}} or {"cell": {...}, "error": "..."}.
     """
-    ordered = sorted(rows, key=lambda row: json.dumps(row["cell"], sort_keys=True))
+    ordered = sorted(rows, key=lambda row: cell_key(row["cell"]))
     content = {
         "schema": SCHEMA,
         "packages": {"heckesel": __version__} | {name: _version(name) for name in PACKAGES},

@@ -15,25 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from heckesel.errors import DataError
-from heckesel.experiments.results import read_rows
+from heckesel.experiments.results import read_rows, results_path
 
 Row = dict
-FILES = {
-    "e0": "e0_gate.json",
-    "e1": "e1_controlled.json",
-    "warm_up": "e1_warm_up.json",
-    "e2": "e2_semireal.json",
-    "e4": "e4_panels.json",
-    "x1": "x1_profile.json",
-    "x2": "x2_misspecified.json",
-    "x3": "x3_verdict.json",
-    "x4": "x4_calibrated.json",
-}
 
 
 @dataclass(frozen=True)
 class Results:
-    """Rows of each experiment; empty where it has not been run."""
+    """Rows of each experiment, under the name a user types; empty where it has not been run."""
 
     e0: Sequence[Row] = field(default=())
     e1: Sequence[Row] = field(default=())
@@ -61,17 +50,17 @@ def succeeded(rows: Iterable[dict]) -> list[Row]:
 
 
 def read_results(folder: Path) -> Results:
-    """What is in `folder`; A-E4 may be missing, because its data do not ship, and X3.
+    """What is in `folder`; A-E4 may be missing, because its data do not ship.
 
     A failed row of the paper's experiments is refused, one of our own is left out.
     """
     found = {}
     for part in fields(Results):
-        path = folder / FILES[part.name]
+        path = results_path(part.name.replace("_", "-"), folder)
         if path.exists():
             read = succeeded if part.name.startswith("x") else flat
             found[part.name] = read(read_rows(path))
-        elif part.name not in ("e4", "x3"):
+        elif part.name != "e4":
             raise DataError(f"{path} is missing; run `heckesel reproduce` first")
     return Results(**found)
 

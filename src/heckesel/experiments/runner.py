@@ -18,7 +18,7 @@ from pathlib import Path
 from heckesel.atomic import write_atomically
 from heckesel.errors import HeckeselError, IdentificationWarning
 from heckesel.experiments import load
-from heckesel.experiments.results import read_rows, write_results
+from heckesel.experiments.results import cell_key, read_rows, results_path, write_results
 
 
 def attempt(function: Callable, *arguments):
@@ -44,28 +44,27 @@ def run(
     (processes, or a Dask cluster's) runs chunks side by side; rows and bytes are the same.
     """
     module = load(name)
-    folder = folder / "quick" if quick else folder
-    stem = module.__name__.rpartition(".")[2]
-    path, times_path = folder / f"{stem}.json", folder / f"{stem}.times.json"
+    path = results_path(name, folder, quick)
+    times_path = path.with_suffix(".times.json")
     grid = module.cells(quick)
-    done = {_key(row["cell"]): row for row in _rows_there(path)}
+    done = {cell_key(row["cell"]): row for row in _rows_there(path)}
     times = json.loads(times_path.read_text()) if times_path.exists() else {}
     chunks = _chunks(module, grid)
     missing = [
         chunk
         for chunk, members in chunks.items()
-        if not all(_key(asdict(cell)) in done for cell in members)
+        if not all(cell_key(asdict(cell)) in done for cell in members)
     ]
     for chunk, (outcomes, seconds) in _outcomes(name, missing, quick, device, executor):
         for cell, outcome in zip(chunks[chunk], outcomes, strict=True):
-            done[_key(asdict(cell))] = _row(cell, outcome)
+            done[cell_key(asdict(cell))] = _row(cell, outcome)
         times[chunk] = seconds
-        rows = [done[_key(asdict(cell))] for cell in grid if _key(asdict(cell)) in done]
+        rows = [done[cell_key(asdict(cell))] for cell in grid if cell_key(asdict(cell)) in done]
         write_results(path, rows, device=_device_name(device), data_hashes=module.DATA_HASHES)
         write_atomically(times_path, json.dumps(times, indent=1, sort_keys=True) + "\n")
         failures = sum(isinstance(outcome, Exception) for outcome in outcomes)
         report(f"{name} {chunk}: {len(outcomes)} cells, {failures} failed, {seconds:.1f} s")
-    return [done[_key(asdict(cell))] for cell in grid]
+    return [done[cell_key(asdict(cell))] for cell in grid]
 
 
 def run_chunk(name: str, chunk: str, quick: bool, device: str, threads: int | None = None):
@@ -143,10 +142,6 @@ def _row(cell, outcome) -> dict:
     if isinstance(outcome, Exception):
         return {"cell": asdict(cell), "error": f"{type(outcome).__name__}: {outcome}"}
     return {"cell": asdict(cell), "metrics": outcome}
-
-
-def _key(cell: dict) -> str:
-    return json.dumps(cell, sort_keys=True)
 
 
 def _device_name(device: str) -> str:

@@ -11,27 +11,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import Controlled, make_controlled, make_interactions
 from heckesel.datasets.interactions import interactions_f0
 from heckesel.deep.config import NetworkConfig
-from heckesel.experiments.fit_cells import metrics_row
+from heckesel.experiments.e1_controlled import (
+    ALPHAS,
+    POOL,
+    RHOS,
+    SEEDS,
+    SIGMA,
+    TEST,
+    TEST_SEED_OFFSET,
+)
+from heckesel.experiments.fit_cells import as_data, metrics_row
 from heckesel.experiments.runner import attempt
 from heckesel.methods import load_method
 from heckesel.methods.heckman_profile import ProfileConfig
 from heckesel.methods.oracle import OracleConfig
 from heckesel.methods.spline_joint import SplineConfig
 
-RHOS, ALPHAS, SEEDS, MORE_SEEDS = (0.0, 0.3, 0.6, 0.9), (0.0, 1.0), range(8), range(8, 24)
-TEST, TEST_SEED_OFFSET = 3000, 10_000
-SIGMA = 0.5
+MORE_SEEDS = range(8, 24)
 PRIORS = ("uniform", "positive", "negative")
 # Methods that weigh rho take a prior; the others are run on the five columns alone, since A-E1
 # has them on the curve.
 WEIGHING = ("heckman_profile", "spline_joint")
 OTHERS = ("heckman_two_step", "heckman_joint", "deep_ensemble", "oracle")
 DRAWS = {
-    "curve": (make_controlled, 2000),
+    "curve": (make_controlled, POOL),
     "interactions": (make_interactions, 4000),
     "more interactions": (make_interactions, 4000),
 }
@@ -102,18 +108,6 @@ def fit_pools(cell, pools: list[Controlled], seeds: list[int], device: str) -> l
 def pool(cell) -> Controlled:
     make, size = DRAWS[cell.draw]
     return make(size, rho=cell.rho, alpha=cell.alpha, seed=cell.seed, sigma=SIGMA)
-
-
-def as_data(pool: Controlled) -> SelectionData:
-    """z is a column of w even where alpha = 0, as in A-E1."""
-    outcome = [name for name in pool.frame if name not in ("z", "y")]
-    return selection_data(
-        pool.frame[outcome].to_numpy(),
-        pool.frame[[*outcome, "z"]].to_numpy(),
-        pool.frame["y"].to_numpy(),
-        x_names=outcome,
-        w_names=[*outcome, "z"],
-    )
 
 
 def _metrics(cell: Cell, fit) -> dict[str, float]:

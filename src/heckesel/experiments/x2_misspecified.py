@@ -11,23 +11,22 @@ from dataclasses import dataclass
 
 from heckesel.datasets import Controlled, make_controlled
 from heckesel.datasets.error_draws import ERRORS
-from heckesel.experiments.fit_cells import metrics_row
-from heckesel.experiments.runner import attempt
-from heckesel.experiments.x1_profile import (
+from heckesel.experiments.e1_controlled import (
     ALPHAS,
     DATA_HASHES,
+    POOL,
     RHOS,
     SEEDS,
     SIGMA,
     TEST,
     TEST_SEED_OFFSET,
-    curve_row,
-    fit_pools,
 )
+from heckesel.experiments.fit_cells import metrics_row
+from heckesel.experiments.runner import attempt
+from heckesel.experiments.x1_profile import curve_row, fit_pools
 
 __all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
 
-POOL = 2000
 METHODS = ("heckman_profile", "spline_joint", "heckman_two_step", "heckman_joint", "deep_ensemble")
 
 

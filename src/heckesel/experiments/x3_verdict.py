@@ -12,31 +12,18 @@ from dataclasses import dataclass, replace
 from heckesel.data import SelectionData
 from heckesel.datasets import Controlled, make_controlled
 from heckesel.diagnostics.identify import identify
-from heckesel.diagnostics.verdict import (
-    FUNCTIONAL_FORM,
-    IDENTIFIED,
-    NO_SELECTION,
-    NOT_IDENTIFIED,
-    WEAK,
-)
-from heckesel.experiments.fit_cells import metrics_row
+from heckesel.diagnostics.verdict import VERDICTS
+from heckesel.experiments.e1_controlled import DATA_HASHES, SIGMA, TEST, TEST_SEED_OFFSET
+from heckesel.experiments.fit_cells import as_data, metrics_row
 from heckesel.experiments.runner import attempt
-from heckesel.experiments.x1_profile import (
-    DATA_HASHES,
-    SIGMA,
-    TEST,
-    TEST_SEED_OFFSET,
-    as_data,
-    curve_row,
-)
+from heckesel.experiments.x1_profile import curve_row
 from heckesel.methods import load_method
 
-__all__ = ["DATA_HASHES", "VERDICTS", "Cell", "cells", "chunk_of", "run_chunk"]
+__all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
 
 # Strength of the instrument in the index, where the error has sd 1.
 INSTRUMENTS = {"strong": 1.0, "weak": 0.1, "irrelevant": 0.0, "none": 0.0}
 RHOS, SIZES, SEEDS = (0.0, 0.5, 0.9), (500, 2000, 8000), range(12)
-VERDICTS = (IDENTIFIED, WEAK, FUNCTIONAL_FORM, NOT_IDENTIFIED, NO_SELECTION)
 FIRST_SEED = 50_000  # draws that no other experiment has
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heckesel.errors import DataError
-from heckesel.metrics.bias import bias, rmse
+from heckesel.metrics.bias import bias, mean_error, rmse, root_mean_square
 from heckesel.metrics.calibration import (
     calibration_error,
     central,
@@ -84,7 +84,7 @@ def _means(judged: dict[str, np.ndarray], rows) -> dict[str, float]:
     row = {name: float(np.mean(values)) for name, values in judged.items()}
     row |= {"ece": mean_gap(u), "ece_central": mean_gap(central(u))}
     if error is not None:
-        row |= {"bias_f0": float(np.mean(error)), "rmse_f0": float(np.sqrt(np.mean(error**2)))}
+        row |= {"bias_f0": mean_error(error), "rmse_f0": root_mean_square(error)}
     return row
 
 

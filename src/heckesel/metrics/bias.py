@@ -12,9 +12,17 @@ def bias(f0: np.ndarray, predictive: Predictive) -> float:
 
     Positive and negative errors cancel, across points and, when averaged again, across seeds.
     """
-    return float(np.mean(predictive.mean - f0))
+    return mean_error(predictive.mean - f0)
 
 
 def rmse(f0: np.ndarray, predictive: Predictive) -> float:
     r"""Root mean squared error of the mean: :math:`\sqrt{\frac1m\sum_i(\mu_i - f_0(x_i))^2}`."""
-    return float(np.sqrt(np.mean((predictive.mean - f0) ** 2)))
+    return root_mean_square(predictive.mean - f0)
+
+
+def mean_error(error: np.ndarray) -> float:
+    return float(np.mean(error))
+
+
+def root_mean_square(error: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(error**2)))

@@ -14,11 +14,10 @@ from heckesel.experiments.claims import (
     weighting,
     without_instrument,
 )
-from heckesel.experiments.kill_condition import kill_condition
 from heckesel.experiments.rows import Results, read_paper
 from heckesel.experiments.verdicts import FAILS, HOLDS, PARTLY, UNTESTED, Claim
 
-__all__ = ["CHAPTERS", "claims_md", "judge_paper_rows", "kill_condition"]
+__all__ = ["CHAPTERS", "claims_md", "judge_paper_rows"]
 
 CHAPTERS: dict[str, tuple[Claim, ...]] = {
     "Classic fits and protocol": classic.CLAIMS,

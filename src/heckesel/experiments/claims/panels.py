@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from heckesel.classic.estimates import NEAR_BOUNDARY
 from heckesel.experiments.numbers import PANELS, main_panels
 from heckesel.experiments.rows import Results, matching, members
 from heckesel.experiments.verdicts import UNTESTED, claim, graded
 
-BOUNDARY = 0.99
 NO_ROWS = "the panels have not been run: their data do not ship"
 RHOS = (0.0, 0.3, 0.6, 0.9)
 
@@ -73,7 +73,7 @@ def predicted_by_controlled(results: Results):
             for value in RHOS
         ]
     )
-    count = int(np.sum(np.abs(rho) > BOUNDARY))
+    count = int(np.sum(np.abs(rho) > NEAR_BOUNDARY))
     numbers = (
         f"{count} of {rho.size} joint members; the largest |ρ| is {np.abs(rho).max():.2f}: with "
         "2000 units the fits end in interior modes of either sign"

@@ -23,12 +23,12 @@ from heckesel.experiments.verdicts import (
     percent,
     semireal,
 )
+from heckesel.metrics.calibration import LEVELS
 
 DATASETS = ("california", "wine")
 NOMINAL = 0.9
 COMPETITORS = (*BASELINES, "weighted_ensemble", "blind_two_head", "heckman_joint")
 NAMES = {"nll": "NLL", "ece": "ECE", "coverage90": "coverage"}
-LEVELS = np.arange(1, 20) / 20  # of the region-ECE
 
 
 @claim(

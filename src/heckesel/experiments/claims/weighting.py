@@ -83,8 +83,7 @@ def weighting_mechanism(results):
     test="The rule, as `kill_condition` computes it.",
 )
 def kill(results):
-    rows = [{"cell": {}, "metrics": row} for row in results.e1]
-    found = kill_condition(rows)
+    found = kill_condition(results)
     return graded(holds=not found.fires), found.sentence
 
 

@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from heckesel.errors import DataError
+from heckesel.experiments.numbers import fixed
 from heckesel.experiments.rows import Row, over_seeds
 from heckesel.experiments.verdicts import LABELS
 
@@ -24,9 +25,9 @@ class Form:
     distance: Callable[[float], str]
 
 
-NUMBER = Form(lambda v: _fixed(v, 3), lambda v: _smallest(v, 3))
+NUMBER = Form(lambda v: fixed(v, 3), lambda v: _smallest(v, 3))
 # A distance between two percentages is in points.
-PERCENT = Form(lambda v: f"{_fixed(100 * v, 1)} %", lambda v: f"{_smallest(100 * v, 1)} points")
+PERCENT = Form(lambda v: f"{fixed(100 * v, 1)} %", lambda v: f"{_smallest(100 * v, 1)} points")
 
 
 @dataclass(frozen=True)
@@ -145,13 +146,8 @@ def _measured(part: Part, form: Form) -> str:
     return f"{label}{spread(part.values, form)}{part.beside}"
 
 
-def _fixed(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
-
-
 def _smallest(value: float, digits: int) -> str:
     """A distance that would round to zero is said to be below the last digit."""
     return (
-        f"less than {10**-digits:.{digits}f}" if value < 10**-digits / 2 else _fixed(value, digits)
+        f"less than {10**-digits:.{digits}f}" if value < 10**-digits / 2 else fixed(value, digits)
     )

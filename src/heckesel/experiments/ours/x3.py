@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heckesel.diagnostics.verdict import IDENTIFIED
+from heckesel.diagnostics.verdict import IDENTIFIED, VERDICTS
 from heckesel.experiments import x3_verdict
 from heckesel.experiments.ours.targets import (
     PERCENT,
@@ -17,7 +17,7 @@ from heckesel.experiments.ours.targets import (
     table,
 )
 from heckesel.experiments.rows import Results, Row, matching
-from heckesel.experiments.x3_verdict import INSTRUMENTS, RHOS, SIZES, VERDICTS
+from heckesel.experiments.x3_verdict import INSTRUMENTS, RHOS, SIZES
 
 TITLE = "X3: is the verdict right?"
 FIGURE = None
