@@ -98,7 +98,8 @@ def test_a_maximum_at_the_end_is_said_in_the_sentence(found):
     table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
     u = rng.normal(size=60)
     y = np.where(table.a + table.b + u > 0, 1 + table.a + 2 * u, np.nan)
-    model = hk.HeckmanRegressor(["b"]).fit(table, y)
+    with pytest.warns(hk.IdentificationWarning, match="end of its range"):
+        model = hk.HeckmanRegressor(["b"]).fit(table, y)
     assert model.result_.status == "boundary"
     assert "largest at rho = +1, the end of its range" in model.identification_.sentence
 

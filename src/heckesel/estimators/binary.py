@@ -39,8 +39,9 @@ from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.binary_fit import SEPARATED, BinaryMode, HeckmanProbitFit
 from heckesel.estimators.binary_prediction import ATANH_RHO
 from heckesel.estimators.inference import in_given_weights, labelled
-from heckesel.estimators.options import covariance_kind, scaled_weight
+from heckesel.estimators.options import covariance_kind
 from heckesel.estimators.results import equation_labels, verdict_by_wald
+from heckesel.estimators.weights import scaled_weight
 
 
 def fit_binary(
@@ -184,7 +185,7 @@ def _ml(data: SelectionData, classes, kind, weight_kind, separation) -> HeckmanP
         weight_kind=weight_kind,
         separation=separation,
     )
-    if not data.instruments:
+    if not data.instruments or fit.status == "boundary":
         warnings.warn(str(fit.identification), IdentificationWarning, stacklevel=5)
     return fit
 

@@ -22,9 +22,9 @@ from heckesel.estimators.binary_prediction import LinearProbit
 from heckesel.estimators.frames import like_input
 from heckesel.estimators.inference import check_level
 from heckesel.estimators.labels import class_codes, label_column, learn_classes
-from heckesel.estimators.options import kind_of_weights
 from heckesel.estimators.regression import known_target, read_columns
 from heckesel.estimators.saved import save_model
+from heckesel.estimators.weights import kind_of_weights
 
 OUTCOMES = ("linear", "network")
 

@@ -23,7 +23,7 @@ from heckesel.diagnostics.functional_form import (
 )
 from heckesel.errors import DataError
 from heckesel.estimators.inference import labelled
-from heckesel.estimators.options import scaled_weight
+from heckesel.estimators.weights import scaled_weight
 
 WIDTH = 78
 

@@ -26,13 +26,9 @@ from heckesel.estimators.formula import (
 )
 from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.inference import in_given_weights, labelled
-from heckesel.estimators.options import (
-    check_instruments,
-    covariance_kind,
-    scaled_weight,
-    side_column,
-)
+from heckesel.estimators.options import check_instruments, covariance_kind, side_column
 from heckesel.estimators.results import fit_both_steps, fit_ml
+from heckesel.estimators.weights import scaled_weight
 
 METHODS = ("ml", "two-step")
 ERRORS = ("normal", "t")
@@ -143,7 +139,7 @@ def _fitted(checked: SelectionData, design, kind, options, method, errors) -> He
 
 
 def _warned(result: HeckmanFit, stacklevel: int) -> HeckmanFit:
-    if not result.data.instruments:
+    if not result.data.instruments or result.status == "boundary":
         warnings.warn(str(result.identification), IdentificationWarning, stacklevel=stacklevel)
     return result
 

@@ -12,8 +12,8 @@ from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.heckman import heckman
-from heckesel.estimators.options import kind_of_weights, scaled_weight
 from heckesel.estimators.regression import read_table
+from heckesel.estimators.weights import kind_of_weights, scaled_weight
 from heckesel.methods import linear_heckman
 from heckesel.methods.linear_heckman import LinearHeckmanFit
 from heckesel.predictive import Predictive, possible_covariance, predict_given_selection

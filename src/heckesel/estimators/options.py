@@ -38,20 +38,6 @@ def check_instruments(instruments, checked, design) -> None:
             raise DataError(f"the instrument {name!r} is not in the selection equation; add it")
 
 
-def kind_of_weights(weight_kind: str | None, weight) -> str:
-    """As asked for; otherwise whole weights count rows."""
-    whole = (weight == np.round(weight)).all()
-    return weight_kind or ("frequency" if whole else "probability")
-
-
-def scaled_weight(weight, weight_kind: str) -> np.ndarray:
-    """Probability weights have no scale of their own: here they are one on average, so that a
-    likelihood may add them up."""
-    if weight_kind == "frequency":
-        return weight
-    return weight * np.count_nonzero(weight) / weight.sum()
-
-
 def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool):
     """The covariance to compute and the clusters as integer codes, after checking that they,
     the weights and the method go together."""

@@ -27,8 +27,9 @@ from heckesel.estimators.formula import (
 )
 from heckesel.estimators.frames import as_pandas
 from heckesel.estimators.inference import coefficient_frame, labelled, standard_errors
-from heckesel.estimators.options import covariance_kind, scaled_weight, side_column
+from heckesel.estimators.options import covariance_kind, side_column
 from heckesel.estimators.table import coefficient_block
+from heckesel.estimators.weights import scaled_weight
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -28,7 +28,7 @@ from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_s
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.columns import Columns, learn_columns
 from heckesel.estimators.frames import like_input
-from heckesel.estimators.options import kind_of_weights, scaled_weight
+from heckesel.estimators.weights import kind_of_weights, scaled_weight
 from heckesel.predictive import Predictive, check_target
 from heckesel.transformed import (
     target_transform,
