@@ -17,6 +17,7 @@ variance are left to f and sigma, so they are not 0 and 1; `error_shape` has the
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 
@@ -68,59 +69,99 @@ def outcome_selection(output, head, rows) -> Slopes:
     """
     q = rows.w.shape[2]
     gamma, (log_sigma, kappa, theta) = head[:, :q], head[:, q : q + 3].split(1, dim=1)
-    shape = error_shape(head[:, q + 3 :])
-    log_share, shift, log_width, width_bend = (part[:, None] for part in shape)
-    share, width = torch.exp(log_share), torch.exp(log_width)  # (k, 1, parts), as shift
+    *shape, width_bend = error_shape(head[:, q + 3 :])
     f, free = output[..., 0], output.shape[2] == 2
     if free:
         log_sigma, sigma_bend = local_log_sigma(output[..., 1], log_sigma)
-    sigma = torch.exp(log_sigma)
-    seen, unseen = rows.weight * rows.selected, rows.weight * (1 - rows.selected)
     index = product(rows.w, gamma) + theta * f
-
-    residual = rows.y - f
-    e = residual / sigma
-    u = (e[..., None] - shift) / width  # (k, n, parts)
-    parts = log_share - 0.5 * u.square() - log_width
-    log_density = torch.logsumexp(parts, dim=2)
-    posterior = torch.exp(parts - log_density[..., None])
-    log_cdf, mills = log_ndtr_and_mills(index + kappa * residual)
-    pull = seen * mills
-    by_shift = -posterior * u / width * seen[..., None]
-    by_e = -by_shift.sum(dim=2)
-
-    offset = sigma[..., None] * shift
-    load = (kappa * sigma)[..., None] * width  # kappa sigma omega
-    root = torch.sqrt(1 + load.square())
-    lean = index[..., None] + kappa[..., None] * offset
-    log_miss, miss_mills = log_ndtr_and_mills(-lean / root)
-    missed = torch.logsumexp(log_share + log_miss, dim=2)
-    missed_posterior = torch.exp(log_share + log_miss - missed[..., None])
-    push = unseen[..., None] * missed_posterior * miss_mills / root  # -(slope in A) / S
-    narrower = push * lean * (load / root).square()  # how a wider part takes A towards 0
-
-    loss = (seen * (log_sigma + HALF_LOG_2PI - log_density - log_cdf) - unseen * missed).sum(dim=1)
-    by_index = push.sum(dim=2) - pull
-    by_f = theta * by_index + kappa * pull - by_e / sigma
-    along = kappa * (push * offset).sum(dim=2)
-    by_log_sigma = seen - e * by_e + along - narrower.sum(dim=2)
-    by_kappa = (push * (offset - lean * load * (sigma[..., None] * width) / root.square())).sum(2)
-    by_kappa = by_kappa - pull * residual
+    at = _Model(f, log_sigma, index, kappa, theta, *(part[:, None] for part in shape))
+    seen, unseen = rows.weight * rows.selected, rows.weight * (1 - rows.selected)
+    # a unit weighs nothing in one of the two, so the sums round nowhere
+    loss, by_index, by_f, by_log_sigma, by_kappa, by_logit, by_shift, by_width = map(
+        torch.add, _selected(at, rows.y, seen), _unselected(at, unseen)
+    )
     by_head = [
         weighted_sum(rows.w, by_index),
         by_log_sigma.sum(dim=1, keepdim=True),
         by_kappa.sum(dim=1, keepdim=True),
         (by_index * f).sum(dim=1, keepdim=True),
     ]
-    if not free:
-        return loss, by_f[..., None], torch.cat(by_head, dim=1)
-    explained = seen[..., None] * posterior + unseen[..., None] * missed_posterior
-    by_logit = rows.weight[..., None] * share - explained
-    by_shift = by_shift + push * (kappa * sigma)[..., None]
-    by_width = seen[..., None] * posterior * (1 - u.square()) - narrower
-    by_head += [by_logit.sum(dim=1), by_shift.sum(dim=1), by_width.sum(dim=1) * width_bend[:, 0]]
-    by_output = torch.stack([by_f, by_log_sigma * sigma_bend], dim=2)
-    return loss, by_output, torch.cat(by_head, dim=1)
+    by_output = [by_f]
+    if free:
+        by_output.append(by_log_sigma * sigma_bend)
+        by_head += [by_logit.sum(dim=1), by_shift.sum(dim=1), by_width.sum(dim=1) * width_bend]
+    return loss.sum(dim=1), torch.stack(by_output, dim=2), torch.cat(by_head, dim=1)
+
+
+@dataclass(frozen=True)
+class _Model:
+    """What the likelihood of a unit is made of.
+
+    f, index : (k, n), the index with theta f in it; log_sigma : (k, n) or (k, 1)
+    kappa, theta : (k, 1); log_share, shift, log_width : (k, 1, parts)
+    """
+
+    f: torch.Tensor
+    log_sigma: torch.Tensor
+    index: torch.Tensor
+    kappa: torch.Tensor
+    theta: torch.Tensor
+    log_share: torch.Tensor
+    shift: torch.Tensor
+    log_width: torch.Tensor
+
+
+def _selected(at: _Model, y, weight) -> tuple[torch.Tensor, ...]:
+    """Loss of selected units and its slopes in the index, f, log sigma and kappa, (k, n), and in
+    logit, shift and log width of the parts, (k, n, parts)."""
+    sigma, width = torch.exp(at.log_sigma), torch.exp(at.log_width)
+    residual, each = y - at.f, weight[..., None]
+    e = residual / sigma
+    u = (e[..., None] - at.shift) / width  # (k, n, parts)
+    parts = at.log_share - 0.5 * u.square() - at.log_width
+    log_density = torch.logsumexp(parts, dim=2)
+    posterior = torch.exp(parts - log_density[..., None])
+    log_cdf, mills = log_ndtr_and_mills(at.index + at.kappa * residual)
+    pull = weight * mills
+    by_shift = -posterior * u / width * each
+    by_e = -by_shift.sum(dim=2)
+    return (
+        weight * (at.log_sigma + HALF_LOG_2PI - log_density - log_cdf),
+        -pull,
+        at.kappa * pull - at.theta * pull - by_e / sigma,
+        weight - e * by_e,
+        -pull * residual,
+        each * torch.exp(at.log_share) - each * posterior,
+        by_shift,
+        each * posterior * (1 - u.square()),
+    )
+
+
+def _unselected(at: _Model, weight) -> tuple[torch.Tensor, ...]:
+    """The same of unselected units."""
+    sigma, kappa = torch.exp(at.log_sigma)[..., None], at.kappa[..., None]
+    width, each = torch.exp(at.log_width), weight[..., None]
+    offset = sigma * at.shift
+    load = kappa * sigma * width  # kappa sigma omega
+    root = torch.sqrt(1 + load.square())
+    lean = at.index[..., None] + kappa * offset
+    log_miss, mills = log_ndtr_and_mills(-lean / root)
+    parts = at.log_share + log_miss
+    missed = torch.logsumexp(parts, dim=2)
+    posterior = torch.exp(parts - missed[..., None])
+    push = each * posterior * mills / root  # -(slope in A) / S
+    narrower = push * lean * (load / root).square()  # how a wider part takes A towards 0
+    by_index = push.sum(dim=2)
+    return (
+        -weight * missed,
+        by_index,
+        at.theta * by_index,
+        at.kappa * (push * offset).sum(dim=2) - narrower.sum(dim=2),
+        (push * (offset - lean * load * (sigma * width) / root.square())).sum(dim=2),
+        each * torch.exp(at.log_share) - each * posterior,
+        push * (kappa * sigma),
+        -narrower,
+    )
 
 
 PLAIN = Loss(outcome_selection, linear=True, scalars=SCALARS)
