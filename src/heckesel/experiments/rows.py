@@ -36,12 +36,19 @@ class Results:
 
 
 def flat(rows: Iterable[dict]) -> list[Row]:
-    """{"cell": ..., "metrics": ...} as one dict; a failed row has no number to publish."""
+    """{"cell": ..., "metrics": ...} as one dict; a failed row has no number to publish.
+
+    What was found beside a part of the cell of the same name is told from it: rho and rho_hat.
+    """
     rows = list(rows)
     for row in rows:
         if "error" in row:
             raise DataError(f"cell {row['cell']} failed: {row['error']}")
-    return [row["cell"] | row["metrics"] for row in rows]
+    return [_merged(row["cell"], row["metrics"]) for row in rows]
+
+
+def _merged(cell: dict, metrics: dict) -> Row:
+    return cell | {f"{key}_hat" if key in cell else key: metrics[key] for key in metrics}
 
 
 def succeeded(rows: Iterable[dict]) -> list[Row]:
