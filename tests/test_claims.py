@@ -1,11 +1,12 @@
 """Claims: a rule says `holds` where the rows are made to, and not where they are made not to."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from heckesel.experiments import e4_timm
 from heckesel.experiments.claims import (
     CHAPTERS,
     claims_md,
@@ -174,6 +175,31 @@ def test_panels_are_judged_by_how_many_fits_are_on_the_boundary(results):
     judge = panels.dates_as_instrument.judge
     assert judge(replace(results, e4=rows([True, False, False], "age")))[0] == HOLDS
     assert judge(replace(results, e4=rows([True, True, True], "age")))[0] == FAILS
+
+
+def test_a_complete_panel_is_judged_by_how_far_hidden_scores_are_off(results):
+    def judged(off):
+        """off : (method, rho, alpha) -> bias of every seed"""
+        rows = [
+            {**asdict(cell), "bias": off(cell.method, cell.rho, cell.alpha) + 1e-3 * cell.seed}
+            for cell in e4_timm.cells()
+        ]
+        return panels.complete_panel.judge(replace(results, e4_timm=rows))
+
+    def needs(method, rho, alpha):
+        return 0.2 if method == "least squares" else 0.1 if alpha else -0.3
+
+    verdict, numbers = judged(needs)
+    assert verdict == HOLDS
+    assert "further off without it: two-step 6 of 6, maximum likelihood 6 of 6" in numbers
+    assert "nearer with it: two-step 4 of 4, maximum likelihood 4 of 4" in numbers
+    assert judged(lambda m, rho, a: 0.2 if m == "ml" and a else needs(m, rho, a))[0] == FAILS
+    once = judged(
+        lambda m, rho, a: 0.1 if (rho, a) == (0.8, 0.0) and m == "ml" else needs(m, rho, a)
+    )
+    assert once[0] == PARTLY
+    assert "maximum likelihood 4 of 6" in once[1]
+    assert panels.complete_panel.judge(replace(results, e4_timm=()))[0] == UNTESTED
 
 
 def test_the_ece_of_a_shifted_and_widened_normal_is_that_of_the_metric():

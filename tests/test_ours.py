@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from heckesel.experiments import x3_verdict
 from heckesel.experiments.check import SPOT_CHECKS
 from heckesel.experiments.figure_data import FROM_RESULTS
 from heckesel.experiments.ours import (
@@ -209,6 +210,20 @@ def test_verdicts_are_judged_by_what_was_true(results):
     assert "### Verdict" not in x3.text(none_run)
     text = x3.text(replace(results, x3=rows("strong", 150, 0.9)))
     assert "| strong | 500 | 0 | 150 | 50 | 0 | 0 | 0 |" in text
+
+
+def test_every_data_set_of_the_verdicts_is_counted_where_it_was_drawn(results):
+    text = x3.text(results).partition("### Coverage")[0]
+    lines = re.findall(r"^\| (?:strong|weak|irrelevant|none) \|.*\|$", text, re.MULTILINE)
+    counts = [[int(cell) for cell in line.split("|")[4:-1]] for line in lines]
+    assert [sum(line) for line in counts] == [len(x3_verdict.SEEDS)] * 36
+    written = [row["verdict"] for row in results.x3]
+    assert np.sum(counts, axis=0).tolist() == [written.count(float(j)) for j in range(5)]
+
+
+def test_what_was_found_is_told_from_what_was_set():
+    row = {"cell": {"rho": 0.5, "seed": 1}, "metrics": {"rho": 0.7, "bias": 0.1}}
+    assert succeeded([row]) == [{"rho": 0.5, "seed": 1, "rho_hat": 0.7, "bias": 0.1}]
 
 
 def test_members_on_folds_are_compared_with_the_same_cells_of_the_paper(results):

@@ -29,6 +29,7 @@ class Results:
     warm_up: Sequence[Row] = field(default=())
     e2: Sequence[Row] = field(default=())
     e4: Sequence[Row] = field(default=())
+    e4_timm: Sequence[Row] = field(default=())
     x1: Sequence[Row] = field(default=())
     x2: Sequence[Row] = field(default=())
     x3: Sequence[Row] = field(default=())
@@ -36,12 +37,19 @@ class Results:
 
 
 def flat(rows: Iterable[dict]) -> list[Row]:
-    """{"cell": ..., "metrics": ...} as one dict; a failed row has no number to publish."""
+    """{"cell": ..., "metrics": ...} as one dict; a failed row has no number to publish.
+
+    What was found beside a part of the cell of the same name is told from it: rho and rho_hat.
+    """
     rows = list(rows)
     for row in rows:
         if "error" in row:
             raise DataError(f"cell {row['cell']} failed: {row['error']}")
-    return [row["cell"] | row["metrics"] for row in rows]
+    return [_merged(row["cell"], row["metrics"]) for row in rows]
+
+
+def _merged(cell: dict, metrics: dict) -> Row:
+    return cell | {f"{key}_hat" if key in cell else key: metrics[key] for key in metrics}
 
 
 def succeeded(rows: Iterable[dict]) -> list[Row]:
@@ -50,7 +58,7 @@ def succeeded(rows: Iterable[dict]) -> list[Row]:
 
 
 def read_results(folder: Path) -> Results:
-    """What is in `folder`; A-E4 may be missing, because its data do not ship.
+    """What is in `folder`; panels may be missing, because their data do not ship.
 
     A failed row of the paper's experiments is refused, one of our own is left out.
     """
@@ -60,7 +68,7 @@ def read_results(folder: Path) -> Results:
         if path.exists():
             read = succeeded if part.name.startswith("x") else flat
             found[part.name] = read(read_rows(path))
-        elif part.name != "e4":
+        elif part.name not in ("e4", "e4_timm"):
             raise DataError(f"{path} is missing; run `heckesel reproduce` first")
     return Results(**found)
 
