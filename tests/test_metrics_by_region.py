@@ -41,6 +41,10 @@ def _given(rows, function, *options):
     return function(*shared, *options)
 
 
+def _pooled(rows):
+    return mixture.pooled([_mixed(rows), predict_student(MEAN[rows], TAU2[rows], SIGMA[rows], DF)])
+
+
 MAKERS = {
     predictive.Normal: lambda rows: Predictive.normal(MEAN[rows], TAU2[rows], SIGMA[rows] ** 2),
     predictive.Student: lambda rows: predict_student(MEAN[rows], TAU2[rows], SIGMA[rows], DF),
@@ -49,6 +53,7 @@ MAKERS = {
         rows, predict_student_given_selection, DF
     ),
     mixture.Mixture: _mixed,
+    mixture.Pool: _pooled,
     transformed.Transformed: _cubed,
 }
 

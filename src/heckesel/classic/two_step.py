@@ -45,7 +45,7 @@ class MillsColumn:
 class SecondStage:
     """Sums over the selected, with x* = [x, (lambda - centre)/scale] and Delta = diag(delta).
 
-    gram = X*'X*, target = X*'y, gram_delta = X*'Delta X*, cross = X*'Delta W, all weighted
+    gram = X*'X*, gram_delta = X*'Delta X*, cross = X*'Delta W, all weighted
     coefficients : (p + 1,) of x*; squares = sum of weighted squared residuals
     """
 
