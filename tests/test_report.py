@@ -354,10 +354,14 @@ def test_options_are_shown_without_addresses():
         (lambda m, X, y: (m, X, y[:-1], "p.html"), "600 rows but y has 599"),
         (lambda m, X, y: (m, X.to_numpy()[:, :1], y, "p.html"), "the fit had 2 columns"),
         (lambda m, X, y: (m, X, y, "."), "is a folder"),
+        (lambda m, X, y: (m, X, y, "no/p.html"), "the folder no of p.html does not exist"),
     ],
 )
-def test_wrong_input_is_a_sentence(linear, change, fragment, tmp_path, monkeypatch):
+def test_wrong_input_is_a_sentence_before_any_prediction(
+    linear, change, fragment, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hk.HeckmanRegressor, "predict_distribution", None)
     model, X, y, _ = linear
     with pytest.raises(DataError, match=re.escape(fragment)):
         write_report(*change(model, X, y))
