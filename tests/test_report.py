@@ -15,7 +15,7 @@ from heckesel.errors import DataError
 from heckesel.metrics.calibration import LEVELS
 from heckesel.report import write_report
 from heckesel.report.comparison import chance_of_selection, compare, plain_ensemble
-from heckesel.report.contents import TONES, report_contents
+from heckesel.report.contents import report_contents
 from heckesel.report.drawing import Scale, nice_ticks
 from heckesel.report.held_out import NotChecked, calibration, check_held_out, deal
 from heckesel.report.numbers import Digits, digits_for, significant
@@ -314,7 +314,7 @@ def test_two_steps_and_arrays_and_transformed_outcomes_have_pages(tmp_path):
 
 def test_every_verdict_has_a_tone_and_advice():
     from heckesel.diagnostics import verdict
-    from heckesel.report.contents import ADVICE
+    from heckesel.report.judgement import ADVICE, TONES
 
     known = {verdict.IDENTIFIED, verdict.WEAK, verdict.FUNCTIONAL_FORM}
     known |= {verdict.NOT_IDENTIFIED, verdict.NO_SELECTION}

@@ -12,7 +12,6 @@ import pandas as pd
 from heckesel import __version__
 from heckesel.diagnostics.verdict import (
     FUNCTIONAL_FORM,
-    IDENTIFIED,
     NO_SELECTION,
     NOT_IDENTIFIED,
     WEAK,
@@ -23,38 +22,23 @@ from heckesel.estimators.functional_form import FunctionalForm
 from heckesel.estimators.linear import HeckmanRegressor
 from heckesel.report.comparison import EVERYONE, Comparison, Group, compare
 from heckesel.report.held_out import Calibration, NotChecked, check_held_out
+from heckesel.report.judgement import Judgement, edge_reached, judge
 from heckesel.report.numbers import Digits, digits_for
 from heckesel.report.rho import RhoCurve, RhoValues, evidence_on_rho
 from heckesel.report.table import ColumnShape, column_shapes, read_rows
 
 COEFFICIENT_LEVEL = 0.95
-# tone: the colour and sign on the page; advice: what a reader may do with the predictions
-TONES = {
-    IDENTIFIED: "good",
-    WEAK: "doubtful",
-    FUNCTIONAL_FORM: "doubtful",
-    NOT_IDENTIFIED: "bad",
-    NO_SELECTION: "plain",
-}
-ADVICE = {
-    IDENTIFIED: "The corrected predictions can be used for everyone, as long as someone who knows "
-    "the process vouches for the assumption in this sentence.",
-    WEAK: "Treat the correction as a direction, not a size: look for an instrument that moved "
-    "selection more before anything is decided on it.",
-    FUNCTIONAL_FORM: "Treat the correction as one scenario among others: nothing in the data "
-    "could contradict it.",
-    NOT_IDENTIFIED: "Do not use the correction: this data cannot carry it.",
-    NO_SELECTION: "There is nothing to correct: these are ordinary predictions.",
-}
 
 
 @dataclass(frozen=True)
 class Contents:
-    """forms, coefficients : of a linear model where they apply, else None"""
+    """edge : -1 or 1 where the fit ran to this rho, else None
+    forms, coefficients : of a linear model where they apply, else None"""
 
     outcome: str
     method: str
     identification: Identification
+    edge: float | None
     cases: int
     observed: int
     digits: Digits
@@ -68,18 +52,26 @@ class Contents:
     versions: tuple[tuple[str, str], ...]
 
     @property
-    def tone(self) -> str:
-        return TONES[self.identification.verdict]
+    def at_edge(self) -> bool:
+        """Whether the fit ran to rho = +-1."""
+        return self.edge is not None
 
     @property
-    def advice(self) -> str:
-        return ADVICE[self.identification.verdict]
+    def judgement(self) -> Judgement:
+        return judge(self.identification, edge=self.edge)
 
     @property
     def headline(self) -> str:
         """What the correction changed most, in a sentence."""
         if self.comparison is None:
             return "Every case has an outcome, so there is no naive fit to compare with."
+        if self.at_edge:
+            return f"Only to show what a correction would be that should not be used: {self._most}"
+        return self._most
+
+    @property
+    def _most(self) -> str:
+        assert self.comparison is not None
         everyone, digits = self.comparison.everyone, self.digits
         largest = self.comparison.largest
         if digits(largest.change).strip("−") == digits(0.0):
@@ -102,6 +94,7 @@ def report_contents(model, X, y, *, selected=None, sample_weight=None, baseline=
         outcome=model.outcome_name_,
         method=_method(model, linear),
         identification=model.identification_,
+        edge=edge_reached(model),
         cases=table.n,
         observed=int(table.s.sum()),
         digits=digits_for(table.y[table.s]),

@@ -29,7 +29,14 @@ class Digits:
         return text if text.startswith("−") or text == NONE else f"+{text}"
 
     def interval(self, ends) -> str:
-        return NONE if ends is None else f"{self(ends[0])} to {self(ends[1])}"
+        return _from_to(ends, self)
+
+
+def _from_to(ends, text) -> str:
+    """Both ends, or one sign where there is neither."""
+    if ends is None or not any(end is not None and math.isfinite(end) for end in ends):
+        return NONE
+    return f"{text(ends[0])} to {text(ends[1])}"
 
 
 def digits_for(values: np.ndarray) -> Digits:
@@ -56,6 +63,11 @@ def significant(value: float | None, digits: int = 4) -> str:
     if -5 <= size < 7:
         return Digits(max(0, digits - 1 - size))(value)
     return f"{value:.{digits - 1}e}".replace("-", "−")
+
+
+def ends(interval, digits: int = 3) -> str:
+    """An interval in significant digits."""
+    return _from_to(interval, lambda value: significant(value, digits))
 
 
 def percent(share: float, decimals: int = 0) -> str:

@@ -129,6 +129,7 @@ def _template():
     )
     environment.filters |= {
         "significant": numbers.significant,
+        "ends": numbers.ends,
         "fixed": lambda value, decimals: numbers.Digits(decimals)(value),
         "percent": numbers.percent,
         "p_value": numbers.p_value,
