@@ -10,7 +10,6 @@ from scipy.special import ndtr, stdtr
 from sklearn.base import clone
 
 from heckesel.diagnostics.verdict import NO_SELECTION
-from heckesel.errors import DataError
 from heckesel.estimators.deep_ensemble import DeepEnsembleRegressor
 from heckesel.estimators.linear import HeckmanRegressor
 from heckesel.estimators.regression import read_table
@@ -135,8 +134,14 @@ def compare(model, table: Table, baseline=None) -> Comparison | None:
 def chance_of_selection(model, table: Table) -> np.ndarray:
     r"""(n,) P(s = 1 | x, w) = \Phi(w'\gamma), or the distribution function of t errors there."""
     index = model.fitted_.index(model.columns_.w(table.frame))
-    df = getattr(model.fitted_, "df", None)
-    return ndtr(index) if df is None else stdtr(float(np.mean(df)), index)
+    if has_t_errors(model):
+        return stdtr(float(np.mean(model.fitted_.df)), index)
+    return ndtr(index)
+
+
+def has_t_errors(model) -> bool:
+    """Whether the fit has t errors, asked for or chosen: it then predicts the population alone."""
+    return getattr(model.fitted_, "df", None) is not None
 
 
 def summary(name, meaning, rows, *, s, chance, naive, corrected, interval) -> Group:
@@ -195,11 +200,8 @@ def _unobserved(model, table, naive: Predictive, corrected: Predictive) -> Unobs
     rows = np.flatnonzero(~table.s)
     unselected: float | None = None
     interval: tuple[float, float] | None = None
-    try:
+    if not has_t_errors(model):
         known = model.predict_distribution(table.frame.iloc[rows], target="unselected")
-    except DataError:  # networks with t errors have the population alone
-        pass
-    else:
         unselected = float(known.mean.mean())
         interval = _typical(known.interval(LEVEL))
     return Unobserved(

@@ -9,16 +9,17 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.base import clone
 
-from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.linear import HeckmanRegressor
+from heckesel.estimators.networks import AUTO, ON_FOLDS, judging
 from heckesel.metrics.calibration import LEVELS, reliability
+from heckesel.report.comparison import has_t_errors
 from heckesel.report.table import Table
 
 FOLDS = 5
 # Beyond this a single fold holds enough cases, and five refits would take minutes.
 EVERY_FOLD_UP_TO = 50_000
-MEMBERS = 2  # of a refitted ensemble: the smallest number that differs within itself
+MEMBERS = 2  # of a refitted ensemble without folds: the fewest that can differ
 SEED = 1307  # of the deal into folds: the same page for the same data
 
 
@@ -50,13 +51,9 @@ def check_held_out(model, table: Table) -> Calibration | NotChecked:
     """Refit without each fold (a linear model) or without one (networks, of fewer members), and
     ask the distribution of y given selection for the observed outcomes left out."""
     linear = isinstance(model, HeckmanRegressor)
-    if model.identification_.verdict != NO_SELECTION and getattr(model, "errors", "") == "t":
+    if has_t_errors(model):
         return NotChecked("networks with t errors have no distribution given selection")
-    twin = clone(model)
-    if not linear:
-        twin.set_params(progress=False)
-        if model.selection == "linear":  # an index of networks needs a member for each fold
-            twin.set_params(n_members=min(model.n_members or MEMBERS, MEMBERS))
+    twin = clone(model) if linear else smaller(model, int(table.s.sum()))
     every = linear and table.n <= EVERY_FOLD_UP_TO
     fold = deal(table.s)
     try:
@@ -66,6 +63,22 @@ def check_held_out(model, table: Table) -> Calibration | NotChecked:
     except DataError as error:
         return NotChecked(f"a refit without some of the cases could not be made: {error}")
     return calibration(np.concatenate(transforms), _how(twin, every, linear))
+
+
+def smaller(model, selected: int):
+    """A twin of networks with a member for each fold, or MEMBERS without folds: every method can
+    be fitted so, and each member sees as large a share of the rows as those of `model`.
+
+    selected : rows with an outcome that `model` was fitted to
+    """
+    judged = judging(model, selected, needs_folds=model.method in ON_FOLDS)
+    most = MEMBERS if judged.folds is None else judged.folds
+    twin = clone(model).set_params(
+        progress=False, folds=judged.folds, n_members=min(judged.n_members, most)
+    )
+    if model.errors == AUTO:  # normal was chosen: t errors are not checked
+        twin.set_params(errors="normal")
+    return twin
 
 
 def deal(s: np.ndarray) -> np.ndarray:
