@@ -1,12 +1,26 @@
 """The check on cases left out: every method can be refitted for it, and what it says is true."""
 
+import re
+
+import numpy as np
+import pandas as pd
 import pytest
 
 import heckesel as hk
 from heckesel.datasets.controlled import make_controlled
+from heckesel.diagnostics.verdict import IDENTIFIED, Identification
+from heckesel.report import write_report
 from heckesel.report.comparison import compare, has_t_errors
-from heckesel.report.held_out import Calibration, NotChecked, check_held_out, smaller
+from heckesel.report.held_out import (
+    Calibration,
+    NotChecked,
+    calibration,
+    check_held_out,
+    smaller,
+)
+from heckesel.report.judgement import TONES, judge
 from heckesel.report.table import read_rows
+from tests.test_report import check_page
 
 SMALL = {"hidden": (8,), "epochs": 20, "progress": False}
 
@@ -69,3 +83,81 @@ def test_a_prediction_that_fails_is_not_taken_for_one_that_is_not_there(monkeypa
     monkeypatch.setattr(hk.HeckmanRegressor, "predict_distribution", broken)
     with pytest.raises(hk.DataError, match="a column is gone"):
         compare(model, read_rows(model, X, y))
+
+
+def shares(m, rng):
+    """A right model's calibration on m cases."""
+    return calibration(rng.random(m), "by draw")
+
+
+@pytest.mark.parametrize("m", [50, 400, 4000])
+def test_nine_of_ten_right_models_have_all_points_inside_the_band(m):
+    rng = np.random.default_rng(4)
+    inside = np.mean([not shares(m, rng).outside for _ in range(2000)])
+    # the simulation's own error is .007; shares of 50 cases are coarse, worth .01
+    assert abs(inside - 0.9) < 4 * 0.007
+
+
+def test_a_check_that_fails_is_said_in_words_with_its_widest_gap():
+    u = (np.arange(400) + 0.5) / 400
+    assert "The check is passed: all 19 points" in calibration(u, "").sentence
+    failed = calibration(u**2, "")
+    assert not failed.passed
+    expected = np.sqrt(failed.level)
+    outside = np.abs(expected - failed.level) > failed.high - np.array(failed.level)
+    assert failed.outside == outside.sum() > 0
+    assert failed.worst == (0.25, 0.5)  # sqrt(p) - p is largest at a quarter
+    assert f"not passed: {failed.outside} of the 19 points below lie outside" in failed.sentence
+    assert "chance of 25 %, and 50.0 % of them did" in failed.sentence
+
+
+def test_a_gap_that_only_many_cases_show_does_not_fail_the_check():
+    u = (np.arange(100_000) + 0.5) / 100_000
+    found = calibration(u**1.03, "")  # off by .011 at most
+    assert found.outside > 0
+    assert found.passed
+    assert "gaps that do not matter" in found.sentence
+    assert not calibration(u**1.1, "").passed
+
+
+def test_a_failed_check_takes_the_green_away():
+    found = Identification(IDENTIFIED, "z moves selection.", {})
+    assert judge(found, edge=None).tone == "good"
+    box = judge(found, edge=None, holds=False)
+    assert box.tone == "doubtful"
+    assert "can be used for everyone" not in box.advice
+    assert "not passed" in box.reasons[1]
+    for verdict, tone in TONES.items():
+        box = judge(Identification(verdict, "", {}), edge=None, holds=False)
+        assert box.tone == ("bad" if tone == "bad" else "doubtful")
+
+
+def heavy_tails(n=600):
+    """A strong instrument and heavy tails, those of a t with two degrees of freedom."""
+    rng = np.random.default_rng(5)
+    x, z, u = rng.standard_normal((3, n))
+    y = 1 + 2 * x + 0.5 * u + rng.standard_t(2, n)
+    X = pd.DataFrame({"x": x, "z": z})
+    return X, pd.Series(np.where(0.5 + 2 * z + u > 0, y, np.nan), name="pay")
+
+
+def test_heavy_tails_show_beside_a_strong_instrument(tmp_path):
+    X, y = heavy_tails()
+    model = hk.HeckmanRegressor(["z"]).fit(X, y)
+    assert model.identification_.verdict == IDENTIFIED
+    text = write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")
+    check_page(text)
+    assert re.search("Student t errors describe the data better .* by [0-9,]+ AIC units", text)
+    assert 'class="verdict doubtful"' in text
+    assert "The check is not passed" in text
+    assert "can be used for everyone" not in text
+
+
+def test_a_linear_model_from_a_file_has_a_page_too(tmp_path):
+    X, y = draw()
+    hk.HeckmanRegressor(["z"]).fit(X, y).save(tmp_path / "model")
+    model = hk.load(tmp_path / "model")
+    text = write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")
+    check_page(text)
+    assert "Other error models were not tried: the model comes from a file" in text
+    assert "a model from a file has none" in text

@@ -10,14 +10,11 @@ import numpy as np
 import pandas as pd
 
 from heckesel import __version__
-from heckesel.diagnostics.verdict import (
-    FUNCTIONAL_FORM,
-    NO_SELECTION,
-    NOT_IDENTIFIED,
-    WEAK,
-    Identification,
-)
+from heckesel.classic.forms import GAUSSIAN
+from heckesel.diagnostics.functional_form import CLOSE_AIC
+from heckesel.diagnostics.verdict import IDENTIFIED, NO_SELECTION, Identification
 from heckesel.errors import DataError
+from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.functional_form import FunctionalForm
 from heckesel.estimators.linear import HeckmanRegressor
 from heckesel.report.comparison import EVERYONE, Comparison, Group, compare
@@ -28,6 +25,13 @@ from heckesel.report.rho import RhoCurve, RhoValues, evidence_on_rho
 from heckesel.report.table import ColumnShape, column_shapes, read_rows
 
 COEFFICIENT_LEVEL = 0.95
+# Eleven fits of so many rows take seconds, and show any error model that is better by far.
+ROWS_BESIDE_AN_INSTRUMENT = 5000
+
+
+@dataclass(frozen=True)
+class NotTried:
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Contents:
     comparison: Comparison | None
     rho: RhoCurve | RhoValues | None
     calibration: Calibration | NotChecked
-    forms: FunctionalForm | None
+    forms: FunctionalForm | NotTried | None
     coefficients: pd.DataFrame | None
     columns: tuple[ColumnShape, ...]
     options: tuple[tuple[str, str], ...]
@@ -58,7 +62,24 @@ class Contents:
 
     @property
     def judgement(self) -> Judgement:
-        return judge(self.identification, edge=self.edge)
+        found = self.calibration
+        holds = not isinstance(found, Calibration) or found.passed
+        return judge(self.identification, edge=self.edge, holds=holds)
+
+    @property
+    def forms_compared(self) -> str:
+        """How the best of the other error models compares with the normal one."""
+        assert isinstance(self.forms, FunctionalForm)
+        best = self.forms.forms[0]
+        normal = next(form for form in self.forms.forms if form.name == GAUSSIAN.name)
+        behind = normal.aic - best.aic
+        if behind < CLOSE_AIC:
+            return "No other error model describes the data clearly better than the normal curve."
+        return (
+            f"{best.name} errors describe the data better than the normal ones of this model, by "
+            f"{behind:,.0f} AIC units, where {CLOSE_AIC:g} are a clear difference: take intervals "
+            "and chances of single cases with care."
+        )
 
     @property
     def headline(self) -> str:
@@ -130,14 +151,19 @@ def _method(model, linear: bool) -> str:
     return f"Heckman's model with {outcome}, {ways.get(model.method, 'in two steps')}"
 
 
-def _forms(model) -> FunctionalForm | None:
-    """Other error models, where rho rests on the shape of the errors."""
-    if model.identification_.verdict not in (FUNCTIONAL_FORM, WEAK, NOT_IDENTIFIED):
+def _forms(model) -> FunctionalForm | NotTried | None:
+    """Other error models; on part of a long table where rho does not rest on them alone."""
+    verdict = model.identification_.verdict
+    if verdict == NO_SELECTION:
         return None
+    if not isinstance(model.result_, HeckmanFit):
+        return NotTried("the model comes from a file, which does not keep the rows of the fit")
     try:
+        if verdict == IDENTIFIED:
+            return model.result_.functional_form(rows=ROWS_BESIDE_AN_INSTRUMENT)
         return model.result_.functional_form()
-    except DataError:  # rows drawn from a long table may not carry every column
-        return None
+    except DataError as error:  # rows drawn from a long table may not carry every column
+        return NotTried(str(error))
 
 
 def _coefficients(model, comparison: Comparison | None) -> pd.DataFrame:

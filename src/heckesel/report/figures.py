@@ -233,10 +233,11 @@ def calibration_figure(found: Calibration) -> Drawing:
         "calibration",
         "Predicted chances against what happened, for cases that were left out",
         f"{found.cases:,} outcomes. On average the share differs from the prediction by "
-        f"{percent(found.error, 1)}. The band is where nine of ten shares of a right model lie.",
+        f"{percent(found.error, 1)}. The band holds all shares of nine of ten right models; "
+        f"{found.outside} of {len(found.level)} lie outside.",
         376,
         tuple(parts),
-        ("predicted", "observed", "right model, nine of ten"),
+        ("predicted", "observed", "band"),
         tuple(
             (percent(p), percent(share, 1), f"{percent(low, 1)} to {percent(high, 1)}")
             for p, share, low, high in zip(

@@ -6,7 +6,6 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.base import clone
 
 from heckesel.errors import DataError, IdentificationWarning
@@ -14,12 +13,20 @@ from heckesel.estimators.linear import HeckmanRegressor
 from heckesel.estimators.networks import AUTO, ON_FOLDS, judging
 from heckesel.metrics.calibration import LEVELS, reliability
 from heckesel.report.comparison import has_t_errors
+from heckesel.report.numbers import percent
 from heckesel.report.table import Table
 
 FOLDS = 5
 # Beyond this a single fold holds enough cases, and five refits would take minutes.
 EVERY_FOLD_UP_TO = 50_000
 MEMBERS = 2  # of a refitted ensemble without folds: the fewest that can differ
+# The band holds all 19 points of nine of ten right models. Its half-width in standard deviations of
+# a point is the 90 % quantile of the largest of the 19, which in the limit are a Brownian bridge
+# (a million draws). Points are correlated, but a band of 1.645, nine of ten for each alone, would
+# fail 56 % of all right models.
+JOINT_BAND = 2.546
+# With many cases every model leaves the band; a point that is off by less misleads nobody.
+TOO_SMALL_TO_MATTER = 0.02
 SEED = 1307  # of the deal into folds: the same page for the same data
 
 
@@ -28,7 +35,7 @@ class Calibration:
     """Of `cases` observed outcomes left out of the refits.
 
     share : (19,) of them below the predicted quantile at each of `level` (19,)
-    low, high : (19,) where nine of ten such shares of a right model would lie
+    low, high : (19,) the band that holds all shares of nine of ten right models
     covered : share inside their 90 % interval; error : mean |share - level|
     """
 
@@ -41,10 +48,48 @@ class Calibration:
     covered: float
     error: float
 
+    @property
+    def outside(self) -> int:
+        """Points that lie outside the band."""
+        ends = zip(self.share, self.low, self.high, strict=True)
+        return sum(not low <= share <= high for share, low, high in ends)
+
+    @property
+    def worst(self) -> tuple[float, float]:
+        """(level, share) of the point furthest from the diagonal."""
+        points = zip(self.level, self.share, strict=True)
+        return max(points, key=lambda point: abs(point[1] - point[0]))
+
+    @property
+    def passed(self) -> bool:
+        level, share = self.worst
+        return not self.outside or abs(share - level) < TOO_SMALL_TO_MATTER
+
+    @property
+    def sentence(self) -> str:
+        """Whether the check was passed, in words."""
+        points, (level, share) = len(self.level), self.worst
+        if not self.outside:
+            return f"The check is passed: all {points} points below lie inside the band."
+        count = f"{self.outside} of the {points} points below {_lie(self.outside)} outside the band"
+        if self.passed:
+            return (
+                f"The check is passed: {count}, but so many cases show gaps that do not matter, "
+                f"and here none is wider than {percent(abs(share - level), 1)}."
+            )
+        return (
+            f"The check is not passed: {count}. The widest gap: outcomes should lie below with a "
+            f"chance of {percent(level)}, and {percent(share, 1)} of them did."
+        )
+
 
 @dataclass(frozen=True)
 class NotChecked:
     reason: str
+
+
+def _lie(count: int) -> str:
+    return "lies" if count == 1 else "lie"
 
 
 def check_held_out(model, table: Table) -> Calibration | NotChecked:
@@ -107,7 +152,7 @@ def calibration(u: np.ndarray, how: str) -> Calibration:
     r"""A right model has u uniform; the share below level p then has sd
     :math:`\sqrt{p(1-p)/m}`."""
     share = reliability(u)
-    half = ndtri(0.95) * np.sqrt(LEVELS * (1 - LEVELS) / len(u))
+    half = JOINT_BAND * np.sqrt(LEVELS * (1 - LEVELS) / len(u))
     return Calibration(
         how=how,
         cases=len(u),

@@ -41,6 +41,13 @@ MISFIT = (
     'target_transform="log"), or an instrument may have moved the outcome too.'
 )
 UNTIL_FOUND = "Treat the correction as a direction, not a size, until the reason is found."
+NOT_HELD = "But the check on cases left out was not passed, as shown below."
+UNLESS_IT_HOLDS = {
+    IDENTIFIED: "Do not rely on intervals and chances of single cases, and take the corrected "
+    "means with care: outcomes are not distributed as this model says.",
+    NO_SELECTION: "There is nothing to correct, but do not rely on intervals and chances of single "
+    "cases: outcomes are not distributed as this model says.",
+}
 DO_NOT_USE = "Do not use the corrected predictions as they are."
 
 
@@ -54,8 +61,10 @@ class Judgement:
     advice: str
 
 
-def judge(found: Identification, *, edge: float | None) -> Judgement:
-    """edge : -1 or 1 where the fit ran to this rho (`edge_reached`), else None"""
+def judge(found: Identification, *, edge: float | None, holds: bool = True) -> Judgement:
+    """edge : -1 or 1 where the fit ran to this rho (`edge_reached`), else None
+    holds : False where the check on cases left out was made and not passed
+    """
     tone, advice = TONES[found.verdict], ADVICE[found.verdict]
     if edge is not None:
         at = f"ρ = {'+1' if edge > 0 else '−1'}"
@@ -66,6 +75,10 @@ def judge(found: Identification, *, edge: float | None) -> Judgement:
     if found.evidence.get("at_boundary") and tone == "good":
         reason = f"But the likelihood that the verdict looked at is highest at ρ = ±1, {MISFIT}"
         return Judgement("doubtful", found.verdict, (*why, reason), UNTIL_FOUND)
+    if not holds:
+        tone = "bad" if tone == "bad" else "doubtful"
+        advice = UNLESS_IT_HOLDS.get(found.verdict, advice)
+        return Judgement(tone, found.verdict, (*why, NOT_HELD), advice)
     return Judgement(tone, found.verdict, why, advice)
 
 

@@ -10,6 +10,7 @@ from heckesel.classic.profile import Scan
 from heckesel.diagnostics.profile import ProfileCurve, profile_curve
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError
+from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.linear import HeckmanRegressor
 from heckesel.report.numbers import percent
 
@@ -57,9 +58,11 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
         return None
     if isinstance(model, HeckmanRegressor):
         result = model.result_
-        if isinstance(result.scan, Scan):
+        if isinstance(result, HeckmanFit) and isinstance(result.scan, Scan):
             return likelihood_curve(result)
         way_out = "Two steps give one value and no likelihood; method='ml' draws the curve."
+        if result.method == "ml":
+            way_out = "The curve needs the rows of the fit, and a model from a file has none."
         return RhoValues((float(result.rho),), (float(result.sigma),), way_out)
     if "curve" in model.info_:
         return evidence_curve(model.info_)
