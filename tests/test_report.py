@@ -14,7 +14,7 @@ from heckesel.datasets.controlled import make_controlled
 from heckesel.errors import DataError
 from heckesel.metrics.calibration import LEVELS
 from heckesel.report import write_report
-from heckesel.report.comparison import chance_of_selection, compare, plain_ensemble
+from heckesel.report.comparison import chance_of_selection, compare
 from heckesel.report.contents import report_contents
 from heckesel.report.drawing import Scale, nice_ticks
 from heckesel.report.held_out import NotChecked, calibration, check_held_out, deal
@@ -329,14 +329,6 @@ def test_the_page_says_what_a_profile_predicts_with(networks, kind, said):
     model.info_ = model.info_ | {"outcome": kind}
     expected = f"Heckman's model with {said} for the outcome, averaged over ρ"
     assert _method(model, linear=False) == expected
-
-
-def test_the_plain_ensemble_shares_the_options():
-    model = hk.DeepHeckmanRegressor(["z"], method="profile", hidden=(8,), epochs=7, folds=3)
-    plain = plain_ensemble(model).get_params()
-    assert plain["hidden"] == (8,)
-    assert (plain["epochs"], plain["folds"], plain["instruments"]) == (7, 3, ["z"])
-    assert plain["weight_decay"] == 1e-5
 
 
 def test_options_are_shown_without_addresses():

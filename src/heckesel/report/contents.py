@@ -66,6 +66,14 @@ class Contents:
         holds = not isinstance(found, Calibration) or found.passed
         return judge(self.identification, edge=self.edge, holds=holds)
 
+    def in_words(self, group: Group) -> str:
+        """The direction of a change, where it has one."""
+        if not group.clear:
+            return "no clear difference"
+        if self.digits(group.change).strip("−") == self.digits(0.0):
+            return "the same"
+        return "corrected is lower" if group.change < 0 else "corrected is higher"
+
     @property
     def forms_compared(self) -> str:
         """How the best of the other error models compares with the normal one."""
@@ -95,14 +103,22 @@ class Contents:
         assert self.comparison is not None
         everyone, digits = self.comparison.everyone, self.digits
         largest = self.comparison.largest
-        if digits(largest.change).strip("−") == digits(0.0):
+        if self.in_words(largest) == "the same":
             return "The correction changes nothing that these digits could show."
+        if not largest.clear:
+            return (
+                "No clear difference: in every group the corrected prediction differs from the "
+                f"naive one by less than its uncertainty. The widest difference, for the "
+                f"{largest.cases:,} cases {_who(largest)}, is "
+                f"{digits.change(largest.change, largest.doubt)}."
+            )
         direction = "lower" if largest.change < 0 else "higher"
         return (
             f"For the {largest.cases:,} cases {_who(largest)} the corrected prediction of "
             f"{self.outcome} is {digits(abs(largest.change))} {direction} on average than the "
             f"naive one: {digits(largest.corrected)} instead of {digits(largest.naive)}. Over all "
-            f"cases the change is {digits.signed(everyone.change)}."
+            f"cases the change is {digits.change(everyone.change, everyone.doubt)}"
+            f"{'' if everyone.clear else ', which is no clear difference'}."
         )
 
 

@@ -28,6 +28,10 @@ class Digits:
         text = self(value)
         return text if text.startswith("−") or text == NONE else f"+{text}"
 
+    def change(self, value: float, doubt: float) -> str:
+        """With its uncertainty, where there is one."""
+        return self.signed(value) + (f" ± {self(doubt)}" if math.isfinite(doubt) else "")
+
     def interval(self, ends) -> str:
         return _from_to(ends, self)
 
