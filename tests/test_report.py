@@ -217,7 +217,7 @@ def test_networks_show_the_curve_of_their_verdict_and_say_so(networks):
     assert max(curve.height) == pytest.approx(0.0, abs=0.01)  # drawn in steps of .01
     for mode, (rho, _) in zip(curve.modes, profile.modes, strict=True):
         assert ("boundary" in mode.note) == (abs(rho) > 0.999998)
-    assert f"of {len(X)} rows" in curve.note
+    assert f"fitted to {len(X)} rows" in curve.whose
 
 
 def test_a_right_model_is_calibrated_and_a_shifted_one_is_not():

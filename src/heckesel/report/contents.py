@@ -21,7 +21,7 @@ from heckesel.report.comparison import EVERYONE, Comparison, Group, compare
 from heckesel.report.held_out import Calibration, NotChecked, check_held_out
 from heckesel.report.judgement import Judgement, edge_reached, judge
 from heckesel.report.numbers import Digits, digits_for
-from heckesel.report.rho import RhoCurve, RhoValues, evidence_on_rho
+from heckesel.report.rho import OwnRho, RhoCurve, RhoValues, evidence_on_rho, own_rho
 from heckesel.report.table import ColumnShape, column_shapes, read_rows
 
 COEFFICIENT_LEVEL = 0.95
@@ -47,6 +47,7 @@ class Contents:
     observed: int
     digits: Digits
     comparison: Comparison | None
+    own_rho: OwnRho | None
     rho: RhoCurve | RhoValues | None
     calibration: Calibration | NotChecked
     forms: FunctionalForm | NotTried | None
@@ -136,6 +137,7 @@ def report_contents(model, X, y, *, selected=None, sample_weight=None, baseline=
         observed=int(table.s.sum()),
         digits=digits_for(table.y[table.s]),
         comparison=comparison,
+        own_rho=own_rho(model),
         rho=evidence_on_rho(model),
         calibration=check_held_out(model, table),
         forms=_forms(model) if linear else None,

@@ -20,7 +20,7 @@ from heckesel.report.drawing import (
     x_axis,
 )
 from heckesel.report.held_out import Calibration
-from heckesel.report.numbers import Digits, percent, significant, ticks_text
+from heckesel.report.numbers import Digits, minus, percent, significant, ticks_text
 from heckesel.report.rho import RhoCurve, RhoValues
 
 LEFT, RIGHT = 52.0, WIDTH - 20.0
@@ -164,7 +164,7 @@ def rho_figure(curve: RhoCurve) -> Drawing:
             parts.append(Mark("circle", x(mode.rho), y(mode.drop), "corrected", 5.5))
     return Drawing(
         "rho",
-        f"The {curve.kind} over rho",
+        f"The {curve.kind} over rho{' of a spline model' if curve.whose else ''}",
         f"{_modes(curve)} {_interval(curve)} Values more than {-LOWEST:.0f} below are cut off.",
         264,
         tuple(parts),
@@ -183,7 +183,7 @@ def _modes(curve: RhoCurve) -> str:
 
 def _interval(curve: RhoCurve) -> str:
     if curve.interval is None:
-        return f"There is {curve.interval_kind}."
+        return f"There is {minus(curve.interval_kind)}."
     low, high = (significant(end, 3) for end in curve.interval)
     return f"The {curve.interval_kind} is {low} to {high}."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,6 +73,11 @@ def significant(value: float | None, digits: int = 4) -> str:
 def ends(interval, digits: int = 3) -> str:
     """An interval in significant digits."""
     return _from_to(interval, lambda value: significant(value, digits))
+
+
+def minus(text: str) -> str:
+    """A sentence written elsewhere, with the minus sign of this page before its numbers."""
+    return re.sub(r"(?<!\w)-(?=\d)", "−", text)
 
 
 def percent(share: float, decimals: int = 0) -> str:

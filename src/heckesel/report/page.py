@@ -130,6 +130,7 @@ def _template():
     environment.filters |= {
         "significant": numbers.significant,
         "ends": numbers.ends,
+        "minus": numbers.minus,
         "fixed": lambda value, decimals: numbers.Digits(decimals)(value),
         "percent": numbers.percent,
         "p_value": numbers.p_value,
