@@ -107,7 +107,7 @@ class Comparison:
 
 
 def compare(model, table: Table, baseline=None) -> Comparison | None:
-    """None where nothing was selected, since there is nothing to correct then.
+    """None where every case has an outcome, since there is nothing to correct then.
 
     baseline : a fitted model to compare with; None fits one
     """

@@ -253,7 +253,7 @@ def truth_figure(x, truth, naive, corrected, interval, *, seen, column: str, out
     x, truth, naive, corrected : (m,) ordered by x; interval : (m, 2); seen : ((j,), (j,)) points
     """
     across = Scale(float(x[0]), float(x[-1]), LEFT, RIGHT)
-    up = Scale(*span([*interval.ravel(), *truth, *seen[1]]), 282, 52)
+    up = Scale(*span([*interval.ravel(), *truth, *seen[1]]), 300, 70)  # below two rows of legend
     at = [across(v) for v in x]
     low, high = ([up(v) for v in interval[:, end]] for end in (0, 1))
     parts: list = axes(
@@ -273,16 +273,19 @@ def truth_figure(x, truth, naive, corrected, interval, *, seen, column: str, out
         ("line", "truth stroke", "truth"),
         ("line", "naive stroke", "naive"),
         ("line", "corrected stroke", "corrected"),
-        ("circle", "seen", "observed"),
+    )
+    parts += legend(
+        32, ("circle", "seen", "observed outcomes"), ("line", "band-key", "corrected 90 % interval")
     )
     step = max(1, len(x) // 20)
     return Drawing(
         "truth",
         f"{outcome} over {column}: the truth, the naive fit and the corrected one",
-        f"Observed outcomes are the small points. At the largest {column} the truth is "
+        "Observed outcomes are the small points; the band is the corrected 90 % interval of single "
+        f"outcomes. At the largest {column} the truth is "
         f"{significant(truth[-1], 3)}, the naive fit says {significant(naive[-1], 3)}, the "
         f"corrected one {significant(corrected[-1], 3)}.",
-        326,
+        344,
         tuple(parts),
         (column, "truth", "naive", "corrected"),
         tuple(

@@ -92,6 +92,9 @@ class ColumnShape:
 
 def column_shapes(model, table: Table) -> tuple[ColumnShape, ...]:
     """One for each column of X, in its order."""
+    roles = ("in both equations", "instrument")
+    if table.s.all():  # there is no equation of selection
+        roles = ("in the equation", "not used")
     shapes = []
     for name in model.columns_.names:
         column = table.frame[name]
@@ -103,7 +106,7 @@ def column_shapes(model, table: Table) -> tuple[ColumnShape, ...]:
         shapes.append(
             ColumnShape(
                 name=name,
-                role="instrument" if name in model.columns_.instruments else "in both equations",
+                role=roles[name in model.columns_.instruments],
                 kind="number" if levels is None else f"category, {len(levels)} levels",
                 missing=int(column.isna().sum()),
                 mean_observed=means[0],
