@@ -34,7 +34,8 @@ def test_a_fit_at_the_boundary_is_not_recommended(wages):
     assert wages.count("The fit ran to ρ = +1, which mostly means that the model does not fit") == 1
     assert "target_transform=&#34;log&#34;" in wages
     assert "Do not use the corrected predictions as they are." in wages
-    assert "a correction would be that should not be used" in wages
+    assert "what the correction would be, not to be used: For the" in wages
+    assert "leaves out the doubt about ρ itself" in wages
 
 
 def test_intervals_that_do_not_exist_are_one_sign_and_the_page_says_why(wages):

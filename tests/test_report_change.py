@@ -93,7 +93,7 @@ def test_the_sentence_is_about_a_group_that_clearly_changed(fits):
 
 
 def test_a_change_without_uncertainty_is_shown_bare():
-    assert Digits(2).change(-0.5, 0.1) == "−0.50 ± 0.10"
+    assert Digits(2).change(-0.5, 0.1) == "−0.50\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.10"
     assert Digits(2).change(0.5, float("nan")) == "+0.50"
 
 

@@ -9,6 +9,7 @@ import pytest
 import heckesel as hk
 from heckesel.datasets.controlled import make_controlled
 from heckesel.diagnostics.verdict import IDENTIFIED, Identification
+from heckesel.metrics.calibration import LEVELS, reliability
 from heckesel.report import write_report
 from heckesel.report.comparison import compare, has_t_errors
 from heckesel.report.held_out import (
@@ -16,6 +17,7 @@ from heckesel.report.held_out import (
     NotChecked,
     calibration,
     check_held_out,
+    half_band,
     smaller,
 )
 from heckesel.report.judgement import TONES, judge
@@ -85,17 +87,17 @@ def test_a_prediction_that_fails_is_not_taken_for_one_that_is_not_there(monkeypa
         compare(model, read_rows(model, X, y))
 
 
-def shares(m, rng):
-    """A right model's calibration on m cases."""
-    return calibration(rng.random(m), "by draw")
+@pytest.mark.parametrize("m", [50, 400])
+def test_99_of_100_right_models_have_all_points_inside_the_band(m):
+    half, right = half_band(m), np.random.default_rng(4).random((1500, m))
+    inside = np.mean([(np.abs(reliability(u) - LEVELS) <= half).all() for u in right])
+    # four errors of this simulation, and one of the band's own width
+    assert abs(inside - 0.99) < 4 * np.sqrt(0.99 * 0.01 / 1500) + 0.001
 
 
-@pytest.mark.parametrize("m", [50, 400, 4000])
-def test_nine_of_ten_right_models_have_all_points_inside_the_band(m):
-    rng = np.random.default_rng(4)
-    inside = np.mean([not shares(m, rng).outside for _ in range(2000)])
-    # the simulation's own error is .007; shares of 50 cases are coarse, worth .01
-    assert abs(inside - 0.9) < 4 * 0.007
+def test_the_band_narrows_with_the_root_of_the_cases():
+    few, many = half_band(1000), half_band(4000)
+    np.testing.assert_allclose(few, 2 * many, rtol=0.02)  # both quantiles are drawn, to 1 %
 
 
 def test_a_check_that_fails_is_said_in_words_with_its_widest_gap():
@@ -107,8 +109,8 @@ def test_a_check_that_fails_is_said_in_words_with_its_widest_gap():
     outside = np.abs(expected - failed.level) > failed.high - np.array(failed.level)
     assert failed.outside == outside.sum() > 0
     assert failed.worst == (0.25, 0.5)  # sqrt(p) - p is largest at a quarter
-    assert f"not passed: {failed.outside} of the 19 points below lie outside" in failed.sentence
-    assert "chance of 25 %, and 50.0 % of them did" in failed.sentence
+    assert f"not passed: {failed.outside} of 19 points lie outside" in failed.sentence
+    assert "50.0 % of the outcomes lie below a value that 25 % were predicted" in failed.sentence
 
 
 def test_a_gap_that_only_many_cases_show_does_not_fail_the_check():

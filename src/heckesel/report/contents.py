@@ -96,7 +96,7 @@ class Contents:
         if self.comparison is None:
             return "Every case has an outcome, so there is no naive fit to compare with."
         if self.at_edge:
-            return f"Only to show what a correction would be that should not be used: {self._most}"
+            return f"To show what the correction would be, not to be used: {self._most}"
         return self._most
 
     @property
@@ -154,7 +154,7 @@ def _who(group: Group) -> str:
 
 def _method(model, linear: bool) -> str:
     if model.identification_.verdict == NO_SELECTION:
-        return "least squares" if linear else "a plain ensemble of networks"
+        return "Least squares" if linear else "A plain ensemble of networks"
     outcome = "a linear outcome" if linear else "networks for the outcome"
     if model.method == "profile" and model.info_.get("outcome") == "spline":
         outcome = "splines for the outcome"

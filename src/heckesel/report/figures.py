@@ -233,7 +233,7 @@ def calibration_figure(found: Calibration) -> Drawing:
         "calibration",
         "Predicted chances against what happened, for cases that were left out",
         f"{found.cases:,} outcomes. On average the share differs from the prediction by "
-        f"{percent(found.error, 1)}. The band holds all shares of nine of ten right models; "
+        f"{percent(found.error, 1)}. The band holds all shares of 99 of 100 right models; "
         f"{found.outside} of {len(found.level)} lie outside.",
         376,
         tuple(parts),

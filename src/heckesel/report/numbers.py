@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 NONE = "–"
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,9 @@ class Digits:
 
     def change(self, value: float, doubt: float) -> str:
         """With its uncertainty, where there is one."""
-        return self.signed(value) + (f" ± {self(doubt)}" if math.isfinite(doubt) else "")
+        if not math.isfinite(doubt):
+            return self.signed(value)
+        return f"{self.signed(value)}{NO_BREAK}±{NO_BREAK}{self(doubt)}"
 
     def interval(self, ends) -> str:
         return _from_to(ends, self)
