@@ -126,7 +126,7 @@ def test_a_failed_check_takes_the_green_away():
     found = Identification(IDENTIFIED, "z moves selection.", {})
     assert judge(found, edge=None).tone == "good"
     box = judge(found, edge=None, holds=False)
-    assert box.tone == "doubtful"
+    assert (box.tone, box.heading) == ("doubtful", f"{IDENTIFIED}, but a check failed")
     assert "can be used for everyone" not in box.advice
     assert "not passed" in box.reasons[1]
     for verdict, tone in TONES.items():

@@ -275,7 +275,7 @@ def truth_figure(x, truth, naive, corrected, interval, *, seen, column: str, out
         ("line", "corrected stroke", "corrected"),
     )
     parts += legend(
-        32, ("circle", "seen", "observed outcomes"), ("line", "band-key", "corrected 90 % interval")
+        32, ("circle", "seen", "observed"), ("line", "band-key", "corrected 90 % interval")
     )
     step = max(1, len(x) // 20)
     return Drawing(

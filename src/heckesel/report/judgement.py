@@ -27,7 +27,7 @@ TONES = {
 }
 ADVICE = {
     IDENTIFIED: "The corrected predictions can be used for everyone, as long as someone who knows "
-    "the process vouches for the assumption in this sentence.",
+    "the process vouches for the assumption named above.",
     WEAK: "Treat the correction as a direction, not a size: look for an instrument that moved "
     "selection more before anything is decided on it.",
     FUNCTIONAL_FORM: "Treat the correction as one scenario among others: nothing in the data "
@@ -78,7 +78,7 @@ def judge(found: Identification, *, edge: float | None, holds: bool = True) -> J
     if not holds:
         tone = "bad" if tone == "bad" else "doubtful"
         advice = UNLESS_IT_HOLDS.get(found.verdict, advice)
-        return Judgement(tone, found.verdict, (*why, NOT_HELD), advice)
+        return Judgement(tone, f"{found.verdict}, but a check failed", (*why, NOT_HELD), advice)
     return Judgement(tone, found.verdict, why, advice)
 
 
