@@ -14,8 +14,8 @@ from heckesel.datasets.controlled import make_controlled
 from heckesel.errors import DataError
 from heckesel.metrics.calibration import LEVELS
 from heckesel.report import write_report
-from heckesel.report.comparison import chance_of_selection, compare, plain_ensemble
-from heckesel.report.contents import TONES, report_contents
+from heckesel.report.comparison import chance_of_selection, compare
+from heckesel.report.contents import report_contents
 from heckesel.report.drawing import Scale, nice_ticks
 from heckesel.report.held_out import NotChecked, calibration, check_held_out, deal
 from heckesel.report.numbers import Digits, digits_for, significant
@@ -217,7 +217,7 @@ def test_networks_show_the_curve_of_their_verdict_and_say_so(networks):
     assert max(curve.height) == pytest.approx(0.0, abs=0.01)  # drawn in steps of .01
     for mode, (rho, _) in zip(curve.modes, profile.modes, strict=True):
         assert ("boundary" in mode.note) == (abs(rho) > 0.999998)
-    assert f"of {len(X)} rows" in curve.note
+    assert f"fitted to {len(X)} rows" in curve.whose
 
 
 def test_a_right_model_is_calibrated_and_a_shifted_one_is_not():
@@ -314,7 +314,7 @@ def test_two_steps_and_arrays_and_transformed_outcomes_have_pages(tmp_path):
 
 def test_every_verdict_has_a_tone_and_advice():
     from heckesel.diagnostics import verdict
-    from heckesel.report.contents import ADVICE
+    from heckesel.report.judgement import ADVICE, TONES
 
     known = {verdict.IDENTIFIED, verdict.WEAK, verdict.FUNCTIONAL_FORM}
     known |= {verdict.NOT_IDENTIFIED, verdict.NO_SELECTION}
@@ -329,14 +329,6 @@ def test_the_page_says_what_a_profile_predicts_with(networks, kind, said):
     model.info_ = model.info_ | {"outcome": kind}
     expected = f"Heckman's model with {said} for the outcome, averaged over ρ"
     assert _method(model, linear=False) == expected
-
-
-def test_the_plain_ensemble_shares_the_options():
-    model = hk.DeepHeckmanRegressor(["z"], method="profile", hidden=(8,), epochs=7, folds=3)
-    plain = plain_ensemble(model).get_params()
-    assert plain["hidden"] == (8,)
-    assert (plain["epochs"], plain["folds"], plain["instruments"]) == (7, 3, ["z"])
-    assert plain["weight_decay"] == 1e-5
 
 
 def test_options_are_shown_without_addresses():
@@ -354,10 +346,14 @@ def test_options_are_shown_without_addresses():
         (lambda m, X, y: (m, X, y[:-1], "p.html"), "600 rows but y has 599"),
         (lambda m, X, y: (m, X.to_numpy()[:, :1], y, "p.html"), "the fit had 2 columns"),
         (lambda m, X, y: (m, X, y, "."), "is a folder"),
+        (lambda m, X, y: (m, X, y, "no/p.html"), "the folder no of p.html does not exist"),
     ],
 )
-def test_wrong_input_is_a_sentence(linear, change, fragment, tmp_path, monkeypatch):
+def test_wrong_input_is_a_sentence_before_any_prediction(
+    linear, change, fragment, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hk.HeckmanRegressor, "predict_distribution", None)
     model, X, y, _ = linear
     with pytest.raises(DataError, match=re.escape(fragment)):
         write_report(*change(model, X, y))

@@ -139,8 +139,8 @@ def _rand_hie(console) -> None:
     )
     fit = fit_rand_hie("ml")
     console.print(fit.summary(), markup=False)
-    low, high = fit.interval("rho", method="profile")
-    console.print(f"\nProfile-likelihood interval of rho: {low:.3f} to {high:.3f}")
+    low, high = fit.interval("rho", 0.95, method="profile")
+    console.print(f"\n95 % profile-likelihood interval of rho: {low:.3f} to {high:.3f}")
     forms = fit.functional_form()
     turned = (
         f"Error models that fit no worse turn the sign of {', '.join(forms.flips) or 'nothing'}; "

@@ -6,13 +6,14 @@ import inspect
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, stdtr
+from scipy.special import ndtr, ndtri, stdtr
 from sklearn.base import clone
 
 from heckesel.diagnostics.verdict import NO_SELECTION
-from heckesel.errors import DataError
+from heckesel.estimators.deep import WEIGHT_DECAY
 from heckesel.estimators.deep_ensemble import DeepEnsembleRegressor
 from heckesel.estimators.linear import HeckmanRegressor
+from heckesel.estimators.networks import AUTO, ON_FOLDS, judging
 from heckesel.estimators.regression import read_table
 from heckesel.methods import least_squares
 from heckesel.metrics.regions import AGAINST_BELOW, FEWEST_POINTS, WELL_FROM, regions
@@ -26,7 +27,8 @@ EVERYONE = "everyone"
 STRIPS = 10
 WORTH_A_SENTENCE = 0.05  # of all cases
 LEAST_SQUARES = "least squares on the observed outcomes"
-PLAIN_ENSEMBLE = "a plain ensemble of networks on the observed outcomes, with the same options"
+PLAIN_ENSEMBLE = "a plain ensemble of networks on the observed outcomes"
+TRAINED_ALIKE = f"{PLAIN_ENSEMBLE}, with the same options"
 GIVEN = "the baseline that was given"
 REGIONS = {
     "against": ("seldom selected", f"under {percent(AGAINST_BELOW)}"),
@@ -48,6 +50,7 @@ class Naive:
 class Group:
     """Means over the cases of a group: of predictions, and of the ends of their intervals.
 
+    doubt : the 90 % uncertainty of the change (`doubt_of_change`); NaN where there is none
     chance : (smallest, largest) estimated chance of selection in the group
     """
 
@@ -58,11 +61,17 @@ class Group:
     chance: tuple[float, float]
     naive: float
     corrected: float
+    doubt: float
     interval: tuple[float, float]
 
     @property
     def change(self) -> float:
         return self.corrected - self.naive
+
+    @property
+    def clear(self) -> bool:
+        """Whether the change is more than its uncertainty."""
+        return not abs(self.change) <= self.doubt  # without one, the change is all there is
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,7 @@ class Unobserved:
     cases: int
     naive: float
     population: float
+    doubt: float
     unselected: float | None
     interval: tuple[float, float] | None
 
@@ -88,14 +98,16 @@ class Comparison:
 
     @property
     def largest(self) -> Group:
-        """The region that changed most, of those with a share of the cases worth a sentence."""
+        """The region that changed most, of those with a share of the cases worth a sentence: one
+        that clearly changed, where there is one."""
         least = WORTH_A_SENTENCE * self.everyone.cases
         candidates = [group for group in self.regions if group.cases >= least]
+        candidates = [group for group in candidates if group.clear] or candidates
         return max(candidates, key=lambda group: abs(group.change), default=self.everyone)
 
 
 def compare(model, table: Table, baseline=None) -> Comparison | None:
-    """None where nothing was selected, since there is nothing to correct then.
+    """None where every case has an outcome, since there is nothing to correct then.
 
     baseline : a fitted model to compare with; None fits one
     """
@@ -135,8 +147,14 @@ def compare(model, table: Table, baseline=None) -> Comparison | None:
 def chance_of_selection(model, table: Table) -> np.ndarray:
     r"""(n,) P(s = 1 | x, w) = \Phi(w'\gamma), or the distribution function of t errors there."""
     index = model.fitted_.index(model.columns_.w(table.frame))
-    df = getattr(model.fitted_, "df", None)
-    return ndtr(index) if df is None else stdtr(float(np.mean(df)), index)
+    if has_t_errors(model):
+        return stdtr(float(np.mean(model.fitted_.df)), index)
+    return ndtr(index)
+
+
+def has_t_errors(model) -> bool:
+    """Whether the fit has t errors, asked for or chosen: it then predicts the population alone."""
+    return getattr(model.fitted_, "df", None) is not None
 
 
 def summary(name, meaning, rows, *, s, chance, naive, corrected, interval) -> Group:
@@ -150,8 +168,19 @@ def summary(name, meaning, rows, *, s, chance, naive, corrected, interval) -> Gr
         chance=(float(chance[rows].min()), float(chance[rows].max())),
         naive=float(naive.mean[rows].mean()),
         corrected=float(corrected.mean[rows].mean()),
+        doubt=doubt_of_change(naive, corrected, rows),
         interval=_typical(interval[rows]),
     )
+
+
+def doubt_of_change(naive: Predictive, corrected: Predictive, rows) -> float:
+    """Half a 90 % interval of the mean change over `rows`, from the epistemic variances.
+
+    The errors of one fit go together over cases, so that the sd of a mean is up to the mean of
+    the sds; those of the two fits are taken as independent. Both make it rather too large.
+    """
+    sd = np.sqrt(naive.epistemic[rows] + corrected.epistemic[rows])
+    return float(ndtri((1 + LEVEL) / 2) * sd.mean())
 
 
 def _typical(interval: np.ndarray) -> tuple[float, float]:
@@ -167,17 +196,22 @@ def naive_fit(model, table: Table, baseline=None) -> Naive:
         return Naive(what, baseline.predict_distribution(table.frame), {})
     if isinstance(model, HeckmanRegressor):
         return _least_squares(model, table)
-    plain = table.fitted(plain_ensemble(model))
-    return Naive(PLAIN_ENSEMBLE, plain.predict_distribution(table.frame), {})
+    plain = table.fitted(plain_ensemble(model, int(table.s.sum())))
+    return Naive(TRAINED_ALIKE, plain.predict_distribution(table.frame), {})
 
 
-def plain_ensemble(model) -> DeepEnsembleRegressor:
-    """Not fitted; with every option of `model` that it has too, and the method's own for None."""
+def plain_ensemble(model, selected: int) -> DeepEnsembleRegressor:
+    """Not fitted; with the options that `model` used on so many selected rows, its method's own
+    where they were left open: else the two would differ by how they were trained."""
     known = inspect.signature(DeepEnsembleRegressor).parameters
     options = {name: value for name, value in model.get_params().items() if name in known}
-    if options["weight_decay"] is None:
-        options["weight_decay"] = known["weight_decay"].default
-    return DeepEnsembleRegressor(**options)
+    judged = judging(model, selected, needs_folds=model.method in ON_FOLDS)
+    used = {name: getattr(judged, name) for name in ("folds", "n_members", "tails")}
+    if model.weight_decay is None:
+        used["weight_decay"] = WEIGHT_DECAY[model.method]
+    elif model.weight_decay == AUTO:  # rows left out chose it
+        used["weight_decay"] = model.info_["weight_decay"]
+    return DeepEnsembleRegressor(**options | used)
 
 
 def _least_squares(model, table: Table) -> Naive:
@@ -195,17 +229,15 @@ def _unobserved(model, table, naive: Predictive, corrected: Predictive) -> Unobs
     rows = np.flatnonzero(~table.s)
     unselected: float | None = None
     interval: tuple[float, float] | None = None
-    try:
+    if not has_t_errors(model):
         known = model.predict_distribution(table.frame.iloc[rows], target="unselected")
-    except DataError:  # networks with t errors have the population alone
-        pass
-    else:
         unselected = float(known.mean.mean())
         interval = _typical(known.interval(LEVEL))
     return Unobserved(
         cases=len(rows),
         naive=float(naive.mean[rows].mean()),
         population=float(corrected.mean[rows].mean()),
+        doubt=doubt_of_change(naive, corrected, rows),
         unselected=unselected,
         interval=interval,
     )

@@ -10,86 +10,116 @@ import numpy as np
 import pandas as pd
 
 from heckesel import __version__
-from heckesel.diagnostics.verdict import (
-    FUNCTIONAL_FORM,
-    IDENTIFIED,
-    NO_SELECTION,
-    NOT_IDENTIFIED,
-    WEAK,
-    Identification,
-)
+from heckesel.classic.forms import GAUSSIAN
+from heckesel.diagnostics.functional_form import CLOSE_AIC
+from heckesel.diagnostics.verdict import IDENTIFIED, NO_SELECTION, Identification
 from heckesel.errors import DataError
+from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.functional_form import FunctionalForm
 from heckesel.estimators.linear import HeckmanRegressor
 from heckesel.report.comparison import EVERYONE, Comparison, Group, compare
 from heckesel.report.held_out import Calibration, NotChecked, check_held_out
+from heckesel.report.judgement import Judgement, edge_reached, judge
 from heckesel.report.numbers import Digits, digits_for
-from heckesel.report.rho import RhoCurve, RhoValues, evidence_on_rho
+from heckesel.report.rho import OwnRho, RhoCurve, RhoValues, evidence_on_rho, own_rho
 from heckesel.report.table import ColumnShape, column_shapes, read_rows
 
 COEFFICIENT_LEVEL = 0.95
-# tone: the colour and sign on the page; advice: what a reader may do with the predictions
-TONES = {
-    IDENTIFIED: "good",
-    WEAK: "doubtful",
-    FUNCTIONAL_FORM: "doubtful",
-    NOT_IDENTIFIED: "bad",
-    NO_SELECTION: "plain",
-}
-ADVICE = {
-    IDENTIFIED: "The corrected predictions can be used for everyone, as long as someone who knows "
-    "the process vouches for the assumption in this sentence.",
-    WEAK: "Treat the correction as a direction, not a size: look for an instrument that moved "
-    "selection more before anything is decided on it.",
-    FUNCTIONAL_FORM: "Treat the correction as one scenario among others: nothing in the data "
-    "could contradict it.",
-    NOT_IDENTIFIED: "Do not use the correction: this data cannot carry it.",
-    NO_SELECTION: "There is nothing to correct: these are ordinary predictions.",
-}
+# Eleven fits of so many rows take seconds, and show any error model that is better by far.
+ROWS_BESIDE_AN_INSTRUMENT = 5000
+
+
+@dataclass(frozen=True)
+class NotTried:
+    reason: str
 
 
 @dataclass(frozen=True)
 class Contents:
-    """forms, coefficients : of a linear model where they apply, else None"""
+    """edge : -1 or 1 where the fit ran to this rho, else None
+    forms, coefficients : of a linear model where they apply, else None"""
 
     outcome: str
     method: str
     identification: Identification
+    edge: float | None
     cases: int
     observed: int
     digits: Digits
     comparison: Comparison | None
+    own_rho: OwnRho | None
     rho: RhoCurve | RhoValues | None
     calibration: Calibration | NotChecked
-    forms: FunctionalForm | None
+    forms: FunctionalForm | NotTried | None
     coefficients: pd.DataFrame | None
     columns: tuple[ColumnShape, ...]
     options: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
 
     @property
-    def tone(self) -> str:
-        return TONES[self.identification.verdict]
+    def at_edge(self) -> bool:
+        """Whether the fit ran to rho = +-1."""
+        return self.edge is not None
 
     @property
-    def advice(self) -> str:
-        return ADVICE[self.identification.verdict]
+    def judgement(self) -> Judgement:
+        found = self.calibration
+        holds = not isinstance(found, Calibration) or found.passed
+        return judge(self.identification, edge=self.edge, holds=holds)
+
+    def in_words(self, group: Group) -> str:
+        """The direction of a change, where it has one."""
+        if not group.clear:
+            return "no clear difference"
+        if self.digits(group.change).strip("−") == self.digits(0.0):
+            return "the same"
+        return "corrected is lower" if group.change < 0 else "corrected is higher"
+
+    @property
+    def forms_compared(self) -> str:
+        """How the best of the other error models compares with the normal one."""
+        assert isinstance(self.forms, FunctionalForm)
+        best = self.forms.forms[0]
+        normal = next(form for form in self.forms.forms if form.name == GAUSSIAN.name)
+        behind = normal.aic - best.aic
+        if behind < CLOSE_AIC:
+            return "No other error model describes the data clearly better than the normal curve."
+        return (
+            f"{best.name} errors describe the data better than the normal ones of this model, by "
+            f"{behind:,.0f} AIC units, where {CLOSE_AIC:g} are a clear difference: take intervals "
+            "and chances of single cases with care."
+        )
 
     @property
     def headline(self) -> str:
         """What the correction changed most, in a sentence."""
         if self.comparison is None:
             return "Every case has an outcome, so there is no naive fit to compare with."
+        if self.at_edge:
+            return f"To show what the correction would be, not to be used: {self._most}"
+        return self._most
+
+    @property
+    def _most(self) -> str:
+        assert self.comparison is not None
         everyone, digits = self.comparison.everyone, self.digits
         largest = self.comparison.largest
-        if digits(largest.change).strip("−") == digits(0.0):
+        if self.in_words(largest) == "the same":
             return "The correction changes nothing that these digits could show."
+        if not largest.clear:
+            return (
+                "No clear difference: in every group the corrected prediction differs from the "
+                f"naive one by less than its uncertainty. The widest difference, for the "
+                f"{largest.cases:,} cases {_who(largest)}, is "
+                f"{digits.change(largest.change, largest.doubt)}."
+            )
         direction = "lower" if largest.change < 0 else "higher"
         return (
             f"For the {largest.cases:,} cases {_who(largest)} the corrected prediction of "
             f"{self.outcome} is {digits(abs(largest.change))} {direction} on average than the "
             f"naive one: {digits(largest.corrected)} instead of {digits(largest.naive)}. Over all "
-            f"cases the change is {digits.signed(everyone.change)}."
+            f"cases the change is {digits.change(everyone.change, everyone.doubt)}"
+            f"{'' if everyone.clear else ', which is no clear difference'}."
         )
 
 
@@ -102,10 +132,12 @@ def report_contents(model, X, y, *, selected=None, sample_weight=None, baseline=
         outcome=model.outcome_name_,
         method=_method(model, linear),
         identification=model.identification_,
+        edge=edge_reached(model),
         cases=table.n,
         observed=int(table.s.sum()),
         digits=digits_for(table.y[table.s]),
         comparison=comparison,
+        own_rho=own_rho(model),
         rho=evidence_on_rho(model),
         calibration=check_held_out(model, table),
         forms=_forms(model) if linear else None,
@@ -122,7 +154,7 @@ def _who(group: Group) -> str:
 
 def _method(model, linear: bool) -> str:
     if model.identification_.verdict == NO_SELECTION:
-        return "least squares" if linear else "a plain ensemble of networks"
+        return "Least squares" if linear else "A plain ensemble of networks"
     outcome = "a linear outcome" if linear else "networks for the outcome"
     if model.method == "profile" and model.info_.get("outcome") == "spline":
         outcome = "splines for the outcome"
@@ -137,14 +169,19 @@ def _method(model, linear: bool) -> str:
     return f"Heckman's model with {outcome}, {ways.get(model.method, 'in two steps')}"
 
 
-def _forms(model) -> FunctionalForm | None:
-    """Other error models, where rho rests on the shape of the errors."""
-    if model.identification_.verdict not in (FUNCTIONAL_FORM, WEAK, NOT_IDENTIFIED):
+def _forms(model) -> FunctionalForm | NotTried | None:
+    """Other error models; on part of a long table where rho does not rest on them alone."""
+    verdict = model.identification_.verdict
+    if verdict == NO_SELECTION:
         return None
+    if not isinstance(model.result_, HeckmanFit):
+        return NotTried("the model comes from a file, which does not keep the rows of the fit")
     try:
+        if verdict == IDENTIFIED:
+            return model.result_.functional_form(rows=ROWS_BESIDE_AN_INSTRUMENT)
         return model.result_.functional_form()
-    except DataError:  # rows drawn from a long table may not carry every column
-        return None
+    except DataError as error:  # rows drawn from a long table may not carry every column
+        return NotTried(str(error))
 
 
 def _coefficients(model, comparison: Comparison | None) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from heckesel.report.drawing import (
     x_axis,
 )
 from heckesel.report.held_out import Calibration
-from heckesel.report.numbers import Digits, percent, significant, ticks_text
+from heckesel.report.numbers import Digits, minus, percent, significant, ticks_text
 from heckesel.report.rho import RhoCurve, RhoValues
 
 LEFT, RIGHT = 52.0, WIDTH - 20.0
@@ -164,7 +164,7 @@ def rho_figure(curve: RhoCurve) -> Drawing:
             parts.append(Mark("circle", x(mode.rho), y(mode.drop), "corrected", 5.5))
     return Drawing(
         "rho",
-        f"The {curve.kind} over rho",
+        f"The {curve.kind} over rho{' of a spline model' if curve.whose else ''}",
         f"{_modes(curve)} {_interval(curve)} Values more than {-LOWEST:.0f} below are cut off.",
         264,
         tuple(parts),
@@ -183,7 +183,7 @@ def _modes(curve: RhoCurve) -> str:
 
 def _interval(curve: RhoCurve) -> str:
     if curve.interval is None:
-        return f"There is {curve.interval_kind}."
+        return f"There is {minus(curve.interval_kind)}."
     low, high = (significant(end, 3) for end in curve.interval)
     return f"The {curve.interval_kind} is {low} to {high}."
 
@@ -233,10 +233,11 @@ def calibration_figure(found: Calibration) -> Drawing:
         "calibration",
         "Predicted chances against what happened, for cases that were left out",
         f"{found.cases:,} outcomes. On average the share differs from the prediction by "
-        f"{percent(found.error, 1)}. The band is where nine of ten shares of a right model lie.",
+        f"{percent(found.error, 1)}. The band holds all shares of 99 of 100 right models; "
+        f"{found.outside} of {len(found.level)} lie outside.",
         376,
         tuple(parts),
-        ("predicted", "observed", "right model, nine of ten"),
+        ("predicted", "observed", "band"),
         tuple(
             (percent(p), percent(share, 1), f"{percent(low, 1)} to {percent(high, 1)}")
             for p, share, low, high in zip(
@@ -252,7 +253,7 @@ def truth_figure(x, truth, naive, corrected, interval, *, seen, column: str, out
     x, truth, naive, corrected : (m,) ordered by x; interval : (m, 2); seen : ((j,), (j,)) points
     """
     across = Scale(float(x[0]), float(x[-1]), LEFT, RIGHT)
-    up = Scale(*span([*interval.ravel(), *truth, *seen[1]]), 282, 52)
+    up = Scale(*span([*interval.ravel(), *truth, *seen[1]]), 300, 70)  # below two rows of legend
     at = [across(v) for v in x]
     low, high = ([up(v) for v in interval[:, end]] for end in (0, 1))
     parts: list = axes(
@@ -272,16 +273,19 @@ def truth_figure(x, truth, naive, corrected, interval, *, seen, column: str, out
         ("line", "truth stroke", "truth"),
         ("line", "naive stroke", "naive"),
         ("line", "corrected stroke", "corrected"),
-        ("circle", "seen", "observed"),
+    )
+    parts += legend(
+        32, ("circle", "seen", "observed"), ("line", "band-key", "corrected 90 % interval")
     )
     step = max(1, len(x) // 20)
     return Drawing(
         "truth",
         f"{outcome} over {column}: the truth, the naive fit and the corrected one",
-        f"Observed outcomes are the small points. At the largest {column} the truth is "
+        "Observed outcomes are the small points; the band is the corrected 90 % interval of single "
+        f"outcomes. At the largest {column} the truth is "
         f"{significant(truth[-1], 3)}, the naive fit says {significant(naive[-1], 3)}, the "
         f"corrected one {significant(corrected[-1], 3)}.",
-        326,
+        344,
         tuple(parts),
         (column, "truth", "naive", "corrected"),
         tuple(

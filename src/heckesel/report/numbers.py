@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
 NONE = "–"
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,21 @@ class Digits:
         text = self(value)
         return text if text.startswith("−") or text == NONE else f"+{text}"
 
+    def change(self, value: float, doubt: float) -> str:
+        """With its uncertainty, where there is one."""
+        if not math.isfinite(doubt):
+            return self.signed(value)
+        return f"{self.signed(value)}{NO_BREAK}±{NO_BREAK}{self(doubt)}"
+
     def interval(self, ends) -> str:
-        return NONE if ends is None else f"{self(ends[0])} to {self(ends[1])}"
+        return _from_to(ends, self)
+
+
+def _from_to(ends, text) -> str:
+    """Both ends, or one sign where there is neither."""
+    if ends is None or not any(end is not None and math.isfinite(end) for end in ends):
+        return NONE
+    return f"{text(ends[0])} to {text(ends[1])}"
 
 
 def digits_for(values: np.ndarray) -> Digits:
@@ -56,6 +71,16 @@ def significant(value: float | None, digits: int = 4) -> str:
     if -5 <= size < 7:
         return Digits(max(0, digits - 1 - size))(value)
     return f"{value:.{digits - 1}e}".replace("-", "−")
+
+
+def ends(interval, digits: int = 3) -> str:
+    """An interval in significant digits."""
+    return _from_to(interval, lambda value: significant(value, digits))
+
+
+def minus(text: str) -> str:
+    """A sentence written elsewhere, with the minus sign of this page before its numbers."""
+    return re.sub(r"(?<!\w)-(?=\d)", "−", text)
 
 
 def percent(share: float, decimals: int = 0) -> str:

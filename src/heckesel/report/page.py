@@ -8,10 +8,10 @@ from pathlib import Path
 
 from sklearn.utils.validation import check_is_fitted
 
+from heckesel.atomic import check_output, write_atomically
 from heckesel.errors import DataError, HeckeselError
 from heckesel.estimators.deep import DeepHeckmanRegressor
 from heckesel.estimators.linear import HeckmanRegressor
-from heckesel.experiments.results import write_atomically
 from heckesel.report import figures, numbers
 from heckesel.report.contents import COEFFICIENT_LEVEL, Contents, report_contents
 from heckesel.report.drawing import Area, Drawing, Line, Mark, Text
@@ -51,9 +51,7 @@ def write_report(
             f"{type(model).__name__}"
         )
     check_is_fitted(model)
-    path = Path(path)
-    if path.is_dir():
-        raise DataError(f"{str(path)!r} is a folder; give the name of a file, say report.html")
+    path = check_output(path)  # before minutes of refits
     contents = report_contents(
         model, X, y, selected=selected, sample_weight=sample_weight, baseline=baseline
     )
@@ -131,6 +129,8 @@ def _template():
     )
     environment.filters |= {
         "significant": numbers.significant,
+        "ends": numbers.ends,
+        "minus": numbers.minus,
         "fixed": lambda value, decimals: numbers.Digits(decimals)(value),
         "percent": numbers.percent,
         "p_value": numbers.p_value,

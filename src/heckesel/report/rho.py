@@ -10,12 +10,22 @@ from heckesel.classic.profile import Scan
 from heckesel.diagnostics.profile import ProfileCurve, profile_curve
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError
+from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.linear import HeckmanRegressor
-from heckesel.report.numbers import percent
+from heckesel.report.numbers import ends, percent, significant
 
 DRAWN = 241  # points of the curve: closer than a pixel needs
 LEVEL = 0.95
+SPLINES = "a sum of smooth curves (splines)"
 AT_ONE = 1 - 2e-6  # where the grid of every scan ends
+
+
+@dataclass(frozen=True)
+class OwnRho:
+    """The correlation that the predictions rest on."""
+
+    value: float
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,9 @@ class RhoMode:
 
 @dataclass(frozen=True)
 class RhoCurve:
-    """rho : (j,); height : (j,), 0 at the best; interval : None where there is none"""
+    """rho : (j,); height : (j,), 0 at the best; interval : None where there is none
+    whose : of what model the curve is, where it is not the one that predicts
+    """
 
     kind: str
     rho: tuple[float, ...]
@@ -39,6 +51,7 @@ class RhoCurve:
     interval: tuple[float, float] | None
     interval_kind: str
     note: str = ""
+    whose: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,20 +64,47 @@ class RhoValues:
     way_out: str
 
 
+def own_rho(model) -> OwnRho | None:
+    """None where every case has an outcome, and for networks that do not tell their rho."""
+    members = np.atleast_1d(model.rho_)
+    if model.identification_.verdict == NO_SELECTION or not np.isfinite(members).all():
+        return None
+    if isinstance(model, HeckmanRegressor):
+        value = float(members[0])
+        return OwnRho(value, f"This model puts ρ at {significant(value, 3)}.")
+    if "modes" in model.info_:
+        value, interval = float(members[0]), ends(model.info_["rho_interval"])
+        return OwnRho(
+            value,
+            f"This model averages over ρ: its best value is {significant(value, 3)}, and 90 % of "
+            f"the weight lies on values from {interval}.",
+        )
+    value, spread = float(members.mean()), ends((members.min(), members.max()))
+    return OwnRho(
+        value,
+        f"This model puts ρ at {significant(value, 3)}, the mean over its {len(members)} members, "
+        f"which range from {spread}."
+        if len(members) > 1
+        else f"This model puts ρ at {significant(value, 3)}.",
+    )
+
+
 def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
-    """None where nothing was selected: there is no rho then."""
+    """None where every case has an outcome: there is no rho then."""
     if model.identification_.verdict == NO_SELECTION:
         return None
     if isinstance(model, HeckmanRegressor):
         result = model.result_
-        if isinstance(result.scan, Scan):
+        if isinstance(result, HeckmanFit) and isinstance(result.scan, Scan):
             return likelihood_curve(result)
         way_out = "Two steps give one value and no likelihood; method='ml' draws the curve."
+        if result.method == "ml":
+            way_out = "The curve needs the rows of the fit, and a model from a file has none."
         return RhoValues((float(result.rho),), (float(result.sigma),), way_out)
     if "curve" in model.info_:
         return evidence_curve(model.info_)
     if model.identification_.profile is not None:
-        return verdict_curve(model.identification_.profile, model.rho_)
+        return verdict_curve(model.identification_.profile)
     return RhoValues(
         tuple(np.atleast_1d(model.rho_).tolist()),
         tuple(np.atleast_1d(model.sigma_).tolist()),
@@ -104,10 +144,9 @@ def likelihood_curve(result) -> RhoCurve:
     )
 
 
-def verdict_curve(profile: ProfileCurve, members) -> RhoCurve:
+def verdict_curve(profile: ProfileCurve) -> RhoCurve:
     """The curve that the verdict looked at: of smooth curves in place of the networks."""
     rho, height = _thinned(profile)
-    low, high = np.min(members), np.max(members)
     return RhoCurve(
         kind="profile log-likelihood",
         rho=rho,
@@ -118,9 +157,9 @@ def verdict_curve(profile: ProfileCurve, members) -> RhoCurve:
         ),
         interval=profile.interval,
         interval_kind=f"{percent(profile.level)} profile-likelihood interval",
-        note=f"The curve is the one the verdict looked at, of {profile.rows:,} rows, with a sum of "
-        f"smooth curves in place of the networks, whose members put ρ between {low:.2f} and "
-        f"{high:.2f}; method='profile' draws the curve of the networks themselves.",
+        whose=f"What follows is of another model: {SPLINES} in place of the networks, fitted to "
+        f"{profile.rows:,} rows, by which the verdict was reached. method='profile' draws the "
+        "curve of the networks themselves.",
     )
 
 

@@ -52,9 +52,30 @@ def read_rows(model, X, y, *, selected=None, sample_weight=None) -> Table:
     values = outcome_column(y)
     if len(values) != len(frame):
         raise DataError(f"X has {len(frame)} rows but y has {len(values)}")
+    _check_rows(model, len(frame), weighted=sample_weight is not None)
     s = selected_rows(values, selected, model.outcome_name_)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     return Table(frame.reset_index(drop=True), values, s, weight)
+
+
+def _check_rows(model, rows: int, *, weighted: bool) -> None:
+    """Refuse a table that cannot be the one of the fit: every count on the page would be wrong."""
+    fitted = _rows_of_fit(model, weighted=weighted)
+    if fitted is not None and fitted != rows:
+        raise DataError(
+            f"X has {rows:,} rows but the model was fitted to {fitted:,}; give the report the rows "
+            "of the fit, or fit the model to these"
+        )
+
+
+def _rows_of_fit(model, *, weighted: bool) -> int | None:
+    """None where the model does not know: a file keeps the sum of frequency weights, not rows."""
+    result = getattr(model, "result_", None)
+    if result is None:
+        return model.identification_.evidence.get("rows")
+    if hasattr(result.data, "n"):
+        return result.data.n
+    return None if weighted else result.n
 
 
 @dataclass(frozen=True)
@@ -71,6 +92,9 @@ class ColumnShape:
 
 def column_shapes(model, table: Table) -> tuple[ColumnShape, ...]:
     """One for each column of X, in its order."""
+    roles = ("in both equations", "instrument")
+    if table.s.all():  # there is no equation of selection
+        roles = ("in the equation", "not used")
     shapes = []
     for name in model.columns_.names:
         column = table.frame[name]
@@ -82,7 +106,7 @@ def column_shapes(model, table: Table) -> tuple[ColumnShape, ...]:
         shapes.append(
             ColumnShape(
                 name=name,
-                role="instrument" if name in model.columns_.instruments else "in both equations",
+                role=roles[name in model.columns_.instruments],
                 kind="number" if levels is None else f"category, {len(levels)} levels",
                 missing=int(column.isna().sum()),
                 mean_observed=means[0],
