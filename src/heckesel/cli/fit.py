@@ -74,9 +74,11 @@ def fit(
     heckesel fit wages.parquet --outcome wage --method linear-ml --transform log --out w.heckesel
     """
     from heckesel.atomic import check_output, replacing
+    from heckesel.cli.outputs import check_outputs
     from heckesel.cli.waiting import notes, waiting
     from heckesel.estimators.saved import VERDICTS
 
+    check_outputs({f"the table {data['data']}": data["data"]}, {"--out": out, "--report": report})
     check_output(out)
     write_report = None
     if report is not None:
