@@ -136,7 +136,7 @@ CASES = {
         lambda: hk.DeepHeckmanRegressor(["z"]).fit(
             GOOD[["x", "z"]].assign(x=GOOD.x.where(GOOD.index != 3)), GOOD.y
         ),
-        "'x' is missing in 1 rows (first: row 3)",
+        "'x' is missing (NaN) in 1 row (first: row 3)",
     ),
     "infinite x": (
         lambda: hk.DeepHeckmanRegressor(["z"]).fit(

@@ -220,7 +220,8 @@ def with_gaps():
 @each_model
 def test_missing_x_is_an_error_or_filled_and_pointed_out(name):
     table = with_gaps()
-    with pytest.raises(hk.DataError, match=r"'a' is missing in .* or fit with missing='indicator'"):
+    said = r"'a' is missing \(NaN\) in .* or fit with missing='indicator'"
+    with pytest.raises(hk.DataError, match=said):
         clone(MODELS[name]).fit(table, Y)
     model = clone(MODELS[name]).set_params(missing="indicator").fit(table, Y)
     linear = name in ("ml", "two-step")

@@ -33,9 +33,24 @@ def number_column(table: Table, name: str, role: str, *, yes_no: bool = False) -
     return pd.Series(numbers, table.frame.index, name=name)
 
 
-def fit_columns(table: Table, names: Iterable[str]) -> pd.DataFrame:
-    """Columns to fit to: numbers where most values are, else categories."""
-    return pd.DataFrame({name: _fit_column(table, name) for name in names}, table.frame.index)
+def fit_columns(table: Table, names: Iterable[str], *, missing: str = "indicator") -> pd.DataFrame:
+    """Columns to fit to: numbers where most values are, else categories; with `missing` "error" a
+    gap in one of them is refused."""
+    found = {name: _fit_column(table, name) for name in names}
+    if missing == "error":
+        _refuse_gaps(table, found, "take --missing indicator")
+    return pd.DataFrame(found, table.frame.index)
+
+
+def _refuse_gaps(table: Table, found: dict[str, pd.Series], way_out: str) -> None:
+    for name, column in found.items():
+        rows = np.flatnonzero(column.isna())
+        if len(rows):
+            raise DataError(
+                f"column {name!r} of {table.path} is missing in {len(rows)} "
+                f"row{'s' * (len(rows) > 1)} (first: {table.where(rows[0])}); fill or drop them, "
+                f"or {way_out}"
+            )
 
 
 def _fit_column(table: Table, name: str) -> pd.Series:
@@ -75,6 +90,8 @@ def prediction_columns(table: Table, columns: Columns, target: str) -> pd.DataFr
             found[name] = _as_levels(table, name, columns.levels[name])
         else:
             found[name] = number_column(table, name, "column")
+    if not columns.fill:  # else the model knows which columns may have gaps
+        _refuse_gaps(table, found, "predict with a model fitted with --missing indicator")
     return pd.DataFrame(found, table.frame.index)
 
 
