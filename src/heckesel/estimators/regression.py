@@ -27,7 +27,7 @@ from heckesel.diagnostics.identify import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.columns import Columns, learn_columns
-from heckesel.estimators.frames import like_input
+from heckesel.estimators.frames import check_same_order, like_input
 from heckesel.predictive import Predictive, check_target
 from heckesel.transformed import (
     target_transform,
@@ -43,6 +43,7 @@ def read_table(model, X, y, *, selected, sample_weight, linear: bool = False) ->
     linear : whether x enters linearly and so goes without the first level of each category
     """
     transform = target_transform(model.target_transform)
+    check_same_order(X, y=y)
     name = str(getattr(y, "name", None) or "y")
     data = read_columns(
         model, X, lambda: outcome_column(y), name, selected, sample_weight, linear=linear
@@ -58,6 +59,7 @@ def read_columns(
     model, X, outcome: Callable, name: str, selected, sample_weight, *, linear: bool
 ) -> SelectionData:
     """The checked data of X and of `outcome()`, (n,) numbers; the columns stay on `model`."""
+    check_same_order(X, selected=selected, sample_weight=sample_weight)
     columns = learn_columns(X, model.instruments, missing=model.missing, linear=linear)
     values = outcome()
     if len(values) == 1:
@@ -159,6 +161,7 @@ def r2_given_selection(model, X, y, selected, sample_weight) -> float:
     from sklearn.metrics import r2_score
 
     check_fitted(model)
+    check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
     y = outcome_column(y)
     rows = marked_rows(y, selected, model.outcome_name_)
     if not rows.any():
@@ -181,6 +184,7 @@ def mean_log_likelihood(model, X, y, selected, sample_weight) -> float:
     transformations can be compared. A fit that saw no unselected unit gives them probability 0.
     """
     check_fitted(model)
+    check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
     y = outcome_column(y)
     s = ~np.isnan(y) if selected is None else selected_rows(y, selected, model.outcome_name_)
     x, w = model.columns_.x(X), model.columns_.w(X)
