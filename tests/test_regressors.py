@@ -40,6 +40,10 @@ def test_all_have_the_same_surface(name):
     assert mean.shape == std.shape == (400,)
     assert (std > 0).all()
     for target in ("population", "selected", "unselected"):
+        mean, std = model.predict(X, return_std=True, target=target)
+        np.testing.assert_array_equal(mean, model.predict_distribution(X, target).mean)
+        np.testing.assert_array_equal(std, model.predict_distribution(X, target).std)
+        np.testing.assert_array_equal(model.predict(X, target=target), mean)
         distribution = model.predict_distribution(X, target=target)
         interval = model.predict_interval(X, level=0.8, target=target)
         assert interval.shape == (400, 2)

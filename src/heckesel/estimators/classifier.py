@@ -156,9 +156,10 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         self.rho_ = np.array([rho for rho, _ in modes] or [np.nan])
         return self
 
-    def predict(self, X):
-        """The more probable class of any unit with this x, in the library X comes from."""
-        probability = self.predict_proba(X)
+    def predict(self, X, *, target: str = "population"):
+        """The more probable class, by default of any unit with this x, in the library X comes
+        from; `target` as in `predict_proba`."""
+        probability = self.predict_proba(X, target)
         return like_input(
             self.classes_[(probability[:, 1] > 0.5).astype(int)], X, self.outcome_name_
         )

@@ -133,9 +133,9 @@ def check_fitted(model) -> None:
     check_is_fitted(model)
 
 
-def predict_mean(model, X, return_std: bool):
-    """The population mean, in the library X comes from; with `return_std` the total sd as well."""
-    predictive = predict_target(model, X, "population")
+def predict_mean(model, X, return_std: bool, target: str = "population"):
+    """The target's mean, in the library X comes from; with `return_std` the total sd as well."""
+    predictive = predict_target(model, X, target)
     mean = like_input(predictive.mean, X, model.outcome_name_)
     return (mean, like_input(predictive.std, X, "std")) if return_std else mean
 
