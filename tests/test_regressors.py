@@ -197,7 +197,7 @@ def test_masks_and_weights_are_routed():
 
 @each_model
 def test_without_selection_it_says_so_and_fits_all_the_same(name):
-    with pytest.warns(hk.IdentificationWarning, match="nothing was selected"):
+    with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
         model = clone(MODELS[name]).fit(X, DRAW.truth.y)
     assert model.identification_.verdict == "no selection"
     np.testing.assert_array_equal(

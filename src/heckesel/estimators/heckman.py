@@ -193,7 +193,8 @@ def _from_arrays(y, x, w, selected, weights):
 
 def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
     warnings.warn(
-        f"all {checked.n} rows have an outcome, so nothing was selected: this is least squares",
+        f"all {checked.n} rows have an outcome, so every unit was selected and there is nothing "
+        "to correct: this is least squares",
         IdentificationWarning,
         stacklevel=3,
     )

@@ -111,7 +111,10 @@ def identify(data: SelectionData, *, without: str) -> Identification:
     """The verdict, with a warning where there is no instrument, or no selection and the fit is
     that of `without`."""
     if data.s.all():
-        message = f"all {data.n} rows have an outcome, so nothing was selected: {without}"
+        message = (
+            f"all {data.n} rows have an outcome, so every unit was selected and there is nothing "
+            f"to correct: this is {without}"
+        )
         warnings.warn(message, IdentificationWarning, stacklevel=3)
         return nothing_selected()
     verdict = identify_data(data)
