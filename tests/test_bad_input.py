@@ -66,7 +66,7 @@ CASES = {
     ),
     "perfect prediction by a dummy": (
         fit(select="~ x + d", data=ONE_SIDED),
-        "'d' predicts selection perfectly (all",
+        "'d' predicts selection perfectly (every row with d = ",
     ),
     "perfect prediction beyond a threshold": (
         fit(select="~ x + t", data=THRESHOLD),

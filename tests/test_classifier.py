@@ -67,7 +67,7 @@ def test_without_dependence_it_is_two_probits():
 
 
 def test_without_selection_it_is_statsmodels_probit():
-    with pytest.warns(hk.IdentificationWarning, match="nothing was selected"):
+    with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
         model = hk.HeckmanClassifier(["leniency"]).fit(X, DRAW.truth.y)
     expected = sm.Probit(DRAW.truth.y, sm.add_constant(X[COLUMNS])).fit(disp=0)
     np.testing.assert_allclose(model.result_.params, expected.params, rtol=1e-6)
@@ -77,7 +77,7 @@ def test_without_selection_it_is_statsmodels_probit():
     with pytest.raises(hk.DataError, match="no unselected unit"):
         model.predict_proba(X, "unselected")
     assert model.log_likelihood(X, Y) == -np.inf
-    assert "Probit, nothing selected" in model.result_.summary()
+    assert "Probit, every unit selected" in model.result_.summary()
 
 
 def test_the_score_adds_up_to_zero_and_its_units_to_the_gradient():

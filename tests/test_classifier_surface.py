@@ -30,6 +30,9 @@ def test_labels_may_be_anything_of_two_kinds(zero, one):
     model = clone(PLAIN).fit(X, labels)
     assert model.classes_.tolist() == [zero, one]
     np.testing.assert_allclose(model.coef_, MODEL.coef_, rtol=1e-12)
+    for target in ("population", "selected", "unselected"):
+        second = model.predict_proba(X, target)[:, 1] > 0.5
+        assert (model.predict(X, target=target) == model.classes_[second.astype(int)]).all()
     predicted = model.predict(X)
     assert predicted.name == "paid"
     assert set(predicted) <= {zero, one}

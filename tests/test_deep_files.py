@@ -272,7 +272,7 @@ REFUSED = {
         {"sample_weight": "b", "columns": ["a", "z"]},
         "in one.parquet: weights must be finite and not negative",
     ),
-    "all have outcomes": ({}, {"y": "filled"}, "nothing was selected"),
+    "all have outcomes": ({}, {"y": "filled"}, "every unit was selected"),
     "separating": ({}, {"columns": [*COLUMNS, "filled"]}, "'filled' predicts selection perfectly"),
 }
 

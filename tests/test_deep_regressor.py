@@ -96,7 +96,7 @@ def test_categories_become_columns_and_new_levels_are_refused(draw):
 
 
 def test_without_selection_it_is_a_plain_ensemble(draw):
-    with pytest.warns(hk.IdentificationWarning, match="nothing was selected"):
+    with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
         model = hk.DeepHeckmanRegressor(["z"], **FAST).fit(draw.frame[["x", "z"]], draw.truth.y)
     assert model.identification_.verdict == "no selection"
     assert np.isfinite(model.predict(draw.frame[["x"]])).all()
@@ -136,7 +136,7 @@ CASES = {
         lambda: hk.DeepHeckmanRegressor(["z"]).fit(
             GOOD[["x", "z"]].assign(x=GOOD.x.where(GOOD.index != 3)), GOOD.y
         ),
-        "'x' is missing in 1 rows (first: row 3)",
+        "'x' is missing (NaN) in 1 row (first: row 3)",
     ),
     "infinite x": (
         lambda: hk.DeepHeckmanRegressor(["z"]).fit(
@@ -213,7 +213,7 @@ def test_what_a_fit_tells_can_be_written_as_json(fitted):
 
 def test_a_profile_without_selection_is_a_plain_ensemble(draw):
     model = profile(rho_prior="positive")
-    with pytest.warns(hk.IdentificationWarning, match="nothing was selected"):
+    with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
         model.fit(draw.frame[["x", "z"]], draw.truth.y)
     assert "modes" not in model.info_
     assert np.isnan(model.rho_).all()

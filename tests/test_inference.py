@@ -254,12 +254,15 @@ def test_probit_equals_statsmodels(kind):
 def test_without_selection_it_is_least_squares():
     full = FRAME.assign(y=1 + FRAME.x + FRAME.z).drop(columns="s")
     full["y"] += np.random.default_rng(0).standard_normal(N)
-    with pytest.warns(hk.IdentificationWarning, match="nothing was selected"):
+    with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
         fit = hk.heckman("y ~ x", "~ x + z", full, covariance="robust")
     peer = sm.OLS(full.y, sm.add_constant(full[["x"]])).fit(cov_type="HC1")
     np.testing.assert_allclose(fit.params, peer.params, rtol=1e-10)
     np.testing.assert_allclose(fit.se, peer.bse, rtol=1e-10)
     assert fit.identification.verdict == "no selection"
     assert "no selection" in fit.summary()
+    assert "Linear model, every unit selected" in fit.summary()
+    with pytest.raises(hk.DataError, match="every unit was selected, so there is no rho"):
+        fit.test_rho_zero()
     with pytest.raises(hk.DataError, match="every unit was selected"):
         fit.predict(full, target="unselected")

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import time
@@ -138,3 +139,9 @@ def test_without_torch_or_matplotlib_one_sentence_names_the_extra():
     networks = "networks need torch, which is not installed: pip install 'heckesel[deep]'"
     pictures = "pictures need matplotlib, which is not installed: pip install 'heckesel[report]'"
     assert printed.decode().splitlines() == [networks, networks, pictures]
+
+
+def test_the_guide_for_contributors_lists_the_layers_as_they_are():
+    text = " ".join((PACKAGE.parent.parent / "CONTRIBUTING.md").read_text().split())
+    layers = re.search(r"enforces it: (errors → .* → cli)\.", text)[1]
+    assert [set(layer.split(", ")) for layer in layers.split(" → ")] == LAYERS[:-1]

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import heckesel as hk
+from heckesel.estimators.saved import VERDICTS
 
 DOCS = Path(__file__).parent.parent / "docs"
 NUMBER = r"[-−]?\d*\.?\d+(?![\w.])"
@@ -90,6 +91,11 @@ def test_every_public_name_is_in_the_reference():
     text = (DOCS / "reference.md").read_text()
     missing = [name for name in hk.__all__ if not re.search(rf":: heckesel\.{name}\b", text)]
     assert not missing
+
+
+def test_every_verdict_is_in_the_reference():
+    text = (DOCS / "reference.md").read_text()
+    assert [verdict for verdict in VERDICTS if f'`"{verdict}"`' not in text] == []
 
 
 def test_every_page_is_in_the_table_of_contents():

@@ -40,6 +40,10 @@ def test_all_have_the_same_surface(name):
     assert mean.shape == std.shape == (400,)
     assert (std > 0).all()
     for target in ("population", "selected", "unselected"):
+        mean, std = model.predict(X, return_std=True, target=target)
+        np.testing.assert_array_equal(mean, model.predict_distribution(X, target).mean)
+        np.testing.assert_array_equal(std, model.predict_distribution(X, target).std)
+        np.testing.assert_array_equal(model.predict(X, target=target), mean)
         distribution = model.predict_distribution(X, target=target)
         interval = model.predict_interval(X, level=0.8, target=target)
         assert interval.shape == (400, 2)
@@ -193,7 +197,7 @@ def test_masks_and_weights_are_routed():
 
 @each_model
 def test_without_selection_it_says_so_and_fits_all_the_same(name):
-    with pytest.warns(hk.IdentificationWarning, match="nothing was selected"):
+    with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
         model = clone(MODELS[name]).fit(X, DRAW.truth.y)
     assert model.identification_.verdict == "no selection"
     np.testing.assert_array_equal(
@@ -220,7 +224,8 @@ def with_gaps():
 @each_model
 def test_missing_x_is_an_error_or_filled_and_pointed_out(name):
     table = with_gaps()
-    with pytest.raises(hk.DataError, match=r"'a' is missing in .* or fit with missing='indicator'"):
+    said = r"'a' is missing \(NaN\) in .* or fit with missing='indicator'"
+    with pytest.raises(hk.DataError, match=said):
         clone(MODELS[name]).fit(table, Y)
     model = clone(MODELS[name]).set_params(missing="indicator").fit(table, Y)
     linear = name in ("ml", "two-step")

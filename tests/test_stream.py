@@ -237,7 +237,7 @@ def test_paths_that_lead_nowhere(tmp_path, folder):
         hk.heckman(OUTCOME, SELECT, tmp_path / "rows.csv")
     with pytest.raises(hk.DataError, match="client= reads files"):
         hk.heckman(OUTCOME, SELECT, FRAME, client=object())
-    for values, message in ((np.nan, "no row is selected"), (1.0, "nothing was selected")):
+    for values, message in ((np.nan, "no row is selected"), (1.0, "every unit was selected")):
         FRAME.assign(y=values).to_parquet(tmp_path / "all.parquet")
         with pytest.raises(hk.DataError, match=message):
             hk.heckman(OUTCOME, SELECT, tmp_path / "all.parquet")

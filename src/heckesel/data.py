@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 
 import numpy as np
 
 from heckesel.errors import DataError
 
+HOLDS_DATES = "holds dates; make it a number, such as years since 2000"
 LARGEST = 1e100  # squares of larger numbers overflow when they are added up
 
 
@@ -106,6 +108,11 @@ def check_values(x, w, s, y, x_names, w_names, y_name: str) -> None:
         check_complete(values, names, rows)
 
 
+def is_date(value) -> bool:
+    """Dates and times of any library, which say so by themselves."""
+    return isinstance(value, date | timedelta | np.datetime64 | np.timedelta64)
+
+
 def numeric(values, name: str) -> np.ndarray:
     """`values` as float64, or a sentence that shows the first value that is no number."""
     array = np.asarray(values)
@@ -116,9 +123,10 @@ def numeric(values, name: str) -> np.ndarray:
         try:
             float("nan" if value is None else value)
         except (TypeError, ValueError):
+            if is_date(value):
+                raise DataError(f"column {name!r} {HOLDS_DATES}") from None
             raise DataError(
-                f"column {name!r} must hold numbers but row {row} holds {value!r}; "
-                "convert it, or write it as a category, C(...), in a formula"
+                f"column {name!r} must hold numbers but row {row} holds {value!r}; make it a number"
             ) from None
     return np.array([float("nan" if v is None else v) for v in flat]).reshape(array.shape)
 

@@ -19,6 +19,8 @@ GLANCE_ROWS = 2048
 # The information about a standardised coefficient at a standard error of 30. Newton calls a probit
 # that runs off converged, once the likelihood has nothing more to gain.
 LEAST_INFORMATION = 1e-3
+# How `estimators.columns` ends the name of the 0/1 column that points out missing values.
+GAPS = "[missing]"
 
 
 def check_estimable(data: SelectionData) -> None:
@@ -80,6 +82,12 @@ def check_constant(low, high, names, where: str) -> None:
     constants = [j for j in np.flatnonzero(low == high) if names[j] != "Intercept"]
     if constants:
         name, value = names[constants[0]], low[constants[0]]
+        if name.endswith(GAPS):
+            column = name.removesuffix(GAPS)
+            raise DataError(
+                f"column {column!r} is {'always' if value else 'never'} missing {where}, so "
+                f"{name!r}, which points its gaps out, is constant; fill {column!r} or leave it out"
+            )
         raise DataError(
             f"column {name!r} is constant ({value:g}) {where}, so its effect cannot be "
             "told from the intercept; drop it"
@@ -178,7 +186,10 @@ def _separating_range(low_in, high_in, low_out, high_out, names, two_values, eve
                 (high[j], high_in[j] == high[j], high_out[j] == high[j]),
             ):
                 if here_in != here_out:
-                    return _separated(name, f"all rows with {name} = {value:g}", here_in, event)
+                    if name.endswith(GAPS):
+                        return _separated_gaps(name, bool(value), here_in, event)
+                    rows = f"every row with {name} = {value:g}"
+                    return _separated(name, rows, here_in, event)
         elif high_in[j] <= low_out[j] or high_out[j] <= low_in[j]:
             above = low_in[j] >= high_out[j]
             cut = high_out[j] if above else high_in[j]
@@ -191,6 +202,16 @@ def _separated(name, rows, happened, event: Event) -> str:
     return (
         f"column {name!r} predicts {event.name} perfectly ({rows} is {state}), so its coefficient "
         "has no finite estimate; drop the column or merge its levels"
+    )
+
+
+def _separated_gaps(name, absent: bool, happened, event: Event) -> str:
+    """Of a column that nobody gave: it points out where another one is missing."""
+    column = name.removesuffix(GAPS)
+    rows = f"every row in which {column!r} is {'missing' if absent else 'not missing'}"
+    return (
+        f"{rows} is {event.yes if happened else event.no}, so the column {name!r}, which points "
+        f"the gaps out, has no finite coefficient; fill {column!r} or leave it out"
     )
 
 

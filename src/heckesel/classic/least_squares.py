@@ -1,4 +1,4 @@
-"""Least squares with the usual covariances: what is left of the model when nothing was selected."""
+"""Least squares with the usual covariances: what is left where every unit was selected."""
 
 from __future__ import annotations
 

@@ -74,7 +74,9 @@ def fit(
     heckesel fit wages.parquet --outcome wage --method linear-ml --transform log --out w.heckesel
     """
     from heckesel.atomic import check_output
+    from heckesel.cli.outputs import check_outputs
 
+    check_outputs({f"the table {data['data']}": data["data"]}, {"--out": out, "--report": report})
     check_output(out)
     write_report = None
     if report is not None:

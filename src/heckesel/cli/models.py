@@ -23,7 +23,7 @@ def method_for(method: str | None, data) -> str:
     if method not in CLASSIFIERS:
         raise DataError(
             f"{method} is for numbers, and {data.y.name} has two classes; take "
-            f"{' or '.join(CLASSIFIERS)}, or --kind regression"
+            f"{' or '.join(CLASSIFIERS)}" + ", or --kind regression" * data.could_be_number
         )
     return method
 

@@ -34,6 +34,7 @@ def predict(model, data, level, target, out, delimiter, decimal):
     heckesel predict loans.heckesel refused.csv --target unselected --level 0.8 --out p.parquet
     """
     from heckesel.atomic import check_output
+    from heckesel.cli.outputs import check_outputs
     from heckesel.cli.table_columns import prediction_columns, with_numbers
     from heckesel.cli.tables import (
         as_csv,
@@ -48,6 +49,8 @@ def predict(model, data, level, target, out, delimiter, decimal):
 
     if not 0 < level < 1:
         raise DataError(f"--level must lie between 0 and 1, got {level:g}")
+    inputs = {f"the model {model}": model, f"the table {data}": data}
+    check_outputs(inputs, {"--out": out})
     if out is not None:
         check_output(out)
         check_table_output(out)

@@ -108,9 +108,17 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
     if bad:
         raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
     place = results_path(name, out, quick)
-    click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
+    found = _found(name, rows) if quick else ""  # of a whole grid the pages of `paper/` tell
+    click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}{found}")
     if name == "e1" and not quick:
         click.echo(_kill_verdict(rows))
+
+
+def _found(name: str, rows: list[dict]) -> str:
+    from heckesel.cli.experiment_table import experiment_table
+
+    table = experiment_table(name, rows)
+    return "" if table is None else f"\n{table}\n"
 
 
 def _kill_verdict(rows: list[dict]) -> str:

@@ -33,9 +33,24 @@ def number_column(table: Table, name: str, role: str, *, yes_no: bool = False) -
     return pd.Series(numbers, table.frame.index, name=name)
 
 
-def fit_columns(table: Table, names: Iterable[str]) -> pd.DataFrame:
-    """Columns to fit to: numbers where most values are, else categories."""
-    return pd.DataFrame({name: _fit_column(table, name) for name in names}, table.frame.index)
+def fit_columns(table: Table, names: Iterable[str], *, missing: str = "indicator") -> pd.DataFrame:
+    """Columns to fit to: numbers where most values are, else categories; with `missing` "error" a
+    gap in one of them is refused."""
+    found = {name: _fit_column(table, name) for name in names}
+    if missing == "error":
+        _refuse_gaps(table, found, "take --missing indicator")
+    return pd.DataFrame(found, table.frame.index)
+
+
+def _refuse_gaps(table: Table, found: dict[str, pd.Series], way_out: str) -> None:
+    for name, column in found.items():
+        rows = np.flatnonzero(column.isna())
+        if len(rows):
+            raise DataError(
+                f"column {name!r} of {table.path} is missing in {len(rows)} "
+                f"row{'s' * (len(rows) > 1)} (first: {table.where(rows[0])}); fill or drop them, "
+                f"or {way_out}"
+            )
 
 
 def _fit_column(table: Table, name: str) -> pd.Series:
@@ -44,19 +59,40 @@ def _fit_column(table: Table, name: str) -> pd.Series:
     if not is_text(column):
         return _typed(column, table, name)
     values, absent = stripped(column)
+    code = first_code(values)
+    if code is not None:
+        return _codes(table, name, values.where(~absent, None), code)
     numbers = numbers_of(values, table.decimal)
     bad = np.flatnonzero(np.isnan(numbers) & ~absent)
     if not len(bad):
         return pd.Series(numbers, column.index)
     if len(bad) <= 0.5 * (~absent).sum() or _with_decimal_comma(values.iloc[bad]):
         raise _not_a_number(table, name, values.iloc[bad[0]], bad[0])
-    levels = values[~absent].nunique()
+    values = values.astype(object).where(~absent, None)
+    _refuse_many_levels(table, name, values)
+    return values
+
+
+def _codes(table: Table, name: str, values: pd.Series, code: str) -> pd.Series:
+    """Categories, which they stay behind this door because their type says so."""
+    from heckesel.cli.waiting import note
+
+    _refuse_many_levels(table, name, values, ", or write it without leading zeros for a number")
+    levels = sorted(values.dropna().unique())
+    note(
+        f"{name} has a leading zero ({code}), so it is taken for a category, of {len(levels)} "
+        "levels (without leading zeros it would be a number)"
+    )
+    return pd.Series(pd.Categorical(values, levels), values.index)
+
+
+def _refuse_many_levels(table: Table, name: str, values: pd.Series, or_else: str = "") -> None:
+    levels = values.nunique()
     if levels > max(MANY_LEVELS, len(values) / 10):
         raise DataError(
             f"column {name!r} of {table.path} has {levels} different texts in {len(values)} rows, "
-            f"too many for a category; leave it out with --exclude {name!r}"
+            f"too many for a category; leave it out with --exclude {name!r}{or_else}"
         )
-    return values.astype(object).where(~absent, None)
 
 
 def prediction_columns(table: Table, columns: Columns, target: str) -> pd.DataFrame:
@@ -74,8 +110,23 @@ def prediction_columns(table: Table, columns: Columns, target: str) -> pd.DataFr
         if name in columns.levels:
             found[name] = _as_levels(table, name, columns.levels[name])
         else:
-            found[name] = number_column(table, name, "column")
+            found[name] = _known_number(table, name)
+    if not columns.fill:  # else the model knows which columns may have gaps
+        _refuse_gaps(table, found, "predict with a model fitted with --missing indicator")
     return pd.DataFrame(found, table.frame.index)
+
+
+def _known_number(table: Table, name: str) -> pd.Series:
+    """A column that was numbers in the fit; codes would have been categories there."""
+    numbers = number_column(table, name, "column")
+    column = table.frame[name]
+    code = first_code(stripped(column)[0]) if is_text(column) else None
+    if code is not None:
+        raise DataError(
+            f"column {name!r} of {table.path} has a leading zero ({code}), and the model was "
+            "fitted to numbers there; write it without leading zeros"
+        )
+    return numbers
 
 
 def _as_levels(table: Table, name: str, levels: tuple) -> pd.Series:
@@ -116,6 +167,12 @@ def stripped(column: pd.Series) -> tuple[pd.Series, np.ndarray]:
     return values, absent | values.str.lower().isin(MISSING).to_numpy()
 
 
+def first_code(values: pd.Series) -> str | None:
+    """The first whole number written with a leading zero: such a column holds codes."""
+    codes = values[values.str.fullmatch(r"0\d+")]
+    return codes.iloc[0] if len(codes) else None
+
+
 def numbers_of(values: pd.Series, decimal: str) -> np.ndarray:
     if decimal == ",":
         values = values.where(~values.str.contains(".", regex=False), "x")
@@ -148,7 +205,6 @@ def _or_number(column: pd.Series, decimal: str) -> pd.Series:
         return column
     values, absent = stripped(column)
     numbers = numbers_of(values, decimal)
-    is_label = values.str.match(r"0\d").any()
-    if is_label or (np.isnan(numbers) & ~absent).any() or absent.all():
+    if first_code(values) is not None or (np.isnan(numbers) & ~absent).any() or absent.all():
         return column
     return pd.Series(numbers, column.index)

@@ -63,10 +63,19 @@ class TrainingData:
         if self.classes is None:
             return None
         first, second = self.classes
-        return (
+        sentence = (
             f"{self.y.name} has two classes, {first} and {second}: what is predicted is the "
-            f"probability of {second} (--kind regression would take it for a number)"
+            f"probability of {second}"
         )
+        if self.could_be_number:
+            sentence += " (--kind regression would take it for a number)"
+        return sentence
+
+    @property
+    def could_be_number(self) -> bool:
+        """Whether `--kind regression` has numbers to read: not of texts, but of truths."""
+        texts = {each.lower() for each in self.classes or () if isinstance(each, str)}
+        return texts <= {"true", "false"}
 
     @property
     def codes(self) -> pd.Series:
@@ -112,7 +121,7 @@ def read_training_data(
             chosen_rows = number_column(table, selected, "selected column", yes_no=True)
         found = read_outcome(table, outcome, kind, chosen_rows)
         return TrainingData(
-            X=fit_columns(table, used),
+            X=fit_columns(table, used, missing=missing),
             y=found.values,
             classes=found.classes,
             instruments=chosen,

@@ -35,6 +35,15 @@ def waiting(label: str) -> Iterator[None]:
         status.stop()
 
 
+def note(text: str) -> None:
+    """One line on stderr, once in a command, however often it reads its table."""
+    context = click.get_current_context(silent=True)
+    said = set() if context is None else context.meta.setdefault(__name__, set())
+    if text not in said:
+        said.add(text)
+        click.echo(f"note: {text}", err=True)
+
+
 @contextmanager
 def notes(*, said: tuple[str, ...] = ()) -> Iterator[None]:
     """Warnings as notes of one line on stderr; not those that begin with what is `said` anyway."""

@@ -208,7 +208,8 @@ def _without_selection(
     data: SelectionData, classes, kind, weight_kind, separation
 ) -> HeckmanProbitFit:
     warnings.warn(
-        f"all {data.n} rows have an outcome, so nothing was selected: this is a plain probit",
+        f"all {data.n} rows have an outcome, so every unit was selected and there is nothing to "
+        "correct: this is a plain probit",
         IdentificationWarning,
         stacklevel=5,
     )

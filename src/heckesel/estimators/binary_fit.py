@@ -81,7 +81,7 @@ class HeckmanProbitFit:
 
     @property
     def title(self) -> str:
-        name = "Probit with selection" if self.has_selection else "Probit, nothing selected"
+        name = "Probit with selection" if self.has_selection else "Probit, every unit selected"
         return f"{name}: {self.data.y_name} = {self.classes[1]}"
 
     @property
@@ -145,7 +145,7 @@ class HeckmanProbitFit:
     def test_rho_zero(self, kind: str = "wald") -> Test:
         """`wald`: of atanh rho; `lr`: likelihood ratio."""
         if not self.has_selection:
-            raise DataError("nothing was selected, so there is no rho to test")
+            raise DataError("every unit was selected, so there is no rho to test")
         if kind == "wald":
             return self.wald_test([ATANH_RHO])
         if kind != "lr":

@@ -29,7 +29,8 @@ def fit_binary_networks(model, data: SelectionData):
         raise DataError("outcome='network' judges rho on folds; set folds, say to 5")
     if data.s.all():
         warnings.warn(
-            f"all {data.n} rows have an outcome, so nothing was selected: a plain ensemble",
+            f"all {data.n} rows have an outcome, so every unit was selected and there is nothing "
+            "to correct: this is a plain ensemble",
             IdentificationWarning,
             stacklevel=4,
         )

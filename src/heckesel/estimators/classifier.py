@@ -19,7 +19,7 @@ from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.binary import fit_binary
 from heckesel.estimators.binary_networks import fit_binary_networks, judge_networks
 from heckesel.estimators.binary_prediction import LinearProbit
-from heckesel.estimators.frames import like_input
+from heckesel.estimators.frames import check_same_order, like_input
 from heckesel.estimators.inference import check_level
 from heckesel.estimators.labels import class_codes, label_column, learn_classes
 from heckesel.estimators.regression import known_target, read_columns
@@ -107,6 +107,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
         self._check_options()
+        check_same_order(X, y=y)
         name = str(getattr(y, "name", None) or "y")
 
         def outcome():
@@ -154,9 +155,10 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         self.rho_ = np.array([rho for rho, _ in modes] or [np.nan])
         return self
 
-    def predict(self, X):
-        """The more probable class of any unit with this x, in the library X comes from."""
-        probability = self.predict_proba(X)
+    def predict(self, X, *, target: str = "population"):
+        """The more probable class, by default of any unit with this x, in the library X comes
+        from; `target` as in `predict_proba`."""
+        probability = self.predict_proba(X, target)
         return like_input(
             self.classes_[(probability[:, 1] > 0.5).astype(int)], X, self.outcome_name_
         )
@@ -196,6 +198,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         the population's class; given selection is the fair comparison. To choose between models
         prefer `log_likelihood`, as `scoring=hk.joint_log_likelihood_scorer` does.
         """
+        check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
         second = self.fitted_.probabilities(*self._rows(X, "selected"))[:, 1] > 0.5
         codes = self._codes(y, selected)
         seen = selected_rows(codes, None, self.outcome_name_)
@@ -209,6 +212,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         unselected unit gives them probability 0.
         """
         check_is_fitted(self)
+        check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
         codes = self._codes(y, selected)
         s = ~np.isnan(codes)
         x, w, target = self._rows(X, "selected")

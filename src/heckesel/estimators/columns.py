@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from heckesel.data import numeric
+from heckesel.classic.estimable import GAPS
+from heckesel.data import is_date, numeric
 from heckesel.errors import DataError, did_you_mean
 from heckesel.estimators.frames import as_pandas
 
@@ -61,7 +62,7 @@ class Columns:
                 else [name]
             )
         ]
-        shared = [f"{group[0]}[missing]" for group in self.indicators if group[0] in names]
+        shared = [f"{group[0]}{GAPS}" for group in self.indicators if group[0] in names]
         return (*labels, *shared)
 
     def x(self, table) -> np.ndarray:
@@ -179,8 +180,8 @@ def _refuse_missing(absent, name: str, *, indicated: bool) -> None:
     if indicated:
         way_out = "the fit saw no gap in it, so nothing stands in for one; fill or drop them"
     raise DataError(
-        f"column {name!r} is missing in {len(rows)} rows (first: row {rows[0]}) and NaN there; "
-        f"{way_out}"
+        f"column {name!r} is missing (NaN) in {len(rows)} row{'s' * (len(rows) > 1)} (first: row "
+        f"{rows[0]}); {way_out}"
     )
 
 
@@ -241,7 +242,7 @@ def _hint(item, names) -> str:
 def _is_category(column: pd.Series) -> bool:
     if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column):
         return True
-    if pd.api.types.is_numeric_dtype(column):
+    if pd.api.types.is_numeric_dtype(column) or any(map(is_date, column.dropna())):
         return False
     return pd.to_numeric(column.dropna(), errors="coerce").isna().mean() > 0.5
 

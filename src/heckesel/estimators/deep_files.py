@@ -105,8 +105,8 @@ def _check_selection(table: Table, y: str) -> None:
         raise DataError(f"no row is selected: the outcome {y!r} is missing in all of them")
     if not unselected:
         raise DataError(
-            f"all {selected} rows have an outcome, so nothing was selected; for a selection model "
-            "leave the outcome of unselected rows missing"
+            f"all {selected} rows have an outcome, so every unit was selected; for a selection "
+            "model leave the outcome of unselected rows missing"
         )
 
 

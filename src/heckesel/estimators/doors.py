@@ -24,9 +24,10 @@ class SelectionRegressor(RegressorMixin, BaseEstimator):
 
     takes_categories = True
 
-    def predict(self, X, return_std: bool = False):
-        """Mean of y for any unit with this x; with `return_std` the total sd as well."""
-        return predict_mean(self, X, return_std)
+    def predict(self, X, return_std: bool = False, *, target: str = "population"):
+        """Mean of y, by default for any unit with this x, and with `return_std` the total sd as
+        well; `target` as in `predict_distribution`."""
+        return predict_mean(self, X, return_std, target)
 
     def predict_interval(self, X, level: float = 0.9, target: str = "population") -> np.ndarray:
         """(m, 2) equal-tailed interval."""

@@ -98,7 +98,8 @@ def _with_rows(parts, counts, y_name: str):
         raise DataError(f"no row is selected: the outcome {y_name!r} is missing in all {rows} rows")
     if rows == selected:
         raise DataError(
-            f"all {rows} rows have an outcome, so nothing was selected and least squares will do; "
+            f"all {rows} rows have an outcome, so every unit was selected and least squares will "
+            "do; "
             "for a selection model leave the outcome of unselected rows missing"
         )
     filled = [item for item in zip(parts, counts, strict=True) if item[1][0]]

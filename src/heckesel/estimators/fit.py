@@ -79,7 +79,9 @@ class HeckmanFit:
 
     @property
     def title(self) -> str:
-        return "Heckman selection model" if self.has_selection else "Linear model, nothing selected"
+        if self.has_selection:
+            return "Heckman selection model"
+        return "Linear model, every unit selected"
 
     @property
     def error_parameters(self) -> tuple[str, ...]:
@@ -157,7 +159,7 @@ class HeckmanFit:
     def test_rho_zero(self, kind: str = "wald") -> Test:
         """`wald`: of atanh rho (two-step: of lambda); `lr`: likelihood ratio, ml only."""
         if not self.has_selection:
-            raise DataError("nothing was selected, so there is no rho to test")
+            raise DataError("every unit was selected, so there is no rho to test")
         if kind == "wald":
             term = ("mills", "lambda") if self.method == "two-step" else ("ancillary", "atanh_rho")
             return self.wald_test([term])

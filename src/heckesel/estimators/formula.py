@@ -10,7 +10,7 @@ import pandas as pd
 from formulaic import Formula, ModelSpec, SimpleFormula
 from formulaic.errors import DataMismatchWarning, FormulaicError
 
-from heckesel.data import numeric
+from heckesel.data import HOLDS_DATES, numeric
 from heckesel.errors import DataError, did_you_mean
 from heckesel.estimators.frames import as_pandas
 
@@ -283,7 +283,7 @@ def _check_text(column: pd.Series, name: str) -> None:
     if pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
         return
     if column.dtype.kind in "mM":
-        raise DataError(f"column {name!r} holds dates; make it a number, such as years since 2000")
+        raise DataError(f"column {name!r} {HOLDS_DATES}")
     levels = column.dropna().astype(str).unique()
     parsed = pd.to_numeric(pd.Series(levels), errors="coerce")
     if len(levels) and parsed.notna().mean() >= 0.5:

@@ -36,6 +36,27 @@ def as_pandas(data, name="data") -> pd.DataFrame:
     return frame
 
 
+def check_same_order(table, *, of: str = "X", **columns) -> None:
+    """Refuse a pandas column whose labels are those of the pandas `table` in another order: rows
+    are paired by place, so each would get the value of another.
+
+    Labels of other kinds, or repeated ones, say nothing about which row is meant.
+    """
+    index = getattr(table, "index", None)
+    if not isinstance(index, pd.Index):
+        return
+    for name, column in columns.items():
+        other = getattr(column, "index", None)
+        if not isinstance(other, pd.Index) or len(other) != len(index) or other.equals(index):
+            continue
+        if index.is_unique and other.is_unique and other.isin(index).all():
+            raise DataError(
+                f"{of} and {name} have the same labels in another order (row 0 is {index[0]!r} "
+                f"and {other[0]!r}); pass {name}.reindex({of}.index), or {name}.to_numpy() if "
+                "rows belong together by their place"
+            )
+
+
 def like_input(values, table, name: str):
     """`values` (m,) as a column of the library `table` comes from, rows labelled as its rows are;
     an array where `table` is none of theirs."""

@@ -24,7 +24,7 @@ from heckesel.estimators.formula import (
     evaluate_column,
     split_formula,
 )
-from heckesel.estimators.frames import as_pandas
+from heckesel.estimators.frames import as_pandas, check_same_order
 from heckesel.estimators.inference import in_given_weights, labelled
 from heckesel.estimators.options import check_instruments, covariance_kind, side_column
 from heckesel.estimators.results import fit_both_steps, fit_ml
@@ -149,6 +149,7 @@ def _from_formulas(outcome, select, data, weights, selected):
         raise DataError("formulas need data=, a frame or a dict of columns")
     if select is None:
         raise DataError("the selection formula is missing: select='~ a + b'")
+    check_same_order(data, of="data", selected=selected, weights=weights)
     frame = as_pandas(data)
     left, right = split_formula(outcome, "outcome")
     if left is None:
@@ -182,6 +183,7 @@ def _from_formulas(outcome, select, data, weights, selected):
 
 
 def _from_arrays(y, x, w, selected, weights):
+    check_same_order(x, of="x", w=w, y=y, selected=selected, weights=weights)
     design = array_design(x, w)
     if "Intercept" in (*design.x_names, *design.w_names):
         raise DataError("the name 'Intercept' is taken: one is added to each equation")
@@ -200,7 +202,8 @@ def _from_arrays(y, x, w, selected, weights):
 
 def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
     warnings.warn(
-        f"all {checked.n} rows have an outcome, so nothing was selected: this is least squares",
+        f"all {checked.n} rows have an outcome, so every unit was selected and there is nothing "
+        "to correct: this is least squares",
         IdentificationWarning,
         stacklevel=4,
     )

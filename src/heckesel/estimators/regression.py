@@ -27,7 +27,7 @@ from heckesel.diagnostics.identify import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.columns import Columns, learn_columns
-from heckesel.estimators.frames import like_input
+from heckesel.estimators.frames import check_same_order, like_input
 from heckesel.estimators.weights import kind_of_weights, scaled_weight
 from heckesel.predictive import Predictive, check_target
 from heckesel.transformed import (
@@ -45,6 +45,7 @@ def read_table(model, X, y, *, selected, sample_weight, linear: bool = False) ->
         weights are then as given, since `hk.heckman` is told what they mean
     """
     transform = target_transform(model.target_transform)
+    check_same_order(X, y=y)
     name = str(getattr(y, "name", None) or "y")
     data = read_columns(
         model, X, lambda: outcome_column(y), name, selected, sample_weight, linear=linear
@@ -63,6 +64,7 @@ def read_columns(
     model, X, outcome: Callable, name: str, selected, sample_weight, *, linear: bool
 ) -> SelectionData:
     """The checked data of X and of `outcome()`, (n,) numbers; the columns stay on `model`."""
+    check_same_order(X, selected=selected, sample_weight=sample_weight)
     columns = learn_columns(X, model.instruments, missing=model.missing, linear=linear)
     values = outcome()
     if len(values) == 1:
@@ -113,7 +115,10 @@ def outcome_column(y) -> np.ndarray:
 def identify(data: SelectionData) -> Identification:
     """The verdict, with a warning where there is no instrument, or no selection."""
     if data.s.all():
-        message = f"all {data.n} rows have an outcome, so nothing was selected: a plain ensemble"
+        message = (
+            f"all {data.n} rows have an outcome, so every unit was selected and there is nothing "
+            "to correct: this is a plain ensemble"
+        )
         warnings.warn(message, IdentificationWarning, stacklevel=3)
         return nothing_selected()
     verdict = identify_data(data)
@@ -129,9 +134,9 @@ def check_fitted(model) -> None:
     check_is_fitted(model)
 
 
-def predict_mean(model, X, return_std: bool):
-    """The population mean, in the library X comes from; with `return_std` the total sd as well."""
-    predictive = predict_target(model, X, "population")
+def predict_mean(model, X, return_std: bool, target: str = "population"):
+    """The target's mean, in the library X comes from; with `return_std` the total sd as well."""
+    predictive = predict_target(model, X, target)
     mean = like_input(predictive.mean, X, model.outcome_name_)
     return (mean, like_input(predictive.std, X, "std")) if return_std else mean
 
@@ -163,6 +168,7 @@ def r2_given_selection(model, X, y, selected, sample_weight) -> float:
     from sklearn.metrics import r2_score
 
     check_fitted(model)
+    check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
     y = outcome_column(y)
     rows = marked_rows(y, selected, model.outcome_name_)
     if not rows.any():
@@ -185,6 +191,7 @@ def mean_log_likelihood(model, X, y, selected, sample_weight) -> float:
     transformations can be compared. A fit that saw no unselected unit gives them probability 0.
     """
     check_fitted(model)
+    check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
     y = outcome_column(y)
     s = ~np.isnan(y) if selected is None else selected_rows(y, selected, model.outcome_name_)
     x, w = model.columns_.x(X), model.columns_.w(X)

@@ -137,7 +137,7 @@ def _result_of(state: Fields, columns: Columns, identification) -> SavedProbit:
     size = len(labels)
     status = state.text("status", STATUSES)
     rho = state.number("rho", finite=False)
-    # only where every class is told apart, or nothing selected, is there no rho
+    # only where every class is told apart, or every unit selected, is there no rho
     known = method == "ml" and not (status == "separated" and np.isnan(rho))
     values = state.array("params", (size,), finite=False)
     if not np.isfinite(values[: None if known or method != "ml" else -1]).all():

@@ -10,6 +10,7 @@ from heckesel.data import SelectionData, numeric
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.doors import SelectionRegressor
+from heckesel.estimators.frames import check_same_order
 from heckesel.estimators.networks import beside_probit, network_config, train
 from heckesel.estimators.regression import identify, read_table
 
@@ -79,6 +80,7 @@ class WeightedEnsembleRegressor(SelectionRegressor):
     def fit(self, X, y, *, selected=None, sample_weight=None, propensity=None):
         """propensity : (n,) P(selected) of every row where it is known."""
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
+        check_same_order(X, propensity=propensity)
         given = None if propensity is None else _checked(propensity, data)
         possible = True
         try:

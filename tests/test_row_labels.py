@@ -1,0 +1,76 @@
+"""Rows are paired by place; labels that say otherwise are refused."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import heckesel as hk
+
+DRAW = hk.datasets.make_controlled(300, rho=0.6, alpha=1.0, seed=0)
+X, Y = DRAW.frame[["x", "z"]], DRAW.frame["y"]
+ONES, CHOSEN = pd.Series(1.0, X.index), Y.notna()
+MODEL = hk.HeckmanRegressor(["z"]).fit(X, Y)
+BINARY = (Y > 0).astype(float).where(Y.notna())
+CLASSES = hk.HeckmanClassifier(["z"]).fit(X, BINARY)
+NETWORKS = {"n_members": 1, "hidden": (4,), "epochs": 2, "device": "cpu", "progress": False}
+
+
+def mixed(column):
+    return column.sample(frac=1.0, random_state=1)
+
+
+WEIGHTED = hk.WeightedEnsembleRegressor(["z"], folds=None, **NETWORKS)
+CALLS = {
+    "y": lambda: hk.HeckmanRegressor(["z"]).fit(X, mixed(Y)),
+    "y of networks": lambda: hk.DeepHeckmanRegressor(["z"], **NETWORKS).fit(X, mixed(Y)),
+    "y as a frame": lambda: hk.HeckmanRegressor(["z"]).fit(X, mixed(Y).to_frame()),
+    "selected": lambda: hk.HeckmanRegressor(["z"]).fit(X, Y, selected=mixed(CHOSEN)),
+    "sample_weight": lambda: hk.HeckmanRegressor(["z"]).fit(X, Y, sample_weight=mixed(ONES)),
+    "y of a score": lambda: MODEL.score(X, mixed(Y)),
+    "y of a likelihood": lambda: MODEL.log_likelihood(X, mixed(Y)),
+    "y of a verdict": lambda: hk.identify(X, mixed(Y), instruments=["z"]),
+    "y of classes": lambda: hk.HeckmanClassifier(["z"]).fit(X, mixed(BINARY)),
+    "y of an accuracy": lambda: CLASSES.score(X, mixed(BINARY)),
+    "y of their likelihood": lambda: CLASSES.log_likelihood(X, mixed(BINARY)),
+    "propensity": lambda: WEIGHTED.fit(X, Y, propensity=mixed(ONES / 2)),
+    "weights": lambda: hk.heckman("y ~ x", "~ x + z", DRAW.frame, weights=mixed(ONES)),
+    "w": lambda: hk.heckman(y=Y, x=X[["x"]], w=mixed(X)),
+}
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_the_same_labels_in_another_order_are_refused(case):
+    name = case.partition(" ")[0]
+    said = rf" and {name} have the same labels in another order .*{name}\.reindex\((X|x|data)\.ind"
+    with pytest.raises(hk.DataError, match=said):
+        CALLS[case]()
+
+
+def test_both_ways_out_lead_out():
+    expected = MODEL.coef_
+    found = hk.HeckmanRegressor(["z"]).fit(X, mixed(Y).reindex(X.index)).coef_
+    np.testing.assert_array_equal(found, expected)
+    y = mixed(Y)
+    relabelled = X.loc[y.index].reset_index(drop=True)  # each x beside its y, under another label
+    with pytest.raises(hk.DataError, match=r"or y\.to_numpy\(\) if rows belong together"):
+        hk.HeckmanRegressor(["z"]).fit(relabelled, y)
+    found = hk.HeckmanRegressor(["z"]).fit(relabelled, y.to_numpy()).coef_
+    np.testing.assert_allclose(found, expected, rtol=1e-8)  # sums in another order
+
+
+@pytest.mark.parametrize(
+    ("table", "y"),
+    [
+        (X, Y),
+        (X, Y.to_numpy()),
+        (X.to_numpy(), mixed(Y).sort_index()),
+        (X, Y.set_axis(range(1000, 1300))),
+        (X.set_axis(np.arange(300) // 2), Y.set_axis(np.arange(300) // 3)),
+        (pl.from_pandas(X), Y),
+    ],
+    ids=["equal", "array", "array X", "other labels", "repeated labels", "polars"],
+)
+def test_labels_that_say_nothing_are_no_obstacle(table, y):
+    model = hk.HeckmanRegressor([1]).fit(table, y)
+    np.testing.assert_allclose(model.coef_, MODEL.coef_, rtol=1e-8)
