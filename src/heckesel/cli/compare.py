@@ -54,9 +54,10 @@ def compare(methods, splits, transform, members, epochs, seed, device, as_json, 
     names = names or list(ALL if classes is None else CLASSIFIERS)
     numeric = [name for name in names if classes is not None and name not in CLASSIFIERS]
     if numeric:
+        or_else = ", or take --kind regression" if given.could_be_number else ""
         raise DataError(
             f"{numeric[0]} is for numbers, and {given.y.name} has two classes; compare "
-            f"{' and '.join(CLASSIFIERS)}, or take --kind regression"
+            f"{' and '.join(CLASSIFIERS)}{or_else}"
         )
     network = {"n_members": members, "epochs": epochs, "device": device, "progress": False}
     models = {

@@ -29,8 +29,8 @@ LEAST_VARIANCE = 1e-16  # of z between members that agree, so that it has a quan
 @dataclass(frozen=True)
 class BinaryMixture:
     """members : g * k networks, those of one rho together, whose heads hold gamma and atanh rho;
-    no heads where nothing was selected
-    weight, rho : (g,), the weights adding up to one; rho is NaN where nothing was selected
+    no heads where every unit was selected
+    weight, rho : (g,), the weights adding up to one; rho is NaN where every unit was
     """
 
     members: Members

@@ -51,7 +51,7 @@ NATURAL_INSTRUMENTS = (
 
 @dataclass(frozen=True, repr=False)
 class Identification:
-    """verdict: one of the five strings above; evidence: JSON-safe numbers behind it.
+    """verdict: one of `VERDICTS`; evidence: JSON-safe numbers behind it.
 
     profile : the likelihood over rho, with `plot()`; None where no likelihood was looked at
     """

@@ -142,7 +142,7 @@ def predict_mean(model, X, return_std: bool, target: str = "population"):
 
 
 def known_target(model, target: str) -> str:
-    """The target, checked: where nothing was selected, the selected are the population."""
+    """The target, checked: where every unit was selected, the selected are the population."""
     check_target(target)
     if model.identification_.verdict != NO_SELECTION:
         return target
