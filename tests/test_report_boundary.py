@@ -78,10 +78,10 @@ def test_two_steps_beyond_one_are_at_the_boundary():
 
 
 def test_a_verdict_whose_own_likelihood_ran_to_the_boundary_is_not_green():
-    found = Identification(IDENTIFIED, "z moves selection.", {"at_boundary": True})
+    found = Identification(IDENTIFIED, "z moves selection.", {"at_boundary": True, "rho": 0.995})
     box = judge(found, edge=None)
     assert (box.tone, box.heading) == ("doubtful", IDENTIFIED)
-    assert "highest at ρ = ±1" in box.reasons[1]
+    assert "highest near ρ = ±1" in box.reasons[1]
     assert judge(replace(found, evidence={"at_boundary": False}), edge=None).tone == "good"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.diagnostics.verdict import (
+    AT_THE_END,
     FUNCTIONAL_FORM,
     IDENTIFIED,
     NO_SELECTION,
@@ -73,8 +74,9 @@ def judge(found: Identification, *, edge: float | None, holds: bool = True) -> J
         return Judgement("bad", f"the fit ran to {at}", reasons, DO_NOT_USE)
     why = (f"Why: {found.sentence}",)
     if found.evidence.get("at_boundary") and tone == "good":
-        reason = f"But the likelihood that the verdict looked at is highest at ρ = ±1, {MISFIT}"
-        return Judgement("doubtful", found.verdict, (*why, reason), UNTIL_FOUND)
+        reason = f"But the likelihood that the verdict looked at is highest near ρ = ±1, {MISFIT}"
+        said = abs(found.evidence["rho"]) > AT_THE_END  # by the sentence itself
+        return Judgement("doubtful", found.verdict, why if said else (*why, reason), UNTIL_FOUND)
     if not holds:
         tone = "bad" if tone == "bad" else "doubtful"
         advice = UNLESS_IT_HOLDS.get(found.verdict, advice)
