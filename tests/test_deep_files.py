@@ -101,8 +101,14 @@ def test_a_file_of_one_buffer_gives_the_networks_of_memory(folder, options, side
     )
     assert streamed.identification_.verdict == held.identification_.verdict
     np.testing.assert_allclose(
-        [streamed.identification_.evidence[name] for name in ("wald", "rho", "mills_share")],
-        [held.identification_.evidence[name] for name in ("wald", "rho", "mills_share")],
+        [
+            streamed.identification_.evidence[name]
+            for name in ("wald", "rho", "mills_share", "share_beyond_smooth")
+        ],
+        [
+            held.identification_.evidence[name]
+            for name in ("wald", "rho", "mills_share", "share_beyond_smooth")
+        ],
         rtol=1e-6,
     )
     assert list(streamed.feature_names_in_) == COLUMNS

@@ -57,8 +57,7 @@ def identify(data: SelectionData, *, forms: bool = False) -> Identification:
     evidence = found.evidence | {"rows": data.n, "selected": int(data.s.sum())}
     with threadpool_limits(1, user_api="blas"):
         evidence |= _instrument_strength(data)
-    found = beyond_smooth(replace(found, evidence=evidence))
-    return identify_shape(found, data, forms=forms)
+    return identify_shape(replace(found, evidence=evidence), data, forms=forms)
 
 
 def identify_shape(
@@ -66,6 +65,7 @@ def identify_shape(
 ) -> Identification:
     """A verdict on the instruments with what the shape of the outcome adds; `data` may be a sample
     of the rows that `found` is about."""
+    found = beyond_smooth(found)
     evidence = found.evidence
     with threadpool_limits(1, user_api="blas"):
         shape = _shape(data)
@@ -89,8 +89,7 @@ class _Shape:
 
 
 def _instrument_strength(data: SelectionData) -> dict:
-    """Likelihood ratio of the instruments, and the share of the Mills ratio's variance among the
-    selected that smooth functions of x do not explain."""
+    """Likelihood ratio of the instruments, and `smooth_shares`."""
     if not data.instruments:
         return {}
     kept = [j for j, name in enumerate(data.w_names) if name not in data.instruments]
@@ -101,14 +100,22 @@ def _instrument_strength(data: SelectionData) -> dict:
     return {
         "likelihood_ratio": ratio,
         "likelihood_ratio_p": float(chdtrc(len(data.instruments), ratio)),
-        "mills_share": mills_share(data, full.gamma[1:], full.gamma[0]),
-        "share_beyond_smooth": _share_beyond_smooth(data, full.gamma[1:]),
+        **smooth_shares(data, full.gamma[1:], full.gamma[0]),
+    }
+
+
+def smooth_shares(data: SelectionData, slopes, constant: float) -> dict:
+    """What smooth functions of x could not do in the instruments' place, for the evidence; slopes,
+    constant : of the probit."""
+    return {
+        "mills_share": _mills_share(data, slopes, constant),
+        "share_beyond_smooth": _share_beyond_smooth(data, slopes),
     }
 
 
 def _share_beyond_smooth(data: SelectionData, slopes) -> float:
     """Of what instruments add to the index beyond x, the share that is beyond smooth functions of
-    x, too: near 0 they are curves in x, and stand for no experiment."""
+    x, too; near 0 they are curves in x."""
     known = np.flatnonzero(~np.isnan(data.x).any(axis=1))
     some = known[_random_rows(len(known), MOST_ROWS)]
     chosen = [j for j, name in enumerate(data.w_names) if name in data.instruments]
@@ -121,9 +128,9 @@ def _share_beyond_smooth(data: SelectionData, slopes) -> float:
     return min(left[0] / left[1] * freedom[1] / freedom[0], 1.0)
 
 
-def mills_share(data: SelectionData, slopes, constant: float) -> float:
+def _mills_share(data: SelectionData, slopes, constant: float) -> float:
     """The share of the Mills ratio's variance that smooth functions of x do not explain, among at
-    most 10,000 selected rows; slopes, constant : of the probit."""
+    most 10,000 selected rows."""
     some = np.flatnonzero(data.s)[_random_rows(int(data.s.sum()), MOST_ROWS)]
     mills = inverse_mills(constant + data.w[some] @ slopes)
     return _unexplained(smooth_columns(data.x[some]), mills, data.weight[some])

@@ -15,7 +15,7 @@ from heckesel.classic.stream import Stream, check_stream, open_stream
 from heckesel.data import SelectionData
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.stream import Table, scaling_from
-from heckesel.diagnostics.identify import identify_shape, mills_share
+from heckesel.diagnostics.identify import identify_shape, smooth_shares
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.buffers import BUFFER_ROWS, deal_out, learn_table, survey, together
@@ -128,7 +128,7 @@ def _identified(
         rows = sum(sum(pair) for item in table.counts for pair in item)
         evidence = found.evidence | {"rows": rows, "selected": selected}
         if sample.instruments and sample.s.any():
-            evidence["mills_share"] = mills_share(sample, probit.gamma[:-1], probit.gamma[-1])
+            evidence |= smooth_shares(sample, probit.gamma[:-1], probit.gamma[-1])
         found = identify_shape(replace(found, evidence=evidence), sample)
     if not sample.instruments:
         warnings.warn(str(found), IdentificationWarning, stacklevel=5)
