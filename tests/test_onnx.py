@@ -240,21 +240,10 @@ def test_a_gap_is_nan_in_splines_too(path):
 # What cannot be exported
 
 
-@pytest.mark.parametrize(
-    ("model", "fragment"),
-    [
-        (hk.HeckmanRegressor(["z"], target_transform=(np.sinh, np.arcsinh)), "made of functions"),
-        (
-            hk.DeepHeckmanRegressor(
-                ["z"], method="joint", errors="t", target_transform="log", **PLAIN
-            ),
-            "no finite mean",
-        ),
-    ],
-)
-def test_what_a_graph_cannot_hold_is_refused_and_leaves_no_file(model, fragment, path):
+def test_what_a_graph_cannot_hold_is_refused_and_leaves_no_file(path):
+    model = hk.HeckmanRegressor(["z"], target_transform=(np.sinh, np.arcsinh))
     model.fit(X[["x", "z"]], np.exp(Y / 4))
-    with pytest.raises(hk.DataError, match=fragment):
+    with pytest.raises(hk.DataError, match="made of functions"):
         model.export_onnx(path)
     assert not list(path.parent.iterdir())
 
