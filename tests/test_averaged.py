@@ -2,6 +2,7 @@
 
 from copy import copy
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -109,10 +110,15 @@ def _seen(look: float, n=3000, seed=0):
     return data, f, x[:, None]
 
 
+@cache
+def _fit_to_seen(look: float):
+    return heckman_outcome.fit(_seen(look)[0], seed=0, config=SMALL)
+
+
 @pytest.mark.parametrize("look", [0.0, 1.0])
 def test_the_data_say_what_selection_looked_at(look):
     data, f, x = _seen(look)
-    fit = heckman_outcome.fit(data, seed=0, config=SMALL)
+    fit = _fit_to_seen(look)
     assert abs(fit.info["outcome_seen"] - look) < 0.25
     true = 1.5 * 0.5 / np.sqrt(1 + (1.5 * 0.5) ** 2)
     assert np.mean(fit.info["rho"]) == pytest.approx(true, abs=0.1)
@@ -158,8 +164,7 @@ def test_members_start_at_one_linear_model_whatever_selection_sees():
 
 
 def test_skewed_errors_keep_their_skewness():
-    data, _, x = _seen(1.0)
-    fit = heckman_outcome.fit(data, seed=0, config=SMALL)
+    (_, _, x), fit = _seen(1.0), _fit_to_seen(1.0)
     assert fit.info["noise"] == "varying"  # the free form
     predicted = fit.predict(x[:5])
     assert ((predicted.quantile(0.95) + predicted.quantile(0.05)) / 2 > predicted.mean + 0.05).all()

@@ -89,8 +89,11 @@ def read_paper_numbers() -> dict[str, dict]:
 
 
 def matching(rows: Sequence[Row], **cell) -> list[Row]:
-    """The rows that agree with `cell`."""
-    return [row for row in rows if all(row.get(key) == value for key, value in cell.items())]
+    """The rows that agree with `cell`; pages ask thousands of times, so one key at a time."""
+    found = list(rows)
+    for key, value in cell.items():
+        found = [row for row in found if row.get(key) == value]
+    return found
 
 
 def over_seeds(rows: Sequence[Row], metric: str, **cell) -> np.ndarray:
