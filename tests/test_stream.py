@@ -99,6 +99,17 @@ def test_files_give_what_memory_gives(folder, options):
     assert_same(streamed, hk.heckman(OUTCOME, SELECT, FRAME, **options))
 
 
+def test_probability_weights_of_files_have_no_scale_either(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "ALL_ROWS_UP_TO", N)  # the same curve over rho, of all rows
+    frame = FRAME.assign(share=np.random.default_rng(1).uniform(50, 150, N))
+    options = {"weights": "share", "weight_kind": "probability"}
+    streamed = hk.heckman(OUTCOME, SELECT, write(frame, tmp_path), **options)
+    held = hk.heckman(OUTCOME, SELECT, frame, **options)
+    for name in ("wald", "rho_low", "rho_high"):
+        found, expected = (fit.identification.evidence[name] for fit in (streamed, held))
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("outcome", "select"),
     [
