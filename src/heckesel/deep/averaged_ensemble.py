@@ -1,4 +1,4 @@
-"""Models that correct for selection in different ways, and the prediction between them."""
+"""Models that correct for selection in different ways, and the mixture of their predictions."""
 
 from __future__ import annotations
 

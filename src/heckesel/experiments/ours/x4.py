@@ -46,8 +46,8 @@ REGIONS = {"against": "selected against", "mid": "middle", "well": "well sampled
 INTRODUCTION = """\
 Real outcomes, selection induced by the rule of A-E2, the same treatment (members on folds, noise \
 σ(x) where rows left out ask for it) for every method, the baselines included. *Paper* marks the \
-paper's settings on the same rows, from `results/e2_semireal.json`. *Averaged* is the mean of the \
-two-step and the *outcome likelihood*, in which selection may look at the outcome itself and \
+paper's settings on the same rows, from `results/e2_semireal.json`. *Averaged* is the mixture of \
+the two-step and the *outcome likelihood*, in which selection may look at the outcome itself and \
 errors may have any shape (in A-E2 it does, in A-E1 it sees what is unusual about it alone), and \
 of splines where units left out do not tell them from the networks. \
 *Open* leaves the weight decay and, in the joint likelihood, normal or t errors to the rows left \
