@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import qr
-from scipy.special import chdtrc, ndtri_exp
+from scipy.special import chdtrc
 from threadpoolctl import threadpool_limits
 
 from heckesel.classic.estimable import check_estimable
@@ -32,7 +32,7 @@ from heckesel.diagnostics.verdict import (
 )
 from heckesel.errors import DataError
 from heckesel.numerics.bivariate import log_conditional_cdf
-from heckesel.numerics.normal import inverse_mills
+from heckesel.numerics.normal import inverse_mills, probit_of
 from heckesel.numerics.splines import spline_of, spline_width
 
 MOST_ROWS = 10_000
@@ -220,11 +220,10 @@ def _residual_evidence(shape: _Shape) -> dict:
 
 
 def _normal_scores(e, index, atanh_rho: float) -> np.ndarray:
-    """(n,) normal under the model whatever the selection was: the quantile of P(E <= e | selected),
-    from whichever tail is the thinner."""
+    """(n,) normal under the model whatever the selection was: those of P(E <= e | selected)."""
     below = log_conditional_cdf(e, index, -atanh_rho)
     above = log_conditional_cdf(-e, index, atanh_rho)
-    return np.where(below < above, ndtri_exp(below), -ndtri_exp(above))
+    return probit_of(below, above)
 
 
 def _normality(z, weight):

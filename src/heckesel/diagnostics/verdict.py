@@ -14,8 +14,8 @@ WEAK = "weak instrument"
 FUNCTIONAL_FORM = "functional form only"
 NOT_IDENTIFIED = "not identified"
 NO_SELECTION = "no selection"
-VERDICTS = (IDENTIFIED, WEAK, FUNCTIONAL_FORM, NOT_IDENTIFIED, NO_SELECTION)
 # The order is part of the results: committed rows hold a position in this tuple.
+VERDICTS = (IDENTIFIED, WEAK, FUNCTIONAL_FORM, NOT_IDENTIFIED, NO_SELECTION)
 
 # Below ten per instrument the correction's error is dominated by the instrument's own noise;
 # the rule of thumb of instrumental variables. An irrelevant column passes it once in 600.

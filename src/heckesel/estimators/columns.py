@@ -16,11 +16,12 @@ import numpy as np
 import pandas as pd
 
 from heckesel.classic.estimable import GAPS
-from heckesel.data import is_date, numeric
+from heckesel.data import numeric
 from heckesel.errors import DataError, did_you_mean
 from heckesel.estimators.frames import as_pandas
 
 MISSING = ("error", "indicator")
+DATES = ("date", "datetime", "datetime64", "timedelta", "timedelta64")  # as pandas calls them
 
 
 @dataclass(frozen=True)
@@ -242,8 +243,10 @@ def _hint(item, names) -> str:
 def _is_category(column: pd.Series) -> bool:
     if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column):
         return True
-    if pd.api.types.is_numeric_dtype(column) or any(map(is_date, column.dropna())):
+    if pd.api.types.is_numeric_dtype(column):
         return False
+    if pd.api.types.infer_dtype(column, skipna=True) in DATES:
+        return False  # refused as numbers, by a sentence of its own
     return pd.to_numeric(column.dropna(), errors="coerce").isna().mean() > 0.5
 
 

@@ -11,22 +11,12 @@ from dataclasses import dataclass
 
 from heckesel.datasets import Controlled, make_controlled
 from heckesel.datasets.error_draws import ERRORS
-from heckesel.experiments.e1_controlled import (
-    ALPHAS,
-    DATA_HASHES,
-    POOL,
-    RHOS,
-    SEEDS,
-    SIGMA,
-    TEST,
-    TEST_SEED_OFFSET,
-)
+from heckesel.experiments import e1_controlled as e1
 from heckesel.experiments.fit_cells import metrics_row
 from heckesel.experiments.runner import attempt
 from heckesel.experiments.x1_profile import curve_row, fit_pools
 
-__all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
-
+DATA_HASHES = e1.DATA_HASHES
 METHODS = ("heckman_profile", "spline_joint", "heckman_two_step", "heckman_joint", "deep_ensemble")
 
 
@@ -41,13 +31,13 @@ class Cell:
 
 
 def cells(quick: bool = False) -> list[Cell]:
-    rhos, seeds = ((0.9,), range(2)) if quick else (RHOS, SEEDS)
+    rhos, seeds = ((0.9,), range(2)) if quick else (e1.RHOS, e1.SEEDS)
     methods = ("spline_joint",) if quick else METHODS
     return [
         Cell(e, r, a, s, m)
         for e in ERRORS
         for r in rhos
-        for a in ALPHAS
+        for a in e1.ALPHAS
         for s in seeds
         for m in methods
     ]
@@ -58,17 +48,17 @@ def chunk_of(cell: Cell) -> str:
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    pools = [_draw(cell, POOL, cell.seed) for cell in cells]
+    pools = [_draw(cell, e1.POOL, cell.seed) for cell in cells]
     fits = fit_pools(cells[0], pools, [cell.seed for cell in cells], device)
     return [attempt(_metrics, *parts) for parts in zip(cells, fits, strict=True)]
 
 
 def _draw(cell: Cell, size: int, seed: int) -> Controlled:
     return make_controlled(
-        size, rho=cell.rho, alpha=cell.alpha, seed=seed, sigma=SIGMA, errors=cell.errors
+        size, rho=cell.rho, alpha=cell.alpha, seed=seed, sigma=e1.SIGMA, errors=cell.errors
     )
 
 
 def _metrics(cell: Cell, fit) -> dict[str, float]:
-    test = _draw(cell, TEST, TEST_SEED_OFFSET + cell.seed)
+    test = _draw(cell, e1.TEST, e1.TEST_SEED_OFFSET + cell.seed)
     return metrics_row(fit, test.frame[["x"]].to_numpy(), test.truth) | curve_row(fit)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from heckesel.experiments.e1_controlled import RHOS
+from heckesel.experiments.e1_controlled import ALPHAS, RHOS
 from heckesel.experiments.e2_semireal import METHODS as E2_METHODS
 from heckesel.experiments.figure_data import mean_and_sd
 from heckesel.experiments.ours import x1, x2, x4
 from heckesel.experiments.rows import Results, over_seeds
-from heckesel.experiments.x2_misspecified import ALPHAS
 from heckesel.experiments.x2_misspecified import METHODS as X2_METHODS
 from heckesel.experiments.x4_calibrated import METHODS as X4_METHODS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heckesel.experiments import x2_misspecified
+from heckesel.experiments.e1_controlled import ALPHAS, RHOS
 from heckesel.experiments.ours.targets import (
     NO_ROWS,
     NUMBER,
@@ -18,7 +19,7 @@ from heckesel.experiments.ours.targets import (
 )
 from heckesel.experiments.rows import Results, Row
 from heckesel.experiments.verdicts import LABELS
-from heckesel.experiments.x2_misspecified import ALPHAS, METHODS, RHOS
+from heckesel.experiments.x2_misspecified import METHODS
 
 TITLE = "X2: errors that are not normal"
 FIGURE = ("x2", "Coverage and bias in the selected-against region by the shape of the errors.")
