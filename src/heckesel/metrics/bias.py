@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heckesel.predictive import Predictive
+from heckesel.predictive.distribution import Predictive
 
 
 def bias(f0: np.ndarray, predictive: Predictive) -> float:

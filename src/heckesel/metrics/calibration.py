@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heckesel.predictive import Predictive
+from heckesel.predictive.distribution import Predictive
 
 LEVELS = np.arange(1, 20) / 20
 

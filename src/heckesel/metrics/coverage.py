@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heckesel.predictive import Predictive
+from heckesel.predictive.distribution import Predictive
 
 
 def coverage(y: np.ndarray, predictive: Predictive, *, level: float = 0.9) -> float:

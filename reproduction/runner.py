@@ -1,0 +1,155 @@
+"""Runs the cells of an experiment, chunk by chunk, and keeps what is there already.
+
+A chunk is trained as one batch and is the unit of resumption. Which cells it holds depends on the
+grid alone, never on what is missing, so a run that was killed and taken up again ends in the same
+bytes as one that was not.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, as_completed
+from dataclasses import asdict
+from pathlib import Path
+
+from heckesel.atomic_files import write_atomically
+from heckesel.errors import HeckeselError, IdentificationWarning
+from reproduction import load
+from reproduction.result_files import cell_key, read_rows, results_path, write_results
+
+
+def attempt(function: Callable, *arguments):
+    """The result, or the exception: a failed cell is recorded and the others go on."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        return error
+
+
+def run(
+    name: str,
+    folder: Path,
+    *,
+    quick: bool = False,
+    device: str = "auto",
+    executor: Executor | None = None,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[dict]:
+    """Run what is missing of `name`, write `folder/<module>.json`, and return all rows.
+
+    Quick rows go to `folder/quick`, where they cannot stand in for full ones. An `executor`
+    (processes, or a Dask cluster's) runs chunks side by side; rows and bytes are the same.
+    """
+    module = load(name)
+    path = results_path(name, folder, quick)
+    times_path = path.with_suffix(".times.json")
+    grid = module.cells(quick)
+    done = {cell_key(row["cell"]): row for row in _rows_there(path)}
+    times = json.loads(times_path.read_text()) if times_path.exists() else {}
+    chunks = _chunks(module, grid)
+    missing = [
+        chunk
+        for chunk, members in chunks.items()
+        if not all(cell_key(asdict(cell)) in done for cell in members)
+    ]
+    for chunk, (outcomes, seconds) in _outcomes(name, missing, quick, device, executor):
+        for cell, outcome in zip(chunks[chunk], outcomes, strict=True):
+            done[cell_key(asdict(cell))] = _row(cell, outcome)
+        times[chunk] = seconds
+        rows = [done[cell_key(asdict(cell))] for cell in grid if cell_key(asdict(cell)) in done]
+        write_results(path, rows, device=_device_name(device), data_hashes=module.DATA_HASHES)
+        write_atomically(times_path, json.dumps(times, indent=1, sort_keys=True) + "\n")
+        failures = sum(isinstance(outcome, Exception) for outcome in outcomes)
+        report(f"{name} {chunk}: {len(outcomes)} cells, {failures} failed, {seconds:.1f} s")
+    return [done[cell_key(asdict(cell))] for cell in grid]
+
+
+def run_chunk(name: str, chunk: str, quick: bool, device: str, threads: int | None = None):
+    """The outcomes of one chunk and the seconds they took; a plain function, so that another
+    process or machine can be handed it."""
+    if threads is not None:
+        _limit_threads(threads)
+    module = load(name)
+    members = _chunks(module, module.cells(quick))[chunk]
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentificationWarning)  # rows say what there is to say
+        outcomes = attempt(module.run_chunk, members, device)
+    if isinstance(outcomes, Exception):
+        outcomes = [outcomes] * len(members)
+    return outcomes, round(time.perf_counter() - started, 3)
+
+
+def _outcomes(name, missing, quick, device, executor) -> Iterator:
+    if executor is None:
+        for chunk in missing:
+            yield chunk, run_chunk(name, chunk, quick, device)
+        return
+    # one thread each: threads of several workers on the same cores wait for one another
+    jobs = {executor.submit(run_chunk, name, chunk, quick, device, 1): chunk for chunk in missing}
+    lost: dict[str, Exception] = {}
+    for job in as_completed(jobs):
+        result = attempt(job.result)
+        if isinstance(result, Exception):  # of the worker: those of cells are among the outcomes
+            lost[jobs[job]] = result
+        else:
+            yield jobs[job], result
+    if lost:
+        chunk, reason = next(iter(lost.items()))
+        raise HeckeselError(
+            f"{len(lost)} of {len(jobs)} chunks of {name} were lost with their workers, first "
+            f"{chunk!r} ({type(reason).__name__}: {reason}); all others are kept, and running "
+            "again computes only these"
+        )
+
+
+def on_cluster(client) -> Executor:
+    """The workers of a `dask.distributed.Client` as an `executor`.
+
+    A chunk whose worker dies goes to another one, up to the scheduler's `allowed-failures` times.
+    """
+    return client.get_executor(pure=False)
+
+
+def _limit_threads(threads: int) -> None:
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    torch.set_num_threads(threads)
+    threadpool_limits(threads)
+
+
+def _rows_there(path: Path) -> list[dict]:
+    return read_rows(path) if path.exists() else []
+
+
+def failed(rows: list[dict]) -> list[dict]:
+    """Rows that raised, or whose own criterion was not met."""
+    return [row for row in rows if "error" in row or row["metrics"].get("passed") == 0.0]
+
+
+def _chunks(module, grid) -> dict[str, list]:
+    chunks: dict[str, list] = {}
+    for cell in grid:
+        chunks.setdefault(str(module.chunk_of(cell)), []).append(cell)
+    return chunks
+
+
+def _row(cell, outcome) -> dict:
+    if isinstance(outcome, Exception):
+        return {"cell": asdict(cell), "error": f"{type(outcome).__name__}: {outcome}"}
+    return {"cell": asdict(cell), "metrics": outcome}
+
+
+def _device_name(device: str) -> str:
+    """What the rows were computed on: the card's name, or the CPU."""
+    from importlib.util import find_spec
+
+    if device == "cpu" or find_spec("torch") is None:
+        return "cpu"
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"

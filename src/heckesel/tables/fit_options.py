@@ -1,0 +1,79 @@
+"""Options of a classic fit, checked together: weights, clusters, covariance, instruments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from heckesel.errors import DataError
+from heckesel.linear.covariance import KINDS, WEIGHT_KINDS
+from heckesel.tables.formula import FormulaDesign, number_column
+
+
+def side_column(values, frame):
+    """Weights or clusters: a column's name or the values themselves."""
+    if not isinstance(values, str):
+        return values
+    if values in frame.columns and frame[values].dtype.kind in "OUS":
+        return frame[values].to_numpy()
+    return number_column(frame, values)
+
+
+def check_instruments(instruments, checked, design) -> None:
+    """Names the user relies on as excluded from the outcome are so."""
+    if instruments is None:
+        return
+    if not isinstance(instruments, str | list | tuple):
+        raise DataError(f"instruments must be a name or a list of names, got {instruments!r}")
+    for name in [instruments] if isinstance(instruments, str) else instruments:
+        in_outcome, in_select = checked.x_names, checked.w_names
+        if isinstance(design, FormulaDesign):
+            in_outcome, in_select = design.outcome.variables, design.select.variables
+        if name in in_outcome:
+            raise DataError(
+                f"the instrument {name!r} is also in the outcome equation, so it excludes "
+                "nothing; remove it there"
+            )
+        if name not in in_select:
+            raise DataError(f"the instrument {name!r} is not in the selection equation; add it")
+
+
+def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool):
+    """The covariance to compute and the clusters as integer codes, after checking that they,
+    the weights and the method go together."""
+    if weight_kind not in WEIGHT_KINDS:
+        raise DataError(f"weight_kind must be 'frequency' or 'probability', got {weight_kind!r}")
+    fractions = weight != np.round(weight)
+    if weight_kind == "frequency" and fractions.any():
+        raise DataError(
+            f"frequency weights count rows but one is {weight[fractions][0]:g}; "
+            "use weight_kind='probability'"
+        )
+    if kind is None:
+        kind = "robust" if weight_kind == "probability" else "information"
+        kind = "cluster" if clusters is not None else kind
+    if kind not in KINDS:
+        raise DataError(f"covariance must be one of {', '.join(KINDS)}, got {kind!r}")
+    if kind == "opg" and not has_likelihood:
+        raise DataError("opg needs a likelihood; use covariance='robust' here")
+    if weight_kind == "probability" and kind in ("information", "opg"):
+        raise DataError(f"{kind} does not hold under probability weights; use 'robust'")
+    if (kind == "cluster") != (clusters is not None):
+        raise DataError("clusters= and covariance='cluster' go together")
+    return kind, _cluster_codes(clusters, len(weight))
+
+
+def _cluster_codes(clusters, n: int):
+    if clusters is None:
+        return None
+    values = np.asarray(clusters)
+    if values.shape != (n,):
+        raise DataError(f"clusters have shape {values.shape} but there are {n} rows")
+    if pd.isna(values).any():
+        raise DataError("clusters have missing values; every row needs one")
+    labels, codes = np.unique(
+        values.astype(str) if values.dtype == object else values, return_inverse=True
+    )
+    if len(labels) < 2:
+        raise DataError("all rows are in one cluster; a cluster covariance needs at least two")
+    return codes
