@@ -30,7 +30,7 @@ docs: $(READY)
 
 # FULL=1 runs the whole grids; the default is a small version for two cores.
 reproduce: $(READY)
-	$(BIN)/heckesel reproduce all $(if $(FULL),,--quick)
+	$(BIN)/python -m reproduction all $(if $(FULL),,--quick)
 
 # HECKESEL_PEERS_PYTHON names the Python of an environment with StatsPAI, which is timed too.
 bench: $(READY)

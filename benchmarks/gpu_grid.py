@@ -24,6 +24,7 @@ from pathlib import Path
 STARTED = time.perf_counter()  # before torch, whose import is part of a run
 
 import torch  # noqa: E402
+
 from reproduction import EXPERIMENTS, load  # noqa: E402
 from reproduction.result_files import results_path  # noqa: E402
 from reproduction.runner import run  # noqa: E402

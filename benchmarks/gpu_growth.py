@@ -15,7 +15,6 @@ import time
 from pathlib import Path
 
 import torch
-from reproduction.e1_controlled import POOL, Cell, problem
 
 from benchmarks.growth import exponent
 from heckesel.methods.heckman_two_step import first_step
@@ -24,6 +23,7 @@ from heckesel.networks.training.batches import Rows
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import train_cells
 from heckesel.networks.training.scaling import scaling_of
+from reproduction.e1_controlled import POOL, Cell, problem
 
 MEMBERS = 5
 SIZES = {

@@ -25,6 +25,7 @@ import pandas as pd
 from heckesel.datasets import load_mroz, load_rand_hie
 from heckesel.datasets.mroz import FILES as MROZ_FILES
 from heckesel.datasets.rand_hie import FILES as RAND_HIE_FILES
+from heckesel.datasets.rand_hie import REGRESSORS
 from heckesel.estimators.heckman import heckman
 from heckesel.estimators.probit import probit
 from reproduction.runner import attempt
@@ -86,7 +87,7 @@ def reference(name: str) -> dict:
 
 def fit_rand_hie(method: str):
     """Their specification: 17 regressors in both equations, no instrument."""
-    right = " + ".join(reference("rand_hie")["regressors"])
+    right = " + ".join(REGRESSORS)
     frame = load_rand_hie("cameron_trivedi")
     return heckman(f"lnmeddol ~ {right}", f"~ {right}", frame, method=method)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 
 def start(experiment: str, out: Path) -> subprocess.Popen:
-    command = [sys.executable, "-m", "heckesel", "reproduce", experiment, "--quick"]
+    command = [sys.executable, "-m", "reproduction", experiment, "--quick"]
     command += ["--device", "cpu", "--out", str(out)]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL)
 

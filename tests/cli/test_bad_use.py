@@ -199,8 +199,6 @@ COMMANDS = [
     ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/p.xlsx", "must end in .csv", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/no/p.csv", "does not exist", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/folder", "is a folder", 2),
-    ("reproduce e99", "there is no experiment 'e99'", 2),
-    ("reproduce e0 --workers 0", "--workers must be at least 1", 2),
 ]
 
 

@@ -332,7 +332,6 @@ def completion(instruction, **words):
         ("heckesel fit --report", "plain,--report"),
         ("heckesel fit loans.csv --method jo", "plain,joint"),
         ("heckesel predict --target uns", "plain,unselected"),
-        ("heckesel reproduce warm", "plain,warm-up"),
         ("heckesel fit loa", "file,loa"),
     ],
 )

@@ -43,6 +43,7 @@ def test_the_demo_shows_both_fits_and_their_verdicts_and_leaves_a_report(tmp_pat
         (["reproduce", "e99"], "there is no experiment 'e99'"),
         (["nonsense"], "No such command"),
         (["reproduce", "e0", "--bogus"], "No such option"),
+        (["reproduce", "e0", "--workers", "0"], "--workers must be at least 1"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_exit_code_2(arguments, fragment, tmp_path):

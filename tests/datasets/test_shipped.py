@@ -18,7 +18,7 @@ from heckesel import datasets
 from heckesel.datasets.shipped import read_shipped
 from heckesel.errors import DataError
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 REFERENCE = json.loads((TESTS / "reference" / "datasets.json").read_text())
 FOLDER = Path(datasets.__file__).parent
 MODULES = [

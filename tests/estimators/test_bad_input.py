@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.e0_gate import draw_linear
 
 import heckesel as hk
+from reproduction.e0_gate import draw_linear
 
 GOOD = draw_linear(200, rho=0.5, seed=31)
 NOBODY = GOOD.assign(y=np.nan)

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from reproduction.e0_gate import draw_linear
 from scipy.special import ndtr
 
 import heckesel as hk
@@ -19,6 +18,7 @@ from heckesel.linear.results.summary import _escape
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.linear.sample.standardise import scaling_of
 from heckesel.numerics.truncated import cdf_given_selection, quantile_given_selection
+from reproduction.e0_gate import draw_linear
 
 RNG = np.random.default_rng(0)
 FRAME = draw_linear(600, rho=0.5, seed=1).assign(

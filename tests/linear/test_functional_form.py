@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.e0_gate import fit_rand_hie
 from scipy.special import ndtri
 
 import heckesel as hk
@@ -17,6 +16,7 @@ from heckesel.linear.forms.form_search import bounded_step, climb, evaluate_form
 from heckesel.linear.forms.form_weights import aic_weights, changes_sign, forms_to_weigh, ranges
 from heckesel.linear.joint import at_zero
 from heckesel.linear.sample.sample import standardised_sample
+from reproduction.e0_gate import fit_rand_hie
 
 CLAYTON_90 = next(form for form in FORMS if form.name == "Clayton 90")
 

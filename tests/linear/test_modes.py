@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reproduction.e0_gate import fit_mroz_greene
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
@@ -14,6 +13,7 @@ from heckesel.linear.joint import at_zero, evaluate, point_at, solve_at
 from heckesel.linear.newton import newton_step
 from heckesel.linear.rho_scan import scan
 from heckesel.linear.sample.sample import standardised_sample
+from reproduction.e0_gate import fit_mroz_greene
 
 SEEDS = range(40)
 SETTINGS = ("no instrument", "badly scaled", "outlier", "t(3) errors")

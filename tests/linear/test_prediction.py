@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.e0_gate import draw_linear, fit_rand_hie, reference
 from scipy.special import ndtr
 
 import heckesel as hk
+from reproduction.e0_gate import draw_linear, fit_rand_hie, reference
 
 STATA_NAMES = {"ml": "hml", "two-step": "h2s"}
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from reproduction.e0_gate import draw_linear, fit_mroz_greene, fit_rand_hie, reference
 from scipy.optimize import minimize
 
 import heckesel as hk
 from heckesel.linear.sample.sample import standardised_sample
+from reproduction.e0_gate import draw_linear, fit_mroz_greene, fit_rand_hie, reference
 from tests.linear.test_modes import plain_loglik
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.e0_gate import draw_linear
 
 import heckesel as hk
+from reproduction.e0_gate import draw_linear
 
 FRAME = draw_linear(400, rho=0.5, seed=1)
 SHARE = np.random.default_rng(0).uniform(0.5, 2.0, len(FRAME))

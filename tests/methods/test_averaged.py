@@ -7,7 +7,6 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from reproduction.fit_cells import as_data
 from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
@@ -26,6 +25,7 @@ from heckesel.networks.training.layers import parameter_count
 from heckesel.networks.training.scaling import Scaling, scaling_of
 from heckesel.numerics.normal import inverse_mills
 from heckesel.report.contents import _method
+from reproduction.fit_cells import as_data
 from tests.small_models import averaged_with_splines
 
 SMALL = NetworkConfig(hidden=(16, 16), n_members=4, folds=2, epochs=300, dtype="float64")

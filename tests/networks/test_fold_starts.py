@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reproduction.fit_cells import as_data
 
 from heckesel.data import selection_data
 from heckesel.datasets import make_controlled
@@ -19,6 +18,7 @@ from heckesel.networks.losses.normal import BLIND, JOINT
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import all_rows
 from heckesel.networks.training.scaling import scaling_of
+from reproduction.fit_cells import as_data
 
 NETWORK = NetworkConfig(
     hidden=(16,), n_members=4, epochs=300, dtype="float64", device="cpu", folds=4, patience=40

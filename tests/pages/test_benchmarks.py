@@ -42,6 +42,7 @@ def test_a_power_law_has_its_exponent():
 def test_the_written_files_hold_the_rows_asked_for(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     import pandas as pd
+
     from benchmarks import streamed
 
     monkeypatch.setattr(streamed, "GROUP_ROWS", 100)

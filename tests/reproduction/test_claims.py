@@ -5,6 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from heckesel.metrics import evaluate
+from heckesel.predictive.distribution import Predictive
 from reproduction import e4_timm
 from reproduction.kill_condition import kill_condition
 from reproduction.pages.claims import (
@@ -18,9 +21,6 @@ from reproduction.pages.claims import (
 )
 from reproduction.pages.rows import Results, over_seeds, read_paper, read_results
 from reproduction.pages.verdicts import FAILS, HOLDS, PARTLY, UNTESTED, p_text
-
-from heckesel.metrics import evaluate
-from heckesel.predictive.distribution import Predictive
 
 ROOT = Path(__file__).parents[2]
 ALL = [claim for chapter in CHAPTERS.values() for claim in chapter]

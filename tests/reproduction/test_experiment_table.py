@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
+
 from reproduction import EXPERIMENTS
+from reproduction.command import reproduce
 from reproduction.experiment_table import PAGES, experiment_table
 from reproduction.result_files import read_rows
-
-from tests.cli.command_line import run
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,13 +52,13 @@ def test_the_gate_has_none():
     assert experiment_table("e0", committed("e0")) is None
 
 
-def test_a_quick_run_shows_its_table(tmp_path, capsys):
+def test_a_quick_run_shows_its_table(tmp_path):
     """Rows that are there are kept, so that nothing is fitted here."""
     (tmp_path / "quick").mkdir()
     shutil.copy(ROOT / "results" / "x2_misspecified.json", tmp_path / "quick")
-    shown = run(capsys, "reproduce", "x2", "--quick", "--out", tmp_path)
-    assert shown.code == 0
-    lines = shown.out.splitlines()
+    shown = CliRunner().invoke(reproduce, ["x2", "--quick", "--out", str(tmp_path)])
+    assert shown.exit_code == 0
+    lines = shown.output.splitlines()
     assert lines[1].startswith("x2: 12 of 12 cells done, in ")
     first = [line.split()[0] for line in lines[3:10]]
     assert first == ["errors", "normal", "normal", "t", "t", "chi2", "chi2"]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from click.testing import CliRunner
-from reproduction import e0_gate
 from scipy.special import log_ndtr
 
 import heckesel as hk
-from heckesel.cli import cli
+from reproduction import e0_gate
+from reproduction.command import reproduce
 
 
 @pytest.mark.parametrize("cell", e0_gate.cells(), ids=lambda c: f"{c.data}-{c.method}")
@@ -55,7 +55,7 @@ def test_a_two_step_composed_from_statsmodels_is_matched():
 
 
 def test_the_command_writes_the_results_and_the_committed_file_agrees(tmp_path):
-    run = CliRunner().invoke(cli, ["reproduce", "e0", "--out", str(tmp_path)])
+    run = CliRunner().invoke(reproduce, ["e0", "--out", str(tmp_path)])
     assert run.exit_code == 0, run.output
     assert "gate: 10 of 10 cells passed" in run.output
     fresh = json.loads((tmp_path / "e0_gate.json").read_text())
@@ -71,7 +71,7 @@ def test_nothing_runs_unless_the_gate_passes(tmp_path, monkeypatch):
         raise RuntimeError("no luck")
 
     monkeypatch.setattr(e0_gate, "run_cell", broken)
-    run = CliRunner().invoke(cli, ["reproduce", "e1", "--quick", "--out", str(tmp_path)])
+    run = CliRunner().invoke(reproduce, ["e1", "--quick", "--out", str(tmp_path)])
     assert isinstance(run.exception, hk.HeckeselError)
     assert "nothing else is run" in str(run.exception)
     assert not list(tmp_path.iterdir())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from reproduction import x3_verdict
 from reproduction.check import SPOT_CHECKS
 from reproduction.pages.figure_data import FROM_RESULTS

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from reproduction import e1_controlled, e2_semireal
 
 from heckesel.datasets import make_controlled
 from heckesel.methods import load_method
+from reproduction import e1_controlled, e2_semireal
 
 CELL = e1_controlled.Cell(0.9, 1.0, 3, "")
 WINE = e2_semireal.Cell("wine", 0.8, 3, "")

@@ -9,6 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.text import Text
+
+from heckesel.errors import DataError
+from heckesel.metrics import evaluate
+from heckesel.predictive.distribution import Predictive
 from reproduction import e2_semireal
 from reproduction.fit_cells import as_data
 from reproduction.pages import figures, published
@@ -29,10 +33,6 @@ from reproduction.pages.scoreboard import (
     scoreboard_md,
     scores,
 )
-
-from heckesel.errors import DataError
-from heckesel.metrics import evaluate
-from heckesel.predictive.distribution import Predictive
 
 ROOT = Path(__file__).parents[2]
 PAPER = read_paper_numbers()

@@ -13,11 +13,11 @@ from functools import partial
 from multiprocessing import get_context
 
 import pytest
-from reproduction import EXPERIMENTS
-from reproduction.runner import failed, on_cluster, run
 
 import heckesel as hk
-from heckesel.cli.reproduce import AT_ONCE, overlapping
+from reproduction import EXPERIMENTS
+from reproduction.command import AT_ONCE, overlapping
+from reproduction.runner import failed, on_cluster, run
 
 SMALL = "tests.reproduction.small_experiment"
 PROGRAM = (

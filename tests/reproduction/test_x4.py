@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from reproduction import e1_controlled, e2_semireal
 from reproduction import x4_calibrated as x4
 

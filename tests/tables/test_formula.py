@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from reproduction.e0_gate import draw_linear
 
 import heckesel as hk
+from reproduction.e0_gate import draw_linear
 
 FRAME = draw_linear(800, rho=0.5, seed=21)
 

@@ -111,7 +111,7 @@ CLAIMS = (
         "1, 4",
         says="The probit agrees with statsmodels to 1e-8, and so does a two-step composed from it "
         "on Mroz.",
-        because="no committed row runs statsmodels; `tests/test_gate.py` does",
+        because="no committed row runs statsmodels; `tests/reproduction/test_gate.py` does",
     ),
     synthetic_truth,
     rand_hie_rho,

@@ -39,12 +39,20 @@ for command in (fit, predict, diagnose, compare, demo, reproduce):
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Exit 0 done, 1 could not be computed, 2 wrong usage or wrong data; no traceback."""
+    """The command `heckesel`."""
+    run_command(cli, "heckesel", arguments)
+
+
+def run_command(command: click.Command, name: str, arguments: Sequence[str] | None = None) -> None:
+    """Run a command and exit: 0 done, 1 could not be computed, 2 wrong usage or wrong data.
+
+    Errors are one sentence on standard error, never a traceback.
+    """
     # every command prints the verdict, so a warning would say it twice
     warnings.simplefilter("ignore", IdentificationWarning)
     try:
-        code = cli.main(
-            None if arguments is None else list(arguments), "heckesel", standalone_mode=False
+        code = command.main(
+            None if arguments is None else list(arguments), name, standalone_mode=False
         )
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()

@@ -43,7 +43,7 @@ def compare(methods, splits, transform, members, epochs, seed, device, as_json, 
         --methods two-step,linear-ml --splits 3 --json
     """
     from heckesel.estimators.compare_models import compare_models
-    from heckesel.estimators.progress import progress_bar
+    from heckesel.progress import progress_bar
 
     names = [] if methods is None else [name.strip() for name in methods.split(",")]
     unknown = [name for name in names if name not in ALL]

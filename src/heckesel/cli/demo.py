@@ -131,13 +131,15 @@ def _picture(draw, naive, model):
 
 
 def _rand_hie(console) -> None:
-    from reproduction.e0_gate import fit_rand_hie
+    from heckesel.datasets.rand_hie import REGRESSORS, load_rand_hie
+    from heckesel.estimators.heckman import heckman
 
     console.print(
         "2. RAND Health Insurance Experiment: log medical spending, seen only for the 4,281 of\n"
         "   5,574 people who had any. Heckman's model corrects for who they are.\n"
     )
-    fit = fit_rand_hie("ml")
+    right = " + ".join(REGRESSORS)
+    fit = heckman(f"lnmeddol ~ {right}", f"~ {right}", load_rand_hie("cameron_trivedi"))
     console.print(fit.summary(), markup=False)
     low, high = fit.interval("rho", 0.95, method="profile")
     console.print(f"\n95 % profile-likelihood interval of rho: {low:.3f} to {high:.3f}")

@@ -78,7 +78,7 @@ def predict(model, data, level, target, out, delimiter, decimal):
 def _predictions(fitted, X, target: str, level: float) -> dict:
     import numpy as np
 
-    from heckesel.estimators.progress import progress_bar
+    from heckesel.progress import progress_bar
 
     columns_of = _classes if hasattr(fitted, "classes_") else _numbers
     parts = []

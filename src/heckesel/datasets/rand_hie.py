@@ -16,6 +16,26 @@ from heckesel.errors import DataError
 FILES = {"rand_hie.csv.gz": "32be9f24c72b5c225447138c0c90e0d5e3b3b60fdc78e27c2634de993e097aa1"}
 
 SAMPLES = ("all", "cameron_trivedi")
+# Both equations of Cameron and Trivedi, section 16.6, in the order of their table.
+REGRESSORS = (
+    "logc",
+    "idp",
+    "lpi",
+    "fmde",
+    "physlm",
+    "disea",
+    "hlthg",
+    "hlthf",
+    "hlthp",
+    "linc",
+    "lfam",
+    "educdec",
+    "xage",
+    "female",
+    "child",
+    "fchild",
+    "black",
+)
 
 
 def load_rand_hie(sample: str = "all") -> pd.DataFrame:

@@ -18,7 +18,7 @@ from heckesel.diagnostics.verdict import (
 )
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.network_options import predicting_in_float64, seed_of, training_options
-from heckesel.estimators.progress import progress_bar
+from heckesel.progress import progress_bar
 
 
 def fit_binary_networks(model, data: SelectionData):

@@ -14,7 +14,6 @@ from heckesel.diagnostics.evidence import identify_shape, smooth_shares
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.network_options import AUTO, ON_FOLDS, predicting_in_float64, seed_of
-from heckesel.estimators.progress import progress_bar
 from heckesel.estimators.regression import keep_columns
 from heckesel.linear.covariance import inverse
 from heckesel.linear.probit import ProbitFit, in_units, maximise_probit
@@ -24,6 +23,7 @@ from heckesel.methods.from_files import fit_joint, fit_two_step
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.streamed import Table, scaling_from
 from heckesel.predictive.transformed import target_transform
+from heckesel.progress import progress_bar
 from heckesel.tables.column_reader import BUFFER_ROWS, deal_out, learn_table, survey, together
 from heckesel.tables.parquet import parquet_parts
 

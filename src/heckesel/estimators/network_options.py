@@ -9,9 +9,9 @@ from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.estimators.progress import progress_bar
 from heckesel.linear.probit import fit_probit
 from heckesel.predictive.distribution import Predictive
+from heckesel.progress import progress_bar
 from heckesel.tables.array_design import with_intercept
 
 AUTO = "auto"

@@ -27,8 +27,8 @@ def export_model(model, path) -> None:
     graph = Graph()
     x = write_columns(graph, model.columns_)
     # the networks need torch, a linear fit does not
-    home = "exported_linear" if hasattr(model, "result_") else "exported_networks"
-    part = import_module(f"heckesel.estimators.{home}").write_fit(graph, model.fitted_, x)
+    home = "linear_graph" if hasattr(model, "result_") else "network_graphs"
+    part = import_module(f"heckesel.onnx.{home}").write_fit(graph, model.fitted_, x)
     if model.transform_ is not None:
         part = exponential(graph, part)
     part = mixed(graph, part)
