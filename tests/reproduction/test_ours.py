@@ -22,7 +22,7 @@ from reproduction.pages.ours import (
     x4_more,
 )
 from reproduction.pages.ours.figure_data import FROM_OUR_RESULTS
-from reproduction.pages.ours.headline import headline
+from reproduction.pages.ours.headline import headline, lines
 from reproduction.pages.ours.targets import (
     MET,
     MISSED,
@@ -262,7 +262,7 @@ def test_the_skyline_of_further_draws_is_the_limit_there(results):
 def test_the_counts_are_those_of_the_rows(results, page):
     entries = [entry for chapter in CHAPTERS for entry in chapter.targets(results)]
     assert counts(entries) in page
-    table = page.partition("\n## X1:")[0]
+    table = page.partition("\n## Targets")[2].partition("\n## X1:")[0]
     for kind in (MET, MISSED, NOT_RUN, SHOWN):
         lines = [line for line in table.splitlines() if re.search(rf"\| {kind}[^|]*\|$", line)]
         assert len(lines) == sum(entry.kind == kind for entry in entries)
@@ -286,16 +286,30 @@ def test_choices_made_on_test_rows_are_owned_up_to(results):
         assert choice in page
 
 
-def test_the_readme_has_the_computed_paragraph(results, page):
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert headline(results) in readme
+def test_the_readme_has_the_computed_table(results, page):
+    assert headline(results) in (ROOT / "README.md").read_text(encoding="utf-8")
     assert headline(results) in page
 
 
-def test_the_headline_quotes_the_papers_own_rows(results):
-    """40 % and .778 are what the paper prints."""
+def test_the_table_of_main_results_agrees_with_the_list_of_targets(results):
+    """The same method, mean and verdict, where a target was set; at most eight rows."""
+    entries = [entry for chapter in CHAPTERS for entry in chapter.targets(results)]
+    found = lines(results)
+    assert 0 < len(found) <= 8
+    for _, method, _, _, mean, target, result in found:
+        if target != "none set":
+            start = mean.removesuffix(" %") + " "
+            assert any(
+                (entry.method, entry.verdict) == (method, result)
+                and entry.measured.startswith(start)
+                for entry in entries
+            ), (method, mean, result)
+
+
+def test_the_table_of_main_results_quotes_the_papers_own_rows(results):
+    """.778 is what the paper prints."""
     paper = seeds(read_paper().e1, "bias_f0_against", method="heckman_two_step", rho=0.9, alpha=0.0)
-    assert f"bias {paper.mean():.3f}" in headline(results)
+    assert f"| bias | {paper.mean():.3f} |" in headline(results)
     assert round(paper.mean(), 3) == 0.778
 
 
