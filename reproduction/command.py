@@ -115,14 +115,14 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
 
 
 def _found(name: str, rows: list[dict]) -> str:
-    from reproduction.experiment_table import experiment_table
+    from reproduction.pages.experiment_table import experiment_table
 
     table = experiment_table(name, rows)
     return "" if table is None else f"\n{table}\n"
 
 
 def _kill_verdict(rows: list[dict]) -> str:
-    from reproduction.kill_condition import kill_condition
+    from reproduction.pages.claims.kill_condition import kill_condition
     from reproduction.pages.rows import Results, flat
 
     return kill_condition(Results(e1=flat(rows))).sentence

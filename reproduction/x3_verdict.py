@@ -8,14 +8,13 @@ fit, whose 90 % intervals are then counted where selection was against.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 
-from heckesel.data import SelectionData
-from heckesel.datasets import Controlled, make_controlled
 from heckesel.diagnostics.evidence import identify
 from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.methods import load_method
-from reproduction.e1_controlled import DATA_HASHES, SIGMA, TEST, TEST_SEED_OFFSET
-from reproduction.fit_cells import as_data, metrics_row
+from reproduction.e1_controlled import DATA_HASHES, controlled_problem
+from reproduction.problems import Problem, metrics_row
 from reproduction.runner import attempt
 from reproduction.x1_profile import curve_row
 
@@ -37,7 +36,7 @@ class Cell:
 
 def cells(quick: bool = False) -> list[Cell]:
     sizes, seeds = ((500,), range(1)) if quick else (SIZES, SEEDS)
-    return [Cell(i, r, n, s) for i in INSTRUMENTS for r in RHOS for n in sizes for s in seeds]
+    return [Cell(*each) for each in product(INSTRUMENTS, RHOS, sizes, seeds)]
 
 
 def chunk_of(cell: Cell) -> str:
@@ -49,36 +48,23 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
 
 
 def _row(cell: Cell) -> dict[str, float]:
-    data = pool(cell)
-    found = identify(data)
-    fit = load_method("spline_joint").fit(data, device="cpu")
-    test = _draw(cell, TEST, TEST_SEED_OFFSET)
+    one = problem(cell)
+    found = identify(one.data)
+    fit = load_method("spline_joint").fit(one.data, device="cpu")
     row = {"verdict": float(VERDICTS.index(found.verdict))}
     row |= {
         name: float(found.evidence[name])
         for name in ("wald", "likelihood_ratio", "mills_share", "rho", "rho_low", "rho_high")
         if name in found.evidence
     }
-    return row | metrics_row(fit, test.frame[["x"]].to_numpy(), test.truth) | _fit_row(fit)
+    row |= metrics_row(fit, one.x, one.test_truth)
+    return row | {f"fit_{name}": value for name, value in curve_row(fit).items()}
 
 
-def _fit_row(fit) -> dict[str, float]:
-    return {f"fit_{name}": value for name, value in curve_row(fit).items()}
-
-
-def pool(cell: Cell) -> SelectionData:
+def problem(cell: Cell) -> Problem:
     """x and, unless there is no instrument at all, z."""
-    data = as_data(_draw(cell, cell.n, 0))
+    draw = {"rho": cell.rho, "alpha": INSTRUMENTS[cell.instrument]}
+    one = controlled_problem(seed=FIRST_SEED + cell.seed, size=cell.n, **draw)
     if cell.instrument != "none":
-        return data
-    return replace(data, w=data.x, w_names=data.x_names)
-
-
-def _draw(cell: Cell, size: int, offset: int) -> Controlled:
-    return make_controlled(
-        size,
-        rho=cell.rho,
-        alpha=INSTRUMENTS[cell.instrument],
-        seed=FIRST_SEED + offset + cell.seed,
-        sigma=SIGMA,
-    )
+        return one
+    return replace(one, data=replace(one.data, w=one.data.x, w_names=one.data.x_names))

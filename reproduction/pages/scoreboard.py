@@ -7,13 +7,14 @@ programs apart.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import t as student
 
-from reproduction.pages.numbers import MACROS, NOT_AVAILABLE, Macro
-from reproduction.pages.paired import standard_error
+from reproduction.pages.macros import MACROS, NOT_AVAILABLE, Macro
+from reproduction.pages.paired_tests import standard_error
 from reproduction.pages.rows import (
     Results,
     read_paper,
@@ -105,8 +106,7 @@ def scoreboard_md(results: Results) -> str:
         "`results/*.json`. Generated; do not edit.",
         *_summary(found),
         _regions(results),
-        "| macro | paper | ours | se | agrees |\n|---|---|---|---|---|\n"
-        + "\n".join(_line(score) for score in found),
+        _table(("macro", "paper", "ours", "se", "agrees"), map(_line, found)),
         f"`{NOT_AVAILABLE}`: our panels have no such fit, or the fit has no standard error.",
         "## Why these differ",
         *_explanations([score.macro for score in found if score.verdict == "differs"]),
@@ -115,54 +115,46 @@ def scoreboard_md(results: Results) -> str:
 
 
 def _score(macro: Macro, published: dict, results: Results, paper: Results) -> Score:
-    rule = rule_of(macro.name)
-    pairs = np.empty(0)
-    if macro.seeds is not None:
-        pairs = macro.seeds(results) - macro.seeds(paper)
-    if rule == "listed":
-        verdict = "listed"
+    rule, value, ours = rule_of(macro.name), macro.value(results), macro.printed(results)
+    pairs = macro.seeds(results) - macro.seeds(paper) if macro.seeds else np.empty(0)
+    if rule == "printed" or value is None:
+        agrees = ours == published["printed"]
+    elif rule == "p":
+        agrees = (value < SIGNIFICANCE) == (published["value"] < SIGNIFICANCE)
     else:
-        verdict = "agrees" if _agrees(macro, published, results, pairs) else "differs"
-    ours = macro.printed(results)
+        allowed = GP_TOLERANCE
+        if rule == "seeds":
+            half_unit = printed_unit(published["printed"]) / 2
+            allowed = STANDARD_ERRORS * standard_error(pairs) + half_unit
+        agrees = abs(value - published["value"]) <= allowed
+    verdict = "listed" if rule == "listed" else "agrees" if agrees else "differs"
     return Score(macro.name, rule, published["printed"], ours, pairs, verdict)
 
 
-def _agrees(macro: Macro, published: dict, results: Results, pairs: np.ndarray) -> bool:
-    rule, value = rule_of(macro.name), macro.value(results)
-    if rule == "printed" or value is None:
-        return macro.printed(results) == published["printed"]
-    if rule == "p":
-        return (value < SIGNIFICANCE) == (published["value"] < SIGNIFICANCE)
-    if rule == "gp":
-        allowed = GP_TOLERANCE
-    else:
-        allowed = STANDARD_ERRORS * standard_error(pairs) + printed_unit(published["printed"]) / 2
-    return abs(value - published["value"]) <= allowed
-
-
 def _summary(found: list[Score]) -> list[str]:
-    count = {v: sum(s.verdict == v for s in found) for v in ("agrees", "differs", "listed")}
-    judged = count["agrees"] + count["differs"]
-    lines = [
-        f"**{count['agrees']} agree, {count['differs']} differ, {count['listed']} are listed "
-        f"without a verdict: {count['agrees'] / judged:.1%} of the {judged} judged agree.**",
-        "| rule | agrees | differs | listed |\n|---|---|---|---|",
+    agree, differ, listed = _counts(found)
+    compared = agree + differ
+    rules = [
+        (meaning, *map(str, _counts([score for score in found if score.rule == rule])))
+        for rule, meaning in RULES.items()
     ]
-    for rule, meaning in RULES.items():
-        of = [score for score in found if score.rule == rule]
-        cells = [str(sum(s.verdict == v for s in of)) for v in ("agrees", "differs", "listed")]
-        lines[-1] += f"\n| {meaning} | {' | '.join(cells)} |"
     trained = [score for score in found if score.rule == "seeds"]
     beyond = sum(abs(s.pairs.mean()) > STANDARD_ERRORS * standard_error(s.pairs) for s in trained)
     expected = sum(2 * student.sf(STANDARD_ERRORS, len(s.pairs) - 1) for s in trained)
-    share = np.mean([score.verdict == "agrees" for score in trained])
-    lines.append(
-        f"Of the {len(trained)} trained numbers {share:.1%} agree. Compared with the paper's rows "
-        f"before rounding, {beyond} mean differences are beyond {STANDARD_ERRORS:.0f} standard "
-        f"errors; two runs of one program with fresh initial weights would put {expected:.1f} "
-        "there."
-    )
-    return lines
+    return [
+        f"**{agree} agree, {differ} differ, {listed} are listed without a verdict: "
+        f"{agree / compared:.1%} of the {compared} judged agree.**",
+        _table(("rule", "agrees", "differs", "listed"), rules),
+        f"Of the {len(trained)} trained numbers {_counts(trained)[0] / len(trained):.1%} agree. "
+        f"Compared with the paper's rows before rounding, {beyond} mean differences are beyond "
+        f"{STANDARD_ERRORS:.0f} standard errors; two runs of one program with fresh initial "
+        f"weights would put {expected:.1f} there.",
+    ]
+
+
+def _counts(found: list[Score]) -> list[int]:
+    """How many agree, differ and are listed."""
+    return [sum(s.verdict == verdict for s in found) for verdict in ("agrees", "differs", "listed")]
 
 
 def _regions(results: Results) -> str:
@@ -191,11 +183,15 @@ def _explanations(macros: list[str]) -> list[str]:
     return [f"**{', '.join(names)}.** {reason}" for reason, names in reasons.items()]
 
 
-def _line(score: Score) -> str:
+def _line(score: Score) -> tuple[str, ...]:
     se = ""
     if score.rule in ("seeds", "gp"):
-        se = f"{standard_error(score.pairs):.2g}"
-        if score.paper.endswith("%"):
-            se = f"{100 * standard_error(score.pairs):.2g}%"
+        percent = score.paper.endswith("%")
+        se = f"{standard_error(score.pairs) * (100 if percent else 1):.2g}{'%' if percent else ''}"
     paper, ours = (text.replace("\\%", "%") for text in (score.paper, score.ours))
-    return f"| {score.macro} | {paper} | {ours} | {se} | {score.verdict} |"
+    return score.macro, paper, ours, se, score.verdict
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in (header, *rows)]
+    return "\n".join([lines[0], "|---" * len(header) + "|", *lines[1:]])

@@ -1,12 +1,12 @@
 """How every figure looks: sizes, a colour, marker and line for each method, panels and curves.
 
-Colours are those of Okabe and Ito, which colour-blind readers tell apart; each method also has its
-own marker and line, so that a grey print does too.
+The colours are those of Okabe and Ito, which colour-blind readers can distinguish. Each method also
+has its own marker and line, for prints without colour.
 """
 
 from __future__ import annotations
 
-from reproduction.pages.verdicts import LABELS
+from reproduction.pages.method_labels import LABELS
 
 WIDTH = 7.0  # inches
 POINTS = 8
@@ -30,9 +30,9 @@ STYLES = {
 NOMINAL = 0.9
 
 
-def panels(count: int, *, height: float, width: float = WIDTH, sharey: bool = False):
+def panels(count: int, **layout):
     """A figure and its panels in one row: (count,)"""
-    figure, axes = panel_grid(1, count, height=height, width=width, sharey=sharey)
+    figure, axes = panel_grid(1, count, **layout)
     return figure, axes[0]
 
 
@@ -48,7 +48,7 @@ def panel_grid(rows: int, columns: int, *, height: float, width: float = WIDTH, 
 
 
 def draw_curves(
-    axis, rho, curves: dict, *, spread: bool = False, line=None, filled: bool = True
+    axis, rho, curves: dict, *, bars: bool = False, line=None, filled: bool = True
 ) -> None:
     """Methods side by side at each rho, so that their bars do not cover each other."""
     for position, (method, curve) in enumerate(curves.items()):
@@ -57,7 +57,7 @@ def draw_curves(
         axis.errorbar(
             [value + shift for value in rho],
             curve["mean"],
-            yerr=curve["sd"] if spread else None,
+            yerr=curve["sd"] if bars else None,
             color=colour,
             marker=marker,
             markerfacecolor=colour if filled else "white",
@@ -67,6 +67,36 @@ def draw_curves(
             elinewidth=0.8,
             label=LABELS[method],
         )
+
+
+def draw_dot(axis, method: str, value: dict, row: float, *, marker: str, filled: bool) -> None:
+    """Mean and sd of one method in one row of a panel."""
+    colour = STYLES[method][0]
+    axis.errorbar(
+        value["mean"],
+        row,
+        xerr=value["sd"],
+        color=colour,
+        marker=marker,
+        markerfacecolor=colour if filled else "white",
+        ms=5,
+        lw=1,
+        capsize=2,
+    )
+
+
+def dot_axis(axis, *, nominal: bool) -> None:
+    """nominal : mark the nominal coverage, and write percentages"""
+    axis.grid(axis="x", lw=0.4, color="#DDDDDD")
+    axis.set_axisbelow(True)
+    if nominal:
+        axis.axvline(NOMINAL, color="black", lw=0.8, ls=":")
+        percent_axis(axis.xaxis)
+
+
+def bias_axis(axis, rho, label: str) -> None:
+    axis.axhline(0, color="black", lw=0.6)
+    axis.set(xlabel="true ρ", ylabel=label, xticks=rho)
 
 
 def coverage_axis(axis, low: float) -> None:
@@ -83,18 +113,21 @@ def percent_axis(axis) -> None:
 
 
 def legend_below(figure, axis, *, columns: int = 4) -> None:
+    """The legend of what the panel shows."""
     handles, labels = axis.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
 
 
+def key_below(figure, axis, *entries: tuple[str, dict]) -> None:
+    """A legend that explains markers and lines: for each entry its format and its settings."""
+    handles = [axis.plot([], [], form, **settings)[0] for form, settings in entries]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(entries), frameon=False)
+
+
 def settings() -> dict:
+    sizes = ("font.size", "axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize")
     return {
-        "font.size": POINTS,
-        "axes.titlesize": POINTS,
-        "axes.labelsize": POINTS,
-        "xtick.labelsize": POINTS,
-        "ytick.labelsize": POINTS,
-        "legend.fontsize": POINTS,
+        **dict.fromkeys((*sizes, "legend.fontsize"), POINTS),
         "font.family": "DejaVu Sans",
         "pdf.fonttype": 42,  # text stays text
         "axes.linewidth": 0.6,

@@ -10,18 +10,20 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from reproduction.pages.drawing import (
-    NOMINAL,
+from reproduction.pages.figure_style import (
     STYLES,
+    bias_axis,
     coverage_axis,
+    dot_axis,
     draw_curves,
+    draw_dot,
+    key_below,
     legend_below,
     panels,
-    percent_axis,
     settings,
 )
-from reproduction.pages.ours.figures import FIGURES as OUR_FIGURES
-from reproduction.pages.verdicts import LABELS
+from reproduction.pages.method_labels import LABELS
+from reproduction.pages.our_figures import FIGURES as OUR_FIGURES
 
 SELECTED_AGAINST = "#EEEEEE"
 
@@ -45,7 +47,7 @@ def draw_setup(example: dict, coverage: dict):
     figure, (left, right) = panels(2, height=3.6)
     _draw_example(left, example)
     left.set_title("(a) one draw, ρ = 0.9, with 90 % intervals", loc="left")
-    draw_curves(right, coverage["rho"], coverage["methods"], spread=True)
+    draw_curves(right, coverage["rho"], coverage["methods"], bars=True)
     coverage_axis(right, low=0.35)
     right.set_title("(b) with instrument, mean ± sd of 8 seeds", loc="left")
     legend_below(figure, right)
@@ -59,7 +61,7 @@ def draw_honesty(data: dict):
         (axes[0], "coverage_with", "(a) with instrument"),
         (axes[1], "coverage_without", "(b) without instrument"),
     ):
-        draw_curves(axis, data["rho"], data[key], spread=True)
+        draw_curves(axis, data["rho"], data[key], bars=True)
         coverage_axis(axis, low=0.2)
         axis.set_title(title, loc="left")
     axes[1].set_ylabel("")
@@ -67,8 +69,7 @@ def draw_honesty(data: dict):
     for key, line, filled in (("bias_with", "-", True), ("bias_without", "--", False)):
         curves = {method: data[key][method] for method in shown}
         draw_curves(axes[2], data["rho"], curves, line=line, filled=filled)
-    axes[2].axhline(0, color="black", lw=0.6)
-    axes[2].set(xlabel="true ρ", ylabel="bias of the mean", xticks=data["rho"])
+    bias_axis(axes[2], data["rho"], "bias of the mean")
     axes[2].set_title("(c) bias, selected against", loc="left")
     kinds = [
         axes[2].plot([], [], "o-", color="#333333", label="with")[0],
@@ -94,34 +95,20 @@ def draw_semireal(data: dict):
     ):
         for dataset, marker, shift in (("california", "o", -0.17), ("wine", "s", 0.17)):
             for row, method in enumerate(methods):
-                value = data[metric][dataset][method]
-                colour = STYLES[method][0]
-                axis.errorbar(
-                    value["mean"],
-                    row + shift,
-                    xerr=value["sd"],
-                    color=colour,
-                    marker=marker,
-                    markerfacecolor=colour if dataset == "california" else "white",
-                    ms=5,
-                    lw=1,
-                    capsize=2,
-                )
+                style = {"marker": marker, "filled": dataset == "california"}
+                draw_dot(axis, method, data[metric][dataset][method], row + shift, **style)
         axis.set_title(title, loc="left")
-        axis.grid(axis="x", lw=0.4, color="#DDDDDD")
-        axis.set_axisbelow(True)
-        if metric != "ece_against":
-            axis.axvline(NOMINAL, color="black", lw=0.8, ls=":")
-            percent_axis(axis.xaxis)
+        dot_axis(axis, nominal=metric != "ece_against")
     axes[0].set_yticks(range(len(methods)), [LABELS[method] for method in methods])
     axes[0].invert_yaxis()
     axes[0].set_xlim(left=0)
-    handles = [
-        axes[0].plot([], [], "o", color="#333333", label="California housing")[0],
-        axes[0].plot([], [], "s", color="#333333", mfc="white", label="wine quality")[0],
-        axes[0].plot([], [], ":", color="black", label="nominal 90 %")[0],
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    key_below(
+        figure,
+        axes[0],
+        ("o", {"color": "#333333", "label": "California housing"}),
+        ("s", {"color": "#333333", "mfc": "white", "label": "wine quality"}),
+        (":", {"color": "black", "label": "nominal 90 %"}),
+    )
     return figure
 
 
@@ -141,12 +128,13 @@ def draw_panels(data: dict):
     axis.invert_yaxis()
     axis.axvline(0, color="black", lw=0.6)
     axis.set(xlabel="estimate of ρ", xlim=(-1.08, 1.08))
-    handles = [
-        axis.plot([], [], "s", color="#D55E00", label="on the boundary")[0],
-        axis.plot([], [], "o", color="#0072B2", label="interior")[0],
-        axis.plot([], [], "-", color="#56B4E9", label="95 % profile interval")[0],
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    key_below(
+        figure,
+        axis,
+        ("s", {"color": "#D55E00", "label": "on the boundary"}),
+        ("o", {"color": "#0072B2", "label": "interior"}),
+        ("-", {"color": "#56B4E9", "label": "95 % profile interval"}),
+    )
     return figure
 
 

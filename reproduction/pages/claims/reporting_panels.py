@@ -6,10 +6,8 @@ import numpy as np
 
 from heckesel.linear.estimates import NEAR_BOUNDARY
 from reproduction import e4_timm
-from reproduction.pages.numbers import PANELS, main_panels
-from reproduction.pages.paired import signed_rank
-from reproduction.pages.rows import Results, matching, members, over_seeds
-from reproduction.pages.verdicts import (
+from reproduction.pages.claims.claim import (
+    RHOS,
     SIGNIFICANT,
     UNTESTED,
     claim,
@@ -17,9 +15,11 @@ from reproduction.pages.verdicts import (
     listed,
     number,
 )
+from reproduction.pages.macros import PANELS, main_panels
+from reproduction.pages.paired_tests import signed_rank
+from reproduction.pages.rows import Results, matching, members, over_seeds
 
 NO_ROWS = "the panels have not been run: their data do not ship"
-RHOS = (0.0, 0.3, 0.6, 0.9)
 NAIVE = "least squares"
 CORRECTIONS = {"two-step": "two-step", "ml": "maximum likelihood"}
 
@@ -81,7 +81,7 @@ def predicted_by_controlled(results: Results):
     rho = np.concatenate(
         [
             members(results.e1, method="heckman_joint", rho=value, alpha=0.0).ravel()
-            for value in RHOS
+            for value in (0.0, *RHOS)
         ]
     )
     count = int(np.sum(np.abs(rho) > NEAR_BOUNDARY))
@@ -121,7 +121,7 @@ def dates_as_instrument(results):
 def complete_panel(results):
     if not results.e4_timm:
         return UNTESTED, NO_ROWS
-    texts, shares = [], []
+    parts, shares = [], []
     for words, alpha, side, rhos in (
         ("further off without it", 0.0, "greater", e4_timm.RHOS),
         ("nearer with it", 1.0, "less", e4_timm.RHOS[1:]),
@@ -140,8 +140,8 @@ def complete_panel(results):
             name: number(_off(results, method, cells[-1]))
             for method, name in ({NAIVE: NAIVE} | CORRECTIONS).items()
         }
-        texts.append(f"{words}: {listed(counts)} (ρ = .8, ability as reported: {listed(off)})")
-    return graded(holds=min(shares) == 1, partly=min(shares) > 0.5), "; ".join(texts)
+        parts.append(f"{words}: {listed(counts)} (ρ = .8, ability as reported: {listed(off)})")
+    return graded(holds=min(shares) == 1, partly=min(shares) > 0.5), "; ".join(parts)
 
 
 def _off(results: Results, method: str, cell: dict) -> np.ndarray:
@@ -151,13 +151,3 @@ def _off(results: Results, method: str, cell: dict) -> np.ndarray:
 
 def _signs(values: list[float]) -> str:
     return f"{sum(v > 0 for v in values)} positive, {sum(v < 0 for v in values)} negative"
-
-
-CLAIMS = (
-    most_on_boundary,
-    signs_unstable,
-    imagenet_real,
-    predicted_by_controlled,
-    dates_as_instrument,
-    complete_panel,
-)

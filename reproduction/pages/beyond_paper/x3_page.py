@@ -1,0 +1,85 @@
+"""X3 on the page: the verdict on identification against what was true."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from heckesel.diagnostics.verdict import IDENTIFIED, VERDICTS
+from reproduction.pages.beyond_paper import markdown as md
+from reproduction.pages.beyond_paper.targets import (
+    Requirement,
+    TargetRow,
+    coverage_target,
+    target_row,
+)
+from reproduction.pages.rows import Results, matching
+from reproduction.x3_verdict import INSTRUMENTS, RHOS, SIZES
+
+EXPERIMENT = "x3"
+TITLE = "X3: is the verdict right?"
+FIGURE = None
+CODE = float(VERDICTS.index(IDENTIFIED))
+AT_MOST = 0.01
+INTRODUCTION = """\
+Generated data sets with an instrument that is strong, weak, irrelevant (a column of noise) or \
+absent. Each gets the verdict of `hk.identify` and a spline fit, whose 90 % intervals are counted \
+in the selected-against region. *Seeds* of the targets are data sets here."""
+COLUMNS = (
+    md.Column("coverage", "coverage90_against", md.mean_percent),
+    md.Column("width", "width90_against"),
+    md.Column("bias", "bias_f0_against"),
+    md.Column("mean of \\|bias\\|", "bias_f0_against", md.mean_absolute),
+)
+
+
+def targets(results: Results) -> list[TargetRow]:
+    called = f"called `{IDENTIFIED}`"
+
+    def identified(kind: str, high: float) -> Requirement:
+        """The share of data sets with such an instrument that were called identified."""
+        found = matching(results.x3, instrument=kind)
+        return Requirement(np.array([float(row["verdict"] == CODE) for row in found]), high=high)
+
+    irrelevant = f"an irrelevant instrument: at most 1 in 100 {called}"
+    coverage = _values(results, CODE, "coverage90_against")
+    return [
+        target_row(
+            f"no instrument: never {called}", "identify", identified("none", 0.0), form=md.PERCENT
+        ),
+        target_row(irrelevant, "identify", identified("irrelevant", AT_MOST), form=md.PERCENT),
+        coverage_target(called, "spline_joint", coverage, 0.87, 0.93),
+    ]
+
+
+def text(results: Results) -> str:
+    parts = [INTRODUCTION]
+    if results.x3:
+        parts += ["### Verdict against what was true", _verdicts(results)]
+        parts += ["### Coverage of the spline fit by verdict", _coverage(results)]
+    return "\n\n".join(parts)
+
+
+def _verdicts(results: Results) -> str:
+    lines = []
+    for kind, n, rho in product(INSTRUMENTS, SIZES, RHOS):
+        found = [row["verdict"] for row in matching(results.x3, instrument=kind, n=n, rho=rho)]
+        counts = [str(found.count(float(place))) for place in range(len(VERDICTS))]
+        lines.append([kind, str(n), md.decimal(rho), *counts])
+    return md.table(["instrument", "units", "ρ", *VERDICTS], lines)
+
+
+def _coverage(results: Results) -> str:
+    lines = []
+    for place, verdict in enumerate(VERDICTS):
+        count = str(len(matching(results.x3, verdict=float(place))))
+        lines.append(
+            ([verdict, count], lambda metric, code=float(place): _values(results, code, metric))
+        )
+    return md.metric_table(("verdict", "data sets"), COLUMNS, lines)
+
+
+def _values(results: Results, verdict: float, metric: str) -> np.ndarray:
+    """The metric in each data set with this verdict."""
+    return np.array([row[metric] for row in matching(results.x3, verdict=verdict)])
