@@ -101,7 +101,7 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
     except DataError as reason:  # benchmark panels do not ship
         if asked_for:
             raise
-        click.echo(f"{name}: left out, since {reason}")
+        click.echo(f"{name}: skipped, because {reason}")
         return
     rows = run(name, out, quick=quick, device=device, executor=executor, report=click.echo)
     bad = failed(rows)

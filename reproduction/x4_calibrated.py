@@ -1,18 +1,18 @@
-"""X4: calibrated on real data. Members on folds, sigma(x) where rows left out ask for it.
+"""X4: calibrated on real data. Members hold out a fold; sigma(x) where held-out rows prefer it.
 
 The pools, seeds and test rows of A-E2, and of A-E1 as a control; two further tables, college
 grades and school tests, with selection induced by the same rule; the baselines on the same
 folds. "controlled-t" is A-E1 with t errors of five degrees of freedom, which the joint likelihood
-with errors="t" (method "heckman_joint_t") meets and the normal one does not. `members` is the
+with errors="t" (method "heckman_joint_t") assumes and the normal one does not. `members` is the
 size of the ensemble: the two-step is run with 2 to 40.
 
 Eight draws leave a standard error of .01 on the calibration error of wine, more than methods
 differ by: "more" tables are 32 further draws of California, wine and A-E1 with the instrument, on
-which the paper's settings (methods called "paper") are run again. Nothing was chosen on them: that
-the average predicts the mixture of its parts was decided later, on other tables.
+which the paper's settings (methods called "paper") are run again. No choice was made on them: the
+decision that the average predicts the mixture of its parts came later, on other tables.
 
-`docs/defaults.md` tells how the defaults were chosen. Nothing was chosen on the two further tables:
-they are the test of that, and of what SETTLED_ON_TEST_ROWS names. Methods called "open" choose more
+`docs/defaults.md` says how the defaults were chosen. No choice was made on the two further tables:
+they test the defaults, and the choices in SETTLED_ON_TEST_ROWS. Methods called "open" choose more
 in every fit: the weight decay, the selection index or the errors.
 """
 
@@ -34,15 +34,15 @@ from reproduction.problems import Problem, problem_row, run_problems
 
 # So California and wine are no clean test of the method; the two further tables are.
 SETTLED_ON_TEST_ROWS = (
-    "means by least squares in rounds of their own (rows left out, all of them selected, see no "
-    "gain in it: a loss of .52 against .50 on California)",
+    "means are fitted by least squares in separate rounds (on the held-out rows, which are all "
+    "selected, this does not help: a loss of .52 against .50 on California)",
     "the factor 2 (1 - 1/k) of `heckesel.networks.ensembles.noise_calibration`, which follows "
     "from its derivation",
-    "that σ(x) is bounded, by a factor of 3 of the common σ (California's test points)",
-    "in the average, that selection may see the outcome or not: fixed at the outcome, the error on "
-    "A-E1 was .125 at ρ = .9, and .024 on California",
+    "σ(x) is bounded by a factor of 3 of the common σ (California's test points)",
+    "in the average, selection may or may not depend on the outcome: if it always does, the error "
+    "is .125 on A-E1 at ρ = .9, and .024 on California",
     "in the average, two starts for that instead of one halfway, which had .032 on California and "
-    ".055 on wine (fifteen other tables see no difference: .059 and .075 either way)",
+    ".055 on wine (fifteen other tables show no difference: .059 and .075 either way)",
 )
 NETWORK = NetworkConfig(n_members=10, folds=5, noise="auto", tails="auto")
 METHODS = (
@@ -51,7 +51,7 @@ METHODS = (
 )
 CONTROL_METHODS = ("heckman_averaged", "heckman_two_step", "heckman_joint", "deep_ensemble")
 TAIL_METHODS = ("heckman_joint", "heckman_joint_t")
-# What methods leave to the rows left out beside the weight decay.
+# What methods choose by the held-out loss beside the weight decay.
 OPEN_METHODS: dict[str, dict] = {
     "heckman_two_step_open": {"selection": "auto"},
     "heckman_joint_open": {"errors": "auto"},

@@ -1,7 +1,7 @@
 """The paper's four figures and those of our own experiments, drawn from `paper/figures/*.json`.
 
-Each as PDF and PNG. The files carry no date, so the same data and the same matplotlib give the
-same bytes.
+Each is a PDF and a PNG without a date, so the same data and the same matplotlib give the same
+bytes.
 """
 
 from __future__ import annotations

@@ -31,14 +31,14 @@ RULES = {
     "gp": f"Gaussian process: within {GP_TOLERANCE} of the printed value",
     "seeds": (
         f"trained methods: within {STANDARD_ERRORS:.0f} standard errors of the mean difference "
-        "over seeds (`se`: ours less the paper's, seed by seed), plus half a printed unit"
+        "over seeds (`se`: ours minus the paper's, seed by seed), plus half a printed unit"
     ),
     "p": f"p-values: on the same side of {SIGNIFICANCE}",
-    "listed": "standard deviations over seeds, and the benchmark panels (another dump): not judged",
+    "listed": "standard deviations over seeds, and benchmark panels (another dump): not compared",
 }
 
 _GP_OPTIMUM = (
-    "One cell of eight decides it: wine, seed 3. There the likelihood of the hyper-parameters has "
+    "One of eight cells decides it: wine, seed 3. There the likelihood of the hyper-parameters has "
     "several optima. The paper's row (coverage 77.0 %, ECE .155) is the one that scikit-learn's "
     "first start reaches, log marginal likelihood -480.15; ours is -445.59, 34.6 units higher, "
     "with coverage 84.4 % and ECE .073. Without that seed the difference is below .001."
@@ -53,12 +53,12 @@ EXPLANATIONS = {
     "RealCovWineGP": _GP_OPTIMUM,
     "RealECEWineGP": _GP_OPTIMUM,
     "CovAgEnsMidNoInstr": (
-        "0.3 points on 55.7 %, all draws the same. It is the one exceedance that chance allows: "
-        "with eight seeds the ratio of the mean difference to its standard error follows a t "
-        "distribution with 7 degrees of freedom, which passes 3 in 2 % of cases, and the count "
-        "above is what that predicts. The same ensemble shows no common direction: its mean "
-        "differences in the other seven cells of rho and alpha are between -0.04 and +0.23 points, "
-        "and its bias and ECE in this cell agree."
+        "The difference is 0.3 points on 55.7 %, on the same draws. Chance alone explains one such "
+        "difference: with eight seeds, the ratio of the mean difference to its standard error "
+        "follows a t distribution with 7 degrees of freedom, which exceeds 3 in 2 % of cases, and "
+        "the count above is what that predicts. The same ensemble shows no common direction: its "
+        "mean differences in the other seven cells of rho and alpha are between -0.04 and +0.23 "
+        "points, and its bias and ECE in this cell agree."
     ),
 }
 
@@ -102,8 +102,8 @@ def scoreboard_md(results: Results) -> str:
     found = scores(results)
     parts = [
         "# Scoreboard",
-        "Every number that the paper derives from its results, and the same number from "
-        "`results/*.json`. Generated; do not edit.",
+        "Every number that the paper derives from its results, and the same number computed from "
+        "`results/*.json`. This page is generated; do not edit it.",
         *_summary(found),
         _regions(results),
         _table(("macro", "paper", "ours", "se", "agrees"), map(_line, found)),
@@ -143,12 +143,12 @@ def _summary(found: list[Score]) -> list[str]:
     expected = sum(2 * student.sf(STANDARD_ERRORS, len(s.pairs) - 1) for s in trained)
     return [
         f"**{agree} agree, {differ} differ, {listed} are listed without a verdict: "
-        f"{agree / compared:.1%} of the {compared} judged agree.**",
+        f"{agree / compared:.1%} of the {compared} compared agree.**",
         _table(("rule", "agrees", "differs", "listed"), rules),
         f"Of the {len(trained)} trained numbers {_counts(trained)[0] / len(trained):.1%} agree. "
-        f"Compared with the paper's rows before rounding, {beyond} mean differences are beyond "
-        f"{STANDARD_ERRORS:.0f} standard errors; two runs of one program with fresh initial "
-        f"weights would put {expected:.1f} there.",
+        f"Compared with the paper's rows before rounding, {beyond} mean differences exceed "
+        f"{STANDARD_ERRORS:.0f} standard errors; {expected:.1f} are expected of two runs of one "
+        "program with different initial weights.",
     ]
 
 
@@ -172,7 +172,7 @@ def _regions(results: Results) -> str:
             for row in theirs
         )
         sentences.append(f"{same} of {len(theirs)} draws of {title}")
-    return f"Points per region equal the paper's in {' and '.join(sentences)}."
+    return f"The number of points per region equals the paper's in {' and '.join(sentences)}."
 
 
 def _explanations(macros: list[str]) -> list[str]:

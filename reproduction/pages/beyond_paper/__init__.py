@@ -17,11 +17,11 @@ from reproduction.pages.rows import Results
 
 CHAPTERS: tuple[ModuleType, ...] = (x1_page, x2_page, x3_page, x4_page)
 INTRODUCTION = """\
-Computed from `results/*.json`; do not edit. Numbers are means over seeds ± standard deviations \
-over seeds (divisor n). Selected-against are test points with P(s = 1 | x) below .3; ECE is the \
-one-sided region-ECE unless it is called central. A target is judged on the mean over seeds as it \
-stands, without allowance for noise, unless it says otherwise; |bias| is the size of the mean over \
-seeds. *Shown* are numbers that no threshold was set for."""
+This page is computed from `results/*.json`; do not edit it. Numbers are means ± standard \
+deviations over seeds (divisor n). The selected-against region holds the test points with \
+P(s = 1 | x) below .3. ECE is the one-sided region-ECE unless it is called central. A target is \
+met if the mean over seeds meets it, without allowance for noise, unless it says otherwise; |bias| \
+is the absolute value of the mean over seeds. Numbers without a threshold are marked *shown*."""
 
 
 def ours_md(results: Results) -> str:

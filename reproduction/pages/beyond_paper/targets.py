@@ -98,7 +98,7 @@ def coverage_target(
 
 def bias_target(where: str, method: str, values: np.ndarray, limit: float) -> TargetRow:
     """Absolute value of the mean bias at most `limit`."""
-    note = f", mean of per-seed size {md.mean_absolute(values)}"
+    note = f", mean of \\|bias\\| over seeds {md.mean_absolute(values)}"
     requirement = Requirement(values, high=limit, note=note)
     says = f"{where}: \\|bias\\| ≤ {md.decimal(limit)}"
     return target_row(says, method, requirement, absolute=True)

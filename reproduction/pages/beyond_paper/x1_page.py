@@ -26,17 +26,18 @@ FIGURE = ("x1", "Coverage and bias in the selected-against region without an ins
 DRAWS = {"curve": "the paper's curve", "interactions": "five columns with interactions"}
 MAIN_MODE = 0.85
 INTRODUCTION = """\
-Pools of A-E1 ("the paper's curve", 2000 units) and of a function of five columns with \
-interactions (4000 units); z is a column of the selection equation throughout and has no effect \
-where α = 0. Everything is measured in the selected-against region. *Prior* is what the method is \
-told of ρ; *profile* is networks or, where they make rows left out likelier, splines. *Main mode* \
-is the ρ of most evidence before the prior is applied, smallest and median over seeds. The paper's \
-methods on its curve are those of `results/e1_controlled.json`."""
+The data are the pools of A-E1 ("the paper's curve", 2000 units) and pools drawn from a function \
+of five columns with interactions (4000 units). z is always a column of the selection equation and \
+has no effect where α = 0. All metrics refer to the selected-against region. *Prior* is the prior \
+on ρ. *Profile* uses networks, or splines where these have the higher held-out likelihood. *Main \
+mode* is the ρ with the highest evidence before the prior is applied: the smallest and the median \
+over seeds. The paper's methods on its curve come from `results/e1_controlled.json`."""
 MORE = """\
 ### Sixteen more draws of the five columns, α = 0
 
-A posterior that is right holds ρ in nine of ten intervals of 90 %, averaged over ρ; at any one \
-ρ it may settle on the wrong sign more or less often, and eight draws do not show how often."""
+If the posterior is calibrated, 90 % intervals contain ρ in nine of ten draws, averaged over ρ. At \
+a single ρ the method may choose the wrong sign more or less often, and eight draws are too few to \
+show how often."""
 COLUMNS = (
     md.Column("coverage", "coverage90", md.mean_percent),
     md.Column("width", "width90"),
@@ -124,7 +125,7 @@ def _no_selection(results: Results, draw: str, method: str) -> list[TargetRow]:
     wrong = [Requirement(find("bias_f0", prior=p), label=f"{p} prior") for p in PRIORS[1:]]
     return [
         coverage_target(where, method, find("coverage90"), 0.87),
-        target_row(f"{where}: bias that a wrong sign costs", method, *wrong),
+        target_row(f"{where}: bias caused by a prior of the wrong sign", method, *wrong),
     ]
 
 
@@ -149,7 +150,7 @@ def _taken_over(results: Results) -> str:
             if len(profile) == len(spline):
                 same += np.isclose(profile, spline, rtol=1e-6).tolist()
         shares.append(f"{md.PERCENT.value(float(np.mean(same)))} on {name}" if same else "")
-    return f"Cells in which splines took the networks' place: {', '.join(filter(None, shares))}."
+    return f"Cells in which splines replaced the networks: {', '.join(filter(None, shares))}."
 
 
 def _wrong_sign(results: Results) -> str:
@@ -194,5 +195,5 @@ def _more(results: Results) -> str:
         found = dict.fromkeys(MORE_METRICS, np.array([]))
         lines.append((["all", LABELS[method]], (found | {"share": np.mean(shares)}).get))
     columns = [column for column in COLUMNS if column.header in MORE_METRICS.values()]
-    columns.append(md.Column("intervals that hold ρ", "share", lambda v: f"{100 * v:.0f} %"))
+    columns.append(md.Column("intervals that contain ρ", "share", lambda v: f"{100 * v:.0f} %"))
     return md.metric_table(("ρ", "method"), columns, lines)

@@ -1,4 +1,4 @@
-"""X2 on the page: what is left of methods that rest on the normal shape when it is wrong."""
+"""X2 on the page: methods that assume normal errors, where the errors are not normal."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ METRICS = {
     "interval_score90": ("Interval score", md.mean_of),
 }
 INTRODUCTION = """\
-The pools of A-E1 with errors of another shape, of the same variances and correlation. No target \
-was set: the numbers are shown as they came out. Selected-against region, means over seeds; \
-profile and spline with a uniform prior."""
+The pools of A-E1 with errors of another shape and the same variances and correlation. No targets \
+were set. Numbers are means over seeds in the selected-against region; profile and spline have a \
+uniform prior."""
 
 
 def values(results: Results, method: str, metric: str, **cell):

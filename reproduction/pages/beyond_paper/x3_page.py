@@ -23,9 +23,9 @@ FIGURE = None
 CODE = float(VERDICTS.index(IDENTIFIED))
 AT_MOST = 0.01
 INTRODUCTION = """\
-Generated data sets with an instrument that is strong, weak, irrelevant (a column of noise) or \
-absent. Each gets the verdict of `hk.identify` and a spline fit, whose 90 % intervals are counted \
-in the selected-against region. *Seeds* of the targets are data sets here."""
+Generated datasets with an instrument that is strong, weak, irrelevant (a column of noise) or \
+absent. Each gets the verdict of `hk.identify` and a spline fit; coverage is that of its 90 % \
+intervals in the selected-against region. *Seeds* in the table of targets counts datasets here."""
 COLUMNS = (
     md.Column("coverage", "coverage90_against", md.mean_percent),
     md.Column("width", "width90_against"),
@@ -38,7 +38,7 @@ def targets(results: Results) -> list[TargetRow]:
     called = f"called `{IDENTIFIED}`"
 
     def identified(kind: str, high: float) -> Requirement:
-        """The share of data sets with such an instrument that were called identified."""
+        """The share of datasets with such an instrument that were called identified."""
         found = matching(results.x3, instrument=kind)
         return Requirement(np.array([float(row["verdict"] == CODE) for row in found]), high=high)
 
@@ -77,9 +77,9 @@ def _coverage(results: Results) -> str:
         lines.append(
             ([verdict, count], lambda metric, code=float(place): _values(results, code, metric))
         )
-    return md.metric_table(("verdict", "data sets"), COLUMNS, lines)
+    return md.metric_table(("verdict", "datasets"), COLUMNS, lines)
 
 
 def _values(results: Results, verdict: float, metric: str) -> np.ndarray:
-    """The metric in each data set with this verdict."""
+    """The metric in each dataset with this verdict."""
     return np.array([row[metric] for row in matching(results.x3, verdict=verdict)])

@@ -76,16 +76,17 @@ def text(results: Results) -> str:
             _more_members(results),
             _members_table(results),
             "### A-E1 as a control",
-            "The pools of A-E1, selected-against region. *Before* are the paper's settings "
+            "The pools of A-E1, selected-against region. *Before* marks the paper's settings "
             "(`results/e1_controlled.json`; for the average those of the two-step), *now* members "
-            "on folds; p of the exact signed-rank test of ECE over seeds, two-sided.",
+            "that hold out one fold each. p is that of the exact two-sided signed-rank test of ECE "
+            "over seeds.",
             _furthest(results),
             _control_table(results),
             "### Errors with heavier tails",
             "The pools of A-E1 with t errors of five degrees of freedom and the instrument. NLL is "
-            "that of a normal with the predictive's moments and cannot reward the shape of a "
-            "predictive; CRPS and coverage judge the whole of it. Bias, coverage and width are "
-            "those of the selected-against region.",
+            "that of a normal with the predictive's moments and ignores the shape of the "
+            "predictive; CRPS and coverage depend on all of it. Bias, coverage and width are those "
+            "of the selected-against region.",
             _tails_table(results),
         ]
     )
@@ -146,10 +147,10 @@ def _more_members(results: Results) -> str:
     for dataset, rho in SIZES:
         few, many = (partial(_sizes, results, dataset, rho, n) for n in (usual, LARGEST))
         ece, nll = (np.mean(many(m) - few(m)) for m in ("ece_against", "nll_against"))
-        changes.append(f"{SIZE_NAMES[dataset]} ECE by {ece:+.3f} and NLL by {nll:+.3f}")
+        changes.append(f"{SIZE_NAMES[dataset]} ECE {ece:+.3f} and NLL {nll:+.3f}")
     return (
-        f"From {usual} members, the default, to {LARGEST} the two-step changes in the "
-        "selected-against region: " + "; ".join(changes) + "."
+        f"Changes of the two-step in the selected-against region from {usual} members, the "
+        f"default, to {LARGEST}: " + "; ".join(changes) + "."
     )
 
 
@@ -173,9 +174,9 @@ def _furthest(results: Results) -> str:
         rise = {cell: float(np.mean(now) - np.mean(before)) for cell, (before, now) in ece.items()}
         rho, alpha = max(rise, key=lambda cell: rise[cell])
         bias = md.mean_of(control(results, method, "bias_f0_against", rho, alpha)[1])
-        where = f"ρ = {md.decimal(rho)}, α = {md.decimal(alpha)}, where its bias is now {bias}"
+        where = f"ρ = {md.decimal(rho)}, α = {md.decimal(alpha)}, where the bias is now {bias}"
         found.append(f"{LABELS[method]} {rise[rho, alpha]:+.3f} ({where})")
-    return "The largest rise of ECE from before to now: " + ", ".join(found) + "."
+    return "The largest increase of ECE from before to now: " + ", ".join(found) + "."
 
 
 def _control_table(results: Results) -> str:

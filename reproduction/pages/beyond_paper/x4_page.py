@@ -49,22 +49,23 @@ WITHIN = 0.01  # of the deep ensemble, where there is nothing to correct
 REGIONS = {"against": "selected against", "mid": "middle", "well": "well sampled"}
 DRAWS = f"{len(MORE_SEEDS)} more draws"
 INTRODUCTION = """\
-Real outcomes, selection induced by the rule of A-E2, the same treatment (members on folds, noise \
-σ(x) where rows left out ask for it) for every method, the baselines included. *Paper* marks the \
-paper's settings on the same rows, from `results/e2_semireal.json`. *Averaged* is the mixture of \
-the two-step and the *outcome likelihood*, in which selection may look at the outcome itself and \
-errors may have any shape (in A-E2 it does, in A-E1 it sees what is unusual about it alone), and \
-of splines where units left out do not tell them from the networks. \
-*Open* leaves the weight decay and, in the joint likelihood, normal or t errors to the rows left \
-out, too. NLL is Gaussian: of a normal with the predictive's mean and standard deviation."""
+Outcomes are real; selection is induced by the rule of A-E2. Every method, the baselines included, \
+has the same settings: each member holds out one fold, and the noise is σ(x) where that lowers the \
+held-out loss. *Paper* marks the paper's settings on the same rows, from \
+`results/e2_semireal.json`. *Averaged* is the mixture of the two-step and the *outcome \
+likelihood*, and of splines where their held-out loss does not differ from the networks'. In the \
+outcome likelihood selection may depend on the outcome itself, and errors may have any shape. (In \
+A-E2 selection depends on the outcome, in A-E1 only on its error.) *Open* also chooses the weight \
+decay and, in the joint likelihood, normal or t errors by the held-out loss. NLL is that of a \
+normal with the predictive's mean and standard deviation."""
 MORE_INTRODUCTION = f"""\
 ### {md.capitalised(DRAWS)}
 
-On eight draws of wine the calibration error of a method has a standard error of about .01, and \
-methods differ by less. These are {DRAWS} of the same tables and of A-E1 with the instrument, \
-*paper* the paper's settings on the same draws; nothing was chosen on them. ± is the standard \
-error of the mean here. The paper's skyline, which sees the hidden outcomes, moves with the draws, \
-too."""
+On eight draws of wine the calibration error of a method has a standard error of about .01, more \
+than the methods differ by. These are {DRAWS} of the same tables and of A-E1 with the instrument. \
+No choice was made on them. *Paper* marks the paper's settings on the same draws. ± is the \
+standard error of the mean here. The paper's skyline, which sees the hidden outcomes, also varies \
+with the draws."""
 
 
 def _region_columns(*regions: str) -> list[md.Column]:
@@ -197,9 +198,9 @@ def not_worse(results: Results, method: str) -> TargetRow:
 def _not_clean() -> str:
     settled = "\n".join(f"- {choice};" for choice in SETTLED_ON_TEST_ROWS)
     return (
-        "These choices were settled after looking at test rows of A-E2, so that California and "
-        "wine are not clean tests:\n\n" + settled.removesuffix(";") + ".\n\nNothing was chosen on "
-        "college grades and school tests: they are the clean tests."
+        "These choices were made after looking at test rows of A-E2, so California and wine are "
+        "not clean tests:\n\n" + settled.removesuffix(";") + ".\n\nNo choice was made on college "
+        "grades and school tests: they are the clean tests."
     )
 
 
@@ -212,8 +213,8 @@ def _against_skyline(results: Results) -> str:
             first, second, sky = map(md.mean_and_sd, found)
             sentences.append(f"{name} {first} and {second} against {sky}")
     return (
-        "Selected-against ECE at ρ = .8, the average and the two-step against the skyline on the "
-        "same folds, which sees every outcome: " + "; ".join(sentences) + "."
+        "Selected-against ECE at ρ = .8 of the average and the two-step, against that of the "
+        "skyline, which sees every outcome, on the same folds: " + "; ".join(sentences) + "."
     )
 
 

@@ -34,14 +34,14 @@ CHAPTERS = {
     for title, module in MODULES.items()
 }
 INTRODUCTION = """\
-Every claim the paper makes in words, judged on `results/*.json` by a rule that is written beside \
-it. Generated; do not edit.
+This page lists every claim the paper makes in words, the rule that tests it, and the verdict of \
+that rule on `results/*.json`. It is generated; do not edit it.
 
-Unless another region is named, metrics are those of the selected-against region and means over \
-seeds. p-values are exact Wilcoxon signed-rank tests over seeds, paired by draw; with eight seeds \
-they cannot fall below .008 two-sided and .004 one-sided; "beyond chance" is p ≤ .05 without \
-correction for their number. *Paper's rows* is the verdict of the same rule on the rows that the \
-paper published, where these have what the rule needs."""
+Metrics refer to the selected-against region, unless another region is named, and are means over \
+seeds. p-values come from exact Wilcoxon signed-rank tests over seeds, paired by draw. With eight \
+seeds they cannot fall below .008 (two-sided) or .004 (one-sided). *Significant* means p ≤ .05, \
+without correction for multiple tests. *Paper's rows* is the verdict of the same rule on the rows \
+that the paper published, where they contain what the rule needs."""
 
 
 def decide_on_paper_rows(claim: Claim) -> tuple[str, str] | None:

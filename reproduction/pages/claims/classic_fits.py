@@ -11,8 +11,8 @@ PRINT_ROUNDING = 5e-6  # half a unit of rho, which Stata's log gives with five d
 def _printed_digits(row: dict) -> str:
     return (
         f"largest deviation {row['macro_deviation']:.1e}; of {row['printed_figures']:.0f} printed "
-        f"coefficients and standard errors {row['printed_beyond_0.6_unit']:.0f} are further off "
-        f"than 0.6 of their last place, the largest {row['largest_printed_deviation']:.1f} of it; "
+        f"coefficients and standard errors {row['printed_beyond_0.6_unit']:.0f} differ by more "
+        f"than 0.6 units of the last place, the largest by {row['largest_printed_deviation']:.1f}; "
         f"against R's full precision {row['largest_full_deviation']:.1e}"
     )
 
@@ -22,7 +22,7 @@ def _printed_digits(row: dict) -> str:
     says="The two-step reproduces the seven-digit Stata output on RAND HIE, largest deviation "
     "2.8e-6.",
     test="Deviation of ρ, σ and β_λ from the printed values, each printed coefficient and standard "
-    "error, and R's values. Holds if the gate passed and the first is print rounding.",
+    "error, and R's values. Holds if the gate passed and the first is within print rounding.",
 )
 def two_step_digits(results):
     row = only(results.e0, data="rand_hie", method="two-step")
@@ -125,5 +125,5 @@ five_members_are_coarse = untested(
 six_hours = untested(
     "10",
     says="All experiments take under six hours on one RTX 3080.",
-    because="run here on another card; the times are in `results/*.times.json`",
+    because="they were run here on another card; the times are in `results/*.times.json`",
 )

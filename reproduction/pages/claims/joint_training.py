@@ -29,7 +29,7 @@ def _warm_up(results: Results, schedule: str, rho: float) -> list[np.ndarray]:
     "abstract, 3, 5",
     says="The joint fit is stable only with the warm-up.",
     test="ρ̂ with 0 and 100 epochs of warm-up on the same draws, the paper's schedule otherwise, "
-    "with the instrument. Holds if it is lower without by .1 or more.",
+    "with the instrument. Holds if it is lower by .1 or more without warm-up.",
 )
 def warm_up_needed(results):
     parts, drops = [], []
@@ -88,8 +88,8 @@ def two_step_more_stable(results):
 @claim(
     "5",
     says="The two-step is the better default.",
-    test="Paired ECE, two-step less joint: A-E1 with the instrument, A-E2 at ρ = .8. Holds if it "
-    "is nowhere higher on average and somewhere lower beyond chance.",
+    test="Paired ECE, two-step minus joint: A-E1 with the instrument, A-E2 at ρ = .8. Holds if it "
+    "is higher on average nowhere and significantly lower somewhere.",
 )
 def two_step_default(results):
     parts, gaps, lower = [], [], False

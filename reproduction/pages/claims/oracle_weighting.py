@@ -57,8 +57,8 @@ def weighting_is_worse(results):
 @claim(
     "5 (ii)",
     says="It is worse because it upweights the units whose noise is most strongly selected.",
-    test="Bias beyond the unweighted ensemble's at ρ = .9. Propensities given (x, z) single such "
-    "units out only where z moves selection, so the excess must vanish at α = 0.",
+    test="Bias beyond the unweighted ensemble's at ρ = .9. Propensities given (x, z) identify "
+    "such units only where z affects selection, so the excess must vanish at α = 0.",
 )
 def weighting_mechanism(results):
     parts, p = [], []
@@ -83,7 +83,7 @@ def kill(results):
 @claim(
     "5 (ii)",
     says="The floor of the Wilcoxon test with eight seeds is p = .008.",
-    test="p where the differences of all seeds have one sign.",
+    test="p if the differences of all seeds have the same sign.",
 )
 def wilcoxon_floor(results):
     n = len(controlled(results, "coverage90", *METHODS)["weighted_ensemble"])

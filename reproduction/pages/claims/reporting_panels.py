@@ -1,4 +1,4 @@
-"""Claims on benchmark reporting panels (A-E4), which stand on another dump than the paper's."""
+"""Claims on benchmark reporting panels (A-E4), computed from another dump than the paper's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reproduction.pages.macros import PANELS, main_panels
 from reproduction.pages.paired_tests import signed_rank
 from reproduction.pages.rows import Results, matching, members, over_seeds
 
-NO_ROWS = "the panels have not been run: their data do not ship"
+NO_ROWS = "the panels have not been run, because their data are not in the repository"
 NAIVE = "least squares"
 CORRECTIONS = {"two-step": "two-step", "ml": "maximum likelihood"}
 
@@ -64,7 +64,7 @@ def signs_unstable(results):
 def imagenet_real(results):
     rows = matching(results.e4, task="Image Classification", target="ImageNet ReaL", instrument="")
     if not rows:
-        reason = "no such pair in the dumps to be had" if results.e4 else NO_ROWS
+        reason = "the available dumps have no such pair" if results.e4 else NO_ROWS
         return UNTESTED, reason
     rho, se = rows[0]["rho"], rows[0].get("rho_se")
     if se is None:
@@ -87,7 +87,7 @@ def predicted_by_controlled(results: Results):
     count = int(np.sum(np.abs(rho) > NEAR_BOUNDARY))
     numbers = (
         f"{count} of {rho.size} joint members; the largest |ρ| is {np.abs(rho).max():.2f}: with "
-        "2000 units the fits end in interior modes of either sign"
+        "2000 units the fits converge to interior modes of either sign"
     )
     return graded(holds=count > 0), numbers
 
@@ -113,10 +113,10 @@ def dates_as_instrument(results):
     "7",
     says="Benchmark-panel corrections need a reporting instrument.",
     test="A complete panel, timm's models on six test sets, half of its scores hidden by a known "
-    "rule: how far is the mean of the hidden scores off, in standard deviations of a test set, "
-    "corrected and by least squares? Two corrections, three ρ, ability known or as reported. Holds "
-    "if all are further off beyond chance without the instrument, and nearer with it where ρ > 0; "
-    "in part if most are.",
+    "rule. The error is that of the predicted mean of the hidden scores, in standard deviations of "
+    "a test set, for two corrections and least squares, three ρ, ability known or as reported. "
+    "Holds if all corrections are significantly further off than least squares without the "
+    "instrument, and nearer with it where ρ > 0; partly if most are.",
 )
 def complete_panel(results):
     if not results.e4_timm:

@@ -33,7 +33,7 @@ POINTS = 0.02
 @claim(
     "5",
     says="P(s = 1 | x) spans about .05 to .95, and half of the units are selected.",
-    test="Selected share of the pools; P(s = 1 | x) = Φ(−.6 x / √(1 + α²)) at x = ±3.",
+    test="The selected share of the pools, and P(s = 1 | x) = Φ(−.6 x / √(1 + α²)) at x = ±3.",
 )
 def share_selected(results):
     shares = [row["selected_share"] for row in results.e1]
@@ -50,7 +50,7 @@ def share_selected(results):
     "abstract, 5 (i)",
     says="Deep ensemble, MC dropout and GP are overconfident exactly where data was avoided.",
     test="Coverage at ρ = .9 in the selected-against and in the well-sampled region, paired with "
-    "the oracle's. Holds if only the former falls short.",
+    "the oracle's. Holds if it is significantly lower in the former only.",
 )
 def overconfident_where_avoided(results):
     short, parts = {}, []
@@ -63,15 +63,15 @@ def overconfident_where_avoided(results):
         short[region] = [below(ours, oracle) for ours in coverage.values()]
         parts.append(f"{name}: {listed(coverage, percent)}")
     if any(short["well"]):
-        parts.append("the well-sampled region falls short too, by less")
+        parts.append("coverage is also too low in the well-sampled region, but by less")
     against = all(short["against"])
     return graded(holds=against and not any(short["well"]), partly=against), "; ".join(parts)
 
 
 @claim(
     "1, 5 (i)",
-    says="All members converge to the same biased function, so that the spread of an ensemble "
-    "cannot signal the error.",
+    says="All members converge to the same biased function, so their disagreement cannot reveal "
+    "the error.",
     test="Width and bias of the deep ensemble at ρ = 0 and .9. Holds if the intervals do not widen "
     "while the bias grows.",
 )
@@ -127,7 +127,9 @@ def fine_at_zero(results):
             if coverage[m].mean() < least or ece[m].mean() > most
         ]
     tried = 2 * len(TRAINED)
-    numbers = f"{len(wrong)} of {tried} are not: {'; '.join(wrong)}" if wrong else "all are"
+    numbers = (
+        f"{len(wrong)} of {tried} are not fine: {'; '.join(wrong)}" if wrong else "all are fine"
+    )
     return graded(holds=not wrong, partly=len(wrong) < tried), numbers
 
 
@@ -184,7 +186,8 @@ def order_of_magnitude(results):
     "5 (iii)",
     says="Its calibration approaches the oracle's.",
     test="Share of the ECE gap between deep ensemble and oracle that is closed at ρ = .9, and the "
-    "ratio that remains. Holds if 90 % is closed and the ratio below 2, partly if the former.",
+    "ratio that remains. Holds if 90 % is closed and the ratio is below 2, partly if only the "
+    "first is true.",
 )
 def near_oracle(results):
     ece = controlled(results, "ece", *HECKMAN, "deep_ensemble", "oracle")
@@ -231,8 +234,8 @@ def joint_matches(results):
 @claim(
     "5 (iii)",
     says="The gain is the joint error model, not the extra head.",
-    test="Of the coverage between deep ensemble and joint fit at ρ = .9, the part that the blind "
-    "two-head already has. Holds if below a quarter.",
+    test="The share of the coverage gained from deep ensemble to joint fit at ρ = .9 that the "
+    "blind two-head already gains. Holds if below a quarter.",
 )
 def not_the_head(results):
     methods = ("deep_ensemble", "blind_two_head", "heckman_joint")

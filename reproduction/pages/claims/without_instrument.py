@@ -30,7 +30,7 @@ from reproduction.pages.rows import Results, members
     "abstract, 5 (iv)",
     says="Without the instrument the correction degrades gracefully but measurably.",
     test="Paired ECE at α = 0 against the blind two-head, the same network without the correction. "
-    "Holds if both Heckman fits are better beyond chance at every ρ > 0; partly if one of them is "
+    "Holds if both Heckman fits are significantly better at every ρ > 0; partly if one of them is "
     "better on average at every ρ > 0.",
 )
 def graceful(results):
@@ -90,7 +90,7 @@ def rho_collapses(results):
     near = rho.size - right.size - wrong.size
     numbers = (
         f"the mean is {rho.mean():.2f}, but {near} of {rho.size} members are near 0: {right.size} "
-        f"are at {_span(right)}, {wrong.size} at {_span(wrong)}; the mean is that of two modes"
+        f"are at {_span(right)}, {wrong.size} at {_span(wrong)}; the mean averages two modes"
     )
     return graded(holds=near > rho.size / 2, partly=near > 0), numbers
 
@@ -99,9 +99,9 @@ def rho_collapses(results):
     "5 (iv), Fig. 2",
     says="Without the instrument the joint fit covers well only because weak identification "
     "scatters its members and inflates its intervals.",
-    test="Coverage, width and spread of ρ over members at ρ = .9, with and without the instrument. "
-    "Holds if the wider intervals come with members spread around one value, partly if they come "
-    "with members in two modes.",
+    test="Coverage, width and standard deviation of ρ over members at ρ = .9, with and without the "
+    "instrument. Holds if the intervals are wider and the members scatter around one value, partly "
+    "if they are wider and the members lie in two modes.",
 )
 def inflated_intervals(results):
     width = controlled(results, "width90", *HECKMAN)["heckman_joint"]
@@ -140,8 +140,9 @@ def two_step_exposes(results):
 @claim(
     "5 (iv)",
     says="Without an instrument neither the point estimate nor the coverage should be trusted.",
-    test="True of the two estimators if their bias is above .2 and coverage varies by more than "
-    "10 points (sd) over seeds at ρ = .9; true of the data only if no member is near the truth.",
+    test="True of the two estimators if their bias is above .2 and the standard deviation of their "
+    "coverage over seeds is above 10 points at ρ = .9; true of the data only if no member is near "
+    "the truth.",
 )
 def nothing_to_trust(results):
     bias, coverage = (
