@@ -6,6 +6,8 @@ has its own marker and line, for prints without colour.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from reproduction.pages.method_labels import LABELS
 
 WIDTH = 7.0  # inches
@@ -28,6 +30,11 @@ STYLES = {
     "heckman_outcome": ("#E69F00", "v", "-"),
 }
 NOMINAL = 0.9
+DOTS = {
+    "ece_against": "(a) ECE, selected against",
+    "coverage90_against": "(b) coverage, selected against",
+    "coverage90_well": "(c) coverage, well sampled",
+}
 
 
 def panels(count: int, **layout):
@@ -69,41 +76,52 @@ def draw_curves(
         )
 
 
-def draw_dot(axis, method: str, value: dict, row: float, *, marker: str, filled: bool) -> None:
-    """Mean and sd of one method in one row of a panel."""
-    colour = STYLES[method][0]
-    axis.errorbar(
-        value["mean"],
-        row,
-        xerr=value["sd"],
-        color=colour,
-        marker=marker,
-        markerfacecolor=colour if filled else "white",
-        ms=5,
-        lw=1,
-        capsize=2,
-    )
-
-
-def dot_axis(axis, *, nominal: bool) -> None:
-    """nominal : mark the nominal coverage, and write percentages"""
-    axis.grid(axis="x", lw=0.4, color="#DDDDDD")
-    axis.set_axisbelow(True)
-    if nominal:
-        axis.axvline(NOMINAL, color="black", lw=0.8, ls=":")
-        percent_axis(axis.xaxis)
-
-
-def bias_axis(axis, rho, label: str) -> None:
-    axis.axhline(0, color="black", lw=0.6)
-    axis.set(xlabel="true ρ", ylabel=label, xticks=rho)
-
-
-def coverage_axis(axis, low: float) -> None:
+def draw_coverage(axis, rho, curves: dict, title: str = "", *, low: float, bars: bool = True):
+    """Coverage against rho, from `low` to 100 %, with the nominal one as a line."""
+    draw_curves(axis, rho, curves, bars=bars)
     axis.axhline(NOMINAL, color="black", lw=0.6)
     axis.set(xlabel="true ρ", ylabel="coverage, selected against", ylim=(low, 1.0))
     axis.set_xticks([0, 0.3, 0.6, 0.9])
     percent_axis(axis.yaxis)
+    axis.set_title(title, loc="left")
+
+
+def bias_axis(axis, rho, label: str = "bias, selected against", title: str = "") -> None:
+    axis.axhline(0, color="black", lw=0.6)
+    axis.set(xlabel="true ρ", ylabel=label, xticks=rho)
+    axis.set_title(title, loc="left")
+
+
+def draw_dots(axes, methods: Sequence[str], series: Iterable[tuple], *, titles: bool = True):
+    """ECE and two coverages, a panel each, with a row for each method: mean and sd over seeds.
+
+    series : (find, shift, marker, filled), where find(metric, method) is a mean and an sd, or None,
+        and without a marker each method has its own
+    """
+    for axis, (metric, title) in zip(axes, DOTS.items(), strict=True):
+        for find, shift, shape, filled in series:
+            for row, method in enumerate(methods):
+                colour, marker, _ = STYLES[method]
+                if (value := find(metric, method)) is not None:
+                    axis.errorbar(
+                        value["mean"],
+                        row + shift,
+                        xerr=value["sd"],
+                        color=colour,
+                        marker=shape or marker,
+                        markerfacecolor=colour if filled else "white",
+                        ms=5,
+                        lw=1,
+                        capsize=2,
+                    )
+        axis.grid(axis="x", lw=0.4, color="#DDDDDD")
+        axis.set_axisbelow(True)
+        if titles:
+            axis.set_title(title, loc="left")
+        if metric != "ece_against":
+            axis.axvline(NOMINAL, color="black", lw=0.8, ls=":")
+            percent_axis(axis.xaxis)
+    axes[0].set_yticks(range(len(methods)), [LABELS[method] for method in methods])
 
 
 def percent_axis(axis) -> None:
