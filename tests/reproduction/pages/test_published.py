@@ -276,10 +276,10 @@ def test_figures_are_small_readable_and_the_same_every_time(tmp_path, monkeypatc
     for figure in seen:
         assert figure.get_figwidth() <= 7.0
         figure.draw_without_rendering()
-        texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
-        assert min(text.get_fontsize() for text in texts) >= 8
+        labels = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+        assert min(text.get_fontsize() for text in labels) >= 8
         titles = {axis.get_title("left") for axis in figure.axes}
-        for text in texts:
+        for text in labels:
             if text.get_text() in titles:
                 assert text.get_window_extent().x1 <= figure.bbox.x1
     assert [path.read_bytes() for path in paper_figures.draw_figures(tmp_path)] == before
