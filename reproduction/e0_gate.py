@@ -4,13 +4,13 @@ RAND HIE as in Cameron & Trivedi (2005), section 16.6: R's full-precision coeffi
 errors within 1e-6, and the digits that their Stata log prints. Wooldridge's and Greene's Mroz
 examples. Synthetic data with a known truth.
 
-A printed figure should be met within 0.6 unit of its last place. Two things stand in the way of
-meeting all of them, and the rows count how many are further off:
+A printed figure should be met within 0.6 units of its last place. The rows count how many are not,
+for two reasons:
 
 * the shipped RAND HIE table has seven significant digits, which moves coefficients by up to
   INPUT_ROUNDING and the log-likelihood by 4e-5 (with all digits of R's copy of the data both
   agree with R to 1e-11);
-* Stata's maximum itself stops up to one unit from the optimum that R and we find.
+* Stata's optimizer stops up to one unit from the optimum that R and we find.
 """
 
 from __future__ import annotations

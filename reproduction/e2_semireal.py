@@ -1,8 +1,8 @@
 """A-E2/E3: real tables with induced, documented selection.
 
-California housing and red wine quality; half of the outcomes of a pool hidden by
-`induce_selection`; eight methods fitted on what is left, metrics on test rows that were never
-selected on, split by P(s = 1 | x). Everything is standardised by the pool, as in the paper.
+California housing and red wine quality. `induce_selection` hides half of the outcomes of a pool.
+Eight methods are fitted to the others; metrics are computed on test rows without selection and
+split by P(s = 1 | x). Everything is standardised by the pool, as in the paper.
 """
 
 from __future__ import annotations

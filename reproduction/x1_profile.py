@@ -1,8 +1,9 @@
 """X1: the whole likelihood over rho, on the paper's draws and on a function of five columns.
 
-The paper's failure without an instrument, again, with methods that weigh every rho by its
-evidence; then with the sign of rho known, and with the wrong sign believed. Eight draws say little
-about a method that settles on the wrong sign now and then: of five columns there are sixteen more.
+The paper's failure without an instrument is repeated with methods that weight every rho by its
+evidence: with a uniform prior, with the sign of rho known, and with the wrong sign assumed. Eight
+draws say little about a method that chooses the wrong sign now and then, so the five columns have
+sixteen more.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from reproduction.runner import attempt
 
 MORE_SEEDS = range(8, 24)
 PRIORS = ("uniform", "positive", "negative")
-# Methods that weigh rho take a prior; the others are run on the five columns alone, since A-E1
-# has them on the curve.
+# Methods that weight rho take a prior. The others run on the five columns only: A-E1 has them on
+# the curve.
 WEIGHING = ("heckman_profile", "spline_joint")
 OTHERS = ("heckman_two_step", "heckman_joint", "deep_ensemble", "oracle")
 DRAWS = {
@@ -101,7 +102,7 @@ def _row(problem: Problem, fit) -> dict[str, float]:
 
 
 def curve_row(fit) -> dict[str, float]:
-    """The two best modes and the interval, where a method has a curve."""
+    """The two best modes and the interval, for methods with a likelihood curve over rho."""
     if "modes" not in fit.info:
         return {}
     low, high = fit.info["rho_interval"]

@@ -1,5 +1,5 @@
-"""X2: errors that are not normal, with and without an instrument: the honesty curve of methods
-that rest on the normal shape.
+"""X2: errors that are not normal, with and without an instrument, for methods that assume normal
+errors.
 
 The draws of A-E1 with t(3) and with centred chi-squared(3) errors of the same variances and
 correlation; normal ones beside them.

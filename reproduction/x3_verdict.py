@@ -1,8 +1,8 @@
-"""X3: is the verdict on identification right? 432 generated data sets of which the truth is known.
+"""X3: is the verdict on identification right? 432 generated datasets with known truth.
 
 The curve of A-E1 with an instrument that is strong, weak, irrelevant (a column of noise) or absent,
-at three correlations and three sizes. Each data set gets the verdict of `hk.identify` and a spline
-fit, whose 90 % intervals are then counted where selection was against.
+at three correlations and three sizes. Each dataset gets the verdict of `hk.identify` and a spline
+fit; the coverage of its 90 % intervals in the selected-against region is part of the row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
 # Strength of the instrument in the index, where the error has sd 1.
 INSTRUMENTS = {"strong": 1.0, "weak": 0.1, "irrelevant": 0.0, "none": 0.0}
 RHOS, SIZES, SEEDS = (0.0, 0.5, 0.9), (500, 2000, 8000), range(12)
-FIRST_SEED = 50_000  # draws that no other experiment has
+FIRST_SEED = 50_000  # no other experiment has these draws
 
 
 @dataclass(frozen=True)

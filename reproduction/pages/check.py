@@ -1,5 +1,5 @@
-"""`make check`: are the committed results whole, can they be had again, and is what was made from
-them up to date?
+"""`make check`: are the committed results complete, does running them again give the same numbers,
+and are the pages made from them up to date?
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def differences(name: str, folder: Path) -> list[str]:
     try:
         grid = module.cells()
     except DataError as reason:  # benchmark panels that do not ship
-        print(f"{path}: not compared with its grid, since {reason}")
+        print(f"{path}: not compared with its grid, because {reason}")
         return []
     found = [f"{path} {key}: {row['error']}" for key, row in committed.items() if "error" in row]
     if {cell_key(asdict(cell)) for cell in grid} != set(committed):

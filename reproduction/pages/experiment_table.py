@@ -1,4 +1,4 @@
-"""What a run of an experiment found, as a short table: means over seeds, made from its rows."""
+"""The result of a run as a short table: means over seeds of each setting."""
 
 from __future__ import annotations
 

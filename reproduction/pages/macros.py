@@ -197,10 +197,6 @@ def _panel_value(results: Results, metric: str, **cell) -> float | None:
     return found[0].get(metric) if found else None
 
 
-def _selected_share(results: Results) -> float:
-    return float(np.mean([row["selected_share"] for row in results.e1]))
-
-
 def fixed(value: float, digits: int) -> str:
     """With so many decimals; what rounds to zero has no sign."""
     text = f"{value:.{digits}f}"
@@ -212,6 +208,10 @@ def _mantissa_and_exponent(value: float) -> tuple[str, int]:
     return mantissa, int(exponent)
 
 
-_SHARE = Macro("EOneSelFrac", "whole percent", _selected_share)
+_SHARE = Macro(
+    "EOneSelFrac",
+    "whole percent",
+    lambda results: float(np.mean([row["selected_share"] for row in results.e1])),
+)
 _ALL = chain(_controlled(), _semireal(), _classic_fits(), _tests(), _panels(), [_SHARE])
 MACROS = {macro.name: macro for macro in sorted(_ALL, key=lambda macro: macro.name)}

@@ -48,7 +48,7 @@ def test_a_panel_worked_out_by_hand():
     assert list(panel.scores) == ["A", "B", "D"]
     np.testing.assert_allclose(panel.scores["A"], a, atol=1e-12)
     np.testing.assert_allclose(panel.scores["B"], [*b, *[np.nan] * 10], atol=1e-12)
-    assert panel.scores["D"].dropna().tolist() == [0.0] * 10  # equal scores have a standard deviation of 0
+    assert panel.scores["D"].dropna().tolist() == [0.0] * 10  # equal scores: sd 0
     assert panel.unreported == ("C",)
     assert panel.unparsed == 1
     frame = panel_frame(panel)
