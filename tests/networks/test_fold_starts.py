@@ -18,7 +18,7 @@ from heckesel.networks.losses.normal import BLIND, JOINT
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import all_rows
 from heckesel.networks.training.scaling import scaling_of
-from reproduction.fit_cells import as_data
+from reproduction.problems import as_data
 
 NETWORK = NetworkConfig(
     hidden=(16,), n_members=4, epochs=300, dtype="float64", device="cpu", folds=4, patience=40

@@ -1,4 +1,4 @@
-"""What `heckesel reproduce --quick` says it found is what its rows hold."""
+"""The table that `heckesel reproduce --quick` prints has the numbers of its rows."""
 
 import shutil
 from pathlib import Path
@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 from reproduction import EXPERIMENTS
 from reproduction.command import reproduce
-from reproduction.experiment_table import PAGES, experiment_table
+from reproduction.pages.experiment_table import PAGES, experiment_table
 from reproduction.result_files import read_rows
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def committed(name):
@@ -25,7 +25,7 @@ def test_a_line_has_the_means_over_draws():
     table = pd.DataFrame([row["cell"] | row["metrics"] for row in rows])
     means = table.groupby(["rho", "alpha", "method"]).mean()
     lines = experiment_table("e1", rows).splitlines()
-    assert lines[0].startswith("Means over 3 draws a line. Where selection was against")
+    assert lines[0].startswith("Means over 3 draws per line. Selected-against region")
     assert lines[1].split() == ["rho", "alpha", "method", "bias", "ECE", "covered", "CRPS"]
     assert len(lines) == 2 + len(means) + 1
     for line in lines[2:-1]:
@@ -37,6 +37,13 @@ def test_a_line_has_the_means_over_draws():
         np.testing.assert_allclose(found, expected[metrics], rtol=0, atol=0.000501)
 
 
+def test_a_setting_and_an_estimate_of_one_name_have_a_column_each():
+    lines = experiment_table("warm-up", committed("warm-up")).splitlines()
+    assert lines[1].split()[:2] == ["rho", "alpha"]
+    assert lines[1].split()[-5:] == ["warm_up", "rho", "sd", "of", "members"]
+    assert {line.split()[0] for line in lines[2:-1]} == {"0.8", "0.9"}
+
+
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "e0"])
 def test_every_experiment_but_the_gate_has_a_table(name):
     rows = committed(name)
@@ -44,7 +51,7 @@ def test_every_experiment_but_the_gate_has_a_table(name):
     shown = experiment_table(name, failed + rows)
     assert shown == experiment_table(name, rows)
     if name in PAGES:
-        assert shown.splitlines()[-1] == f"All draws of the whole grid: {PAGES[name]}"
+        assert shown.splitlines()[-1] == f"The whole grid: {PAGES[name]}"
         assert (ROOT / PAGES[name]).exists()
 
 
@@ -62,4 +69,4 @@ def test_a_quick_run_shows_its_table(tmp_path):
     assert lines[1].startswith("x2: 12 of 12 cells done, in ")
     first = [line.split()[0] for line in lines[3:10]]
     assert first == ["errors", "normal", "normal", "t", "t", "chi2", "chi2"]
-    assert lines[10] == "All draws of the whole grid: paper/ours.md"
+    assert lines[10] == "The whole grid: paper/ours.md"

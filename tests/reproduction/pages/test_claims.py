@@ -9,20 +9,20 @@ import pytest
 from heckesel.metrics import evaluate
 from heckesel.predictive.distribution import Predictive
 from reproduction import e4_timm
-from reproduction.kill_condition import kill_condition
 from reproduction.pages.claims import (
     CHAPTERS,
     claims_md,
-    judge_paper_rows,
-    panels,
-    semireal,
-    training,
+    decide_on_paper_rows,
+    joint_training,
+    real_tables,
+    reporting_panels,
     without_instrument,
 )
+from reproduction.pages.claims.claim import FAILS, HOLDS, PARTLY, UNTESTED, p_text
+from reproduction.pages.claims.kill_condition import kill_condition
 from reproduction.pages.rows import Results, over_seeds, read_paper, read_results
-from reproduction.pages.verdicts import FAILS, HOLDS, PARTLY, UNTESTED, p_text
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ALL = [claim for chapter in CHAPTERS.values() for claim in chapter]
 
 
@@ -69,7 +69,7 @@ def test_the_kill_condition_fires_if_weighting_is_within_a_point_of_the_joint_fi
 
 @pytest.mark.parametrize("claim", ALL, ids=lambda claim: claim.says[:50])
 def test_every_claim_has_a_verdict_and_says_on_what(claim, results):
-    verdict, numbers = claim.judge(results)
+    verdict, numbers = claim.decide(results)
     assert verdict in (HOLDS, PARTLY, FAILS, UNTESTED)
     assert numbers
     assert claim.where
@@ -78,18 +78,18 @@ def test_every_claim_has_a_verdict_and_says_on_what(claim, results):
 
 def test_the_page_counts_its_verdicts_and_lists_each_claim_once(results):
     text = claims_md(results)
-    verdicts = [claim.judge(results)[0] for claim in ALL]
+    verdicts = [claim.decide(results)[0] for claim in ALL]
     assert f"**{len(ALL)} claims: {verdicts.count(HOLDS)} hold, " in text
     for claim in ALL:
         assert text.count(f". {claim.says}** ({claim.where})") == 1
     assert text.count("- Verdict: ") == len(ALL)
 
 
-def test_the_papers_rows_are_judged_only_where_they_have_what_the_rule_needs():
-    assert judge_paper_rows(semireal.weighting_is_worst)[0] == HOLDS
-    assert judge_paper_rows(training.warm_up_needed) is None  # no such rows
-    assert judge_paper_rows(without_instrument.rho_collapses) is None  # no members in them
-    assert judge_paper_rows(panels.most_on_boundary) is None  # untested is no verdict
+def test_the_papers_rows_are_used_only_where_they_have_what_the_rule_needs():
+    assert decide_on_paper_rows(real_tables.weighting_is_worst)[0] == HOLDS
+    assert decide_on_paper_rows(joint_training.warm_up_needed) is None  # no such rows
+    assert decide_on_paper_rows(without_instrument.rho_collapses) is None  # no members in them
+    assert decide_on_paper_rows(reporting_panels.most_on_boundary) is None  # untested is no verdict
 
 
 def test_a_lowest_ece_on_both_datasets_holds_on_one_partly_on_none_not(results):
@@ -99,7 +99,7 @@ def test_a_lowest_ece_on_both_datasets_holds_on_one_partly_on_none_not(results):
             change = {"ece_against": ece}
             cell = {"method": "heckman_two_step", "dataset": dataset}
             e2 = changed(e2, lambda row, change=change: change, **cell)
-        return semireal.best_calibrated.judge(replace(results, e2=e2))[0]
+        return real_tables.best_calibrated.decide(replace(results, e2=e2))[0]
 
     assert verdict(california=0.0, wine=0.0) == HOLDS
     assert verdict(california=0.0, wine=0.5) == PARTLY
@@ -110,9 +110,9 @@ def test_a_collapse_without_warm_up_alone_would_make_the_warm_up_needed(results)
     warm_up = changed(results.warm_up, lambda row: {"rho_hat": 0.1}, warm_up=0)
     warm_up = changed(warm_up, lambda row: {"rho_hat": row["rho"]}, warm_up=100)
     made = replace(results, warm_up=warm_up)
-    assert training.warm_up_needed.judge(made)[0] == HOLDS
-    assert training.collapse_is_short_training.judge(made)[0] == HOLDS
-    assert training.warm_up_needed.judge(results)[0] == FAILS
+    assert joint_training.warm_up_needed.decide(made)[0] == HOLDS
+    assert joint_training.collapse_is_short_training.decide(made)[0] == HOLDS
+    assert joint_training.warm_up_needed.decide(results)[0] == FAILS
 
 
 def test_members_near_zero_are_a_collapse_and_members_in_two_modes_are_not(results):
@@ -122,13 +122,13 @@ def test_members_near_zero_are_a_collapse_and_members_in_two_modes_are_not(resul
         method="heckman_joint",
     )
     claim = without_instrument.rho_collapses
-    assert claim.judge(replace(results, e1=near_zero))[0] == HOLDS
-    verdict, numbers = claim.judge(results)
+    assert claim.decide(replace(results, e1=near_zero))[0] == HOLDS
+    verdict, numbers = claim.decide(results)
     assert verdict == FAILS
     assert "0 of 40 members are near 0" in numbers
 
 
-def test_a_free_correction_is_told_from_one_that_costs_only_without_the_instrument(results):
+def test_a_free_correction_differs_from_one_that_costs_only_without_the_instrument(results):
     """Heckman rows copied from the blind two-head cost nothing, by construction."""
     metrics = ("nll_against", "ece_against", "coverage90_against")
 
@@ -147,16 +147,16 @@ def test_a_free_correction_is_told_from_one_that_costs_only_without_the_instrume
     e1 = results.e1
     for method in ("heckman_two_step", "heckman_joint"):
         e1 = changed(e1, copy_of_blind, method=method, rho=0.0)
-    assert semireal.costs_nothing.judge(replace(results, e1=e1))[0] == HOLDS
+    assert real_tables.costs_nothing.decide(replace(results, e1=e1))[0] == HOLDS
     worse = changed(
         e1, lambda row: {"ece_against": 0.2}, method="heckman_joint", rho=0.0, alpha=0.0
     )
-    assert semireal.costs_nothing.judge(replace(results, e1=worse))[0] == PARTLY
+    assert real_tables.costs_nothing.decide(replace(results, e1=worse))[0] == PARTLY
     worse = changed(e1, lambda row: {"ece_against": 0.2}, method="heckman_joint", rho=0.0)
-    assert semireal.costs_nothing.judge(replace(results, e1=worse))[0] == FAILS
+    assert real_tables.costs_nothing.decide(replace(results, e1=worse))[0] == FAILS
 
 
-def test_panels_are_judged_by_how_many_fits_are_on_the_boundary(results):
+def test_panels_are_decided_by_how_many_fits_are_on_the_boundary(results):
     def rows(boundary, instrument=""):
         cell = {"source": "by_paper_2022", "task": "t", "target": "", "instrument": instrument}
         return [
@@ -164,42 +164,42 @@ def test_panels_are_judged_by_how_many_fits_are_on_the_boundary(results):
             for at in boundary
         ]
 
-    judge = panels.most_on_boundary.judge
-    assert judge(replace(results, e4=rows([True, True, False])))[0] == HOLDS
-    assert judge(replace(results, e4=rows([True, False, False])))[0] == PARTLY
-    assert judge(replace(results, e4=rows([False, False])))[0] == FAILS
-    assert judge(replace(results, e4=()))[0] == UNTESTED
-    judge = panels.signs_unstable.judge
-    assert judge(replace(results, e4=rows([False, False])))[0] == FAILS
-    assert judge(replace(results, e4=rows([True, False])))[0] == PARTLY
-    judge = panels.dates_as_instrument.judge
-    assert judge(replace(results, e4=rows([True, False, False], "age")))[0] == HOLDS
-    assert judge(replace(results, e4=rows([True, True, True], "age")))[0] == FAILS
+    decide = reporting_panels.most_on_boundary.decide
+    assert decide(replace(results, e4=rows([True, True, False])))[0] == HOLDS
+    assert decide(replace(results, e4=rows([True, False, False])))[0] == PARTLY
+    assert decide(replace(results, e4=rows([False, False])))[0] == FAILS
+    assert decide(replace(results, e4=()))[0] == UNTESTED
+    decide = reporting_panels.signs_unstable.decide
+    assert decide(replace(results, e4=rows([False, False])))[0] == FAILS
+    assert decide(replace(results, e4=rows([True, False])))[0] == PARTLY
+    decide = reporting_panels.dates_as_instrument.decide
+    assert decide(replace(results, e4=rows([True, False, False], "age")))[0] == HOLDS
+    assert decide(replace(results, e4=rows([True, True, True], "age")))[0] == FAILS
 
 
-def test_a_complete_panel_is_judged_by_how_far_hidden_scores_are_off(results):
-    def judged(off):
+def test_a_complete_panel_is_decided_by_how_far_hidden_scores_are_off(results):
+    def decided(off):
         """off : (method, rho, alpha) -> bias of every seed"""
         rows = [
             {**asdict(cell), "bias": off(cell.method, cell.rho, cell.alpha) + 1e-3 * cell.seed}
             for cell in e4_timm.cells()
         ]
-        return panels.complete_panel.judge(replace(results, e4_timm=rows))
+        return reporting_panels.complete_panel.decide(replace(results, e4_timm=rows))
 
     def needs(method, rho, alpha):
         return 0.2 if method == "least squares" else 0.1 if alpha else -0.3
 
-    verdict, numbers = judged(needs)
+    verdict, numbers = decided(needs)
     assert verdict == HOLDS
     assert "further off without it: two-step 6 of 6, maximum likelihood 6 of 6" in numbers
     assert "nearer with it: two-step 4 of 4, maximum likelihood 4 of 4" in numbers
-    assert judged(lambda m, rho, a: 0.2 if m == "ml" and a else needs(m, rho, a))[0] == FAILS
-    once = judged(
+    assert decided(lambda m, rho, a: 0.2 if m == "ml" and a else needs(m, rho, a))[0] == FAILS
+    once = decided(
         lambda m, rho, a: 0.1 if (rho, a) == (0.8, 0.0) and m == "ml" else needs(m, rho, a)
     )
     assert once[0] == PARTLY
     assert "maximum likelihood 4 of 6" in once[1]
-    assert panels.complete_panel.judge(replace(results, e4_timm=()))[0] == UNTESTED
+    assert reporting_panels.complete_panel.decide(replace(results, e4_timm=()))[0] == UNTESTED
 
 
 def test_the_ece_of_a_shifted_and_widened_normal_is_that_of_the_metric():
@@ -213,7 +213,7 @@ def test_the_ece_of_a_shifted_and_widened_normal_is_that_of_the_metric():
             mean=np.full(n, bias), epistemic=np.zeros(n), aleatoric=np.full(n, scale**2)
         )
         ece = evaluate(y, predicted, propensity_x=np.full(n, 0.5))["ece"]
-        assert semireal._normal_ece(bias, scale) == pytest.approx(ece, abs=1 / n)
+        assert real_tables._normal_ece(bias, scale) == pytest.approx(ece, abs=1 / n)
 
 
 def test_p_values_are_written_without_the_zero_and_small_ones_as_a_bound():

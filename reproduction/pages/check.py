@@ -1,5 +1,5 @@
-"""`make check`: are the committed results whole, can they be had again, and is what was made from
-them up to date?
+"""`make check`: are the committed results complete, does running them again give the same numbers,
+and are the pages made from them up to date?
 """
 
 from __future__ import annotations
@@ -43,36 +43,32 @@ def differences(name: str, folder: Path) -> list[str]:
     try:
         grid = module.cells()
     except DataError as reason:  # benchmark panels that do not ship
-        print(f"{path}: not compared with its grid, since {reason}")
+        print(f"{path}: not compared with its grid, because {reason}")
         return []
     found = [f"{path} {key}: {row['error']}" for key, row in committed.items() if "error" in row]
     if {cell_key(asdict(cell)) for cell in grid} != set(committed):
         found.append(f"{path}: {len(committed)} rows committed, {len(grid)} cells defined")
-    again = grid if name in RUN_AGAIN else [module.Cell(**c) for c in SPOT_CHECKS.get(name, [])]
-    compare = _compare_exactly if name in RUN_AGAIN else _compare_metrics
+    exactly = name in RUN_AGAIN
+    again = grid if exactly else [module.Cell(**cell) for cell in SPOT_CHECKS.get(name, [])]
     for cell in again:
-        before = committed.get(cell_key(asdict(cell)), {}).get("metrics", {})
+        key = cell_key(asdict(cell))
         (after,) = module.run_chunk([cell], "cpu")
-        found += [f"{path} {cell_key(asdict(cell))} {line}" for line in compare(before, after)]
+        before = committed.get(key, {}).get("metrics", {})
+        found += [f"{path} {key} {line}" for line in _compare(before, after, exactly)]
     return found
 
 
-def _compare_exactly(before: dict, after: dict) -> list[str]:
-    if set(before) != set(after):
+def _compare(before: dict, after: dict, exactly: bool) -> list[str]:
+    """Differences of every metric in the last digits, or of those with a tolerance beyond it."""
+    if exactly and set(before) != set(after):
         return [f"has metrics {sorted(before)}, now {sorted(after)}"]
-    return [
-        f"{metric}: committed {before[metric]}, now {value}"
-        for metric, value in after.items()
-        if not math.isclose(before[metric], value, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
-    ]
-
-
-def _compare_metrics(before: dict, after: dict) -> list[str]:
-    return [
-        f"{metric}: committed {before.get(metric)}, now {after[metric]}"
-        for metric, tolerance in TOLERANCES.items()
-        if not abs(before.get(metric, math.nan) - after[metric]) <= tolerance
-    ]
+    lines = []
+    for metric in after if exactly else TOLERANCES:
+        old, new = before.get(metric, math.nan), after[metric]
+        relative, absolute = (RELATIVE, ABSOLUTE) if exactly else (0.0, TOLERANCES[metric])
+        if not math.isclose(old, new, rel_tol=relative, abs_tol=absolute):
+            lines.append(f"{metric}: committed {before.get(metric)}, now {new}")
+    return lines
 
 
 def main() -> int:

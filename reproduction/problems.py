@@ -1,8 +1,8 @@
-"""One method fitted to many cells, networks as one batch, and the row of metrics of a fit."""
+"""A pool with its test points, a method fitted to many of them, and the metrics of a fit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,18 +10,26 @@ import numpy as np
 from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import Controlled, SemiReal, Truth
 from heckesel.methods import load_method
+from heckesel.methods.oracle import OracleConfig
 from heckesel.methods.skyline import SkylineConfig
 from heckesel.methods.weighted_ensemble import WeightedConfig
 from heckesel.metrics import evaluate
 from heckesel.networks.ensembles.selection_ensemble import with_networks
 from heckesel.networks.training.config import NetworkConfig
+from reproduction.runner import attempt
+
+# What the paper trains in A-E1 and A-E2.
+TRAINED = (
+    *("heckman_joint", "heckman_two_step", "blind_two_head", "deep_ensemble"),
+    *("weighted_ensemble", "mc_dropout", "gp"),
+)
 
 
 @dataclass(frozen=True)
 class Problem:
     """A pool, and the test points with their truth; x : (m, p)
 
-    Drawn once and handed to every method, so nobody may write to it.
+    Drawn once and shared by every method, so nothing may write to it.
     """
 
     data: SelectionData
@@ -42,25 +50,35 @@ def as_data(pool: Controlled | SemiReal) -> SelectionData:
     )
 
 
-def fit_cells(
+def run_problems(
     name: str,
     problems: Sequence[Problem],
     seeds: Sequence[int],
     *,
     network: NetworkConfig,
     device: str,
+    oracle: OracleConfig | None = None,
+    row: Callable[..., dict[str, float]] | None = None,
 ) -> list:
-    """Baselines that may know more than the data are given it: the weighted ensemble the true
+    """A row for each problem, or the exception: `row(problem, fit)`, by default `problem_row`."""
+    fits = _fit(name, problems, seeds, network, device, oracle)
+    return [attempt(row or problem_row, *pair) for pair in zip(problems, fits, strict=True)]
+
+
+def _fit(name, problems, seeds, network, device, oracle) -> list:
+    """Baselines get what they may know beyond the data: the weighted ensemble the true
     propensities, the skyline all outcomes. Networks predict on the device they were trained on."""
     method = load_method(name)
-    datas, truths = [one.data for one in problems], [one.truth for one in problems]
+    datas = [one.data for one in problems]
     config: object = network
+    if name == "oracle":
+        return [method.fit(data, seed=0, config=oracle) for data in datas]
     if name == "gp":
         return method.fit_many(datas, seeds=seeds)
     if name == "weighted_ensemble":
-        config = [WeightedConfig(truth.propensity, network) for truth in truths]
+        config = [WeightedConfig(one.truth.propensity, network) for one in problems]
     elif name == "skyline":
-        config = [SkylineConfig(truth.y, network) for truth in truths]
+        config = [SkylineConfig(one.truth.y, network) for one in problems]
     fits = method.fit_many(datas, seeds=seeds, config=config, device=device)
     return [with_networks(fit, lambda networks: networks.on(device)) for fit in fits]
 
@@ -75,9 +93,14 @@ def metrics_row(fit, x, truth: Truth) -> dict[str, float]:
     """Metrics of the population prediction at x, and what the fit says of rho and sigma."""
     row = evaluate(truth.y, fit.predict(x), f0=truth.f0, propensity_x=truth.propensity_x)
     if "rho" in fit.info:
-        members = np.array(fit.info["rho"])
-        row |= {"rho_hat": float(members.mean()), "rho_hat_sd": float(members.std())}
-        row |= {f"rho_member_{j}": float(value) for j, value in enumerate(members)}
+        row |= rho_row(fit)
     if "sigma" in fit.info:
         row["sigma_hat"] = float(np.mean(fit.info["sigma"]))
     return row
+
+
+def rho_row(fit) -> dict[str, float]:
+    """rho of the members of an ensemble: mean, standard deviation, and each of them."""
+    members = np.array(fit.info["rho"])
+    row = {"rho_hat": float(members.mean()), "rho_hat_sd": float(members.std())}
+    return row | {f"rho_member_{j}": float(value) for j, value in enumerate(members)}

@@ -1,4 +1,4 @@
-"""Claims on benchmark reporting panels (A-E4), which stand on another dump than the paper's."""
+"""Claims on benchmark reporting panels (A-E4), computed from another dump than the paper's."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import numpy as np
 
 from heckesel.linear.estimates import NEAR_BOUNDARY
 from reproduction import e4_timm
-from reproduction.pages.numbers import PANELS, main_panels
-from reproduction.pages.paired import signed_rank
-from reproduction.pages.rows import Results, matching, members, over_seeds
-from reproduction.pages.verdicts import (
+from reproduction.pages.claims.claim import (
+    RHOS,
     SIGNIFICANT,
     UNTESTED,
     claim,
@@ -17,9 +15,11 @@ from reproduction.pages.verdicts import (
     listed,
     number,
 )
+from reproduction.pages.macros import PANELS, main_panels
+from reproduction.pages.paired_tests import signed_rank
+from reproduction.pages.rows import Results, matching, members, over_seeds
 
-NO_ROWS = "the panels have not been run: their data do not ship"
-RHOS = (0.0, 0.3, 0.6, 0.9)
+NO_ROWS = "the panels have not been run, because their data are not in the repository"
 NAIVE = "least squares"
 CORRECTIONS = {"two-step": "two-step", "ml": "maximum likelihood"}
 
@@ -64,7 +64,7 @@ def signs_unstable(results):
 def imagenet_real(results):
     rows = matching(results.e4, task="Image Classification", target="ImageNet ReaL", instrument="")
     if not rows:
-        reason = "no such pair in the dumps to be had" if results.e4 else NO_ROWS
+        reason = "the available dumps have no such pair" if results.e4 else NO_ROWS
         return UNTESTED, reason
     rho, se = rows[0]["rho"], rows[0].get("rho_se")
     if se is None:
@@ -81,13 +81,13 @@ def predicted_by_controlled(results: Results):
     rho = np.concatenate(
         [
             members(results.e1, method="heckman_joint", rho=value, alpha=0.0).ravel()
-            for value in RHOS
+            for value in (0.0, *RHOS)
         ]
     )
     count = int(np.sum(np.abs(rho) > NEAR_BOUNDARY))
     numbers = (
         f"{count} of {rho.size} joint members; the largest |ρ| is {np.abs(rho).max():.2f}: with "
-        "2000 units the fits end in interior modes of either sign"
+        "2000 units the fits converge to interior modes of either sign"
     )
     return graded(holds=count > 0), numbers
 
@@ -113,15 +113,15 @@ def dates_as_instrument(results):
     "7",
     says="Benchmark-panel corrections need a reporting instrument.",
     test="A complete panel, timm's models on six test sets, half of its scores hidden by a known "
-    "rule: how far is the mean of the hidden scores off, in standard deviations of a test set, "
-    "corrected and by least squares? Two corrections, three ρ, ability known or as reported. Holds "
-    "if all are further off beyond chance without the instrument, and nearer with it where ρ > 0; "
-    "in part if most are.",
+    "rule. The error is that of the predicted mean of the hidden scores, in standard deviations of "
+    "a test set, for two corrections and least squares, three ρ, ability known or as reported. "
+    "Holds if all corrections are significantly further off than least squares without the "
+    "instrument, and nearer with it where ρ > 0; partly if most are.",
 )
 def complete_panel(results):
     if not results.e4_timm:
         return UNTESTED, NO_ROWS
-    texts, shares = [], []
+    parts, shares = [], []
     for words, alpha, side, rhos in (
         ("further off without it", 0.0, "greater", e4_timm.RHOS),
         ("nearer with it", 1.0, "less", e4_timm.RHOS[1:]),
@@ -140,8 +140,8 @@ def complete_panel(results):
             name: number(_off(results, method, cells[-1]))
             for method, name in ({NAIVE: NAIVE} | CORRECTIONS).items()
         }
-        texts.append(f"{words}: {listed(counts)} (ρ = .8, ability as reported: {listed(off)})")
-    return graded(holds=min(shares) == 1, partly=min(shares) > 0.5), "; ".join(texts)
+        parts.append(f"{words}: {listed(counts)} (ρ = .8, ability as reported: {listed(off)})")
+    return graded(holds=min(shares) == 1, partly=min(shares) > 0.5), "; ".join(parts)
 
 
 def _off(results: Results, method: str, cell: dict) -> np.ndarray:
@@ -151,13 +151,3 @@ def _off(results: Results, method: str, cell: dict) -> np.ndarray:
 
 def _signs(values: list[float]) -> str:
     return f"{sum(v > 0 for v in values)} positive, {sum(v < 0 for v in values)} negative"
-
-
-CLAIMS = (
-    most_on_boundary,
-    signs_unstable,
-    imagenet_real,
-    predicted_by_controlled,
-    dates_as_instrument,
-    complete_panel,
-)

@@ -14,11 +14,10 @@ from heckesel.errors import DataError
 from heckesel.metrics import evaluate
 from heckesel.predictive.distribution import Predictive
 from reproduction import e2_semireal
-from reproduction.fit_cells import as_data
-from reproduction.pages import figures, published
+from reproduction.pages import paper_figures, published
 from reproduction.pages.figure_data import FROM_RESULTS
-from reproduction.pages.numbers import FORMS, MACROS, NOT_AVAILABLE, numbers_tex
-from reproduction.pages.paired import signed_rank, standard_error
+from reproduction.pages.macros import FORMS, MACROS, NOT_AVAILABLE, numbers_tex
+from reproduction.pages.paired_tests import signed_rank, standard_error
 from reproduction.pages.rows import (
     flat,
     over_seeds,
@@ -33,8 +32,9 @@ from reproduction.pages.scoreboard import (
     scoreboard_md,
     scores,
 )
+from reproduction.problems import as_data
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAPER = read_paper_numbers()
 # These need rows that the paper's files on A-E1 and A-E2 do not hold.
 OTHER_ROWS = ("EZero", "Mroz", "Vig", "EOneSelFrac")
@@ -134,7 +134,7 @@ def test_signed_rank_is_the_share_of_sign_patterns_at_least_as_extreme(ties):
     assert signed_rank(size, size) == 1.0
 
 
-def test_the_papers_rows_agree_with_the_paper_in_every_judged_number(as_published):
+def test_the_papers_rows_agree_with_the_paper_in_every_compared_number(as_published):
     for score in scores(as_published):
         if not score.macro.startswith("EZero"):
             assert score.verdict in ("agrees", "listed"), score
@@ -163,7 +163,7 @@ def test_half_a_printed_unit_is_allowed_for_and_no_more():
     assert printed_unit(r"50\%") == pytest.approx(0.01)
 
 
-def test_each_macro_is_judged_by_the_rule_of_its_kind():
+def test_each_macro_is_compared_by_the_rule_of_its_kind():
     rules = {
         "EZeroRhoMLE": "printed",
         "CovAgOracleHi": "printed",
@@ -265,24 +265,24 @@ def test_figures_are_small_readable_and_the_same_every_time(tmp_path, monkeypatc
         seen.append(figure)
         return save(figure, stem)
 
-    save = figures._save
-    monkeypatch.setattr(figures, "_save", keep)
+    save = paper_figures._save
+    monkeypatch.setattr(paper_figures, "_save", keep)
     for path in (ROOT / "paper" / "figures").glob("*.json"):
         shutil.copy(path, tmp_path)
-    drawn = figures.draw_figures(tmp_path)
+    drawn = paper_figures.draw_figures(tmp_path)
     before = [path.read_bytes() for path in drawn]
     assert {path.suffix for path in drawn} == {".pdf", ".png"}
     assert len(drawn) >= 6
     for figure in seen:
         assert figure.get_figwidth() <= 7.0
         figure.draw_without_rendering()
-        texts = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
-        assert min(text.get_fontsize() for text in texts) >= 8
+        labels = [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+        assert min(text.get_fontsize() for text in labels) >= 8
         titles = {axis.get_title("left") for axis in figure.axes}
-        for text in texts:
+        for text in labels:
             if text.get_text() in titles:
                 assert text.get_window_extent().x1 <= figure.bbox.x1
-    assert [path.read_bytes() for path in figures.draw_figures(tmp_path)] == before
+    assert [path.read_bytes() for path in paper_figures.draw_figures(tmp_path)] == before
 
 
 def test_the_drawn_example_holds_its_two_bands():

@@ -1,7 +1,7 @@
 """The paper's four figures and those of our own experiments, drawn from `paper/figures/*.json`.
 
-Each as PDF and PNG. The files carry no date, so the same data and the same matplotlib give the
-same bytes.
+Each is a PDF and a PNG without a date, so the same data and the same matplotlib give the same
+bytes.
 """
 
 from __future__ import annotations
@@ -10,18 +10,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from reproduction.pages.drawing import (
-    NOMINAL,
-    STYLES,
-    coverage_axis,
-    draw_curves,
-    legend_below,
-    panels,
-    percent_axis,
-    settings,
-)
-from reproduction.pages.ours.figures import FIGURES as OUR_FIGURES
-from reproduction.pages.verdicts import LABELS
+from reproduction.pages import figure_style as style
+from reproduction.pages.method_labels import LABELS
+from reproduction.pages.our_figures import FIGURES as OUR_FIGURES
 
 SELECTED_AGAINST = "#EEEEEE"
 
@@ -31,7 +22,7 @@ def draw_figures(folder: Path) -> list[Path]:
     from matplotlib import rc_context
 
     written = []
-    with rc_context(settings()):
+    with rc_context(style.settings()):
         for name, draw in FIGURES.items():
             needed = [folder / f"{part}.json" for part in PARTS.get(name, (name,))]
             if all(path.exists() for path in needed):
@@ -42,93 +33,60 @@ def draw_figures(folder: Path) -> list[Path]:
 
 def draw_setup(example: dict, coverage: dict):
     """Figure 1: (a) one draw and two bands, (b) coverage against rho."""
-    figure, (left, right) = panels(2, height=3.6)
+    figure, (left, right) = style.panels(2, height=3.6)
     _draw_example(left, example)
     left.set_title("(a) one draw, ρ = 0.9, with 90 % intervals", loc="left")
-    draw_curves(right, coverage["rho"], coverage["methods"], spread=True)
-    coverage_axis(right, low=0.35)
-    right.set_title("(b) with instrument, mean ± sd of 8 seeds", loc="left")
-    legend_below(figure, right)
+    title = "(b) with instrument, mean ± sd of 8 seeds"
+    style.draw_coverage(right, coverage["rho"], coverage["methods"], title, low=0.35)
+    style.legend_below(figure, right)
     return figure
 
 
 def draw_honesty(data: dict):
     """Figure 2: coverage with and without the instrument, and bias."""
-    figure, axes = panels(3, height=3.4)
-    for axis, key, title in (
-        (axes[0], "coverage_with", "(a) with instrument"),
-        (axes[1], "coverage_without", "(b) without instrument"),
-    ):
-        draw_curves(axis, data["rho"], data[key], spread=True)
-        coverage_axis(axis, low=0.2)
-        axis.set_title(title, loc="left")
+    figure, axes = style.panels(3, height=3.4)
+    rho = data["rho"]
+    style.draw_coverage(axes[0], rho, data["coverage_with"], "(a) with instrument", low=0.2)
+    style.draw_coverage(axes[1], rho, data["coverage_without"], "(b) without instrument", low=0.2)
     axes[1].set_ylabel("")
     shown = ("heckman_two_step", "heckman_joint", "deep_ensemble", "weighted_ensemble")
     for key, line, filled in (("bias_with", "-", True), ("bias_without", "--", False)):
         curves = {method: data[key][method] for method in shown}
-        draw_curves(axes[2], data["rho"], curves, line=line, filled=filled)
-    axes[2].axhline(0, color="black", lw=0.6)
-    axes[2].set(xlabel="true ρ", ylabel="bias of the mean", xticks=data["rho"])
-    axes[2].set_title("(c) bias, selected against", loc="left")
+        style.draw_curves(axes[2], rho, curves, line=line, filled=filled)
+    style.bias_axis(axes[2], rho, "bias of the mean", "(c) bias, selected against")
     kinds = [
         axes[2].plot([], [], "o-", color="#333333", label="with")[0],
         axes[2].plot([], [], "o--", color="#333333", mfc="white", label="without")[0],
     ]
     axes[2].legend(handles=kinds, loc="upper left", frameon=False)
-    legend_below(figure, axes[0])
+    style.legend_below(figure, axes[0])
     return figure
 
 
 def draw_semireal(data: dict):
     """Figure 3: ECE, coverage, and coverage where data are plenty."""
-    figure, axes = panels(3, height=3.2, sharey=True)
-    methods = list(data["ece_against"]["california"])
-    for axis, (metric, title) in zip(
-        axes,
-        (
-            ("ece_against", "(a) ECE, selected against"),
-            ("coverage90_against", "(b) coverage, selected against"),
-            ("coverage90_well", "(c) coverage, well sampled"),
-        ),
-        strict=True,
-    ):
-        for dataset, marker, shift in (("california", "o", -0.17), ("wine", "s", 0.17)):
-            for row, method in enumerate(methods):
-                value = data[metric][dataset][method]
-                colour = STYLES[method][0]
-                axis.errorbar(
-                    value["mean"],
-                    row + shift,
-                    xerr=value["sd"],
-                    color=colour,
-                    marker=marker,
-                    markerfacecolor=colour if dataset == "california" else "white",
-                    ms=5,
-                    lw=1,
-                    capsize=2,
-                )
-        axis.set_title(title, loc="left")
-        axis.grid(axis="x", lw=0.4, color="#DDDDDD")
-        axis.set_axisbelow(True)
-        if metric != "ece_against":
-            axis.axvline(NOMINAL, color="black", lw=0.8, ls=":")
-            percent_axis(axis.xaxis)
-    axes[0].set_yticks(range(len(methods)), [LABELS[method] for method in methods])
+    figure, axes = style.panels(3, height=3.2, sharey=True)
+    series = [
+        (lambda metric, method: data[metric]["california"][method], -0.17, "o", True),
+        (lambda metric, method: data[metric]["wine"][method], 0.17, "s", False),
+    ]
+    style.draw_dots(axes, list(data["ece_against"]["california"]), series)
     axes[0].invert_yaxis()
     axes[0].set_xlim(left=0)
-    handles = [
-        axes[0].plot([], [], "o", color="#333333", label="California housing")[0],
-        axes[0].plot([], [], "s", color="#333333", mfc="white", label="wine quality")[0],
-        axes[0].plot([], [], ":", color="black", label="nominal 90 %")[0],
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    style.key_below(
+        figure,
+        axes[0],
+        ("o", {"color": "#333333", "label": "California housing"}),
+        ("s", {"color": "#333333", "mfc": "white", "label": "wine quality"}),
+        (":", {"color": "black", "label": "nominal 90 %"}),
+    )
     return figure
 
 
 def draw_panels(data: dict):
     """Figure 4: rho of panels and pairs, squares where it is on the boundary."""
     fits = data["fits"]
-    figure, (axis,) = panels(1, height=1.1 + 0.21 * len(fits), width=5.2)
+    figure, (axis,) = style.panels(1, height=1.1 + 0.21 * len(fits), width=5.2)
     for row, fit in enumerate(fits):
         axis.plot([fit["low"], fit["high"]], [row, row], color="#56B4E9", lw=1.5, zorder=1)
         marker, colour = ("s", "#D55E00") if fit["boundary"] else ("o", "#0072B2")
@@ -141,12 +99,13 @@ def draw_panels(data: dict):
     axis.invert_yaxis()
     axis.axvline(0, color="black", lw=0.6)
     axis.set(xlabel="estimate of ρ", xlim=(-1.08, 1.08))
-    handles = [
-        axis.plot([], [], "s", color="#D55E00", label="on the boundary")[0],
-        axis.plot([], [], "o", color="#0072B2", label="interior")[0],
-        axis.plot([], [], "-", color="#56B4E9", label="95 % profile interval")[0],
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    style.key_below(
+        figure,
+        axis,
+        ("s", {"color": "#D55E00", "label": "on the boundary"}),
+        ("o", {"color": "#0072B2", "label": "interior"}),
+        ("-", {"color": "#56B4E9", "label": "95 % profile interval"}),
+    )
     return figure
 
 
@@ -163,7 +122,7 @@ def _draw_example(axis, example: dict) -> None:
         x, y = ([units[key][i] for i in kept] for key in ("x", "y"))
         axis.scatter(x, y, s=7, c=colour, marker=marker, linewidths=0.5, label=label, alpha=0.6)
     for method, band in example["bands"].items():
-        colour, _, line = STYLES[method]
+        colour, _, line = style.STYLES[method]
         axis.fill_between(example["x"], band["low"], band["high"], color=colour, alpha=0.15, lw=0)
         for edge in ("low", "high"):
             axis.plot(example["x"], band[edge], color=colour, ls=line, lw=0.7)
