@@ -164,7 +164,7 @@ def test_selected_weights_exclude_and_missing_reach_the_fit(tmp_path, capsys):
 def test_without_an_instrument_the_verdict_is_said_once(data, tmp_path, capsys):
     out = tmp_path / "m.heckesel"
     shown = run(capsys, "fit", data, "--outcome", "repaid", "--method", "linear-ml", "--out", out)
-    assert shown.out.count("Identification: not identified: no column moves selection alone") == 1
+    assert shown.out.count("Identification: not identified: no column affects selection alone") == 1
     assert shown.err == ""
 
 
