@@ -75,7 +75,7 @@ def mean_of_selection(index, nu: float):
     return mean, d_index, d_log_nu
 
 
-def spread_of_selection(index, nu: float):
+def noise_given_selection(index, nu: float):
     r"""E[(nu + U^2)/(nu - 1) | U > -h], the variance of E around rho U at rho = 0; nu > 2.
 
     .. math:: \frac{\nu}{\nu - 2}\,T_{\nu-2}\big(h\sqrt{(\nu-2)/\nu}\big)\,/\,T_\nu(h)
@@ -88,7 +88,7 @@ def variance_given_selection(index, rho, nu: float):
     if nu <= 2:
         return np.full(np.shape(index), np.inf)
     mean, _, _ = mean_of_selection(index, nu)
-    spread = spread_of_selection(index, nu)
+    spread = noise_given_selection(index, nu)
     variance_u = (nu - 1) * spread - nu - mean**2
     return rho**2 * variance_u + (1 - rho) * (1 + rho) * spread
 
