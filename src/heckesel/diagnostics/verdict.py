@@ -56,7 +56,7 @@ class Identification:
     >>> found.verdict
     'identified by an instrument'
     >>> round(found.evidence["wald"], 1)
-    99.7
+    109.7
     """
 
     verdict: str

@@ -117,7 +117,8 @@ def interval_score(y: np.ndarray, predictive: Predictive, *, level: float = 0.9)
     >>> round(interval_score([0.0], hk.Predictive.normal([0.0], 0.0, 1.0)), 3)
     3.29
     """
-    return float(np.mean(interval_scores(y, *predictive.interval(level).T, level)))
+    lower, upper = predictive.interval(level).T
+    return float(np.mean(interval_scores(y, lower, upper, level)))
 
 
 def interval_scores(y, lower, upper, level: float) -> np.ndarray:

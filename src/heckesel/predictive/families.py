@@ -132,8 +132,8 @@ class StudentGivenSelection:
         return density - np.log(self.scale)
 
     def take(self, rows) -> StudentGivenSelection:
-        arrays = (self.location, self.scale, self.index, self.rho)
-        return StudentGivenSelection(*(values[rows] for values in arrays), self.df)
+        arrays = {name: getattr(self, name)[rows] for name in ("location", "scale", "index", "rho")}
+        return replace(self, **arrays)
 
 
 def take_points(distribution: Any, m: int, rows: np.ndarray):
