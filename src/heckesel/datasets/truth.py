@@ -39,7 +39,7 @@ class Truth:
     propensity_x: np.ndarray
 
 
-def check_draw(rho, seed, *, sizes: dict, alpha=0.0, sigma=1.0) -> None:
+def check_draw(rho, seed, *, sizes, alpha=0.0, sigma=1.0):
     """Refuse arguments that a generator cannot draw from; sizes : name -> number of rows."""
     for name, size in sizes.items():
         if not (isinstance(size, Integral) and size >= 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heckesel.report.comparison import Comparison, Group
-from heckesel.report.formatting import Digits, minus, percent, significant, ticks_text
+from heckesel.report.formatting import Digits, minus, percent, significant
 from heckesel.report.held_out_check import Calibration
 from heckesel.report.rho_section import RhoCurve, RhoValues
 from heckesel.report.shapes import (
@@ -36,7 +36,7 @@ def regions_figure(comparison: Comparison, outcome: str, digits: Digits) -> Draw
     x = Scale(*_range_of(groups), 16, RIGHT)
     top, step = 34.0, 50.0
     bottom = top + step * len(groups)
-    shapes = x_axis(x, bottom, label=f"predicted {outcome}", text=ticks_text(x.ticks), top=top)
+    shapes = x_axis(x, bottom, f"predicted {outcome}", top=top)
     for row, group in enumerate(groups):
         label, at = top + step * row + 18, top + step * row + 35
         shapes += [
@@ -60,16 +60,9 @@ def regions_figure(comparison: Comparison, outcome: str, digits: Digits) -> Draw
 def strips_figure(comparison: Comparison, outcome: str, digits: Digits) -> Drawing:
     """Means and intervals over strips of equal size, from the least to the most likely."""
     strips = comparison.strips
-    y, x = Scale(*_range_of(strips), 232, 52), Scale(0, 1, LEFT, RIGHT)
+    y, x = Scale(*_range_of(strips), 232, 52), Scale(0, 1, LEFT, RIGHT, percent)
     at = [x(sum(g.probability) / 2) for g in strips]
-    shapes = axes(
-        x,
-        y,
-        x_label="estimated probability of selection",
-        y_label=f"predicted {outcome}",
-        x_text=percent,
-        y_text=ticks_text(y.ticks),
-    )
+    shapes = axes(x, y, "estimated probability of selection", f"predicted {outcome}")
     shapes.append(band(at, *([y(g.interval[end]) for g in strips] for end in (0, 1))))
     for tag, style, _ in (NAIVE, CORRECTED):
         heights = [y(getattr(g, style)) for g in strips]
@@ -121,14 +114,8 @@ def rho_figure(curve: RhoCurve) -> Drawing:
     if curve.interval is not None:
         ends = [x(float(np.clip(end, -1, 1))) for end in curve.interval]
         shapes.append(band(ends, [y.start] * 2, [y.end] * 2))
-    shapes += axes(
-        x,
-        y,
-        x_label="ρ, correlation of the errors of selection and outcome",
-        y_label=f"{curve.kind} below its best",
-        x_text=ticks_text(x.ticks),
-        y_text=ticks_text(y.ticks),
-    )
+    label = "ρ, correlation of the errors of selection and outcome"
+    shapes += axes(x, y, label, f"{curve.kind} below its best")
     shapes.append(segment(x(0), y.start, x(0), y.end, "zero"))
     shapes.append(Line(path([x(r) for r in rho], [y(h) for h in height]), "corrected stroke"))
     for mode in curve.modes:
@@ -163,7 +150,7 @@ def _interval(curve: RhoCurve) -> str:
 def rho_values_figure(values: RhoValues) -> Drawing:
     """One mark per estimate."""
     x = Scale(*span([-1.0, 1.0, *values.rho], 0.02), LEFT, RIGHT)
-    shapes = x_axis(x, 52, label="ρ, correlation of the errors", text=ticks_text(x.ticks), top=20)
+    shapes = x_axis(x, 52, "ρ, correlation of the errors", top=20)
     shapes += [Mark("circle", x(rho), 36, "corrected", 5.5) for rho in values.rho]
     return Drawing(
         "rho",
@@ -181,15 +168,8 @@ def rho_values_figure(values: RhoValues) -> Drawing:
 
 def calibration_figure(found: Calibration) -> Drawing:
     """Share of outcomes below each predicted quantile, on the diagonal if the model is right."""
-    x, y = Scale(0, 1, LEFT, 352), Scale(0, 1, 332, 32)
-    shapes = axes(
-        x,
-        y,
-        x_label="predicted probability that the outcome is below",
-        y_label="observed share below",
-        x_text=percent,
-        y_text=percent,
-    )
+    x, y = Scale(0, 1, LEFT, 352, percent), Scale(0, 1, 332, 32, percent)
+    shapes = axes(x, y, "predicted probability that the outcome is below", "observed share below")
     level = [x(p) for p in found.level]
     shapes += [
         band(level, *([y(v) for v in edge] for edge in (found.low, found.high))),
@@ -224,14 +204,7 @@ def truth_figure(x, truth, naive, corrected, interval, *, seen, column: str, out
     across = Scale(float(x[0]), float(x[-1]), LEFT, RIGHT)
     up = Scale(*span([*interval.ravel(), *truth, *seen[1]]), 300, 70)  # below two rows of legend
     at = [across(v) for v in x]
-    shapes = axes(
-        across,
-        up,
-        x_label=column,
-        y_label=outcome,
-        x_text=ticks_text(across.ticks),
-        y_text=ticks_text(up.ticks),
-    )
+    shapes = axes(across, up, column, outcome)
     shapes.append(band(at, *([up(v) for v in interval[:, end]] for end in (0, 1))))
     shapes += [Mark("circle", across(a), up(b), "seen", 1.6) for a, b in zip(*seen, strict=True)]
     curves = {"truth": truth, "naive": naive, "corrected": corrected}

@@ -6,9 +6,11 @@ Colours and strokes are CSS classes, so that a figure follows the page into dark
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
+
+from heckesel.report.formatting import ticks_text
 
 WIDTH = 400.0  # units; on a phone 360 pixels wide, text of 13 units is still 10 pixels high
 
@@ -78,12 +80,16 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Scale:
-    """Maps values from `low` to `high` to units from `start` to `end`."""
+    """Maps values from `low` to `high` to units from `start` to `end`.
+
+    text : formats the numbers on the axis; by default with the decimals that the ticks need
+    """
 
     low: float
     high: float
     start: float
     end: float
+    text: Callable[[float], str] | None = None
 
     def __call__(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
@@ -92,6 +98,12 @@ class Scale:
     @property
     def ticks(self) -> list[float]:
         return nice_ticks(self.low, self.high)
+
+    @property
+    def labels(self) -> list[tuple[float, str]]:
+        """The position and the number of each tick."""
+        text = self.text or ticks_text(self.ticks)
+        return [(self(value), text(value)) for value in self.ticks]
 
 
 def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -140,24 +152,21 @@ def legend(y: float, *entries: tuple[str, str, str]) -> list[Shape]:
     return shapes
 
 
-def axes(x: Scale, y: Scale, *, x_label: str, y_label: str, x_text, y_text) -> list[Shape]:
+def axes(x: Scale, y: Scale, x_label: str, y_label: str) -> list[Shape]:
     """Grid lines with their numbers; the label of y is horizontal, above its axis."""
     shapes: list[Shape] = []
-    for value in y.ticks:
-        shapes.append(segment(x.start, y(value), x.end, y(value), "grid"))
-        shapes.append(Text(x.start - 6, y(value) + 4, y_text(value), "end"))
-    shapes += x_axis(x, y.start, label=x_label, text=x_text)
-    shapes.append(Text(2, y.end - 10, y_label))
-    return shapes
+    for height, number in y.labels:
+        shapes.append(segment(x.start, height, x.end, height, "grid"))
+        shapes.append(Text(x.start - 6, height + 4, number, "end"))
+    return [*shapes, *x_axis(x, y.start, x_label), Text(2, y.end - 10, y_label)]
 
 
-def x_axis(x: Scale, at: float, *, label: str, text, top: float | None = None) -> list[Shape]:
+def x_axis(x: Scale, at: float, label: str, *, top: float | None = None) -> list[Shape]:
     """The axis at height `at` with its numbers below and, with `top`, grid lines up to there."""
     shapes: list[Shape] = [segment(x.start, at, x.end, at, "axis")]
-    for value in x.ticks:
+    for place, number in x.labels:
         if top is not None:
-            shapes.append(segment(x(value), at, x(value), top, "grid"))
-        shapes.append(segment(x(value), at, x(value), at + 4, "axis"))
-        shapes.append(Text(x(value), at + 17, text(value), "middle"))
-    shapes.append(Text((x.start + x.end) / 2, at + 36, label, "middle"))
-    return shapes
+            shapes.append(segment(place, at, place, top, "grid"))
+        shapes.append(segment(place, at, place, at + 4, "axis"))
+        shapes.append(Text(place, at + 17, number, "middle"))
+    return [*shapes, Text((x.start + x.end) / 2, at + 36, label, "middle")]

@@ -77,7 +77,7 @@ def verdict_box(
         )
         advice = "Do not use the corrected predictions as they are."
         return VerdictBox(BAD, f"the estimate is {at}", reasons, advice)
-    why = (f"Why: {found.sentence}",)
+    why: tuple[str, ...] = (f"Why: {found.sentence}",)
     if found.evidence.get("at_boundary") and tone == GOOD:
         if abs(found.evidence["rho"]) <= AT_BOUNDARY:  # otherwise the sentence says so itself
             why += (f"However, the likelihood behind the verdict peaks near ρ = ±1, {MISFIT}",)
