@@ -44,7 +44,7 @@ def model(tmp_path, data, capsys):
 def test_the_four_commands_from_a_table_to_predictions(data, model, tmp_path, capsys):
     shown = run(capsys, "diagnose", data, *ROLES)
     assert shown.code == 0
-    assert shown.out.startswith("Identification: identified by an instrument: branch moves")
+    assert shown.out.startswith("Identification: identified by an instrument: branch affects")
     out = tmp_path / "predicted.csv"
     shown = run(capsys, "predict", model, data, "--target", "unselected", "--out", out)
     assert (shown.code, shown.err) == (0, "")
