@@ -45,13 +45,13 @@ def _cdf(e, h, rho, nu: float):
     with np.errstate(divide="ignore", over="ignore"):
         height = np.exp(-0.5 * nu * np.log1p(distance / (nu * np.sin(phi) ** 2)))
     integral = reach * gap * ((height * np.cosh(x)) @ NODE_WEIGHTS) / (2 * np.pi)
-    chance = stdtr(nu, h)
+    selected = stdtr(nu, h)
     joint = np.where(
         rho < 0,
         stdtr(nu, np.minimum(h, k)) - integral,
-        np.maximum(chance - stdtr(nu, k), 0.0) + integral,
+        np.maximum(selected - stdtr(nu, k), 0.0) + integral,
     )
-    return np.clip(joint / chance, 0.0, 1.0)  # rounding alone can pass 0 or 1
+    return np.clip(joint / selected, 0.0, 1.0)  # rounding alone can pass 0 or 1
 
 
 def log_density_given_selection(e, index, rho, nu: float):
@@ -102,8 +102,8 @@ def quantile_given_selection(p, index, rho, nu: float):
         part.ravel()
         for part in np.broadcast_arrays(*(np.asarray(v, float) for v in (p, index, rho)))
     )
-    chance = stdtr(nu, index)
-    low, high = stdtrit(nu, p * chance), -stdtrit(nu, (1 - p) * chance)
+    selected = stdtr(nu, index)
+    low, high = stdtrit(nu, p * selected), -stdtrit(nu, (1 - p) * selected)
     return invert_cdf(
         p,
         lambda e, at: cdf_given_selection(e, index[at], rho[at], nu),
