@@ -44,7 +44,7 @@ def model(tmp_path, data, capsys):
 def test_the_four_commands_from_a_table_to_predictions(data, model, tmp_path, capsys):
     shown = run(capsys, "diagnose", data, *ROLES)
     assert shown.code == 0
-    assert shown.out.startswith("Identification: identified by an instrument: branch moves")
+    assert shown.out.startswith("Identification: identified by an instrument: branch affects")
     out = tmp_path / "predicted.csv"
     shown = run(capsys, "predict", model, data, "--target", "unselected", "--out", out)
     assert (shown.code, shown.err) == (0, "")
@@ -164,7 +164,7 @@ def test_selected_weights_exclude_and_missing_reach_the_fit(tmp_path, capsys):
 def test_without_an_instrument_the_verdict_is_said_once(data, tmp_path, capsys):
     out = tmp_path / "m.heckesel"
     shown = run(capsys, "fit", data, "--outcome", "repaid", "--method", "linear-ml", "--out", out)
-    assert shown.out.count("Identification: not identified: no column moves selection alone") == 1
+    assert shown.out.count("Identification: not identified: no column affects selection alone") == 1
     assert shown.err == ""
 
 

@@ -226,7 +226,7 @@ def test_the_torch_twin_gives_the_values_and_gradients_of_numpy():
 
     _, cells = three_cells()
     theta = np.stack([arbitrary_theta(3, seed=k) for k in range(3)])
-    padded = torch_twin.pad_cells(cells, "cpu")
+    padded = torch_twin.pad_datasets(cells, "cpu")
     which = [2, 0]
     values, gradients = torch_twin.likelihoods(padded, which, theta[which])
     for k, value, gradient in zip(which, values, gradients, strict=True):
@@ -234,7 +234,7 @@ def test_the_torch_twin_gives_the_values_and_gradients_of_numpy():
         assert value == pytest.approx(expected, rel=1e-12)
         np.testing.assert_allclose(gradient, expected_gradient, rtol=1e-10)
     singular = np.array([[25.0, 0.0, 0.0, 0.0, -60.0]])
-    zeros = torch_twin.pad_cells([(np.zeros((50, 3)), np.ones(50))], "cpu")
+    zeros = torch_twin.pad_datasets([(np.zeros((50, 3)), np.ones(50))], "cpu")
     values, gradients = torch_twin.likelihoods(zeros, [0], singular)
     assert values[0] == -np.inf
     np.testing.assert_array_equal(gradients, np.zeros((1, 5)))
@@ -246,7 +246,7 @@ def test_the_torch_twin_works_through_more_cells_than_fit_at_once(monkeypatch):
 
     _, cells = three_cells()
     theta = np.stack([arbitrary_theta(3, seed=k) for k in range(3)])
-    padded = torch_twin.pad_cells(cells, "cpu")
+    padded = torch_twin.pad_datasets(cells, "cpu")
     together = torch_twin.likelihoods(padded, range(3), theta)
     monkeypatch.setattr(torch_twin, "DOUBLES_AT_ONCE", 1)
     for one, other in zip(together, torch_twin.likelihoods(padded, range(3), theta), strict=True):

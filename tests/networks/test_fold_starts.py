@@ -7,9 +7,10 @@ import pytest
 
 from heckesel.data import selection_data
 from heckesel.datasets import make_controlled
-from heckesel.diagnostics.instrument_strength import instruments_are_strong, probit_verdict
+from heckesel.diagnostics.instrument_strength import probit_verdict
 from heckesel.diagnostics.verdict import IDENTIFIED
 from heckesel.linear.two_step import fit_two_step
+from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods import load_method
 from heckesel.methods.heckman_joint import classic_head
 from heckesel.methods.heckman_two_step import first_step

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.instrument_strength import instruments_are_strong
 from heckesel.errors import DataError
+from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods.linear_start import linear_start_of_both
 from heckesel.networks.ensembles.noise_calibration import judged_level, pairs_of
 from heckesel.networks.ensembles.outcome_ensemble import (

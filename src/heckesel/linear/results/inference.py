@@ -9,8 +9,8 @@ import pandas as pd
 from scipy.special import chdtrc, ndtr, ndtri
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.verdict import wald_test
 from heckesel.errors import DataError
+from heckesel.linear.wald import wald_test
 
 
 def labelled(labels, values, covariance) -> tuple[pd.Series, pd.DataFrame]:

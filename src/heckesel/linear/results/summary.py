@@ -7,8 +7,9 @@ import textwrap
 
 import numpy as np
 
-from heckesel.diagnostics.verdict import FUNCTIONAL_FORM, NOT_IDENTIFIED, wald_test
+from heckesel.diagnostics.verdict import FUNCTIONAL_FORM, NOT_IDENTIFIED
 from heckesel.linear.forms.error_models import LOG_DF_ENDS
+from heckesel.linear.wald import wald_test
 
 WIDTH = 78
 NAMES = {"ml": "maximum likelihood"}  # other methods go by their own names
