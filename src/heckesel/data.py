@@ -10,7 +10,14 @@ import numpy as np
 from heckesel.errors import DataError
 
 HOLDS_DATES = "holds dates; make it a number, such as years since 2000"
+CONSTANT = "Intercept"
 LARGEST = 1e100  # squares of larger numbers overflow when they are added up
+
+
+def term_names(names) -> tuple[str, ...]:
+    """Columns as terms of an equation, where `Intercept` is the constant: a column of that name is
+    I(Intercept), which a formula could call it, too."""
+    return tuple(f"I({CONSTANT})" if name == CONSTANT else name for name in names)
 
 
 @dataclass(frozen=True)

@@ -256,9 +256,6 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _with_constants(data: SelectionData) -> SelectionData:
-    for names in (data.x_names, data.w_names):
-        if "Intercept" in names:
-            raise DataError("the name 'Intercept' is taken: one is added to each equation")
     return replace(
         data,
         x=with_intercept(data.x),

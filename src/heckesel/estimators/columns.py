@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from heckesel.classic.estimable import GAPS
-from heckesel.data import numeric
+from heckesel.data import numeric, term_names
 from heckesel.errors import DataError, did_you_mean
 from heckesel.estimators.frames import as_pandas
 
@@ -64,7 +64,7 @@ class Columns:
             )
         ]
         shared = [f"{group[0]}{GAPS}" for group in self.indicators if group[0] in names]
-        return (*labels, *shared)
+        return term_names((*labels, *shared))
 
     def x(self, table) -> np.ndarray:
         """(m, p) without the instruments, which a frame may lack."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass, replace
 
@@ -9,8 +10,9 @@ import numpy as np
 import pandas as pd
 from formulaic import Formula, ModelSpec, SimpleFormula
 from formulaic.errors import DataMismatchWarning, FormulaicError
+from formulaic.parser.types import Factor, Term
 
-from heckesel.data import HOLDS_DATES, numeric
+from heckesel.data import CONSTANT, HOLDS_DATES, numeric, term_names
 from heckesel.errors import DataError, did_you_mean
 from heckesel.estimators.frames import as_pandas
 
@@ -149,7 +151,8 @@ def split_formula(text: str, role: str) -> tuple[str | None, str]:
     left, tilde, right = text.partition("~")
     if not tilde or not right.strip():
         raise DataError(f"the {role} formula {text!r} needs a right-hand side: 'y ~ a + b'")
-    return left.strip() or None, right.strip()
+    left = re.sub(r"^`([^`]+)`$", r"\1", left.strip())  # `lambda` is the column lambda
+    return left or None, right.strip()
 
 
 def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: str):
@@ -256,13 +259,23 @@ def check_variables(variables, frame) -> None:
 
 def _parsed(right: str, role: str) -> Formula:
     try:
+        if re.search(r"`[01]`", right):
+            raise ValueError("a column named 0 or 1 looks like the constant; rename it")
         formula = Formula(right)
         if not isinstance(formula, SimpleFormula):
             raise ValueError("it has more than one part")
-        return formula
+        return _apart_from_constant(formula)
     except (FormulaicError, SyntaxError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "syntax error"
         raise DataError(f"the {role} formula {right!r} cannot be read: {reason}") from None
+
+
+def _apart_from_constant(formula: SimpleFormula) -> SimpleFormula:
+    """A column called Intercept as I(Intercept): formulaic gives the constant that name."""
+    named = Factor(*term_names([CONSTANT]), eval_method="python")
+    return SimpleFormula(
+        [Term([named if str(f) == CONSTANT else f for f in term.factors]) for term in formula]
+    )
 
 
 def _variables(formula: Formula) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from heckesel.classic.estimable import check_estimable
 from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
 from heckesel.classic.rows import standardised_sample
-from heckesel.data import SelectionData, selected_rows, selection_data
+from heckesel.data import SelectionData, selected_rows, selection_data, term_names
 from heckesel.diagnostics.verdict import nothing_selected
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.arrays import array_design, with_intercept
@@ -185,16 +185,14 @@ def _from_formulas(outcome, select, data, weights, selected):
 def _from_arrays(y, x, w, selected, weights):
     check_same_order(x, of="x", w=w, y=y, selected=selected, weights=weights)
     design = array_design(x, w)
-    if "Intercept" in (*design.x_names, *design.w_names):
-        raise DataError("the name 'Intercept' is taken: one is added to each equation")
     checked = selection_data(
         with_intercept(design.x),
         with_intercept(design.w),
         y,
         selected=selected,
         weight=weights,
-        x_names=("Intercept", *design.x_names),
-        w_names=("Intercept", *design.w_names),
+        x_names=("Intercept", *term_names(design.x_names)),
+        w_names=("Intercept", *term_names(design.w_names)),
         y_name=str(getattr(y, "name", None) or "y"),
     )
     return checked, design
