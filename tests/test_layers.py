@@ -15,7 +15,7 @@ import heckesel
 PACKAGE = Path(heckesel.__file__).parent
 LAYERS = [
     {"errors"},
-    {"atomic", "numerics"},
+    {"atomic", "device", "numerics"},
     {"data", "predictive", "mixture", "transformed", "likelihoods"},
     {"classic", "deep", "metrics", "datasets"},
     {"methods", "diagnostics"},

@@ -1,11 +1,9 @@
 """Columns may have the names that heckesel, formulaic and pandas give to things of theirs."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import heckesel as hk
-from tests.command_line import run
 
 NAMES = [
     "select",
@@ -71,9 +69,7 @@ def fitted(frame, x, z, y, method):
     assert fit.data.y_name == by_columns.data.y_name == y
     assert list(fit.params.index) == list(by_columns.params.index)
     values = [fit.params, by_columns.params, fit.margins()["effect"]]
-    values += [
-        fit.predict(frame, target=target).mean for target in ("population", "selected")
-    ]
+    values += [fit.predict(frame, target=target).mean for target in ("population", "selected")]
     values.append(by_columns.predict(x=frame[[x]], w=frame[[x, z]], target="selected").mean)
     return np.concatenate([np.asarray(part) for part in values])
 

@@ -118,7 +118,7 @@ def _remove_stale(path: Path) -> None:
 
 
 def _locked(handle: int) -> bool:
-    """Whether the lock is ours; where a file system has none, nobody can take the file for stale."""
+    """Whether the lock is ours; where a file system has none, no run takes a file for stale."""
     if fcntl is None:
         return True
     try:

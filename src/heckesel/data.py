@@ -14,6 +14,15 @@ CONSTANT = "Intercept"
 LARGEST = 1e100  # squares of larger numbers overflow when they are added up
 
 
+def check_scalars(values, name) -> None:
+    """Refuse values that hold others, as lists and structs of Parquet files do."""
+    if any(isinstance(value, list | tuple | dict | set | np.ndarray) for value in values):
+        raise DataError(
+            f"column {name!r} holds lists or records; make each of their values a column, or drop "
+            "the column"
+        )
+
+
 def term_names(names) -> tuple[str, ...]:
     """Columns as terms of an equation, where `Intercept` is the constant: a column of that name is
     I(Intercept), which a formula could call it, too."""

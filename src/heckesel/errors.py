@@ -1,6 +1,7 @@
 """What heckesel raises and warns with; every message is one sentence that names the way out."""
 
 import difflib
+import re
 
 
 class HeckeselError(Exception):
@@ -13,6 +14,24 @@ class DataError(HeckeselError, ValueError):
 
 class IdentificationWarning(UserWarning):
     """The fit rests on less than a user would assume: no instrument, or no selection at all."""
+
+
+# Control characters but for line breaks and tabs, and those that turn the direction of text: on a
+# terminal they could hide or forge what is shown.
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """`text` with characters that command a terminal written as escapes, such as \\x1b."""
+    return UNSAFE.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def cannot_import(package: str, error: Exception, install: str) -> str:
+    """The end of a sentence about a package that is needed: it is not there, or it is broken."""
+    if isinstance(error, ModuleNotFoundError) and error.name == package:
+        return f"{package}, which is not installed: {install}"
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return f"{package}, which is installed but fails to import ({reason}); reinstall it: {install}"
 
 
 def did_you_mean(name, known) -> str:

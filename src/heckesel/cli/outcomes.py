@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from heckesel.cli.table_columns import is_text, number_column, numbers_of, stripped
+from heckesel.cli.table_columns import is_text, number_column, numbers_of, stripped, typed
 from heckesel.cli.tables import Table
 
 
@@ -52,6 +52,7 @@ def _labels(table: Table, name: str) -> tuple[pd.Series, bool]:
     present = column.dropna()
     if all(isinstance(value, bool | np.bool_) for value in present):
         return column.astype(object).where(column.notna(), None), False
+    typed(column, table, name)
     whole = pd.api.types.is_numeric_dtype(column) and (present == present.round()).all()
     labels = [None if pd.isna(each) else int(each) if whole else each for each in column]
     return pd.Series(labels, column.index, dtype=object), True

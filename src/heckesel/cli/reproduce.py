@@ -11,6 +11,7 @@ from threading import Lock
 import click
 
 from heckesel.cli.dask_client import dask_client
+from heckesel.cli.models import check_device_option
 from heckesel.errors import DataError, HeckeselError
 from heckesel.experiments import EXPERIMENTS
 
@@ -59,6 +60,7 @@ def reproduce(
         raise DataError(f"there is no experiment {unknown[0]!r}; known: {', '.join(EXPERIMENTS)}")
     if workers < 1:
         raise DataError(f"--workers must be at least 1, got {workers}")
+    check_device_option(device, dask)
     if data is not None:
         os.environ["HECKESEL_DATA"] = data
     _pass_the_gate()

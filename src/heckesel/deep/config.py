@@ -8,6 +8,7 @@ from typing import Protocol
 
 import torch
 
+from heckesel.device import check_device
 from heckesel.errors import DataError
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -75,6 +76,9 @@ class NetworkConfig:
         for name, value in (("n_members", self.n_members), ("epochs", self.epochs)):
             if value < 1:
                 raise DataError(f"{name} must be at least 1, got {value}")
+        check_device(self.device)
+        if self.spread is None:  # else the workers have the cards
+            torch_device(self.device)
         if self.dtype not in DTYPES:
             raise DataError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
         if self.folds is not None and self.folds < 2:
@@ -125,8 +129,16 @@ class NetworkConfig:
         return NOISES[:2] if self.noise == "auto" else (self.noise,)
 
 
-def torch_device(name: str) -> torch.device:
-    """The device called `name`; "auto" is CUDA where there is one, else the CPU."""
+def torch_device(name) -> torch.device:
+    """The device called `name` on this machine; "auto" is CUDA where there is one, else the CPU."""
+    check_device(name)
+    cards = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+        name = "cuda" if cards else "cpu"
+    device = torch.device(name)
+    if device.type == "cuda" and (device.index or 0) >= cards:
+        raise DataError(
+            f"device is {str(name)!r}, and torch finds {cards or 'no'} CUDA "
+            f"card{'s' * (cards != 1)} on this machine; use 'cpu' or 'auto'"
+        )
+    return device

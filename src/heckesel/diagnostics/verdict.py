@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from heckesel.diagnostics.profile import ProfileCurve
+from heckesel.errors import printable
 
 IDENTIFIED = "identified by an instrument"
 WEAK = "weak instrument"
@@ -62,7 +63,7 @@ class Identification:
     profile: ProfileCurve | None = None
 
     def __str__(self) -> str:
-        return f"{self.verdict}: {self.sentence}"
+        return printable(f"{self.verdict}: {self.sentence}")
 
     def __repr__(self) -> str:
         return "\n".join(

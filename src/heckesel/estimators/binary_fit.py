@@ -15,7 +15,7 @@ from heckesel.classic.probit import fit_probit
 from heckesel.classic.profile import Scan
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import Identification
-from heckesel.errors import DataError
+from heckesel.errors import DataError, printable
 from heckesel.estimators import table
 from heckesel.estimators.binary_prediction import ATANH_RHO
 from heckesel.estimators.inference import (
@@ -118,7 +118,7 @@ class HeckmanProbitFit:
         if self.separation is None:
             return text
         lines = textwrap.wrap(f"Separated: {self.separation} ({SEPARATED}).", table.WIDTH)
-        return "\n".join([text, "", *lines])
+        return printable("\n".join([text, "", *lines]))
 
     def __repr__(self) -> str:
         return (

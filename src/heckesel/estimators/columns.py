@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from heckesel.classic.estimable import GAPS
-from heckesel.data import numeric, term_names
+from heckesel.data import check_scalars, numeric, term_names
 from heckesel.errors import DataError, did_you_mean
 from heckesel.estimators.frames import as_pandas
 
@@ -245,6 +245,7 @@ def _is_category(column: pd.Series) -> bool:
         return True
     if pd.api.types.is_numeric_dtype(column):
         return False
+    check_scalars(column, column.name)
     if pd.api.types.infer_dtype(column, skipna=True) in DATES:
         return False  # refused as numbers, by a sentence of its own
     return pd.to_numeric(column.dropna(), errors="coerce").isna().mean() > 0.5

@@ -12,7 +12,7 @@ from formulaic import Formula, ModelSpec, SimpleFormula
 from formulaic.errors import DataMismatchWarning, FormulaicError
 from formulaic.parser.types import Factor, Term
 
-from heckesel.data import CONSTANT, HOLDS_DATES, numeric, term_names
+from heckesel.data import CONSTANT, HOLDS_DATES, check_scalars, numeric, term_names
 from heckesel.errors import DataError, did_you_mean
 from heckesel.estimators.frames import as_pandas
 
@@ -297,6 +297,7 @@ def _check_text(column: pd.Series, name: str) -> None:
         return
     if column.dtype.kind in "mM":
         raise DataError(f"column {name!r} {HOLDS_DATES}")
+    check_scalars(column, name)
     levels = column.dropna().astype(str).unique()
     parsed = pd.to_numeric(pd.Series(levels), errors="coerce")
     if len(levels) and parsed.notna().mean() >= 0.5:

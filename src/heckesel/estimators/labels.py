@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import type_of_target
 
-from heckesel.data import numeric
+from heckesel.data import check_scalars, numeric
 from heckesel.errors import DataError
 
 
@@ -41,6 +41,7 @@ def learn_classes(values, selected, name: str) -> np.ndarray:
             raise DataError(f"selected has shape {mask.shape} but y has {values.shape}")
         seen &= mask == 1.0
     labels = values[seen]
+    check_scalars(labels, name)
     if not len(labels):
         raise DataError(f"the outcome {name!r} is missing in all {len(values)} rows")
     if len({isinstance(label, str) for label in labels}) > 1:

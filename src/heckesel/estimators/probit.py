@@ -18,7 +18,7 @@ from heckesel.classic.estimable import (
 )
 from heckesel.classic.probit import fit_probit, probit_scores
 from heckesel.data import check_complete, check_weights
-from heckesel.errors import DataError
+from heckesel.errors import DataError, printable
 from heckesel.estimators.formula import (
     Equation,
     build_equation,
@@ -63,7 +63,8 @@ class ProbitResult:
             f"Probit of {self.name}, {self.n:,} units, covariance: {self.covariance}",
             f"Log-likelihood {self.loglik:.4f}, pseudo R2 {share:.4f}, status: {self.status}",
         ]
-        return "\n".join([*head, *coefficient_block(self.to_frame(level), level, self.name)])
+        lines = [*head, *coefficient_block(self.to_frame(level), level, self.name)]
+        return printable("\n".join(lines))
 
     def __repr__(self) -> str:
         return (

@@ -11,6 +11,7 @@ import pandas as pd
 from heckesel.classic.estimates import Estimates
 from heckesel.data import check_complete
 from heckesel.diagnostics.verdict import Identification
+from heckesel.errors import printable
 from heckesel.estimators import prediction
 from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.columns import Columns
@@ -78,7 +79,7 @@ class SavedFit:
 
     def summary(self) -> str:
         """The table of the fit, as it was when the model was saved."""
-        return self.table
+        return printable(self.table)
 
     def predict(self, *, x, w=None, target: str = "population") -> Predictive:
         """As `HeckmanFit.predict` with columns."""

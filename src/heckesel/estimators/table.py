@@ -9,6 +9,7 @@ import numpy as np
 
 from heckesel.classic.forms import LOG_DF_ENDS
 from heckesel.diagnostics.verdict import FUNCTIONAL_FORM, NOT_IDENTIFIED, wald_test
+from heckesel.errors import printable
 
 WIDTH = 78
 NAMES = {"ml": "maximum likelihood"}  # other methods go by their own names
@@ -32,7 +33,7 @@ def summary(fit, level: float) -> str:
     lines += textwrap.wrap(f"Identification: {fit.identification}", WIDTH)
     for detail in fit.identification.details():
         lines += textwrap.wrap(detail, WIDTH, initial_indent="  ", subsequent_indent="    ")
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def coefficient_block(frame, level: float, outcome_name: str) -> list[str]:
