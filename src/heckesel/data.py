@@ -114,21 +114,63 @@ def is_date(value) -> bool:
 
 
 def numeric(values, name: str) -> np.ndarray:
-    """`values` as float64, or a sentence that shows the first value that is no number."""
-    array = np.asarray(values)
+    """`values` as float64, or a sentence that shows the first value that is no number.
+
+    A masked value is a missing one, NaN.
+    """
+    array = unmasked(values, name)
     if array.dtype.kind in "fiub":
         return array.astype(float, copy=False)
-    flat = np.asarray(values, dtype=object).ravel()
+    if array.dtype.kind in "mM":  # as objects, nanoseconds would be whole numbers
+        raise DataError(f"column {name!r} {HOLDS_DATES}")
+    flat = array.astype(object).ravel()
+    numbers = np.empty(len(flat))
     for row, value in enumerate(flat):
         try:
-            float("nan" if value is None else value)
-        except (TypeError, ValueError):
+            numbers[row] = np.nan if _is_missing(value) else float(value)
+        except (TypeError, ValueError, OverflowError):
             if is_date(value):
                 raise DataError(f"column {name!r} {HOLDS_DATES}") from None
             raise DataError(
-                f"column {name!r} must hold numbers but row {row} holds {value!r}; make it a number"
+                f"column {name!r} must hold numbers but row {row} holds {_shown(value)}; "
+                "make it a number"
             ) from None
-    return np.array([float("nan" if v is None else v) for v in flat]).reshape(array.shape)
+    return numbers.reshape(array.shape)
+
+
+def unmasked(values, name: str) -> np.ndarray:
+    """`values` as a plain array; where `numpy.ma` masks them they are NaN, or None among objects.
+
+    `np.asarray` alone would uncover what a mask hides.
+    """
+    try:
+        if isinstance(values, list | tuple) and any(map(np.ma.isMaskedArray, values)):
+            values = np.ma.array(values)
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors on a device
+        reason = str(error).replace(". ", "; ").rstrip(".")
+        if "inhomogeneous" in reason:
+            reason = "its rows differ in length; give every row the same columns"
+        raise DataError(f"{name} cannot be read as an array: {reason}") from None
+    if not np.ma.is_masked(values):
+        return array
+    if array.dtype.names is not None:
+        raise DataError(f"{name} is a structured array with masked values; pass a data frame")
+    numbers = array.dtype.kind in "fiub"
+    array = array.astype(float if numbers else object)
+    array[np.ma.getmaskarray(values)] = np.nan if numbers else None
+    return array
+
+
+def _is_missing(value) -> bool:
+    """None and the missing values of pandas, which are not asked for by import: networks are
+    trained where there is no pandas."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _shown(value, most: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _column(y, name: str) -> np.ndarray:

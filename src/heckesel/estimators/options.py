@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from heckesel.classic.covariance import KINDS, WEIGHT_KINDS
+from heckesel.data import unmasked
 from heckesel.errors import DataError
 from heckesel.estimators.formula import FormulaDesign, number_column
 
@@ -66,13 +67,13 @@ def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool
 def _cluster_codes(clusters, n: int):
     if clusters is None:
         return None
-    values = np.asarray(clusters)
+    values = unmasked(clusters, "clusters")
     if values.shape != (n,):
         raise DataError(f"clusters have shape {values.shape} but there are {n} rows")
     if pd.isna(values).any():
         raise DataError("clusters have missing values; every row needs one")
     labels, codes = np.unique(
-        values.astype(str) if values.dtype == object else values, return_inverse=True
+        [str(value) for value in values] if values.dtype == object else values, return_inverse=True
     )
     if len(labels) < 2:
         raise DataError("all rows are in one cluster; a cluster covariance needs at least two")
