@@ -11,6 +11,7 @@ from heckesel.errors import DataError
 
 HOLDS_DATES = "holds dates; make it a number, such as years since 2000"
 LARGEST = 1e100  # squares of larger numbers overflow when they are added up
+SMALLEST = 1e-100  # squares of smaller numbers, added up, lose digits or are zero
 
 
 @dataclass(frozen=True)
@@ -246,12 +247,26 @@ def _check_outcome_size(values, rows, name: str) -> None:
             f"the outcome {name!r} is {values[at]:g} in row {rows[at]}; "
             "rescale it, remove the row or leave the outcome missing"
         )
+    if 0 < np.abs(values).max(initial=0.0) < SMALLEST:
+        raise DataError(
+            f"all values of the outcome {name!r} lie within {SMALLEST:g} of zero; rescale it"
+        )
 
 
 def check_complete(values, names, rows) -> None:
     """Every one of these rows has a number, and one whose square is a number, in each column."""
-    if values.size and values.min() > -LARGEST and values.max() < LARGEST:
-        return  # a NaN would have made both comparisons False
+    if not values.size:
+        return
+    low, high = values.min(axis=0), values.max(axis=0)
+    if low.min() > -LARGEST and high.max() < LARGEST:  # both False where a value is NaN
+        size = np.maximum(-low, high)
+        small = np.flatnonzero((size > 0) & (size < SMALLEST))
+        if len(small):
+            raise DataError(
+                f"all values of column {names[small[0]]!r} lie within {SMALLEST:g} of zero; "
+                "rescale it"
+            )
+        return
     finite = np.abs(values) < LARGEST
     good = finite[rows]
     if good.all():
@@ -285,4 +300,10 @@ def check_weight_values(weight: np.ndarray) -> None:
     if len(bad):
         raise DataError(
             f"weights must be finite and not negative but row {bad[0]} has {weight[bad[0]]:g}"
+        )
+    odd = np.flatnonzero((weight > LARGEST) | ((weight > 0) & (weight < SMALLEST)))
+    if len(odd):
+        raise DataError(
+            f"weights must lie between {SMALLEST:g} and {LARGEST:g}, or be zero, but row {odd[0]} "
+            f"has {weight[odd[0]]:g}; divide all of them by the same number"
         )
