@@ -12,6 +12,7 @@ from heckesel.errors import DataError
 HOLDS_DATES = "holds dates; make it a number, such as years since 2000"
 CONSTANT = "Intercept"
 LARGEST = 1e100  # squares of larger numbers overflow when they are added up
+SMALLEST = 1e-100  # squares of smaller numbers, added up, lose digits or are zero
 
 
 def check_scalars(values, name) -> None:
@@ -130,21 +131,63 @@ def is_date(value) -> bool:
 
 
 def numeric(values, name: str) -> np.ndarray:
-    """`values` as float64, or a sentence that shows the first value that is no number."""
-    array = np.asarray(values)
+    """`values` as float64, or a sentence that shows the first value that is no number.
+
+    A masked value is a missing one, NaN.
+    """
+    array = unmasked(values, name)
     if array.dtype.kind in "fiub":
         return array.astype(float, copy=False)
-    flat = np.asarray(values, dtype=object).ravel()
+    if array.dtype.kind in "mM":  # as objects, nanoseconds would be whole numbers
+        raise DataError(f"column {name!r} {HOLDS_DATES}")
+    flat = array.astype(object).ravel()
+    numbers = np.empty(len(flat))
     for row, value in enumerate(flat):
         try:
-            float("nan" if value is None else value)
-        except (TypeError, ValueError):
+            numbers[row] = np.nan if _is_missing(value) else float(value)
+        except (TypeError, ValueError, OverflowError):
             if is_date(value):
                 raise DataError(f"column {name!r} {HOLDS_DATES}") from None
             raise DataError(
-                f"column {name!r} must hold numbers but row {row} holds {value!r}; make it a number"
+                f"column {name!r} must hold numbers but row {row} holds {_shown(value)}; "
+                "make it a number"
             ) from None
-    return np.array([float("nan" if v is None else v) for v in flat]).reshape(array.shape)
+    return numbers.reshape(array.shape)
+
+
+def unmasked(values, name: str) -> np.ndarray:
+    """`values` as a plain array; where `numpy.ma` masks them they are NaN, or None among objects.
+
+    `np.asarray` alone would uncover what a mask hides.
+    """
+    try:
+        if isinstance(values, list | tuple) and any(map(np.ma.isMaskedArray, values)):
+            values = np.ma.array(values)
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:  # ragged lists, tensors on a device
+        reason = str(error).replace(". ", "; ").rstrip(".")
+        if "inhomogeneous" in reason:
+            reason = "its rows differ in length; give every row the same columns"
+        raise DataError(f"{name} cannot be read as an array: {reason}") from None
+    if not np.ma.is_masked(values):
+        return array
+    if array.dtype.names is not None:
+        raise DataError(f"{name} is a structured array with masked values; pass a data frame")
+    numbers = array.dtype.kind in "fiub"
+    array = array.astype(float if numbers else object)
+    array[np.ma.getmaskarray(values)] = np.nan if numbers else None
+    return array
+
+
+def _is_missing(value) -> bool:
+    """None and the missing values of pandas, which are not asked for by import: networks are
+    trained where there is no pandas."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _shown(value, most: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _column(y, name: str) -> np.ndarray:
@@ -220,12 +263,26 @@ def _check_outcome_size(values, rows, name: str) -> None:
             f"the outcome {name!r} is {values[at]:g} in row {rows[at]}; "
             "rescale it, remove the row or leave the outcome missing"
         )
+    if 0 < np.abs(values).max(initial=0.0) < SMALLEST:
+        raise DataError(
+            f"all values of the outcome {name!r} lie within {SMALLEST:g} of zero; rescale it"
+        )
 
 
 def check_complete(values, names, rows) -> None:
     """Every one of these rows has a number, and one whose square is a number, in each column."""
-    if values.size and values.min() > -LARGEST and values.max() < LARGEST:
-        return  # a NaN would have made both comparisons False
+    if not values.size:
+        return
+    low, high = values.min(axis=0), values.max(axis=0)
+    if low.min() > -LARGEST and high.max() < LARGEST:  # both False where a value is NaN
+        size = np.maximum(-low, high)
+        small = np.flatnonzero((size > 0) & (size < SMALLEST))
+        if len(small):
+            raise DataError(
+                f"all values of column {names[small[0]]!r} lie within {SMALLEST:g} of zero; "
+                "rescale it"
+            )
+        return
     finite = np.abs(values) < LARGEST
     good = finite[rows]
     if good.all():
@@ -259,4 +316,10 @@ def check_weight_values(weight: np.ndarray) -> None:
     if len(bad):
         raise DataError(
             f"weights must be finite and not negative but row {bad[0]} has {weight[bad[0]]:g}"
+        )
+    odd = np.flatnonzero((weight > LARGEST) | ((weight > 0) & (weight < SMALLEST)))
+    if len(odd):
+        raise DataError(
+            f"weights must lie between {SMALLEST:g} and {LARGEST:g}, or be zero, but row {odd[0]} "
+            f"has {weight[odd[0]]:g}; divide all of them by the same number"
         )

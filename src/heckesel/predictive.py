@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from heckesel.data import numeric
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.numerics import student, truncated_student
 from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
@@ -194,10 +195,10 @@ class Predictive:
         return len(self.mean)
 
     def cdf(self, y) -> np.ndarray:
-        return self.distribution.cdf(np.asarray(y, dtype=float))
+        return self.distribution.cdf(numeric(y, "y"))
 
     def log_density(self, y) -> np.ndarray:
-        return self.distribution.log_density(np.asarray(y, dtype=float))
+        return self.distribution.log_density(numeric(y, "y"))
 
     def quantile(self, p) -> np.ndarray:
         """(m,) for one level, (len(p), m) for several."""

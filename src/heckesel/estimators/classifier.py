@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from heckesel.data import SelectionData, check_weights, numeric, selected_rows
+from heckesel.data import SelectionData, check_weights, selected_rows
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.arrays import with_intercept
@@ -202,7 +202,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         second = self.fitted_.probabilities(*self._rows(X, "selected"))[:, 1] > 0.5
         codes = self._codes(y, selected)
         seen = selected_rows(codes, None, self.outcome_name_)
-        weight = None if sample_weight is None else numeric(sample_weight, "sample_weight")[seen]
+        weight = check_weights(sample_weight, len(codes), seen)[seen]
         return float(accuracy_score(codes[seen] == 1.0, second[seen], sample_weight=weight))
 
     def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 
 from heckesel.classic.estimable import GAPS
-from heckesel.data import check_scalars, numeric, term_names
+from heckesel.data import check_scalars, term_names, unmasked
 from heckesel.errors import DataError, did_you_mean
-from heckesel.estimators.frames import as_pandas
+from heckesel.estimators.frames import as_pandas, holds_objects, numbers_of
 
 MISSING = ("error", "indicator")
 DATES = ("date", "datetime", "datetime64", "timedelta", "timedelta64")  # as pandas calls them
@@ -106,7 +106,7 @@ class Columns:
         if absent.any() and name not in self.fill:
             _refuse_missing(absent, name, indicated=bool(self.fill))
         if name not in self.levels:
-            values = _number(column, name)
+            values = numbers_of(column, name)
             values = np.where(absent, self.fill[name], values) if absent.any() else values
             infinite = np.flatnonzero(~np.isfinite(values))
             if len(infinite):
@@ -165,7 +165,7 @@ def _with_missing(columns: Columns, frame: pd.DataFrame) -> Columns:
         if absent.all():
             raise DataError(f"column {name!r} is missing in all {len(frame)} rows; drop it")
         category = name in columns.levels
-        fill[name] = np.nan if category else float(_number(frame[name][~absent], name).mean())
+        fill[name] = np.nan if category else float(numbers_of(frame[name][~absent], name).mean())
         pattern = absent.tobytes()
         if name not in columns.instruments:
             outcome_groups.setdefault(pattern, []).append(name)
@@ -194,9 +194,11 @@ def _named(table) -> pd.DataFrame:
 def _two_dimensional(table) -> np.ndarray:
     if hasattr(table, "toarray"):
         raise DataError("X is a sparse matrix, which is not supported; pass X.toarray()")
-    array = np.asarray(table)
+    array = unmasked(table, "X")
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported; pass real and imaginary parts as columns")
+    if array.dtype.names is not None:
+        raise DataError("X is a structured array; pass pd.DataFrame(X)")
     if array.ndim != 2:
         raise DataError(
             f"X must be a table of rows and columns but has shape {array.shape}. Reshape your "
@@ -248,6 +250,8 @@ def _is_category(column: pd.Series) -> bool:
     check_scalars(column, column.name)
     if pd.api.types.infer_dtype(column, skipna=True) in DATES:
         return False  # refused as numbers, by a sentence of its own
+    if holds_objects(column):
+        return False  # likewise
     return pd.to_numeric(column.dropna(), errors="coerce").isna().mean() > 0.5
 
 
@@ -256,9 +260,3 @@ def column_levels(column: pd.Series) -> tuple:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return tuple(column.cat.categories)
     return tuple(sorted(column.dropna().unique()))
-
-
-def _number(column: pd.Series, name: str) -> np.ndarray:
-    if pd.api.types.is_numeric_dtype(column):
-        return column.to_numpy(dtype=float, na_value=np.nan)
-    return numeric(column.to_numpy(dtype=object), name)

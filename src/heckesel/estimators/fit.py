@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from heckesel.classic.least_squares import fit_least_squares
 from heckesel.classic.probit import fit_probit
@@ -24,7 +23,9 @@ from heckesel.estimators.functional_form import FunctionalForm, compare_forms
 from heckesel.estimators.inference import (
     Test,
     check_level,
+    cluster_freedom,
     coefficient_frame,
+    critical_value,
     likelihood_ratio,
     standard_errors,
     wald,
@@ -102,6 +103,13 @@ class HeckmanFit:
         return standard_errors(self.cov)
 
     @property
+    def freedom(self) -> float:
+        """Degrees of freedom of tests and intervals: G - 1 for G clusters, infinite without."""
+        if isinstance(self.data, StreamedData):
+            return float("inf")
+        return cluster_freedom(self.clusters, self.data.weight)
+
+    @property
     def n(self) -> int:
         """Units; frequency weights count as rows."""
         return self.data.units(self.weight_kind)
@@ -119,8 +127,9 @@ class HeckmanFit:
         return np.log(self.n) * len(self.params) - 2 * self.loglik
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """coef, se, z, p, low, high for every term."""
-        return coefficient_frame(self.params, self.cov, level)
+        """coef, se, z, p, low, high for every term; with clusters z, p and the interval are those
+        of a t with one degree of freedom fewer than clusters."""
+        return coefficient_frame(self.params, self.cov, level, self.freedom)
 
     def summary(self, level: float = 0.95) -> str:
         return table.summary(self, level)
@@ -141,7 +150,7 @@ class HeckmanFit:
 
     def wald_test(self, terms) -> Test:
         """Joint test that coefficients, given as (equation, term), are zero."""
-        return wald(self.params, self.cov, list(terms))
+        return wald(self.params, self.cov, list(terms), self.freedom)
 
     @cached_property
     def loglik_independent(self) -> float:
@@ -187,7 +196,7 @@ class HeckmanFit:
         back = np.tanh if parameter == "rho" else np.exp
         if method == "wald":
             term = ("ancillary", terms[parameter])
-            half = ndtri((1 + level) / 2) * self.se[term]
+            half = critical_value(level, self.freedom) * self.se[term]
             return float(back(self.params[term] - half)), float(back(self.params[term] + half))
         if method != "profile":
             raise DataError(f"method must be 'wald' or 'profile', got {method!r}")

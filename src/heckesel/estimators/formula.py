@@ -12,9 +12,9 @@ from formulaic import Formula, ModelSpec, SimpleFormula
 from formulaic.errors import DataMismatchWarning, FormulaicError
 from formulaic.parser.types import Factor, Term
 
-from heckesel.data import CONSTANT, HOLDS_DATES, check_scalars, numeric, term_names
+from heckesel.data import CONSTANT, HOLDS_DATES, check_scalars, term_names
 from heckesel.errors import DataError, did_you_mean
-from heckesel.estimators.frames import as_pandas
+from heckesel.estimators.frames import as_pandas, holds_objects, numbers_of
 
 
 @dataclass(frozen=True)
@@ -245,9 +245,7 @@ def evaluate_column(text: str, frame: pd.DataFrame, role: str) -> np.ndarray:
 def number_column(frame: pd.DataFrame, name: str) -> np.ndarray:
     """A column as float64, missing values NaN."""
     check_variables([name], frame)
-    if pd.api.types.is_numeric_dtype(frame[name]):
-        return frame[name].to_numpy(dtype=float, na_value=np.nan)
-    return numeric(frame[name].astype(object).where(frame[name].notna(), None).to_numpy(), name)
+    return numbers_of(frame[name], name)
 
 
 def check_variables(variables, frame) -> None:
@@ -255,6 +253,8 @@ def check_variables(variables, frame) -> None:
         if name not in frame.columns:
             hint = did_you_mean(name, frame.columns)
             raise DataError(f"there is no column {name!r} in the data{hint}")
+        if pd.api.types.is_complex_dtype(frame[name]):
+            numbers_of(frame[name], name)  # raises; formulas would drop the imaginary part
 
 
 def _parsed(right: str, role: str) -> Formula:
@@ -292,12 +292,15 @@ def _evaluate(formula, frame, text, role):
 
 
 def _check_text(column: pd.Series, name: str) -> None:
-    """Text that is mostly numbers is a broken number column, not a category."""
+    """Text that is mostly numbers is a broken number column, not a category; what is neither a
+    number nor text is refused."""
     if pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
         return
     if column.dtype.kind in "mM":
         raise DataError(f"column {name!r} {HOLDS_DATES}")
     check_scalars(column, name)
+    if holds_objects(column):
+        numbers_of(column, name)  # raises, and shows the first of them
     levels = column.dropna().astype(str).unique()
     parsed = pd.to_numeric(pd.Series(levels), errors="coerce")
     if len(levels) and parsed.notna().mean() >= 0.5:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Number
+
 import narwhals.stable.v1 as nw
+import numpy as np
 import pandas as pd
 
+from heckesel.data import numeric
 from heckesel.errors import DataError
 
 
@@ -34,6 +38,21 @@ def as_pandas(data, name="data") -> pd.DataFrame:
     if not len(frame):
         raise DataError(f"{name} has no rows")
     return frame
+
+
+def numbers_of(column: pd.Series, name: str):
+    """A column as float64, missing values NaN."""
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_complex_dtype(column):
+        return column.to_numpy(dtype=float, na_value=float("nan"))
+    return numeric(column.astype(object).where(column.notna(), None).to_numpy(), name)
+
+
+def holds_objects(column: pd.Series) -> bool:
+    """Whether values are neither numbers, booleans nor strings, and so no categories: lists,
+    arrays, periods, intervals."""
+    if column.dtype != object:
+        return isinstance(column.dtype, pd.PeriodDtype | pd.IntervalDtype)
+    return not all(isinstance(value, str | bytes | Number | np.bool_) for value in column.dropna())
 
 
 def check_same_order(table, *, of: str = "X", **columns) -> None:

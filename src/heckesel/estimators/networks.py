@@ -87,6 +87,10 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
     if errors == AUTO and model.target_transform is not None:
         errors = "normal"
     profile = getattr(model, "method", None) == "profile"
+    from heckesel.deep.config import check_whole
+
+    if members is not None:
+        check_whole("n_members", members, 1)
     if folds == AUTO:
         most = FOLDS if members is None else min(FOLDS, members)
         enough = needs_folds or selected >= LEAST_SELECTED
@@ -108,8 +112,10 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
 
 def training_options(model) -> dict:
     """The options of `model` that `NetworkConfig` takes as they are."""
+    from heckesel.deep.config import layer_widths
+
     names = ("epochs", "learning_rate", "dtype", "device", "batch_size")
-    return {name: getattr(model, name) for name in names} | {"hidden": tuple(model.hidden)}
+    return {name: getattr(model, name) for name in names} | {"hidden": layer_widths(model.hidden)}
 
 
 def network_config(model, selected: int):
@@ -128,17 +134,24 @@ def network_config(model, selected: int):
 
 def seed_of(model) -> int:
     """The seed of a fit, from `random_state`: a number, a generator or None."""
-    return int(check_random_state(model.random_state).randint(2**31))
+    try:
+        return int(check_random_state(model.random_state).randint(2**31))
+    except ValueError as error:
+        raise DataError(f"random_state={model.random_state!r} is no seed: {error}") from None
 
 
 def train(model, method: str, data: SelectionData, config):
     """The fitted `method`, with the seed and the progress bar `model` asks for."""
+    from heckesel.estimators.convergence import check_outcome, check_training
     from heckesel.methods import load_method
 
+    check_outcome(data)
     fit, seed = load_method(method).fit, seed_of(model)
     with progress_bar("training", enabled=model.progress) as progress:
         fitted = fit(data, seed=seed, config=config, progress=progress)
-    return predicting_in_float64(fitted)
+    fitted = predicting_in_float64(fitted)
+    check_training(fitted, getattr(config, "network", config), data)
+    return fitted
 
 
 def predicting_in_float64(fitted):

@@ -26,9 +26,14 @@ from heckesel.estimators.formula import (
     split_formula,
 )
 from heckesel.estimators.frames import as_pandas
-from heckesel.estimators.inference import coefficient_frame, labelled, standard_errors
+from heckesel.estimators.inference import (
+    cluster_freedom,
+    coefficient_frame,
+    labelled,
+    standard_errors,
+)
 from heckesel.estimators.options import covariance_kind, side_column
-from heckesel.estimators.table import coefficient_block
+from heckesel.estimators.table import coefficient_block, covariance_words
 from heckesel.estimators.weights import scaled_weight
 
 
@@ -45,13 +50,14 @@ class ProbitResult:
     n: int
     name: str
     equation: Equation
+    freedom: float = float("inf")
 
     @cached_property
     def se(self) -> pd.Series:
         return standard_errors(self.cov)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        return coefficient_frame(self.params, self.cov, level)
+        return coefficient_frame(self.params, self.cov, level, self.freedom)
 
     def predict(self, data) -> np.ndarray:
         """P(s = 1) for each row."""
@@ -60,10 +66,10 @@ class ProbitResult:
     def summary(self, level: float = 0.95) -> str:
         share = 1 - self.loglik / self.loglik_constant
         head = [
-            f"Probit of {self.name}, {self.n:,} units, covariance: {self.covariance}",
+            f"Probit of {self.name}, {self.n:,} units, covariance: {covariance_words(self)}",
             f"Log-likelihood {self.loglik:.4f}, pseudo R2 {share:.4f}, status: {self.status}",
         ]
-        lines = [*head, *coefficient_block(self.to_frame(level), level, self.name)]
+        lines = [*head, *coefficient_block(self.to_frame(level), level, self.name, self.freedom)]
         return printable("\n".join(lines))
 
     def __repr__(self) -> str:
@@ -112,7 +118,18 @@ def probit(
     constant = fit_probit(np.ones((len(s), 1)), s, weight)
     loglik, loglik_constant = (one.loglik * given.sum() / weight.sum() for one in (fit, constant))
     n = round(given.sum()) if counts else int(np.count_nonzero(given))
-    return ProbitResult(params, cov, loglik, loglik_constant, fit.status, kind, n, name, equation)
+    return ProbitResult(
+        params=params,
+        cov=cov,
+        loglik=loglik,
+        loglik_constant=loglik_constant,
+        status=fit.status,
+        covariance=kind,
+        n=n,
+        name=name,
+        equation=equation,
+        freedom=cluster_freedom(codes, given),
+    )
 
 
 def _binary(values, name: str) -> np.ndarray:

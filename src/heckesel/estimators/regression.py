@@ -27,7 +27,7 @@ from heckesel.diagnostics.identify import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.columns import Columns, learn_columns
-from heckesel.estimators.frames import check_same_order, like_input
+from heckesel.estimators.frames import check_same_order, like_input, numbers_of
 from heckesel.estimators.weights import kind_of_weights, scaled_weight
 from heckesel.predictive import Predictive, check_target
 from heckesel.transformed import (
@@ -97,9 +97,8 @@ def outcome_column(y) -> np.ndarray:
     """y as (n,) float64; a table of one column is taken as that column, with a warning."""
     if y is None:
         raise DataError("this estimator requires y to be passed, but the target y is None")
-    if isinstance(y, pd.Series) and pd.api.types.is_numeric_dtype(y):
-        y = y.to_numpy(dtype=float, na_value=np.nan)  # pandas' own NA is no float
-    values = numeric(y, str(getattr(y, "name", None) or "y"))
+    name = str(getattr(y, "name", None) or "y")
+    values = numbers_of(y, name) if isinstance(y, pd.Series) else numeric(y, name)
     if values.ndim == 2 and values.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
@@ -109,6 +108,8 @@ def outcome_column(y) -> np.ndarray:
             stacklevel=4,
         )
         return values[:, 0]
+    if values.ndim != 1:
+        raise DataError(f"{name!r} must be one column but has shape {values.shape}")
     return values
 
 

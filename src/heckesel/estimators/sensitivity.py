@@ -15,7 +15,7 @@ from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.fit import HeckmanFit
 from heckesel.estimators.formula import FormulaDesign
-from heckesel.estimators.regression import read_table
+from heckesel.estimators.regression import outcome_column, read_table
 
 STEP = 1e-2  # of a column's sd, either side, for an average effect
 
@@ -67,7 +67,7 @@ def bounds(y, low: float, high: float, *, selected=None, sample_weight=None):
     """The average outcome of all units can only lie between these two numbers, if unseen outcomes
     lie in [low, high]; no model is behind them."""
     table = SimpleNamespace(instruments=None, missing="error", target_transform=None)
-    zeros = np.zeros((len(y), 1))
+    zeros = np.zeros((len(outcome_column(y)), 1))
     data = read_table(table, zeros, y, selected=selected, sample_weight=sample_weight)
     return worst_case_bounds(data.y, data.s, data.weight, low, high)
 

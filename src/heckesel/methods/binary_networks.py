@@ -18,13 +18,14 @@ from heckesel.data import SelectionData
 from heckesel.deep.binary_loss import INDEPENDENT_BINARY, JOINT_BINARY
 from heckesel.deep.binary_mixture import BinaryMixture
 from heckesel.deep.cells import Members, all_rows, selected_rows, train_cells
-from heckesel.deep.config import NetworkConfig
+from heckesel.deep.config import WAY_OUT, NetworkConfig
 from heckesel.deep.folds import with_folds
 from heckesel.deep.losses import PROBIT, Loss
 from heckesel.deep.rho_prior import RhoPrior, cell_edges, rho_prior
 from heckesel.deep.rows import Rows
 from heckesel.deep.scaling import Scaling, scaling_of
 from heckesel.deep.train import Progress
+from heckesel.errors import HeckeselError
 from heckesel.methods.linear_start import probit_start
 
 # atanh rho of the first grid: |rho| up to .95.
@@ -72,7 +73,7 @@ def fit(
     cell = with_folds(all_rows(signed, scaling), signed, network.folds, seed)
 
     def train(count: int, loss: Loss, config: NetworkConfig, **where) -> list[Members]:
-        return train_cells(
+        found = train_cells(
             [cell] * count,
             loss=loss,
             seeds=[seed] * count,
@@ -82,6 +83,8 @@ def fit(
             progress=progress,
             **where,
         )
+        _check_finite(found)
+        return found
 
     (first,) = train(1, INDEPENDENT_BINARY, network, heads=[np.append(probit_start(cell), 0.0)])
 
@@ -111,6 +114,11 @@ def _unfinished(members: Members, network: NetworkConfig) -> dict:
     error that all members share, so their spread does not show it."""
     assert members.best_epoch is not None
     return {"unfinished": int((np.asarray(members.best_epoch) >= network.epochs).sum())}
+
+
+def _check_finite(found: list[Members]) -> None:
+    if any(each.diverged for each in found):
+        raise HeckeselError(f"training diverged: the loss is not a finite number; {WAY_OUT}")
 
 
 def _with_rho(theta, a: float) -> np.ndarray:
@@ -191,6 +199,7 @@ def _without_selection(data, scaling, seed, network, device, progress) -> Binary
         device=device,
         progress=progress,
     )
+    _check_finite([members])
     info = {"best_epoch": np.asarray(members.best_epoch).tolist()}
     info |= _unfinished(members, network)
     return BinaryMixture(members, scaling, np.ones(1), np.full(1, np.nan), info)

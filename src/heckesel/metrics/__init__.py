@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from heckesel.errors import DataError
 from heckesel.metrics.bias import bias, mean_error, rmse, root_mean_square
 from heckesel.metrics.calibration import (
     calibration_error,
@@ -13,6 +12,7 @@ from heckesel.metrics.calibration import (
     mean_gap,
 )
 from heckesel.metrics.coverage import coverage, covered, sharpness
+from heckesel.metrics.points import points_of
 from heckesel.metrics.regions import regions
 from heckesel.metrics.scores import (
     crps,
@@ -49,13 +49,13 @@ def evaluate(y, predictive: Predictive, *, f0=None, propensity_x=None) -> dict[s
     propensity_x : (m,) true P(s = 1 | x); without it the row has no regions. `n_against`,
         `n_mid`, `n_well` count their points; a region of fewer than ten has no keys at all.
     """
-    y = _points(y, "y", len(predictive))
-    f0 = None if f0 is None else _points(f0, "f0", len(predictive))
+    y = points_of(y, "y", predictive)
+    f0 = None if f0 is None else points_of(f0, "f0", predictive)
     judged = _judged(y, predictive, f0)
     row = _means(judged, slice(None))
     if propensity_x is None:
         return row
-    propensity_x = _points(propensity_x, "propensity_x", len(predictive))
+    propensity_x = points_of(propensity_x, "propensity_x", predictive)
     for name, rows in regions(propensity_x).items():
         row |= {f"{metric}_{name}": value for metric, value in _means(judged, rows).items()}
         row[f"n_{name}"] = len(rows)
@@ -86,16 +86,3 @@ def _means(judged: dict[str, np.ndarray], rows) -> dict[str, float]:
     if error is not None:
         row |= {"bias_f0": mean_error(error), "rmse_f0": root_mean_square(error)}
     return row
-
-
-def _points(values, name: str, m: int) -> np.ndarray:
-    values = np.asarray(values, dtype=float)
-    if values.shape != (m,):
-        raise DataError(f"{name} has shape {values.shape} but the predictive has {m} points")
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise DataError(
-            f"{name} is {values[row]} in row {row}; metrics need a value at every point, so "
-            "evaluate on the rows that have one"
-        )
-    return values

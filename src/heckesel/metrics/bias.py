@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from heckesel.metrics.points import points_of
 from heckesel.predictive import Predictive
 
 
@@ -12,12 +13,12 @@ def bias(f0: np.ndarray, predictive: Predictive) -> float:
 
     Positive and negative errors cancel, across points and, when averaged again, across seeds.
     """
-    return mean_error(predictive.mean - f0)
+    return mean_error(predictive.mean - points_of(f0, "f0", predictive))
 
 
 def rmse(f0: np.ndarray, predictive: Predictive) -> float:
     r"""Root mean squared error of the mean: :math:`\sqrt{\frac1m\sum_i(\mu_i - f_0(x_i))^2}`."""
-    return root_mean_square(predictive.mean - f0)
+    return root_mean_square(predictive.mean - points_of(f0, "f0", predictive))
 
 
 def mean_error(error: np.ndarray) -> float:

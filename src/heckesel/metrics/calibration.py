@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from heckesel.metrics.points import points_of
 from heckesel.predictive import Predictive
 
 LEVELS = np.arange(1, 20) / 20
@@ -24,7 +25,7 @@ def calibration_error(y: np.ndarray, predictive: Predictive) -> float:
     on the points of one region this is the region-ECE. A right predictive does not reach 0 on
     m points: it expects about .33/sqrt(m).
     """
-    return mean_gap(predictive.cdf(y))
+    return mean_gap(predictive.cdf(points_of(y, "y", predictive)))
 
 
 def central_calibration_error(y: np.ndarray, predictive: Predictive) -> float:
@@ -35,7 +36,7 @@ def central_calibration_error(y: np.ndarray, predictive: Predictive) -> float:
     It sees scale and can hide bias: a shifted predictive that is too wide by the right amount
     covers every level. Most libraries mean this one by "calibration error".
     """
-    return mean_gap(central(predictive.cdf(y)))
+    return mean_gap(central(predictive.cdf(points_of(y, "y", predictive))))
 
 
 def reliability(u: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from heckesel.metrics.points import points_of
 from heckesel.predictive import Predictive
 
 
@@ -17,7 +18,7 @@ def coverage(y: np.ndarray, predictive: Predictive, *, level: float = 0.9) -> fl
     another: read it by region.
     """
     lower, upper = predictive.interval(level).T
-    return float(np.mean(covered(y, lower, upper)))
+    return float(np.mean(covered(points_of(y, "y", predictive), lower, upper)))
 
 
 def sharpness(predictive: Predictive, *, level: float = 0.9) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
+from heckesel.metrics.points import points_of
 from heckesel.predictive import Normal, Predictive
 
 # CRPS of a distribution without a closed form: the integral runs over this many standard
@@ -22,7 +23,7 @@ def gaussian_nll(y: np.ndarray, predictive: Predictive) -> float:
     Only the two moments enter: for a predictive that is not normal this is the score of its
     normal approximation, proper still for mean and variance.
     """
-    return float(np.mean(gaussian_losses(y, predictive)))
+    return float(np.mean(gaussian_losses(points_of(y, "y", predictive), predictive)))
 
 
 def gaussian_losses(y: np.ndarray, predictive: Predictive) -> np.ndarray:
@@ -40,7 +41,7 @@ def crps(y: np.ndarray, predictive: Predictive) -> float:
     within 1e-8 of a standard deviation given selection with |rho| <= .9, and within 5e-3 of
     one at |rho| = 1, where F has a corner.
     """
-    return float(np.mean(crps_at_points(y, predictive)))
+    return float(np.mean(crps_at_points(points_of(y, "y", predictive), predictive)))
 
 
 def crps_at_points(y: np.ndarray, predictive: Predictive) -> np.ndarray:
@@ -56,6 +57,7 @@ def interval_score(y: np.ndarray, predictive: Predictive, *, level: float = 0.9)
     .. math:: \frac1m \sum_i (u_i - l_i)
               + \frac{2}{1 - \text{level}} \big[(l_i - y_i)_+ + (y_i - u_i)_+\big]
     """
+    y = points_of(y, "y", predictive)
     lower, upper = predictive.interval(level).T
     return float(np.mean(interval_scores(y, lower, upper, level)))
 
