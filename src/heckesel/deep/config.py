@@ -8,7 +8,7 @@ from typing import Protocol
 
 import torch
 
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of, is_whole
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -75,7 +75,7 @@ class NetworkConfig:
         for name, value in (("n_members", self.n_members), ("epochs", self.epochs)):
             if value < 1:
                 raise DataError(f"{name} must be at least 1, got {value}")
-        if self.dtype not in DTYPES:
+        if not is_one_of(self.dtype, DTYPES):
             raise DataError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
         if self.folds is not None and self.folds < 2:
             raise DataError(f"folds must be at least 2 or None, got {self.folds}")
@@ -107,8 +107,10 @@ class NetworkConfig:
                 f"selection={self.selection!r} needs folds, and a member to leave out each: "
                 f"folds is {self.folds}, n_members {self.n_members}"
             )
-        if self.batch_size is not None and self.batch_size < 1:
-            raise DataError(f"batch_size must be at least 1 or None, got {self.batch_size}")
+        if self.batch_size is not None and not (is_whole(self.batch_size) and self.batch_size > 0):
+            raise DataError(f"batch_size must be at least 1 or None, got {self.batch_size!r}")
+        if not (is_whole(self.warm_up) and self.warm_up >= 0):
+            raise DataError(f"warm_up must be a whole number of epochs, got {self.warm_up!r}")
 
     @property
     def decay(self) -> float:

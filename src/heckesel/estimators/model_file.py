@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -52,6 +53,8 @@ def as_read(content: dict) -> dict:
 
 def read_model(path) -> dict:
     """What `write_model` was given; a `DataError` for anything else, whatever it may be."""
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"path must be the name of a file, got {path!r}")
     path = Path(path)
     numpy_files = _safetensors()
     if path.is_dir() or not path.exists():
