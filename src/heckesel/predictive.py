@@ -223,21 +223,25 @@ class Predictive:
 
     def sample(self, size: int, seed: int | np.random.Generator = 0) -> np.ndarray:
         """(size, m) draws."""
-        if not is_whole(size) or size < 0:
+        if not is_whole(size) or not 0 <= size < 2**40:
             raise DataError(f"size must be a whole number of draws, got {size!r}")
-        return self.distribution.sample(size, generator(seed))
+        try:
+            return self.distribution.sample(size, generator(seed))
+        except (MemoryError, OverflowError) as error:
+            raise DataError(f"{size} draws do not fit into memory ({error})") from None
 
     def take(self, rows) -> Predictive:
         """The predictive of some of the m points."""
         try:
             mean = self.mean[rows]
+            distribution = take_points(self.distribution, len(self), rows)
         except IndexError as error:
             raise DataError(f"rows do not pick from {len(self)} points: {error}") from None
         return Predictive(
             mean=mean,
             epistemic=self.epistemic[rows],
             aleatoric=self.aleatoric[rows],
-            distribution=take_points(self.distribution, len(self), rows),
+            distribution=distribution,
         )
 
 

@@ -57,9 +57,10 @@ def read_model(path) -> dict:
         raise DataError(f"path must be the name of a file, got {path!r}")
     path = Path(path)
     numpy_files = _safetensors()
-    if path.is_dir() or not path.exists():
-        state = "is a folder" if path.is_dir() else "does not exist"
-        raise DataError(f"{path} {state}; give the file that save() wrote")
+    with refusing(path):  # a name may be too long to ask about
+        if path.is_dir() or not path.exists():
+            state = "is a folder" if path.is_dir() else "does not exist"
+            raise DataError(f"{path} {state}; give the file that save() wrote")
     with refusing(path):
         with open(path, "rb") as file:
             text, digest = _metadata(file, path.stat().st_size)
