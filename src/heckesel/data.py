@@ -123,6 +123,7 @@ def check_values(x, w, s, y, x_names, w_names, y_name: str) -> None:
     _check_outcome_size(y[s], np.flatnonzero(s), y_name)
     for values, names, rows in ((w, w_names, np.arange(len(s))), (x, x_names, np.flatnonzero(s))):
         check_complete(values, names, rows)
+        _check_not_tiny(values[rows], names)
 
 
 def is_date(value) -> bool:
@@ -294,6 +295,16 @@ def check_complete(values, names, rows) -> None:
         f"in {', '.join(map(repr, bad_columns))} (missing, infinite or beyond 1e100); "
         "fill, rescale or drop them"
     )
+
+
+def _check_not_tiny(values, names) -> None:
+    largest = np.abs(values).max(axis=0, initial=0.0)
+    tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
+    if len(tiny):
+        raise DataError(
+            f"column {names[tiny[0]]!r} is nowhere larger than {largest[tiny[0]]:g}; squares of "
+            "such numbers vanish, so rescale it"
+        )
 
 
 def check_weights(weight, n: int, s: np.ndarray) -> np.ndarray:

@@ -2,10 +2,15 @@
 
 import difflib
 import re
+from collections.abc import Iterable
+from numbers import Integral, Rational, Real
 
 
 class HeckeselError(Exception):
-    """Anything this package raises on purpose."""
+    """Anything this package raises on purpose; its message is one line, whatever it quotes."""
+
+    def __init__(self, message: str = "", *rest):
+        super().__init__(re.sub(r"\s*\n\s*", " ", message), *rest)
 
 
 class DataError(HeckeselError, ValueError):
@@ -32,6 +37,32 @@ def cannot_import(package: str, error: Exception, install: str) -> str:
         return f"{package}, which is not installed: {install}"
     reason = " ".join(str(error).split()) or type(error).__name__
     return f"{package}, which is installed but fails to import ({reason}); reinstall it: {install}"
+
+
+def is_one_of(value, known) -> bool:
+    """Whether an option is one of the strings `known`; a frame has no answer to `in`."""
+    return isinstance(value, str) and value in known
+
+
+def is_share(value) -> bool:
+    """Whether a level is a number between 0 and 1."""
+    return isinstance(value, Real) and not isinstance(value, Rational) and 0 < float(value) < 1
+
+
+def is_whole(value) -> bool:
+    """Whether a count or a seed is a whole number; True is not one."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def as_list(name: str, given) -> list:
+    """An option that takes one name or several, as the list of them."""
+    if isinstance(given, str | Integral):
+        return [given]
+    scalar = getattr(given, "shape", None) == ()  # an array, but not of anything
+    listed = list(given) if isinstance(given, Iterable) and not scalar else [None]
+    if not all(isinstance(each, str | Integral | tuple) for each in listed):
+        raise DataError(f"{name} must be a name or a list of names, got {given!r}")
+    return listed
 
 
 def did_you_mean(name, known) -> str:

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from heckesel.data import numeric
-from heckesel.errors import DataError, IdentificationWarning
+from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_share, is_whole
 from heckesel.numerics import student, truncated_student
 from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
 from heckesel.numerics.truncated import (
@@ -195,15 +194,22 @@ class Predictive:
         return len(self.mean)
 
     def cdf(self, y) -> np.ndarray:
-        return self.distribution.cdf(numeric(y, "y"))
+        return self.distribution.cdf(self._points(y))
 
     def log_density(self, y) -> np.ndarray:
-        return self.distribution.log_density(numeric(y, "y"))
+        return self.distribution.log_density(self._points(y))
+
+    def _points(self, y) -> np.ndarray:
+        """y as numbers: one, or one per point (several rows of them are several y per point)."""
+        values = as_numbers("y", y)
+        if values.ndim and values.shape[-1] not in (1, len(self)):
+            raise DataError(f"y has {values.shape[-1]} values but there are {len(self)} points")
+        return values
 
     def quantile(self, p) -> np.ndarray:
         """(m,) for one level, (len(p), m) for several."""
-        levels = np.asarray(p, dtype=float)
-        if not ((levels > 0) & (levels < 1)).all():
+        levels = as_numbers("p", p)
+        if levels.ndim > 1 or not levels.size or not ((levels > 0) & (levels < 1)).all():
             raise DataError(f"quantile levels must lie between 0 and 1, got {p!r}")
         if levels.ndim == 0:
             return self.distribution.quantile(float(levels))
@@ -211,22 +217,49 @@ class Predictive:
 
     def interval(self, level: float = 0.9) -> np.ndarray:
         """Equal-tailed interval, (m, 2)."""
-        if not 0 < level < 1:
+        if not is_share(level):
             raise DataError(f"level must lie between 0 and 1, got {level!r}")
         return self.quantile([(1 - level) / 2, (1 + level) / 2]).T
 
     def sample(self, size: int, seed: int | np.random.Generator = 0) -> np.ndarray:
         """(size, m) draws."""
-        return self.distribution.sample(size, np.random.default_rng(seed))
+        if not is_whole(size) or not 0 <= size < 2**40:
+            raise DataError(f"size must be a whole number of draws, got {size!r}")
+        try:
+            return self.distribution.sample(size, generator(seed))
+        except (MemoryError, OverflowError) as error:
+            raise DataError(f"{size} draws do not fit into memory ({error})") from None
 
     def take(self, rows) -> Predictive:
         """The predictive of some of the m points."""
+        try:
+            mean = self.mean[rows]
+            distribution = take_points(self.distribution, len(self), rows)
+        except IndexError as error:
+            raise DataError(f"rows do not pick from {len(self)} points: {error}") from None
         return Predictive(
-            mean=self.mean[rows],
+            mean=mean,
             epistemic=self.epistemic[rows],
             aleatoric=self.aleatoric[rows],
-            distribution=take_points(self.distribution, len(self), rows),
+            distribution=distribution,
         )
+
+
+def as_numbers(name: str, values) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} must be a number or numbers, got {values!r}") from None
+
+
+def generator(seed) -> np.random.Generator:
+    """numpy's generator of a seed, or the generator that was given."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"seed must be a whole number from 0 on or a numpy Generator, got {seed!r}"
+        ) from None
 
 
 TARGETS = ("population", "selected", "unselected")
@@ -236,7 +269,7 @@ RHO_LIMIT = 0.999
 
 def check_target(target: str, *, needs_w: bool = False) -> None:
     """Refuse a target that does not exist or, with `needs_w`, one that cannot do without w."""
-    if target not in TARGETS:
+    if not is_one_of(target, TARGETS):
         raise DataError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")
     if needs_w and target != "population":
         raise DataError(f"target {target!r} needs w, all selection columns")

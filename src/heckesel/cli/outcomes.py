@@ -53,7 +53,7 @@ def _labels(table: Table, name: str) -> tuple[pd.Series, bool]:
     if all(isinstance(value, bool | np.bool_) for value in present):
         return column.astype(object).where(column.notna(), None), False
     typed(column, table, name)
-    whole = pd.api.types.is_numeric_dtype(column) and (present == present.round()).all()
+    whole = pd.api.types.is_numeric_dtype(column) and (present % 1 == 0).all()  # inf % 1 is NaN
     labels = [None if pd.isna(each) else int(each) if whole else each for each in column]
     return pd.Series(labels, column.index, dtype=object), True
 

@@ -43,7 +43,10 @@ def reproduce(
     dask: str | None,
     data: str | None,
 ) -> None:
-    """Run EXPERIMENTS (default: all) and write one JSON file each; rows already there are kept.
+    """Run EXPERIMENTS (default: all) and write one JSON file each.
+
+    Rows that are there already are kept and failed ones are tried again. A file whose rows
+    were made with another version of Python or a package, or on another device, is not added to.
 
     The faithfulness gate e0 runs first, and nothing else runs unless it passes.
 

@@ -12,7 +12,7 @@ import torch
 
 from heckesel.deep.memory import check_memory
 from heckesel.device import check_device
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -81,7 +81,7 @@ class NetworkConfig:
         check_device(self.device)
         if self.spread is None:  # else the workers have the cards
             torch_device(self.device)
-        if self.dtype not in DTYPES:
+        if not is_one_of(self.dtype, DTYPES):
             raise DataError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
         if self.noise not in NOISES:
             raise DataError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")

@@ -4,11 +4,13 @@ need no model."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
 from heckesel.diagnostics.profile import new_axes
 from heckesel.errors import DataError
+from heckesel.predictive import as_numbers
 
 # Evenly spaced in atanh rho: |rho| up to .96, closer together where it matters more.
 RHO = np.tanh(np.linspace(-2.0, 2.0, 21))
@@ -73,7 +75,7 @@ def check_rho(rho) -> np.ndarray:
     """(j,) ascending values inside (-1, 1); None is the usual grid."""
     if rho is None:
         return RHO
-    values = np.sort(np.atleast_1d(np.asarray(rho, dtype=float)))
+    values = np.sort(np.atleast_1d(as_numbers("rho", rho)))
     if values.ndim != 1 or not len(values) or not (np.abs(values) < 1).all():
         raise DataError(f"rho must be numbers between -1 and 1, got {rho!r}")
     return values
@@ -87,8 +89,9 @@ def worst_case_bounds(y, s, weight, low: float, high: float) -> tuple[float, flo
     Manski's bounds: no model and no instrument, and no narrower without one of them.
     """
     seen = np.asarray(y)[s]
-    if not low < high:
-        raise DataError(f"bounds need low < high, got {low!r} and {high!r}")
+    if not (isinstance(low, Real) and isinstance(high, Real) and low < high):
+        raise DataError(f"bounds need numbers low < high, got {low!r} and {high!r}")
+    low, high = float(low), float(high)
     if seen.min() < low or seen.max() > high:
         raise DataError(
             f"outcomes run from {seen.min():g} to {seen.max():g}, beyond the bounds {low:g} to "

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData, check_weights, selected_rows
 from heckesel.diagnostics.verdict import NO_SELECTION
-from heckesel.errors import DataError, IdentificationWarning
+from heckesel.errors import DataError, IdentificationWarning, is_one_of
 from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.binary import fit_binary
 from heckesel.estimators.binary_networks import fit_binary_networks, judge_networks
@@ -120,7 +120,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         return self._fit_linear(data) if linear else self._fit_networks(data)
 
     def _check_options(self) -> None:
-        if self.outcome not in OUTCOMES:
+        if not is_one_of(self.outcome, OUTCOMES):
             raise DataError(f"outcome must be one of {', '.join(OUTCOMES)}, got {self.outcome!r}")
         if self.outcome == "linear":
             if self.rho_prior is not None:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from heckesel.classic.estimable import GAPS
 from heckesel.data import check_scalars, term_names, unmasked
-from heckesel.errors import DataError, did_you_mean
+from heckesel.errors import DataError, as_list, did_you_mean, is_one_of
 from heckesel.estimators.frames import as_pandas, holds_objects, numbers_of
 
 MISSING = ("error", "indicator")
@@ -127,7 +127,7 @@ class Columns:
 
 def learn_columns(table, instruments, *, missing: str = "error", linear: bool = False) -> Columns:
     """Names, categories and which columns are instruments, given by name or position."""
-    if missing not in MISSING:
+    if not is_one_of(missing, MISSING):
         raise DataError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}")
     from_frame = hasattr(table, "columns")
     if from_frame:
@@ -210,9 +210,8 @@ def _two_dimensional(table) -> np.ndarray:
 def _instrument_names(instruments, names, from_frame) -> tuple[str, ...]:
     if instruments is None:
         return ()
-    given = [instruments] if isinstance(instruments, str | int) else list(instruments)
     found = []
-    for item in given:
+    for item in as_list("instruments", instruments):
         if isinstance(item, int | np.integer):
             if not -len(names) <= item < len(names):
                 raise DataError(f"instrument {item} is beyond the {len(names)} columns of X")
@@ -259,4 +258,12 @@ def column_levels(column: pd.Series) -> tuple:
     """The categories of a column, in their order."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return tuple(column.cat.categories)
-    return tuple(sorted(column.dropna().unique()))
+    present = column.dropna()
+    try:
+        return tuple(sorted(present.unique()))
+    except TypeError:  # lists and dicts, or strings among numbers
+        kinds = sorted({type(value).__name__ for value in present})
+        raise DataError(
+            f"column {column.name!r} holds {' and '.join(kinds)} values, which are no categories; "
+            "make them all strings or all numbers"
+        ) from None

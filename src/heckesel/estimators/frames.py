@@ -29,7 +29,8 @@ def as_pandas(data, name="data") -> pd.DataFrame:
                 f"{name} must be a pandas or polars frame or a dict of columns, "
                 f"not {type(data).__name__}"
             ) from None
-    repeated = frame.columns[frame.columns.duplicated()]
+    names = frame.columns.map(str)  # which 1 and "1" share
+    repeated = names[names.duplicated()]
     if len(repeated):
         raise DataError(f"the column name {repeated[0]!r} stands twice in {name}; rename one")
     # text with pandas' own missing value trips formulaic; plain objects do not

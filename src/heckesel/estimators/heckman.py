@@ -14,7 +14,7 @@ from heckesel.classic.least_squares import fit_least_squares, least_squares_cova
 from heckesel.classic.rows import standardised_sample
 from heckesel.data import SelectionData, selected_rows, selection_data, term_names
 from heckesel.diagnostics.verdict import nothing_selected
-from heckesel.errors import DataError, IdentificationWarning
+from heckesel.errors import DataError, IdentificationWarning, is_one_of
 from heckesel.estimators.arrays import array_design, with_intercept
 from heckesel.estimators.files import fit_files
 from heckesel.estimators.fit import HeckmanFit
@@ -73,9 +73,9 @@ def heckman(
     memory does not grow with them. With ``client``, a `dask.distributed.Client`, the cluster's
     workers read them.
     """
-    if method not in METHODS:
+    if not is_one_of(method, METHODS):
         raise DataError(f"method must be 'ml' or 'two-step', got {method!r}")
-    if errors not in ERRORS:
+    if not is_one_of(errors, ERRORS):
         raise DataError(f"errors must be 'normal' or 't', got {errors!r}")
     if errors == "t" and method != "ml":
         raise DataError("two steps rest on normal errors; use method='ml' with errors='t'")

@@ -10,7 +10,7 @@ from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import wald_test
-from heckesel.errors import DataError
+from heckesel.errors import DataError, as_list, is_share
 
 
 def labelled(labels, values, covariance) -> tuple[pd.Series, pd.DataFrame]:
@@ -88,6 +88,7 @@ class Test:
 
 def wald(params: pd.Series, cov: pd.DataFrame, terms, freedom: float = float("inf")) -> Test:
     """Joint Wald test that the given (equation, term) coefficients are zero."""
+    terms = as_list("terms", terms)
     unknown = [term for term in terms if term not in params.index]
     if unknown:
         raise DataError(f"there is no coefficient {unknown[0]!r} in this fit")
@@ -107,5 +108,5 @@ def likelihood_ratio(loglik: float, restricted: float, weight_kind: str) -> Test
 
 
 def check_level(level: float) -> None:
-    if not 0 < level < 1:
+    if not is_share(level):
         raise DataError(f"level must lie between 0 and 1, got {level!r}")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -59,12 +60,15 @@ def as_read(content: dict) -> dict:
 
 def read_model(path) -> dict:
     """What `write_model` was given; a `DataError` for anything else, whatever it may be."""
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"path must be the name of a file, got {path!r}")
     path = Path(path)
     numpy_files = _safetensors()
-    if not path.is_file():
-        state = "is a folder" if path.is_dir() else "is no ordinary file"
-        state = state if path.exists() else "does not exist"
-        raise DataError(f"{path} {state}; give the file that save() wrote")
+    with refusing(path):  # a name may be too long to ask about
+        if not path.is_file():
+            state = "is a folder" if path.is_dir() else "is no ordinary file"
+            state = state if path.exists() else "does not exist"
+            raise DataError(f"{path} {state}; give the file that save() wrote")
     with refusing(path):
         with open(path, "rb") as file:
             text, digest = _metadata(file, path.stat().st_size)

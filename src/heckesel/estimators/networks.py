@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from heckesel.classic.probit import fit_probit
 from heckesel.data import SelectionData
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.progress import progress_bar
 from heckesel.predictive import Predictive
@@ -79,6 +79,11 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
     """
     members, folds = model.n_members, model.folds
     errors = getattr(model, "errors", "normal")
+    if not (folds is None or is_one_of(folds, (AUTO,)) or is_whole(folds)):
+        raise DataError(f"folds must be a whole number, 'auto' or None, got {folds!r}")
+    for name in ("errors", "noise", "tails", "selection"):
+        if not isinstance(getattr(model, name, AUTO), str):
+            raise DataError(f"{name} must be a string, got {getattr(model, name)!r}")
     if model.target_transform == "log" and errors == "t":
         raise DataError(
             "with errors='t' and target_transform='log' the outcome has no finite mean; take "
@@ -136,8 +141,11 @@ def seed_of(model) -> int:
     """The seed of a fit, from `random_state`: a number, a generator or None."""
     try:
         return int(check_random_state(model.random_state).randint(2**31))
-    except ValueError as error:
-        raise DataError(f"random_state={model.random_state!r} is no seed: {error}") from None
+    except ValueError:
+        raise DataError(
+            "random_state must be a whole number from 0 to 4294967295, a RandomState or None, got "
+            f"{model.random_state!r}"
+        ) from None
 
 
 def train(model, method: str, data: SelectionData, config):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from heckesel.classic.covariance import KINDS, WEIGHT_KINDS
 from heckesel.data import unmasked
-from heckesel.errors import DataError, IdentificationWarning
+from heckesel.errors import DataError, IdentificationWarning, is_one_of
 from heckesel.estimators.formula import FormulaDesign, number_column
 
 FEW_CLUSTERS = 20  # below, even t(G - 1) rejects a true hypothesis too often
@@ -48,7 +48,7 @@ def check_instruments(instruments, checked, design) -> None:
 def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool):
     """The covariance to compute and the clusters as integer codes, after checking that they,
     the weights and the method go together."""
-    if weight_kind not in WEIGHT_KINDS:
+    if not is_one_of(weight_kind, WEIGHT_KINDS):
         raise DataError(f"weight_kind must be 'frequency' or 'probability', got {weight_kind!r}")
     fractions = weight != np.round(weight)
     if weight_kind == "frequency" and fractions.any():
@@ -59,7 +59,7 @@ def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool
     if kind is None:
         kind = "robust" if weight_kind == "probability" else "information"
         kind = "cluster" if clusters is not None else kind
-    if kind not in KINDS:
+    if not is_one_of(kind, KINDS):
         raise DataError(f"covariance must be one of {', '.join(KINDS)}, got {kind!r}")
     if kind == "opg" and not has_likelihood:
         raise DataError("opg needs a likelihood; use covariance='robust' here")

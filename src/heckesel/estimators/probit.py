@@ -96,11 +96,11 @@ def probit(
     equation, w = build_equation(right, frame, np.ones(len(frame), bool), "probit")
     check_complete(w, equation.names, np.arange(len(w)))
     given = check_weights(side_column(weights, frame), len(frame), s)
-    counts = weight_kind == "frequency"
-    weight = scaled_weight(given, weight_kind)
     kind, codes = covariance_kind(
         covariance, side_column(clusters, frame), given, weight_kind, has_likelihood=True
     )
+    counts = weight_kind == "frequency"
+    weight = scaled_weight(given, weight_kind)
     check_columns(w, equation.names, f"over all {len(w)} rows")
     check_separation(w, s, equation.names)
     fit = fit_probit(w, s, weight)

@@ -137,6 +137,8 @@ def check_fitted(model) -> None:
 
 def predict_mean(model, X, return_std: bool, target: str = "population"):
     """The target's mean, in the library X comes from; with `return_std` the total sd as well."""
+    if not isinstance(return_std, bool | np.bool_):
+        raise DataError(f"return_std must be True or False, got {return_std!r}")
     predictive = predict_target(model, X, target)
     mean = like_input(predictive.mean, X, model.outcome_name_)
     return (mean, like_input(predictive.std, X, "std")) if return_std else mean
@@ -178,6 +180,8 @@ def r2_given_selection(model, X, y, selected, sample_weight) -> float:
             "shuffling: cv=KFold(5, shuffle=True)"
         )
     mean = predict_target(model, X, "selected").mean
+    if len(mean) != len(y):
+        raise DataError(f"X has {len(mean)} rows but y has {len(y)}")
     weight = None if sample_weight is None else check_weights(sample_weight, len(y), rows)[rows]
     return float(r2_score(y[rows], mean[rows], sample_weight=weight))
 

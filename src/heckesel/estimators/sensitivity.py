@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from heckesel.classic.fixed_rho import estimates_over_rho
 from heckesel.data import SelectionData
 from heckesel.diagnostics.sensitivity import Sensitivity, check_rho, worst_case_bounds
-from heckesel.errors import DataError
+from heckesel.errors import DataError, as_list
 from heckesel.estimators.arrays import with_intercept
 from heckesel.estimators.doors import SelectionRegressor
 from heckesel.estimators.fit import HeckmanFit
@@ -35,7 +35,7 @@ def sensitivity(
     the side of a threshold, flips. Networks keep their hidden layers: what is linear in the last
     one is fitted anew at each rho. Of `method="averaged"` they are those of the two-step.
     """
-    values = check_rho(rho)
+    values, effects = check_rho(rho), as_list("effects", effects)
     if isinstance(model, HeckmanFit):
         points = None if at is None else model.design.outcome_matrix(_rows_at(model, at))
         return _classic(model.data, points, effects, values)
