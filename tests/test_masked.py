@@ -148,7 +148,7 @@ def test_masks_in_formulas_clusters_propensities_and_metrics(units):
             metric(masked_at(y, 3), predictive)
 
 
-REFUSED = r"column '[ay]' (holds dates|must hold numbers)"
+REFUSED = r"column '[ay]' (holds dates|must hold numbers|holds lists or records)"
 ODD = {
     "complex": np.arange(N) + 1j,
     "nanoseconds": np.arange(N).astype("datetime64[ns]"),

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from heckesel.data import numeric
 from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_share, is_whole
 from heckesel.numerics import student, truncated_student
 from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
@@ -201,14 +202,14 @@ class Predictive:
 
     def _points(self, y) -> np.ndarray:
         """y as numbers: one, or one per point (several rows of them are several y per point)."""
-        values = as_numbers("y", y)
+        values = numeric(y, "y")
         if values.ndim and values.shape[-1] not in (1, len(self)):
             raise DataError(f"y has {values.shape[-1]} values but there are {len(self)} points")
         return values
 
     def quantile(self, p) -> np.ndarray:
         """(m,) for one level, (len(p), m) for several."""
-        levels = as_numbers("p", p)
+        levels = numeric(p, "p")
         if levels.ndim > 1 or not levels.size or not ((levels > 0) & (levels < 1)).all():
             raise DataError(f"quantile levels must lie between 0 and 1, got {p!r}")
         if levels.ndim == 0:
@@ -243,13 +244,6 @@ class Predictive:
             aleatoric=self.aleatoric[rows],
             distribution=distribution,
         )
-
-
-def as_numbers(name: str, values) -> np.ndarray:
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise DataError(f"{name} must be a number or numbers, got {values!r}") from None
 
 
 def generator(seed) -> np.random.Generator:

@@ -8,9 +8,9 @@ from numbers import Real
 
 import numpy as np
 
+from heckesel.data import numeric
 from heckesel.diagnostics.profile import new_axes
 from heckesel.errors import DataError
-from heckesel.predictive import as_numbers
 
 # Evenly spaced in atanh rho: |rho| up to .96, closer together where it matters more.
 RHO = np.tanh(np.linspace(-2.0, 2.0, 21))
@@ -75,7 +75,7 @@ def check_rho(rho) -> np.ndarray:
     """(j,) ascending values inside (-1, 1); None is the usual grid."""
     if rho is None:
         return RHO
-    values = np.sort(np.atleast_1d(as_numbers("rho", rho)))
+    values = np.sort(np.atleast_1d(numeric(rho, "rho")))
     if values.ndim != 1 or not len(values) or not (np.abs(values) < 1).all():
         raise DataError(f"rho must be numbers between -1 and 1, got {rho!r}")
     return values
