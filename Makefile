@@ -38,7 +38,7 @@ bench: $(READY)
 
 # Re-run what is cheap, regenerate what is published, and fail on any difference.
 check: $(READY)
-	$(BIN)/python -m heckesel.experiments.check
+	$(BIN)/python -m reproduction.check
 	$(BIN)/python -m benchmarks.page --check
 
 # Wheel and sdist, each in an empty environment without torch.

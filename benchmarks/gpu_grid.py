@@ -24,10 +24,9 @@ from pathlib import Path
 STARTED = time.perf_counter()  # before torch, whose import is part of a run
 
 import torch  # noqa: E402
-
-from heckesel.experiments import EXPERIMENTS, load  # noqa: E402
-from heckesel.experiments.results import results_path  # noqa: E402
-from heckesel.experiments.runner import run  # noqa: E402
+from reproduction import EXPERIMENTS, load  # noqa: E402
+from reproduction.result_files import results_path  # noqa: E402
+from reproduction.runner import run  # noqa: E402
 
 NOT_NETWORKS = ("gp", "oracle")
 # Longest first. Experiments of classic fits have no use for a card.

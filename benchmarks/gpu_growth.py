@@ -15,15 +15,15 @@ import time
 from pathlib import Path
 
 import torch
+from reproduction.e1_controlled import POOL, Cell, problem
 
 from benchmarks.growth import exponent
-from heckesel.deep.cells import train_cells
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.losses import TWO_STEP
-from heckesel.deep.rows import Rows
-from heckesel.deep.scaling import scaling_of
-from heckesel.experiments.e1_controlled import POOL, Cell, problem
 from heckesel.methods.heckman_two_step import first_step
+from heckesel.networks.losses.normal import TWO_STEP
+from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.ensemble_training import train_cells
+from heckesel.networks.training.scaling import scaling_of
 
 MEMBERS = 5
 SIZES = {

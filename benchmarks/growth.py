@@ -47,8 +47,8 @@ def network_seconds(members: int, cells: int, turns: int = 2) -> dict:
     """The two-step network on cells of 2000 rows, trained side by side."""
     from heckesel.data import selection_data
     from heckesel.datasets.controlled import make_controlled
-    from heckesel.deep.config import NetworkConfig
     from heckesel.methods import load_method
+    from heckesel.networks.training.config import NetworkConfig
 
     data = []
     for seed in range(cells):

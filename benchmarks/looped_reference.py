@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from heckesel.classic.probit import fit_probit
 from heckesel.data import SelectionData
+from heckesel.linear.probit import fit_probit
 from heckesel.methods.weighted_ensemble import inverse_propensity_weights
 from heckesel.numerics.normal import inverse_mills
 

@@ -20,10 +20,10 @@ import torch
 from benchmarks import looped_reference
 from heckesel.data import selection_data
 from heckesel.datasets.controlled import make_controlled
-from heckesel.deep.config import NetworkConfig
 from heckesel.methods import load_method
 from heckesel.methods.weighted_ensemble import WeightedConfig
 from heckesel.metrics.regions import regions
+from heckesel.networks.training.config import NetworkConfig
 
 # A time scales with the epochs, so a part of the 1500 is enough; of several turns the fastest
 # counts, because a busy neighbour only ever adds.

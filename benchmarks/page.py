@@ -201,7 +201,7 @@ PRODUCTS = 3
 
 
 def share_of_the_card(run: dict) -> str:
-    """Counted from the steps of `heckesel.deep.steps`, not profiled."""
+    """Counted from the steps of `heckesel.networks.training.steps`, not profiled."""
     step = run["seconds"] / run["steps"]
     values = run["networks"] * run["rows"] * run["width"]
     bandwidth = PASSES * values * 4 / step / 1e12

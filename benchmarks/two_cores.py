@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from heckesel.experiments import load
+from reproduction import load
 
 OUT = Path(__file__).parent / "two_cores.json"
 

@@ -24,9 +24,10 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as processes
 
-from heckesel.deep.adam import Schedule, adam_step, start_adam
-from heckesel.deep.losses import TWO_STEP
-from heckesel.deep.nets import (
+from heckesel.networks.losses.normal import TWO_STEP
+from heckesel.networks.training.adam import Schedule, adam_step, start_adam
+from heckesel.networks.training.batches import Rows, Source, full_batch, stack_cells
+from heckesel.networks.training.layers import (
     INITIAL_WEIGHTS,
     backward,
     forward,
@@ -35,8 +36,7 @@ from heckesel.deep.nets import (
     with_constant,
     workspace,
 )
-from heckesel.deep.rows import Rows, Source, full_batch, stack_cells
-from heckesel.deep.steps import split, step_function
+from heckesel.networks.training.steps import split, step_function
 
 COLUMNS, HIDDEN, MEMBERS = 10, (64, 64), 4
 SIZES = (COLUMNS, *HIDDEN, 1)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from reproduction.result_files import read_rows
 
 from heckesel.errors import IdentificationWarning
-from heckesel.experiments.results import read_rows
 
 # Page -> file name -> the name that its code gives to the matplotlib axes.
 PICTURES = {"identification.md": {"profile.svg": "curve", "sensitivity.svg": "means"}}

@@ -15,8 +15,8 @@ import torch
 from torch import nn
 
 from heckesel.data import selection_data
-from heckesel.deep.config import NetworkConfig
 from heckesel.methods import own_network
+from heckesel.networks.training.config import NetworkConfig
 
 SIDE = 12
 

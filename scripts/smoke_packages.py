@@ -26,7 +26,7 @@ NEEDED = {
     "datasets/files/rand_hie.csv.gz",
     "datasets/files/california_housing.csv.gz",
     "datasets/files/wine_quality_red.csv.gz",
-    "experiments/reference/paper_numbers.json",
+    "reproduction/reference/paper_numbers.json",
     "report/templates/report.html",
     "report/templates/style.css",
 }

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 
 import heckesel as hk
 from heckesel.cli import main
-from heckesel.estimators.model_file import read_model, write_model
-from heckesel.estimators.saved import VERDICTS
-from tests import small_classifiers, small_models
+from heckesel.saving.model_file import read_model, write_model
+from heckesel.saving.saved_model import VERDICTS
+from tests import small_models
+from tests.saving import small_classifiers
 from tests.fuzz import Wrong
 from tests.fuzz_arguments import ARGUMENTS
 from tests.fuzz_tables import csv_files, tables

@@ -50,8 +50,8 @@ def compare(methods, splits, transform, members, epochs, seed, device, as_json, 
     heckesel compare loans.csv --outcome repaid --instruments branch \\
         --methods two-step,linear-ml --splits 3 --json
     """
-    from heckesel.estimators.comparison import compare_models
-    from heckesel.estimators.progress import progress_bar
+    from heckesel.estimators.compare_models import compare_models
+    from heckesel.progress import progress_bar
 
     names = [] if methods is None else [name.strip() for name in methods.split(",")]
     unknown = [name for name in names if name not in ALL]

@@ -131,7 +131,7 @@ def _picture(draw, naive, model):
 
 
 def _rand_hie(console) -> None:
-    from heckesel.experiments.e0_gate import fit_rand_hie
+    from reproduction.e0_gate import fit_rand_hie
 
     console.print(
         "2. RAND Health Insurance Experiment: log medical spending, seen only for the 4,281 of\n"

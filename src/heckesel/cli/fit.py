@@ -81,7 +81,7 @@ def fit(
         --kind classification --out loans.heckesel
     heckesel fit wages.parquet --outcome wage --method linear-ml --transform log --out w.heckesel
     """
-    from heckesel.atomic import check_output
+    from heckesel.atomic_files import check_output
     from heckesel.cli.outputs import check_outputs
 
     check_outputs({f"the table {data['data']}": data["data"]}, {"--out": out, "--report": report})
@@ -154,7 +154,7 @@ def _train(model, given: TrainingData, method: str, dask: str | None) -> None:
 
 def _write(model, given: TrainingData, out, report, write_report) -> None:
     """The model and, where asked for, its report: both or neither."""
-    from heckesel.atomic import replacing
+    from heckesel.atomic_files import replacing
     from heckesel.cli.waiting import waiting
 
     if write_report is None:

@@ -35,7 +35,7 @@ def check_device_option(device: str | None, dask: str | None = None) -> None:
         return
     check_device(device)
     if device.startswith("cuda") and dask is None:
-        from heckesel.deep.config import torch_device
+        from heckesel.networks.training.config import torch_device
 
         torch_device(device)
 
@@ -50,7 +50,7 @@ def make_classifier(method: str, instruments: list[str], *, missing: str, **opti
         _refuse_networks_options(given, method)
     else:
         _need_torch(method)
-    from heckesel.estimators.classifier import HeckmanClassifier
+    from heckesel.estimators.heckman_classifier import HeckmanClassifier
 
     return HeckmanClassifier(
         instruments or None, outcome=CLASSIFIERS[method], missing=missing, **given
@@ -65,18 +65,18 @@ def make_model(method: str, instruments: list[str], *, missing: str, **options):
         transform = given.pop("target_transform", None)
         given.pop("random_state", None)  # nothing in it is random
         _refuse_networks_options(given, method)
-        from heckesel.estimators.linear import HeckmanRegressor
+        from heckesel.estimators.heckman_regressor import HeckmanRegressor
 
         return HeckmanRegressor(method=LINEAR[method], target_transform=transform, **common)
     _need_torch(method)
     if method in BASELINES:
-        from heckesel.estimators.deep_ensemble import DeepEnsembleRegressor
-        from heckesel.estimators.weighted_ensemble import WeightedEnsembleRegressor
+        from heckesel.estimators.deep_ensemble_regressor import DeepEnsembleRegressor
+        from heckesel.estimators.weighted_ensemble_regressor import WeightedEnsembleRegressor
 
         ensemble = method == "ensemble"
         kind: Any = DeepEnsembleRegressor if ensemble else WeightedEnsembleRegressor
         return kind(**common, **given)
-    from heckesel.estimators.deep import DeepHeckmanRegressor
+    from heckesel.estimators.deep_heckman_regressor import DeepHeckmanRegressor
 
     if "rho_prior" in given and method != "profile":
         raise DataError(f"--rho-prior is for --method profile, and this is {method}")

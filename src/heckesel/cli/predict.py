@@ -35,10 +35,12 @@ def predict(model, data, level, target, out, delimiter, decimal):
     heckesel predict loans.heckesel applicants.csv --out predicted.csv
     heckesel predict loans.heckesel refused.csv --target unselected --level 0.8 --out p.parquet
     """
-    from heckesel.atomic import check_output
+    from heckesel.atomic_files import check_output
     from heckesel.cli.outputs import check_outputs
-    from heckesel.cli.table_columns import prediction_columns, with_numbers
-    from heckesel.cli.tables import (
+    from heckesel.cli.waiting import notes, waiting
+    from heckesel.saving.saved_model import load
+    from heckesel.tables.column_kinds import prediction_columns, with_numbers
+    from heckesel.tables.table_file import (
         as_csv,
         check_table_output,
         read_table,
@@ -46,8 +48,6 @@ def predict(model, data, level, target, out, delimiter, decimal):
         with_predictions,
         write_table,
     )
-    from heckesel.cli.waiting import notes, waiting
-    from heckesel.estimators.saved import load
 
     if not 0 < level < 1:
         raise DataError(f"--level must lie between 0 and 1, got {level:g}")
@@ -80,7 +80,7 @@ def predict(model, data, level, target, out, delimiter, decimal):
 def _predictions(fitted, X, target: str, level: float) -> dict:
     import numpy as np
 
-    from heckesel.estimators.progress import progress_bar
+    from heckesel.progress import progress_bar
 
     columns_of = _classes if hasattr(fitted, "classes_") else _numbers
     parts = []

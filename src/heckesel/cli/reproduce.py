@@ -9,11 +9,11 @@ from pathlib import Path
 from threading import Lock
 
 import click
+from reproduction import EXPERIMENTS
 
 from heckesel.cli.dask_client import dask_client
 from heckesel.cli.models import check_device_option
 from heckesel.errors import DataError, HeckeselError
-from heckesel.experiments import EXPERIMENTS
 
 GATE = "e0"
 # Experiments whose chunks the workers may have at the same time. The longest of the quick ones
@@ -94,9 +94,9 @@ def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
 
 
 def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
-    from heckesel.experiments import load
-    from heckesel.experiments.results import results_path
-    from heckesel.experiments.runner import failed, run
+    from reproduction import load
+    from reproduction.result_files import results_path
+    from reproduction.runner import failed, run
 
     try:
         with LOADING:
@@ -120,22 +120,22 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
 
 
 def _found(name: str, rows: list[dict]) -> str:
-    from heckesel.cli.experiment_table import experiment_table
+    from reproduction.experiment_table import experiment_table
 
     table = experiment_table(name, rows)
     return "" if table is None else f"\n{table}\n"
 
 
 def _kill_verdict(rows: list[dict]) -> str:
-    from heckesel.experiments.kill_condition import kill_condition
-    from heckesel.experiments.rows import Results, flat
+    from reproduction.kill_condition import kill_condition
+    from reproduction.pages.rows import Results, flat
 
     return kill_condition(Results(e1=flat(rows))).sentence
 
 
 def _pass_the_gate() -> None:
     """Always computed afresh: a result on disk says nothing about the program of today."""
-    from heckesel.experiments import load
+    from reproduction import load
 
     module = load(GATE)
     grid = module.cells()
@@ -154,7 +154,7 @@ def _pass_the_gate() -> None:
 def _executor(workers: int, dask: str | None):
     """Processes, a Dask cluster, or None for this process alone."""
     if dask is not None:
-        from heckesel.experiments.runner import on_cluster
+        from reproduction.runner import on_cluster
 
         with dask_client(dask) as client:
             yield on_cluster(client)

@@ -94,10 +94,10 @@ def read_training_data(
     data, *, outcome, instruments, selected, weights, exclude, missing, kind, delimiter, decimal
 ) -> TrainingData:
     """Every column that has no other role is a column of X."""
-    from heckesel.cli.outcomes import read_outcome
-    from heckesel.cli.table_columns import fit_columns, number_column
-    from heckesel.cli.tables import read_table
     from heckesel.cli.waiting import waiting
+    from heckesel.tables.column_kinds import fit_columns, number_column
+    from heckesel.tables.outcome_kind import read_outcome
+    from heckesel.tables.table_file import read_table
 
     with waiting("reading"):
         table = read_table(data, delimiter=delimiter, decimal=decimal)

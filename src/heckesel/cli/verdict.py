@@ -11,7 +11,7 @@ def verdict_of(data: TrainingData):
     """The `Identification` of the data alone, before any outcome model; of two classes that of a
     linear probit with selection."""
     if data.classes is not None:
-        from heckesel.estimators.classifier import HeckmanClassifier
+        from heckesel.estimators.heckman_classifier import HeckmanClassifier
 
         model = HeckmanClassifier(data.instruments or None, missing=data.missing)
         return model.fit(data.X, data.y, **data.options).identification_

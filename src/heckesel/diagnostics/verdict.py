@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import chdtrc
 
-from heckesel.diagnostics.profile import ProfileCurve
+from heckesel.diagnostics.profile_curve import ProfileCurve
 from heckesel.errors import printable
 
 IDENTIFIED = "identified by an instrument"

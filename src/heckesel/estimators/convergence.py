@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from heckesel.data import SelectionData
-from heckesel.deep.config import WAY_OUT
 from heckesel.errors import DataError, HeckeselError
+from heckesel.networks.training.config import WAY_OUT
 
 # Predictions on the rows of the fit, measured from the middle of the outcomes, may be this many
 # times as far out as the farthest outcome. Networks that were trained interpolate: two or three

@@ -9,26 +9,26 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from heckesel.classic.estimable import check_estimable
-from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
-from heckesel.classic.rows import standardised_sample
 from heckesel.data import SelectionData, selected_rows, selection_data, term_names
 from heckesel.diagnostics.verdict import nothing_selected
 from heckesel.errors import DataError, IdentificationWarning, is_one_of
-from heckesel.estimators.arrays import array_design, with_intercept
-from heckesel.estimators.files import fit_files
-from heckesel.estimators.fit import HeckmanFit
-from heckesel.estimators.formula import (
+from heckesel.estimators.heckman_files import fit_files
+from heckesel.linear.estimable import check_estimable
+from heckesel.linear.least_squares import fit_least_squares, least_squares_covariance
+from heckesel.linear.results.assemble import fit_both_steps, fit_ml
+from heckesel.linear.results.heckman_fit import HeckmanFit
+from heckesel.linear.results.inference import in_given_weights, labelled
+from heckesel.linear.sample.sample import standardised_sample
+from heckesel.tables.array_design import array_design, with_intercept
+from heckesel.tables.fit_options import check_instruments, covariance_kind, side_column
+from heckesel.tables.formula import (
     FormulaDesign,
     build_equation,
     evaluate_column,
     split_formula,
 )
-from heckesel.estimators.frames import as_pandas, check_same_order
-from heckesel.estimators.inference import in_given_weights, labelled
-from heckesel.estimators.options import check_instruments, covariance_kind, side_column
-from heckesel.estimators.results import fit_both_steps, fit_ml
-from heckesel.estimators.weights import scaled_weight
+from heckesel.tables.frames import as_pandas, check_same_order
+from heckesel.tables.weights import scaled_weight
 
 METHODS = ("ml", "two-step")
 ERRORS = ("normal", "t")

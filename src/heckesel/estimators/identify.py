@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from heckesel.diagnostics.identify import identify as identify_data
+from heckesel.diagnostics.evidence import identify as identify_data
 from heckesel.diagnostics.verdict import Identification, nothing_selected
 from heckesel.estimators.regression import read_table
 

@@ -9,32 +9,32 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from heckesel.classic.covariance import covariance_of
-from heckesel.classic.estimable import (
+from heckesel.data import check_complete, check_weights
+from heckesel.errors import DataError, printable
+from heckesel.linear.covariance import covariance_of
+from heckesel.linear.estimable import (
     check_columns,
     check_joint_separation,
     check_separation,
     says_next_to_nothing,
 )
-from heckesel.classic.probit import fit_probit, probit_scores
-from heckesel.data import check_complete, check_weights
-from heckesel.errors import DataError, printable
-from heckesel.estimators.formula import (
-    Equation,
-    build_equation,
-    evaluate_column,
-    split_formula,
-)
-from heckesel.estimators.frames import as_pandas
-from heckesel.estimators.inference import (
+from heckesel.linear.probit import fit_probit, probit_scores
+from heckesel.linear.results.inference import (
     cluster_freedom,
     coefficient_frame,
     labelled,
     standard_errors,
 )
-from heckesel.estimators.options import covariance_kind, side_column
-from heckesel.estimators.table import coefficient_block, covariance_words
-from heckesel.estimators.weights import scaled_weight
+from heckesel.linear.results.summary import coefficient_block, covariance_words
+from heckesel.tables.fit_options import covariance_kind, side_column
+from heckesel.tables.formula import (
+    Equation,
+    build_equation,
+    evaluate_column,
+    split_formula,
+)
+from heckesel.tables.frames import as_pandas
+from heckesel.tables.weights import scaled_weight
 
 
 @dataclass(frozen=True, eq=False, repr=False)

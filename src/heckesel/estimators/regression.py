@@ -23,19 +23,19 @@ from heckesel.data import (
     selected_rows,
     selection_data,
 )
-from heckesel.diagnostics.identify import identify as identify_data
+from heckesel.diagnostics.evidence import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.estimators.columns import Columns, learn_columns
-from heckesel.estimators.frames import check_same_order, like_input, numbers_of
-from heckesel.estimators.weights import kind_of_weights, scaled_weight
-from heckesel.predictive import Predictive, check_target
-from heckesel.transformed import (
+from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive.transformed import (
     target_transform,
     transform_outcome,
     transformed,
     transformed_distribution,
 )
+from heckesel.tables.columns import Columns, learn_columns
+from heckesel.tables.frames import check_same_order, like_input, numbers_of
+from heckesel.tables.weights import kind_of_weights, scaled_weight
 
 
 def read_table(model, X, y, *, selected, sample_weight, linear: bool = False) -> SelectionData:

@@ -7,15 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from heckesel.classic.fixed_rho import estimates_over_rho
 from heckesel.data import SelectionData
-from heckesel.diagnostics.sensitivity import Sensitivity, check_rho, worst_case_bounds
+from heckesel.diagnostics.sensitivity_curves import Sensitivity, check_rho, worst_case_bounds
 from heckesel.errors import DataError, as_list
-from heckesel.estimators.arrays import with_intercept
-from heckesel.estimators.doors import SelectionRegressor
-from heckesel.estimators.fit import HeckmanFit
-from heckesel.estimators.formula import FormulaDesign
 from heckesel.estimators.regression import outcome_column, read_table
+from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.linear.fixed_rho import estimates_over_rho
+from heckesel.linear.results.heckman_fit import HeckmanFit
+from heckesel.tables.array_design import with_intercept
+from heckesel.tables.formula import FormulaDesign
 
 STEP = 1e-2  # of a column's sd, either side, for an average effect
 
@@ -111,9 +111,9 @@ def _check_name(name: str, names) -> None:
 
 def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Sensitivity:
     """everyone : whether `at` are the rows of the fit, which their weights then count"""
-    from heckesel.deep.cells import all_rows
-    from heckesel.deep.fixed_rho import means_over_rho
-    from heckesel.deep.last_layer import last_layers
+    from heckesel.networks.rho.fixed_rho import means_over_rho
+    from heckesel.networks.rho.last_layer import last_layers
+    from heckesel.networks.training.ensemble_training import all_rows
 
     _check_selection(data)
     fitted = getattr(model.fitted_, "outcome", model.fitted_)  # baselines keep theirs there

@@ -15,18 +15,23 @@ import numpy as np
 from scipy.special import logsumexp
 
 from heckesel.data import SelectionData
-from heckesel.deep.binary_loss import INDEPENDENT_BINARY, JOINT_BINARY
-from heckesel.deep.binary_mixture import BinaryMixture
-from heckesel.deep.cells import Members, all_rows, selected_rows, train_cells
-from heckesel.deep.config import WAY_OUT, NetworkConfig
-from heckesel.deep.folds import with_folds
-from heckesel.deep.losses import PROBIT, Loss
-from heckesel.deep.rho_prior import RhoPrior, cell_edges, rho_prior
-from heckesel.deep.rows import Rows
-from heckesel.deep.scaling import Scaling, scaling_of
-from heckesel.deep.train import Progress
 from heckesel.errors import HeckeselError
 from heckesel.methods.linear_start import probit_start
+from heckesel.networks.ensembles.binary_mixture import BinaryMixture
+from heckesel.networks.losses.binary import INDEPENDENT_BINARY, JOINT_BINARY
+from heckesel.networks.losses.normal import PROBIT, Loss
+from heckesel.networks.rho.rho_prior import RhoPrior, cell_edges, rho_prior
+from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.config import WAY_OUT, NetworkConfig
+from heckesel.networks.training.ensemble_training import (
+    Members,
+    all_rows,
+    selected_rows,
+    train_cells,
+)
+from heckesel.networks.training.folds import with_folds
+from heckesel.networks.training.loop import Progress
+from heckesel.networks.training.scaling import Scaling, scaling_of
 
 # atanh rho of the first grid: |rho| up to .95.
 COARSE = np.linspace(-1.8, 1.8, 7)

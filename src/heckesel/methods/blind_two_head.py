@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heckesel.data import SelectionData
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.ensemble import SelectionEnsemble
-from heckesel.deep.losses import BLIND
-from heckesel.deep.train import Progress
 from heckesel.methods.heckman_joint import fit_two_heads
+from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
+from heckesel.networks.losses.normal import BLIND
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.loop import Progress
 
 
 def fit(

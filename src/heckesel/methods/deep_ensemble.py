@@ -9,16 +9,16 @@ from functools import partial
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.deep.cells import Members, selected_rows, train_cells
-from heckesel.deep.choices import best_of
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.ensemble import GaussianEnsemble, output_variance
-from heckesel.deep.folds import left_out, with_folds
-from heckesel.deep.held_out import judged_shape, pairs_of, tailed_loss
-from heckesel.deep.losses import GAUSSIAN
-from heckesel.deep.rows import Rows
-from heckesel.deep.scaling import Scaling, scaling_of
-from heckesel.deep.train import Progress
+from heckesel.networks.ensembles.noise_calibration import judged_shape, pairs_of, tailed_loss
+from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble, output_variance
+from heckesel.networks.losses.normal import GAUSSIAN
+from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.choices import best_of
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.ensemble_training import Members, selected_rows, train_cells
+from heckesel.networks.training.folds import left_out, with_folds
+from heckesel.networks.training.loop import Progress
+from heckesel.networks.training.scaling import Scaling, scaling_of
 
 
 def fit(

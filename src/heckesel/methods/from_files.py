@@ -7,20 +7,20 @@ from functools import partial
 
 import numpy as np
 
-from heckesel.classic.blocks import add_up
 from heckesel.data import SelectionData
-from heckesel.deep.cells import Members, all_rows, selected_rows
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.ensemble import SelectionEnsemble
-from heckesel.deep.losses import JOINT, TWO_STEP
-from heckesel.deep.nets import with_constant
-from heckesel.deep.rows import Rows, with_mills
-from heckesel.deep.scaling import Scaling
-from heckesel.deep.stream import Table, train_streamed
-from heckesel.deep.student_loss import JOINT_STUDENT
-from heckesel.deep.train import Progress
+from heckesel.linear.sample.blocks import add_up
 from heckesel.methods.heckman_joint import starts_of, two_headed
 from heckesel.methods.heckman_two_step import in_units_of_y
+from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
+from heckesel.networks.losses.normal import JOINT, TWO_STEP
+from heckesel.networks.losses.student import JOINT_STUDENT
+from heckesel.networks.training.batches import Rows, with_mills
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.ensemble_training import Members, all_rows, selected_rows
+from heckesel.networks.training.layers import with_constant
+from heckesel.networks.training.loop import Progress
+from heckesel.networks.training.scaling import Scaling
+from heckesel.networks.training.streamed import Table, train_streamed
 
 
 def fit_two_step(

@@ -17,14 +17,14 @@ from functools import partial
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.deep.averaged_ensemble import AveragedEnsemble
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.ensemble import SelectionEnsemble
-from heckesel.deep.outcome_ensemble import OutcomeEnsemble
-from heckesel.deep.rho_mixture import RhoMixture
-from heckesel.deep.train import Progress, shifted
 from heckesel.errors import DataError
 from heckesel.methods import heckman_outcome, heckman_two_step, spline_joint
+from heckesel.networks.ensembles.averaged import AveragedEnsemble
+from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble
+from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
+from heckesel.networks.rho.rho_mixture import RhoMixture
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.loop import Progress, shifted
 
 
 def fit(

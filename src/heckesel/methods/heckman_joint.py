@@ -9,13 +9,11 @@ from functools import partial
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.deep.cells import Members, all_rows, train_cells
-from heckesel.deep.choices import best_of
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.custom import ModuleMembers
-from heckesel.deep.ensemble import SelectionEnsemble, local_spread
-from heckesel.deep.folds import left_out, with_folds
-from heckesel.deep.held_out import (
+from heckesel.diagnostics.instrument_strength import instruments_are_strong
+from heckesel.errors import DataError
+from heckesel.methods.linear_start import linear_start_of_both
+from heckesel.methods.two_step_on_folds import preferred
+from heckesel.networks.ensembles.noise_calibration import (
     Judged,
     joint_loss,
     judged_shape,
@@ -23,15 +21,17 @@ from heckesel.deep.held_out import (
     pairs_of,
     student_loss,
 )
-from heckesel.deep.losses import JOINT, JOINT_VARYING, Loss
-from heckesel.deep.rows import Rows
-from heckesel.deep.scaling import Scaling, scaling_of
-from heckesel.deep.student_loss import JOINT_STUDENT, degrees_of_freedom
-from heckesel.deep.train import Progress
-from heckesel.diagnostics.exclusion import instruments_are_strong
-from heckesel.errors import DataError
-from heckesel.methods.linear_start import linear_start_of_both
-from heckesel.methods.two_step_on_folds import preferred
+from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, local_spread
+from heckesel.networks.losses.normal import JOINT, JOINT_VARYING, Loss
+from heckesel.networks.losses.student import JOINT_STUDENT, degrees_of_freedom
+from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.choices import best_of
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.ensemble_training import Members, all_rows, train_cells
+from heckesel.networks.training.folds import left_out, with_folds
+from heckesel.networks.training.loop import Progress
+from heckesel.networks.training.own_modules import ModuleMembers
+from heckesel.networks.training.scaling import Scaling, scaling_of
 
 # log 8: ten degrees of freedom, heavier than normal and a little away from it.
 START_LOG_EXTRA_DF = 2.08

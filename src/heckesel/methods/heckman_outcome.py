@@ -1,6 +1,6 @@
 """Deep joint likelihood of a selection that may look at the outcome, with errors of any shape.
 
-The model is in `heckesel.deep.outcome_loss`. It is sharper than the two-step, and leans on its
+The model is in `heckesel.networks.losses.outcome_selection`. It is sharper than the two-step, and leans on its
 model of the errors where that leans on little; `heckman_averaged` has both.
 """
 
@@ -15,25 +15,25 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from heckesel.data import SelectionData
-from heckesel.deep.cells import Members, train_cells
-from heckesel.deep.choices import best_of
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.folds import assign_folds, left_out
-from heckesel.deep.held_out import judged_level, pairs_of
-from heckesel.deep.nets import with_constant
-from heckesel.deep.outcome_ensemble import (
+from heckesel.diagnostics.instrument_strength import instruments_are_strong
+from heckesel.errors import DataError
+from heckesel.methods.linear_start import linear_start_of_both
+from heckesel.networks.ensembles.noise_calibration import judged_level, pairs_of
+from heckesel.networks.ensembles.outcome_ensemble import (
     OutcomeEnsemble,
     index_beside_y,
     mean_and_sigma,
     shape_of,
 )
-from heckesel.deep.outcome_loss import FREE, PLAIN, START_SHAPE
-from heckesel.deep.rows import Rows
-from heckesel.deep.scaling import Scaling, scaling_of
-from heckesel.deep.train import Progress, shifted
-from heckesel.diagnostics.exclusion import instruments_are_strong
-from heckesel.errors import DataError
-from heckesel.methods.linear_start import linear_start_of_both
+from heckesel.networks.losses.outcome_selection import FREE, PLAIN, START_SHAPE
+from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.choices import best_of
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.ensemble_training import Members, train_cells
+from heckesel.networks.training.folds import assign_folds, left_out
+from heckesel.networks.training.layers import with_constant
+from heckesel.networks.training.loop import Progress, shifted
+from heckesel.networks.training.scaling import Scaling, scaling_of
 from heckesel.numerics.normal import HALF_LOG_2PI
 
 # theta over kappa at the start: selection sees what is unusual, or the outcome. Members end before

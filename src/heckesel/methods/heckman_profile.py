@@ -25,17 +25,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.deep.cells import all_rows, train_cells
-from heckesel.deep.config import NetworkConfig, torch_device
-from heckesel.deep.folds import with_folds
-from heckesel.deep.last_layer import last_layers
-from heckesel.deep.losses import JOINT
-from heckesel.deep.rho_mixture import RhoMixture, average_over_rho
-from heckesel.deep.rho_prior import rho_prior
-from heckesel.deep.scaling import scaling_of
-from heckesel.deep.train import Progress
 from heckesel.errors import DataError
 from heckesel.methods import spline_joint
+from heckesel.networks.losses.normal import JOINT
+from heckesel.networks.rho.last_layer import last_layers
+from heckesel.networks.rho.rho_mixture import RhoMixture, average_over_rho
+from heckesel.networks.rho.rho_prior import rho_prior
+from heckesel.networks.training.config import NetworkConfig, torch_device
+from heckesel.networks.training.ensemble_training import all_rows, train_cells
+from heckesel.networks.training.folds import with_folds
+from heckesel.networks.training.loop import Progress
+from heckesel.networks.training.scaling import scaling_of
 
 # |atanh rho| at the start: far enough from the ridge at 0 to fall to its own side, near enough
 # that no start is at a boundary (tanh 1.2 = .83).

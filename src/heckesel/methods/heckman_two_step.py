@@ -8,23 +8,23 @@ from functools import partial
 
 import numpy as np
 
-from heckesel.classic.probit import selection_probit
 from heckesel.data import SelectionData
-from heckesel.deep.cells import Members, selected_rows, train_cells
-from heckesel.deep.choices import best_of
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.custom import ModuleMembers
-from heckesel.deep.ensemble import SelectionEnsemble
-from heckesel.deep.folds import with_folds
-from heckesel.deep.losses import TWO_STEP
-from heckesel.deep.nets import with_constant
-from heckesel.deep.rows import Rows, with_mills
-from heckesel.deep.scaling import Scaling, scaling_of
-from heckesel.deep.train import Progress
-from heckesel.diagnostics.exclusion import instruments_are_strong
+from heckesel.diagnostics.instrument_strength import instruments_are_strong
 from heckesel.errors import DataError
+from heckesel.linear.probit import selection_probit
 from heckesel.methods.selection_network import CrossFitted, fit_indices
 from heckesel.methods.two_step_on_folds import fit_on_folds
+from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
+from heckesel.networks.losses.normal import TWO_STEP
+from heckesel.networks.training.batches import Rows, with_mills
+from heckesel.networks.training.choices import best_of
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.ensemble_training import Members, selected_rows, train_cells
+from heckesel.networks.training.folds import with_folds
+from heckesel.networks.training.layers import with_constant
+from heckesel.networks.training.loop import Progress
+from heckesel.networks.training.own_modules import ModuleMembers
+from heckesel.networks.training.scaling import Scaling, scaling_of
 
 
 def fit(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.classic.least_squares import fit_least_squares, least_squares_covariance
 from heckesel.data import SelectionData
-from heckesel.predictive import Predictive, check_target
+from heckesel.linear.least_squares import fit_least_squares, least_squares_covariance
+from heckesel.predictive.distribution import Predictive, check_target
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heckesel.classic.covariance import inverse
-from heckesel.classic.estimates import (
+from heckesel.data import SelectionData
+from heckesel.linear.covariance import inverse
+from heckesel.linear.estimates import (
     Estimates,
     back_transform,
     estimates_at,
     standardised_hessian,
 )
-from heckesel.classic.profile import scan
-from heckesel.classic.rows import standardised_sample
-from heckesel.data import SelectionData
-from heckesel.predictive import (
+from heckesel.linear.rho_scan import scan
+from heckesel.linear.sample.sample import standardised_sample
+from heckesel.predictive.distribution import (
     Predictive,
     check_target,
     possible_covariance,

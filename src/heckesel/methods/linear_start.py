@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heckesel.classic.probit import fit_probit
-from heckesel.deep.rows import Rows, with_mills
+from heckesel.linear.probit import fit_probit
+from heckesel.networks.training.batches import Rows, with_mills
 
 # A linear two-step may leave |rho| at one or beyond; this is where networks start then.
 START_RHO = 0.9

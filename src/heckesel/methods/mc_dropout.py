@@ -9,15 +9,15 @@ import numpy as np
 import torch
 
 from heckesel.data import SelectionData
-from heckesel.deep.cells import Members, selected_rows, train_cells
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.dropout import dropout_masks, dropout_seeds
-from heckesel.deep.ensemble import predict_two_outputs
-from heckesel.deep.losses import GAUSSIAN
-from heckesel.deep.nets import forward, layer_views, with_constant
-from heckesel.deep.scaling import Scaling, scaling_of
-from heckesel.deep.train import Progress
-from heckesel.predictive import Predictive, check_target
+from heckesel.networks.ensembles.selection_ensemble import predict_two_outputs
+from heckesel.networks.losses.normal import GAUSSIAN
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
+from heckesel.networks.training.ensemble_training import Members, selected_rows, train_cells
+from heckesel.networks.training.layers import forward, layer_views, with_constant
+from heckesel.networks.training.loop import Progress
+from heckesel.networks.training.scaling import Scaling, scaling_of
+from heckesel.predictive.distribution import Predictive, check_target
 
 RATE = 0.1
 PASSES = 64

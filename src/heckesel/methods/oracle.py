@@ -9,7 +9,7 @@ import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.predictive import Predictive
+from heckesel.predictive.distribution import Predictive
 
 
 @dataclass(frozen=True)

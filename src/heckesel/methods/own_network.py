@@ -9,16 +9,16 @@ from dataclasses import replace
 import torch
 
 from heckesel.data import SelectionData
-from heckesel.deep.cells import all_rows
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.custom import MakeNet, train_modules
-from heckesel.deep.ensemble import SelectionEnsemble
-from heckesel.deep.losses import BLIND, JOINT, TWO_STEP
-from heckesel.deep.scaling import scaling_of
-from heckesel.deep.train import Progress
 from heckesel.errors import DataError
 from heckesel.methods.heckman_joint import two_headed
 from heckesel.methods.heckman_two_step import corrected, first_step
+from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
+from heckesel.networks.losses.normal import BLIND, JOINT, TWO_STEP
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.ensemble_training import all_rows
+from heckesel.networks.training.loop import Progress
+from heckesel.networks.training.own_modules import MakeNet, train_modules
+from heckesel.networks.training.scaling import scaling_of
 
 LOSSES = {"two-step": TWO_STEP, "joint": JOINT, "blind": BLIND}
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import log_ndtr
 
-from heckesel.classic.probit import fit_probit
 from heckesel.data import SelectionData
-from heckesel.deep.cells import Members, train_cells
-from heckesel.deep.config import AUTO, NetworkConfig
-from heckesel.deep.folds import assign_folds, left_out
-from heckesel.deep.losses import PROBIT
-from heckesel.deep.nets import with_constant
-from heckesel.deep.rows import Rows
-from heckesel.deep.scaling import Scaling
+from heckesel.linear.probit import fit_probit
+from heckesel.networks.losses.normal import PROBIT
+from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.config import AUTO, NetworkConfig
+from heckesel.networks.training.ensemble_training import Members, train_cells
+from heckesel.networks.training.folds import assign_folds, left_out
+from heckesel.networks.training.layers import with_constant
+from heckesel.networks.training.scaling import Scaling
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.ensemble import GaussianEnsemble
-from heckesel.deep.train import Progress
 from heckesel.errors import DataError
 from heckesel.methods.deep_ensemble import fit_gaussian
+from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.loop import Progress
 
 
 @dataclass(frozen=True)

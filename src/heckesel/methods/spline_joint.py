@@ -2,7 +2,7 @@
 
 The outcome is a sum of smooth curves, one a column, and of smooth surfaces where interactions are
 asked for; the selection index is linear. Smoothness and rho are weighed by the evidence (see
-`heckesel.deep.linear_joint`), and the predictive is a mixture over rho.
+`heckesel.networks.rho.linear_joint`), and the predictive is a mixture over rho.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from itertools import combinations
 import numpy as np
 import torch
 
-from heckesel.classic.estimable import dependent_columns
 from heckesel.data import SelectionData
-from heckesel.deep.cells import all_rows
-from heckesel.deep.config import torch_device
-from heckesel.deep.folds import with_folds
-from heckesel.deep.rho_mixture import RhoMixture, average_over_rho, held_out_evidence
-from heckesel.deep.rho_prior import rho_prior
-from heckesel.deep.scaling import scaling_of
 from heckesel.errors import DataError
+from heckesel.linear.estimable import dependent_columns
+from heckesel.networks.rho.rho_mixture import RhoMixture, average_over_rho, held_out_evidence
+from heckesel.networks.rho.rho_prior import rho_prior
+from heckesel.networks.training.config import torch_device
+from heckesel.networks.training.ensemble_training import all_rows
+from heckesel.networks.training.folds import with_folds
+from heckesel.networks.training.scaling import scaling_of
 from heckesel.numerics.splines import INNER_KNOTS, Spline, spline_of, spline_width
 
 SURFACE_KNOTS = 1  # inside the range, in each direction of an interaction

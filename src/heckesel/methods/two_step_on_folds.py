@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heckesel.deep.cells import Members
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.ensemble import SelectionEnsemble, local_spread
-from heckesel.deep.folds import left_out
-from heckesel.deep.held_out import judged_shape, pairs_of, two_step_loss
-from heckesel.deep.losses import SPREAD, TWO_STEP
-from heckesel.deep.rows import Rows
 from heckesel.methods.linear_start import linear_start
-from heckesel.predictive import RHO_LIMIT
+from heckesel.networks.ensembles.noise_calibration import judged_shape, pairs_of, two_step_loss
+from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, local_spread
+from heckesel.networks.losses.normal import SPREAD, TWO_STEP
+from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.ensemble_training import Members
+from heckesel.networks.training.folds import left_out
+from heckesel.predictive.distribution import RHO_LIMIT
 
 if TYPE_CHECKING:
     from heckesel.methods.heckman_two_step import FirstStep

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtr
 
-from heckesel.classic.probit import selection_probit
 from heckesel.data import SelectionData
-from heckesel.deep.config import NetworkConfig
-from heckesel.deep.ensemble import GaussianEnsemble
-from heckesel.deep.train import Progress
+from heckesel.linear.probit import selection_probit
 from heckesel.methods.deep_ensemble import fit_gaussian
+from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.loop import Progress
 
 # One unit may not stand for more than a thousand; a smaller propensity counts as this one.
 SMALLEST_PROPENSITY = 1e-3

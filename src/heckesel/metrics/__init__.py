@@ -22,7 +22,7 @@ from heckesel.metrics.scores import (
     interval_score,
     interval_scores,
 )
-from heckesel.predictive import Predictive
+from heckesel.predictive.distribution import Predictive
 
 __all__ = [
     "bias",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heckesel.metrics.points import points_of
-from heckesel.predictive import Predictive
+from heckesel.predictive.distribution import Predictive
 
 
 def bias(f0: np.ndarray, predictive: Predictive) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from heckesel.metrics.points import points_of
-from heckesel.predictive import Predictive
+from heckesel.predictive.distribution import Predictive
 
 LEVELS = np.arange(1, 20) / 20
 

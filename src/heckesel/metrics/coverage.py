@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heckesel.metrics.points import points_of
-from heckesel.predictive import Predictive
+from heckesel.predictive.distribution import Predictive
 
 
 def coverage(y: np.ndarray, predictive: Predictive, *, level: float = 0.9) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 
 from heckesel.data import numeric
 from heckesel.errors import DataError
-from heckesel.predictive import Predictive
+from heckesel.predictive.distribution import Predictive
 
 
 def points_of(values, name: str, predictive: Predictive) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from heckesel.metrics.points import points_of
-from heckesel.predictive import Normal, Predictive
+from heckesel.predictive.distribution import Normal, Predictive
 
 # CRPS of a distribution without a closed form: the integral runs over this many standard
 # deviations either side of the mean, with this many Gauss-Legendre nodes either side of y. Even

@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 
 from heckesel import __version__
-from heckesel.classic.forms import GAUSSIAN
-from heckesel.diagnostics.functional_form import CLOSE_AIC
 from heckesel.diagnostics.verdict import IDENTIFIED, NO_SELECTION, Identification
 from heckesel.errors import DataError
-from heckesel.estimators.fit import HeckmanFit
-from heckesel.estimators.functional_form import FunctionalForm
-from heckesel.estimators.linear import HeckmanRegressor
-from heckesel.report.comparison import EVERYONE, Comparison, Group, compare
-from heckesel.report.held_out import Calibration, NotChecked, check_held_out
-from heckesel.report.judgement import Judgement, edge_reached, judge
-from heckesel.report.numbers import Digits, digits_for
-from heckesel.report.rho import OwnRho, RhoCurve, RhoValues, evidence_on_rho, own_rho
-from heckesel.report.table import ColumnShape, column_shapes, read_rows
+from heckesel.estimators.heckman_regressor import HeckmanRegressor
+from heckesel.linear.forms.error_models import GAUSSIAN
+from heckesel.linear.forms.form_weights import CLOSE_AIC
+from heckesel.linear.results.functional_form import FunctionalForm
+from heckesel.linear.results.heckman_fit import HeckmanFit
+from heckesel.report.changes import EVERYONE, Comparison, Group, compare
+from heckesel.report.coefficient_table import ColumnShape, column_shapes, read_rows
+from heckesel.report.formatting import Digits, digits_for
+from heckesel.report.headline import Judgement, edge_reached, judge
+from heckesel.report.held_out_check import Calibration, NotChecked, check_held_out
+from heckesel.report.rho_section import OwnRho, RhoCurve, RhoValues, evidence_on_rho, own_rho
 
 COEFFICIENT_LEVEL = 0.95
 # Eleven fits of so many rows take seconds, and show any error model that is better by far.

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from heckesel.report.comparison import Comparison, Group
-from heckesel.report.drawing import (
+from heckesel.report.changes import Comparison, Group
+from heckesel.report.formatting import Digits, minus, percent, significant, ticks_text
+from heckesel.report.held_out_check import Calibration
+from heckesel.report.rho_section import RhoCurve, RhoValues
+from heckesel.report.style import (
     WIDTH,
     Area,
     Drawing,
@@ -19,9 +22,6 @@ from heckesel.report.drawing import (
     span,
     x_axis,
 )
-from heckesel.report.held_out import Calibration
-from heckesel.report.numbers import Digits, minus, percent, significant, ticks_text
-from heckesel.report.rho import RhoCurve, RhoValues
 
 LEFT, RIGHT = 52.0, WIDTH - 20.0
 LOWEST = -40.0  # log-units: what is this far below the best has no weight left

@@ -8,15 +8,16 @@ from pathlib import Path
 
 from sklearn.utils.validation import check_is_fitted
 
-from heckesel.atomic import check_output, write_atomically
+from heckesel.atomic_files import check_output, write_atomically
 from heckesel.errors import DataError, HeckeselError
-from heckesel.estimators.deep import DeepHeckmanRegressor
-from heckesel.estimators.linear import HeckmanRegressor
-from heckesel.report import figures, numbers
+from heckesel.estimators.deep_heckman_regressor import DeepHeckmanRegressor
+from heckesel.estimators.heckman_regressor import HeckmanRegressor
+from heckesel.report import figures
+from heckesel.report import formatting as numbers
 from heckesel.report.contents import COEFFICIENT_LEVEL, Contents, report_contents
-from heckesel.report.drawing import Area, Drawing, Line, Mark, Text
-from heckesel.report.held_out import Calibration
-from heckesel.report.rho import RhoCurve
+from heckesel.report.held_out_check import Calibration
+from heckesel.report.rho_section import RhoCurve
+from heckesel.report.style import Area, Drawing, Line, Mark, Text
 
 KINDS = {Line: "line", Area: "area", Mark: "mark", Text: "text"}
 

@@ -1,0 +1,29 @@
+"""Experiments: cells in, `results/*.json` out, and everything published is computed from those.
+
+EXPERIMENTS maps the name a user types to the module that runs it. A module has
+
+* `Cell`, a frozen dataclass; `cells(quick)` lists the grid, or a small version of it
+* `chunk_of(cell)`: cells that are trained together, a function of the cell alone
+* `run_chunk(cells, device)`: one flat dict of floats (or an exception) for each cell
+* `DATA_HASHES`: SHA-256 of the files it reads
+"""
+
+from importlib import import_module
+
+EXPERIMENTS = {
+    "e0": "reproduction.e0_gate",
+    "e1": "reproduction.e1_controlled",
+    "warm-up": "reproduction.e1_warm_up",
+    "e2": "reproduction.e2_semireal",
+    "e4": "reproduction.e4_panels",
+    "e4-timm": "reproduction.e4_timm",
+    "x1": "reproduction.x1_profile",
+    "x2": "reproduction.x2_misspecified",
+    "x3": "reproduction.x3_verdict",
+    "x4": "reproduction.x4_calibrated",
+}
+
+
+def load(name: str):
+    """The module of an experiment."""
+    return import_module(EXPERIMENTS[name])

@@ -1,0 +1,176 @@
+"""A-E4, benchmark reporting panels: who reports on which dataset, and is it the better ones?
+
+A cell of a panel is selected where a score was reported. No column of these data is known to move
+reporting and not the score, so the fits show what a selection model does without an instrument:
+most end at |rho| = 1. The paper counts 8 of 13 on a dump that is not to be had.
+
+* by_paper_2022, the main table: the flat table of 2022-11-04, one row per paper
+* by_model_2020: the full dump of 2020-08-28, one row per model
+
+The whole panel is fitted by score on ability (the mean of the row's other scores) and dataset
+dummies, a pair by the score on the target on the score on the anchor; selection has the same
+columns. A cell with instrument "age" adds the paper's own candidate to the selection equation: the
+dataset's age, in years from the first result on it anywhere in the source to the row's date. Cells
+without a date and cells of datasets not yet there are left out and counted, and the row repeats
+the fit without age on the cells that are left. Age is a doubtful instrument: beside dataset
+dummies, and in a pair, it is the row's date less a constant, and later work scores higher.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from heckesel.datasets.papers_with_code import (
+    FILES,
+    load_evaluation_tables,
+    load_results_by_paper,
+)
+from heckesel.diagnostics.verdict import VERDICTS
+from heckesel.errors import DataError
+from heckesel.estimators.heckman import heckman
+from heckesel.linear.results.heckman_fit import HeckmanFit
+from reproduction.reporting_panel import (
+    FEWEST_ROWS,
+    Panel,
+    build_panel,
+    pair_frame,
+    panel_frame,
+)
+from reproduction.runner import attempt
+
+TASKS = (
+    "Image Classification",
+    "Semantic Segmentation",
+    "Object Detection",
+    "Machine Translation",
+)
+SOURCES = {
+    "by_paper_2022": (load_results_by_paper, "paper"),
+    "by_model_2020": (load_evaluation_tables, "model"),
+}
+DATA_HASHES = FILES
+
+
+@dataclass(frozen=True)
+class Cell:
+    """target: the dataset of a pair, "" for the whole panel; instrument: "" or "age"."""
+
+    source: str
+    task: str
+    target: str
+    instrument: str
+
+
+def cells(quick: bool = False) -> list[Cell]:
+    """Panels and pairs depend on the data, which must be there; there is no small version."""
+    return [
+        Cell(source, task, target, instrument)
+        for source in SOURCES
+        for task in TASKS
+        if (panel := load_panel(source, task)) is not None
+        for target in ("", *panel.targets)
+        for instrument in ("", "age")
+    ]
+
+
+def chunk_of(cell: Cell) -> str:
+    return f"{cell.source}, {cell.task}"
+
+
+def run_chunk(cells: list[Cell], device: str = "auto") -> list:
+    return [attempt(run_cell, cell) for cell in cells]
+
+
+def run_cell(cell: Cell) -> dict[str, float]:
+    """Estimates of both methods, every mode, and how much the data say about rho.
+
+    Left-out datasets are keys: "unreported: " by no row of the panel, "complete: " by every one.
+    """
+    panel = load_panel(cell.source, cell.task)
+    if panel is None:
+        raise DataError(f"{cell.source} has no panel of {FEWEST_ROWS} rows for {cell.task!r}")
+    row = {"n_rows": float(len(panel.scores)), "n_unparsed": float(panel.unparsed)}
+    if cell.target:
+        return row | fit_row(pair_frame(panel, cell.target), "anchor", cell.instrument)
+    row |= {f"unreported: {name}": 1.0 for name in panel.unreported}
+    return row | fit_row(panel_frame(panel), "ability + dataset", cell.instrument)
+
+
+@lru_cache
+def load_panel(source: str, task: str) -> Panel | None:
+    return build_panel(_load_results(source), task, SOURCES[source][1])
+
+
+@lru_cache
+def _load_results(source: str) -> pd.DataFrame:
+    return SOURCES[source][0]()
+
+
+def fit_row(frame: pd.DataFrame, right: str, instrument: str = "") -> dict[str, float]:
+    """Score on `right`, by both methods; selection on the same and the instrument, if any."""
+    left_out: dict[str, float] = {}
+    if instrument:
+        frame, left_out = _with_age(frame)
+    if "dataset" in frame:
+        frame, complete = without_complete(frame)
+        left_out |= {f"complete: {name}": 1.0 for name in complete}
+    outcome, same = f"score ~ {right}", f"~ {right}"
+    select = f"{same} + {instrument}" if instrument else same
+    joint = heckman(outcome, select, frame, method="ml")
+    two_step = heckman(outcome, select, frame, method="two-step")
+    row = left_out | _estimates(joint, right.split()[0])
+    row["rho_two_step"] = two_step.rho
+    row["lambda_two_step"] = float(two_step.params["mills", "lambda"])
+    if instrument:
+        without = heckman(outcome, same, frame, method="ml")
+        row["select_age"] = float(joint.params["select", instrument])
+        row["wald_age"] = joint.identification.evidence["wald"]
+        row["rho_without"] = without.rho
+        row["boundary_without"] = float(without.near_boundary)
+    return row
+
+
+def _with_age(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, float]]:
+    """The cells whose row could have reported, and how many others there are."""
+    dated = frame[frame["age"].notna()]
+    there = dated[dated["age"] >= 0]
+    counts = {"n_undated": len(frame) - len(dated), "n_not_yet_there": len(dated) - len(there)}
+    return there, {name: float(count) for name, count in counts.items()}
+
+
+def without_complete(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The cells of datasets that not every row reports on, and the names of the others.
+
+    Reporting on a complete dataset has no finite coefficient in the selection equation. Its
+    scores are part of every ability already.
+    """
+    complete = frame["score"].notna().groupby(frame["dataset"]).all()
+    names = list(complete.index[complete])
+    return frame[~frame["dataset"].isin(names)], names
+
+
+def _estimates(fit: HeckmanFit, slope: str) -> dict[str, float]:
+    low, high = fit.interval("rho", method="profile")
+    row = {
+        "n": float(fit.n),
+        "n_reported": float(fit.n_selected),
+        "rho": fit.rho,
+        "rho_low": low,
+        "rho_high": high,
+        "loglik": fit.loglik,
+        "boundary": float(fit.near_boundary),
+        "n_modes": float(len(fit.modes)),
+        f"outcome_{slope}": float(fit.params["outcome", slope]),
+        f"select_{slope}": float(fit.params["select", slope]),
+        "verdict": float(VERDICTS.index(fit.identification.verdict)),
+    }
+    rho_se = (1 - fit.rho**2) * fit.se["ancillary", "atanh_rho"]
+    if np.isfinite(rho_se):  # at the boundary there is none, and JSON has no NaN
+        row["rho_se"] = float(rho_se)
+    for position, mode in enumerate(fit.modes):
+        row |= {f"mode_{position}_rho": mode.rho, f"mode_{position}_loglik": float(mode.loglik)}
+    return row

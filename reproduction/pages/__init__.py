@@ -1,0 +1,1 @@
+"""What is published: numbers, claims, targets, figures and tables made from `results/*.json`."""

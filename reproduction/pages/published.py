@@ -1,0 +1,110 @@
+"""Everything published, made from `results/*.json`: numbers, scoreboard, claims, the page of our
+own experiments, figure data.
+
+`python -m reproduction.pages.published` writes what has changed and draws the figures; with
+`--train` it first trains the example of figure 1 (a).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from heckesel.atomic_files import write_atomically
+from reproduction.pages.claims import claims_md
+from reproduction.pages.figure_data import FROM_RESULTS, train_example
+from reproduction.pages.numbers import numbers_tex
+from reproduction.pages.ours import ours_md
+from reproduction.pages.ours.figure_data import FROM_OUR_RESULTS
+from reproduction.pages.rows import read_results
+from reproduction.pages.scoreboard import scoreboard_md
+
+TRAINED = "figures/fig1a.json"
+
+
+def generated(folder_results: Path) -> dict[str, str]:
+    """Path below `paper/` -> the text that belongs there."""
+    results = read_results(Path(folder_results))
+    texts = {
+        "numbers.tex": numbers_tex(results),
+        "scoreboard.md": scoreboard_md(results),
+        "claims.md": claims_md(results),
+        "ours.md": ours_md(results),
+    }
+    for name, data in (FROM_RESULTS | FROM_OUR_RESULTS).items():
+        texts[f"figures/{name}.json"] = _json(data(results))
+    return texts
+
+
+def regenerate(folder_results: Path, folder_paper: Path, *, train: bool = False) -> list[Path]:
+    """Write what differs and return its paths; the same results give the same bytes.
+
+    The example of figure 1 (a) is trained if it is missing or `train` asks for it.
+    """
+    texts = generated(folder_results)
+    if train or not (Path(folder_paper) / TRAINED).exists():
+        texts[TRAINED] = _json(train_example())
+    written = []
+    for name, text in texts.items():
+        path = Path(folder_paper) / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, text)
+            written.append(path)
+    return written
+
+
+def stale(folder_results: Path, folder_paper: Path) -> list[str]:
+    """One sentence for each committed file that is missing or not what the results give."""
+    found = []
+    for name, text in generated(folder_results).items():
+        path = Path(folder_paper) / name
+        if not path.exists():
+            found.append(f"{path} is missing")
+        elif path.read_text(encoding="utf-8") != text:
+            line = _first_difference(path.read_text(encoding="utf-8"), text)
+            found.append(f"{path} is not what {folder_results} gives, from line {line}")
+    if not (Path(folder_paper) / TRAINED).exists():
+        found.append(f"{Path(folder_paper) / TRAINED} is missing")
+    return found
+
+
+def _first_difference(before: str, after: str) -> int:
+    lines = zip(before.splitlines(), after.splitlines(), strict=False)
+    same = next((i for i, (old, new) in enumerate(lines) if old != new), None)
+    shorter = min(len(before.splitlines()), len(after.splitlines()))
+    return (shorter if same is None else same) + 1
+
+
+def _json(data: dict) -> str:
+    """One entry per line down to the lists, which stay on theirs."""
+    return _indented(data, 0) + "\n"
+
+
+def _indented(value, depth: int) -> str:
+    if isinstance(value, dict):
+        inner = ",\n".join(
+            f"{' ' * (depth + 1)}{json.dumps(key)}: {_indented(entry, depth + 1)}"
+            for key, entry in value.items()
+        )
+        return f"{{\n{inner}\n{' ' * depth}}}"
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        inner = ",\n".join(" " * (depth + 1) + json.dumps(entry) for entry in value)
+        return f"[\n{inner}\n{' ' * depth}]"
+    return json.dumps(value)
+
+
+def main() -> int:
+    from reproduction.pages.figures import draw_figures
+
+    paper = Path("paper")
+    for path in regenerate(Path("results"), paper, train="--train" in sys.argv[1:]):
+        print(path)
+    for path in draw_figures(paper / "figures"):
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""Committed rows as flat dicts, and the values of one metric over the seeds of a cell.
+
+Our own results and the paper's are read into the same names, so that one definition of a
+published number serves both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from heckesel.errors import DataError
+from reproduction.result_files import read_rows, results_path
+
+Row = dict
+
+
+@dataclass(frozen=True)
+class Results:
+    """Rows of each experiment, under the name a user types; empty where it has not been run."""
+
+    e0: Sequence[Row] = field(default=())
+    e1: Sequence[Row] = field(default=())
+    warm_up: Sequence[Row] = field(default=())
+    e2: Sequence[Row] = field(default=())
+    e4: Sequence[Row] = field(default=())
+    e4_timm: Sequence[Row] = field(default=())
+    x1: Sequence[Row] = field(default=())
+    x2: Sequence[Row] = field(default=())
+    x3: Sequence[Row] = field(default=())
+    x4: Sequence[Row] = field(default=())
+
+
+def flat(rows: Iterable[dict]) -> list[Row]:
+    """{"cell": ..., "metrics": ...} as one dict; a failed row has no number to publish.
+
+    What was found beside a part of the cell of the same name is told from it: rho and rho_hat.
+    """
+    rows = list(rows)
+    for row in rows:
+        if "error" in row:
+            raise DataError(f"cell {row['cell']} failed: {row['error']}")
+    return [_merged(row["cell"], row["metrics"]) for row in rows]
+
+
+def _merged(cell: dict, metrics: dict) -> Row:
+    return cell | {f"{key}_hat" if key in cell else key: metrics[key] for key in metrics}
+
+
+def succeeded(rows: Iterable[dict]) -> list[Row]:
+    """Flat rows of the cells that did not fail; the page that shows them counts the others."""
+    return flat(row for row in rows if "error" not in row)
+
+
+def read_results(folder: Path) -> Results:
+    """What is in `folder`; panels may be missing, because their data do not ship.
+
+    A failed row of the paper's experiments is refused, one of our own is left out.
+    """
+    found = {}
+    for part in fields(Results):
+        path = results_path(part.name.replace("_", "-"), folder)
+        if path.exists():
+            read = succeeded if part.name.startswith("x") else flat
+            found[part.name] = read(read_rows(path))
+        elif part.name not in ("e4", "e4_timm"):
+            raise DataError(f"{path} is missing; run `heckesel reproduce` first")
+    return Results(**found)
+
+
+def read_paper() -> Results:
+    """The paper's own rows of A-E1 and A-E2, as far as anything published needs them."""
+    return Results(e1=_table("paper_e1", "rows"), e2=_table("paper_e2", "rows"))
+
+
+def read_paper_regions(name: str) -> list[Row]:
+    """Points per region in every draw of `paper_e1` or `paper_e2`."""
+    return _table(name, "regions")
+
+
+def read_paper_numbers() -> dict[str, dict]:
+    """Macro name -> {"value", "printed"}: all figures the paper derives from its results."""
+    return _reference("paper_numbers")["numbers"]
+
+
+def matching(rows: Sequence[Row], **cell) -> list[Row]:
+    """The rows that agree with `cell`; pages ask thousands of times, so one key at a time."""
+    found = list(rows)
+    for key, value in cell.items():
+        found = [row for row in found if row.get(key) == value]
+    return found
+
+
+def over_seeds(rows: Sequence[Row], metric: str, **cell) -> np.ndarray:
+    """The metric in every row that agrees with `cell`, in the order of seeds: (n_seeds,)."""
+    return np.array([row[metric] for row in _by_seed(rows, cell)], dtype=float)
+
+
+def members(rows: Sequence[Row], **cell) -> np.ndarray:
+    """rho of every ensemble member: (n_seeds, k)."""
+    found = _by_seed(rows, cell)
+    names = sorted(key for key in found[0] if key.startswith("rho_member_"))
+    if not names:
+        raise DataError(f"rows with {cell} do not say what rho each member has")
+    return np.array([[row[name] for name in names] for row in found])
+
+
+def only(rows: Sequence[Row], **cell) -> Row:
+    """The one row that agrees with `cell`."""
+    found = matching(rows, **cell)
+    if len(found) != 1:
+        raise DataError(f"{len(found)} rows with {cell}, expected one")
+    return found[0]
+
+
+def _by_seed(rows: Sequence[Row], cell: dict) -> list[Row]:
+    found = matching(rows, **cell)
+    if not found:
+        raise DataError(f"no row with {cell}")
+    return sorted(found, key=lambda row: row["seed"])
+
+
+def _table(name: str, part: str) -> list[Row]:
+    """Rows are stored without their keys; null marks a metric that a method does not have."""
+    table = _reference(name)[part]
+    return [
+        {key: value for key, value in zip(table["columns"], row, strict=True) if value is not None}
+        for row in table["rows"]
+    ]
+
+
+def _reference(name: str) -> dict:
+    folder = resources.files("reproduction").joinpath("reference")
+    return json.loads(folder.joinpath(f"{name}.json").read_text(encoding="utf-8"))

@@ -1,0 +1,180 @@
+"""Runs the cells of an experiment, chunk by chunk, and keeps what is there already.
+
+A chunk is trained as one batch and is the unit of resumption. Which cells it holds depends on the
+grid alone, never on what is missing, so a run that was killed and taken up again ends in the same
+bytes as one that was not. A file has one header for all its rows, so rows are added only where
+the header of today is the header that is there.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, as_completed
+from dataclasses import asdict
+from pathlib import Path
+
+from heckesel.atomic_files import write_atomically
+from heckesel.errors import DataError, HeckeselError, IdentificationWarning
+from reproduction import load
+from reproduction.result_files import (
+    cell_key,
+    difference,
+    provenance,
+    read_results_file,
+    read_times,
+    results_path,
+    write_results,
+)
+
+
+def attempt(function: Callable, *arguments):
+    """The result, or the exception: a failed cell is recorded and the others go on."""
+    try:
+        return function(*arguments)
+    except Exception as error:
+        return error
+
+
+def run(
+    name: str,
+    folder: Path,
+    *,
+    quick: bool = False,
+    device: str = "auto",
+    executor: Executor | None = None,
+    report: Callable[[str], None] = lambda line: None,
+) -> list[dict]:
+    """Run what is missing or failed of `name`, write `folder/<module>.json`, return all rows.
+
+    Quick rows go to `folder/quick`, where they cannot stand in for full ones. An `executor`
+    (processes, or a Dask cluster's) runs chunks side by side; rows and bytes are the same.
+    """
+    module = load(name)
+    path = results_path(name, folder, quick)
+    times_path = path.with_suffix(".times.json")
+    grid = module.cells(quick)
+    chunks = _chunks(module, grid)
+    made = provenance(_device_name(device), module.DATA_HASHES)
+    done = _finished(path, chunks, made)
+    times = read_times(times_path) if times_path.exists() else {}
+    missing = [
+        chunk for chunk, members in chunks.items() if cell_key(asdict(members[0])) not in done
+    ]
+    for chunk, (outcomes, seconds) in _outcomes(name, missing, quick, device, executor):
+        for cell, outcome in zip(chunks[chunk], outcomes, strict=True):
+            done[cell_key(asdict(cell))] = _row(cell, outcome)
+        times[chunk] = seconds
+        rows = [done[cell_key(asdict(cell))] for cell in grid if cell_key(asdict(cell)) in done]
+        write_results(path, rows, made)
+        write_atomically(times_path, json.dumps(times, indent=1, sort_keys=True) + "\n")
+        failures = sum(isinstance(outcome, Exception) for outcome in outcomes)
+        report(f"{name} {chunk}: {len(outcomes)} cells, {failures} failed, {seconds:.1f} s")
+    return [done[cell_key(asdict(cell))] for cell in grid]
+
+
+def run_chunk(name: str, chunk: str, quick: bool, device: str, threads: int | None = None):
+    """The outcomes of one chunk and the seconds they took; a plain function, so that another
+    process or machine can be handed it."""
+    if threads is not None:
+        _limit_threads(threads)
+    module = load(name)
+    members = _chunks(module, module.cells(quick))[chunk]
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentificationWarning)  # rows say what there is to say
+        outcomes = attempt(module.run_chunk, members, device)
+    if isinstance(outcomes, Exception):
+        outcomes = [outcomes] * len(members)
+    return outcomes, round(time.perf_counter() - started, 3)
+
+
+def _outcomes(name, missing, quick, device, executor) -> Iterator:
+    if executor is None:
+        for chunk in missing:
+            yield chunk, run_chunk(name, chunk, quick, device)
+        return
+    # one thread each: threads of several workers on the same cores wait for one another
+    jobs = {executor.submit(run_chunk, name, chunk, quick, device, 1): chunk for chunk in missing}
+    lost: dict[str, Exception] = {}
+    for job in as_completed(jobs):
+        result = attempt(job.result)
+        if isinstance(result, Exception):  # of the worker: those of cells are among the outcomes
+            lost[jobs[job]] = result
+        else:
+            yield jobs[job], result
+    if lost:
+        chunk, reason = next(iter(lost.items()))
+        raise HeckeselError(
+            f"{len(lost)} of {len(jobs)} chunks of {name} were lost with their workers, first "
+            f"{chunk!r} ({type(reason).__name__}: {reason}); all others are kept, and running "
+            "again computes only these"
+        )
+
+
+def on_cluster(client) -> Executor:
+    """The workers of a `dask.distributed.Client` as an `executor`.
+
+    A chunk whose worker dies goes to another one, up to the scheduler's `allowed-failures` times.
+    """
+    return client.get_executor(pure=False)
+
+
+def _limit_threads(threads: int) -> None:
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    torch.set_num_threads(threads)
+    threadpool_limits(threads)
+
+
+def _finished(path: Path, chunks: dict[str, list], made: dict) -> dict[str, dict]:
+    """Rows by cell, of the chunks that are there whole and without an error.
+
+    Where some are not, new rows would come under the same header, so it has to be that of today.
+    """
+    if not path.exists():
+        return {}
+    content = read_results_file(path)
+    there = {cell_key(row["cell"]): row for row in content["rows"] if "metrics" in row}
+    wanted = [[cell_key(asdict(cell)) for cell in members] for members in chunks.values()]
+    whole = [keys for keys in wanted if all(key in there for key in keys)]
+    differs = difference(content, made)
+    if whole and len(whole) < len(wanted) and differs:
+        raise DataError(
+            f"{path} {differs}, and {len(wanted) - len(whole)} of its {len(wanted)} chunks are "
+            "missing or failed; one file holds rows of one environment only: finish it in that "
+            "environment, give another folder as --out, or move the file away to run all cells"
+        )
+    return {key: there[key] for keys in whole for key in keys}
+
+
+def failed(rows: list[dict]) -> list[dict]:
+    """Rows that raised, or whose own criterion was not met."""
+    return [row for row in rows if "error" in row or row["metrics"].get("passed") == 0.0]
+
+
+def _chunks(module, grid) -> dict[str, list]:
+    chunks: dict[str, list] = {}
+    for cell in grid:
+        chunks.setdefault(str(module.chunk_of(cell)), []).append(cell)
+    return chunks
+
+
+def _row(cell, outcome) -> dict:
+    if isinstance(outcome, Exception):
+        return {"cell": asdict(cell), "error": f"{type(outcome).__name__}: {outcome}"}
+    return {"cell": asdict(cell), "metrics": outcome}
+
+
+def _device_name(device: str) -> str:
+    """What the rows were computed on: the card's name, or the CPU."""
+    from importlib.util import find_spec
+
+    if device == "cpu" or find_spec("torch") is None:
+        return "cpu"
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"

@@ -1,0 +1,70 @@
+"""From a classifier's options to trained networks, and the verdict on what they were given."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+from sklearn.exceptions import ConvergenceWarning
+
+from heckesel.data import SelectionData
+from heckesel.diagnostics.instrument_strength import probit_verdict
+from heckesel.diagnostics.profile_curve import held_out_profile
+from heckesel.diagnostics.verdict import (
+    NOT_IDENTIFIED,
+    Identification,
+    nothing_selected,
+    with_profile,
+)
+from heckesel.errors import DataError, IdentificationWarning
+from heckesel.estimators.network_options import predicting_in_float64, seed_of, training_options
+from heckesel.progress import progress_bar
+
+
+def fit_binary_networks(model, data: SelectionData):
+    """The `BinaryMixture` of data whose y is 1 for the second class and 0 for the first."""
+    from heckesel.methods import binary_networks
+
+    if model.folds is None:
+        raise DataError("outcome='network' judges rho on folds; set folds, say to 5")
+    if data.s.all():
+        warnings.warn(
+            f"all {data.n} rows have an outcome, so every unit was selected and there is nothing "
+            "to correct: this is a plain ensemble",
+            IdentificationWarning,
+            stacklevel=4,
+        )
+    else:
+        probit_verdict(data)  # what its probit refuses no network is trained for
+    network = replace(
+        binary_networks.NETWORK,
+        **training_options(model),
+        n_members=model.n_members,
+        weight_decay=model.weight_decay,
+        folds=model.folds,
+    )
+    config = binary_networks.BinaryConfig(network, model.rho_prior)
+    with progress_bar("training", enabled=model.progress) as progress:
+        fitted = binary_networks.fit(data, seed=seed_of(model), config=config, progress=progress)
+    unfinished = fitted.info["unfinished"]
+    if unfinished:
+        warnings.warn(
+            f"{unfinished} of {model.n_members} members were still improving after "
+            f"{model.epochs} epochs, so intervals may be too short; raise epochs",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return predicting_in_float64(fitted)
+
+
+def judge_networks(data: SelectionData, info: dict) -> Identification:
+    """The instruments' Wald test, and the curve of held-out log-likelihood over rho."""
+    if data.s.all():
+        return nothing_selected()
+    found = probit_verdict(data)
+    if found.verdict != NOT_IDENTIFIED:
+        curve = info["curve"]
+        found = with_profile(found, held_out_profile(curve["rho"], curve["held_out"], data.n))
+    if not data.instruments:
+        warnings.warn(str(found), IdentificationWarning, stacklevel=4)
+    return found

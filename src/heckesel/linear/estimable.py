@@ -1,0 +1,247 @@
+"""What no linear selection model can estimate, found before the fit and named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+
+from heckesel.data import SelectionData
+from heckesel.errors import DataError
+from heckesel.linear.sample.blocks import slices
+from heckesel.linear.sample.standardise import scaling_of
+
+# A column whose variance is explained by the others up to this share is a linear combination
+# of them: cross products keep 1e-16, and an honest column (age and age squared) leaves 1e-4.
+COLLINEAR_BELOW = 1e-11
+GLANCE_ROWS = 2048
+# The information about a standardised coefficient at a standard error of 30. Newton calls a probit
+# that runs off converged, once the likelihood has nothing more to gain.
+LEAST_INFORMATION = 1e-3
+# How `estimators.columns` ends the name of the 0/1 column that points out missing values.
+GAPS = "[missing]"
+
+
+def check_estimable(data: SelectionData) -> None:
+    """Raise a `DataError` for constant, collinear or separating columns and too few rows.
+
+    What holds for all rows holds for any part of them, so a part without a fault clears a long
+    table; only if the part has one are all rows looked at.
+    """
+    part = slice(0, GLANCE_ROWS)
+    if data.n > 4 * GLANCE_ROWS and (data.s.all() or not data.s[part].all()):
+        try:
+            return check_rows(data, part)
+        except DataError:
+            pass
+    return check_rows(data, slice(None))
+
+
+def check_rows(data: SelectionData, rows: slice) -> None:
+    """Whether these rows on their own determine every coefficient."""
+    chosen, weight = data.s[rows], data.weight[rows]
+    w, s, x, y = data.w[rows], chosen, data.x[rows][chosen], data.y[rows][chosen]
+    if not weight.all():
+        used = weight > 0
+        x, y, w, s = x[used[chosen]], y[used[chosen]], w[used], s[used]
+    if len(x) <= x.shape[1]:
+        raise DataError(
+            f"{len(x)} selected rows cannot determine {x.shape[1]} outcome coefficients "
+            "and a variance; use fewer columns or more rows"
+        )
+    check_columns(x, data.x_names, f"among the {len(x)} selected rows")
+    if s.all():  # least squares, to which an exact outcome is welcome
+        return
+    if y.min() == y.max() or dependent_columns(np.column_stack([x, y]))[0] == x.shape[1]:
+        raise DataError(
+            f"the outcome {data.y_name!r} is an exact linear function of its columns among the "
+            f"{len(x)} selected rows, so there is no error to correct; check the columns"
+        )
+    check_columns(w, data.w_names, f"over all {len(w)} rows")
+    check_separation(w, s, data.w_names)
+
+
+def check_columns(values, names, where: str) -> None:
+    """Constant columns (one intercept apart) and linear combinations."""
+    check_constant(values.min(axis=0), values.max(axis=0), names, where)
+    column, others = dependent_columns(values)
+    if column is None:
+        return
+    if len(others) == 1 and np.array_equal(values[:, column], values[:, others[0]]):
+        raise DataError(
+            f"columns {names[others[0]]!r} and {names[column]!r} are equal {where}; drop one"
+        )
+    raise DataError(
+        f"column {names[column]!r} is a linear combination of "
+        f"{', '.join(repr(names[j]) for j in others)} {where}; drop one of them"
+    )
+
+
+def check_constant(low, high, names, where: str) -> None:
+    constants = [j for j in np.flatnonzero(low == high) if names[j] != "Intercept"]
+    if constants:
+        name, value = names[constants[0]], low[constants[0]]
+        if name.endswith(GAPS):
+            column = name.removesuffix(GAPS)
+            raise DataError(
+                f"column {column!r} is {'always' if value else 'never'} missing {where}, so "
+                f"{name!r}, which points its gaps out, is constant; fill {column!r} or leave it out"
+            )
+        raise DataError(
+            f"column {name!r} is constant ({value:g}) {where}, so its effect cannot be "
+            "told from the intercept; drop it"
+        )
+
+
+def dependent_columns(values) -> tuple[int | None, list[int]]:
+    """The first column that earlier ones explain, and which they are; None where there is none."""
+    scaling = scaling_of(values)
+    gram = np.zeros((values.shape[1],) * 2)
+    for block in slices(len(values)):
+        rows = scaling.apply(values[block])
+        gram += rows.T @ rows
+    return dependent_in(gram)
+
+
+def dependent_in(gram) -> tuple[int | None, list[int]]:
+    """The same from the cross products of standardised columns.
+
+    The squared diagonal of their Cholesky factor is what the columns before leave of each.
+    """
+    try:
+        left = np.diag(np.linalg.cholesky(gram)) ** 2
+        if (left > 10 * COLLINEAR_BELOW * np.diag(gram)).all():
+            return None, []
+    except np.linalg.LinAlgError:
+        pass
+    for column in range(1, gram.shape[1]):
+        before, target = gram[:column, :column], gram[:column, column]
+        coefficients = np.linalg.lstsq(before, target, rcond=None)[0]
+        left = gram[column, column] - coefficients @ target
+        if left < COLLINEAR_BELOW * gram[column, column]:
+            return column, [int(j) for j in np.flatnonzero(np.abs(coefficients) > 1e-6)]
+    return None, []
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a probit explains, in the words of its messages."""
+
+    name: str
+    yes: str
+    no: str
+
+
+SELECTION = Event("selection", "selected", "unselected")
+
+
+def check_separation(w, s, names, event: Event = SELECTION) -> None:
+    """Refuse what `separating_column` finds."""
+    _refuse(separating_column(w, s, names, event))
+
+
+def separating_column(w, s, names, event: Event = SELECTION) -> str | None:
+    """One column that predicts the event perfectly, at a level or beyond a threshold, in a
+    sentence."""
+    inside, outside = w[s], w[~s]
+
+    def two_values(j, low, high):
+        glance = w[:64, j]
+        here = ((glance == low) | (glance == high)).all()
+        return here and ((w[:, j] == low) | (w[:, j] == high)).all()
+
+    return _separating_range(
+        inside.min(axis=0),
+        inside.max(axis=0),
+        outside.min(axis=0),
+        outside.max(axis=0),
+        names,
+        two_values,
+        event,
+    )
+
+
+def check_ranges(low_in, high_in, low_out, high_out, names, two_values) -> None:
+    """The same from the smallest and largest value among selected and unselected rows.
+
+    two_values : (column, low, high) -> whether it takes these two values only
+    """
+    _refuse(_separating_range(low_in, high_in, low_out, high_out, names, two_values, SELECTION))
+
+
+def _refuse(sentence: str | None) -> None:
+    if sentence is not None:
+        raise DataError(sentence)
+
+
+def _separating_range(low_in, high_in, low_out, high_out, names, two_values, event: Event):
+    low, high = np.minimum(low_in, low_out), np.maximum(high_in, high_out)
+    for j, name in enumerate(names):
+        if low[j] == high[j]:
+            continue
+        if two_values(j, low[j], high[j]):
+            for value, here_in, here_out in (
+                (low[j], low_in[j] == low[j], low_out[j] == low[j]),
+                (high[j], high_in[j] == high[j], high_out[j] == high[j]),
+            ):
+                if here_in != here_out:
+                    if name.endswith(GAPS):
+                        return _separated_gaps(name, bool(value), here_in, event)
+                    rows = f"every row with {name} = {value:g}"
+                    return _separated(name, rows, here_in, event)
+        elif high_in[j] <= low_out[j] or high_out[j] <= low_in[j]:
+            above = low_in[j] >= high_out[j]
+            cut = high_out[j] if above else high_in[j]
+            return _separated(name, f"every row on one side of {name} = {cut:g}", above, event)
+    return None
+
+
+def _separated(name, rows, happened, event: Event) -> str:
+    state = event.yes if happened else event.no
+    return (
+        f"column {name!r} predicts {event.name} perfectly ({rows} is {state}), so its coefficient "
+        "has no finite estimate; drop the column or merge its levels"
+    )
+
+
+def _separated_gaps(name, absent: bool, happened, event: Event) -> str:
+    """Of a column that nobody gave: it points out where another one is missing."""
+    column = name.removesuffix(GAPS)
+    rows = f"every row in which {column!r} is {'missing' if absent else 'not missing'}"
+    return (
+        f"{rows} is {event.yes if happened else event.no}, so the column {name!r}, which points "
+        f"the gaps out, has no finite coefficient; fill {column!r} or leave it out"
+    )
+
+
+def says_next_to_nothing(w, hessian) -> bool:
+    """Whether a probit on w with this Hessian leaves a standardised coefficient open; a linear
+    program (`separating_combination`) then decides whether columns separate."""
+    back = scaling_of(w).back
+    return bool(np.linalg.eigvalsh(-back.T @ hessian @ back).min() < LEAST_INFORMATION)
+
+
+def check_joint_separation(w, s, names, event: Event = SELECTION) -> None:
+    """Refuse what `separating_combination` finds."""
+    _refuse(separating_combination(w, s, names, event))
+
+
+def separating_combination(w, s, names, event: Event = SELECTION) -> str | None:
+    """After a probit that ran off: does a combination of columns separate the rows?
+
+    A direction g with sign_i w_i'g >= 0 for all i and > 0 for some is a linear program.
+    """
+    signed = np.where(s, 1.0, -1.0)[:, None] * scaling_of(w).apply(w)
+    program = linprog(
+        -signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(s)), bounds=(-1, 1), method="highs"
+    )
+    if program.status == 0 and -program.fun > 1e-7 * len(s):
+        columns = [
+            names[j] for j in np.flatnonzero(np.abs(program.x) > 1e-7) if names[j] != "Intercept"
+        ]
+        return (
+            f"columns {', '.join(map(repr, columns))} together predict {event.name} perfectly "
+            "for some rows, so the probit has no finite estimate; drop one of them"
+        )
+    return None

@@ -1,0 +1,136 @@
+"""A mode of the joint likelihood in the user's units, with its covariance.
+
+Parameters in the order they are listed everywhere: (beta, gamma, log sigma, atanh rho), and for t
+errors log df last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from heckesel.likelihoods.normal import selected_units, unselected_units
+from heckesel.linear.covariance import covariance_of_rows
+from heckesel.linear.forms.form_search import FormPoint
+from heckesel.linear.joint import Point
+from heckesel.linear.sample.sample import Rows, Sample, Scalings
+
+NEAR_BOUNDARY = 0.99
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """status: `converged`, `boundary` (no interior optimum) or `max_iterations`."""
+
+    beta: np.ndarray
+    gamma: np.ndarray
+    log_sigma: float
+    atanh_rho: float
+    loglik: float
+    status: str
+    log_df: float | None = None
+
+    @property
+    def sigma(self) -> float:
+        return float(np.exp(self.log_sigma))
+
+    @property
+    def rho(self) -> float:
+        return float(np.tanh(self.atanh_rho))
+
+    @property
+    def near_boundary(self) -> bool:
+        return abs(self.rho) > NEAR_BOUNDARY
+
+    @property
+    def vector(self) -> np.ndarray:
+        extra = [] if self.log_df is None else [self.log_df]
+        return np.concatenate([self.beta, self.gamma, [self.log_sigma, self.atanh_rho], extra])
+
+
+def estimates_at(point: Point | FormPoint, rows: Rows, scalings: Scalings) -> Estimates:
+    """Undo Olsen's coordinates, then the standardisation."""
+    q = rows.q
+    sigma = 1.0 / point.v[-1]
+    beta = scalings.y_scale * scalings.x.back @ (point.v[q:-1] * sigma)
+    if scalings.x.constant is not None:
+        beta[scalings.x.constant] += scalings.y_centre / scalings.x.scale[scalings.x.constant]
+    return Estimates(
+        beta=beta,
+        gamma=scalings.w.back @ point.v[:q],
+        log_sigma=float(np.log(sigma * scalings.y_scale)),
+        atanh_rho=point.a,
+        loglik=point.value - rows.mass_selected * np.log(scalings.y_scale),
+        status=point.status,
+        log_df=point.log_df,
+    )
+
+
+def standardised_hessian(point: Point | FormPoint, q: int) -> np.ndarray:
+    """Hessian in standardised (beta, gamma, log sigma, atanh rho, ...) at an optimum.
+
+    delta = theta beta and theta = exp(-log sigma); the score is zero here, so only first
+    derivatives of the map enter.
+    """
+    p, theta = len(point.v) - 1 - q, point.v[-1]
+    size = len(point.hessian)
+    jacobian = np.zeros((size, size))  # rows gamma, delta, theta, a, ...
+    jacobian[:q, p : p + q] = np.eye(q)
+    jacobian[q : q + p, :p] = theta * np.eye(p)
+    jacobian[q : q + p, p + q] = -point.v[q:-1]
+    jacobian[p + q, p + q] = -theta
+    jacobian[p + q + 1 :, p + q + 1 :] = np.eye(size - p - q - 1)
+    return jacobian.T @ point.hessian @ jacobian
+
+
+def back_transform(scalings: Scalings, shared: int = 1) -> np.ndarray:
+    """Matrix that maps standardised parameters, and so their covariance, to the user's units."""
+    return block_diag(scalings.y_scale * scalings.x.back, scalings.w.back, np.eye(1 + shared))
+
+
+def mode_covariance(
+    point: Point,
+    rows: Rows,
+    scalings: Scalings,
+    kind: str,
+    *,
+    weight_kind="frequency",
+    clusters=None,
+) -> np.ndarray:
+    """Covariance of (beta, gamma, log sigma, atanh rho); all NaN unless the mode converged.
+
+    clusters : (n,) integer codes, those of the selected units first
+    """
+    size = rows.p + rows.q + 2
+    if point.status != "converged":
+        return np.full((size, size), np.nan)
+    covariance = covariance_of_rows(
+        kind,
+        standardised_hessian(point, rows.q),
+        rows,
+        partial(unit_scores, v=point.v, a=point.a),
+        weight_kind=weight_kind,
+        clusters=clusters,
+    )
+    back = back_transform(scalings)
+    return back @ covariance @ back.T
+
+
+def unit_scores(sample: Sample, *, v, a) -> np.ndarray:
+    """(n, p + q + 2) score of each unit in standardised (beta, gamma, log sigma, atanh rho), not
+    weighted; selected units first."""
+    p, q, n1 = sample.p, sample.q, len(sample.w_selected)
+    gamma, residual_weights, theta = v[:q], v[q:], v[-1]
+    e = sample.residual_columns @ residual_weights
+    units = selected_units(sample.w_selected @ gamma, e, a)
+    scores = np.zeros((sample.n, p + q + 2))
+    scores[:n1, :p] = sample.residual_columns[:, :p] * (theta * units.d_e)[:, None]
+    scores[:n1, p : p + q] = sample.w_selected * units.d_index[:, None]
+    scores[:n1, -2] = -units.d_e * e - 1.0
+    scores[:n1, -1] = units.d_a
+    slope = unselected_units(sample.w_unselected @ gamma).d_index
+    scores[n1:, p : p + q] = sample.w_unselected * slope[:, None]
+    return scores

@@ -1,0 +1,236 @@
+r"""The likelihood of a `Form` in Olsen's coordinates, and its maxima along the dependence.
+
+A point is (gamma, delta, theta, *shared), theta = 1/sigma and delta = beta/sigma as in `joint`.
+Only for normal errors is the problem concave at fixed dependence, so a step follows the absolute
+curvature where it has the wrong sign, and the path over the dependence is a guide and no
+certificate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heckesel.linear.forms.error_models import Form
+from heckesel.linear.joint import LARGEST_THETA
+from heckesel.linear.newton import maximise, newton_step
+from heckesel.linear.sample.blocks import slices, sum_over
+from heckesel.linear.sample.sample import Sample
+
+# At the stops of the walk a hundredth of log-likelihood does not matter; ten steps are enough but
+# for the outermost stops, which are far below the maximum.
+ROUGH: dict = {"gain_tolerance": 1e-2, "last_step": False, "max_iterations": 10}
+LONGEST_SHARED_STEP = 1.0
+LEAST_CURVATURE = 1e-6  # relative to the curvature on the diagonal
+SAME_MODE = 1e-3
+AT_AN_END = 1e-4  # nearer to its end than this a shared parameter stands there
+
+
+@dataclass(frozen=True)
+class FormPoint:
+    """v = (gamma, delta, theta) and the shared parameters, with derivatives in all of them."""
+
+    v: np.ndarray
+    shared: np.ndarray
+    value: float
+    score: np.ndarray
+    hessian: np.ndarray
+    status: str
+
+    @property
+    def a(self) -> float:
+        """The dependence."""
+        return float(self.shared[0])
+
+    @property
+    def log_df(self) -> float | None:
+        """Of t errors, the one form with a second shared parameter."""
+        return float(self.shared[1]) if len(self.shared) > 1 else None
+
+    @property
+    def coordinates(self) -> np.ndarray:
+        return np.append(self.v, self.shared)
+
+
+def evaluate_form(form: Form, sample: Sample, point) -> tuple[float, np.ndarray, np.ndarray]:
+    """Log-likelihood, score and Hessian in (gamma, delta, theta, *shared)."""
+    last = sample.q + sample.p + 1
+    size, theta = last + form.size, point[last - 1]
+    score, hessian = np.zeros(size), np.zeros((size, size))
+    if not (0 < theta < LARGEST_THETA and _inside(form, point[last:])):
+        return -np.inf, score, hessian
+    mass = sample.weight_selected.sum()
+    gamma, residual_weights, shared = point[: sample.q], point[sample.q : last], point[last:]
+
+    def selected(block):
+        w, r = sample.w_selected[block], sample.residual_columns[block]
+        units = form.selected(w @ gamma, r @ residual_weights, shared)
+        return weighted_sums(units, (w, r), sample.weight_selected[block])
+
+    def unselected(block):
+        w = sample.w_unselected[block]
+        return weighted_sums(
+            form.unselected(w @ gamma, shared), (w,), sample.weight_unselected[block]
+        )
+
+    n1, n0 = len(sample.w_selected), len(sample.w_unselected)
+    value, score, hessian = sum_over(selected, slices(n1), n1)
+    value += mass * np.log(theta)
+    score[last - 1] += mass / theta
+    hessian[last - 1, last - 1] -= mass / theta**2
+    parts = sum_over(unselected, slices(n0), n0)
+    at = np.r_[: sample.q, last:size]
+    score[at] += parts[1]
+    hessian[np.ix_(at, at)] += parts[2]
+    return float(value + parts[0]), score, hessian
+
+
+def _inside(form: Form, shared) -> bool:
+    low, high = form.room(shared)
+    return bool((low < AT_AN_END).all() and (high > -AT_AN_END).all())
+
+
+def weighted_sums(units, columns, mass):
+    """Weighted value, score and Hessian of a block, given its jets and their columns."""
+    own = len(columns)
+    sizes = [part.shape[1] for part in columns]
+    shared = len(units.gradient) - own
+    total = sum(sizes) + shared
+    starts = np.cumsum([0, *sizes])
+    score, hessian = np.empty(total), np.empty((total, total))
+    gradient, bend = units.gradient * mass, units.hessian * mass
+    for i, part in enumerate(columns):
+        here = slice(starts[i], starts[i + 1])
+        score[here] = part.T @ gradient[i]
+        for j in range(i, own):
+            there = slice(starts[j], starts[j + 1])
+            hessian[here, there] = part.T @ (columns[j] * bend[i, j][:, None])
+            hessian[there, here] = hessian[here, there].T
+        hessian[here, starts[-1] :] = part.T @ bend[i, own:].T
+        hessian[starts[-1] :, here] = hessian[here, starts[-1] :].T
+    score[starts[-1] :] = gradient[own:].sum(axis=1)
+    hessian[starts[-1] :, starts[-1] :] = bend[own:, own:].sum(axis=2)
+    return float(mass @ units.value), score, hessian
+
+
+def ascent_step(gradient, hessian) -> np.ndarray:
+    """Newton's step, or where the surface is not concave one along |curvature|."""
+    step = newton_step(gradient, hessian)
+    if step is None:
+        scale = np.sqrt(np.abs(np.diag(hessian)) + np.finfo(float).tiny)
+        values, vectors = np.linalg.eigh(hessian / np.outer(scale, scale))
+        curvature = np.maximum(np.abs(values), LEAST_CURVATURE)
+        step = vectors @ ((vectors.T @ (gradient / scale)) / curvature) / scale
+    return step
+
+
+def bounded_step(gradient, hessian, low, high) -> np.ndarray:
+    """`ascent_step` that stays inside: low <= 0 <= high is the room of each coordinate.
+
+    A coordinate that stands at its end and would leave is held; the others step without it.
+    """
+    moves = np.ones(len(gradient), bool)
+    while True:
+        step = np.zeros(len(gradient))
+        step[moves] = ascent_step(gradient[moves], hessian[np.ix_(moves, moves)])
+        room = np.where(step > 0, high, -low)
+        blocked = (step != 0) & (room <= 0)
+        if not blocked.any():
+            break
+        moves &= ~blocked
+    moving = step != 0
+    return step * np.min(room[moving] / np.abs(step[moving]), initial=1.0)
+
+
+def _room(form: Form, full, free) -> tuple[np.ndarray, np.ndarray]:
+    """How far each free coordinate may move down and up at once."""
+    low, high = np.full(len(full), -np.inf), np.full(len(full), np.inf)
+    first = len(full) - form.size
+    down, up = form.room(full[first:])
+    low[first:] = np.where(down > -AT_AN_END, 0.0, np.maximum(down, -LONGEST_SHARED_STEP))
+    high[first:] = np.where(up < AT_AN_END, 0.0, np.minimum(up, LONGEST_SHARED_STEP))
+    return low[free], high[free]
+
+
+def climb(form: Form, sample: Sample, start, *, fixed=None, rough=False) -> FormPoint:
+    """The maximum uphill of `start`, with the dependence held at `fixed` if that is given."""
+    at = sample.q + sample.p + 1  # where the dependence is
+    start = np.array(start, dtype=float)
+    free = np.arange(len(start))
+    if fixed is not None:
+        start[at], free = fixed, np.delete(free, at)
+    seen: dict = {}
+
+    def objective(part):
+        full = start.copy()
+        full[free] = part
+        value, score, hessian = evaluate_form(form, sample, full)
+        seen["last"] = full, score, hessian
+        return value, score[free], hessian[np.ix_(free, free)]
+
+    def step(gradient, hessian):  # asked for at the point that was evaluated last
+        return bounded_step(gradient, hessian, *_room(form, seen["last"][0], free))
+
+    found = maximise(objective, start[free], step_of=step, **(ROUGH if rough else {}))
+    full, score, hessian = seen["last"]
+    if not np.array_equal(full[free], found.point):
+        full = start.copy()
+        full[free] = found.point
+        _, score, hessian = evaluate_form(form, sample, full)
+    return FormPoint(full[:at], full[at:], found.value, score, hessian, found.status)
+
+
+def walk(form: Form, sample: Sample, start: np.ndarray, stops) -> list[FormPoint]:
+    """Rough optima at each stop of the dependence, each started on the tangent at the last one."""
+    path: list[FormPoint] = []
+    for stop in stops:
+        here = _ahead(form, path[-1], float(stop)) if path else start
+        path.append(climb(form, sample, here, fixed=float(stop), rough=True))
+    return path
+
+
+def _ahead(form: Form, point: FormPoint, dependence: float) -> np.ndarray:
+    """Where the path of conditional optima leads to first order, if that is no long way."""
+    at, full = len(point.v), point.coordinates
+    free = np.delete(np.arange(len(full)), at)
+    tangent = newton_step(point.hessian[free, at], point.hessian[np.ix_(free, free)])
+    if tangent is None:
+        return full
+    moved = full.copy()
+    moved[free] += (dependence - point.a) * tangent
+    near = moved[at - 1] > 0.5 * full[at - 1] and np.abs(moved - full)[at + 1 :].max(initial=0) < 1
+    return moved if near and _inside(form, moved[at:]) else full
+
+
+def peaks(path: list[FormPoint]) -> list[FormPoint]:
+    """Points of a path ordered by dependence that neither neighbour exceeds."""
+    values = np.array([-np.inf, *(point.value for point in path), -np.inf])
+    top = (values[1:-1] >= values[:-2]) & (values[1:-1] >= values[2:])
+    return [point for point, is_top in zip(path, top, strict=True) if is_top]
+
+
+def polish(form: Form, sample: Sample, start: FormPoint) -> FormPoint:
+    """The mode near `start`. status: `boundary` where it lies at an end of a shared parameter,
+    `converged` at an interior maximum, `max_iterations` otherwise."""
+    found = climb(form, sample, start.coordinates)
+    if found.status == "converged" and at_an_end(form, found).any():
+        return replace(found, status="boundary")
+    if found.status == "converged" and newton_step(found.score, found.hessian) is None:
+        return replace(found, status="max_iterations")  # a saddle
+    return found
+
+
+def at_an_end(form: Form, point: FormPoint) -> np.ndarray:
+    """Which shared parameters stand at an end of their range."""
+    low, high = form.room(point.shared)
+    return (low > -AT_AN_END) | (high < AT_AN_END)
+
+
+def distinct(modes: list[FormPoint]) -> tuple[FormPoint, ...]:
+    """Best first; two climbs that ended at the same dependence are one mode."""
+    kept: list[FormPoint] = []
+    for mode in sorted(modes, key=lambda point: -point.value):
+        if all(abs(mode.a - other.a) > SAME_MODE for other in kept):
+            kept.append(mode)
+    return tuple(kept)

@@ -1,0 +1,260 @@
+"""Maximum likelihood of a probit with sample selection.
+
+At fixed a = atanh rho the log-likelihood is concave in v = (gamma, beta), as that of the linear
+model is in Olsen's coordinates, so the scan of `profile` shows every mode here too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from heckesel.data import SelectionData
+from heckesel.likelihoods.binary import selected_units
+from heckesel.likelihoods.normal import unselected_units
+from heckesel.linear.covariance import covariance_of, inverse
+from heckesel.linear.estimates import NEAR_BOUNDARY
+from heckesel.linear.forms.form_search import weighted_sums
+from heckesel.linear.joint import Point
+from heckesel.linear.probit import fit_probit, penalised, probit_terms
+from heckesel.linear.profile_intervals import atanh_rho_interval
+from heckesel.linear.rho_scan import Scan, scan
+from heckesel.linear.sample.blocks import slices, sum_over
+from heckesel.linear.sample.sample import SCAN_SEED, Rows, draw_rows
+from heckesel.linear.sample.standardise import Scaling, scaling_of
+from heckesel.linear.separated import fit_separated
+from heckesel.numerics.jet import Jet
+
+# A unit costs a quadrature, tens of times the price of one in the linear model: longer
+# tables are scanned on this many rows, and every mode is polished on all of them.
+SCAN_ROWS = 5000
+
+
+@dataclass(frozen=True)
+class BinarySample:
+    """Standardised rows, selected apart from unselected.
+
+    w_selected : (n1, q), x : (n1, p), sign : (n1,) +1 where y = 1 and -1 where 0,
+    w_unselected : (n0, q); ridge : on beta, where the outcome is separated
+    """
+
+    w_selected: np.ndarray
+    x: np.ndarray
+    sign: np.ndarray
+    weight_selected: np.ndarray
+    w_unselected: np.ndarray
+    weight_unselected: np.ndarray
+    ridge: float = 0.0
+
+    @property
+    def q(self) -> int:
+        return self.w_selected.shape[1]
+
+    @property
+    def p(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def n(self) -> int:
+        return len(self.w_selected) + len(self.w_unselected)
+
+    @property
+    def mass_selected(self) -> float:
+        return float(self.weight_selected.sum())
+
+    @property
+    def mass(self) -> float:
+        return self.mass_selected + float(self.weight_unselected.sum())
+
+    def evaluate(self, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Log-likelihood, score and Hessian in (gamma, beta, a), summed over row blocks."""
+        q = self.q
+        gamma, beta, a = point[:q], point[q:-1], point[-1]
+
+        def selected(block):
+            w, x = self.w_selected[block], self.x[block]
+            units = selected_jet(w @ gamma, x @ beta, a, self.sign[block])
+            return weighted_sums(units, (w, x), self.weight_selected[block])
+
+        def unselected(block):
+            w, mass = self.w_unselected[block], self.weight_unselected[block]
+            return probit_terms(w, mass, gamma, -1.0)
+
+        rows = len(self.w_selected)
+        value, score, hessian = sum_over(selected, slices(rows), rows)
+        rows = len(self.w_unselected)
+        parts = sum_over(unselected, slices(rows), rows)
+        score[:q] += parts[1]
+        hessian[:q, :q] += parts[2]
+        total = float(value + parts[0]), score, hessian
+        return penalised(total, point, self.ridge, slice(q, q + self.p))
+
+    def at_zero(self) -> np.ndarray:
+        """The conditional optimum at rho = 0: two probits."""
+        w = np.concatenate([self.w_selected, self.w_unselected])
+        mass = np.concatenate([self.weight_selected, self.weight_unselected])
+        gamma = fit_probit(w, np.arange(len(w)) < len(self.w_selected), mass).gamma
+        outcome = fit_separated if self.ridge else fit_probit
+        beta = outcome(self.x, self.sign > 0, self.weight_selected).gamma
+        return np.concatenate([gamma, beta])
+
+    def part(self) -> BinarySample:
+        """All rows while they are few, else a fixed-seed subsample of SCAN_ROWS."""
+        if self.n <= SCAN_ROWS:
+            return self
+        drawn = draw_rows(len(self.w_selected), len(self.w_unselected), SCAN_ROWS, SCAN_SEED)
+        some, others = drawn.selected, drawn.unselected
+        return BinarySample(
+            self.w_selected[some],
+            self.x[some],
+            self.sign[some],
+            self.weight_selected[some] * drawn.factors[0],
+            self.w_unselected[others],
+            self.weight_unselected[others] * drawn.factors[1],
+            self.ridge,
+        )
+
+
+def selected_jet(index, f, a, sign) -> Jet:
+    """The likelihood of selected units with derivatives in (index, f, a)."""
+    u = selected_units(index, f, a, sign)
+    hessian = np.array(
+        [
+            [u.d_index_index, u.d_index_f, u.d_index_a],
+            [u.d_index_f, u.d_f_f, u.d_f_a],
+            [u.d_index_a, u.d_f_a, u.d_a_a],
+        ]
+    )
+    return Jet(u.value, np.array([u.d_index, u.d_f, u.d_a]), hessian)
+
+
+@dataclass(frozen=True)
+class BinaryScalings:
+    """How the columns of a `BinarySample` were standardised."""
+
+    w: Scaling
+    x: Scaling
+
+    @property
+    def back(self) -> np.ndarray:
+        """Maps standardised (beta, gamma, atanh rho), and so their covariance, to user's units."""
+        return block_diag(self.x.back, self.w.back, 1.0)
+
+
+def binary_sample(
+    data: SelectionData, *, ridge: float = 0.0
+) -> tuple[BinarySample, BinaryScalings]:
+    """x standardised over the selected, w over all; data.y is 0 or 1 where observed."""
+    s, weight = data.s, data.weight
+    scalings = BinaryScalings(scaling_of(data.w), scaling_of(data.x[s]))
+    w = scalings.w.apply(data.w)
+    sign = np.where(data.y[s] == 1.0, 1.0, -1.0)
+    x = scalings.x.apply(data.x[s])
+    return BinarySample(w[s], x, sign, weight[s], w[~s], weight[~s], ridge), scalings
+
+
+def scan_binary(sample: BinarySample) -> Scan:
+    """Every mode of the likelihood, best first, and the curve over rho that shows them."""
+    return scan(cast(Rows, sample))  # it asks for n, mass, part and an `OwnLikelihood`
+
+
+def binary_rho_interval(sample: BinarySample, modes: tuple[Point, ...], drop: float):
+    """Ends of atanh rho by profile likelihood, see `intervals.atanh_rho_interval`."""
+    return atanh_rho_interval(cast(Rows, sample), modes, drop)
+
+
+@dataclass(frozen=True)
+class BinaryEstimates:
+    """status: `converged`, `boundary` (no interior optimum), `max_iterations` or `separated`."""
+
+    beta: np.ndarray
+    gamma: np.ndarray
+    atanh_rho: float
+    loglik: float
+    status: str
+
+    @property
+    def rho(self) -> float:
+        return float(np.tanh(self.atanh_rho))
+
+    @property
+    def near_boundary(self) -> bool:
+        return abs(self.rho) > NEAR_BOUNDARY
+
+    @property
+    def vector(self) -> np.ndarray:
+        return np.concatenate([self.beta, self.gamma, [self.atanh_rho]])
+
+
+def binary_estimates(
+    point: Point, scalings: BinaryScalings, *, ridge: float = 0.0
+) -> BinaryEstimates:
+    """A mode in the user's units; with a ridge, which its value has paid for, it is separated."""
+    q = len(scalings.w.scale)
+    paid = 0.5 * ridge * float(point.v[q:] @ point.v[q:])
+    return BinaryEstimates(
+        beta=scalings.x.back @ point.v[q:],
+        gamma=scalings.w.back @ point.v[:q],
+        atanh_rho=point.a,
+        loglik=point.value + paid,
+        status="separated" if ridge else point.status,
+    )
+
+
+def binary_covariance(
+    data: SelectionData,
+    point: Point,
+    sample: BinarySample,
+    scalings: BinaryScalings,
+    kind: str,
+    *,
+    weight_kind="frequency",
+    clusters=None,
+) -> np.ndarray:
+    """Covariance of (beta, gamma, atanh rho); all NaN unless the mode converged."""
+    if point.status != "converged" or sample.ridge:
+        return np.full_like(point.hessian, np.nan)
+    covariance = covariance_of(
+        kind,
+        _in_order(point.hessian, sample),
+        None if kind == "information" else binary_scores(data, point, sample),
+        data.weight,
+        weight_kind=weight_kind,
+        clusters=clusters,
+    )
+    return scalings.back @ covariance @ scalings.back.T
+
+
+def covariance_given_rho(point: Point, sample: BinarySample, scalings: BinaryScalings):
+    """Covariance of (beta, gamma, atanh rho) as if rho were known, as at the boundary it is."""
+    covariance = np.zeros_like(point.hessian)
+    covariance[:-1, :-1] = inverse(-_in_order(point.hessian, sample)[:-1, :-1])
+    return scalings.back @ covariance @ scalings.back.T
+
+
+def binary_scores(data: SelectionData, point: Point, sample: BinarySample) -> np.ndarray:
+    """(n, p + q + 1) score of each unit in the data's row order, standardised, not weighted."""
+    p, q, s = sample.p, sample.q, data.s
+    gamma, beta = point.v[:q], point.v[q:]
+    units = selected_units(sample.w_selected @ gamma, sample.x @ beta, point.a, sample.sign)
+    scores = np.zeros((data.n, p + q + 1))
+    scores[s] = np.column_stack(
+        [
+            sample.x * units.d_f[:, None],
+            sample.w_selected * units.d_index[:, None],
+            units.d_a,
+        ]
+    )
+    slope = unselected_units(sample.w_unselected @ gamma).d_index
+    scores[~s, p : p + q] = sample.w_unselected * slope[:, None]
+    return scores
+
+
+def _in_order(hessian, sample: BinarySample) -> np.ndarray:
+    """From (gamma, beta, a) to (beta, gamma, a)."""
+    p, q = sample.p, sample.q
+    order = [*range(q, q + p), *range(q), p + q]
+    return hessian[np.ix_(order, order)]

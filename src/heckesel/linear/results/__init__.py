@@ -1,0 +1,1 @@
+"""The results that `hk.heckman` and the linear classifier return."""

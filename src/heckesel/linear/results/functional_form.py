@@ -1,0 +1,232 @@
+"""`fit.functional_form()`: which coefficients survive when the normal curve is given up."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from heckesel.data import SelectionData
+from heckesel.errors import DataError, as_list, is_whole
+from heckesel.linear.estimable import check_estimable
+from heckesel.linear.forms.error_models import GAUSSIAN
+from heckesel.linear.forms.form_fits import FormFit, fit_forms
+from heckesel.linear.forms.form_weights import (
+    CLOSE_AIC,
+    aic_weights,
+    changes_sign,
+    forms_to_weigh,
+    ranges,
+)
+from heckesel.linear.results.inference import labelled
+from heckesel.tables.weights import scaled_weight
+
+WIDTH = 78
+
+
+@dataclass(frozen=True, eq=False)
+class FormResult:
+    """One error model at its maximum. params: Series by (equation, term), as `hk.heckman` has it;
+    the dependence is ("ancillary", "atanh_rho") or, for a copula, ("ancillary", "theta").
+
+    status: `converged`; `boundary` (independence, perfect dependence, or a t that is normal is
+    best); `max_iterations`. tau: Kendall's, of the two errors.
+    """
+
+    name: str
+    loglik: float
+    n_params: int
+    aic: float
+    aic_weight: float
+    tau: float
+    status: str
+    params: pd.Series
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FunctionalForm:
+    """forms: best first. rows of all `rows_in_all` were used; terms: the outcome terms compared."""
+
+    forms: tuple[FormResult, ...]
+    terms: tuple[str, ...]
+    rows: int
+    rows_in_all: int
+    y_name: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each form: loglik, aic, weight, tau, status, then the coefficients."""
+        columns = {
+            "loglik": [form.loglik for form in self.forms],
+            "aic": [form.aic for form in self.forms],
+            "weight": [form.aic_weight for form in self.forms],
+            "tau": [form.tau for form in self.forms],
+            "status": [form.status for form in self.forms],
+        }
+        frame = pd.DataFrame(columns, index=pd.Index([f.name for f in self.forms], name="form"))
+        coefficients = pd.DataFrame(self._coefficients, index=frame.index, columns=list(self.terms))
+        return pd.concat([frame, coefficients], axis=1)
+
+    @cached_property
+    def _coefficients(self) -> np.ndarray:
+        """(forms, terms)"""
+        return np.array(
+            [[form.params["outcome", term] for term in self.terms] for form in self.forms]
+        )
+
+    @cached_property
+    def weighed(self) -> tuple[str, ...]:
+        """Names of the forms that have a say: within 10 AIC units of the best, or no worse than
+        the normal model; a fit that did not finish has none."""
+        normal = next(form.aic for form in self.forms if form.name == GAUSSIAN.name)
+        has_say = forms_to_weigh([form.aic for form in self.forms], normal)
+        return tuple(
+            form.name
+            for form, counts in zip(self.forms, has_say, strict=True)
+            if counts and form.status != "max_iterations"
+        )
+
+    @cached_property
+    def flips(self) -> tuple[str, ...]:
+        """Terms whose coefficient changes sign between the forms that have a say."""
+        flipped = changes_sign(self._weighed_coefficients)
+        return tuple(term for term, yes in zip(self.terms, flipped, strict=True) if yes)
+
+    @property
+    def _weighed_coefficients(self) -> np.ndarray:
+        return self._coefficients[[form.name in self.weighed for form in self.forms]]
+
+    def __repr__(self) -> str:
+        return f"<FunctionalForm: best {self.forms[0].name}, flips {list(self.flips)}>"
+
+    def summary(self) -> str:
+        """Forms, the range of every coefficient, and a sentence."""
+        used = f"all {self.rows:,} rows"
+        if self.rows < self.rows_in_all:
+            used = f"{self.rows:,} of {self.rows_in_all:,} rows, drawn at random"
+        lines = [
+            f"How much rests on the normal curve? {len(self.forms)} error models of {self.y_name}",
+            f"fitted on {used}",
+            *self._form_lines(),
+            *self._coefficient_lines(),
+            "-" * WIDTH,
+        ]
+        return "\n".join([*lines, *textwrap.wrap(self.sentence, WIDTH)])
+
+    def _form_lines(self) -> list[str]:
+        best = self.forms[0].aic
+        lines = ["-" * WIDTH]
+        lines.append(
+            f"  {'form':<14}{'log-lik':>14}{'AIC-best':>10}{'weight':>8}{'tau':>8}  status"
+        )
+        for form in self.forms:
+            mark = "*" if form.name in self.weighed else " "
+            lines.append(
+                f"{mark} {form.name:<14}{form.loglik:>14.2f}{form.aic - best:>10.1f}"
+                f"{form.aic_weight:>8.3f}{form.tau:>8.3f}  {form.status}"
+            )
+        return lines
+
+    def _coefficient_lines(self) -> list[str]:
+        normal = next(form.params for form in self.forms if form.name == GAUSSIAN.name)
+        lines = ["-" * WIDTH]
+        lines.append(f"  {'coefficient':<24}{'normal':>12}{'lowest*':>12}{'highest*':>12}")
+        for term, (low, high) in zip(self.terms, ranges(self._weighed_coefficients), strict=True):
+            note = "  changes sign" if term in self.flips else ""
+            name = term if len(term) <= 22 else term[:21] + "…"
+            value = normal["outcome", term]
+            lines.append(f"  {name:<24}{value:>12.4g}{low:>12.4g}{high:>12.4g}{note}")
+        return lines
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        among = (
+            f"the {len(self.weighed)} forms marked * (within {CLOSE_AIC:g} AIC units of the best, "
+            "or no worse than the normal model)"
+        )
+        best = f"The best form is {self.forms[0].name}."
+        taus = [form.tau for form in self.forms if form.name in self.weighed]
+        turns = min(taus) < 0 < max(taus)
+        if not self.flips:
+            dependence = "the sign of the dependence does" if turns else "nor does the dependence"
+            return f"No coefficient compared changes sign among {among}; {dependence}. {best}"
+        verb = "changes" if len(self.flips) == 1 else "change"
+        dependence = ", and so does the dependence of the two errors" if turns else ""
+        return (
+            f"{', '.join(self.flips)} {verb} sign among {among}{dependence}: these signs rest on "
+            f"the shape that is assumed for the errors. {best}"
+        )
+
+
+def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
+    """Check, draw rows where there are many, fit every form, label the results."""
+    if not fit.has_selection:
+        raise DataError("every unit was selected, so there is no dependence to try forms of")
+    if not (is_whole(rows) and is_whole(seed)) or rows < 1 or seed < 0:
+        raise DataError(f"rows must be positive and seed not negative, got {rows!r}, {seed!r}")
+    chosen = _checked_terms(terms, fit.data.x_names)
+    weight = scaled_weight(fit.data.weight, fit.weight_kind)  # AIC needs a scale
+    data = _drawn(replace(fit.data, weight=weight), rows, seed)
+    with threadpool_limits(1, user_api="blas"):
+        fits = fit_forms(data)
+    weights = aic_weights([_aic(form) for form in fits])
+    results = [_result(form, data, weight) for form, weight in zip(fits, weights, strict=True)]
+    results.sort(key=lambda form: form.aic)
+    return FunctionalForm(tuple(results), chosen, data.n, fit.data.n, data.y_name)
+
+
+def _checked_terms(terms, names) -> tuple[str, ...]:
+    if terms is None:
+        return tuple(name for name in names if name != "Intercept")
+    wanted = tuple(as_list("terms", terms))
+    for term in wanted:
+        if term not in names:
+            raise DataError(
+                f"there is no outcome term {term!r}; the terms are {', '.join(map(repr, names))}"
+            )
+    return wanted
+
+
+def _drawn(data: SelectionData, rows: int, seed: int) -> SelectionData:
+    if data.n <= rows:
+        return data
+    kept = np.sort(np.random.default_rng(seed).permutation(data.n)[:rows])
+    part = data.take(kept)
+    if part.s.all() or not part.s.any():
+        kind = "selected" if part.s.all() else "unselected"
+        raise DataError(f"all of the {rows} rows drawn are {kind}; give more rows=")
+    try:
+        check_estimable(part)
+    except DataError as error:
+        raise DataError(f"in the {rows} rows drawn {error}; or give more rows=") from None
+    return part
+
+
+def _aic(form: FormFit) -> float:
+    return 2 * form.n_params - 2 * form.loglik
+
+
+def _result(form: FormFit, data: SelectionData, weight: float) -> FormResult:
+    labels = [
+        *(("outcome", name) for name in data.x_names),
+        *(("select", name) for name in data.w_names),
+        ("ancillary", form.label),
+        ("ancillary", "log_sigma"),
+        *(("ancillary", "log_df") for _ in form.extra),
+    ]
+    values = np.concatenate([form.beta, form.gamma, [form.dependence, form.log_sigma], form.extra])
+    params, _ = labelled(labels, values, np.zeros((len(values),) * 2))
+    return FormResult(
+        name=form.name,
+        loglik=form.loglik,
+        n_params=form.n_params,
+        aic=_aic(form),
+        aic_weight=float(weight),
+        tau=form.tau,
+        status=form.status,
+        params=params,
+    )

@@ -1,0 +1,89 @@
+"""Probabilities of a linear probit with selection, and how well the data determine them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
+
+from heckesel.likelihoods.binary import selected_units
+from heckesel.linear.results.inference import check_level
+from heckesel.numerics.bivariate import log_conditional_cdf
+from heckesel.numerics.normal import inverse_mills
+from heckesel.tables.array_design import with_intercept
+
+ATANH_RHO = ("ancillary", "atanh_rho")
+
+
+def probit_index(fit, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
+    r"""(m,) z with P(y = 1) = Phi(z), and its (m, k) gradient in the order of `fit.params`.
+
+    * population: z = f = x'beta
+    * selected:   P = Phi_2(eta, f; rho) / Phi(eta)
+    * unselected: P = Phi_2(-eta, f; -rho) / Phi(-eta)
+
+    x : (m, p) and w : (m, q) with their constants. z comes from the rarer class, whose
+    probability keeps its digits: dz = d log P / lambda(z) there. Where all classes are told
+    apart the three have the same limit, whatever rho is, and z = f stands for all.
+    """
+    p, gradient = x.shape[1], np.zeros((len(x), len(fit.params)))
+    f = x @ fit.params.to_numpy()[:p]
+    if target == "population" or not fit.has_selection or np.isnan(fit.rho):
+        gradient[:, :p] = x
+        return f, gradient
+    way = 1.0 if target == "selected" else -1.0
+    h, a = way * (w @ fit.params["select"].to_numpy()), way * fit.params[ATANH_RHO]
+    sign = np.where(log_conditional_cdf(f, h, a) < np.log(0.5), 1.0, -1.0)
+    units = selected_units(h, f, a, sign)
+    z = ndtri_exp(units.value - log_ndtr(h))
+    slope = sign / inverse_mills(z)
+    gradient[:, :p] = (slope * units.d_f)[:, None] * x
+    gradient[:, p:-1] = (slope * way * (units.d_index - inverse_mills(h)))[:, None] * w
+    gradient[:, -1] = slope * way * units.d_a
+    return sign * z, gradient
+
+
+def probit_index_interval(fit, x, w, target: str, level: float) -> np.ndarray:
+    """(m, 2) interval of z by the delta method; NaN where the fit has no covariance."""
+    check_level(level)
+    z, gradient = probit_index(fit, x, w, target)
+    cov = fit.cov if fit.cov_given_rho is None else fit.cov_given_rho
+    variance = np.einsum("ij,jk,ik->i", gradient, cov.to_numpy(), gradient)
+    half = ndtri((1 + level) / 2) * np.sqrt(variance)
+    return np.column_stack([z - half, z + half])
+
+
+@dataclass(frozen=True)
+class LinearProbit:
+    """A fit with params, cov, rho and has_selection, as the model of a classifier; x and w come
+    without constants."""
+
+    result: Any
+
+    def index_of_outcome(self, x, w, target: str) -> np.ndarray:
+        """(m,) z with P(second class) = Phi(z)."""
+        x, w = _constants(x, w)
+        return probit_index(self.result, x, w, target)[0]
+
+    def probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
+        """(m, 2) of the first and the second class."""
+        z = self.index_of_outcome(x, w, target)
+        return np.column_stack([ndtr(-z), ndtr(z)])
+
+    def log_probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
+        z = self.index_of_outcome(x, w, target)
+        return np.column_stack([log_ndtr(-z), log_ndtr(z)])
+
+    def interval(self, x, w, target: str, level: float) -> np.ndarray:
+        """(m, 2) of the second class's probability."""
+        x, w = _constants(x, w)
+        return ndtr(probit_index_interval(self.result, x, w, target, level))
+
+    def index(self, w) -> np.ndarray:
+        return with_intercept(w) @ self.result.params["select"].to_numpy()
+
+
+def _constants(x, w):
+    return with_intercept(x), None if w is None else with_intercept(w)

@@ -1,0 +1,77 @@
+"""Bootstraps and profile intervals of a classic fit, here or on the workers of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtri
+from threadpoolctl import threadpool_limits
+
+from heckesel.data import SelectionData
+from heckesel.linear.bootstrap import bootstrap_two_step
+from heckesel.linear.profile_intervals import atanh_rho_interval, theta_interval
+from heckesel.linear.sample.sample import Rows, Scalings, standardised_sample
+from heckesel.linear.sample.stream import StreamedData
+from heckesel.tables.cluster import cluster_of
+
+
+def rows_of(data: SelectionData | StreamedData, client) -> tuple[Rows, Scalings, Callable]:
+    """Standardised rows, and a `map` for work on them. Rows in files are spread over workers
+    themselves; of rows in memory each worker gets all, and a part of the work."""
+    run: Callable = map if client is None else cluster_of(client)
+    if not isinstance(data, StreamedData):
+        return *standardised_sample(data), run
+    rows = data.rows
+    if client is not None:
+        rows = replace(rows, stream=replace(rows.stream, run=run))
+    return rows, data.scalings, map
+
+
+def profile_interval(fit, parameter: str, level: float, client) -> tuple[float, float]:
+    """Of rho or sigma, from the scan of a fit."""
+    rows, scalings, run = rows_of(fit.data, client)
+    drop = 0.5 * float(chdtri(1, 1 - level))
+    if parameter == "rho":
+        low, high = atanh_rho_interval(rows, fit.scan.modes, drop, run)
+        return float(np.tanh(low)), float(np.tanh(high))
+    low, high = theta_interval(rows, fit.scan.modes, drop, run)
+    return float(scalings.y_scale / high), float(scalings.y_scale / low)
+
+
+def bootstrap_frame(fit, replicates: int, seed: int, client) -> pd.DataFrame:
+    """One row a replicate: every parameter of a two-step fit, rho and sigma."""
+    data, clusters = _used(fit.data, fit.clusters)
+    rows, scalings, run = rows_of(data, client)
+    gamma = fit.params["select"].to_numpy()
+    with threadpool_limits(1, user_api="blas"):
+        draws = bootstrap_two_step(
+            rows,
+            scalings,
+            gamma,
+            replicates=replicates,
+            seed=seed,
+            frequency=fit.weight_kind == "frequency",
+            clusters=clusters,
+            run=run,
+        )
+    p = len(data.x_names)
+    order = [*range(p), *range(p + 1, p + 1 + len(gamma)), p, -2, -1]
+    extra = pd.MultiIndex.from_tuples([("derived", "rho"), ("derived", "sigma")])
+    return pd.DataFrame(draws[:, order], columns=fit.params.index.append(extra))
+
+
+def _used(data, clusters):
+    """Rows of positive weight, as files are read, and the codes of their clusters: those of the
+    selected rows and those of the unselected ones."""
+    if isinstance(data, StreamedData):
+        return data, None
+    used = data.weight > 0
+    if not used.all():
+        data, clusters = data.take(used), None if clusters is None else clusters[used]
+    if clusters is None:
+        return data, None
+    codes = np.unique(clusters, return_inverse=True)[1]
+    return data, (codes[data.s], codes[~data.s])

@@ -1,0 +1,1 @@
+"""Standardised rows of both equations, in memory or streamed from files."""

@@ -1,0 +1,270 @@
+"""Standardised rows, selected apart from unselected, held here or read again for every sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
+from typing import Protocol
+
+import numpy as np
+
+from heckesel.data import SelectionData
+from heckesel.linear.sample.blocks import do_all, slices, sum_over
+from heckesel.linear.sample.shared_columns import Basis, basis_of
+from heckesel.linear.sample.standardise import Scaling, scaling_of
+
+FEWEST_KEPT = 2000
+ALL_ROWS_UP_TO = 50_000
+SCAN_ROWS = 20_000
+SCAN_SEED = 20_790  # fixed, so that the same data always gives the same modes
+
+
+class Rows(Protocol):
+    """What a likelihood needs of its rows: sums over blocks, and a part to search on.
+
+    n : rows; mass, mass_selected : their weights added up; nonzero : rows of positive weight
+    """
+
+    @property
+    def p(self) -> int: ...
+    @property
+    def q(self) -> int: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def mass(self) -> float: ...
+    @property
+    def mass_selected(self) -> float: ...
+    @property
+    def nonzero(self) -> int: ...
+
+    def sum(self, function: Callable[[Sample], tuple]) -> list:
+        """function(block) added up over blocks; blocks are small `Sample`s."""
+        ...
+
+    def part(self) -> Sample:
+        """All rows while they are few, else the fixed-seed subsample of SCAN_ROWS."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows in memory.
+
+    w_selected : (n1, q), residual_columns : (n1, p + 1) = [-x, y], w_unselected : (n0, q), whose
+    columns are best each in one piece: numpy runs along thousands of rows, not a dozen columns
+    start : of a block, the places of its first selected and its first unselected row among all
+    basis : where it is known
+    """
+
+    w_selected: np.ndarray
+    residual_columns: np.ndarray
+    weight_selected: np.ndarray
+    w_unselected: np.ndarray
+    weight_unselected: np.ndarray
+    start: tuple[int, int] = (0, 0)
+    basis: Basis | None = None
+
+    @property
+    def q(self) -> int:
+        return self.w_selected.shape[1]
+
+    @property
+    def p(self) -> int:
+        return self.residual_columns.shape[1] - 1
+
+    @property
+    def n(self) -> int:
+        return len(self.w_selected) + len(self.w_unselected)
+
+    @property
+    def mass_selected(self) -> float:
+        return float(self.weight_selected.sum())
+
+    @property
+    def mass(self) -> float:
+        return self.mass_selected + float(self.weight_unselected.sum())
+
+    @property
+    def nonzero(self) -> int:
+        return int(
+            np.count_nonzero(self.weight_selected) + np.count_nonzero(self.weight_unselected)
+        )
+
+    @cached_property
+    def residual_gram(self) -> np.ndarray:
+        """Weighted cross products of the residual columns."""
+        r = self.residual_columns
+        return (r.T * self.weight_selected) @ r
+
+    @cached_property
+    def own_columns(self) -> np.ndarray:
+        """Residual columns that w does not hold."""
+        if self.basis is None:
+            return self.residual_columns
+        return np.asfortranarray(self.residual_columns[:, self.basis.own])
+
+    @cached_property
+    def spread(self) -> np.ndarray:
+        """Turns sums over [w, own columns] to sums over [w, residual columns]."""
+        return np.eye(self.q + self.p + 1) if self.basis is None else self.basis.spread
+
+    @cached_property
+    def blocks(self) -> list[Sample]:
+        """Selected rows block by block, then unselected ones."""
+        none, (inside, outside) = slice(0, 0), self.start
+        return [
+            *(
+                replace(self._rows(block, none), start=(inside + block.start, outside))
+                for block in slices(len(self.w_selected))
+            ),
+            *(
+                replace(self._rows(none, block), start=(inside, outside + block.start))
+                for block in slices(len(self.w_unselected))
+            ),
+        ]
+
+    def sum(self, function: Callable[[Sample], tuple]) -> list:
+        return sum_over(function, self.blocks, self.n)
+
+    def part(self) -> Sample:
+        return self if self.n <= ALL_ROWS_UP_TO else self.subsample(SCAN_ROWS, SCAN_SEED)
+
+    def subsample(self, rows: int, seed: int) -> Sample:
+        drawn = draw_rows(len(self.w_selected), len(self.w_unselected), rows, seed)
+        some = self._rows(drawn.selected, drawn.unselected)
+        in_columns: dict = {
+            name: np.asfortranarray(getattr(some, name))
+            for name in ("w_selected", "residual_columns", "w_unselected")
+        }
+        return drawn.reweighted(replace(some, **in_columns))
+
+    def __getstate__(self) -> dict:
+        """Without what can be computed again, for another process."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def _rows(self, selected, unselected) -> Sample:
+        return Sample(
+            self.w_selected[selected],
+            self.residual_columns[selected],
+            self.weight_selected[selected],
+            self.w_unselected[unselected],
+            self.weight_unselected[unselected],
+            basis=self.basis,
+        )
+
+
+def weighted_gram(weight: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Sum over rows of weight z z', where z is the row of both tables side by side."""
+    q = left.shape[1]
+    gram = np.empty((q + right.shape[1],) * 2)
+    scaled = right.T * weight
+    gram[:q, :q] = (left.T * weight) @ left
+    gram[q:, :q] = scaled @ left
+    gram[:q, q:] = gram[q:, :q].T
+    gram[q:, q:] = scaled @ right
+    return gram
+
+
+def empty_sample(selected: int, unselected: int, p: int, q: int) -> Sample:
+    """Memory for that many rows, not filled: asking for it again and again costs more than
+    filling it."""
+    return Sample(
+        np.empty((selected, q), order="F"),
+        np.empty((selected, p + 1), order="F"),
+        np.empty(selected),
+        np.empty((unselected, q), order="F"),
+        np.empty(unselected),
+    )
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Which of the selected and of the unselected rows are in a subsample, in ascending order,
+    and the factors of their weights."""
+
+    selected: np.ndarray
+    unselected: np.ndarray
+    factors: tuple[float, float]
+
+    def reweighted(self, sample: Sample) -> Sample:
+        return replace(
+            sample,
+            weight_selected=sample.weight_selected * self.factors[0],
+            weight_unselected=sample.weight_unselected * self.factors[1],
+        )
+
+
+def draw_rows(selected: int, unselected: int, rows: int, seed: int) -> Drawn:
+    """About `rows` units drawn without replacement, but of each kind at least FEWEST_KEPT;
+    weights make up for a kind that is kept more often than the other."""
+    rng = np.random.default_rng(seed)
+    share = rows / (selected + unselected)
+    chosen, factors = [], []
+    for count in (selected, unselected):
+        kept = max(round(share * count), min(count, FEWEST_KEPT))
+        chosen.append(np.sort(rng.choice(count, kept, replace=False, shuffle=False)))
+        factors.append(share * count / kept if kept else 1.0)
+    return Drawn(chosen[0], chosen[1], (factors[0], factors[1]))
+
+
+@dataclass(frozen=True)
+class Scalings:
+    """How the columns of a `Sample` are standardised: x over the selected (the rows it is needed
+    on), w over all, y over the selected."""
+
+    w: Scaling
+    x: Scaling
+    y_centre: float
+    y_scale: float
+
+    def apply(self, data: SelectionData, room: Sample | None = None) -> Sample:
+        """The rows of `data` standardised; room : a sample to overwrite, see `empty_sample`."""
+        inside, outside = np.flatnonzero(data.s), np.flatnonzero(~data.s)
+        given = room is not None
+        room = room or empty_sample(len(inside), len(outside), data.x.shape[1], data.w.shape[1])
+        sample = replace(
+            room._rows(slice(len(inside)), slice(len(outside))),
+            weight_selected=data.weight[inside],
+            weight_unselected=data.weight[outside],
+        )
+        tasks = [
+            *(
+                partial(self._selected, data, inside, sample, block)
+                for block in slices(len(inside))
+            ),
+            *(
+                partial(self._w, data.w, outside[block], sample.w_unselected[block])
+                for block in slices(len(outside))
+            ),
+        ]
+        # with room given this is a batch of a stream, whose parts are spread over cores already
+        do_all(tasks, 0 if given else data.n)
+        return sample
+
+    def _selected(self, data, inside, sample: Sample, block: slice) -> None:
+        rows, residual = inside[block], sample.residual_columns[block]
+        self._w(data.w, rows, sample.w_selected[block])
+        residual[:, :-1] = data.x[rows]
+        residual[:, -1] = data.y[rows]
+        residual -= np.append(self.x.centre, self.y_centre)
+        residual /= np.append(-self.x.scale, self.y_scale)
+
+    def _w(self, w, rows, out) -> None:
+        out[:] = w[rows]
+        out -= self.w.centre
+        out /= self.w.scale
+
+
+def standardised_sample(data: SelectionData) -> tuple[Sample, Scalings]:
+    """All rows of `data`, standardised by their own moments."""
+    y = data.y[data.s]
+    w_scaling, x_scaling = scaling_of(data.w), scaling_of(data.x[data.s])
+    y_centre = float(y.mean()) if x_scaling.constant is not None else 0.0
+    y_scale = float(np.sqrt(np.mean((y - y_centre) ** 2))) or 1.0
+    scalings = Scalings(w_scaling, x_scaling, y_centre, y_scale)
+    sample = scalings.apply(data)
+    if data.n <= ALL_ROWS_UP_TO:  # longer ones are evaluated a few times only
+        sample = replace(sample, basis=basis_of(data, w_scaling, x_scaling))
+    return sample, scalings

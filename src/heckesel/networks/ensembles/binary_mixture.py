@@ -1,0 +1,109 @@
+r"""Networks for the probability of a class, trained at several values of rho and weighed.
+
+Part (g, j) is member j at :math:`\rho_g`: :math:`f_{gj}(x)`, :math:`\eta_{gj}(w)`. With
+:math:`\omega_g` the weight of :math:`\rho_g` and t = +1 for selected units, -1 for unselected ones,
+
+.. math:: P(y=1) = \sum\tfrac{\omega_g}{k}\Phi(f_{gj}), \qquad
+          P(y=1 | t) = \frac{\sum\omega_g\Phi_2(t\eta_{gj}, f_{gj}; t\rho_g)}
+                            {\sum\omega_g\Phi(t\eta_{gj})} .
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
+
+from heckesel.errors import DataError
+from heckesel.networks.training.ensemble_training import Members
+from heckesel.networks.training.scaling import Scaling
+from heckesel.numerics.bivariate import log_conditional_cdf
+from heckesel.numerics.normal import averaged_index, probit_of
+from heckesel.predictive.distribution import Normal, check_target
+from heckesel.predictive.mixture import Mixture
+
+LEAST_VARIANCE = 1e-16  # of z between members that agree, so that it has a quantile
+
+
+@dataclass(frozen=True)
+class BinaryMixture:
+    """members : g * k networks, those of one rho together, whose heads hold gamma and atanh rho;
+    no heads where every unit was selected
+    weight, rho : (g,), the weights adding up to one; rho is NaN where every unit was
+    """
+
+    members: Members
+    scaling: Scaling
+    weight: np.ndarray
+    rho: np.ndarray
+    info: dict
+
+    @property
+    def k(self) -> int:
+        """Members at each rho."""
+        return len(self.members.theta) // len(self.weight)
+
+    @property
+    def has_selection(self) -> bool:
+        return not np.isnan(self.rho).any()
+
+    def probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
+        """(m, 2) of the first and the second class at x (m, p) and, but for the population, w
+        (m, q)."""
+        return np.exp(self.log_probabilities(x, w, target))
+
+    def log_probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
+        log_p, log_weight = self._parts(x, w, target)
+        both = np.stack([logsumexp(log_weight + part, axis=0) for part in log_p], axis=1)
+        return both - logsumexp(both, axis=1, keepdims=True)
+
+    def interval(self, x, w, target: str, level: float) -> np.ndarray:
+        r"""(m, 2) of the second class's probability, what members and values of rho disagree by.
+
+        On the scale z of the probit, at each rho a normal around the members' mean with the
+        variance of a jackknife, :math:`\frac{k-1}{k}\sum_j (z_{gj} - \bar z_g)^2`, since each did
+        without a fold of its own; the interval is that of their mixture over rho. A variance from k
+        values is not known well, so sds are longer by the quantile of a t with k - 1 degrees of
+        freedom over the normal one.
+        """
+        if self.k < 2:
+            raise DataError("one member alone says nothing of its doubt; fit with more n_members")
+        log_p, log_weight = self._parts(x, w, target)
+        z = probit_of(log_p[1], log_p[0])
+        z = z.reshape(len(self.weight), self.k, -1)
+        log_weight = np.broadcast_to(log_weight, log_p[1].shape).reshape(z.shape)
+        weight = np.exp(logsumexp(log_weight, axis=1) - logsumexp(log_weight, axis=(0, 1)))
+        variance = np.maximum((self.k - 1) * z.var(axis=1), LEAST_VARIANCE)
+        low, high = (1 - level) / 2, (1 + level) / 2
+        longer = stdtrit(self.k - 1, high) / ndtri(high)
+        doubt = Mixture(weight, Normal(z.mean(axis=1), longer * np.sqrt(variance)))
+        ends = (doubt.quantile(p) for p in (low, high))
+        return ndtr(np.column_stack(list(ends)))
+
+    def index(self, w) -> np.ndarray:
+        """(m,) the probit index of P(s = 1 | w), averaged over parts."""
+        return averaged_index(self._indices(w), self._log_weight())
+
+    def _parts(self, x, w, target: str):
+        """Log-probabilities of both classes, (g k, m) each, and the log weight of each part."""
+        check_target(target, needs_w=w is None)
+        f = self.members.outputs(self.scaling.x(x))[..., 0]  # (g k, m)
+        if target == "population":
+            return (log_ndtr(-f), log_ndtr(f)), self._log_weight()
+        way = 1.0 if target == "selected" else -1.0
+        eta, a = way * self._indices(w), way * np.arctanh(np.repeat(self.rho, self.k))[:, None]
+        log_p = log_conditional_cdf(-f, eta, -a), log_conditional_cdf(f, eta, a)
+        return log_p, self._log_weight() + log_ndtr(eta)
+
+    def _log_weight(self) -> np.ndarray:
+        """(g k, 1)"""
+        return np.log(np.repeat(self.weight, self.k) / self.k)[:, None]
+
+    def _indices(self, w) -> np.ndarray:
+        """(g k, m)"""
+        if not self.has_selection:
+            raise DataError("the fit saw no unselected unit, so there is no index of selection")
+        gamma = self.members.head[:, :-1].astype(float)
+        scaled = self.scaling.w(np.asarray(w, dtype=float))
+        return gamma[:, :-1] @ scaled.T + gamma[:, -1:]

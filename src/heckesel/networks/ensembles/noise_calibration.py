@@ -1,0 +1,214 @@
+r"""How wide is the noise? Judged where it can be seen: on rows a member was not shown.
+
+A residual on a row the network was trained on is too small, so sigma from it is too. The residual
+:math:`r_{ij}` of row i under a member j that never saw it is honest, but a member errs more than
+the ensemble does. With :math:`\sigma^2` the variance of the noise and of the error that all
+members share, and :math:`v_i` the variance of what is a member's own,
+
+.. math:: E\,r_{ij}^2 = \sigma^2 + v_i, \qquad
+          E\,(y - \bar f)^2 = \sigma^2 + v_i/k ,
+
+while the ensemble will predict with the aleatoric variance and the variance between its k
+members, which is :math:`v_i(1 - 1/k)` on average. For the sum to be the second line, the
+aleatoric variance has to be :math:`E\,r_{ij}^2 - 2 v_i(1 - 1/k)`: plain residuals would count the
+members' own error twice. So its level maximises the likelihood of
+
+.. math:: r_{ij} \sim N(0,\ \text{aleatoric} + 2 (1 - 1/k)\,v_i) .
+
+:math:`v_i` is the variance between members at row i. Most of them saw that row and agree there
+more than they would elsewhere; where two or more did not, those say by how much, and all
+:math:`v_i` are scaled to their mean.
+
+Residuals of real outcomes have heavier tails than a normal, and the normal with their variance is
+too wide everywhere but there. With tails "auto" the shape is judged as well: a t of the same
+variance, where the rows left out gain more by it than the log-unit that a parameter costs (AIC).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import gammaln, log_ndtr, ndtri, stdtr
+
+from heckesel.networks.losses.student import degrees_of_freedom
+from heckesel.numerics.normal import HALF_LOG_2PI
+from heckesel.numerics.student_torch import log_cdf_and_slopes, log_density_and_slopes
+from heckesel.predictive.distribution import RHO_LIMIT
+
+# At two degrees of freedom a t has no variance, and a level that is its sd would have no end;
+# below three that sd is set by the few largest residuals.
+LEAST_TAIL_DF = 3.0
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Every row with every member that did without it, r pairs in all.
+
+    mean, spread : (r,) f and the factor on sigma that the member says for the row, 1 without one
+    doubt : (r,) 2 (1 - 1/k) v, what a member's own error adds to its residual
+    member, row : (r,); weight : (r,) adding up to 1
+    """
+
+    mean: np.ndarray
+    spread: np.ndarray
+    doubt: np.ndarray
+    weight: np.ndarray
+    member: np.ndarray
+    row: np.ndarray
+
+    @property
+    def rows(self) -> float:
+        """How many equally weighted rows would say as much."""
+        return float(1 / np.sum(np.bincount(self.row, self.weight) ** 2))
+
+
+def pairs_of(mean, spread, weight, out) -> Pairs:
+    """mean, spread : (k, n); weight : (n,); out : (k, n) True where the member did without."""
+    k = len(mean)
+    own = own_variance(mean, out, weight) if k > 1 else np.zeros(mean.shape[1])
+    doubt = 2 * (1 - 1 / k) * own
+    member, row = np.nonzero(out & (weight > 0))
+    total = weight[row]
+    return Pairs(
+        mean=mean[member, row],
+        spread=spread[member, row],
+        doubt=doubt[row],
+        weight=total / total.sum(),
+        member=member,
+        row=row,
+    )
+
+
+def own_variance(mean, out, weight) -> np.ndarray:
+    """(n,) variance between members, scaled to what it is among those that did without the row."""
+    everyone = mean.var(axis=0, ddof=1)
+    several = out.sum(axis=0) > 1
+    if not (several & (weight > 0) & (everyone > 0)).any():
+        return everyone
+    chosen, counts = out[:, several], out[:, several].sum(axis=0)
+    apart = mean[:, several]
+    centre = np.where(chosen, apart, 0.0).sum(axis=0) / counts
+    unseen = np.where(chosen, apart - centre, 0.0) ** 2
+    unseen = unseen.sum(axis=0) / (counts - 1)
+    return everyone * (unseen @ weight[several]) / (everyone[several] @ weight[several])
+
+
+def normal_loss(residual, variance):
+    """-log density of N(0, variance)."""
+    return 0.5 * (np.log(variance) + residual**2 / variance) + HALF_LOG_2PI
+
+
+def tailed_loss(residual, variance, df: float | None):
+    r"""-log density of a t with that variance, scale :math:`\sqrt{v(\nu-2)/\nu}`; df None is the
+    normal."""
+    if df is None:
+        return normal_loss(residual, variance)
+    square = variance * (df - 2)
+    constant = gammaln(df / 2) - gammaln((df + 1) / 2) + 0.5 * np.log(np.pi)
+    return constant + 0.5 * (np.log(square) + (df + 1) * np.log1p(residual**2 / square))
+
+
+def two_step_loss(residual, level, c, delta, pairs: Pairs, df: float | None = None):
+    r"""(r,) of residuals given selection, with :math:`\sigma_i` = level times the spread and
+    :math:`\rho` = c/level: mean 0, variance :math:`\sigma_i^2(1 - \rho^2\delta) + \tau_i^2`.
+
+    A two-step may leave c above the level; no variance has that, so rho stops short of one.
+    """
+    rho_square = np.minimum((c / level) ** 2, RHO_LIMIT**2)
+    sigma_square = (level * pairs.spread) ** 2
+    return tailed_loss(residual, sigma_square * (1 - rho_square * delta) + pairs.doubt, df)
+
+
+def joint_loss(y, level, rho, index, pairs: Pairs, df: float | None = None):
+    r"""(r,) of y and selection under the joint likelihood, at `_with_doubt`.
+
+    With df the error of y is a t of that variance, tied to selection by the same normal copula: in
+    :math:`\Phi((\eta + \rho q)/\sqrt{1-\rho^2})` its normal score :math:`q = \Phi^{-1}(T_\nu(e))`
+    takes the place of e.
+    """
+    e, rho, total = _with_doubt(y, level, rho, pairs)
+    score = e if df is None else normal_score(e * np.sqrt(df / (df - 2)), df)
+    argument = (index + rho * score) / np.sqrt((1 - rho) * (1 + rho))
+    return tailed_loss(y - pairs.mean, total**2, df) - log_ndtr(argument)
+
+
+def normal_score(e, df: float):
+    """The standard normal quantile at the level of e under a t; from the nearer tail."""
+    return -np.sign(e) * ndtri(stdtr(df, -np.abs(e)))
+
+
+def student_loss(y, level, rho, index, df, pairs: Pairs):
+    """(r,) the same with t errors of df degrees of freedom."""
+    e, rho, total = _with_doubt(y, level, rho, pairs)
+    argument = (index + rho * e) / np.sqrt((1 - rho) * (1 + rho)) * np.sqrt((df + 1) / (df + e**2))
+    freedom = torch.tensor([[df]], dtype=torch.float64)
+    log_density = log_density_and_slopes(torch.as_tensor(e)[None], freedom)[0][0].numpy()
+    log_cdf = log_cdf_and_slopes(torch.as_tensor(argument)[None], freedom + 1)[0][0].numpy()
+    return np.log(total) - log_density - log_cdf
+
+
+def _with_doubt(y, level, rho, pairs):
+    r"""(e, rho', sigma') with :math:`\sigma'^2 = \sigma_i^2 + \tau_i^2` and
+    :math:`\rho' = \rho\sigma_i/\sigma'`."""
+    sigma = level * pairs.spread
+    total = np.sqrt(sigma**2 + pairs.doubt)
+    return (y - pairs.mean) / total, rho * sigma / total, total
+
+
+def judged_level(loss: Callable[[float], np.ndarray], weight) -> tuple[float, float]:
+    """The level of sigma with the least mean loss over the pairs, and that loss."""
+    found = minimize_scalar(
+        lambda log_level: float(weight @ loss(np.exp(log_level))), bracket=(-1.0, 0.0)
+    )
+    return float(np.exp(found.x)), float(found.fun)
+
+
+def judged_tails(
+    loss: Callable[[float, float], np.ndarray], weight, *, least: float = 2.0
+) -> tuple[float, float, float]:
+    """The level and the degrees of freedom with the least mean loss over the pairs, and that loss.
+
+    loss : (level, df) -> (r,), df > least. Members end before their own degrees of freedom have
+    settled.
+    """
+
+    def freedom(free):
+        return float(degrees_of_freedom(free)) - 2.0 + least
+
+    found = minimize(
+        lambda point: float(weight @ loss(np.exp(point[0]), freedom(point[1]))),
+        x0=[-0.5, 1.0],
+        method="Nelder-Mead",
+        options={"xatol": 1e-3, "fatol": 1e-7},
+    )
+    return float(np.exp(found.x[0])), freedom(found.x[1]), float(found.fun)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """level of sigma; df of its tails, None for a normal; loss : the mean over the pairs"""
+
+    level: float
+    df: float | None
+    loss: float
+
+    @property
+    def info(self) -> dict:
+        return {} if self.df is None else {"tail_df": self.df}
+
+
+def judged_shape(loss: Callable[..., np.ndarray], pairs: Pairs, tails: str) -> Judged:
+    """The level and, with tails "auto", the degrees of freedom that the pairs prefer.
+
+    loss : (level, df) -> (r,), normal where df is None
+    """
+    level, value = judged_level(lambda level: loss(level, None), pairs.weight)
+    if tails == "auto":
+        wide, df, tailed = judged_tails(loss, pairs.weight, least=LEAST_TAIL_DF)
+        if (value - tailed) * pairs.rows > 1:
+            return Judged(wide, df, tailed)
+    return Judged(level, None, value)

@@ -1,0 +1,127 @@
+"""What the likelihood of `outcome_loss` leaves behind: members that predict mixtures of normals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from scipy.special import log_ndtr, logsumexp
+
+from heckesel.networks.ensembles.selection_ensemble import local_spread
+from heckesel.networks.losses.outcome_selection import SCALARS, SHAPE, error_shape
+from heckesel.networks.training.ensemble_training import Members
+from heckesel.networks.training.layers import with_constant
+from heckesel.networks.training.scaling import Scaling
+from heckesel.numerics.normal import inverse_mills
+from heckesel.predictive.distribution import Normal, Predictive, check_target
+from heckesel.predictive.mixture import Mixture, mixed_given_selection
+
+
+@dataclass(frozen=True)
+class ErrorShape:
+    """The error model of k members, for the scaled y.
+
+    gamma : (k, q + 1) for the scaled w; sigma, kappa, theta : (k,)
+    share, shift, width : (k, parts) of e around its own mean; mean, variance : (k,) of e
+    """
+
+    gamma: np.ndarray
+    sigma: np.ndarray
+    kappa: np.ndarray
+    theta: np.ndarray
+    share: np.ndarray
+    shift: np.ndarray
+    width: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+def shape_of(members: Members) -> ErrorShape:
+    head = members.head.astype(float)
+    q = head.shape[1] - len(SCALARS) - (len(SHAPE) if members.sizes[-1] == 2 else 0)
+    found = error_shape(torch.as_tensor(head[:, q + len(SCALARS) :]))[:3]
+    log_share, shift, log_width = (part.numpy() for part in found)
+    share, width = np.exp(log_share), np.exp(log_width)
+    mean = (share * shift).sum(axis=1)
+    centred = shift - mean[:, None]
+    log_sigma, kappa, theta = head[:, q : q + len(SCALARS)].T
+    return ErrorShape(
+        gamma=head[:, :q],
+        sigma=np.exp(log_sigma),
+        kappa=kappa,
+        theta=theta,
+        share=share,
+        shift=centred,
+        width=width,
+        mean=mean,
+        variance=(share * (width**2 + centred**2)).sum(axis=1),
+    )
+
+
+def mean_and_sigma(members: Members, shape: ErrorShape, x) -> tuple[np.ndarray, np.ndarray]:
+    """(k, m) both, for the scaled y at scaled x: f with the mean of the error, and sigma(x)."""
+    outputs = members.outputs(x)
+    f = outputs[..., 0]
+    spread = local_spread(outputs[..., 1]) if outputs.shape[2] == 2 else np.ones_like(f)
+    sigma = shape.sigma[:, None] * spread
+    return f + sigma * shape.mean[:, None], sigma
+
+
+def index_beside_y(shape: ErrorShape, by_w, mean, sigma) -> np.ndarray:
+    r"""(k, m) what stands beside :math:`\kappa y` in P(s = 1 | w, y):
+    :math:`w'\gamma + (\theta - \kappa) f`; by_w : :math:`w'\gamma`. Arrays begin with k."""
+    extra = shape.theta - shape.kappa
+    return by_w + extra[:, None] * (mean - sigma * shape.mean[:, None])
+
+
+@dataclass(frozen=True)
+class OutcomeEnsemble:
+    """level : factor on the noise of all members, judged on rows left out"""
+
+    members: Members
+    scaling: Scaling
+    level: float
+    info: dict
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
+        check_target(target, needs_w=w is None)
+        shape, unit = shape_of(self.members), self.scaling.y_scale
+        mean, sigma = mean_and_sigma(self.members, shape, self.scaling.x(x))
+        noise = self.level * sigma
+        k, m = mean.shape
+        centre = (mean[:, None] + noise[:, None] * shape.shift[..., None]).reshape(-1, m)
+        width = (noise[:, None] * shape.width[..., None]).reshape(-1, m)
+        share = np.repeat(shape.share.ravel()[:, None] / k, m, axis=1)
+        location = self.scaling.y_centre + unit * centre
+        if target == "population":
+            return Predictive(
+                self.scaling.y_centre + unit * mean.mean(axis=0),
+                unit**2 * mean.var(axis=0),
+                unit**2 * (noise**2 * shape.variance[:, None]).mean(axis=0),
+                Mixture(share, Normal(location, unit * width)),
+            )
+        sign = 1.0 if target == "selected" else -1.0
+        scaled = with_constant(self.scaling.w(np.asarray(w, dtype=float)))
+        parts = len(share) // k
+        kappa = np.repeat(shape.kappa, parts)[:, None]
+        root = np.sqrt(1 + (kappa * width) ** 2)
+        beside = index_beside_y(shape, shape.gamma @ scaled.T, mean, sigma)
+        index = sign * (np.repeat(beside, parts, axis=0) + kappa * centre) / root
+        covariance = sign * unit * kappa * width**2 / root
+        weight = np.log(share) + log_ndtr(index)
+        none = np.zeros_like(location)
+        given = mixed_given_selection(weight, location, none, unit * width, covariance, index)
+        own = np.exp(weight - logsumexp(weight, axis=0)).reshape(k, parts, m)
+        centres = (location + covariance * inverse_mills(index)).reshape(k, parts, m)
+        return _doubt_between_members(given, own, centres)
+
+
+def _doubt_between_members(given: Predictive, share, mean) -> Predictive:
+    """What parts of one member's error differ by is noise, what members differ by is doubt; share,
+    mean : (k, parts, m)"""
+    own = np.maximum(share.sum(axis=1), np.finfo(float).tiny)
+    centre = (share * mean).sum(axis=1) / own
+    doubt = (own * (centre - given.mean) ** 2).sum(axis=0)
+    return replace(given, epistemic=doubt, aleatoric=given.std**2 - doubt)

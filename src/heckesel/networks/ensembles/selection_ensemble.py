@@ -1,0 +1,173 @@
+"""From k members to one `Predictive`: moments of an ensemble, and ensembles that predict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from heckesel.errors import DataError
+from heckesel.networks.losses.normal import LOG_SPREAD_LIMIT, LOG_VARIANCE_RANGE
+from heckesel.networks.training.ensemble_training import Members
+from heckesel.networks.training.own_modules import ModuleMembers
+from heckesel.networks.training.scaling import Scaling
+from heckesel.predictive.distribution import (
+    Predictive,
+    check_target,
+    possible_covariance,
+    predict_given_selection,
+)
+
+
+def ensemble_moments(member_mean, member_variance):
+    r"""Mean, epistemic and aleatoric variance of k equally weighted members.
+
+    .. math:: \tfrac1k\sum f_k, \qquad \tfrac1k\sum (f_k - \bar f)^2, \qquad \tfrac1k\sum\sigma_k^2
+
+    member_mean : (k, m); member_variance : (k,) or (k, m)
+    """
+    mean = member_mean.mean(axis=0)  # (m,)
+    epistemic = member_mean.var(axis=0)  # (m,)
+    aleatoric = np.broadcast_to(np.mean(member_variance, axis=0), mean.shape)
+    return mean, epistemic, aleatoric
+
+
+def with_tails(mean, epistemic, aleatoric, df: float | None) -> Predictive:
+    """The normal with these moments or, with df, the t."""
+    if df is None:
+        return Predictive.normal(mean, epistemic, aleatoric)
+    return Predictive.student(mean, epistemic, aleatoric, df)
+
+
+def local_spread(g) -> np.ndarray:
+    """The factor on sigma that an output g stands for; the twin of `losses.local_log_sigma`."""
+    return np.exp(LOG_SPREAD_LIMIT * np.tanh(g / LOG_SPREAD_LIMIT))
+
+
+def with_networks(fitted, change: Callable[[Any], Any]):
+    """`fitted` with `change` made to all its networks, those of its halves included."""
+    networks = {name: getattr(fitted, name, None) for name in ("members", "spread", "selection")}
+    halves = {name: getattr(fitted, name, None) for name in ("two_step", "likelihood")}
+    changed = {name: change(own) for name, own in networks.items() if own is not None}
+    changed |= {name: with_networks(half, change) for name, half in halves.items() if half}
+    return replace(fitted, **changed)
+
+
+@dataclass(frozen=True)
+class SelectionEnsemble:
+    """Members f_k with a common error model: what two-step, joint and blind fits leave behind.
+
+    sigma, covariance : (k,) sd of y and covariance rho sigma of the two errors, in units of y
+    gamma : (k, q + 1) index of each member, constant last; one row where all share it
+    spread : networks whose output g makes sigma and covariance local, both times
+        `local_spread(g)`; where they are None, the second output of the members is g, if any
+    selection : networks on w whose mean output is the index, in place of gamma
+    df : (k,) degrees of freedom of t errors, whose scale sigma then is; None for normal ones
+    tail_df : degrees of freedom of a t whose sd sigma is, where units left out preferred it
+    """
+
+    members: Members | ModuleMembers
+    scaling: Scaling
+    sigma: np.ndarray
+    covariance: np.ndarray
+    gamma: np.ndarray
+    info: dict
+    spread: Members | None = None
+    df: np.ndarray | None = None
+    selection: Members | None = None
+    tail_df: float | None = None
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
+        check_target(target, needs_w=w is None)
+        outputs, spread = self._outputs(self.scaling.x(x))
+        member_mean = self.scaling.y_centre + self.scaling.y_scale * outputs
+        member_sigma = self.sigma[:, None] * spread
+        mean, epistemic, aleatoric = ensemble_moments(member_mean, member_sigma**2)
+        if self.df is not None:
+            return self._student(mean, epistemic, self.df, target)
+        if target == "population":
+            return with_tails(mean, epistemic, aleatoric, self.tail_df)
+        sign = 1.0 if target == "selected" else -1.0
+        sigma = np.sqrt(aleatoric)
+        covariance = np.mean(self.covariance[:, None] * spread, axis=0)
+        covariance = sign * possible_covariance(covariance, sigma)
+        given = predict_given_selection(mean, epistemic, sigma, covariance, sign * self.index(w))
+        if self.tail_df is None:
+            return given
+        # What the two-step was judged by: the moments that selection leaves, and the tails.
+        return with_tails(given.mean, given.epistemic, given.aleatoric, self.tail_df)
+
+    def reporting_sigma_of(self, x, weight) -> SelectionEnsemble:
+        """The same, with the root of the mean of sigma(x)^2 over units x (n, p) in its summary;
+        `sigma` itself is what networks with an output of 0 would have."""
+        _, spread = self._outputs(self.scaling.x(x))
+        sigma = self.sigma * np.sqrt(spread**2 @ (weight / weight.sum()))
+        return replace(self, info=self.info | {"sigma": sigma.tolist()})
+
+    def _student(self, mean, epistemic, df, target) -> Predictive:
+        r"""The t with the variance of the members, :math:`\overline{\sigma_k^2\nu_k/(\nu_k-2)}`
+        and what they differ by, at their typical degrees of freedom."""
+        if target != "population":
+            raise DataError(f"target {target!r} is not there with t errors; refit with normal ones")
+        aleatoric = np.mean(self.sigma**2 * df / (df - 2))
+        typical = 2 + float(np.exp(np.mean(np.log(df - 2))))
+        return Predictive.student(mean, epistemic, aleatoric, typical)
+
+    def _outputs(self, x):
+        """f in the networks' own units, and the factor on sigma; (k, m) both."""
+        outputs = self.members.outputs(x)
+        if self.spread is not None:
+            return outputs[..., 0], local_spread(self.spread.outputs(x)[..., 0])
+        if outputs.shape[2] == 2:
+            return outputs[..., 0], local_spread(outputs[..., 1])
+        return outputs[..., 0], np.ones(outputs.shape[:2])
+
+    def index(self, w) -> np.ndarray:
+        """(m,) selection index at w (m, q), mean over members."""
+        if self.selection is not None:
+            return self.selection.outputs(self.scaling.w(np.asarray(w, dtype=float))).mean(axis=0)[
+                :, 0
+            ]
+        gamma = self.gamma.mean(axis=0)
+        return np.asarray(w, dtype=float) @ gamma[:-1] + gamma[-1]
+
+
+@dataclass(frozen=True)
+class GaussianEnsemble:
+    """Members with two outputs, mean and log variance. They take selection for chance given x,
+    so all three targets have the same answer.
+
+    level, tail_df : factor on their sigma and, unless they are normal, degrees of freedom of the
+        tails, where rows left out have judged them
+    """
+
+    members: Members
+    scaling: Scaling
+    info: dict
+    level: float = 1.0
+    tail_df: float | None = None
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """y at x (m, p)."""
+        check_target(target)
+        outputs = self.members.outputs(self.scaling.x(x))
+        return predict_two_outputs(outputs, self.scaling, self.level, self.tail_df)
+
+
+def predict_two_outputs(
+    outputs, scaling: Scaling, level: float = 1.0, tail_df: float | None = None
+) -> Predictive:
+    """The normal, or the t, with the moments of a mixture of k normals; outputs : (k, m, 2)."""
+    variance = level**2 * output_variance(outputs)
+    mean, epistemic, aleatoric = ensemble_moments(outputs[..., 0], variance)
+    square = scaling.y_scale**2
+    mean = scaling.y_centre + scaling.y_scale * mean
+    return with_tails(mean, square * epistemic, square * aleatoric, tail_df)
+
+
+def output_variance(outputs) -> np.ndarray:
+    """(k, m) the variance that the second of two outputs stands for."""
+    return np.exp(outputs[..., 1].clip(*LOG_VARIANCE_RANGE))

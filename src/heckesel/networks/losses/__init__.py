@@ -1,0 +1,1 @@
+"""Losses of networks with their slopes, one error model per file."""

@@ -1,0 +1,48 @@
+"""What an ensemble would predict if rho were this: last layers refitted at values of rho."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from heckesel.data import SelectionData
+from heckesel.networks.rho.linear_joint import bases_of, conditional_optima, start_at
+from heckesel.networks.rho.rho_curve import FIRST_UPDATES
+from heckesel.networks.rho.rho_mixture import Basis
+from heckesel.networks.training.ensemble_training import all_rows
+from heckesel.networks.training.scaling import Scaling
+
+
+def means_over_rho(
+    data: SelectionData, scaling: Scaling, basis: Basis, rho: np.ndarray, x: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(j, m) population means at x (m, p), averaged over members, and (j,) log-evidence, for
+    rho (j,) in ascending order.
+
+    Columns stay those of the ensemble; what is linear in them is fitted anew at each rho.
+    """
+    rows = all_rows(data, scaling)
+    columns = basis.columns(rows.x[:, :-1])  # (k, n, h)
+    models = [replace(rows, x=one) for one in columns]
+    totals = [data.weight.sum()] * len(columns)
+    bases = bases_of(models, totals, basis.membership, torch.device("cpu"))
+    at_x = basis.columns(scaling.x(x))
+    means, evidence = np.empty((len(rho), len(x))), np.empty(len(rho))
+    centre = _at(bases, 0.0, *start_at(bases))
+    up, down = np.flatnonzero(rho >= 0), np.flatnonzero(rho < 0)[::-1]
+    for side in (up, down):
+        here = centre
+        for position in side:
+            here = _at(bases, float(np.arctanh(rho[position])), here.v, here.ridge)
+            v = here.v.numpy()
+            f = np.einsum("kmh,kh->km", at_x, v[:, bases.q : -1]) / v[:, -1:]
+            means[position] = scaling.y_centre + scaling.y_scale * f.mean(axis=0)
+            evidence[position] = float(here.evidence.mean())
+    return means, evidence
+
+
+def _at(bases, a, v, ridge):
+    """The rho before may be far away, so that ridges are followed until they stand still."""
+    return conditional_optima(bases, v.new_full((len(v),), a), v, ridge, updates=FIRST_UPDATES)

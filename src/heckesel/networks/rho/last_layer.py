@@ -1,0 +1,78 @@
+r"""Last hidden layers as columns, those of members that did without the same fold side by side.
+
+Activations A (n, d) of a set of members, hundreds of columns, mostly repeat one another. They are
+turned to their own axes, A R, and axes along which the rows know next to nothing are left out: with
+residuals of variance one the information about a coefficient is that axis' sum of squares, and
+where it is below `LEAST_INFORMATION` the ridge, which is about one or above and does not mind a
+rotation, says all there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.ensemble_training import Members
+
+LEAST_INFORMATION = 1e-3
+
+
+@dataclass(frozen=True)
+class LastLayer:
+    """Member j of k belongs to set j mod `len(axes)`.
+
+    axes : (sets, d, h) from the activations of a set's members side by side to its columns; zero
+    where a set has fewer members or axes than others
+    """
+
+    members: Members
+    axes: np.ndarray
+
+    @property
+    def membership(self) -> np.ndarray:
+        """(h + 1, 1): one ridge on all columns but the constant."""
+        return np.append(np.ones(self.axes.shape[2]), 0.0)[:, None]
+
+    def columns(self, x: np.ndarray) -> np.ndarray:
+        """(sets, m, h + 1), a constant last."""
+        turned = side_by_side(self.members.last_layer(x), len(self.axes)) @ self.axes
+        return np.concatenate([turned, np.ones((*turned.shape[:2], 1))], axis=2)
+
+
+def side_by_side(activations: np.ndarray, sets: int) -> np.ndarray:
+    """(sets, m, d) from (k, m, width + 1), whose last column is a constant."""
+    k, m, width = activations.shape
+    rounds = -(-k // sets)
+    padded = np.zeros((rounds * sets, m, width - 1))
+    padded[:k] = activations[:, :, :-1]
+    by_set = padded.reshape(rounds, sets, m, width - 1).transpose(1, 2, 0, 3)
+    return by_set.reshape(sets, m, rounds * (width - 1))
+
+
+def last_layers(
+    trained: Sequence[Members], cells: Sequence[Rows], totals: Sequence[float], sets: int
+) -> list[LastLayer]:
+    """One basis for each cell, all of one width; totals : units that the weights of a cell count"""
+    found = [_axes(*each, sets) for each in zip(trained, cells, totals, strict=True)]
+    width = max(one.shape[1] for axes in found for one in axes)
+    return [
+        LastLayer(
+            replace(members, theta=members.theta.astype(float)),
+            np.stack([np.pad(one, ((0, 0), (0, width - one.shape[1]))) for one in axes]),
+        )
+        for members, axes in zip(trained, found, strict=True)
+    ]
+
+
+def _axes(members: Members, cell: Rows, total: float, sets: int) -> list[np.ndarray]:
+    """(d, h) of each set, the most informative axis first."""
+    activations = side_by_side(members.last_layer(cell.x[:, :-1]), sets)
+    gram = activations.transpose(0, 2, 1) @ (activations * (total * cell.weight)[:, None])
+    information, axes = np.linalg.eigh(gram)
+    return [
+        each[:, known > LEAST_INFORMATION][:, ::-1]
+        for each, known in zip(axes, information, strict=True)
+    ]

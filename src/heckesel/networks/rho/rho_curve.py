@@ -1,0 +1,235 @@
+r"""The evidence of k models of each cell as a curve over rho, on a grid that closes in on its mass.
+
+Models of a cell share a grid of a = atanh rho: 33 values over all of (-1, 1), then midpoints
+wherever an interval holds much of the posterior mass, until none does. What counts as evidence
+is the judge's: the likelihood with coefficients averaged out (`Laplace`), or that of units the
+models did not see (`heckesel.networks.rho.rho_held_out`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from scipy.special import logsumexp
+
+from heckesel.networks.rho.linear_joint import Bases, Optima, conditional_optima, start_at
+from heckesel.networks.rho.rho_prior import UNIFORM, RhoPrior, cell_edges
+
+COARSE = np.linspace(-3.2, 3.2, 33)  # |rho| up to .9967
+# No single grid value may stand for more than this share of the posterior; six halvings
+# resolve a curve that is sixty times narrower than a coarse step.
+LARGEST_SHARE = 0.15
+ROUNDS = 6
+FIRST_UPDATES = 50  # of the ridges at rho = 0, where nothing is known about them
+INSERTED = 4  # midpoints a round
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the k models of a cell say at j values of rho.
+
+    log_evidence : (j,); share : (j, k) of each model in it, adding up to one over models
+    doubt : (j,) the factor on the variance of delta that it calls for
+    """
+
+    log_evidence: np.ndarray
+    share: np.ndarray
+    doubt: np.ndarray
+
+
+class Judge(Protocol):
+    """readings : (k, c) of k models at their optima; evidence : of one cell's readings (j, k, c)"""
+
+    def readings(self, optima: Optima) -> np.ndarray: ...
+
+    def evidence(self, readings: np.ndarray) -> Evidence: ...
+
+
+class Laplace:
+    """Likelihoods with v averaged out; models side by side are weighed by theirs."""
+
+    def readings(self, optima: Optima) -> np.ndarray:
+        return optima.evidence.cpu().numpy()[:, None]
+
+    def evidence(self, readings: np.ndarray) -> Evidence:
+        each = readings[:, :, 0]
+        together = logsumexp(each, axis=1)
+        return Evidence(together, np.exp(each - together[:, None]), np.ones(len(each)))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Optima of the k models of one cell on its grid of j values, ordered by rho.
+
+    a : (j,); log_evidence : (j,); v : (j, k, P); ridge : (j, k, ridges);
+    doubt : (j,); weight : (j, k), the posterior of (rho, model), which adds up to one, under
+    `prior`
+    """
+
+    a: np.ndarray
+    log_evidence: np.ndarray
+    v: np.ndarray
+    ridge: np.ndarray
+    doubt: np.ndarray
+    weight: np.ndarray
+    prior: RhoPrior = UNIFORM
+
+    @property
+    def rho(self) -> np.ndarray:
+        return np.tanh(self.a)
+
+
+def rho_curves(
+    bases: Bases, models: int, prior: RhoPrior, judge: Judge | None = None
+) -> list[Curve]:
+    """One curve for each cell of `models` models; model j of cell c is row c * models + j."""
+    judge = judge or Laplace()
+    count = len(bases.w) // models
+    found: list[list] = [[] for _ in range(count)]  # per cell: (a, readings, v, ridge)
+    for a, optima in _coarse(bases):
+        for cell, part in enumerate(_by_cell(optima, models, judge)):
+            found[cell].append((a, *part))
+    for _ in range(ROUNDS):
+        wanted = [_midpoints(part, prior, judge) for part in found]
+        if not any(wanted):
+            break
+        for place in range(INSERTED):
+            chosen = [each[place] if place < len(each) else None for each in wanted]
+            if not any(chosen):
+                break
+            parts = _by_cell(_at(bases, models, found, chosen), models, judge)
+            for own, here, part in zip(found, chosen, parts, strict=True):
+                if here is not None:
+                    own.append((here[0], *part))
+        for part in found:
+            part.sort(key=lambda point: point[0])
+    return [_curve(part, prior, judge) for part in found]
+
+
+def _coarse(bases: Bases):
+    """Outward from rho = 0 on both sides, each optimum the start of the next."""
+    k = len(bases.w)
+    centre = len(COARSE) // 2
+
+    def at(position, v, ridge, **options):
+        a = torch.full((k,), COARSE[position], dtype=v.dtype, device=v.device)
+        return conditional_optima(bases, a, v, ridge, **options)
+
+    middle = at(centre, *start_at(bases), updates=FIRST_UPDATES)
+    results = {centre: middle}
+    for side in (range(centre + 1, len(COARSE)), range(centre - 1, -1, -1)):
+        last = middle
+        for position in side:
+            last = at(position, last.v, last.ridge)
+            results[position] = last
+    return [(float(COARSE[position]), results[position]) for position in range(len(COARSE))]
+
+
+def _by_cell(optima: Optima, models: int, judge: Judge):
+    parts = [judge.readings(optima), optima.v.cpu().numpy(), optima.ridge.cpu().numpy()]
+    return [
+        tuple(part[first : first + models] for part in parts)
+        for first in range(0, len(parts[0]), models)
+    ]
+
+
+def _at(bases, models, found, chosen) -> Optima:
+    """Optima at (a, neighbour to start from) of each cell; a cell that wants none repeats one."""
+    where = [(part[0][0], 0) if c is None else c for part, c in zip(found, chosen, strict=True)]
+    device = bases.w.device
+    a = np.repeat([value for value, _ in where], models)
+    v, ridge = (
+        np.concatenate([part[near][field] for part, (_, near) in zip(found, where, strict=True)])
+        for field in (2, 3)
+    )
+    return conditional_optima(bases, *(torch.as_tensor(x, device=device) for x in (a, v, ridge)))
+
+
+def _midpoints(part, prior, judge) -> list[tuple[float, int]]:
+    """(a, position of the neighbour below) beside grid values that hold too much."""
+    curve = _curve(part, prior, judge)
+    share = curve.weight.sum(axis=1)
+    if share.max() <= LARGEST_SHARE:
+        return []
+    pairs = share[:-1] + share[1:]
+    best = sorted(np.argsort(-pairs, kind="stable")[:INSERTED])
+    return [(0.5 * (curve.a[at] + curve.a[at + 1]), int(at)) for at in best]
+
+
+def _curve(part, prior: RhoPrior, judge: Judge) -> Curve:
+    a = np.array([point[0] for point in part])
+    readings, v, ridge = (np.stack([point[field] for point in part]) for field in (1, 2, 3))
+    found = judge.evidence(readings)
+    with np.errstate(divide="ignore"):
+        log_posterior = found.log_evidence + np.log(prior.mass(cell_edges(np.tanh(a))))
+    posterior = np.exp(log_posterior - logsumexp(log_posterior))
+    weight = posterior[:, None] * found.share
+    return Curve(a, found.log_evidence, v, ridge, found.doubt, weight, prior)
+
+
+@dataclass(frozen=True)
+class RhoMode:
+    """A local maximum of the posterior density of rho.
+
+    weight : posterior share of its side of the valleys; log_density : 0 for the best
+    boundary : the density still rises at the last grid value that the prior allows
+    """
+
+    rho: float
+    sigma: float
+    weight: float
+    log_density: float
+    boundary: bool
+
+
+def rho_modes(curve: Curve, y_scale: float) -> list[RhoMode]:
+    """Local maxima, best first; without a prior these are the modes of the evidence."""
+    height = curve.log_evidence + curve.prior.log_density(curve.rho)
+    if not np.isfinite(height).any():  # an interval so narrow that it lies between grid values
+        height = np.where(curve.weight.any(axis=1), curve.log_evidence, -np.inf)
+    allowed = np.flatnonzero(np.isfinite(height))
+    height = height - height.max()
+    rises = np.concatenate([[True], height[1:] > height[:-1], [False]])
+    peaks = np.flatnonzero(rises[:-1] & ~rises[1:] & np.isfinite(height))
+    valleys = [
+        left + int(np.argmin(height[left:right]))
+        for left, right in zip(peaks[:-1], peaks[1:], strict=True)
+    ]
+    share = curve.weight.sum(axis=1)
+    sides = np.split(share, np.array(valleys, dtype=int))
+    modes = []
+    for peak, side in zip(peaks, sides, strict=True):
+        best = int(np.argmax(curve.weight[peak]))
+        modes.append(
+            RhoMode(
+                rho=float(curve.rho[peak]),
+                sigma=float(y_scale / curve.v[peak, best, -1]),
+                weight=float(side.sum()),
+                log_density=float(height[peak]),
+                boundary=bool(peak in (allowed[0], allowed[-1])),
+            )
+        )
+    return sorted(modes, key=lambda mode: -mode.log_density)
+
+
+def rho_interval(curve: Curve, level: float = 0.9) -> tuple[float, float]:
+    """Equal-tailed posterior interval of rho; within a grid cell the mass is spread evenly."""
+    edges = np.clip(cell_edges(curve.rho), curve.prior.low, curve.prior.high)
+    below = np.concatenate([[0.0], np.cumsum(curve.weight.sum(axis=1))])
+    low, high = np.interp([(1 - level) / 2, (1 + level) / 2], below / below[-1], edges)
+    return float(low), float(high)
+
+
+def curve_summary(curve: Curve, y_scale: float) -> dict:
+    """What a fit says of rho, JSON-safe: modes, a 90 % interval and the curve itself, 0 at its
+    largest."""
+    low, high = rho_interval(curve)
+    height = curve.log_evidence - curve.log_evidence.max()
+    return {
+        "modes": [asdict(mode) for mode in rho_modes(curve, y_scale)],
+        "rho_interval": [low, high],
+        "curve": {"rho": curve.rho.tolist(), "log_evidence": height.tolist()},
+    }

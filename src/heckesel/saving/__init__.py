@@ -1,0 +1,1 @@
+"""Fitted models as files that are safe to open."""

@@ -1,0 +1,254 @@
+"""`model.save(path)` and `hk.load(path)`: a fitted estimator as one file that is safe to open.
+
+The file holds what predictions need and what was said about the fit. It holds no row of the data
+it was fitted to, and no code: functions given as `target_transform` or `rho_prior` cannot be saved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from importlib import import_module
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from heckesel.diagnostics.profile_curve import ProfileCurve
+from heckesel.diagnostics.verdict import VERDICTS, Identification
+from heckesel.errors import DataError, HeckeselError
+from heckesel.predictive.transformed import target_transform
+from heckesel.saving.model_file import (
+    Damage,
+    as_read,
+    imported,
+    read_model,
+    refusing,
+    write_model,
+)
+from heckesel.saving.saved_fields import Fields
+from heckesel.tables.columns import Columns
+
+# class -> where it lives, and where its `state_of` and `restore` do. A new one is a line here.
+CLASSES = {
+    "HeckmanRegressor": ("heckesel.estimators.heckman_regressor", "heckesel.saving.saved_linear"),
+    "HeckmanClassifier": (
+        "heckesel.estimators.heckman_classifier",
+        "heckesel.saving.saved_classifier",
+    ),
+    "DeepHeckmanRegressor": (
+        "heckesel.estimators.deep_heckman_regressor",
+        "heckesel.saving.saved_networks",
+    ),
+    "DeepEnsembleRegressor": (
+        "heckesel.estimators.deep_ensemble_regressor",
+        "heckesel.saving.saved_networks",
+    ),
+    "WeightedEnsembleRegressor": (
+        "heckesel.estimators.weighted_ensemble_regressor",
+        "heckesel.saving.saved_networks",
+    ),
+}
+
+
+def save_model(model, path) -> None:
+    """`model`, fitted, as the file `path`, which is replaced in one step."""
+    check_is_fitted(model)
+    name = type(model).__name__
+    if name not in CLASSES:
+        raise DataError(f"a {name} cannot be saved; known: {', '.join(CLASSES)}")
+    content = {
+        "class": name,
+        "parameters": _parameters(model),
+        "columns": _columns(model.columns_),
+        "outcome": model.outcome_name_,
+        "transform": None if _transform(model) is None else "log",
+        "identification": _identification(model.identification_),
+        "state": import_module(CLASSES[name][1]).state_of(model),
+    }
+    try:  # what could not be read back is not written
+        _restored(Fields(as_read(content)))
+    except Damage as damage:
+        raise HeckeselError(f"this fit cannot be saved: it {damage}") from None
+    write_model(path, content)
+
+
+def load(path):
+    """The model that `save` wrote to `path`; its predictions are the same to the last bit.
+
+    Nothing in the file is run. A file that is damaged, altered, of a newer version or not a model
+    at all is a `DataError`.
+    """
+    content = read_model(path)
+    with refusing(path):
+        return _restored(Fields(content))
+
+
+def _restored(fields: Fields):
+    name = fields.text("class")
+    if name not in CLASSES:
+        raise Damage(f"holds a {name[:60]!r}, which this version of heckesel does not know")
+    home, states = (imported(module) for module in CLASSES[name])
+    model = _with_parameters(getattr(home, name), fields.plain("parameters"))
+    model.columns_ = _columns_of(fields.inside("columns"))
+    model.outcome_name_ = fields.text("outcome")
+    if "target_transform" in model.get_params(deep=False):
+        model.transform_ = None
+    if fields.has("transform"):
+        model.transform_ = target_transform(fields.text("transform", ("log",)))
+    model.n_features_in_ = len(model.columns_.names)
+    if model.columns_.from_frame:
+        model.feature_names_in_ = np.array(model.columns_.names, dtype=object)
+    model.identification_ = _identification_of(fields.inside("identification"))
+    states.restore(model, fields.inside("state"), model.columns_)
+    return model
+
+
+def _identification(found: Identification) -> dict:
+    profile = None if found.profile is None else dataclasses.asdict(found.profile)
+    fields = {name: getattr(found, name) for name in ("verdict", "sentence", "evidence")}
+    return fields | {"profile": profile}
+
+
+def _identification_of(state: Fields) -> Identification:
+    found = Identification(
+        verdict=state.text("verdict", VERDICTS),
+        sentence=state.text("sentence"),
+        evidence=state.plain("evidence"),
+        profile=_profile_of(state.inside("profile")) if state.has("profile") else None,
+    )
+    try:
+        found.details()
+    except (TypeError, ValueError, KeyError, AttributeError):
+        raise Damage(f"holds evidence for {found.verdict!r} that is no evidence") from None
+    return found
+
+
+def _profile_of(state: Fields) -> ProfileCurve:
+    pairs = [state.items("interval"), *_lists(state, "modes")]
+    if len(pairs) < 2 or not all(len(p) == 2 and all(type(v) is float for v in p) for p in pairs):
+        raise Damage("holds a likelihood over rho whose modes or interval are no numbers")
+    rho = state.array("rho", (None,))
+    return ProfileCurve(
+        rho=rho,
+        loglik=state.array("loglik", rho.shape, finite=False),
+        modes=tuple((at, height) for at, height in pairs[1:]),
+        interval=(pairs[0][0], pairs[0][1]),
+        level=state.number("level", positive=True),
+        rows=state.integer("rows"),
+    )
+
+
+def _transform(model):
+    return getattr(model, "transform_", None)  # a class has no scale
+
+
+def _parameters(model) -> dict:
+    given = model.get_params(deep=False)
+    transform = _transform(model)
+    if transform is not None and not transform.is_log:
+        raise DataError(
+            "target_transform is made of functions, which a saved model cannot hold; take 'log', "
+            "or transform y before the fit"
+        )
+    if callable(given.get("rho_prior")):
+        raise DataError(
+            "rho_prior is a function, which a saved model cannot hold; take a sign or an interval"
+        )
+    for name, value in given.items():
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        parts = value if isinstance(value, list | tuple) else [value]
+        if not all(part is None or isinstance(part, PLAIN) for part in parts):
+            raise DataError(
+                f"{name} is a {type(value).__name__}, which a saved model cannot hold; give "
+                f"{'an integer' if name == 'random_state' else 'plain numbers or text'}"
+            )
+        given[name] = {"tuple": value} if isinstance(value, tuple) else value
+    return given
+
+
+PLAIN = (str, bool, int, float, np.integer, np.floating, np.bool_)
+
+
+def _with_parameters(kind, parameters: dict):
+    known = kind().get_params(deep=False)
+    unknown = [name for name in parameters if name not in known]
+    if unknown:
+        raise Damage(f"holds a parameter {unknown[0][:60]!r}, which {kind.__name__} does not have")
+    tuples = {
+        name: tuple(Fields(value, name).items("tuple"))
+        for name, value in parameters.items()
+        if isinstance(value, dict)
+    }
+    return kind(**parameters | tuples)
+
+
+def _columns(columns: Columns) -> dict:
+    for name, levels in columns.levels.items():
+        odd = [level for level in levels if not isinstance(level, PLAIN)]
+        if odd:
+            raise DataError(
+                f"column {name!r} has levels of type {type(odd[0]).__name__}, which a saved model "
+                "cannot hold; make them text before the fit"
+            )
+    return {
+        "names": columns.names,
+        "instruments": columns.instruments,
+        "levels": [[name, list(levels)] for name, levels in columns.levels.items()],
+        "from_frame": columns.from_frame,
+        "linear": columns.linear,
+        "fill": [[name, value] for name, value in columns.fill.items()],
+        "indicators": columns.indicators,
+    }
+
+
+def _columns_of(state: Fields) -> Columns:
+    names, instruments = state.texts("names"), state.texts("instruments")
+    _check_names(names, None)
+    _check_names(instruments, names)
+    if len(instruments) == len(names):
+        raise Damage("has no columns but instruments")
+    levels = {name: tuple(values) for name, values in _pairs(state, "levels", names)}
+    if not all(isinstance(level, PLAIN) for values in levels.values() for level in values):
+        raise Damage("has a category that is neither text nor number")
+    if not all(len(set(values)) == len(values) > 0 for values in levels.values()):
+        raise Damage("has a category twice, or a column with none")
+    fill = dict(_pairs(state, "fill", names, kind=float))
+    if not all(
+        np.isnan(value) if name in levels else np.isfinite(value) for name, value in fill.items()
+    ):
+        raise Damage("fills a gap with something that is no number")
+    indicators = tuple(tuple(group) for group in _lists(state, "indicators"))
+    for group in indicators:
+        _check_names(group, tuple(fill))
+    return Columns(
+        names=names,
+        instruments=instruments,
+        levels=levels,
+        from_frame=state.truth("from_frame"),
+        linear=state.truth("linear"),
+        fill=fill,
+        indicators=indicators,
+    )
+
+
+def _lists(state: Fields, field: str) -> list:
+    items = state.items(field)
+    if not all(isinstance(item, list) and item for item in items):
+        raise Damage(f"holds something else than lists for {field!r} of {state.name}")
+    return items
+
+
+def _pairs(state: Fields, field: str, names, kind: type = list) -> list:
+    pairs = _lists(state, field)
+    if not all(len(pair) == 2 and isinstance(pair[1], kind) for pair in pairs):
+        raise Damage(f"holds something else than pairs for {field!r} of {state.name}")
+    _check_names(tuple(name for name, _ in pairs), names)
+    return pairs
+
+
+def _check_names(found: tuple, among) -> None:
+    """Texts, none twice and, where `among` is given, each one of it."""
+    for name in found:
+        if not isinstance(name, str) or (among is not None and name not in among):
+            raise Damage(f"names a column {name!r:.60} that it does not have")
+    if len(set(found)) != len(found) or (among is None and not found):
+        raise Damage("has a column twice, or no columns")

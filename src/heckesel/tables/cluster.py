@@ -1,0 +1,75 @@
+"""Work handed to the workers of a Dask cluster: the one place that talks to a client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from heckesel.errors import DataError
+from heckesel.linear.sample.blocks import in_threads
+
+RETRIES = 3  # of a task that was interrupted, before the fit gives up
+PATIENCE = 1.5  # seconds in which a cluster without workers may get its first
+LARGE = 1 << 20  # bytes; a function that carries more is sent once and not with every item
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A `map` over the workers of a dask client; here, once the client is closed."""
+
+    client: Any
+
+    @property
+    def running(self) -> bool:
+        return self.client is not None and self.client.status == "running"
+
+    @property
+    def workers(self) -> int:
+        return max(1, len(self.client.nthreads())) if self.running else 1
+
+    def __call__(self, function, items):
+        if not self.running:
+            return in_threads(function, items)
+        from distributed.protocol.pickle import dumps
+
+        # Sent as bytes: arrays that dask unpacks may start at odd addresses, which numpy multiplies
+        # by another routine, and the last digits would depend on the worker.
+        content = dumps(function)
+        if len(content) >= LARGE:
+            # the result of a task, unlike data that was scattered, is made again if it is lost
+            content = self.client.submit(_as_it_is, content, pure=False, retries=RETRIES)
+        options = {"pure": False, "retries": RETRIES}
+        futures = [self.client.submit(_call, content, dumps(item), **options) for item in items]
+        return self.client.gather(futures)
+
+    def __reduce__(self):
+        return Cluster, (None,)  # a connection cannot be saved
+
+
+def cluster_of(client) -> Cluster:
+    """A checked `client=`."""
+    if not hasattr(client, "gather"):
+        raise DataError(f"client must be a dask.distributed.Client, got {type(client).__name__}")
+    cluster = Cluster(client)
+    if cluster.running and not client.nthreads():
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise DataError(
+                "the Dask cluster of client= has no workers; start one, such as with "
+                "client.cluster.scale(2), and wait for it with client.wait_for_workers(1)"
+            ) from None
+    return cluster
+
+
+def _as_it_is(content: bytes) -> bytes:
+    return content
+
+
+def _call(function: bytes, item: bytes):
+    from distributed.protocol.pickle import loads
+
+    with threadpool_limits(1, user_api="blas"):
+        return loads(function)(loads(item))

@@ -1,0 +1,217 @@
+"""Parquet files as buffers of rows for networks: columns learned once, row groups dealt out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+
+import numpy as np
+
+from heckesel.data import SelectionData, check_values, check_weight_values, marked_rows
+from heckesel.errors import DataError
+from heckesel.linear.sample.stream import concatenated
+from heckesel.numerics.moments import Moments, moments_of
+from heckesel.tables.columns import Columns, column_levels, learn_columns
+from heckesel.tables.formula import check_variables, number_column
+from heckesel.tables.formula_reader import HEAD_ROWS, place_of
+from heckesel.tables.frames import as_pandas
+from heckesel.tables.parquet import Part, batches
+
+# Rows shuffled together. With a dozen columns they take 30 MB; a step takes some thousand of them.
+BUFFER_ROWS = 131_072
+KEPT_ROWS = 10_000  # for the verdict, which looks at no more
+KEPT_SEED = 20_790  # fixed, so that the same files always get the same verdict
+BUFFERS_KEY = 5  # of the stream that deals out row groups; four purposes of members come before
+
+Run = Callable[[Callable, Iterable], Iterable]
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Which columns are x and w, the outcome, and the columns that mark selection and weigh rows.
+
+    size : rows of a buffer at most; log : whether the outcome is fitted on the log scale
+    """
+
+    columns: Columns
+    y: str
+    selected: str | None
+    weights: str | None
+    size: int
+    log: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        sides = [name for name in (self.y, self.selected, self.weights) if name is not None]
+        return [*self.columns.names, *sides]
+
+    def read(self, item: tuple[Part, ...]) -> Iterator[SelectionData]:
+        """Buffers of the rows with positive weight."""
+        held: list[SelectionData] = []
+        for part in item:
+            for first, batch in batches(part, self.names, self.size):
+                with place_of(part, first):
+                    held.append(self._rows(as_pandas(batch.to_pandas())))
+                if sum(data.n for data in held) >= self.size:
+                    yield concatenated(held)
+                    held = []
+        if held:
+            yield concatenated(held)
+
+    def read_selection(self, item: tuple[Part, ...]) -> Iterator[SelectionData]:
+        """The same for a probit: a constant behind the columns of w, and nothing else in x."""
+        for data in self.read(item):
+            one = np.ones((data.n, 1))
+            names = (*data.w_names, "Intercept")
+            w = np.hstack([data.w, one])
+            excluded = data.instruments
+            yield replace(
+                data, x=one, x_names=("Intercept",), w=w, w_names=names, excluded=excluded
+            )
+
+    def _rows(self, frame) -> SelectionData:
+        y = number_column(frame, self.y)
+        chosen = None if self.selected is None else number_column(frame, self.selected)
+        weight = np.ones(len(y)) if self.weights is None else number_column(frame, self.weights)
+        check_weight_values(weight)
+        s = marked_rows(y, chosen, self.y)
+        x, w = self.columns.x(frame), self.columns.w(frame)
+        check_values(x, w, s, y, self.columns.x_names, self.columns.w_names, self.y)
+        data = SelectionData(
+            x=x,
+            w=w,
+            s=s,
+            y=np.where(s, self._on_scale(y, s), np.nan),
+            weight=weight,
+            x_names=self.columns.x_names,
+            w_names=self.columns.w_names,
+            y_name=self.y,
+        )
+        return data if weight.all() else data.take(weight > 0)
+
+    def _on_scale(self, y, s) -> np.ndarray:
+        if not self.log:
+            return y
+        bad = np.flatnonzero(s & ~(y > 0))
+        if len(bad):
+            raise DataError(
+                f"the outcome {self.y!r} is {y[bad[0]]:g} in row {bad[0]}, and its logarithm needs "
+                "positive values; use another transformation, or leave the outcome missing"
+            )
+        return np.log(y, where=s, out=np.full(len(y), np.nan))
+
+
+def learn_table(
+    parts: Sequence[Part],
+    *,
+    y,
+    selected,
+    weights,
+    columns,
+    instruments,
+    size: int,
+    log: bool,
+    run: Run,
+) -> TableReader:
+    """Kinds of columns from the first rows; the levels of categories from all of them."""
+    for role, name in (("y", y), ("selected", selected), ("sample_weight", weights)):
+        if not isinstance(name, str) and (role == "y" or name is not None):
+            raise DataError(f"X names files, so {role}= must be the name of one of their columns")
+    _, batch = next(iter(batches(parts[0], None, HEAD_ROWS)))
+    head = as_pandas(batch.to_pandas())
+    head = head.set_axis([str(name) for name in head.columns], axis=1)
+    sides = [name for name in (y, selected, weights) if name is not None]
+    names = [name for name in head.columns if name not in sides] if columns is None else columns
+    check_variables([*sides, *names], head)
+    if set(sides) & set(names):
+        raise DataError(f"{min(set(sides) & set(names))!r} cannot be a column of X as well")
+    learned = learn_columns(head[list(names)], instruments)
+    if learned.levels:
+        found = list(run(partial(_levels_in, names=tuple(learned.levels)), parts))
+        learned = replace(learned, levels=_all_levels(learned.levels, found))
+    return TableReader(learned, y, selected, weights, size, log)
+
+
+def _levels_in(part: Part, *, names: tuple[str, ...]) -> dict[str, tuple]:
+    levels: dict[str, tuple] = dict.fromkeys(names, ())
+    for _, batch in batches(part, list(names), BUFFER_ROWS):
+        frame = as_pandas(batch.to_pandas())
+        for name in names:
+            known = levels[name]
+            new = [level for level in column_levels(frame[name]) if level not in known]
+            levels[name] = (*known, *new)
+    return levels
+
+
+def _all_levels(first: dict[str, tuple], found: list[dict[str, tuple]]) -> dict[str, tuple]:
+    """Parts that agree keep their order, as that of an ordered category; else levels are sorted."""
+    levels = {}
+    for name, known in first.items():
+        seen = [part[name] for part in found if part[name]]
+        same = all(part == known for part in seen)
+        levels[name] = known if same else tuple(sorted({v for part in seen for v in part}))
+    return levels
+
+
+def deal_out(parts: Sequence[Part], *, size: int, seed: int) -> tuple[tuple[Part, ...], ...]:
+    """Row groups drawn at random into items of at most `size` rows, so that a file in some order
+    is not read in that order; a larger row group is an item of its own.
+
+    parts : one row group each. Inside an item they keep the order of the files.
+    """
+    sequence = np.random.SeedSequence(seed, spawn_key=(0, 0, 0, 0, BUFFERS_KEY))
+    items: list[list[int]] = []
+    room = 0
+    for place in np.random.default_rng(sequence).permutation(len(parts)):
+        rows = parts[place].rows
+        if rows <= room:
+            items[-1].append(int(place))
+            room -= rows
+        else:
+            items.append([int(place)])
+            room = size - rows
+    return tuple(tuple(parts[place] for place in sorted(item)) for item in items)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One pass: rows of each buffer, moments of x, w and y, and some rows to judge by."""
+
+    counts: tuple[tuple[int, int], ...]
+    x: Moments
+    w: Moments
+    y: Moments
+    kept: SelectionData
+
+
+def survey(reader: TableReader, items, run: Run) -> list[Seen]:
+    """What is seen of each item; see `together`."""
+    share = KEPT_ROWS / sum(part.rows for item in items for part in item)
+    task = partial(_survey_item, reader=reader, share=share)
+    return list(run(task, list(enumerate(items))))
+
+
+def _survey_item(numbered, *, reader: TableReader, share: float) -> Seen:
+    number, item = numbered
+    rng = np.random.default_rng([KEPT_SEED, number])
+    found = []
+    for data in reader.read(item):
+        s, weight = data.s, data.weight
+        found.append(
+            Seen(
+                ((int(s.sum()), int((~s).sum())),),
+                moments_of(data.x, weight),
+                moments_of(data.w, weight),
+                moments_of(data.y[s, None], weight[s]),
+                data.take(rng.random(data.n) < share),
+            )
+        )
+    return together(found)
+
+
+def together(found: list[Seen]) -> Seen:
+    """Of all items, or of all buffers of one."""
+    x, w, y = (reduce(Moments.joined, (getattr(seen, name) for seen in found)) for name in "xwy")
+    counts = tuple(pair for seen in found for pair in seen.counts)
+    return Seen(counts, x, w, y, concatenated([seen.kept for seen in found]))

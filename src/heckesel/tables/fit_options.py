@@ -1,0 +1,112 @@
+"""Options of a classic fit, checked together: weights, clusters, covariance, instruments."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+
+from heckesel.data import unmasked
+from heckesel.errors import DataError, IdentificationWarning, is_one_of
+from heckesel.linear.covariance import KINDS, WEIGHT_KINDS
+from heckesel.tables.formula import FormulaDesign, number_column
+
+FEW_CLUSTERS = 20  # below, even t(G - 1) rejects a true hypothesis too often
+# A standard error from n equal rows has itself a relative error of about 1/sqrt(2n): a tenth at 50.
+FEW_ROWS = 50
+
+
+def side_column(values, frame):
+    """Weights or clusters: a column's name or the values themselves."""
+    if not isinstance(values, str):
+        return values
+    if values in frame.columns and frame[values].dtype.kind in "OUS":
+        return frame[values].to_numpy()
+    return number_column(frame, values)
+
+
+def check_instruments(instruments, checked, design) -> None:
+    """Names the user relies on as excluded from the outcome are so."""
+    if instruments is None:
+        return
+    if not isinstance(instruments, str | list | tuple):
+        raise DataError(f"instruments must be a name or a list of names, got {instruments!r}")
+    for name in [instruments] if isinstance(instruments, str) else instruments:
+        in_outcome, in_select = checked.x_names, checked.w_names
+        if isinstance(design, FormulaDesign):
+            in_outcome, in_select = design.outcome.variables, design.select.variables
+        if name in in_outcome:
+            raise DataError(
+                f"the instrument {name!r} is also in the outcome equation, so it excludes "
+                "nothing; remove it there"
+            )
+        if name not in in_select:
+            raise DataError(f"the instrument {name!r} is not in the selection equation; add it")
+
+
+def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool):
+    """The covariance to compute and the clusters as integer codes, after checking that they,
+    the weights and the method go together."""
+    if not is_one_of(weight_kind, WEIGHT_KINDS):
+        raise DataError(f"weight_kind must be 'frequency' or 'probability', got {weight_kind!r}")
+    fractions = weight != np.round(weight)
+    if weight_kind == "frequency" and fractions.any():
+        raise DataError(
+            f"frequency weights count rows but one is {weight[fractions][0]:g}; "
+            "use weight_kind='probability'"
+        )
+    if kind is None:
+        kind = "robust" if weight_kind == "probability" else "information"
+        kind = "cluster" if clusters is not None else kind
+    if not is_one_of(kind, KINDS):
+        raise DataError(f"covariance must be one of {', '.join(KINDS)}, got {kind!r}")
+    if kind == "opg" and not has_likelihood:
+        raise DataError("opg needs a likelihood; use covariance='robust' here")
+    if weight_kind == "probability" and kind in ("information", "opg"):
+        raise DataError(f"{kind} does not hold under probability weights; use 'robust'")
+    if (kind == "cluster") != (clusters is not None):
+        raise DataError("clusters= and covariance='cluster' go together")
+    codes = _cluster_codes(clusters, len(weight))
+    _warn_of_few(codes, weight, weight_kind)
+    return kind, codes
+
+
+def _warn_of_few(codes, weight, weight_kind: str) -> None:
+    """Standard errors that rest on a few clusters, or on a few rows of large weight."""
+    clusters = None if codes is None else len(np.unique(codes[weight > 0]))
+    if clusters is not None and clusters < FEW_CLUSTERS:
+        warnings.warn(
+            f"{clusters} clusters are few for a cluster covariance: standard errors tend to be too "
+            f"small; p-values and intervals use t with {clusters - 1} degrees of freedom",
+            IdentificationWarning,
+            stacklevel=4,
+        )
+    if weight_kind != "probability" or codes is not None:
+        return
+    share = weight / weight.sum()
+    effective, rows = 1 / (share @ share), np.count_nonzero(weight)
+    if effective < min(FEW_ROWS, rows / 2):
+        warnings.warn(
+            f"a few large probability weights dominate: {rows} rows count like {effective:.0f} of "
+            "equal weight, and standard errors tend to be too small; trim the weights or check "
+            "them for mistakes",
+            IdentificationWarning,
+            stacklevel=4,
+        )
+
+
+def _cluster_codes(clusters, n: int):
+    if clusters is None:
+        return None
+    values = unmasked(clusters, "clusters")
+    if values.shape != (n,):
+        raise DataError(f"clusters have shape {values.shape} but there are {n} rows")
+    if pd.isna(values).any():
+        raise DataError("clusters have missing values; every row needs one")
+    labels, codes = np.unique(
+        [str(value) for value in values] if values.dtype == object else values, return_inverse=True
+    )
+    if len(labels) < 2:
+        raise DataError("all rows are in one cluster; a cluster covariance needs at least two")
+    return codes

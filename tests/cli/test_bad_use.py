@@ -1,0 +1,379 @@
+"""Bad uses: one sentence, the right exit code, nothing left on disk."""
+
+import errno
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heckesel as hk
+from heckesel.atomic_files import replacing
+from heckesel.saving import model_file
+from tests.cli.command_line import run
+
+N = 120
+FIT = "fit {d}/loans.csv --outcome repaid --instruments branch --method linear-ml --out {d}/new"
+ROLES = "--outcome repaid --instruments branch"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables and models that are good, and tables that are not."""
+    place = tmp_path_factory.mktemp("bad_use")
+    draw = hk.datasets.make_controlled(N, rho=0.5, alpha=1.5, seed=3)
+    good = draw.frame.rename(columns={"x": "income", "z": "branch", "y": "repaid"})
+    good = good[["income", "branch", "repaid"]].assign(
+        kind=np.where(np.arange(N) % 3 == 0, "new", "old")
+    )
+    good.to_csv(place / "loans.csv", index=False)
+    X, y = good.drop(columns="repaid"), good["repaid"]
+    model = hk.HeckmanRegressor(["branch"]).fit(X, y)
+    model.save(place / "loans.heckesel")
+    hk.HeckmanRegressor([1]).fit(good[["income", "branch"]].to_numpy(), y).save(place / "array")
+    hk.HeckmanRegressor(["branch"]).fit(X, X["income"]).save(place / "whole")
+    (place / "cut").write_bytes((place / "loans.heckesel").read_bytes()[:-50])
+    content = model_file.read_model(place / "loans.heckesel")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_file, "FORMAT", 9)
+        model_file.write_model(place / "newer", content)
+    tables = {
+        "text.csv": good.assign(income=lambda f: f["income"].astype(str)).replace(
+            {"income": {str(good["income"][4]): "lots"}}
+        ),
+        "text_outcome.csv": good.assign(
+            repaid=lambda f: f["repaid"].astype(object).where(f.index != 5, "soon")
+        ),
+        "gaps.csv": good.assign(income=lambda f: f["income"].where(f.index != 7)),
+        "constant.csv": good.assign(income=1.0),
+        "twice.csv": good.assign(again=good["income"]),
+        "nobody.csv": good.assign(repaid=np.nan),
+        "names.csv": good.assign(name=[f"person {j}" for j in range(N)]),
+        "separated.csv": good.assign(branch=lambda f: f["repaid"].notna().astype(int)),
+        "infinite.csv": good.assign(income=lambda f: f["income"].where(f.index != 2, np.inf)),
+        "flags.csv": good.assign(seen=2, weight=-1.0),
+        "no_branch.csv": good.drop(columns="branch"),
+        "no_income.csv": good.rename(columns={"income": "incomes"}),
+        "level.csv": good.assign(kind="newest"),
+        "one_row.csv": good[good["repaid"].notna()].head(1),
+        "only.csv": good[["repaid", "branch"]],
+    }
+    for name, frame in tables.items():
+        frame.to_csv(place / name, index=False)
+    texts = {
+        "empty.csv": "",
+        "header.csv": "income,branch,repaid\n",
+        "duplicate.csv": "income,income,branch,repaid\n1,2,3,4\n",
+        "ragged.csv": "income,branch,repaid\n1,2,3\n1,2\n",
+        "both.csv": "income,branch;repaid\n1,2;3\n",
+        "comma.csv": "income;branch;repaid\n1,5;2,5;3,5\n2,5;1,5;\n",
+        "unnamed.csv": ",income,branch,repaid\n0,1,2,3\n",
+        "table.txt": "income,branch,repaid\n1,2,3\n",
+        "page.html": "<html></html>",
+    }
+    for name, text in texts.items():
+        (place / name).write_text(text)
+    (place / "garbage.csv").write_bytes(np.random.default_rng(0).bytes(4000))
+    (place / "garbage.parquet").write_bytes(b"PAR1 nothing")
+    (place / "latin.csv").write_bytes("income,branch,repaid\n1,2,é\n".encode("latin-1"))
+    good.assign(day=pd.Timestamp("2020-01-01")).to_parquet(place / "dates.parquet")
+    (place / "folder").mkdir()
+    return place
+
+
+# what is typed, what is said, exit code
+COMMANDS = [
+    ("", "Usage", 2),
+    ("nothing", "No such command 'nothing'", 2),
+    ("fit", "Missing argument 'DATA'", 2),
+    ("fit {d}/loans.csv", "Missing option '--outcome'", 2),
+    ("fit {d}/loans.csv --outcome repaid", "Missing option '--out'", 2),
+    (FIT + " --bogus", "No such option '--bogus'", 2),
+    (FIT + " --method magic", "'magic' is not one of", 2),
+    (FIT + " --rho-prior maybe", "'maybe' is not one of", 2),
+    (FIT + " --rho-prior positive", "--rho-prior is for networks", 2),
+    (FIT + " --method joint --rho-prior positive", "--rho-prior is for --method profile", 2),
+    (FIT + " --folds 5", "--folds is for networks, and linear-ml has none", 2),
+    (FIT + " --members 5", "--members is for networks", 2),
+    (FIT + " --method two-step --folds 1", "folds must be at least 2", 2),
+    (FIT + " --method two-step --folds 1000", "cannot be dealt into 1000 folds", 2),
+    (FIT + " --method two-step --epochs 0", "epochs must be at least 1", 2),
+    (FIT + " --method two-step --members 0", "n_members must be at least 1", 2),
+    (FIT + " --method two-step --epochs many", "'many' is not a valid integer", 2),
+    (FIT + " --seed -1", "-1 is not in the range", 2),
+    (FIT + " --seed 99999999999", "is not in the range", 2),
+    (FIT + " --missing drop", "'drop' is not one of", 2),
+    (FIT + " --transform sqrt", "'sqrt' is not 'log'|not one of", 2),
+    (FIT + " --transform log", "target_transform needs positive values", 2),
+    (FIT + " --delimiter ,,", "--delimiter must be one character", 2),
+    (FIT + " --decimal x", "--decimal must be", 2),
+    (FIT + " --exclude incme", "lacks the excluded column 'incme'; did you mean 'income'", 2),
+    (FIT + " --exclude repaid", "'repaid' is given as outcome and as excluded column", 2),
+    (FIT + " --exclude branch", "'branch' is given as instrument and as excluded", 2),
+    (FIT + " --exclude income,kind", "has no columns to predict 'repaid' from", 2),
+    (FIT + " --selected kind", "'kind' of .* should hold numbers but row 0 .line 2. has 'new'", 2),
+    (FIT + " --selected income", "selected must be 0 or 1", 2),
+    (FIT + " --weights weigth", "lacks the weights column 'weigth'", 2),
+    ("fit {d}/flags.csv " + ROLES + " --weights weight --out {d}/new", "not negative", 2),
+    ("fit {d}/flags.csv " + ROLES + " --selected seen --out {d}/new", "row 0 holds 2", 2),
+    ("fit {d}/none.csv " + ROLES + " --out {d}/new", "there is no file", 2),
+    ("fit {d}/folder " + ROLES + " --out {d}/new", "is no file", 2),
+    ("fit {d}/table.txt " + ROLES + " --out {d}/new", "must end in .csv or .parquet", 2),
+    ("fit {d}/loans.csv --outcome repayd --out {d}/new", "did you mean 'repaid'", 2),
+    ("fit {d}/loans.csv --outcome kind --kind regression --out {d}/new", "should hold numbers", 2),
+    ("fit {d}/loans.csv --outcome repaid --instruments brunch --out {d}/new", "'branch'", 2),
+    ("fit {d}/loans.csv --outcome repaid --instruments repaid --out {d}/new", "given as", 2),
+    ("fit {d}/loans.csv --outcome repaid --instruments branch,branch --out {d}/new", "given as", 2),
+    ("fit {d}/loans.csv " + ROLES + " --out {d}/no/where", "does not exist; create it first", 2),
+    ("fit {d}/loans.csv " + ROLES + " --out {d}/folder", "is a folder", 2),
+    ("fit {d}/loans.csv " + ROLES + " --out {d}/new --report {d}/no/r.html", "does not exist", 2),
+    *(
+        (f"fit {{d}}/{name} {ROLES} --method linear-ml --out {{d}}/new", said, 2)
+        for name, said in [
+            ("text.csv", r"column 'income' of .* row 4 \(line 6\) has 'lots'"),
+            ("text_outcome.csv", r"column 'repaid' of .* row 5 \(line 7\) has 'soon'"),
+            ("gaps.csv", "column 'income' of .* is missing in 1 row .first: row 7 "),
+            ("constant.csv", "column 'income' is constant"),
+            ("twice.csv", "'income' and 'again' are equal"),
+            ("nobody.csv", "'repaid' is missing in all 120 rows"),
+            ("names.csv", "column 'name' .* 120 different texts .* --exclude"),
+            ("separated.csv", "branch"),
+            ("infinite.csv", "column 'income' is inf in row 2"),
+            ("one_row.csv", "one sample"),
+            ("only.csv", "has no columns to predict 'repaid' from"),
+            ("empty.csv", "is empty"),
+            ("header.csv", "a header but no rows"),
+            ("duplicate.csv", "'income' stands twice"),
+            ("ragged.csv", "line 3 of .* has 2 fields, and the header has 3"),
+            ("both.csv", "may be separated by a comma or a semicolon; say which"),
+            ("comma.csv", "for decimal commas give --decimal ,"),
+            ("unnamed.csv", "column 1 of .* has no name"),
+            ("garbage.csv", "UTF-8"),
+            ("garbage.parquet", "cannot be read as Parquet"),
+            ("latin.csv", "is not UTF-8 text"),
+            ("dates.parquet", "column 'day' of .* holds dates"),
+            ("no_branch.csv", "lacks the instrument 'branch'"),
+        ]
+    ),
+    ("diagnose {d}/loans.csv --outcome nothing", "lacks the outcome 'nothing'", 2),
+    ("diagnose {d}/separated.csv " + ROLES, "branch", 2),
+    ("diagnose {d}/constant.csv " + ROLES, "constant", 2),
+    ("compare {d}/loans.csv " + ROLES + " --methods best", "there is no method 'best'", 2),
+    ("compare {d}/loans.csv " + ROLES + " --methods linear-ml --splits 1", "need at least two", 2),
+    ("compare {d}/loans.csv " + ROLES + " --methods linear-ml --splits 99", "99 folds need", 2),
+    ("predict {d}/loans.heckesel", "Missing argument 'DATA'", 2),
+    ("predict {d}/none {d}/loans.csv", "does not exist", 2),
+    ("predict {d}/folder {d}/loans.csv", "is a folder", 2),
+    ("predict {d}/page.html {d}/loans.csv", "no model that heckesel saved", 2),
+    ("predict {d}/loans.csv {d}/loans.csv", "no model that heckesel saved", 2),
+    ("predict {d}/cut {d}/loans.csv", "is cut short", 2),
+    ("predict {d}/newer {d}/loans.csv", "in format 9, .* upgrade heckesel", 2),
+    ("predict {d}/array {d}/loans.csv", "an array without column names", 2),
+    ("predict {d}/loans.heckesel {d}/loans.csv --level 90", "between 0 and 1, got 90", 2),
+    ("predict {d}/loans.heckesel {d}/loans.csv --level high", "'high' is not a valid", 2),
+    ("predict {d}/loans.heckesel {d}/loans.csv --target nobody", "'nobody' is not one of", 2),
+    ("predict {d}/whole {d}/loans.csv --target unselected", "saw no unselected unit", 2),
+    (
+        "predict {d}/loans.heckesel {d}/no_branch.csv --target unselected",
+        "needs the instrument 'branch'",
+        2,
+    ),
+    ("predict {d}/loans.heckesel {d}/no_income.csv", "'income'; did you mean 'incomes'", 2),
+    (
+        "predict {d}/loans.heckesel {d}/level.csv",
+        "level 'newest' .row 0., which the fit has not",
+        2,
+    ),
+    ("predict {d}/loans.heckesel {d}/text.csv", r"row 4 \(line 6\) has 'lots'", 2),
+    ("predict {d}/loans.heckesel {d}/gaps.csv", "'income' of .* is missing in 1 row ", 2),
+    ("predict {d}/loans.heckesel {d}/infinite.csv", "'income' is inf in row 2", 2),
+    ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/p.xlsx", "must end in .csv", 2),
+    ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/no/p.csv", "does not exist", 2),
+    ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/folder", "is a folder", 2),
+    ("reproduce e99", "there is no experiment 'e99'", 2),
+    ("reproduce e0 --workers 0", "--workers must be at least 1", 2),
+]
+
+
+@pytest.mark.parametrize(("typed", "said", "code"), COMMANDS, ids=[c[0][:60] for c in COMMANDS])
+def test_a_wrong_command_is_one_sentence_and_leaves_nothing(typed, said, code, folder, capsys):
+    before = {path.name for path in folder.rglob("*")}
+    shown = run(capsys, *typed.format(d=folder).split())
+    assert re.search(said, shown.err.replace("\n", " ")), shown.err
+    assert shown.code == code
+    if typed:  # without a command there is the whole help
+        assert shown.err.count("\n") == 1, shown.err
+        assert shown.out == ""
+    assert {path.name for path in folder.rglob("*")} == before
+
+
+def test_a_report_that_cannot_be_made_leaves_no_model_either(folder, capsys, monkeypatch):
+    def broken(model, X, y, path, **options):
+        Path(path).write_text("half")
+        raise hk.HeckeselError("the report cannot be drawn")
+
+    report = types.ModuleType("heckesel.report")
+    report.write_report = broken
+    monkeypatch.setitem(sys.modules, "heckesel.report", report)
+    before = {path.name for path in folder.iterdir()}
+    shown = run(capsys, *(FIT + " --report {d}/r.html").format(d=folder).split())
+    assert (shown.code, shown.err) == (1, "heckesel: the report cannot be drawn\n")
+    assert {path.name for path in folder.iterdir()} == before
+    monkeypatch.setitem(sys.modules, "heckesel.report", None)
+    shown = run(capsys, *(FIT + " --report {d}/r.html").format(d=folder).split())
+    assert shown.code == 1
+    assert "heckesel[report]" in shown.err
+
+
+def test_a_report_is_written_beside_the_model(folder, tmp_path, capsys):
+    typed = FIT.replace("{d}/new", f"{tmp_path}/m") + f" --report {tmp_path}/r.html"
+    shown = run(capsys, *typed.format(d=folder).split())
+    assert shown.code == 0
+    verdict = hk.load(tmp_path / "m").identification_.verdict
+    assert verdict in (tmp_path / "r.html").read_text(encoding="utf-8").lower()
+    assert {path.name for path in tmp_path.iterdir()} == {"m", "r.html"}
+
+
+@pytest.mark.parametrize("command", ["fit", "predict"])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(
+    command, folder, tmp_path, capsys, monkeypatch
+):
+    def full(self, *_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(Path, "write_text", full)
+    typed = FIT if command == "fit" else "predict {d}/loans.heckesel {d}/loans.csv --out {d}/new"
+    typed = typed.replace("{d}/new", f"{tmp_path}/new.csv")
+    shown = run(capsys, *typed.format(d=folder).split())
+    assert shown.code == 1
+    assert "No space left on device" in shown.err
+    assert shown.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def environment():
+    return os.environ | {
+        "PYTHONPATH": str(Path(hk.__file__).parent.parent),
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+def test_a_stopped_fit_leaves_nothing(folder, tmp_path):
+    typed = f"fit {folder}/loans.csv {ROLES} --epochs 10000000 --out {tmp_path}/m --seed 1"
+    running = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "heckesel", *typed.split()],
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in running.stderr:  # the last module that training imports
+        if "heckesel.networks.training.loop" in line:
+            break
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert said.strip().splitlines()[-1] == "heckesel: stopped"
+    assert "Traceback" not in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_write_that_is_stopped_keeps_what_was_there(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def stopped():
+        with replacing(path) as scratch:
+            scratch.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_bad_use_from_a_shell_has_no_traceback(folder, tmp_path):
+    for typed, code in ((f"fit {folder}/none.csv --outcome a --out m", 2), ("predict", 2)):
+        shown = subprocess.run(
+            [sys.executable, "-m", "heckesel", *typed.split()],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+        )
+        assert (shown.returncode, shown.stdout) == (code, "")
+        assert shown.stderr.startswith("heckesel: ")
+        assert shown.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_table_too_large_for_memory_is_one_sentence(folder, capsys, monkeypatch):
+    def large(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(pd, "read_csv", large)
+    shown = run(capsys, *FIT.format(d=folder).split())
+    assert shown.code == 1
+    assert "memory" in shown.err
+
+
+# The same from Python
+
+SMALL = {"epochs": 2, "n_members": 1, "hidden": (3,), "progress": False}
+RNG = np.random.default_rng(5)
+X = pd.DataFrame(RNG.normal(size=(40, 2)), columns=["a", "b"])
+Y = pd.Series(np.where(X["b"] + RNG.normal(size=40) > 0, X["a"], np.nan), name="y")
+USES = {
+    "an instrument that is no column": lambda: hk.HeckmanRegressor("c").fit(X, Y),
+    "an instrument beyond the columns": lambda: hk.HeckmanRegressor([7]).fit(X, Y),
+    "instruments alone": lambda: hk.HeckmanRegressor(["a", "b"]).fit(X, Y),
+    "an unknown method": lambda: hk.HeckmanRegressor(method="x").fit(X, Y),
+    "an unknown deep method": lambda: hk.DeepHeckmanRegressor(method="x").fit(X, Y),
+    "a prior without profile": lambda: hk.DeepHeckmanRegressor(rho_prior="positive").fit(X, Y),
+    "an unknown prior": lambda: hk.DeepHeckmanRegressor(
+        "b", method="profile", rho_prior="up", **SMALL
+    ).fit(X, Y),
+    "an unknown transform": lambda: hk.HeckmanRegressor(target_transform="x").fit(X, Y),
+    "an unknown way with gaps": lambda: hk.HeckmanRegressor(missing="drop").fit(X, Y),
+    "no y": lambda: hk.HeckmanRegressor().fit(X, None),
+    "y of another length": lambda: hk.HeckmanRegressor("b").fit(X, Y[:10]),
+    "y that is nowhere": lambda: hk.HeckmanRegressor("b").fit(X, Y * np.nan),
+    "selected that is no mask": lambda: hk.HeckmanRegressor("b").fit(X, Y, selected=Y * 0 + 3),
+    "negative weights": lambda: hk.HeckmanRegressor("b").fit(X, Y, sample_weight=-np.ones(40)),
+    "weights of another length": lambda: good().score(X, Y, sample_weight=np.ones(3)),
+    "a column too few": lambda: good().predict(X[["b"]]),
+    "a level beyond one": lambda: good().predict_interval(X, 1.5),
+    "an unknown target": lambda: good().predict_distribution(X, "all"),
+    "unselected without the instrument": lambda: good().predict_distribution(
+        X[["a"]], "unselected"
+    ),
+    "text for numbers": lambda: good().predict(X.assign(a="x")),
+    "an array too narrow": lambda: good().predict(X.to_numpy()[:, :1]),
+    "a model that is not there": lambda: hk.load("/nowhere/model"),
+    "a quantile of one": lambda: good().predict_distribution(X).quantile(1.0),
+}
+
+
+def good():
+    return hk.HeckmanRegressor("b").fit(X, Y)
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
+def test_a_wrong_use_from_python_is_one_sentence(use):
+    with pytest.raises(hk.DataError) as caught:
+        use()
+    assert "\n" not in str(caught.value).strip()
+    assert len(str(caught.value)) > 20
+
+
+def test_there_are_at_least_sixty_bad_uses_of_the_shell():
+    assert len({typed for typed, *_ in COMMANDS}) >= 60

@@ -1,0 +1,196 @@
+"""The commands on an outcome of two classes: which rule took it for one, and what is written."""
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heckesel as hk
+from heckesel.tables.outcome_kind import read_outcome
+from heckesel.tables.table_file import Table
+from tests.cli.command_line import run
+
+ROLES = ["--outcome", "repaid", "--instruments", "branch"]
+RULE = "repaid has two classes, 0 and 1: what is predicted is the probability of 1"
+QUICK = ["--epochs", 4, "--members", 2, "--folds", 2]
+
+
+def loans(zero=0, one=1, n=300):
+    draw = hk.datasets.make_loans(n, rho=-0.5, seed=3)
+    frame = draw.frame.rename(columns={"leniency": "branch"}).round(6)
+    repaid = [None if np.isnan(y) else (one, zero)[int(y)] for y in frame.pop("default")]
+    return frame.assign(repaid=pd.Series(repaid, dtype=object))
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "loans.csv"
+    loans().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def model(tmp_path, data, capsys):
+    out = tmp_path / "loans.heckesel"
+    assert run(capsys, "fit", data, *ROLES, "--method", "linear-ml", "--out", out).code == 0
+    return out
+
+
+def test_fit_says_the_rule_and_predict_writes_probabilities(data, model, tmp_path, capsys):
+    shown = run(capsys, "fit", data, *ROLES, "--method", "linear-ml", "--out", model)
+    assert shown.out.splitlines()[0].startswith(RULE)
+    assert "Identification: identified by an instrument" in shown.out
+    out = tmp_path / "predicted.csv"
+    shown = run(capsys, "predict", model, data, "--target", "unselected", "--out", out)
+    assert (shown.code, shown.err) == (0, "probability of repaid = 1\n")
+    predicted, given = pd.read_csv(out), loans()
+    added = ["probability", "lower", "upper", "class"]
+    assert list(predicted.columns) == [*given.columns, *added]
+    fitted = hk.HeckmanClassifier(["branch"]).fit(given.drop(columns="repaid"), given["repaid"])
+    expected = fitted.predict_proba(given, "unselected")[:, 1]
+    np.testing.assert_allclose(predicted["probability"], expected, rtol=1e-9)
+    interval = fitted.predict_proba_interval(given, 0.9, "unselected")
+    np.testing.assert_allclose(predicted[["lower", "upper"]], interval, rtol=1e-7)
+    np.testing.assert_array_equal(predicted["class"], expected > 0.5)
+
+
+def test_networks_are_the_default_for_two_classes(data, tmp_path, capsys):
+    out = tmp_path / "m.heckesel"
+    shown = run(capsys, "fit", data, *ROLES, *QUICK, "--out", out, "--json")
+    assert shown.code == 0
+    assert "still improving after 4 epochs" in shown.err  # a note, since four are none
+    said = json.loads(shown.out)
+    assert (said["method"], said["kind"], said["classes"]) == ("profile", "classification", [0, 1])
+    assert (said["rows"], said["selected"]) == (300, int(loans()["repaid"].notna().sum()))
+    assert said["sigma"] is None
+    loaded = hk.load(out)
+    assert (loaded.outcome, loaded.n_members, loaded.folds) == ("network", 2, 2)
+    assert said["rho"] == pytest.approx(loaded.rho_[0])  # the best mode, not a mean of modes
+    shown = run(capsys, "predict", out, data)
+    predicted = pd.read_csv(io.StringIO(shown.out))
+    assert predicted["probability"].between(0, 1).all()
+    assert (predicted["lower"] <= predicted["upper"]).all()
+
+
+@pytest.mark.parametrize(("zero", "one"), [("no", "yes"), (False, True), ("late", "paid")])
+def test_texts_and_truths_are_classes_in_csv_and_parquet(zero, one, tmp_path, capsys):
+    frame = loans(zero, one)
+    for name in ("t.csv", "t.parquet"):
+        path, out = tmp_path / name, tmp_path / f"{name}.heckesel"
+        frame.to_csv(path, index=False) if name.endswith("csv") else frame.to_parquet(path)
+        shown = run(capsys, "fit", path, *ROLES, "--method", "linear-ml", "--out", out)
+        assert shown.code == 0
+        assert f"repaid has two classes, {zero} and {one}" in shown.out
+        written = tmp_path / f"p_{name}"
+        assert run(capsys, "predict", out, path, "--out", written).code == 0
+        read = pd.read_csv if name.endswith("csv") else pd.read_parquet
+        assert set(read(written)["class"].astype(str)) <= {str(zero), str(one)}
+
+
+def test_kind_overrules_the_rule_both_ways(data, tmp_path, capsys):
+    out = tmp_path / "m"
+    options = ["--method", "linear-ml", "--out", out]
+    assert run(capsys, "fit", data, *ROLES, "--kind", "regression", *options).code == 0
+    assert isinstance(hk.load(out), hk.HeckmanRegressor)
+    other = tmp_path / "other.csv"
+    loans(1, 2).to_csv(other, index=False)  # 1 and 2 are numbers unless someone says otherwise
+    assert "two classes" not in run(capsys, "fit", other, *ROLES, *options).out
+    shown = run(capsys, "fit", other, *ROLES, "--kind", "classification", *options)
+    assert "two classes, 1 and 2" in shown.out
+    truths = tmp_path / "truths.csv"
+    loans(False, True).to_csv(truths, index=False)
+    shown = run(capsys, "fit", truths, *ROLES, "--kind", "regression", *options)
+    assert (shown.code, isinstance(hk.load(out), hk.HeckmanRegressor)) == (0, True)
+
+
+def outcome(values, kind="auto", selected=None):
+    table = Table(pd.DataFrame({"y": values}), "t.csv")
+    return read_outcome(table, "y", kind, selected).classes
+
+
+def test_the_rule_on_columns_of_every_kind():
+    assert outcome(["0", "1", "", "NA", "1.0"]) == (0, 1)
+    assert outcome(["0", "1", "2"]) is None
+    assert outcome(["1", "1", ""]) is None
+    assert outcome([" yes", "no ", ""]) == ("no", "yes")
+    assert outcome([True, None, False]) == (False, True)
+    assert outcome(pd.Categorical(["a", "b", None])) == ("a", "b")
+    with pytest.raises(hk.DataError, match="should hold numbers"):
+        outcome(["a", "b", "c"])
+    with pytest.raises(hk.DataError, match="should hold numbers but row 1"):
+        outcome(["1", "x", ""])
+    # what stands where nobody was selected does not count
+    assert outcome(["0", "1", "-9"], selected=pd.Series([1.0, 1.0, 0.0])) == (0, 1)
+
+
+def test_diagnose_judges_the_probit_and_compare_the_two_methods(data, capsys):
+    shown = run(capsys, "diagnose", data, *ROLES)
+    assert shown.code == 0
+    lines = shown.out.splitlines()
+    assert lines[0].startswith(RULE)
+    assert lines[1].startswith("Identification: identified by an instrument")
+    frame = loans()
+    fitted = hk.HeckmanClassifier(["branch"]).fit(frame.drop(columns="repaid"), frame["repaid"])
+    shown = run(capsys, "diagnose", data, *ROLES, "--json")
+    evidence = json.loads(shown.out)["evidence"]
+    assert evidence["rho"] == pytest.approx(fitted.rho_, abs=1e-6)
+    options = ["--splits", 2, "--epochs", 3, "--members", 2]
+    shown = run(capsys, "compare", data, *ROLES, *options, "--json")
+    rows = {row["method"]: row for row in json.loads(shown.out)["methods"]}
+    assert set(rows) == {"profile", "linear-ml"}
+    assert 0.5 < rows["linear-ml"]["accuracy_given_selection"] <= 1
+    shown = run(capsys, "compare", data, *ROLES, "--methods", "linear-ml", "--splits", 2)
+    assert "hits | selected" in shown.out
+    assert shown.out.startswith(RULE)
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "sentence"),
+    [
+        ("fit", ["--method", "two-step"], "two-step is for numbers, and repaid has two classes"),
+        ("fit", ["--report", "r.html"], "--report is for numbers, and repaid has two classes"),
+        ("fit", ["--transform", "log"], "--transform is for numbers"),
+        ("fit", ["--method", "linear-ml", "--epochs", 3], "--epochs is for networks"),
+        ("fit", ["--folds", 1], "folds must be at least 2"),
+        ("compare", ["--methods", "joint"], "joint is for numbers, and repaid has two classes"),
+    ],
+)
+def test_what_two_classes_do_not_have_is_one_sentence(command, options, sentence, data, capsys):
+    loans("no", "yes").to_csv(data, index=False)
+    out = ["--out", data.parent / "m"] if command == "fit" else []
+    options = [data.parent / each if each == "r.html" else each for each in options]
+    shown = run(capsys, command, data, *ROLES, *options, *out)
+    assert shown.code == 2
+    assert sentence in shown.err
+    assert shown.err.count("\n") == 1
+    assert [path.name for path in data.parent.iterdir()] == ["loans.csv"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--report", "r.html", "--method", "linear-ml"], ["--method", "linear-two-step"]],
+)
+def test_zero_and_one_are_numbers_where_an_option_asks_for_them(options, data, tmp_path, capsys):
+    options = [tmp_path / each if each == "r.html" else each for each in options]
+    shown = run(capsys, "fit", data, *ROLES, *options, "--out", tmp_path / "m")
+    assert shown.code == 0
+    assert shown.out.startswith(
+        f"repaid holds 0 and 1 and is taken for a number, since {options[0]}"
+    )
+    assert isinstance(hk.load(tmp_path / "m"), hk.HeckmanRegressor)
+    classes = ["--kind", "classification"]
+    shown = run(capsys, "fit", data, *ROLES, *options, *classes, "--out", tmp_path / "n")
+    assert shown.code == 2
+
+
+def test_three_texts_asked_for_as_classes_are_refused(tmp_path, capsys):
+    frame = loans("a", "b")
+    frame.loc[frame["repaid"].first_valid_index(), "repaid"] = "c"
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    typed = ["fit", path, *ROLES, "--kind", "classification", "--out", tmp_path / "m"]
+    shown = run(capsys, *typed, "--method", "linear-ml")
+    assert shown.code == 2
+    assert "has 3 classes; merge them into two" in shown.err

@@ -1,0 +1,382 @@
+"""The four commands on tables of every kind, and the tables themselves."""
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heckesel as hk
+from heckesel.tables.column_kinds import fit_columns, number_column
+from heckesel.tables.table_file import read_table
+from tests.cli.command_line import run
+
+ROLES = ["--outcome", "repaid", "--instruments", "branch"]
+
+
+def loans(n=160):
+    draw = hk.datasets.make_controlled(n, rho=0.5, alpha=1.5, seed=3)
+    frame = draw.frame.rename(columns={"x": "income", "z": "branch", "y": "repaid"})
+    frame = frame[["income", "branch", "repaid"]].round(6)
+    return frame.assign(kind=np.where(np.arange(n) % 3 == 0, "néw", "old"))
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "loans.csv"
+    loans().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def model(tmp_path, data, capsys):
+    out = tmp_path / "loans.heckesel"
+    assert run(capsys, "fit", data, *ROLES, "--method", "linear-ml", "--out", out).code == 0
+    return out
+
+
+def test_the_four_commands_from_a_table_to_predictions(data, model, tmp_path, capsys):
+    shown = run(capsys, "diagnose", data, *ROLES)
+    assert shown.code == 0
+    assert shown.out.startswith("Identification: identified by an instrument: branch moves")
+    out = tmp_path / "predicted.csv"
+    shown = run(capsys, "predict", model, data, "--target", "unselected", "--out", out)
+    assert (shown.code, shown.err) == (0, "")
+    predicted = pd.read_csv(out)
+    given = loans()
+    assert list(predicted.columns) == [*given.columns, "mean", "std", "lower", "upper"]
+    fitted = hk.HeckmanRegressor(["branch"]).fit(given.drop(columns="repaid"), given["repaid"])
+    expected = fitted.predict_distribution(given, "unselected")
+    # the columns went through text with 17 digits, which loses nothing
+    np.testing.assert_allclose(predicted["mean"], expected.mean, rtol=1e-12)
+    np.testing.assert_allclose(predicted[["lower", "upper"]], expected.interval(0.9), rtol=1e-9)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_input_columns_come_back_as_they_were_written(model, tmp_path, capsys):
+    text = 'id,income,branch,kind,note\n007,1.50,0.2,old,"a, b"\n008,2e0,NA,néw,\n'
+    path = tmp_path / "applicants.csv"
+    path.write_text(text)
+    shown = run(capsys, "predict", model, path)  # the population needs no instrument
+    assert shown.code == 0
+    lines = shown.out.splitlines()
+    assert lines[0] == "id,income,branch,kind,note,mean,std,lower,upper"
+    assert lines[1].startswith('007,1.50,0.2,old,"a, b",')
+    assert lines[2].startswith("008,2e0,NA,néw,,")
+
+
+@pytest.mark.parametrize("method", ["two-step", "joint", "profile"])
+def test_networks_are_fitted_saved_and_predict(method, data, tmp_path, capsys):
+    out = tmp_path / "m.heckesel"
+    options = ["--method", method, "--epochs", 5, "--members", 2, "--folds", 2, "--seed", 4]
+    shown = run(capsys, "fit", data, *ROLES, *options, "--out", out, "--json")
+    assert (shown.code, shown.err) == (0, "")
+    said = json.loads(shown.out)
+    assert said["method"] == method
+    assert said["rows"] == 160
+    assert said["identification"]["verdict"] == "identified by an instrument"
+    loaded = hk.load(out)
+    assert (loaded.method, loaded.folds, loaded.random_state) == (method, 2, 4)
+    assert said["basis"] == loaded.info_.get("outcome")
+    assert (said["basis"] is not None) == (method == "profile")
+    shown = run(capsys, "predict", out, data)
+    assert np.isfinite(pd.read_csv(io.StringIO(shown.out))["mean"]).all()
+
+
+def test_parquet_in_and_out_gives_the_same_numbers(data, model, tmp_path, capsys):
+    table = tmp_path / "loans.parquet"
+    loans().to_parquet(table)
+    other = tmp_path / "from_parquet.heckesel"
+    run(capsys, "fit", table, *ROLES, "--method", "linear-ml", "--out", other)
+    for out in ("a.parquet", "a.csv"):
+        assert run(capsys, "predict", other, table, "--out", tmp_path / out).code == 0
+    assert run(capsys, "predict", model, data, "--out", tmp_path / "b.parquet").code == 0
+    a, b = (pd.read_parquet(tmp_path / f"{name}.parquet") for name in "ab")
+    assert list(a.columns) == list(b.columns)
+    np.testing.assert_allclose(a["mean"], b["mean"], rtol=1e-9)
+    np.testing.assert_allclose(a["repaid"], b["repaid"], rtol=1e-12)
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "a.csv")["std"], a["std"], rtol=1e-12)
+
+
+def test_compare_ranks_methods_by_rows_left_out_and_says_what_it_cannot(data, capsys):
+    options = ["--methods", "linear-ml,linear-two-step,ensemble", "--epochs", 3, "--members", 1]
+    shown = run(capsys, "compare", data, *ROLES, *options, "--splits", 2, "--json")
+    assert (shown.code, shown.err) == (0, "")
+    said = json.loads(shown.out)
+    rows = {row["method"]: row for row in said["methods"]}
+    assert set(rows) == {"linear-ml", "linear-two-step", "ensemble"}
+    assert said["methods"][0]["behind"] == 0
+    assert rows["ensemble"]["behind"] > 0  # three epochs teach a network nothing
+    assert "cannot be measured" in said["caveat"]
+    shown = run(capsys, "compare", data, *ROLES, "--methods", "linear-ml", "--splits", 2)
+    assert "linear-ml" in shown.out
+    assert "Identification: identified" in shown.out
+
+
+def test_compare_agrees_with_folds_cut_by_hand(data, capsys):
+    from sklearn.model_selection import StratifiedKFold
+
+    shown = run(capsys, "compare", data, *ROLES, "--methods", "linear-ml", "--splits", 3, "--json")
+    frame = loans()
+    X, y = frame.drop(columns="repaid"), frame["repaid"]
+    cuts = StratifiedKFold(3, shuffle=True, random_state=0).split(X, y.notna())
+    total = 0.0
+    for kept, held in cuts:
+        fitted = hk.HeckmanRegressor(["branch"]).fit(X.iloc[kept], y.iloc[kept])
+        total += len(held) * fitted.log_likelihood(X.iloc[held], y.iloc[held])
+    found = json.loads(shown.out)["methods"][0]["log_likelihood"]
+    np.testing.assert_allclose(found, total / len(frame), rtol=1e-10)
+
+
+def test_a_method_that_cannot_be_fitted_is_a_row_that_says_why(tmp_path, capsys):
+    frame = loans().assign(twice=lambda f: 2 * f["income"])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    roles = [*ROLES, "--methods", "linear-ml", "--splits", 2]
+    shown = run(capsys, "compare", tmp_path / "t.csv", *roles)
+    assert shown.code == 2  # the verdict fails first, and says the same
+    assert "linear combination" in shown.err
+
+
+def test_selected_weights_exclude_and_missing_reach_the_fit(tmp_path, capsys):
+    frame = loans().assign(seen=lambda f: np.where(f["repaid"].notna(), "yes", "no"), count=2)
+    frame["name"] = [f"person {j}" for j in range(len(frame))]
+    frame["repaid"] = frame["repaid"].fillna(0.0)
+    frame.loc[::9, "income"] = np.nan
+    path, out = tmp_path / "loans.csv", tmp_path / "m.heckesel"
+    frame.to_csv(path, index=False)
+    roles = [*ROLES, "--selected", "seen", "--weights", "count", "--exclude", "name"]
+    shown = run(
+        capsys, "fit", path, *roles, "--missing", "indicator", "--method", "linear-ml", "--out", out
+    )
+    assert shown.code == 0
+    loaded = hk.load(out)
+    assert loaded.columns_.names == ("income", "branch", "kind")
+    assert loaded.result_.n == 2 * len(frame)
+    assert loaded.result_.n_selected == 2 * int(loans()["repaid"].notna().sum())
+
+
+def test_without_an_instrument_the_verdict_is_said_once(data, tmp_path, capsys):
+    out = tmp_path / "m.heckesel"
+    shown = run(capsys, "fit", data, "--outcome", "repaid", "--method", "linear-ml", "--out", out)
+    assert shown.out.count("Identification: not identified: no column moves selection alone") == 1
+    assert shown.err == ""
+
+
+def test_a_note_about_predictions_is_one_line_on_stderr(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    x, z, u = rng.normal(size=(3, 80))
+    y = np.where(x + z + u > 0, 1 + x + 2 * u, np.nan)
+    pd.DataFrame({"x": x, "z": z, "y": y}).to_csv(tmp_path / "t.csv", index=False)
+    roles = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
+    run(capsys, "fit", tmp_path / "t.csv", *roles, "--out", tmp_path / "m")
+    shown = run(capsys, "predict", tmp_path / "m", tmp_path / "t.csv", "--target", "selected")
+    assert shown.code == 0
+    assert shown.err.startswith("note: the correlation of the errors was estimated as 1.000")
+    assert shown.err.count("\n") == 1
+
+
+def test_an_outcome_on_the_log_scale(tmp_path, capsys):
+    frame = loans().assign(repaid=lambda f: np.exp(f["repaid"] / 4))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    out = tmp_path / "m.heckesel"
+    options = ["--method", "linear-ml", "--transform", "log", "--out", out]
+    assert run(capsys, "fit", tmp_path / "t.csv", *ROLES, *options).code == 0
+    shown = run(capsys, "predict", out, tmp_path / "t.csv")
+    assert (pd.read_csv(io.StringIO(shown.out))["lower"] > 0).all()
+
+
+# Tables
+
+
+def written(tmp_path, text, name="t.csv", encoding="utf-8"):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,x\n2,y\n",
+        "\ufeffa,b\n1,x\n2,y\n",
+        "a;b\n1;x\n2;y\n",
+        "a\tb\n1\tx\n2\ty\n",
+        "a|b\r\n1|x\r\n2|y\r\n",
+        '"a","b"\n"1","x"\n"2","y"',
+        "\n\na,b\n1,x\n\n2,y\n",
+        " a , b \n 1 , x \n 2 ,y\n",
+    ],
+)
+def test_csv_files_of_many_kinds_are_one_table(text, tmp_path):
+    table = read_table(written(tmp_path, text))
+    read = fit_columns(table, ["a", "b"])
+    np.testing.assert_array_equal(read["a"], [1.0, 2.0])
+    assert list(read["b"]) == ["x", "y"]
+
+
+def test_a_delimiter_inside_values_does_not_deceive(tmp_path):
+    table = read_table(written(tmp_path, 'a;"b, c"\n1,5;2\n2,5;3\n'), decimal=",")
+    assert list(table.frame.columns) == ["a", "b, c"]
+    np.testing.assert_array_equal(fit_columns(table, ["a"])["a"], [1.5, 2.5])
+
+
+def test_huge_integers_and_every_sign_of_a_missing_value_are_numbers(tmp_path):
+    text = "a,b\n123456789012345678901234567890,NA\n-1e300, nan \n,null\n.,3\n"
+    read = fit_columns(read_table(written(tmp_path, text)), ["a", "b"])
+    np.testing.assert_array_equal(read["a"], [1.2345678901234568e29, -1e300, np.nan, np.nan])
+    np.testing.assert_array_equal(read["b"], [np.nan, np.nan, np.nan, 3.0])
+
+
+def test_a_parquet_file_keeps_truths_and_categories(tmp_path):
+    frame = pd.DataFrame({"a": [True, False], "b": pd.Categorical(["x", "y"]), "c": [1, 2]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    read = fit_columns(read_table(tmp_path / "t.parquet"), ["a", "b", "c"])
+    assert read["a"].dtype == bool
+    assert list(read["b"].cat.categories) == ["x", "y"]
+
+
+def test_levels_are_known_by_how_they_are_written(tmp_path, capsys):
+    """A model fitted to truths and codes predicts from text, where they are written out."""
+    frame = loans().assign(
+        owner=lambda f: f.index % 2 == 0, code=lambda f: pd.Categorical(f.index // 2 % 4)
+    )
+    model = hk.HeckmanRegressor(["branch"]).fit(frame.drop(columns="repaid"), frame["repaid"])
+    model.save(tmp_path / "m")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    shown = run(capsys, "predict", tmp_path / "m", tmp_path / "t.csv")
+    found = pd.read_csv(io.StringIO(shown.out))["mean"]
+    np.testing.assert_allclose(found, model.predict(frame), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "fragment"),
+    [
+        ("a,b\n1,2\n3,x\n4,5\n", "column 'b' of .* row 1 \\(line 3\\) has 'x'"),
+        ('a,b\n1,"1,5"\n3,"2,5"\n', "for decimal commas give --decimal ,"),
+        ("a,b\n1,2\n3\n", "line 3 of .* has 1 fields, and the header has 2"),
+        ("a,b\n1,2\n3,4,5\n", "line 3 of .* has 3 fields, and the header has 2"),
+        ('a,b\n1,"2\n3,4\n', "line 3 of .* has|no CSV|cannot be read"),
+        ("a,a\n1,2\n", "'a' stands twice"),
+        (",b\n1,2\n", "column 1 of .* has no name"),
+        ("a,b;c\n1,2;3\n", "may be separated by a comma or a semicolon"),
+        ("a,b\n", "a header but no rows"),
+        ("", "is empty"),
+        (" \n\n", "is empty"),
+        ("a,b\n1,\0\n", "holds bytes that no text has"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_one_sentence(text, fragment, tmp_path):
+    path = written(tmp_path, text)
+    with pytest.raises(hk.DataError, match=fragment) as caught:
+        fit_columns(read_table(path), ["a", "b"])
+    assert "\n" not in str(caught.value)
+
+
+def test_other_encodings_and_garbage_are_named(tmp_path):
+    for content in ("a,b\n1,é\n".encode("latin-1"), "a,b\n".encode("utf-16"), os.urandom(500)):
+        path = tmp_path / "t.csv"
+        path.write_bytes(content)
+        with pytest.raises(hk.DataError, match="UTF-8"):
+            read_table(path)
+    (tmp_path / "t.parquet").write_bytes(b"PAR1" + b"x" * 40)
+    with pytest.raises(hk.DataError, match="cannot be read as Parquet"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_dates_and_lists_in_parquet_are_named(tmp_path):
+    frame = pd.DataFrame({"day": pd.to_datetime(["2020-01-01"]), "list": [[1, 2]]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet")
+    with pytest.raises(hk.DataError, match=r"'day' of .* holds dates"):
+        fit_columns(table, ["day"])
+    with pytest.raises(hk.DataError, match=r"'list' of .* holds lists"):
+        number_column(table, "list", "outcome")
+
+
+def test_a_linear_fit_shows_its_coefficients_and_the_verdict_once(data, tmp_path, capsys):
+    method = ["--method", "linear-two-step", "--out", tmp_path / "m.heckesel"]
+    shown = run(capsys, "fit", data, *ROLES, *method)
+    assert shown.code == 0
+    assert "coef    std err" in shown.out
+    assert shown.out.count("Identification: ") == 1
+    assert shown.out.splitlines()[-1] == f"wrote {tmp_path / 'm.heckesel'}"
+
+
+# The shell
+
+
+def environment(**more):
+    source = str(Path(hk.__file__).parent.parent)
+    return os.environ | {"PYTHONPATH": source, "OMP_NUM_THREADS": "1"} | more
+
+
+def completion(instruction, **words):
+    return subprocess.run(
+        [sys.executable, "-m", "heckesel"],
+        env=environment(_HECKESEL_COMPLETE=instruction, **words),
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("heckesel di", "plain,diagnose"),
+        ("heckesel fit --report", "plain,--report"),
+        ("heckesel fit loans.csv --method jo", "plain,joint"),
+        ("heckesel predict --target uns", "plain,unselected"),
+        ("heckesel reproduce warm", "plain,warm-up"),
+        ("heckesel fit loa", "file,loa"),
+    ],
+)
+def test_the_shell_can_complete_commands_options_and_values(line, found):
+    place = str(len(line.split()) - 1)
+    assert completion("bash_complete", COMP_WORDS=line, COMP_CWORD=place).split() == [found]
+
+
+@pytest.mark.parametrize(
+    ("shell", "registers"),
+    [
+        ("bash", "complete -o nosort -F _heckesel_completion heckesel"),
+        ("zsh", "compdef"),
+        ("fish", "complete"),
+    ],
+)
+def test_every_shell_gets_a_script_that_names_the_command(shell, registers):
+    script = completion(f"{shell}_source")
+    assert registers in script
+    assert "_HECKESEL_COMPLETE" in script
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
+def test_bash_takes_the_script_as_the_documentation_says(tmp_path):
+    heckesel = tmp_path / "heckesel"
+    heckesel.write_text(f'#!/bin/sh\nexec {sys.executable} -m heckesel "$@"\n')
+    heckesel.chmod(0o755)
+    typed = (
+        'eval "$(_HECKESEL_COMPLETE=bash_source heckesel)"; COMP_WORDS=(heckesel co); '
+        'COMP_CWORD=1; _heckesel_completion heckesel; echo "${COMPREPLY[@]}"'
+    )
+    shown = subprocess.run(
+        ["bash", "-c", typed],
+        env=environment(PATH=f"{tmp_path}:{os.environ['PATH']}"),
+        capture_output=True,
+        text=True,
+    )
+    assert shown.stdout.split() == ["compare"], shown.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(data, model):
+    line = f"{sys.executable} -m heckesel predict {model} {data} | head -1"
+    shown = subprocess.run(
+        line, shell=True, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.startswith("income,")
+    assert "Traceback" not in shown.stderr

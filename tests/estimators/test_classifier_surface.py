@@ -1,0 +1,251 @@
+"""The classifier at its door: labels, frames, weights, searches, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import heckesel as hk
+
+DRAW = hk.datasets.make_loans(700, rho=-0.5, seed=3)
+X, Y = DRAW.frame.drop(columns="default"), DRAW.frame["default"]
+GRANTED = Y.notna().to_numpy()
+PLAIN = hk.HeckmanClassifier(["leniency"])
+MODEL = clone(PLAIN).fit(X, Y)
+FOLDS = KFold(2, shuffle=True, random_state=0)
+
+
+@pytest.mark.parametrize(("zero", "one"), [(False, True), ("bad", "good"), (0, 1), (1, 2)], ids=str)
+def test_labels_may_be_anything_of_two_kinds(zero, one):
+    labels = pd.Series(
+        [None if np.isnan(code) else (zero, one)[int(code)] for code in Y],
+        dtype=object,
+        name="paid",
+    )
+    model = clone(PLAIN).fit(X, labels)
+    assert model.classes_.tolist() == [zero, one]
+    np.testing.assert_allclose(model.coef_, MODEL.coef_, rtol=1e-12)
+    for target in ("population", "selected", "unselected"):
+        second = model.predict_proba(X, target)[:, 1] > 0.5
+        assert (model.predict(X, target=target) == model.classes_[second.astype(int)]).all()
+    predicted = model.predict(X)
+    assert predicted.name == "paid"
+    assert set(predicted) <= {zero, one}
+    assert model.score(X, labels) == MODEL.score(X, Y)
+    assert model.log_likelihood(X, labels) == pytest.approx(MODEL.log_likelihood(X, Y))
+
+
+def test_pandas_and_polars_keep_their_missing_labels():
+    nullable = Y.astype("boolean")
+    assert clone(PLAIN).fit(X, nullable).rho_ == MODEL.rho_
+    text = Y.map({0.0: "repaid", 1.0: "default"}).astype("category")
+    assert clone(PLAIN).fit(X, text).rho_ == pytest.approx(-MODEL.rho_, rel=1e-6)  # default first
+    frame = pl.DataFrame({name: X[name].to_numpy() for name in X})
+    column = pl.Series("default", [None if np.isnan(value) else int(value) for value in Y])
+    model = clone(PLAIN).fit(frame, column)
+    assert isinstance(model.predict(frame), pl.Series)
+    np.testing.assert_allclose(model.predict_proba(frame), MODEL.predict_proba(X), rtol=1e-10)
+
+
+def test_output_follows_input_and_arrays_work_by_position():
+    shuffled = X.sample(frac=1.0, random_state=0)
+    assert MODEL.predict(shuffled).index.equals(shuffled.index)
+    assert isinstance(MODEL.predict_proba(shuffled), np.ndarray)
+    array = hk.HeckmanClassifier([3]).fit(X.to_numpy(), Y.to_numpy())
+    np.testing.assert_allclose(
+        array.predict_proba(X.to_numpy()), MODEL.predict_proba(X), rtol=1e-10
+    )
+    assert isinstance(array.predict(X.to_numpy()), np.ndarray)
+
+
+def test_the_population_needs_no_instruments():
+    without = X.drop(columns="leniency")
+    np.testing.assert_array_equal(MODEL.predict_proba(without), MODEL.predict_proba(X))
+    with pytest.raises(hk.DataError, match="lacks the instrument 'leniency'"):
+        MODEL.predict_proba(without, "unselected")
+    with pytest.raises(hk.DataError, match="target must be"):
+        MODEL.predict_proba(X, "everyone")
+
+
+def test_a_mask_hides_the_labels_of_the_unselected():
+    filled = Y.fillna(0.0)
+    model = clone(PLAIN).fit(X, filled, selected=GRANTED)
+    np.testing.assert_array_equal(model.coef_, MODEL.coef_)
+    assert model.score(X, filled, selected=GRANTED) == MODEL.score(X, Y)
+    assert model.log_likelihood(X, filled, selected=GRANTED) == MODEL.log_likelihood(X, Y)
+    odd = filled.where(GRANTED, 7.0)  # not a label, and not looked at
+    np.testing.assert_array_equal(clone(PLAIN).fit(X, odd, selected=GRANTED).coef_, MODEL.coef_)
+
+
+def test_masks_are_routed_through_cross_validation():
+    with config_context(enable_metadata_routing=True):
+        model = clone(PLAIN).set_fit_request(selected=True).set_score_request(selected=True)
+        filled = Y.fillna(1.0)
+        routed = cross_val_score(model, X, filled, cv=FOLDS, params={"selected": GRANTED})
+    np.testing.assert_allclose(routed, cross_val_score(PLAIN, X, Y, cv=FOLDS))
+
+
+def test_the_score_is_the_accuracy_given_selection():
+    rng = np.random.default_rng(4)
+    x, z, u, v = rng.standard_normal((4, 400))
+    table = pd.DataFrame({"x": x, "z": z})
+    y = np.where(z + u > 0, x + 0.8 * u + 0.6 * v > 0, np.nan)
+    model, seen = hk.HeckmanClassifier(["z"]).fit(table, y), ~np.isnan(y)
+    accuracy = {
+        target: np.mean((model.predict_proba(table, target)[:, 1] > 0.5)[seen] == y[seen])
+        for target in ("selected", "population")
+    }
+    assert model.score(table, y) == accuracy["selected"] != accuracy["population"]
+
+
+def test_the_flat_end_of_the_curve_is_a_boundary_and_no_peak():
+    women = hk.datasets.load_mroz()
+    excluded = ["nwifeinc", "age", "kidslt6", "kidsge6"]
+    well_paid = np.where(women.lwage.isna(), np.nan, women.lwage > 1.2)
+    fit = hk.HeckmanClassifier(excluded).fit(women[["educ", "exper", *excluded]], well_paid).result_
+    assert [mode.status for mode in fit.modes] == ["converged", "boundary", "boundary"]
+    assert [round(mode.rho) for mode in fit.modes[1:]] == [1, -1]
+
+
+def test_the_log_likelihood_of_the_fit_is_that_of_its_data():
+    assert MODEL.log_likelihood(X, Y) * 700 == pytest.approx(MODEL.result_.loglik, rel=1e-10)
+    weight = np.arange(700) % 3
+    assert MODEL.log_likelihood(X, Y, sample_weight=weight) == pytest.approx(
+        MODEL.log_likelihood(X.iloc[np.repeat(np.arange(700), weight)], Y.repeat(weight)), rel=1e-10
+    )
+
+
+def test_models_are_chosen_by_the_joint_likelihood():
+    scaled = StandardScaler().set_output(transform="pandas")
+    search = GridSearchCV(
+        make_pipeline(scaled, PLAIN),
+        {"heckmanclassifier__covariance": ["information", "robust"]},
+        scoring=hk.joint_log_likelihood_scorer,
+        cv=FOLDS,
+    ).fit(X, Y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_a_weight_of_two_is_the_row_twice():
+    weight = np.random.default_rng(0).integers(0, 3, 700)
+    rows = np.repeat(np.arange(700), weight)
+    weighted = clone(PLAIN).fit(X, Y, sample_weight=weight)
+    repeated = clone(PLAIN).fit(X.iloc[rows], Y.iloc[rows])
+    np.testing.assert_allclose(weighted.result_.params, repeated.result_.params, rtol=1e-6)
+    np.testing.assert_allclose(weighted.result_.se, repeated.result_.se, rtol=1e-6)
+    assert weighted.result_.n == len(rows)
+    half = clone(PLAIN).fit(X, Y, sample_weight=weight / 2).result_
+    assert (half.weight_kind, half.covariance) == ("probability", "robust")
+
+
+def test_missing_x_may_be_pointed_out():
+    gaps = X.mask(np.random.default_rng(0).random(X.shape) < [0.1, 0, 0, 0])
+    with pytest.raises(hk.DataError, match="'log_income' is missing"):
+        clone(PLAIN).fit(gaps, Y)
+    model = clone(PLAIN).set_params(missing="indicator").fit(gaps, Y)
+    assert model.coef_names_[-1] == "log_income[missing]"
+
+
+def test_without_an_instrument_it_warns():
+    with pytest.warns(hk.IdentificationWarning, match="the likelihood allows any rho from"):
+        model = hk.HeckmanClassifier().fit(X.drop(columns="leniency"), Y)
+    assert model.identification_.verdict == "not identified"
+    assert model.identification_.profile.says_nothing
+
+
+def test_the_result_has_inference():
+    fit = MODEL.result_
+    assert fit.params.index[-1] == ("ancillary", "atanh_rho")
+    assert list(fit.to_frame().columns) == ["coef", "se", "z", "p", "low", "high"]
+    summary = fit.summary()
+    for part in ("Probit with selection: default = 1.0", "selection:", "atanh_rho", "Test of rho"):
+        assert part in summary
+    assert "Identification: identified by an instrument" in summary
+    ratio = fit.test_rho_zero("lr")
+    assert ratio.statistic == pytest.approx(2 * (fit.loglik - fit.loglik_independent))
+    low, high = fit.interval("rho", method="profile")
+    assert low < fit.rho < high
+    level = fit.loglik - 0.5 * 3.841458820694124  # the .95 point of chi2(1)
+    for end in (low, high):
+        assert profile(fit, np.arctanh(end)) == pytest.approx(level, abs=1e-6)
+    assert [mode.loglik for mode in fit.modes] == sorted(
+        (m.loglik for m in fit.modes), reverse=True
+    )
+    assert "HeckmanProbitFit" in repr(fit)
+
+
+def profile(fit, a):
+    from heckesel.linear.heckman_probit import binary_sample
+    from heckesel.linear.joint import solve_at
+
+    sample, _ = binary_sample(fit.data)
+    return solve_at(sample, float(a), fit.scan.modes[0].v).value
+
+
+def test_a_fit_at_the_boundary_says_so_and_still_predicts():
+    rng = np.random.default_rng(2)
+    x, z, u = rng.standard_normal((3, 500))
+    table = pd.DataFrame({"x": x, "z": z})
+    y = np.where(0.3 * x + z + u > 0, x + u > 0, np.nan)  # the two errors are one
+    model = hk.HeckmanClassifier(["z"]).fit(table, y)
+    assert model.result_.status == "boundary"
+    assert model.rho_ == pytest.approx(1.0, abs=1e-4)
+    assert model.result_.se.isna().all()
+    assert np.isfinite(model.predict_proba(table, "unselected")).all()
+    with pytest.warns(hk.IdentificationWarning, match="take rho as known"):
+        interval = model.predict_proba_interval(table)
+    assert (interval[:, 0] < interval[:, 1]).all()
+    assert np.isfinite(model.log_likelihood(table, y))
+    assert "nan" in model.result_.summary()
+
+
+def test_a_long_table_is_scanned_on_some_rows_and_fitted_on_all(monkeypatch):
+    monkeypatch.setattr("heckesel.linear.heckman_probit.SCAN_ROWS", 500)
+    monkeypatch.setattr("heckesel.linear.sample.sample.FEWEST_KEPT", 100)
+    model = clone(PLAIN).fit(X, Y)
+    np.testing.assert_allclose(model.result_.params, MODEL.result_.params, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (lambda y: y * 0, "has one class only, .*0.0.*, among the"),
+        (lambda y: y + X.debt.round(1), "Unknown label type"),
+        (lambda y: y.where(Y.index % 5 > 0, y + 3), "Only binary classification .* 4 classes"),
+        (lambda y: y * np.nan, "missing in all 700 rows"),
+        (lambda y: y.astype(object).where(Y.index % 2 > 0, "a"), "mixes text with other labels"),
+        (lambda y: np.column_stack([y, y]), "one column of labels"),
+    ],
+)
+def test_labels_that_are_no_two_classes_are_refused(labels, message):
+    with pytest.raises(hk.DataError, match=message):
+        clone(PLAIN).fit(X, labels(Y))
+
+
+def test_perfect_prediction_is_named_before_the_fit():
+    leak = X.assign(late=np.where(Y == 1, 1.0, 0.0))
+    with pytest.raises(hk.DataError, match=r"'late' predicts selection perfectly"):
+        clone(PLAIN).fit(leak, Y)  # a default is known of the granted alone
+    noise = np.random.default_rng(0).standard_normal(700)
+    pair = X.assign(a=noise + np.where(DRAW.truth.y == 1, 1.0, -1.0), b=noise)
+    message = r"'a', 'b'.* together predict the outcome 'default'"
+    with pytest.warns(hk.IdentificationWarning, match=message):
+        assert clone(PLAIN).fit(pair, Y).result_.status == "separated"
+    gate = X.assign(gate=GRANTED.astype(float))
+    with pytest.raises(hk.DataError, match=r"'gate' predicts selection perfectly"):
+        clone(PLAIN).set_params(instruments=["leniency", "gate"]).fit(gate, Y)
+    with pytest.raises(hk.DataError, match="are equal over all 700 rows"):
+        clone(PLAIN).fit(X.assign(again=X.debt), Y)
+
+
+def test_a_label_the_fit_has_not_seen_is_named():
+    strange = Y.copy()
+    row = int(np.flatnonzero(GRANTED)[4])
+    strange.iloc[row] = 2.0
+    with pytest.raises(hk.DataError, match=rf"is 2.0 in row {row}, but the classes of the fit"):
+        MODEL.score(X, strange)

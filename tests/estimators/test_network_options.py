@@ -1,0 +1,69 @@
+"""What estimators leave to the rows left out, and from how many rows on."""
+
+import numpy as np
+import pytest
+
+import heckesel as hk
+from heckesel.estimators.network_options import Judging, judging
+
+DEEP, PLAIN = hk.DeepHeckmanRegressor, hk.DeepEnsembleRegressor
+ALL = Judging(5, 10, "auto", "auto", "linear")
+ONE_NORMAL = (5, 10, "constant", "normal", "linear")
+
+
+@pytest.mark.parametrize(
+    ("model", "selected", "expected"),
+    [
+        (DEEP(), 100, ALL),
+        (DEEP(), 99, Judging(None, 5, "constant", "normal", "linear")),
+        (DEEP(folds=None), 5000, Judging(None, 5, "constant", "normal", "linear")),
+        (DEEP(folds=4), 30, Judging(4, 10, "auto", "auto", "linear")),
+        (DEEP(n_members=3), 500, Judging(3, 3, "auto", "auto", "linear")),
+        (DEEP(n_members=1), 500, Judging(None, 1, "constant", "normal", "linear")),
+        (DEEP(noise="varying", tails="normal"), 500, Judging(5, 10, "varying", "normal", "linear")),
+        (DEEP(target_transform="log"), 500, Judging(5, 10, "auto", "normal", "linear")),
+        (DEEP(method="joint", errors="t"), 500, Judging(*ONE_NORMAL, "t")),
+        (DEEP(method="joint", errors="auto"), 500, Judging(*ONE_NORMAL, "auto")),
+        (
+            DEEP(method="joint", errors="auto", target_transform="log"),
+            500,
+            Judging(5, 10, "auto", "normal", "linear"),
+        ),
+        (DEEP(selection="auto"), 500, Judging(5, 10, "auto", "auto", "auto")),
+        (DEEP(selection="auto"), 50, Judging(None, 5, "constant", "normal", "linear")),
+        (DEEP(selection="auto", method="joint"), 500, ALL),
+        (PLAIN(), 100, Judging(5, 10, "constant", "auto", "linear")),
+        (PLAIN(folds=None), 100, Judging(None, 5, "constant", "normal", "linear")),
+    ],
+)
+def test_what_is_left_to_rows_left_out(model, selected, expected):
+    assert judging(model, selected) == expected
+
+
+def test_errors_whose_exponential_has_no_mean_are_refused():
+    with pytest.raises(hk.DataError, match="no finite mean"):
+        judging(DEEP(method="joint", errors="t", target_transform="log"), 500)
+
+
+@pytest.mark.parametrize(("members", "folds"), [(None, 5), (10, 5), (4, 4), (1, 2)])
+def test_the_profile_is_always_on_folds(members, folds):
+    judged = judging(DEEP(method="profile", n_members=members), 20, needs_folds=True)
+    assert judged == Judging(folds, members or 20, "constant", "normal", "linear")
+
+
+def test_the_defaults_are_those_of_the_experiment():
+    from reproduction.x4_calibrated import NETWORK
+
+    names = ("folds", "n_members", "noise", "tails", "selection")
+    assert Judging(*(getattr(NETWORK, name) for name in names)) == ALL
+    assert NETWORK.weight_decay == 1e-5
+
+
+def test_a_small_and_a_larger_table_are_fitted_as_the_options_say():
+    frame = hk.datasets.make_controlled(400, rho=0.5, alpha=1.0, seed=1).frame
+    small = {"epochs": 20, "hidden": (8,), "progress": False}
+    for rows, on_folds in ((400, True), (120, False)):
+        model = DEEP(["z"], **small).fit(frame[["x", "z"]][:rows], frame["y"][:rows])
+        assert ("held_out_loss" in model.info_) == on_folds
+        assert len(model.rho_) == (10 if on_folds else 5)
+        assert np.isfinite(model.predict_interval(frame[["x", "z"]])).all()

@@ -1,0 +1,237 @@
+"""The scan over rho finds the global maximum: against twenty random starts on hard data."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reproduction.e0_gate import fit_mroz_greene
+from scipy.optimize import minimize
+from scipy.special import log_ndtr
+
+from heckesel.data import selection_data
+from heckesel.linear.joint import at_zero, evaluate, point_at, solve_at
+from heckesel.linear.newton import newton_step
+from heckesel.linear.rho_scan import scan
+from heckesel.linear.sample.sample import standardised_sample
+
+SEEDS = range(40)
+SETTINGS = ("no instrument", "badly scaled", "outlier", "t(3) errors")
+
+
+def draw(setting, seed, n=500):
+    rng = np.random.default_rng([SETTINGS.index(setting), seed])
+    x, z, u, v = rng.standard_normal((4, n))
+    if setting == "t(3) errors":
+        shrink = np.sqrt(rng.chisquare(3, n) / 3)
+        u, v = u / shrink, v / shrink
+    y = 1 + x + 0.6 * u + 0.8 * v
+    index = 0.3 + 0.7 * x + (0 if setting == "no instrument" else 0.8 * z)
+    if setting == "outlier":
+        index[0], x[0] = 8.0, 8.0
+    observed = index + u > 0
+    w = [np.ones(n), x] if setting == "no instrument" else [np.ones(n), x, z]
+    if setting == "badly scaled":
+        x, y = 1e6 * x, 1e-3 * y
+        w[1] = x
+    return selection_data(
+        np.column_stack([np.ones(n), x]), np.column_stack(w), np.where(observed, y, np.nan)
+    )
+
+
+def plain_loglik(parameters, sample):
+    """The textbook formula in (gamma, beta, log sigma, atanh rho), with its gradient by chain."""
+    q, p = sample.q, sample.p
+    theta = np.exp(-parameters[-2])
+    point = np.concatenate(
+        [parameters[:q], theta * parameters[q : q + p], [theta], [parameters[-1]]]
+    )
+    value, score, _ = evaluate(sample, point)
+    gradient = np.concatenate(
+        [
+            score[:q],
+            theta * score[q : q + p],
+            [-theta * (score[q : q + p] @ parameters[q : q + p] + score[-2])],
+            [score[-1]],
+        ]
+    )
+    return -value, -gradient
+
+
+def best_of_random_starts(sample, rng, starts=20):
+    size = sample.q + sample.p + 2
+    best = -np.inf
+    for _ in range(starts):
+        start = np.append(rng.normal(0, 1, size - 2), [rng.normal(0, 0.5), rng.normal(0, 1)])
+        with np.errstate(all="ignore"):
+            found = minimize(
+                plain_loglik, start, (sample,), "L-BFGS-B", jac=True, options={"maxiter": 500}
+            )
+        if np.isfinite(found.fun):
+            best = max(best, -found.fun)
+    return best
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_random_start_beats_the_scan(setting):
+    behind = []
+    for seed in SEEDS:
+        sample, _ = standardised_sample(draw(setting, seed))
+        found = scan(sample).modes[0].value
+        behind.append(best_of_random_starts(sample, np.random.default_rng(seed)) - found)
+    assert max(behind) < 1e-6, f"worst seed {int(np.argmax(behind))}: {max(behind):.3g}"
+
+
+def test_the_objective_is_the_textbook_likelihood():
+    sample, _ = standardised_sample(draw("no instrument", 1))
+    rng = np.random.default_rng(0)
+    parameters = rng.normal(0, 0.3, sample.q + sample.p + 2)
+    gamma, beta = parameters[: sample.q], parameters[sample.q : -2]
+    sigma, rho = np.exp(parameters[-2]), np.tanh(parameters[-1])
+    e = (sample.residual_columns[:, -1] + sample.residual_columns[:, :-1] @ beta) / sigma
+    argument = (sample.w_selected @ gamma + rho * e) / np.sqrt(1 - rho**2)
+    direct = np.sum(-0.5 * e**2 - 0.5 * np.log(2 * np.pi) - np.log(sigma) + log_ndtr(argument))
+    direct += log_ndtr(-sample.w_unselected @ gamma).sum()
+    np.testing.assert_allclose(-plain_loglik(parameters, sample)[0], direct, rtol=1e-12)
+
+
+def test_score_and_hessian_of_the_sample_equal_differences():
+    sample, _ = standardised_sample(draw("badly scaled", 2))
+    size = sample.q + sample.p + 2
+    point = np.append(np.random.default_rng(1).normal(0, 0.3, size - 2), [0.9, 0.5])
+    _, score, hessian = evaluate(sample, point)
+    step = 1e-5
+    moves = [
+        (evaluate(sample, point + d), evaluate(sample, point - d)) for d in step * np.eye(size)
+    ]
+    slope = [(up[0] - down[0]) / (2 * step) for up, down in moves]
+    bend = [(up[1] - down[1]) / (2 * step) for up, down in moves]
+    np.testing.assert_allclose(score, slope, rtol=1e-7, atol=1e-5)
+    np.testing.assert_allclose(hessian, bend, rtol=1e-7, atol=1e-5)
+
+
+def test_greene_lists_the_global_mode_before_the_printed_one():
+    fit = fit_mroz_greene()
+    assert fit.loglik == pytest.approx(-1479.654, abs=5e-4)
+    assert fit.rho == pytest.approx(0.993, abs=5e-4)
+    assert fit.status == "converged"
+    assert fit.near_boundary
+    printed = [mode for mode in fit.modes if abs(mode.loglik + 1581.2577) < 6e-5]
+    assert len(printed) == 1
+    assert printed[0].rho == pytest.approx(-0.132, abs=6e-4)
+
+
+def test_modes_are_ordered_and_distinct():
+    for setting in SETTINGS:
+        sample, _ = standardised_sample(draw(setting, 5))
+        modes = scan(sample).modes
+        values = [mode.value for mode in modes]
+        assert values == sorted(values, reverse=True)
+        assert len({round(mode.a, 3) for mode in modes}) == len(modes)
+
+
+def test_a_mode_that_converged_has_no_slope_left():
+    for seed in (0, 1, 2):
+        sample, _ = standardised_sample(draw("outlier", seed))
+        for mode in scan(sample).modes:
+            if mode.status == "converged":
+                assert np.abs(mode.score).max() < 1e-6
+                assert np.linalg.eigvalsh(mode.hessian).max() < 0
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_curve_is_that_of_exact_optima(setting):
+    for seed, n in ((0, 500), (1, 500), (5, 60), (3, 2000)):
+        sample, _ = standardised_sample(draw(setting, seed, n))
+        points = scan(sample).points
+        exact = [solve_at(sample, point.a, point.v) for point in points]
+        heights = np.array([point.value for point in exact])
+        drop = heights.max() - heights
+        off = np.abs([point.value for point in points] - heights)
+        # a picture shows 20 of log-likelihood; what lies deeper may err by a hundredth of its depth
+        assert (off <= np.maximum(1e-3, 0.01 * drop)).all()
+        slopes = np.array([point.slope for point in exact])
+        assert (np.abs([point.slope for point in points] - slopes) < 0.5 * np.abs(slopes)).all()
+
+
+@pytest.mark.parametrize("a", [-2.0, 0.4, 3.5])
+def test_a_step_ahead_errs_by_third_order_in_height_and_second_in_slope(a):
+    sample, _ = standardised_sample(draw("t(3) errors", 4))
+    exact = solve_at(sample, a, at_zero(sample))
+    away = np.random.default_rng(0).standard_normal(len(exact.v))
+    away *= 0.1 / np.sqrt(-away @ exact.hessian[:-1, :-1] @ away)
+    ahead = [point_at(sample, exact.v + size * away, a).step_ahead() for size in (1.0, 0.5)]
+    height, half_height = (point.value - exact.value for point in ahead)
+    slope, half_slope = (point.slope - exact.slope for point in ahead)
+    # eight and four, but for the next order
+    assert height / half_height == pytest.approx(8, rel=0.15)
+    assert slope / half_slope == pytest.approx(4, rel=0.1)
+    for point, size in zip(ahead, (1.0, 0.5), strict=True):
+        off = point.v - exact.v
+        assert -off @ exact.hessian[:-1, :-1] @ off < (0.02 * size**2) ** 2
+
+
+def test_rows_in_any_memory_order_have_the_same_likelihood():
+    sample, _ = standardised_sample(draw("outlier", 1))
+    names = ("w_selected", "residual_columns", "w_unselected")
+    by_rows = replace(
+        sample, **{name: np.ascontiguousarray(getattr(sample, name)) for name in names}
+    )
+    point = np.append(np.random.default_rng(2).normal(0, 0.3, sample.q + sample.p), [0.9, -0.5])
+    for here, there in zip(evaluate(sample, point), evaluate(by_rows, point), strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-11, atol=1e-11)
+
+
+def test_columns_that_both_equations_share_are_summed_once():
+    rng = np.random.default_rng(0)
+    x, z, u, v = rng.standard_normal((4, 400))
+    far = np.where(rng.random(400) < 0.5, 0.01 * x, 50.0)  # its spread is that of some rows
+    observed = (0.3 + 0.7 * x + 0.8 * z + u > 0) & (far < 50)
+    y = np.where(observed, 1 + x + 0.6 * u + 0.8 * v, np.nan)
+    one = np.ones(400)
+    data = selection_data(
+        np.column_stack([x, 3 * one, v, far, 1e6 + x]),
+        np.column_stack([z, 1e6 + x, one, far, x]),
+        y,
+    )
+    sample, _ = standardised_sample(data)
+    basis = sample.basis
+    assert basis.own.tolist() == [2, 3, 5]  # v, far (whose digits would be lost) and y
+    w, r = sample.w_selected, sample.residual_columns
+    rebuilt = np.column_stack([w, r[:, basis.own]]) @ basis.spread
+    np.testing.assert_allclose(rebuilt, np.column_stack([w, r]), atol=1e-12)
+    point = np.append(np.random.default_rng(2).normal(0, 0.3, sample.q + sample.p), [0.9, 1.5])
+    plainly = evaluate(replace(sample, basis=None), point)
+    for here, there in zip(evaluate(sample, point), plainly, strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-10, atol=1e-10)
+
+
+def test_without_a_constant_in_w_nothing_is_shared():
+    rng = np.random.default_rng(0)
+    x, z, u = rng.standard_normal((3, 200))
+    y = np.where(x + z + u > 0, x + u, np.nan)
+    sample, _ = standardised_sample(selection_data(x[:, None], np.column_stack([x, z]), y))
+    assert sample.basis is None
+
+
+def test_a_sample_travels_without_what_can_be_computed_again():
+    sample, _ = standardised_sample(draw("outlier", 1))
+    plain = len(pickle.dumps(sample))
+    before = scan(sample).modes[0].value
+    assert len(pickle.dumps(sample)) == plain
+    assert scan(pickle.loads(pickle.dumps(sample))).modes[0].value == before
+
+
+def test_newton_steps_solve_their_equations_or_refuse():
+    rng = np.random.default_rng(0)
+    spread = np.array([1e-8, 1.0, 1e8])
+    columns = rng.standard_normal((20, 3)) * spread
+    gradient, hessian = rng.standard_normal(3) * spread, -columns.T @ columns
+    expected = np.linalg.solve(-hessian / np.outer(spread, spread), gradient / spread) / spread
+    np.testing.assert_allclose(newton_step(gradient, hessian), expected, rtol=1e-10)
+    saddle = hessian.copy()
+    saddle[0, 1] = saddle[1, 0] = 2 * np.sqrt(hessian[0, 0] * hessian[1, 1])
+    unknown = hessian.copy()
+    unknown[0, 2] = unknown[2, 0] = np.nan
+    for refused in (saddle, unknown, -hessian, np.zeros((3, 3))):
+        assert newton_step(gradient, refused) is None

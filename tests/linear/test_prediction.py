@@ -1,0 +1,133 @@
+"""Predictions for the three targets and marginal effects."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from reproduction.e0_gate import draw_linear, fit_rand_hie, reference
+from scipy.special import ndtr
+
+import heckesel as hk
+
+STATA_NAMES = {"ml": "hml", "two-step": "h2s"}
+
+
+@pytest.mark.parametrize("method", ["ml", "two-step"])
+@pytest.mark.parametrize(("target", "prefix"), [("population", "ystar"), ("selected", "ypos")])
+def test_means_are_statas(method, target, prefix):
+    printed = reference("rand_hie")["predictions"][prefix + STATA_NAMES[method]]
+    mean = fit_rand_hie(method).predict(target=target).mean
+    ours = [mean.mean(), mean.std(ddof=1), mean.min(), mean.max()]
+    stata = [float(printed[key]) for key in ("mean", "sd", "min", "max")]
+    np.testing.assert_allclose(ours, stata, rtol=2e-6)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    return hk.heckman("y ~ x", "~ x + z", draw_linear(3000, rho=0.7, seed=11))
+
+
+def test_selected_and_unselected_average_to_the_population(linear):
+    """E[y] = P(s) E[y | s] + P(not s) E[y | not s], for every row."""
+    frame = linear.design.frame
+    chance = ndtr(linear.design.selection_matrix(frame) @ linear.params["select"].to_numpy())
+    parts = [linear.predict(frame, target=t).mean for t in ("selected", "unselected")]
+    whole = linear.predict(frame).mean
+    np.testing.assert_allclose(chance * parts[0] + (1 - chance) * parts[1], whole, atol=1e-10)
+
+
+@pytest.mark.parametrize("target", ["population", "selected", "unselected"])
+def test_moments_quantiles_and_draws_describe_one_distribution(linear, target):
+    predictive = linear.predict(linear.design.frame.head(5), target=target)
+    draws = predictive.sample(100_000, seed=1)
+    np.testing.assert_allclose(draws.mean(0), predictive.mean, atol=4 * 1.6 / np.sqrt(1e5))
+    np.testing.assert_allclose(
+        draws.std(0), predictive.std, rtol=0.012
+    )  # 4 x sd/sqrt(2n), and tails
+    for level in (0.05, 0.5, 0.9):
+        np.testing.assert_allclose(predictive.cdf(predictive.quantile(level)), level, atol=1e-9)
+    low, high = predictive.interval(0.9).T
+    inside = ((draws > low) & (draws < high)).mean(0)
+    np.testing.assert_allclose(inside, 0.9, atol=0.004)
+    np.testing.assert_allclose(predictive.std**2, predictive.epistemic + predictive.aleatoric)
+
+
+def test_intervals_cover_the_outcomes_of_each_group():
+    """Fit on one sample, check on the true outcomes of another, hidden ones included."""
+    rng = np.random.default_rng(5)
+    x, z, u, v = rng.standard_normal((4, 20_000))
+    y = 1 + 2 * x + 1.5 * (0.7 * u + np.sqrt(0.51) * v)
+    s = 0.3 - 0.5 * x + z + u > 0
+    fresh = pd.DataFrame({"x": x, "z": z})
+    fit = hk.heckman("y ~ x", "~ x + z", draw_linear(20_000, rho=0.7, seed=12))
+    for target, rows in (("population", s | ~s), ("selected", s), ("unselected", ~s)):
+        low, high = fit.predict(fresh[rows], target=target).interval(0.9).T
+        inside = np.mean((y[rows] > low) & (y[rows] < high))
+        assert abs(inside - 0.9) < 4 * np.sqrt(0.09 / rows.sum()), target
+
+
+def test_the_epistemic_part_is_the_delta_method():
+    """Against draws of the parameters from their estimated distribution."""
+    fit = hk.heckman("y ~ x", "~ x + z", draw_linear(2000, rho=0.6, seed=13))
+    frame = fit.design.frame.head(3)
+    x, w = fit.design.outcome_matrix(frame), fit.design.selection_matrix(frame)
+    rng = np.random.default_rng(0)
+    draws = rng.multivariate_normal(fit.params, fit.cov, 20_000)
+    rho, sigma = np.tanh(draws[:, 5]), np.exp(draws[:, 6])
+    index = draws[:, 2:5] @ w.T
+    mills = np.exp(-(index**2) / 2) / np.sqrt(2 * np.pi) / ndtr(index)
+    means = draws[:, :2] @ x.T + (rho * sigma)[:, None] * mills
+    claimed = fit.predict(frame, target="selected").epistemic
+    np.testing.assert_allclose(means.var(0), claimed, rtol=0.08)  # 4 x sqrt(2/20000), and curvature
+
+
+def test_a_two_step_rho_beyond_one_cannot_predict_the_selected():
+    rng = np.random.default_rng(8)
+    x, u, v = rng.standard_normal((3, 200))
+    y = np.where(x + u > 0, x + 3 * u + 0.1 * v, np.nan)
+    fit = hk.heckman("y ~ x", "~ x", pd.DataFrame({"x": x, "y": y}), method="two-step")
+    if abs(fit.rho) <= 1:
+        pytest.fail("the draw no longer has rho beyond one; choose another seed")
+    assert "outside [-1, 1]" in fit.summary()
+    with pytest.raises(hk.HeckeselError, match="no distribution has a correlation beyond one"):
+        fit.predict(target="selected")
+    assert np.isfinite(fit.predict().mean).all()
+
+
+def test_marginal_effects_of_a_linear_model_are_its_coefficients(linear):
+    effects = linear.margins()
+    np.testing.assert_allclose(effects.loc["x", "effect"], linear.params["outcome", "x"], rtol=1e-9)
+    np.testing.assert_allclose(effects.loc["x", "se"], linear.se["outcome", "x"], rtol=1e-8)
+    assert "z" not in effects.index
+
+
+def test_marginal_effects_on_the_selected_equal_the_formula(linear):
+    """beta - gamma rho sigma mean(delta), and its standard error by differences."""
+    fit = linear
+    w = fit.design.selection_matrix(fit.design.frame)
+
+    def effect(parameters):
+        index = w @ parameters[2:5]
+        mills = np.exp(-(index**2) / 2) / np.sqrt(2 * np.pi) / ndtr(index)
+        delta = np.mean(mills * (mills + index))
+        c = np.tanh(parameters[5]) * np.exp(parameters[6])
+        return np.array([parameters[1] - parameters[3] * c * delta, -parameters[4] * c * delta])
+
+    at, step = fit.params.to_numpy(), 1e-6
+    slopes = [(effect(at + d) - effect(at - d)) / (2 * step) for d in step * np.eye(7)]
+    se = np.sqrt(np.diag(np.array(slopes).T @ fit.cov.to_numpy() @ np.array(slopes)))
+    frame = fit.margins("selected").loc[["x", "z"]]
+    np.testing.assert_allclose(frame["effect"], effect(at), rtol=1e-6)
+    np.testing.assert_allclose(frame["se"], se, rtol=1e-5)
+
+
+def test_margins_follow_transformations_and_categories():
+    frame = draw_linear(1500, rho=0.5, seed=14)
+    frame["g"] = np.random.default_rng(2).choice(["a", "b", "c"], len(frame))
+    frame["y"] += 0.5 * (frame.g == "b")
+    fit = hk.heckman("y ~ x + I(x**2) + g", "~ x + z + g", frame)
+    beta = fit.params["outcome"]
+    effects = fit.margins()
+    slope = beta["x"] + 2 * beta["I(x ** 2)"] * frame.x.mean()
+    assert effects.loc["x", "effect"] == pytest.approx(slope, rel=1e-6)
+    assert effects.loc["g[b]", "effect"] == pytest.approx(beta["g[T.b]"], rel=1e-9)
+    assert effects.loc["g[b]", "se"] == pytest.approx(fit.se["outcome", "g[T.b]"], rel=1e-9)

@@ -1,0 +1,120 @@
+"""Weights that do not count rows have no scale: nothing but the log-likelihood depends on it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from reproduction.e0_gate import draw_linear
+
+import heckesel as hk
+
+FRAME = draw_linear(400, rho=0.5, seed=1)
+SHARE = np.random.default_rng(0).uniform(0.5, 2.0, len(FRAME))
+SCALES = (1e-12, 1.0, 1000.5)
+
+
+def _fits(**options):
+    return [
+        hk.heckman(
+            "y ~ x",
+            "~ x",
+            FRAME.assign(share=scale * SHARE),
+            weights="share",
+            weight_kind="probability",
+            **options,
+        )
+        for scale in SCALES
+    ]
+
+
+@pytest.mark.parametrize("method", ["ml", "two-step"])
+def test_estimates_and_verdict_of_heckman(method):
+    tiny, one, large = _fits(method=method)
+    for other in (tiny, large):
+        np.testing.assert_allclose(other.params, one.params, rtol=1e-9)
+        assert other.identification.verdict == one.identification.verdict
+    if method == "ml":
+        for key in ("rho_low", "rho_high"):
+            found = [fit.identification.evidence[key] for fit in (tiny, one, large)]
+            assert found == pytest.approx([found[1]] * 3, abs=1e-9)
+        # as Stata has it, the log-likelihood is a sum over the weights that were given
+        logliks = [
+            fit.loglik / scale for fit, scale in zip((tiny, one, large), SCALES, strict=True)
+        ]
+        assert logliks == pytest.approx([one.loglik] * 3, rel=1e-9)
+        assert one.modes[0].loglik == one.loglik
+        assert one.loglik_independent < one.loglik
+
+
+def test_a_probability_weight_of_one_is_no_weight():
+    plain = hk.heckman("y ~ x", "~ x", FRAME).identification.evidence
+    for one in (0.5, 3.0):
+        fit = hk.heckman(
+            "y ~ x", "~ x", FRAME, weights=np.full(len(FRAME), one), weight_kind="probability"
+        )
+        for key in ("rho_low", "rho_high"):
+            assert fit.identification.evidence[key] == pytest.approx(plain[key], abs=1e-9)
+
+
+def test_verdict_and_evidence_of_identify():
+    found = [
+        hk.identify(
+            FRAME[["x", "z"]], FRAME["y"], instruments=["z"], sample_weight=scale * SHARE
+        ).evidence
+        for scale in SCALES
+    ]
+    for key in ("wald", "likelihood_ratio", "rho_low", "rho_high", "residual_normality_p"):
+        values = [each[key] for each in found]
+        assert values == pytest.approx([values[1]] * 3, rel=1e-6)
+
+
+def test_copies_and_weights_are_the_same_evidence():
+    X, y = FRAME[["x", "z"]], FRAME["y"]
+    copied = np.tile(np.arange(len(FRAME)), 4)
+    four = hk.identify(X, y, instruments=["z"], sample_weight=np.full(len(FRAME), 4)).evidence
+    long = hk.identify(X.iloc[copied], y.iloc[copied], instruments=["z"]).evidence
+    few = hk.identify(X[:200], y[:200], instruments=["z"]).evidence
+    zeros = np.where(np.arange(len(FRAME)) < 200, 1.0, 0.0)
+    zeroed = hk.identify(X, y, instruments=["z"], sample_weight=zeros).evidence
+    for key in ("wald", "residual_skewness", "residual_normality_p", "rho_low"):
+        assert zeroed[key] == pytest.approx(few[key], rel=1e-9)
+    for key in ("wald", "residual_normality_p"):
+        assert four[key] == pytest.approx(long[key], rel=0.1)
+
+
+def test_what_splines_and_networks_believe_of_rho():
+    X, y = FRAME[["x"]], FRAME["y"]
+    options = {"method": "profile", "epochs": 30, "n_members": 5, "progress": False}
+    found = []
+    for scale in (1.0, 100.5):
+        model = hk.DeepHeckmanRegressor(**options).fit(X, y, sample_weight=scale * SHARE)
+        found.append(model.predict_interval(X[:20]))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+
+
+def test_doubt_at_the_boundary():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "b"])
+    u = rng.normal(size=80)
+    y = np.where(table.a + table.b + u > 0, 1 + table.a + 2 * u, np.nan)
+    stds = []
+    for scale in SCALES:
+        model = hk.HeckmanRegressor(["b"], weight_kind="probability")
+        model.fit(table, y, sample_weight=np.full(80, scale))
+        assert model.result_.status == "boundary"
+        stds.append(np.sqrt(model.predict_distribution(table).epistemic))
+    np.testing.assert_allclose(stds[0], stds[1], rtol=1e-6)
+    np.testing.assert_allclose(stds[2], stds[1], rtol=1e-6)
+
+
+def test_probit_counts_units_and_keeps_the_scale_of_its_likelihood():
+    frame = FRAME.assign(s=FRAME.y.notna() * 1.0, three=3, share=SHARE)
+    plain = hk.probit("s ~ x + z", frame)
+    assert hk.probit("s ~ x + z", frame, weights="three").n == 3 * len(frame)
+    one, tiny = (
+        hk.probit("s ~ x + z", frame, weights=scale * SHARE, weight_kind="probability")
+        for scale in (1.0, 1e-12)
+    )
+    assert one.n == plain.n == len(frame)
+    np.testing.assert_allclose(tiny.params, one.params, rtol=1e-9)
+    assert tiny.loglik == pytest.approx(1e-12 * one.loglik, rel=1e-9)
+    assert tiny.summary().splitlines()[0] == one.summary().splitlines()[0]

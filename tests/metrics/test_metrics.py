@@ -1,0 +1,223 @@
+"""Metrics against closed forms, brute force and scoringrules."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import scoringrules
+from scipy.special import ndtr, ndtri
+from scipy.stats import norm
+
+from heckesel.errors import DataError
+from heckesel.metrics import (
+    bias,
+    calibration_error,
+    central_calibration_error,
+    coverage,
+    crps,
+    evaluate,
+    gaussian_nll,
+    interval_score,
+    regions,
+    rmse,
+    sharpness,
+)
+from heckesel.numerics.truncated import moments_given_selection
+from heckesel.predictive.distribution import GivenSelection, Predictive
+
+M = 200
+LEVELS = np.arange(1, 20) / 20
+
+
+def normal_predictive(seed=0):
+    rng = np.random.default_rng(seed)
+    mean, epistemic, aleatoric = rng.normal(size=M), rng.random(M), 0.2 + rng.random(M)
+    y = mean + 1.3 * np.sqrt(epistemic + aleatoric) * rng.normal(size=M)
+    return y, Predictive.normal(mean, epistemic, aleatoric)
+
+
+def given_selection(index, rho):
+    """Location 0 and scale 1, so that the outcome is the error itself."""
+    index, rho = np.broadcast_arrays(np.asarray(index, float), np.asarray(rho, float))
+    mean, variance = moments_given_selection(index, rho)
+    distribution = GivenSelection(np.zeros(len(mean)), np.ones(len(mean)), index, rho)
+    return Predictive(mean, np.zeros(len(mean)), variance, distribution)
+
+
+def test_coverage_counts_the_outcomes_inside_and_width_is_their_price():
+    predictive = Predictive.normal(np.zeros(4), 0.0, np.array([1.0, 1.0, 4.0, 16.0]))
+    y = np.array([1.64, 1.65, -3.28, -6.60])  # Phi(1.6449) = .95: in, out, in, out
+    assert coverage(y, predictive, level=0.9) == 0.5
+    np.testing.assert_allclose(sharpness(predictive, level=0.9), 4 * norm.ppf(0.95), rtol=1e-14)
+
+
+def test_calibration_errors_equal_shares_below_quantiles_and_inside_intervals():
+    predictive = given_selection(np.linspace(-2, 2, M), 0.8)
+    y = predictive.sample(1, seed=3)[0] * 1.2
+    below = [np.mean(y <= q) for q in predictive.quantile(LEVELS)]
+    inside = [coverage(y, predictive, level=level) for level in LEVELS]
+    assert calibration_error(y, predictive) == pytest.approx(np.mean(np.abs(below - LEVELS)))
+    assert central_calibration_error(y, predictive) == pytest.approx(
+        np.mean(np.abs(inside - LEVELS))
+    )
+
+
+def test_calibration_errors_of_a_shifted_normal_have_their_closed_form():
+    m, shift = 20000, 0.6
+    y = ndtri((np.arange(m) + 0.5) / m)  # the population itself: shares err by at most 1/m
+    predictive = Predictive.normal(np.full(m, shift), 0.0, 1.0)
+    one_sided = np.mean(np.abs(ndtr(ndtri(LEVELS) + shift) - LEVELS))
+    half = ndtri((1 + LEVELS) / 2)
+    central = np.mean(np.abs(ndtr(shift + half) - ndtr(shift - half) - LEVELS))
+    assert calibration_error(y, predictive) == pytest.approx(one_sided, abs=1 / m)
+    assert central_calibration_error(y, predictive) == pytest.approx(central, abs=1 / m)
+
+
+def test_central_calibration_hides_a_bias_that_the_one_sided_error_sees():
+    m, shift = 20000, 0.6
+    y = ndtri((np.arange(m) + 0.5) / m)
+    biased_and_wide = Predictive.normal(np.full(m, shift), 0.0, 1 + shift**2)
+    assert central_calibration_error(y, biased_and_wide) < 0.01
+    assert calibration_error(y, biased_and_wide) > 0.15
+
+
+def test_a_true_predictive_has_the_calibration_error_of_its_sample_size():
+    m, draws = 400, 300
+    rng = np.random.default_rng(1)
+    truth = Predictive.normal(np.zeros(m), 0.0, 1.0)
+    errors = [calibration_error(rng.normal(size=m), truth) for _ in range(draws)]
+    # E|share - p| of a binomial share is sqrt(2/pi) times its standard deviation
+    expected = np.sqrt(2 / np.pi / m) * np.mean(np.sqrt(LEVELS * (1 - LEVELS)))
+    monte_carlo = np.std(errors) / np.sqrt(draws)
+    assert abs(np.mean(errors) - expected) < 4 * monte_carlo
+
+
+def test_gaussian_nll_is_the_mean_log_density_of_scipy():
+    y, predictive = normal_predictive()
+    expected = -norm.logpdf(y, predictive.mean, predictive.std).mean()
+    assert gaussian_nll(y, predictive) == pytest.approx(expected, rel=1e-13)
+
+
+def test_crps_and_interval_score_equal_those_of_scoringrules():
+    y, predictive = normal_predictive()
+    peer = np.mean(scoringrules.crps_normal(y, predictive.mean, predictive.std))
+    assert crps(y, predictive) == pytest.approx(peer, rel=1e-12)
+    for level in (0.5, 0.9):
+        lower, upper = predictive.interval(level).T
+        peer = np.mean(scoringrules.interval_score(y, lower, upper, 1 - level))
+        assert interval_score(y, predictive, level=level) == pytest.approx(peer, rel=1e-12)
+
+
+def test_crps_by_quadrature_collapses_to_the_normal_formula_without_correlation():
+    y = np.linspace(-14, 14, M)  # also outcomes beyond the range of the quadrature
+    same = crps(y, given_selection(np.linspace(-3, 3, M), 0.0))
+    assert same == pytest.approx(crps(y, Predictive.normal(np.zeros(M), 0.0, 1.0)), rel=1e-11)
+
+
+def test_crps_given_selection_equals_the_score_of_many_draws():
+    index, y = np.array([-4.0, -1.0, 0.5, 2.0]), np.array([3.0, -0.5, 0.8, -2.0])
+    predictive = given_selection(index, np.array([0.9, -0.9, 0.7, 0.99]))
+    draws = predictive.sample(200_000, seed=5)  # (size, 4)
+    for i in range(4):
+        spread = scoringrules.crps_ensemble(y[i], np.sort(draws[:, i]), estimator="pwm")
+        error = np.std(np.abs(draws[:, i] - y[i])) / np.sqrt(len(draws))
+        assert abs(crps(y[[i]], predictive.take(np.array([i]))) - spread) < 5 * error
+
+
+def test_crps_of_certain_selection_is_that_of_a_truncated_normal():
+    index, y = np.array([-1.5, 0.0, 1.0]), np.array([1.0, 1.4, -0.3])
+    predictive = given_selection(index, 1.0)
+    peer = scoringrules.crps_tnormal(y, 0.0, 1.0, -index, np.inf)
+    own = [crps(y[[i]], predictive.take(np.array([i]))) for i in range(3)]
+    np.testing.assert_allclose(own, peer, atol=5e-3)  # F has a corner at -index
+
+
+def test_bias_is_signed_and_rmse_is_not():
+    predictive = Predictive.normal(np.array([1.0, 2.0, 3.0]), 0.0, 1.0)
+    f0 = np.array([2.0, 2.0, 1.0])
+    assert bias(f0, predictive) == pytest.approx(1 / 3)
+    assert rmse(f0, predictive) == pytest.approx(np.sqrt(5 / 3))
+
+
+def test_regions_include_their_lower_edge_and_skip_fewer_than_ten_points():
+    propensity = np.repeat([0.29, 0.3, 0.69, 0.7], [9, 10, 3, 12])
+    found = regions(propensity)
+    assert set(found) == {"mid", "well"}
+    np.testing.assert_array_equal(found["mid"], np.arange(9, 22))
+    np.testing.assert_array_equal(found["well"], np.arange(22, 34))
+
+
+@pytest.mark.parametrize(
+    "predictive",
+    [normal_predictive()[1], given_selection(np.linspace(-2, 2, M), np.linspace(-0.9, 0.9, M))],
+    ids=["normal", "given selection"],
+)
+def test_a_part_of_a_predictive_predicts_the_same_for_its_points(predictive):
+    rows = np.array([5, 0, 199])
+    part = predictive.take(rows)
+    # quantiles are found to 1e-13, and the last digits depend on how many are found at once
+    np.testing.assert_allclose(part.interval(0.8), predictive.interval(0.8)[rows], rtol=1e-12)
+    np.testing.assert_array_equal(part.std, predictive.std[rows])
+    np.testing.assert_array_equal(part.mean, predictive.mean[rows])
+    assert part.quantile(0.5).shape == (3,)
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Two members with weights that belong to no point."""
+
+    member_mean: np.ndarray  # (2, m)
+    weight: np.ndarray  # (2,)
+
+
+@dataclass(frozen=True)
+class WeightedWithTake(Weighted):
+    def take(self, rows):
+        return WeightedWithTake(self.member_mean[:, rows], self.weight)
+
+
+def test_a_distribution_with_other_fields_is_refused_unless_it_takes_its_own_rows():
+    parts, weight = np.arange(8.0).reshape(2, 4), np.array([0.5, 0.5])
+    rows, moments = np.array([1, 3]), (np.zeros(4), np.zeros(4), np.ones(4))
+    with pytest.raises(DataError, match=r"Weighted.weight has shape \(2,\) but there are 4"):
+        Predictive(*moments, Weighted(parts, weight)).take(rows)
+    own = Predictive(*moments, WeightedWithTake(parts, weight)).take(rows).distribution
+    np.testing.assert_array_equal(own.member_mean, [[1, 3], [5, 7]])
+
+
+def test_evaluate_gives_every_metric_overall_and_by_region():
+    y, predictive = normal_predictive()
+    propensity = np.linspace(0, 1, M)
+    row = evaluate(y, predictive, f0=predictive.mean - 0.1, propensity_x=propensity)
+    metrics = ["coverage90", "width90", "nll", "crps", "interval_score90"]
+    metrics += ["ece", "ece_central", "bias_f0", "rmse_f0"]
+    names = [f"_{name}" for name in ("against", "mid", "well")]
+    assert set(row) == {m + s for m in metrics for s in ("", *names)} | {"n" + s for s in names}
+    assert row["n_against"] + row["n_mid"] + row["n_well"] == M
+    rows = np.flatnonzero(propensity < 0.3)
+    alone = evaluate(y[rows], predictive.take(rows), f0=predictive.mean[rows] - 0.1)
+    assert {f"{key}_against": value for key, value in alone.items()}.items() <= row.items()
+    assert row["bias_f0"] == pytest.approx(0.1)
+
+
+def test_rescaling_the_outcome_rescales_scores_and_leaves_shares_alone():
+    y, predictive = normal_predictive()
+    large = Predictive.normal(
+        50 * predictive.mean, 2500 * predictive.epistemic, 2500 * predictive.aleatoric
+    )
+    row, scaled = evaluate(y, predictive), evaluate(50 * y, large)
+    for key in ("coverage90", "ece", "ece_central"):
+        assert scaled[key] == row[key]
+    for key in ("width90", "crps", "interval_score90"):
+        assert scaled[key] == pytest.approx(50 * row[key], rel=1e-12)
+    assert scaled["nll"] == pytest.approx(row["nll"] + np.log(50), rel=1e-12)
+
+
+def test_evaluate_refuses_outcomes_that_do_not_fit_the_points():
+    y, predictive = normal_predictive()
+    with pytest.raises(DataError, match=r"y has shape \(3,\) but the predictive has 200 points"):
+        evaluate(y[:3], predictive)
+    with pytest.raises(DataError, match="y is nan in row 7"):
+        evaluate(np.where(np.arange(M) == 7, np.nan, y), predictive)
+    with pytest.raises(DataError, match="propensity_x has shape"):
+        evaluate(y, predictive, propensity_x=np.zeros(3))

@@ -1,0 +1,130 @@
+"""Members of an ensemble over the workers of a cluster: the networks of one machine, bit by bit."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import heckesel as hk
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.workers import member_blocks
+from heckesel.tables.cluster import Cluster
+
+pytest.importorskip("distributed")
+pytest.importorskip("torch")
+
+DRAWN = hk.datasets.make_controlled(n=400, rho=0.6, alpha=1.0, seed=3).frame
+X, Y = DRAWN.drop(columns="y"), DRAWN["y"]
+QUICK = {"instruments": ["z"], "epochs": 12, "hidden": (16,), "progress": False, "device": "cpu"}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """As the workers have: products shared by threads end in other digits."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+OPTIONS = {
+    "two-step": {},
+    "mini-batches": {"batch_size": 100, "n_members": 6},
+    "joint": {"method": "joint", "warm_up": 3},
+    "joint on folds": {"method": "joint", "folds": 3, "noise": "auto"},
+    "index of networks": {"selection": "network", "n_members": 4, "folds": 4},
+    "profile": {"method": "profile", "n_members": 4, "folds": 2},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_workers_train_the_members_of_one_machine(client, options):
+    here, there = (hk.DeepHeckmanRegressor(**QUICK | options) for _ in range(2))
+    here.fit(X, Y)
+    there.fit(X, Y, client=client)
+    assert there.info_ == here.info_
+    np.testing.assert_array_equal(there.predict(X), here.predict(X))
+    np.testing.assert_array_equal(there.predict_interval(X), here.predict_interval(X))
+
+
+def test_a_worker_killed_while_it_trains_changes_nothing(client):
+    here, there = (hk.DeepHeckmanRegressor(**QUICK | {"epochs": 2500}) for _ in range(2))
+    here.fit(X, Y)
+    victims = []
+    killer = threading.Thread(target=_kill_one_at_work, args=(client, victims))
+    killer.start()
+    there.fit(X, Y, client=client)
+    killer.join()
+    assert victims[0] not in client.run(os.getpid).values()
+    np.testing.assert_array_equal(there.predict(X), here.predict(X))
+
+
+def _kill_one_at_work(client, victims):
+    pids = client.run(os.getpid)
+    busy = []
+    while not busy:
+        time.sleep(0.02)
+        busy = [address for address, tasks in client.processing().items() if tasks]
+    time.sleep(0.2)
+    victims.append(pids[busy[0]])
+    os.kill(victims[0], signal.SIGKILL)
+
+
+class Workers:
+    def __init__(self, workers):
+        self.workers = workers
+
+    def __call__(self, function, items):
+        return map(function, items)
+
+
+@pytest.mark.parametrize(
+    ("members", "workers", "sizes"),
+    [(5, 2, [2, 3]), (5, 8, [2, 3]), (1, 4, [1]), (3, 2, [3]), (10, 3, [3, 3, 4]), (4, 1, [4])],
+)
+def test_blocks_hold_every_member_once_and_never_one_alone(members, workers, sizes):
+    blocks = member_blocks(NetworkConfig(n_members=members, spread=Workers(workers)))
+    assert [len(block) for block in blocks] == sizes
+    assert [number for block in blocks for number in block] == list(range(members))
+
+
+def test_large_data_is_sent_once(client):
+    values = np.arange(300_000.0)
+    found = Cluster(client)(lambda item: float(values[item]), [5, 7])
+    assert found == [5.0, 7.0]
+
+
+def test_what_is_no_client_is_refused():
+    with pytest.raises(hk.DataError, match=r"must be a dask.distributed.Client, got str"):
+        hk.DeepHeckmanRegressor(**QUICK).fit(X, Y, client="tcp://somewhere")
+
+
+def test_the_shell_spreads_members_too(client, tmp_path):
+    from heckesel.cli import main
+
+    DRAWN.to_csv(tmp_path / "rows.csv", index=False)
+    options = ["fit", str(tmp_path / "rows.csv"), "--outcome", "y", "--instruments", "z"]
+    options += ["--members", "4", "--epochs", "5", "--device", "cpu"]
+    address = client.scheduler.address
+    for name, more in (("here", []), ("there", ["--dask", address])):
+        with pytest.raises(SystemExit) as ended:
+            main([*options, *more, "--out", str(tmp_path / f"{name}.heckesel")])
+        assert ended.value.code == 0
+    here, there = (hk.load(tmp_path / f"{name}.heckesel") for name in ("here", "there"))
+    np.testing.assert_array_equal(here.predict(X), there.predict(X))
+
+
+def test_the_shell_says_what_dask_is_for(tmp_path, capsys):
+    from heckesel.cli import main
+
+    DRAWN.to_csv(tmp_path / "rows.csv", index=False)
+    options = ["fit", str(tmp_path / "rows.csv"), "--outcome", "y", "--out", str(tmp_path / "m")]
+    with pytest.raises(SystemExit) as ended:
+        main([*options, "--method", "linear-ml", "--dask", "tcp://127.0.0.1:1"])
+    assert ended.value.code == 2
+    assert "--dask trains networks, and linear-ml has none" in capsys.readouterr().err

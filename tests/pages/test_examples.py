@@ -1,0 +1,31 @@
+"""The examples run, on a small scale, and show what they say."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_convolutional_networks_are_corrected_too():
+    biases = example("images").main(n=600, epochs=60, members=1)
+    assert abs(biases["two-step"]) < 0.6 * abs(biases["blind"])
+
+
+def test_mini_batches_from_a_long_table(capsys):
+    bias = example("million_rows").main(n=30_000, epochs=120, members=1)
+    assert abs(bias) < 0.15  # the naive bias is .44
+    assert "identified by an instrument" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda p: p.stem)
+def test_every_example_says_how_to_run_it(path):
+    assert f"Run it: python examples/{path.name}" in path.read_text()

@@ -1,0 +1,229 @@
+"""Saved models: the same to the last bit, in one file without rows and without code."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import heckesel as hk
+from heckesel import atomic_files as atomic
+from heckesel.predictive.distribution import TARGETS
+from tests.small_models import MODELS, SMALL, N, X, Y, fitted, heavy_tailed
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.heckesel"
+
+
+def said(model, y):
+    """Everything a model says about X, as arrays."""
+    found = {"mean": model.predict(X), "std": model.predict(X, return_std=True)[1]}
+    targets = ("population",) if getattr(model, "errors", None) == "t" else TARGETS
+    for target in targets:
+        predictive = model.predict_distribution(X, target)
+        found[f"{target} mean"] = predictive.mean
+        found[f"{target} epistemic"] = predictive.epistemic
+        found[f"{target} interval"] = model.predict_interval(X, 0.8, target)
+    if len(targets) > 1:
+        found["log-likelihood"] = model.log_likelihood(X, y)
+        found["score"] = model.score(X, y)
+    return found
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_says_the_same_to_the_last_bit(name, path):
+    model, y = fitted(name)
+    model.save(path)
+    loaded = hk.load(path)
+    assert type(loaded) is type(model)
+    assert loaded.get_params() == model.get_params()
+    assert repr(loaded.identification_) == repr(model.identification_)
+    assert loaded.identification_.evidence == model.identification_.evidence
+    if model.identification_.profile is not None:
+        curve, old = loaded.identification_.profile, model.identification_.profile
+        np.testing.assert_array_equal(curve.loglik, old.loglik)
+        assert (curve.modes, curve.interval, curve.rows) == (old.modes, old.interval, old.rows)
+    assert list(loaded.feature_names_in_) == list(X.columns)
+    before, after = said(model, y), said(loaded, y)
+    assert before.keys() == after.keys()
+    for what in before:
+        np.testing.assert_array_equal(before[what], after[what], err_msg=what)
+    if hasattr(model.fitted_, "curve"):
+        assert loaded.fitted_.curve.prior == model.fitted_.curve.prior
+    for name in ("rho_", "sigma_", "info_", "intercept_"):
+        if hasattr(model, name):
+            assert np.all(getattr(loaded, name) == getattr(model, name))
+
+
+@pytest.mark.parametrize("selected", [True, False])
+def test_tails_that_rows_left_out_preferred_are_saved(selected, path):
+    table, y = X[["x", "z"]], heavy_tailed(Y if selected else X["x"])
+    options = SMALL | {"folds": 2, "tails": "auto", "epochs": 60}
+    model = hk.DeepHeckmanRegressor(**options).fit(table, y)
+    assert model.info_["tail_df"] < 10
+    model.save(path)
+    loaded = hk.load(path)
+    np.testing.assert_array_equal(loaded.predict_interval(table), model.predict_interval(table))
+
+
+@pytest.mark.parametrize("name", ["linear", "linear two-step"])
+def test_a_loaded_linear_model_keeps_its_table(name, path):
+    model, _ = fitted(name)
+    model.save(path)
+    loaded = hk.load(path)
+    assert loaded.result_.summary() == model.result_.summary()
+    np.testing.assert_array_equal(loaded.result_.to_frame(), model.result_.to_frame())
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
+    assert [mode.rho for mode in loaded.result_.modes] == [m.rho for m in model.result_.modes]
+    assert "SavedFit" in repr(loaded.result_)
+
+
+def test_a_fit_at_the_boundary_and_one_without_selection_are_saved_too(path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    u = rng.normal(size=60)
+    s = x[:, 0] + x[:, 1] + u > 0
+    perfect = hk.HeckmanRegressor([1]).fit(x, np.where(s, 1 + x[:, 0] + 2 * u, np.nan))
+    assert perfect.result_.status == "boundary"
+    whole = hk.HeckmanRegressor().fit(x, 1 + x[:, 0] + u)
+    deep = hk.DeepHeckmanRegressor(epochs=3, n_members=1, progress=False).fit(x, x[:, 0] + u)
+    for model, target in ((perfect, "unselected"), (whole, "population"), (deep, "selected")):
+        model.save(path)
+        loaded = hk.load(path)
+        np.testing.assert_array_equal(
+            loaded.predict_interval(x, target=target), model.predict_interval(x, target=target)
+        )
+        assert not hasattr(loaded, "feature_names_in_")
+
+
+@pytest.mark.parametrize("name", ["linear", "two-step", "profile", "weighted"])
+def test_no_row_of_the_data_is_in_the_file(name, path):
+    from safetensors.numpy import load_file
+
+    model, _ = fitted(name)
+    model.save(path)
+    assert all(N not in tensor.shape for tensor in load_file(path).values())
+
+
+def test_levels_that_are_numbers_or_truths_come_back_as_they_were(path):
+    frame = X.assign(code=np.arange(N) % 4)
+    frame["code"] = frame["code"].astype("category")
+    model = hk.HeckmanRegressor(["z"], missing="indicator").fit(frame, Y)
+    model.save(path)
+    loaded = hk.load(path)
+    assert loaded.columns_.levels == model.columns_.levels
+    assert [type(level) for level in loaded.columns_.levels["flag"]] == [bool, bool]
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+
+
+# What cannot be saved
+
+
+@pytest.mark.parametrize(
+    ("model", "fragment"),
+    [
+        (
+            hk.HeckmanRegressor(["z"], target_transform=(np.arcsinh, np.sinh)),
+            "target_transform is made of functions",
+        ),
+        (
+            hk.DeepHeckmanRegressor(
+                ["z"],
+                method="profile",
+                rho_prior=lambda rho: 1 + rho,
+                epochs=3,
+                n_members=2,
+                folds=2,
+                progress=False,
+            ),
+            "rho_prior is a function",
+        ),
+        (
+            hk.DeepEnsembleRegressor(
+                epochs=2, n_members=2, random_state=np.random.RandomState(0), progress=False
+            ),
+            "random_state is a RandomState",
+        ),
+    ],
+)
+def test_functions_and_generators_are_refused_and_leave_no_file(model, fragment, path):
+    model.fit(X[["x", "z"]], Y)
+    with pytest.raises(hk.DataError, match=fragment):
+        model.save(path)
+    assert not list(path.parent.iterdir())
+
+
+def test_levels_of_other_types_are_refused(path):
+    frame = X[["x", "z"]].assign(day=np.array(["2020-01-01", "2020-01-02"] * (N // 2), "M8[D]"))
+    frame["day"] = frame["day"].astype("category")
+    model = hk.HeckmanRegressor(["z"]).fit(frame, Y)
+    with pytest.raises(hk.DataError, match="column 'day' has levels of type Timestamp"):
+        model.save(path)
+
+
+def test_a_model_that_was_not_fitted_is_not_saved(path):
+    with pytest.raises(NotFittedError):
+        hk.HeckmanRegressor().save(path)
+
+
+def test_a_subclass_is_not_saved_as_something_else(path):
+    class Own(hk.HeckmanRegressor):
+        pass
+
+    with pytest.raises(hk.DataError, match="a Own cannot be saved"):
+        Own(["z"]).fit(X[["x", "z"]], Y).save(path)
+
+
+def test_a_failed_write_leaves_the_old_file(path, monkeypatch):
+    model, _ = fitted("linear")
+    path.write_text("old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(atomic.os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        model.save(path)
+    assert path.read_text() == "old"
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("place", ["nowhere/model.heckesel", ".", "/dev/null"])
+def test_a_place_where_no_file_can_be_is_one_sentence(place, tmp_path):
+    model, _ = fitted("linear")
+    with pytest.raises(hk.DataError, match=r"does not exist|is a folder|no ordinary file"):
+        model.save(tmp_path / place)
+    assert not list(tmp_path.iterdir())
+
+
+# What is needed
+
+
+def test_a_linear_model_needs_no_torch(path):
+    fitted("linear")[0].save(path)
+    code = (
+        "import sys, heckesel as hk; m = hk.load(sys.argv[1]); m.save(sys.argv[1]); "
+        "print('torch' in sys.modules, m.rho_)"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    ).stdout
+    assert printed.split() == ["False", str(fitted("linear")[0].rho_)]
+
+
+def test_without_safetensors_the_extra_is_named(path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
+    with pytest.raises(hk.HeckeselError, match=r"heckesel\[deep\]"):
+        fitted("linear")[0].save(path)
+    assert not path.exists()
+
+
+def test_no_pickle_is_imported_for_saving_or_loading():
+    for name in ("atomic_files.py", *(f"estimators/{m}.py" for m in ("model_file", "saved"))):
+        source = (Path(hk.__file__).parent / name).read_text()
+        assert "import pickle" not in source
+        assert "eval(" not in source
