@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint types docs reproduce bench check package clean
+.PHONY: setup demo test lint types docs reproduce bench check package locked clean
 
 setup: $(READY)
 
@@ -44,6 +44,10 @@ check: $(READY)
 # Wheel and sdist, each in an empty environment without torch.
 package: $(READY)
 	$(BIN)/python scripts/smoke_packages.py
+
+# What requirements.lock names, with hashes, in an empty environment.
+locked: $(READY)
+	$(BIN)/python scripts/lock.py --try
 
 clean:
 	rm -rf .venv build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache

@@ -11,6 +11,7 @@ from threading import Lock
 import click
 
 from heckesel.cli.dask_client import dask_client
+from heckesel.cli.models import check_device_option
 from heckesel.errors import DataError, HeckeselError
 from reproduction import EXPERIMENTS
 
@@ -41,7 +42,10 @@ def reproduce(
     dask: str | None,
     data: str | None,
 ) -> None:
-    """Run EXPERIMENTS (default: all) and write one JSON file each. Existing rows are kept.
+    """Run EXPERIMENTS (default: all) and write one JSON file each.
+
+    Existing rows are kept, and failed ones are run again. A file whose rows come from another
+    version of Python or of a package, or from another device, is not extended.
 
     The faithfulness gate e0 runs first, and nothing else runs unless it passes.
 
@@ -58,6 +62,7 @@ def reproduce(
         raise DataError(f"there is no experiment {unknown[0]!r}; known: {', '.join(EXPERIMENTS)}")
     if workers < 1:
         raise DataError(f"--workers must be at least 1, got {workers}")
+    check_device_option(device, dask)
     if data is not None:
         os.environ["HECKESEL_DATA"] = data
     _pass_the_gate()

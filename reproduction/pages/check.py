@@ -72,8 +72,12 @@ def _compare(before: dict, after: dict, exactly: bool) -> list[str]:
 
 
 def main() -> int:
-    found = [line for name in EXPERIMENTS for line in differences(name, RESULTS)]
-    found += stale(RESULTS, PAPER)
+    try:
+        found = [line for name in EXPERIMENTS for line in differences(name, RESULTS)]
+        found += stale(RESULTS, PAPER)
+    except DataError as reason:  # a file that is damaged or missing
+        print(reason)
+        return 1
     for line in found:
         print(line)
     again = sum(map(len, SPOT_CHECKS.values()))

@@ -62,7 +62,6 @@ def folder(tmp_path_factory):
         "no_branch.csv": good.drop(columns="branch"),
         "no_income.csv": good.rename(columns={"income": "incomes"}),
         "level.csv": good.assign(kind="newest"),
-        "predicted.csv": good.assign(mean=1.0),
         "one_row.csv": good[good["repaid"].notna()].head(1),
         "only.csv": good[["repaid", "branch"]],
     }
@@ -195,7 +194,6 @@ COMMANDS = [
     ("predict {d}/loans.heckesel {d}/text.csv", r"row 4 \(line 6\) has 'lots'", 2),
     ("predict {d}/loans.heckesel {d}/gaps.csv", "'income' of .* is missing in 1 row ", 2),
     ("predict {d}/loans.heckesel {d}/infinite.csv", "'income' is inf in row 2", 2),
-    ("predict {d}/loans.heckesel {d}/predicted.csv", "has a column 'mean' already", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/p.xlsx", "must end in .csv", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/no/p.csv", "does not exist", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/folder", "is a folder", 2),

@@ -295,7 +295,7 @@ def test_dates_and_lists_in_parquet_are_named(tmp_path):
     table = read_table(tmp_path / "t.parquet")
     with pytest.raises(hk.DataError, match=r"'day' of .* holds dates"):
         fit_columns(table, ["day"])
-    with pytest.raises(hk.DataError, match=r"'list' of .* holds values of type"):
+    with pytest.raises(hk.DataError, match=r"'list' of .* holds lists"):
         number_column(table, "list", "outcome")
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
 from heckesel.diagnostics.profile_curve import new_axes
 from heckesel.errors import DataError
+from heckesel.numeric_input import numeric
 
 # Evenly spaced in atanh rho: |rho| up to .96, denser where estimates change faster.
 RHO = np.tanh(np.linspace(-2.0, 2.0, 21))
@@ -137,7 +139,7 @@ def check_rho(rho) -> np.ndarray:
     """(j,) increasing values inside (-1, 1); None gives the default grid."""
     if rho is None:
         return RHO
-    values = np.sort(np.atleast_1d(np.asarray(rho, dtype=float)))
+    values = np.sort(np.atleast_1d(numeric(rho, "rho")))
     if values.ndim != 1 or not len(values) or not (np.abs(values) < 1).all():
         raise DataError(f"rho must be numbers between -1 and 1, got {rho!r}")
     return values
@@ -151,8 +153,11 @@ def worst_case_bounds(y, s, weight, low: float, high: float) -> tuple[float, flo
     They need neither a model nor an instrument.
     """
     seen = np.asarray(y)[s]
-    if not low < high:
-        raise DataError(f"low must be below high, got low={low!r} and high={high!r}")
+    if not (isinstance(low, Real) and isinstance(high, Real) and low < high):
+        raise DataError(
+            f"low and high must be numbers with low below high, got low={low!r} and high={high!r}"
+        )
+    low, high = float(low), float(high)
     if seen.min() < low or seen.max() > high:
         raise DataError(
             f"observed outcomes range from {seen.min():g} to {seen.max():g}, beyond the bounds "

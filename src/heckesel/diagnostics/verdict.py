@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from heckesel.diagnostics.profile_curve import ProfileCurve
+from heckesel.errors import printable
 from heckesel.linear.wald import STRONG_WALD_PER_INSTRUMENT, wald_test
 
 IDENTIFIED = "identified by an instrument"
@@ -65,7 +66,7 @@ class Identification:
     profile: ProfileCurve | None = None
 
     def __str__(self) -> str:
-        return f"{self.verdict}: {self.sentence}"
+        return printable(f"{self.verdict}: {self.sentence}")
 
     def __repr__(self) -> str:
         return "\n".join(

@@ -1,7 +1,7 @@
 """Deep joint likelihood of a selection that may look at the outcome, with errors of any shape.
 
-The model is in `heckesel.networks.losses.outcome_selection`. It is sharper than the two-step, and leans on its
-model of the errors where that leans on little; `heckman_averaged` has both.
+The model is in `heckesel.networks.losses.outcome_selection`. It is sharper than the two-step, and
+leans on its model of the errors where that leans on little; `heckman_averaged` has both.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from heckesel.errors import DataError
 from heckesel.metrics.bias import bias, rmse
 from heckesel.metrics.calibration import (
     calibration_error,
@@ -13,6 +12,7 @@ from heckesel.metrics.calibration import (
     mean_gap,
 )
 from heckesel.metrics.coverage import coverage, covered, sharpness
+from heckesel.metrics.points import points_of
 from heckesel.metrics.regions import regions
 from heckesel.metrics.scores import (
     crps,
@@ -74,13 +74,13 @@ def evaluate(y, predictive: Predictive, *, f0=None, propensity_x=None) -> dict[s
     >>> row["coverage90"], row["bias_f0"]
     (1.0, 0.0)
     """
-    y = _points(y, "y", len(predictive))
-    f0 = None if f0 is None else _points(f0, "f0", len(predictive))
+    y = points_of(y, "y", predictive)
+    f0 = None if f0 is None else points_of(f0, "f0", predictive)
     per_point = _per_point(y, predictive, f0)
     row = _averages(per_point, slice(None))
     if propensity_x is None:
         return row
-    propensity_x = _points(propensity_x, "propensity_x", len(predictive))
+    propensity_x = points_of(propensity_x, "propensity_x", predictive)
     for name, rows in regions(propensity_x).items():
         averages = _averages(per_point, rows)
         row |= {f"{metric}_{name}": value for metric, value in averages.items()}
@@ -114,16 +114,3 @@ def _averages(per_point: dict[str, np.ndarray], rows) -> dict[str, float]:
     if error is not None:
         row |= {"bias_f0": float(np.mean(error)), "rmse_f0": float(np.sqrt(np.mean(error**2)))}
     return row
-
-
-def _points(values, name: str, m: int) -> np.ndarray:
-    values = np.asarray(values, dtype=float)
-    if values.shape != (m,):
-        raise DataError(f"{name} has shape {values.shape} but the predictive has {m} points")
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise DataError(
-            f"{name} is {values[row]} in row {row}; metrics need a finite value at every point, so "
-            "evaluate only the rows that have one"
-        )
-    return values

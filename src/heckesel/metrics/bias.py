@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from heckesel.metrics.points import points_of
 from heckesel.predictive.distribution import Predictive
 
 
@@ -35,7 +36,7 @@ def bias(f0: np.ndarray, predictive: Predictive) -> float:
     >>> bias([0.5, 2.0], predictive)
     0.25
     """
-    return float(np.mean(predictive.mean - f0))
+    return float(np.mean(predictive.mean - points_of(f0, "f0", predictive)))
 
 
 def rmse(f0: np.ndarray, predictive: Predictive) -> float:
@@ -63,4 +64,4 @@ def rmse(f0: np.ndarray, predictive: Predictive) -> float:
     >>> rmse([0.0, 1.0], predictive)
     1.0
     """
-    return float(np.sqrt(np.mean((predictive.mean - f0) ** 2)))
+    return float(np.sqrt(np.mean((predictive.mean - points_of(f0, "f0", predictive)) ** 2)))

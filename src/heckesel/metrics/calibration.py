@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from heckesel.metrics.points import points_of
 from heckesel.predictive.distribution import Predictive
 
 LEVELS = np.arange(1, 20) / 20
@@ -45,7 +46,7 @@ def calibration_error(y: np.ndarray, predictive: Predictive) -> float:
     >>> calibration_error(y, hk.Predictive.normal(np.zeros(1000), 0.0, 1.0)) < 0.02
     True
     """
-    return mean_gap(predictive.cdf(y))
+    return mean_gap(predictive.cdf(points_of(y, "y", predictive)))
 
 
 def central_calibration_error(y: np.ndarray, predictive: Predictive) -> float:
@@ -78,7 +79,7 @@ def central_calibration_error(y: np.ndarray, predictive: Predictive) -> float:
     >>> central_calibration_error(y, hk.Predictive.normal(np.zeros(1000), 0.0, 4.0)) > 0.1
     True
     """
-    return mean_gap(central(predictive.cdf(y)))
+    return mean_gap(central(predictive.cdf(points_of(y, "y", predictive))))
 
 
 def reliability(u: np.ndarray) -> np.ndarray:

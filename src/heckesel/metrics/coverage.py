@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from heckesel.metrics.points import points_of
 from heckesel.predictive.distribution import Predictive
 
 
@@ -38,6 +39,7 @@ def coverage(y: np.ndarray, predictive: Predictive, *, level: float = 0.9) -> fl
     >>> coverage([1.0, 2.0], predictive)
     0.5
     """
+    y = points_of(y, "y", predictive)
     return float(np.mean(covered(y, *predictive.interval(level).T)))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from heckesel.numeric_input import numeric
+
 AGAINST_BELOW = 0.3
 WELL_FROM = 0.7
 # Metrics of a region with fewer points depend more on the draw than on the method.
@@ -31,7 +33,7 @@ def regions(propensity_x: np.ndarray) -> dict[str, np.ndarray]:
     >>> {name: len(rows) for name, rows in regions(np.linspace(0, 1, 101)).items()}
     {'against': 30, 'mid': 40, 'well': 31}
     """
-    propensity_x = np.asarray(propensity_x, dtype=float)
+    propensity_x = numeric(propensity_x, "propensity_x")
     against, well = propensity_x < AGAINST_BELOW, propensity_x >= WELL_FROM
     members = {"against": against, "mid": ~against & ~well, "well": well}
     rows = {name: np.flatnonzero(member) for name, member in members.items()}

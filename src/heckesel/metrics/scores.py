@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtr
 
+from heckesel.metrics.points import points_of
 from heckesel.predictive.distribution import Predictive
 from heckesel.predictive.families import Normal
 
@@ -42,7 +43,7 @@ def gaussian_nll(y: np.ndarray, predictive: Predictive) -> float:
     >>> round(gaussian_nll([0.0], hk.Predictive.normal([0.0], 0.0, 1.0)), 3)
     0.919
     """
-    return float(np.mean(gaussian_losses(y, predictive)))
+    return float(np.mean(gaussian_losses(points_of(y, "y", predictive), predictive)))
 
 
 def gaussian_losses(y: np.ndarray, predictive: Predictive) -> np.ndarray:
@@ -79,7 +80,7 @@ def crps(y: np.ndarray, predictive: Predictive) -> float:
     >>> round(crps([0.0], hk.Predictive.normal([0.0], 0.0, 1.0)), 4)
     0.2337
     """
-    return float(np.mean(crps_at_points(y, predictive)))
+    return float(np.mean(crps_at_points(points_of(y, "y", predictive), predictive)))
 
 
 def crps_at_points(y: np.ndarray, predictive: Predictive) -> np.ndarray:
@@ -117,6 +118,7 @@ def interval_score(y: np.ndarray, predictive: Predictive, *, level: float = 0.9)
     >>> round(interval_score([0.0], hk.Predictive.normal([0.0], 0.0, 1.0)), 3)
     3.29
     """
+    y = points_of(y, "y", predictive)
     lower, upper = predictive.interval(level).T
     return float(np.mean(interval_scores(y, lower, upper, level)))
 

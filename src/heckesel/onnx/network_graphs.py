@@ -174,7 +174,7 @@ def _log_spread(graph: Graph, g: str) -> str:
 
 
 def _scaled(graph: Graph, scaling: Scaling, x: str) -> str:
-    return graph.call("Div", graph.call("Sub", x, scaling.x_centre), scaling.x_scale)
+    return graph.centred(x, scaling.x_centre, scaling.x_scale)
 
 
 def _output(graph: Graph, outputs: str, at: int) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heckesel.errors import DataError, IdentificationWarning
+from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_share, is_whole
+from heckesel.numeric_input import numeric
 from heckesel.numerics import truncated_student
 from heckesel.numerics.normal import inverse_mills, mills_delta
 from heckesel.predictive.families import (
@@ -111,8 +112,13 @@ class Predictive:
         -------
         ndarray of shape (m,)
             P(Y <= y) at each point.
+
+        Raises
+        ------
+        DataError
+            If y does not have one number per point.
         """
-        return self.distribution.cdf(np.asarray(y, dtype=float))
+        return self.distribution.cdf(self._points(y))
 
     def log_density(self, y) -> np.ndarray:
         """Logarithm of the density.
@@ -124,8 +130,20 @@ class Predictive:
         Returns
         -------
         ndarray of shape (m,)
+
+        Raises
+        ------
+        DataError
+            If y does not have one number per point.
         """
-        return self.distribution.log_density(np.asarray(y, dtype=float))
+        return self.distribution.log_density(self._points(y))
+
+    def _points(self, y) -> np.ndarray:
+        """y as numbers: one, or one per point (several rows are several y per point)."""
+        values = numeric(y, "y")
+        if values.ndim and values.shape[-1] not in (1, len(self)):
+            raise DataError(f"y has {values.shape[-1]} values but there are {len(self)} points")
+        return values
 
     def quantile(self, p) -> np.ndarray:
         """Quantiles.
@@ -145,8 +163,8 @@ class Predictive:
         DataError
             If a level does not lie between 0 and 1.
         """
-        levels = np.asarray(p, dtype=float)
-        if not ((levels > 0) & (levels < 1)).all():
+        levels = numeric(p, "p")
+        if levels.ndim > 1 or not levels.size or not ((levels > 0) & (levels < 1)).all():
             raise DataError(f"quantile levels must lie between 0 and 1, got {p!r}")
         if levels.ndim == 0:
             return self.distribution.quantile(float(levels))
@@ -169,7 +187,7 @@ class Predictive:
         DataError
             If the level does not lie between 0 and 1.
         """
-        if not 0 < level < 1:
+        if not is_share(level):
             raise DataError(f"level must lie between 0 and 1, got {level!r}")
         return self.quantile([(1 - level) / 2, (1 + level) / 2]).T
 
@@ -185,8 +203,18 @@ class Predictive:
         Returns
         -------
         ndarray of shape (size, m)
+
+        Raises
+        ------
+        DataError
+            If the draws do not fit into memory, or if the size or the seed is not valid.
         """
-        return self.distribution.sample(size, np.random.default_rng(seed))
+        if not is_whole(size) or not 0 <= size < 2**40:
+            raise DataError(f"size must be a whole number of draws, got {size!r}")
+        try:
+            return self.distribution.sample(size, generator(seed))
+        except (MemoryError, OverflowError) as error:
+            raise DataError(f"{size} draws do not fit into memory ({error})") from None
 
     def take(self, rows) -> Predictive:
         """Select some of the points.
@@ -198,13 +226,33 @@ class Predictive:
         Returns
         -------
         Predictive
+
+        Raises
+        ------
+        DataError
+            If a row does not exist.
         """
+        try:
+            mean = self.mean[rows]
+            distribution = take_points(self.distribution, len(self), rows)
+        except IndexError as error:
+            raise DataError(f"rows do not pick from {len(self)} points: {error}") from None
         return Predictive(
-            mean=self.mean[rows],
+            mean=mean,
             epistemic=self.epistemic[rows],
             aleatoric=self.aleatoric[rows],
-            distribution=take_points(self.distribution, len(self), rows),
+            distribution=distribution,
         )
+
+
+def generator(seed) -> np.random.Generator:
+    """A numpy generator with this seed, or the one that was given."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"seed must be a whole number from 0 on or a numpy Generator, got {seed!r}"
+        ) from None
 
 
 TARGETS = ("population", "selected", "unselected")
@@ -214,7 +262,7 @@ RHO_LIMIT = 0.999
 
 def check_target(target: str, *, needs_w: bool = False) -> None:
     """Refuse an unknown target and, with `needs_w`, one that needs the selection columns."""
-    if target not in TARGETS:
+    if not is_one_of(target, TARGETS):
         raise DataError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")
     if needs_w and target != "population":
         raise DataError(f"target {target!r} needs w, the selection columns")

@@ -29,6 +29,7 @@ from heckesel.networks.training.layers import (
     with_constant,
 )
 from heckesel.networks.training.loop import Progress, Stopping, Trained, shifted, train
+from heckesel.networks.training.memory import check_memory
 from heckesel.networks.training.scaling import Scaling
 from heckesel.networks.training.steps import evaluate
 from heckesel.networks.training.workers import joined, member_blocks
@@ -48,8 +49,10 @@ LAYER_BYTES = {"cpu": 2 * 2**20, "gpu": 2 * 2**30}
 class Members:
     """The k trained networks of one cell, off the device.
 
-    theta : (k, P) laid out as in `heckesel.networks.training.layers`; loss : (k,) final training loss
+    theta : (k, P) laid out as in `heckesel.networks.training.layers`
+    loss : (k,) final training loss
     validation, best_epoch : (k,) loss on the own fold and the epoch it was reached, or None
+    late_gain : (k,) as `Trained` has it, or None
     device : where outputs are computed
     """
 
@@ -58,6 +61,7 @@ class Members:
     loss: np.ndarray
     validation: np.ndarray | None = None
     best_epoch: np.ndarray | None = None
+    late_gain: np.ndarray | None = None
     device: str = "cpu"
 
     def on(self, device: str) -> Members:
@@ -68,6 +72,14 @@ class Members:
     def head(self) -> np.ndarray:
         """(k, h) what the loss trained beside the networks."""
         return self.theta[:, parameter_count(self.sizes) :]
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a network ended without a finite loss; on folds it was put back to its start,
+        before the first epoch."""
+        if self.best_epoch is not None:
+            return bool((self.best_epoch == 0).any())
+        return not (np.isfinite(self.theta).all() and np.isfinite(self.loss).all())
 
     def outputs(self, x: np.ndarray) -> np.ndarray:
         """(k, m, out) at x (m, p), in the networks' own units."""
@@ -191,7 +203,17 @@ def _train_members(
     room for."""
     config, place = training.config, torch_device(training.device)
     rows = max(len(cell.x) for cell in each.cells) / training.steps
-    layer = len(numbers) * rows * max(config.hidden) * DTYPES[config.dtype].itemsize
+    item = DTYPES[config.dtype].itemsize
+    columns = each.cells[0].x.shape[1] - 1
+    check_memory(
+        (columns, *config.hidden, training.loss.outputs),
+        members=len(numbers),
+        rows=rows,
+        steps=config.epochs * training.steps,
+        item=item,
+        place=place,
+    )
+    layer = len(numbers) * rows * max(config.hidden) * item
     at_once = max(1, int(LAYER_BYTES["cpu" if place.type == "cpu" else "gpu"] // layer))
     firsts = range(0, len(each.cells), at_once)
     trained: list[Members] = []
@@ -253,6 +275,7 @@ def members_of(trained: Trained, sizes, count) -> list[Members]:
         losses,
         by_cell(trained.validation),
         by_cell(trained.best_epoch),
+        by_cell(trained.late_gain),
     )
     return [Members(sizes, *each) for each in zip(*parts, strict=True)]
 
