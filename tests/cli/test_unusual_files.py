@@ -144,7 +144,6 @@ def test_a_model_whose_header_could_not_be_read_is_not_written(folder, monkeypat
     [
         "fit {d}/none.csv {r} --out {d}/new",
         "compare {d}/none.csv --outcome y",
-        "reproduce e0",
     ],
 )
 def test_a_device_is_checked_before_anything_is_read(typed, folder, capsys, monkeypatch):

@@ -22,6 +22,7 @@ from reproduction.pages import check
 from reproduction.runner import failed, on_cluster, run
 from tests.cli.command_line import run as command
 
+MAIN = partial(run_command, reproduce, "python -m reproduction")
 SMALL = "tests.reproduction.small_experiment"
 PROGRAM = (
     "import sys; from pathlib import Path; from reproduction import EXPERIMENTS; "
@@ -161,13 +162,18 @@ def test_a_damaged_results_file_is_named_in_one_sentence(said, tmp_path, whole, 
     path = tmp_path / "small_experiment.json"
     path.write_bytes(DAMAGE[said](whole))
     before = path.read_bytes()
-    program = partial(run_command, reproduce, "python -m reproduction")
-    shown = command(capsys, "small", "--out", tmp_path, program=program)
+    shown = command(capsys, "small", "--out", tmp_path, program=MAIN)
     assert shown.code == 2
     assert shown.err.count("\n") == 1
     assert f"{path} " in shown.err
     assert said in shown.err
     assert path.read_bytes() == before
+
+
+def test_a_device_is_checked_before_anything_is_run(capsys):
+    shown = command(capsys, "e0", "--device", "gpuu", program=MAIN)
+    said = "heckesel: device must be 'auto', 'cpu', 'cuda' or 'cuda:0', got 'gpuu'\n"
+    assert (shown.code, shown.out, shown.err) == (2, "", said)
 
 
 def test_a_damaged_file_of_times_is_named(tmp_path):

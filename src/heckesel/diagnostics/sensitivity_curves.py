@@ -155,7 +155,7 @@ def worst_case_bounds(y, s, weight, low: float, high: float) -> tuple[float, flo
     seen = np.asarray(y)[s]
     if not (isinstance(low, Real) and isinstance(high, Real) and low < high):
         raise DataError(
-            f"low and high must be numbers with low below high, got low={low!r} and high={high!r}"
+            f"low must be below high, and both must be numbers, got low={low!r} and high={high!r}"
         )
     low, high = float(low), float(high)
     if seen.min() < low or seen.max() > high:

@@ -77,12 +77,12 @@ class NetworkConfig:
     spread: Spread | None = None
 
     def __post_init__(self):
+        if not is_one_of(self.dtype, DTYPES):
+            raise DataError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
         self._check_numbers()
         check_device(self.device)
         if self.spread is None:  # else the workers have the cards
             torch_device(self.device)
-        if not is_one_of(self.dtype, DTYPES):
-            raise DataError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
         if self.noise not in NOISES:
             raise DataError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
         if self.errors not in (*ERRORS, AUTO):
@@ -137,7 +137,7 @@ class NetworkConfig:
             members=self.n_members,
             rows=1,
             steps=self.epochs,
-            item=DTYPES.get(self.dtype, torch.float32).itemsize,
+            item=DTYPES[self.dtype].itemsize,
             place=torch.device("cpu"),
         )
 
