@@ -17,7 +17,7 @@ from heckesel.cli.models import (
 )
 from heckesel.cli.terminal import say
 from heckesel.cli.training_data import data_options, read_training_data
-from heckesel.cli.verdict import as_plain, verdict_of
+from heckesel.cli.verdict_output import as_plain, verdict_of
 from heckesel.errors import DataError, HeckeselError
 
 ALL = (*METHODS, *BASELINES)

@@ -8,7 +8,7 @@ import click
 
 from heckesel.cli.terminal import say
 from heckesel.cli.training_data import data_options, read_training_data
-from heckesel.cli.verdict import as_plain, verdict_of
+from heckesel.cli.verdict_output import as_plain, verdict_of
 
 
 @click.command()

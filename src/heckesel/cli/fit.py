@@ -18,7 +18,7 @@ from heckesel.cli.models import (
 )
 from heckesel.cli.terminal import say
 from heckesel.cli.training_data import TrainingData, data_options, read_training_data
-from heckesel.cli.verdict import as_plain
+from heckesel.cli.verdict_output import as_plain
 from heckesel.errors import DataError, HeckeselError
 
 

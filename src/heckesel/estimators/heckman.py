@@ -14,7 +14,7 @@ from heckesel.diagnostics.verdict import nothing_selected
 from heckesel.errors import DataError, IdentificationWarning, is_one_of
 from heckesel.estimators.heckman_files import fit_files
 from heckesel.linear.estimable import check_estimable
-from heckesel.linear.least_squares import fit_least_squares, least_squares_covariance
+from heckesel.linear.ols import fit_least_squares, least_squares_covariance
 from heckesel.linear.results.assemble import fit_both_steps, fit_ml
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.inference import in_given_weights, labelled

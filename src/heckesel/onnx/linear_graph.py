@@ -7,7 +7,7 @@ import numpy as np
 from heckesel.estimators.heckman_regressor import LinearModel
 from heckesel.linear.results.prediction import covariance_of_known
 from heckesel.onnx.graph import Graph
-from heckesel.onnx.moments import Part
+from heckesel.onnx.output_moments import Part
 
 
 def write_fit(graph: Graph, fit: LinearModel, x: str) -> Part:

@@ -19,7 +19,7 @@ from heckesel.networks.rho.rho_mixture import Basis, RhoMixture
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.scaling import Scaling
 from heckesel.onnx.graph import Graph
-from heckesel.onnx.moments import Part, several
+from heckesel.onnx.output_moments import Part, several
 from heckesel.onnx.spline_graph import spline_columns
 
 

@@ -12,7 +12,7 @@ from heckesel.data import SelectionData, check_complete
 from heckesel.diagnostics.verdict import Identification
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.linear.forms.student_fit import StudentScan
-from heckesel.linear.least_squares import fit_least_squares
+from heckesel.linear.ols import fit_least_squares
 from heckesel.linear.probit import fit_probit
 from heckesel.linear.results import prediction
 from heckesel.linear.results import summary as table
