@@ -12,6 +12,8 @@ from scipy.special import log_ndtr
 import heckesel as hk
 from heckesel.cli import cli
 
+pytestmark = pytest.mark.arithmetic
+
 
 @pytest.mark.parametrize("cell", e0_gate.cells(), ids=lambda c: f"{c.data}-{c.method}")
 def test_every_cell_of_the_gate_passes(cell):
