@@ -1,7 +1,7 @@
 """A-E4, benchmark reporting panels: who reports on which dataset, and is it the better ones?
 
 A cell of a panel is selected where a score was reported. No column of these data is known to move
-reporting and not the score, so the fits show what a selection model does without an instrument:
+reporting and not the score, so the fits show how a selection model behaves if it has no instrument:
 most end at |rho| = 1. The paper counts 8 of 13 on a dump that is no longer available.
 
 * by_paper_2022, the main table: the flat table of 2022-11-04, one row per paper
