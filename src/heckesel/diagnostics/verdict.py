@@ -142,20 +142,21 @@ def with_profile(
     independent : False where rows come in clusters, which this likelihood does not know of
     """
     low, high = profile.interval
+    rho = profile.modes[profile.selected][0]
     seen = {
-        "rho": profile.modes[0][0],
+        "rho": rho,
         "rho_low": low,
         "rho_high": high,
         "rho_level": profile.level,
-        "modes": [{"rho": rho, "loglik": height} for rho, height in profile.modes],
+        "modes": [{"rho": at, "loglik": height} for at, height in profile.modes],
         "at_boundary": profile.at_boundary,
         "rows_profiled": profile.rows,
     }
     if not independent:
         seen["independent_rows"] = False
     found = replace(found, evidence=found.evidence | seen)
-    if abs(profile.modes[0][0]) > AT_THE_END:
-        found = replace(found, sentence=f"{found.sentence} {_at_the_end(profile.modes[0][0])}")
+    if abs(rho) > AT_THE_END:
+        found = replace(found, sentence=f"{found.sentence} {_at_the_end(rho)}")
     if found.verdict == FUNCTIONAL_FORM and profile.says_nothing:
         return Identification(
             NOT_IDENTIFIED,
