@@ -99,7 +99,7 @@ def test_an_interval_from_the_boundary_reaches_inward():
     """Where the best rho is one, the lower end is where the profile has dropped by the quantile and
     by what a boundary must be ahead of interior values."""
     rng = np.random.default_rng(0)
-    x, u = rng.standard_normal((2, 60))
+    x, u = rng.standard_normal((2, 200))
     y = np.where(0.3 + x + u > 0, 1 + x + u, np.nan)
     fit = hk.heckman(y=y, x=x, w=x)
     assert fit.status == "boundary"

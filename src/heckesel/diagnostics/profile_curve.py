@@ -41,8 +41,8 @@ class ProfileCurve:
 
     @property
     def at_boundary(self) -> bool:
-        """Whether the rho of the fit is one, or minus one."""
-        return abs(self.modes[self.selected][0]) > NEAR_BOUNDARY
+        """Whether the best rho is one, or minus one, even if the fit uses an interior one."""
+        return abs(self.modes[0][0]) > NEAR_BOUNDARY
 
     def plot(self, axes=None):
         """The curve with its modes and interval, on matplotlib axes, which are returned."""

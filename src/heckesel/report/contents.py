@@ -25,7 +25,7 @@ from heckesel.report.held_out_check import Calibration, NotChecked, check_held_o
 from heckesel.report.rho_section import OwnRho, RhoCurve, RhoValues, evidence_on_rho, own_rho
 
 COEFFICIENT_LEVEL = 0.95
-# Eleven fits of so many rows take seconds, and show any error model that is better by far.
+# Twelve fits of so many rows take seconds, and show any error model that is better by far.
 ROWS_BESIDE_AN_INSTRUMENT = 5000
 
 

@@ -118,7 +118,7 @@ def _errors(fit, level: float) -> list[str]:
         for name, label in (("skewness", "skewness"), ("tail", "log_tail")):
             if np.isnan(fit.se["ancillary", label]):
                 lines.append(f"  {name} is at an end of its range, so it has no standard error")
-    if "scale" in fit.params.index.get_level_values(0):
+    if _has_scale(fit):
         lines += _sigma_range(fit)
     return lines
 
@@ -141,19 +141,29 @@ def _tests(fit) -> list[str]:
     if fit.method == "ml" and fit.weight_kind == "frequency" and fit.covariance != "cluster":
         tests["LR"] = fit.test_rho_zero("lr")
     lines = [f"  Test of rho = 0: {_chi2(tests)}"]
-    more = {"Wald": fit.test_errors("wald")}
-    if "LR" in tests and fit.n <= ALL_ROWS_UP_TO:  # each fits a smaller model
-        more["LR"] = fit.test_errors("lr")
-    for name in more["Wald"]:
-        shown = _chi2({kind: each[name] for kind, each in more.items()})
-        lines += textwrap.wrap(
-            f"Test of {name}: {shown}", WIDTH, initial_indent="  ", subsequent_indent="    "
-        )
+    if fit.errors == "shape" or _has_scale(fit):
+        lines += _tests_of_errors(fit, lr="LR" in tests and fit.n <= ALL_ROWS_UP_TO)
     if "LR" in tests and fit.identification.verdict in (FUNCTIONAL_FORM, NOT_IDENTIFIED):
         lines += [
             "  Without an instrument standard errors, z and Wald tests can be far too",
             "  sure; trust the LR test and interval('rho', method='profile').",
         ]
+    return lines
+
+
+def _has_scale(fit) -> bool:
+    return "scale" in fit.params.index.get_level_values(0)
+
+
+def _tests_of_errors(fit, *, lr: bool) -> list[str]:
+    """lr : whether to fit the smaller models, too"""
+    tests = {"Wald": fit.test_errors("wald")} | ({"LR": fit.test_errors("lr")} if lr else {})
+    lines = []
+    for name in tests["Wald"]:
+        shown = _chi2({kind: each[name] for kind, each in tests.items()}) or "not possible"
+        lines += textwrap.wrap(
+            f"Test of {name}: {shown}", WIDTH, initial_indent="  ", subsequent_indent="    "
+        )
     return lines
 
 
