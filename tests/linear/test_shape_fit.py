@@ -320,6 +320,12 @@ def test_an_edge_puts_the_skewness_at_its_end_and_the_others_keep_their_errors()
     assert np.isfinite(fit.predict(target="unselected").std).all()
 
 
+def test_an_outcome_with_a_spike_is_warned_about(frame):
+    spiked = frame.assign(y=frame.y.clip(lower=0.5))
+    with pytest.warns(hk.IdentificationWarning, match=r"'y' is 0\.5 in \d+ % of the selected"):
+        hk.heckman("y ~ x", "~ x + z", spiked, errors="shape")
+
+
 def test_what_cannot_be_had_is_refused(frame):
     def ask(**options):
         return hk.heckman("y ~ x", "~ x + z", frame, **options)

@@ -34,6 +34,7 @@ from heckesel.tables.weights import scaled_weight
 
 METHODS = ("ml", "two-step")
 ERRORS = tuple(ERROR_MODELS)
+SPIKE = 0.1  # of the outcomes equal; ages in years, say, have no value that often
 
 
 def heckman(
@@ -147,11 +148,28 @@ def _fitted(checked: SelectionData, design, kind, options, method, errors) -> He
     # in waiting than they save, ten times so beside a busy neighbour.
     with threadpool_limits(1, user_api="blas"):
         rows, scalings = standardised_sample(checked)
+        if errors == "shape":
+            _warn_of_spike(checked)
         if method == "ml":
             result = fit_ml(rows, scalings, checked, design, kind, options, errors)
         else:
             result = fit_both_steps(rows, scalings, checked, design, kind, options)
     return _warned(result, stacklevel=4)
+
+
+def _warn_of_spike(data: SelectionData) -> None:
+    values, counts = np.unique(data.y[data.s], return_counts=True)
+    top = counts.argmax()
+    share = counts[top] / counts.sum()
+    if share > SPIKE:
+        warnings.warn(
+            f"the outcome {data.y_name!r} is {values[top]:g} in {100 * share:.0f} % of the "
+            "selected rows, and errors='shape' has no such spike; use method='two-step', whose "
+            "slopes do not rest on the shape of the errors, or HeckmanClassifier if there are two "
+            "values",
+            IdentificationWarning,
+            stacklevel=4,
+        )
 
 
 def _warned(result: HeckmanFit, stacklevel: int) -> HeckmanFit:
