@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -167,32 +167,19 @@ GAUSSIAN = Form(
     tau=tau_elliptical,
     label="atanh_rho",
 )
-STUDENT = Form(
+STUDENT = replace(
+    GAUSSIAN,
     name="Student t",
     selected=_selected_student,
     unselected=_unselected_student,
-    stops=ATANH_RHO_STOPS,
-    ends=(-ATANH_RHO_END, ATANH_RHO_END),
-    two_sided=True,
-    theta=float,
-    theta_zero=0.0,
-    tau=tau_elliptical,
-    label="atanh_rho",
     extra=(LOG_DF_START,),
     extra_ends=(LOG_DF_ENDS,),
     extra_labels=("log_df",),
 )
-SHAPE = Form(
+SHAPE = replace(
+    GAUSSIAN,
     name="Shape",
     selected=_selected_shape,
-    unselected=_unselected_normal,
-    stops=ATANH_RHO_STOPS,
-    ends=(-ATANH_RHO_END, ATANH_RHO_END),
-    two_sided=True,
-    theta=float,
-    theta_zero=0.0,
-    tau=tau_elliptical,
-    label="atanh_rho",
     extra=(0.0, 0.0),
     extra_ends=(SKEWNESS_ENDS, LOG_TAIL_ENDS),
     extra_labels=("skewness", "log_tail"),
