@@ -29,6 +29,7 @@ class SelectionData:
     s : (n,) bool, True where the outcome was observed
     y : (n,) NaN where it was not
     weight : (n,) multiplies each unit's log-likelihood
+    scale : (n, k) columns of log sigma(x), if it is not constant; like x, NaN where unselected
 
     Constants are columns like any other here: `hk.heckman` puts them in, networks have biases.
     """
@@ -42,6 +43,8 @@ class SelectionData:
     w_names: tuple[str, ...]
     y_name: str
     excluded: tuple[str, ...] | None = None
+    scale: np.ndarray | None = None
+    scale_names: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -60,7 +63,8 @@ class SelectionData:
     def take(self, rows) -> SelectionData:
         """Some of the units, by place or by truth."""
         columns = {name: getattr(self, name)[rows] for name in ("x", "w", "s", "y", "weight")}
-        return replace(self, **columns)
+        scale = None if self.scale is None else self.scale[rows]
+        return replace(self, scale=scale, **columns)
 
     @property
     def instruments(self) -> tuple[str, ...]:

@@ -230,7 +230,7 @@ def test_the_sigma_interval_is_that_of_the_whole_surface():
     found = hk.heckman(y=y, x=x, w=x)
     low, high = found.interval("sigma", 0.95, method="profile")
     sample, scalings = standardised_sample(found.data)
-    level = found.scan.modes[0].value - 3.841459 / 2
+    level = found.scan.modes[found.selected].value - 3.841459 / 2
 
     def best_over_rho(sigma):
         theta = scalings.y_scale / sigma

@@ -33,7 +33,7 @@ def compared(rand_hie):
 
 def test_rand_hie_meets_the_maxima_known_from_other_programs(compared):
     loglik = compared.to_frame().loglik
-    assert len(loglik) == 11
+    assert len(loglik) == 12
     assert loglik["Gaussian"] == pytest.approx(-10170.11, abs=0.05)
     assert loglik["Frank"] == pytest.approx(-10163.92, abs=0.05)
     assert loglik["Clayton 90"] == pytest.approx(-10158.22, abs=0.05)

@@ -13,7 +13,8 @@ from heckesel.data import SelectionData, selected_rows, selection_data, term_nam
 from heckesel.diagnostics.verdict import nothing_selected
 from heckesel.errors import DataError, IdentificationWarning, is_one_of
 from heckesel.estimators.heckman_files import fit_files
-from heckesel.linear.estimable import check_estimable
+from heckesel.linear.estimable import check_estimable, check_scale
+from heckesel.linear.forms.error_models import ERROR_MODELS
 from heckesel.linear.ols import fit_least_squares, least_squares_covariance
 from heckesel.linear.results.assemble import fit_both_steps, fit_ml
 from heckesel.linear.results.heckman_fit import HeckmanFit
@@ -25,13 +26,15 @@ from heckesel.tables.formula import (
     FormulaDesign,
     build_equation,
     evaluate_column,
+    scale_columns,
     split_formula,
 )
 from heckesel.tables.frames import as_pandas, check_same_order
 from heckesel.tables.weights import scaled_weight
 
 METHODS = ("ml", "two-step")
-ERRORS = ("normal", "t")
+ERRORS = tuple(ERROR_MODELS)
+SPIKE = 0.1  # of the outcomes equal; ages in years, say, have no value that often
 
 
 def heckman(
@@ -46,6 +49,7 @@ def heckman(
     instruments=None,
     method: str = "ml",
     errors: str = "normal",
+    scale=None,
     covariance: str | None = None,
     clusters=None,
     weights=None,
@@ -60,8 +64,12 @@ def heckman(
 
     * instruments: names you rely on as excluded from the outcome; checked, nothing else
     * method: "ml" (every mode of the likelihood, best first) or "two-step"
-    * errors: "normal", or "t" (ml only): bivariate t with degrees of freedom to be estimated,
-      ("ancillary", "log_df"); sigma is then the scale of the outcome error, not its sd
+    * errors: "normal", or, for ml only, "t" or "shape". "t": bivariate t with degrees of freedom
+      to be estimated, ("ancillary", "log_df"); sigma is then the scale of the outcome error, not
+      its sd. "shape": sinh-arcsinh outcome errors with ("ancillary", "skewness") and
+      ("ancillary", "log_tail"), zero for normal errors; the mean of y is then not x'beta
+    * scale: columns that the size of the errors depends on, log sigma(x) = log_sigma + z'b: a
+      formula, ``scale="~ educ + age"``, or with arrays a list of names of columns of x (ml only)
     * covariance: "information" (two-step: Heckman's own), "opg", "robust" or "cluster". The
       default is "information"; "robust" with probability weights; "cluster" with clusters
     * clusters, weights: column name or array
@@ -76,12 +84,16 @@ def heckman(
     if not is_one_of(method, METHODS):
         raise DataError(f"method must be 'ml' or 'two-step', got {method!r}")
     if not is_one_of(errors, ERRORS):
-        raise DataError(f"errors must be 'normal' or 't', got {errors!r}")
-    if errors == "t" and method != "ml":
-        raise DataError("two steps rest on normal errors; use method='ml' with errors='t'")
+        raise DataError(f"errors must be 'normal', 't' or 'shape', got {errors!r}")
+    if errors != "normal" and method != "ml":
+        raise DataError(f"two steps rest on normal errors; use method='ml' with errors={errors!r}")
+    if scale is not None and method != "ml":
+        raise DataError("two steps rest on a constant sigma; use method='ml' with scale=")
     if isinstance(data, str | os.PathLike):
-        if errors == "t":
-            raise DataError("files are fitted with normal errors; read them for errors='t'")
+        if errors != "normal":
+            raise DataError(f"files are fitted with normal errors; read them for errors={errors!r}")
+        if scale is not None:
+            raise DataError("files are fitted with a constant sigma; read them for scale=")
         arrays = {"y": y, "x": x, "w": w, "selected": selected}
         result = fit_files(
             outcome,
@@ -100,10 +112,10 @@ def heckman(
     if client is not None:
         raise DataError("client= reads files on a cluster; give data= as the path of Parquet files")
     if outcome is not None:
-        checked, design = _from_formulas(outcome, select, data, weights, selected)
+        checked, design = _from_formulas(outcome, select, data, weights, selected, scale)
         clusters = side_column(clusters, as_pandas(data))
     elif y is not None and x is not None and w is not None:
-        checked, design = _from_arrays(y, x, w, selected, weights)
+        checked, design = _from_arrays(y, x, w, selected, weights, scale)
     else:
         raise DataError("give two formulas and a frame, or y=, x= and w=")
     check_instruments(instruments, checked, design)
@@ -116,7 +128,12 @@ def heckman(
     )
     if not checked.s.all() and checked.weight[~checked.s].sum() == 0:
         raise DataError("all unselected rows have weight zero")
+    if scale is not None and checked.s.all():
+        raise DataError(
+            "every unit has an outcome, so this is least squares with one sigma; leave scale= out"
+        )
     check_estimable(checked)
+    check_scale(checked)
     options = {"weight_kind": weight_kind, "clusters": codes}
     if weight_kind == "frequency":
         return _fitted(checked, design, kind, options, method, errors)
@@ -131,6 +148,8 @@ def _fitted(checked: SelectionData, design, kind, options, method, errors) -> He
     # in waiting than they save, ten times so beside a busy neighbour.
     with threadpool_limits(1, user_api="blas"):
         rows, scalings = standardised_sample(checked)
+        if errors == "shape":
+            _warn_of_spike(checked)
         if method == "ml":
             result = fit_ml(rows, scalings, checked, design, kind, options, errors)
         else:
@@ -138,13 +157,28 @@ def _fitted(checked: SelectionData, design, kind, options, method, errors) -> He
     return _warned(result, stacklevel=4)
 
 
+def _warn_of_spike(data: SelectionData) -> None:
+    values, counts = np.unique(data.y[data.s], return_counts=True)
+    top = counts.argmax()
+    share = counts[top] / counts.sum()
+    if share > SPIKE:
+        warnings.warn(
+            f"the outcome {data.y_name!r} is {values[top]:g} in {100 * share:.0f} % of the "
+            "selected rows, and errors='shape' has no such spike; use method='two-step', whose "
+            "slopes do not rest on the shape of the errors, or HeckmanClassifier if there are two "
+            "values",
+            IdentificationWarning,
+            stacklevel=4,
+        )
+
+
 def _warned(result: HeckmanFit, stacklevel: int) -> HeckmanFit:
-    if not result.data.instruments or result.status == "boundary":
+    if not result.data.instruments or (result.status == "boundary" and result.near_boundary):
         warnings.warn(str(result.identification), IdentificationWarning, stacklevel=stacklevel)
     return result
 
 
-def _from_formulas(outcome, select, data, weights, selected):
+def _from_formulas(outcome, select, data, weights, selected, scale):
     if data is None:
         raise DataError("formulas need data=, a frame or a dict of columns")
     if select is None:
@@ -163,7 +197,10 @@ def _from_formulas(outcome, select, data, weights, selected):
     needed = selected_rows(y, selected, left)
     outcome_equation, x = build_equation(right, frame, needed, "outcome")
     select_equation, w = build_equation(select_right, frame, np.ones(len(frame), bool), "selection")
-    for variable in (*outcome_equation.variables, *select_equation.variables):
+    scale_equation, z = scale_columns(scale, frame, needed) if scale is not None else (None, None)
+    used = {*outcome_equation.variables, *select_equation.variables}
+    used |= set() if scale_equation is None else set(scale_equation.variables)
+    for variable in used:
         if variable == left:
             raise DataError(f"the outcome {left!r} cannot explain itself; remove it from the right")
     checked = selection_data(
@@ -177,14 +214,16 @@ def _from_formulas(outcome, select, data, weights, selected):
         y_name=left,
         excluded=select_equation.columns_beyond(outcome_equation.variables),
     )
-    used = sorted({*outcome_equation.variables, *select_equation.variables})
+    if scale_equation is not None:
+        checked = replace(checked, scale=z, scale_names=scale_equation.names[1:])
     # a copy, so that what happens to the user's frame later does not reach the fit
-    return checked, FormulaDesign(outcome_equation, select_equation, frame[used].copy())
+    held = frame[sorted(used)].copy()
+    return checked, FormulaDesign(outcome_equation, select_equation, held, scale_equation)
 
 
-def _from_arrays(y, x, w, selected, weights):
+def _from_arrays(y, x, w, selected, weights, scale):
     check_same_order(x, of="x", w=w, y=y, selected=selected, weights=weights)
-    design = array_design(x, w)
+    design = array_design(x, w, scale)
     checked = selection_data(
         with_intercept(design.x),
         with_intercept(design.w),
@@ -195,6 +234,9 @@ def _from_arrays(y, x, w, selected, weights):
         w_names=("Intercept", *term_names(design.w_names)),
         y_name=str(getattr(y, "name", None) or "y"),
     )
+    if scale is not None:
+        z = design.scale_matrix((design.x, None))
+        checked = replace(checked, scale=z, scale_names=design.scale_names)
     return checked, design
 
 

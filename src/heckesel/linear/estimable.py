@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, check_complete
 from heckesel.errors import DataError
 from heckesel.linear.sample.blocks import slices
 from heckesel.linear.sample.standardise import scaling_of
@@ -60,6 +60,17 @@ def check_rows(data: SelectionData, rows: slice) -> None:
         )
     check_columns(w, data.w_names, f"over all {len(w)} rows")
     check_separation(w, s, data.w_names)
+
+
+def check_scale(data: SelectionData) -> None:
+    """Refuse columns of log sigma(x) that the selected rows do not determine."""
+    if data.scale is None:
+        return
+    check_complete(data.scale, data.scale_names, np.flatnonzero(data.s))
+    values = data.scale[data.s & (data.weight > 0)]
+    where = f"among the {len(values)} selected rows"
+    columns = np.column_stack([np.ones(len(values)), values])
+    check_columns(columns, ("Intercept", *data.scale_names), where)
 
 
 def check_columns(values, names, where: str) -> None:

@@ -113,9 +113,14 @@ class Point:
     last_is_scale: bool = True  # theta, the last of v, must stay positive
 
     @property
-    def log_df(self) -> None:
-        """Normal errors have no degrees of freedom."""
-        return None
+    def scale(self) -> np.ndarray:
+        """sigma is constant."""
+        return np.empty(0)
+
+    @property
+    def extra(self) -> np.ndarray:
+        """Normal errors have no parameters besides rho and sigma."""
+        return np.empty(0)
 
     @property
     def slope(self) -> float:

@@ -77,11 +77,15 @@ class Equation:
 
 @dataclass(frozen=True)
 class FormulaDesign:
-    """Both equations and the frame they were learned from; None where rows were read from files."""
+    """Both equations and the frame they were learned from; None where rows were read from files.
+
+    scale : that of log sigma(x), if it is not constant
+    """
 
     outcome: Equation
     select: Equation
     frame: pd.DataFrame | None
+    scale: Equation | None = None
 
     def given(self, data, x, w) -> pd.DataFrame:
         if x is not None or w is not None:
@@ -105,12 +109,16 @@ class FormulaDesign:
     def selection_matrix(self, frame) -> np.ndarray:
         return self.select.matrix(frame)
 
+    def scale_matrix(self, frame) -> np.ndarray | None:
+        """(m, k) columns of log sigma(x), without the constant; None where sigma is constant."""
+        return None if self.scale is None else self.scale.matrix(frame)[:, 1:]
+
     def moves(self, target: str):
         """What a marginal effect changes, and the design matrices after a change.
 
         variable -> [(label, up, down, width)]; numbers are shifted, categories set.
         """
-        used = set(self.outcome.variables)
+        used = {*self.outcome.variables, *(self.scale.variables if self.scale else ())}
         if target != "population":
             used |= set(self.select.variables)
         held = self._held("margins()", "fit a frame with a sample of the rows")
@@ -124,7 +132,7 @@ class FormulaDesign:
                 same = pd.Series(change, held.index).astype(column.dtype)
                 frame = held.assign(**{name: same})
             w = self.select.matrix(frame) if target != "population" else None
-            return self.outcome.matrix(frame), w
+            return self.outcome.matrix(frame), w, self.scale_matrix(frame)
 
         return moves, rows_of
 
@@ -187,6 +195,22 @@ def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: st
     matrix[complete] = np.asarray(materialised, dtype=float)
     numbers = frozenset(name for name in variables if _is_number(frame[name]))
     return Equation(spec, variables, numbers), matrix
+
+
+def scale_columns(text, frame: pd.DataFrame, needed: np.ndarray):
+    """The `Equation` of log sigma(x) and its (n, k) matrix without the constant."""
+    left, right = split_formula(text, "scale")
+    if left is not None:
+        raise DataError(f"the scale formula {text!r} needs no left-hand side: write '~ a + b'")
+    equation, matrix = build_equation(right, frame, needed, "scale")
+    if equation.names[:1] != ("Intercept",):
+        raise DataError(
+            f"the scale formula {text!r} removes the intercept, and log_sigma is that intercept; "
+            "leave '0' or '-1' out"
+        )
+    if len(equation.names) == 1:
+        raise DataError(f"the scale formula {text!r} names no column; leave scale= out")
+    return equation, matrix[:, 1:]
 
 
 def required_columns(right: str, role: str) -> tuple[str, ...]:

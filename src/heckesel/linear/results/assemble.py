@@ -12,12 +12,12 @@ from heckesel.errors import DataError
 from heckesel.linear.covariance import inverse
 from heckesel.linear.estimable import LEAST_INFORMATION, check_joint_separation, dependent_in
 from heckesel.linear.estimates import NEAR_BOUNDARY, Estimates, estimates_at, mode_covariance
-from heckesel.linear.forms.form_search import FormPoint
-from heckesel.linear.forms.student_fit import StudentScan, scan_student, student_covariance
+from heckesel.linear.forms.error_models import ERROR_MODELS
+from heckesel.linear.forms.form_inference import FormScan, form_covariance, scan_form
 from heckesel.linear.probit import in_units, maximise_probit
 from heckesel.linear.results.heckman_fit import HeckmanFit, Mode
 from heckesel.linear.results.inference import labelled
-from heckesel.linear.rho_scan import Scan, scan
+from heckesel.linear.rho_scan import Scan, scan, selected_mode
 from heckesel.linear.sample.sample import Rows, Sample, Scalings
 from heckesel.linear.sample.stream import StreamedData
 from heckesel.linear.two_step import in_user_units, two_step_covariance, two_steps
@@ -28,28 +28,41 @@ Data = SelectionData | StreamedData
 def fit_ml(
     rows: Rows, scalings: Scalings, data: Data, design, kind, options, errors="normal"
 ) -> HeckmanFit:
-    is_t = errors == "t"
-    found: Scan | StudentScan = scan_student(_in_memory(rows)) if is_t else scan(rows)
-    best = found.modes[0]
-    _check_separation_of_fit(rows, best.hessian[: rows.q, : rows.q], data.w_names)
-    estimates = [estimates_at(point, rows, scalings) for point in found.modes]
-    if isinstance(best, FormPoint):
-        assert isinstance(data, SelectionData)
-        covariance = student_covariance(data, best, _in_memory(rows), scalings, kind, **options)
+    form = ERROR_MODELS[errors]
+    found: Scan | FormScan
+    # probability weights have no scale of their own
+    unit = rows.nonzero / rows.mass if options["weight_kind"] == "probability" else 1.0
+    if scalings.scale is None and errors == "normal":
+        found = scan(rows)
+        selected = selected_mode(found.modes, unit)
+        covariance = mode_covariance(
+            found.modes[selected], rows, scalings, kind, **_selected_first(options, data)
+        )
     else:
-        covariance = mode_covariance(best, rows, scalings, kind, **_selected_first(options, data))
-    ancillary = ("atanh_rho", "log_sigma", "log_df") if is_t else ("atanh_rho", "log_sigma")
-    equations = equation_labels(data)
-    labels = [*equations, *(("ancillary", name) for name in ancillary)]
-    size = len(equations)
-    # numbers come as log sigma, atanh rho
-    order = [*range(size), size + 1, size, *range(size + 2, len(labels))]
+        assert isinstance(rows, Sample)  # files are refused
+        assert isinstance(data, SelectionData)
+        found = scan_form(form, rows)
+        selected = selected_mode(found.modes)
+        covariance = form_covariance(
+            data, form, found.modes[selected], rows, scalings, kind, **options
+        )
+    of_gamma = found.modes[selected].hessian[: rows.q, : rows.q]
+    _check_separation_of_fit(rows, of_gamma, data.w_names)
+    estimates = [estimates_at(point, rows, scalings) for point in found.modes]
+    labels = [
+        *equation_labels(data),
+        *(("ancillary", name) for name in ("atanh_rho", "log_sigma", *form.extra_labels)),
+        *(("scale", name) for name in data.scale_names),
+    ]
+    # numbers come as log sigma, scale, atanh rho, extra
+    size, k = rows.p + rows.q, len(data.scale_names)
+    extra = range(size + k + 2, len(labels))
+    order = [*range(size), size + 1 + k, size, *extra, *range(size + 1, size + 1 + k)]
     modes = tuple(_mode(item, labels, order) for item in estimates)
-    params, cov = labelled(labels, estimates[0].vector[order], covariance[np.ix_(order, order)])
+    vector = estimates[selected].vector[order]
+    params, cov = labelled(labels, vector, covariance[np.ix_(order, order)])
     verdict = _verdict(rows, scalings, data, params, cov, options["weight_kind"])
     if isinstance(found, Scan):
-        # probability weights have no scale of their own
-        unit = rows.nonzero / rows.mass if options["weight_kind"] == "probability" else 1.0
         verdict = with_profile(
             verdict, profile_curve(found, unit=unit), independent=options["clusters"] is None
         )
@@ -58,12 +71,13 @@ def fit_ml(
         covariance=kind,
         params=params,
         cov=cov,
-        rho=modes[0].rho,
-        sigma=modes[0].sigma,
-        loglik=modes[0].loglik,
-        status=modes[0].status,
-        near_boundary=modes[0].near_boundary,
+        rho=modes[selected].rho,
+        sigma=modes[selected].sigma,
+        loglik=modes[selected].loglik,
+        status=modes[selected].status,
+        near_boundary=modes[selected].near_boundary,
         modes=modes,
+        selected=selected,
         identification=verdict,
         data=data,
         design=design,
@@ -71,11 +85,6 @@ def fit_ml(
         errors=errors,
         **options,
     )
-
-
-def _in_memory(rows: Rows) -> Sample:
-    assert isinstance(rows, Sample)  # t errors are refused for rows in files
-    return rows
 
 
 def _mode(item: Estimates, labels, order) -> Mode:

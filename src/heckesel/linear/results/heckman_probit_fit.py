@@ -74,6 +74,7 @@ class HeckmanProbitFit:
     errors: str = "normal"
     df: float = float("inf")
     separation: str | None = None
+    selected: int = 0  # which of the modes the estimates are of
 
     @property
     def has_selection(self) -> bool:

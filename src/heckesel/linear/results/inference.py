@@ -99,12 +99,14 @@ def wald(params: pd.Series, cov: pd.DataFrame, terms, freedom: float = float("in
     return Test(statistic, len(terms), p, freedom)
 
 
-def likelihood_ratio(loglik: float, restricted: float, weight_kind: str) -> Test:
-    """Twice the gain in log-likelihood that one restriction costs."""
+def likelihood_ratio(
+    loglik: float, restricted: float, weight_kind: str, restrictions: int = 1
+) -> Test:
+    """Twice the gain in log-likelihood that the restrictions cost."""
     if weight_kind == "probability":
         raise DataError("weighted by probability there is no likelihood ratio; use 'wald'")
     statistic = max(2 * (loglik - restricted), 0.0)
-    return Test(statistic, 1, float(chdtrc(1, statistic)))
+    return Test(statistic, restrictions, float(chdtrc(restrictions, statistic)))
 
 
 def check_level(level: float) -> None:

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from heckesel.data import SelectionData
 from heckesel.linear.bootstrap import bootstrap_two_step
 from heckesel.linear.profile_intervals import atanh_rho_interval, theta_interval
+from heckesel.linear.rho_scan import CLEARLY_BETTER
 from heckesel.linear.sample.sample import Rows, Scalings, standardised_sample
 from heckesel.linear.sample.stream import StreamedData
 from heckesel.tables.cluster import cluster_of
@@ -34,10 +35,13 @@ def profile_interval(fit, parameter: str, level: float, client) -> tuple[float, 
     """Of rho or sigma, from the scan of a fit."""
     rows, scalings, run = rows_of(fit.data, client)
     drop = 0.5 * float(chdtri(1, 1 - level))
+    used = fit.scan.modes[fit.selected]
+    # what a maximum at rho = +-1 must be ahead to be used is no evidence against interior values
+    top = used.value - (CLEARLY_BETTER if used.status == "boundary" else 0.0)
     if parameter == "rho":
-        low, high = atanh_rho_interval(rows, fit.scan.modes, drop, run)
+        low, high = atanh_rho_interval(rows, fit.scan.modes, drop, run, top=top)
         return float(np.tanh(low)), float(np.tanh(high))
-    low, high = theta_interval(rows, fit.scan.modes, drop, run)
+    low, high = theta_interval(rows, fit.scan.modes, drop, run, top=top)
     return float(scalings.y_scale / high), float(scalings.y_scale / low)
 
 

@@ -56,6 +56,7 @@ class Sample:
     columns are best each in one piece: numpy runs along thousands of rows, not a dozen columns
     start : of a block, the places of its first selected and its first unselected row among all
     basis : where it is known
+    scale_columns : (n1, k) of log sigma(x), where it is not constant
     """
 
     w_selected: np.ndarray
@@ -65,6 +66,7 @@ class Sample:
     weight_unselected: np.ndarray
     start: tuple[int, int] = (0, 0)
     basis: Basis | None = None
+    scale_columns: np.ndarray | None = None
 
     @property
     def q(self) -> int:
@@ -73,6 +75,10 @@ class Sample:
     @property
     def p(self) -> int:
         return self.residual_columns.shape[1] - 1
+
+    @property
+    def k(self) -> int:
+        return 0 if self.scale_columns is None else self.scale_columns.shape[1]
 
     @property
     def n(self) -> int:
@@ -152,6 +158,7 @@ class Sample:
             self.w_unselected[unselected],
             self.weight_unselected[unselected],
             basis=self.basis,
+            scale_columns=None if self.scale_columns is None else self.scale_columns[selected],
         )
 
 
@@ -212,12 +219,13 @@ def draw_rows(selected: int, unselected: int, rows: int, seed: int) -> Drawn:
 @dataclass(frozen=True)
 class Scalings:
     """How the columns of a `Sample` are standardised: x over the selected (the rows it is needed
-    on), w over all, y over the selected."""
+    on), w over all, y and the columns of log sigma(x) over the selected."""
 
     w: Scaling
     x: Scaling
     y_centre: float
     y_scale: float
+    scale: Scaling | None = None
 
     def apply(self, data: SelectionData, room: Sample | None = None) -> Sample:
         """The rows of `data` standardised; room : a sample to overwrite, see `empty_sample`."""
@@ -265,6 +273,11 @@ def standardised_sample(data: SelectionData) -> tuple[Sample, Scalings]:
     y_scale = float(np.sqrt(np.mean((y - y_centre) ** 2))) or 1.0
     scalings = Scalings(w_scaling, x_scaling, y_centre, y_scale)
     sample = scalings.apply(data)
+    if data.scale is not None:
+        columns = data.scale[data.s]
+        scaling = Scaling(columns.mean(axis=0), columns.std(axis=0), None)
+        scalings = replace(scalings, scale=scaling)
+        sample = replace(sample, scale_columns=scaling.apply(columns))
     if data.n <= ALL_ROWS_UP_TO:  # longer ones are evaluated a few times only
         sample = replace(sample, basis=basis_of(data, w_scaling, x_scaling))
     return sample, scalings

@@ -109,6 +109,7 @@ class StreamedData:
     instruments: tuple[str, ...]
     n_selected: int
     has_selection: bool = True
+    scale_names: tuple[str, ...] = ()  # sigma is constant
 
     @property
     def n(self) -> int:
