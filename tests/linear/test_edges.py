@@ -16,7 +16,7 @@ from heckesel.linear.covariance import inverse
 from heckesel.linear.profile_intervals import THETA, _conditional
 from heckesel.linear.results.summary import _escape
 from heckesel.linear.sample.sample import standardised_sample
-from heckesel.linear.sample.standardise import scaling_of
+from heckesel.linear.sample.standardise import column_scale
 from heckesel.numerics.truncated import cdf_given_selection, quantile_given_selection
 from reproduction.e0_gate import draw_linear
 
@@ -190,7 +190,7 @@ def test_separation_is_seen_from_below_too():
 
 def test_a_constant_other_than_one_is_mapped_back():
     values = np.column_stack([np.full(9, 4.0), np.arange(9.0)])
-    scaling, coefficients = scaling_of(values), np.array([0.3, 2.0])
+    scaling, coefficients = column_scale(values), np.array([0.3, 2.0])
     np.testing.assert_allclose(
         values @ (scaling.back @ coefficients), scaling.apply(values) @ coefficients
     )

@@ -199,13 +199,13 @@ def test_columns_that_both_equations_share_are_summed_once():
         y,
     )
     sample, _ = standardised_sample(data)
-    basis = sample.basis
-    assert basis.own.tolist() == [2, 3, 5]  # v, far (whose digits would be lost) and y
+    shared = sample.shared
+    assert shared.own.tolist() == [2, 3, 5]  # v, far (whose digits would be lost) and y
     w, r = sample.w_selected, sample.residual_columns
-    rebuilt = np.column_stack([w, r[:, basis.own]]) @ basis.spread
+    rebuilt = np.column_stack([w, r[:, shared.own]]) @ shared.expand
     np.testing.assert_allclose(rebuilt, np.column_stack([w, r]), atol=1e-12)
     point = np.append(np.random.default_rng(2).normal(0, 0.3, sample.q + sample.p), [0.9, 1.5])
-    plainly = evaluate(replace(sample, basis=None), point)
+    plainly = evaluate(replace(sample, shared=None), point)
     for here, there in zip(evaluate(sample, point), plainly, strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-10, atol=1e-10)
 
@@ -215,7 +215,7 @@ def test_without_a_constant_in_w_nothing_is_shared():
     x, z, u = rng.standard_normal((3, 200))
     y = np.where(x + z + u > 0, x + u, np.nan)
     sample, _ = standardised_sample(selection_data(x[:, None], np.column_stack([x, z]), y))
-    assert sample.basis is None
+    assert sample.shared is None
 
 
 def test_a_sample_travels_without_what_can_be_computed_again():

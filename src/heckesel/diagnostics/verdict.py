@@ -73,6 +73,11 @@ class Identification:
             [f"<Identification {self}", *(f"  {line}" for line in self.details()), ">"]
         )
 
+    @property
+    def rests_on_shape(self) -> bool:
+        """Whether at most the assumed shape of the errors identifies rho."""
+        return self.verdict in (FUNCTIONAL_FORM, NOT_IDENTIFIED)
+
     def details(self) -> list[str]:
         """List the evidence in words.
 

@@ -16,7 +16,7 @@ from heckesel.likelihoods.normal import selected_units, unselected_units
 from heckesel.linear.covariance import covariance_of_rows
 from heckesel.linear.forms.form_search import FormPoint
 from heckesel.linear.joint import Point
-from heckesel.linear.sample.sample import Rows, Sample, Scalings
+from heckesel.linear.sample.sample import Rows, Sample, SampleScale
 
 NEAR_BOUNDARY = 0.99
 
@@ -56,7 +56,7 @@ class Estimates:
         )
 
 
-def estimates_at(point: Point | FormPoint, rows: Rows, scalings: Scalings) -> Estimates:
+def estimates_at(point: Point | FormPoint, rows: Rows, scalings: SampleScale) -> Estimates:
     """Undo Olsen's coordinates, then the standardisation."""
     q = rows.q
     sigma = 1.0 / point.v[-1]
@@ -96,7 +96,7 @@ def standardised_hessian(point: Point | FormPoint, q: int) -> np.ndarray:
     return jacobian.T @ point.hessian @ jacobian
 
 
-def back_transform(scalings: Scalings, shared: int = 1) -> np.ndarray:
+def back_transform(scalings: SampleScale, shared: int = 1) -> np.ndarray:
     """Matrix that maps standardised parameters, and so their covariance, to the user's units."""
     log_sigma = np.eye(1)
     if scalings.scale is not None:
@@ -111,7 +111,7 @@ def back_transform(scalings: Scalings, shared: int = 1) -> np.ndarray:
 def mode_covariance(
     point: Point,
     rows: Rows,
-    scalings: Scalings,
+    scalings: SampleScale,
     kind: str,
     *,
     weight_kind="frequency",

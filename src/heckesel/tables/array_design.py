@@ -83,8 +83,8 @@ class ArrayDesign:
 
 
 def array_design(x, w, scale=None) -> ArrayDesign:
-    """Columns of w that carry no name take that of an equal column of x, so that what is left
-    over is recognised as an instrument. scale : names of columns of x."""
+    """Columns of w without a name take that of an equal column of x, so that the others are
+    recognised as instruments. scale : names of columns of x."""
     x_values, x_names = columns_of(x, "x")
     w_values, w_names = columns_of(w, "w")
     if len(x_values) != len(w_values):

@@ -1,4 +1,4 @@
-"""Parquet files as buffers of rows for networks: columns learned once, row groups dealt out."""
+"""Parquet files as buffers of rows for networks: columns learned once, row groups in random order."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from functools import partial, reduce
 
 import numpy as np
 
-from heckesel.data import SelectionData, check_values, check_weight_values, marked_rows
+from heckesel.data import SelectionData, check_values, check_weight_values, concatenate, marked_rows
 from heckesel.errors import DataError
-from heckesel.linear.sample.stream import concatenated
 from heckesel.numerics.moments import Moments, moments_of
 from heckesel.tables.columns import Columns, column_levels, learn_columns
 from heckesel.tables.formula import check_variables, number_column
@@ -22,7 +21,7 @@ from heckesel.tables.parquet import Part, batches
 BUFFER_ROWS = 131_072
 KEPT_ROWS = 10_000  # for the verdict, which looks at no more
 KEPT_SEED = 20_790  # fixed, so that the same files always get the same verdict
-BUFFERS_KEY = 5  # of the stream that deals out row groups; four purposes of members come before
+BUFFERS_KEY = 5  # of the random stream for row groups; members use the four before
 
 Run = Callable[[Callable, Iterable], Iterable]
 
@@ -54,10 +53,10 @@ class TableReader:
                 with place_of(part, first):
                     held.append(self._rows(as_pandas(batch.to_pandas())))
                 if sum(data.n for data in held) >= self.size:
-                    yield concatenated(held)
+                    yield concatenate(held)
                     held = []
         if held:
-            yield concatenated(held)
+            yield concatenate(held)
 
     def read_selection(self, item: tuple[Part, ...]) -> Iterator[SelectionData]:
         """The same for a probit: a constant behind the columns of w, and nothing else in x."""
@@ -154,9 +153,11 @@ def _all_levels(first: dict[str, tuple], found: list[dict[str, tuple]]) -> dict[
     return levels
 
 
-def deal_out(parts: Sequence[Part], *, size: int, seed: int) -> tuple[tuple[Part, ...], ...]:
+def split_row_groups(
+    parts: Sequence[Part], *, size: int, seed: int
+) -> tuple[tuple[Part, ...], ...]:
     """Row groups drawn at random into items of at most `size` rows, so that a file in some order
-    is not read in that order; a larger row group is an item of its own.
+    is not read in that order; a larger row group is a separate item.
 
     parts : one row group each. Inside an item they keep the order of the files.
     """
@@ -176,7 +177,7 @@ def deal_out(parts: Sequence[Part], *, size: int, seed: int) -> tuple[tuple[Part
 
 @dataclass(frozen=True)
 class Seen:
-    """One pass: rows of each buffer, moments of x, w and y, and some rows to judge by."""
+    """One pass: rows of each buffer, moments of x, w and y, and a sample of rows."""
 
     counts: tuple[tuple[int, int], ...]
     x: Moments
@@ -214,4 +215,4 @@ def together(found: list[Seen]) -> Seen:
     """Of all items, or of all buffers of one."""
     x, w, y = (reduce(Moments.joined, (getattr(seen, name) for seen in found)) for name in "xwy")
     counts = tuple(pair for seen in found for pair in seen.counts)
-    return Seen(counts, x, w, y, concatenated([seen.kept for seen in found]))
+    return Seen(counts, x, w, y, concatenate([seen.kept for seen in found]))

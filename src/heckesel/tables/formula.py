@@ -14,8 +14,8 @@ from formulaic.parser.types import Factor, Term
 
 from heckesel.data import CONSTANT, term_names
 from heckesel.errors import DataError, did_you_mean
-from heckesel.numeric_input import HOLDS_DATES
-from heckesel.tables.frames import as_pandas, holds_objects, numbers_of
+from heckesel.tables.column_kinds import NEITHER, NUMERALS, column_levels, is_number, kind_of
+from heckesel.tables.frames import as_pandas, numbers_of
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Equation:
         """(m, p); a level the fit has not seen is an error."""
         check_variables(self.variables, frame)
         for name in self.variables:
-            if _is_number(frame[name]) != (name in self.numbers):
+            if is_number(frame[name]) != (name in self.numbers):
                 was, now = (
                     ("number", "category") if name in self.numbers else ("category", "number")
                 )
@@ -126,7 +126,7 @@ class FormulaDesign:
 
         def rows_of(name, change):
             column = held[name]
-            if _is_number(column):
+            if is_number(column):
                 frame = held.assign(**{name: column + change})
             else:
                 same = pd.Series(change, held.index).astype(column.dtype)
@@ -138,19 +138,11 @@ class FormulaDesign:
 
 
 def _moves_of(column: pd.Series, name: str) -> list:
-    if _is_number(column):
+    if is_number(column):
         step = 1e-4 * (float(column.std()) or 1.0)
         return [(name, step, -step, 2 * step)]
-    levels = (
-        list(column.cat.categories)
-        if isinstance(column.dtype, pd.CategoricalDtype)
-        else sorted(column.dropna().unique())
-    )
+    levels = column_levels(column)
     return [(f"{name}[{level}]", level, levels[0], 1.0) for level in levels[1:]]
-
-
-def _is_number(column: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(column) and column.dtype != bool
 
 
 def split_formula(text: str, role: str) -> tuple[str | None, str]:
@@ -167,14 +159,14 @@ def split_formula(text: str, role: str) -> tuple[str | None, str]:
 def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: str):
     """The `Equation` and its (n, p) matrix, NaN on rows that lack a value.
 
-    needed : (n,) bool, the rows that must be complete. Rows outside it may be incomplete: they
-    are left out when categories and scales are learned, and stay NaN.
+    needed : (n,) bool, the rows that must be complete. Others may be incomplete; they are not used
+        to learn categories and scales, and stay NaN.
     """
     formula = _parsed(right, role)
     variables = _variables(formula)
     check_variables(variables, frame)
     for name in variables:
-        _check_text(frame[name], name)
+        _check_kind(frame[name], name)
     complete = (
         frame[list(variables)].notna().all(axis=1).to_numpy()
         if variables
@@ -193,7 +185,7 @@ def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: st
     variables = tuple(sorted({str(v) for v in spec.required_variables} & set(frame.columns)))
     matrix = np.full((len(frame), len(spec.column_names)), np.nan)
     matrix[complete] = np.asarray(materialised, dtype=float)
-    numbers = frozenset(name for name in variables if _is_number(frame[name]))
+    numbers = frozenset(name for name in variables if is_number(frame[name]))
     return Equation(spec, variables, numbers), matrix
 
 
@@ -316,20 +308,15 @@ def _evaluate(formula, frame, text, role):
         raise DataError(f"the {role} formula {text!r} cannot be evaluated: {reason}") from None
 
 
-def _check_text(column: pd.Series, name: str) -> None:
-    """Text that is mostly numbers is a broken number column, not a category; what is neither a
-    number nor text is refused."""
-    if pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
-        return
-    if column.dtype.kind in "mM":
-        raise DataError(f"column {name!r} {HOLDS_DATES}")
-    if holds_objects(column):
+def _check_kind(column: pd.Series, name: str) -> None:
+    """Refuse strings that are mostly numbers, which are no categories, and dates and objects."""
+    kind = kind_of(column)
+    if kind == NEITHER:
         numbers_of(column, name)  # raises, and shows the first of them
-    levels = column.dropna().astype(str).unique()
-    parsed = pd.to_numeric(pd.Series(levels), errors="coerce")
-    if len(levels) and parsed.notna().mean() >= 0.5:
-        odd = [level for level, value in zip(levels, parsed, strict=True) if np.isnan(value)]
-        shown = f"such as {odd[0]!r}" if odd else "stored as text"
+    if kind == NUMERALS and column.notna().any():
+        numbers = pd.to_numeric(column, errors="coerce")
+        odd = column[numbers.isna() & column.notna()]
+        shown = f"such as {odd.iloc[0]!r}" if len(odd) else "stored as text"
         raise DataError(
             f"column {name!r} should hold numbers but has values {shown}; convert it, or write "
             f"C({name}) if its values are categories and make the column categorical"

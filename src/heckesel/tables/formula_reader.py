@@ -190,10 +190,10 @@ def learn_reader(
     )
 
 
-def _side_columns(head: pd.DataFrame, texts: dict[str, str | None]) -> set[str]:
+def _side_columns(head: pd.DataFrame, expressions: dict[str, str | None]) -> set[str]:
     """Columns behind the outcome and the indicator, each a name or an expression."""
     columns: set[str] = set()
-    for role, text in texts.items():
+    for role, text in expressions.items():
         if text is not None:
             named = text in head.columns
             columns |= {text} if named else set(required_columns(f"0 + {text}", role))

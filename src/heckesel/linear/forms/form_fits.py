@@ -13,7 +13,7 @@ from heckesel.linear.forms.error_models import FORMS, GAUSSIAN, Form
 from heckesel.linear.forms.form_search import FormPoint, peaks, polish, walk
 from heckesel.linear.joint import Point, at_zero, evaluate
 from heckesel.linear.rho_scan import scan
-from heckesel.linear.sample.sample import SCAN_SEED, Sample, Scalings, standardised_sample
+from heckesel.linear.sample.sample import SCAN_SEED, Sample, SampleScale, standardised_sample
 
 SCAN_ROWS = 6000  # the walk only has to find the neighbourhood; all rows polish
 
@@ -81,7 +81,7 @@ def path_of(form: Form, sample: Sample, start: np.ndarray) -> list[FormPoint]:
     return [*reversed(down), centre, *up]
 
 
-def _described(form: Form, point, sample: Sample, scalings: Scalings) -> FormFit:
+def _described(form: Form, point, sample: Sample, scalings: SampleScale) -> FormFit:
     estimates = estimates_at(point, sample, scalings)
     at_independence = point.status == "boundary" and point.a == 0.0
     theta = form.theta_zero if at_independence else form.theta(point.a)

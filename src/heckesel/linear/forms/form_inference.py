@@ -17,7 +17,7 @@ from heckesel.linear.forms.error_models import Form
 from heckesel.linear.forms.form_fits import path_of
 from heckesel.linear.forms.form_search import FormPoint, at_an_end, climb, distinct, peaks, polish
 from heckesel.linear.joint import at_zero
-from heckesel.linear.sample.sample import Sample, Scalings, standardised_sample
+from heckesel.linear.sample.sample import Sample, SampleScale, standardised_sample
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def form_covariance(
     form: Form,
     point: FormPoint,
     sample: Sample,
-    scalings: Scalings,
+    scalings: SampleScale,
     kind: str,
     *,
     weight_kind="frequency",

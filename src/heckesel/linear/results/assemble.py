@@ -1,36 +1,66 @@
-"""Both estimators of the selection model on standardised rows, wherever these are, as a
-`HeckmanFit`."""
+"""Fits of the linear selection model as a `HeckmanFit`, without the verdict on identification."""
 
 from __future__ import annotations
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.profile_curve import profile_curve
-from heckesel.diagnostics.verdict import Identification, exclusion_verdict, with_profile
 from heckesel.errors import DataError
-from heckesel.linear.covariance import inverse
 from heckesel.linear.estimable import LEAST_INFORMATION, check_joint_separation, dependent_in
 from heckesel.linear.estimates import NEAR_BOUNDARY, Estimates, estimates_at, mode_covariance
 from heckesel.linear.forms.error_models import ERROR_MODELS
 from heckesel.linear.forms.form_inference import FormScan, form_covariance, scan_form
-from heckesel.linear.probit import in_units, maximise_probit
+from heckesel.linear.ols import fit_least_squares, least_squares_covariance
 from heckesel.linear.results.heckman_fit import HeckmanFit, Mode
 from heckesel.linear.results.inference import labelled
 from heckesel.linear.rho_scan import Scan, scan, selected_mode
-from heckesel.linear.sample.sample import Rows, Sample, Scalings
+from heckesel.linear.sample.sample import Rows, Sample, SampleScale, standardised_sample
 from heckesel.linear.sample.stream import StreamedData
 from heckesel.linear.two_step import in_user_units, two_step_covariance, two_steps
 
 Data = SelectionData | StreamedData
 
 
+def fit_in_memory(data: SelectionData, design, kind, options, method, errors) -> HeckmanFit:
+    """By the method asked for, or by least squares if every unit was selected."""
+    if data.s.all():
+        return _fit_ols(data, design, kind, options)
+    # Blocks are too small for several BLAS threads, which would spend their time waiting.
+    with threadpool_limits(1, user_api="blas"):
+        rows, scalings = standardised_sample(data)
+        if method == "ml":
+            return fit_ml(rows, scalings, data, design, kind, options, errors)
+        return fit_both_steps(rows, scalings, data, design, kind, options)
+
+
+def _fit_ols(data: SelectionData, design, kind, options) -> HeckmanFit:
+    fit = fit_least_squares(data.x, data.y, data.weight)
+    covariance = least_squares_covariance(data.x, data.y, data.weight, fit, kind, **options)
+    params, cov = labelled([("outcome", name) for name in data.x_names], fit.beta, covariance)
+    return HeckmanFit(
+        method="least squares",
+        covariance=kind,
+        params=params,
+        cov=cov,
+        rho=float("nan"),
+        sigma=fit.sigma,
+        loglik=fit.loglik,
+        status="converged",
+        near_boundary=False,
+        modes=(),
+        data=data,
+        design=design,
+        **options,
+    )
+
+
 def fit_ml(
-    rows: Rows, scalings: Scalings, data: Data, design, kind, options, errors="normal"
+    rows: Rows, scalings: SampleScale, data: Data, design, kind, options, errors="normal"
 ) -> HeckmanFit:
     form = ERROR_MODELS[errors]
     found: Scan | FormScan
-    # probability weights have no scale of their own
+    # the scale of probability weights is arbitrary
     unit = rows.nonzero / rows.mass if options["weight_kind"] == "probability" else 1.0
     if scalings.scale is None and errors == "normal":
         found = scan(rows)
@@ -61,11 +91,6 @@ def fit_ml(
     modes = tuple(_mode(item, labels, order) for item in estimates)
     vector = estimates[selected].vector[order]
     params, cov = labelled(labels, vector, covariance[np.ix_(order, order)])
-    verdict = _verdict(rows, scalings, data, params, cov, options["weight_kind"])
-    if isinstance(found, Scan):
-        verdict = with_profile(
-            verdict, profile_curve(found, unit=unit), independent=options["clusters"] is None
-        )
     return HeckmanFit(
         method="ml",
         covariance=kind,
@@ -78,7 +103,6 @@ def fit_ml(
         near_boundary=modes[selected].near_boundary,
         modes=modes,
         selected=selected,
-        identification=verdict,
         data=data,
         design=design,
         scan=found,
@@ -92,7 +116,9 @@ def _mode(item: Estimates, labels, order) -> Mode:
     return Mode(item.rho, item.sigma, item.loglik, item.status, params, item.near_boundary)
 
 
-def fit_both_steps(rows: Rows, scalings: Scalings, data: Data, design, kind, options) -> HeckmanFit:
+def fit_both_steps(
+    rows: Rows, scalings: SampleScale, data: Data, design, kind, options
+) -> HeckmanFit:
     stage = two_steps(rows, scalings)
     _check_separation_of_fit(rows, stage.probit.hessian, data.w_names)
     _check_mills(stage.gram, data.x_names)
@@ -114,7 +140,6 @@ def fit_both_steps(rows: Rows, scalings: Scalings, data: Data, design, kind, opt
         status=fit.probit.status,
         near_boundary=abs(fit.rho) > NEAR_BOUNDARY,
         modes=(),
-        identification=_verdict(rows, scalings, data, params, cov, options["weight_kind"]),
         data=data,
         design=design,
         **options,
@@ -154,26 +179,3 @@ def equation_labels(data: Data):
         *(("outcome", name) for name in data.x_names),
         *(("select", name) for name in data.w_names),
     ]
-
-
-def _verdict(rows: Rows, scalings, data: Data, params, cov, weight_kind: str) -> Identification:
-    """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
-    gamma, covariance = params["select"].to_numpy(), cov["select"].loc["select"].to_numpy()
-    if data.instruments and not np.isfinite(covariance).all():
-        probit = in_units(maximise_probit(rows), scalings.w.back)
-        gamma, covariance = probit.gamma, inverse(-probit.hessian)
-        if weight_kind == "probability":  # they have no scale of their own
-            covariance = covariance * rows.mass / rows.nonzero
-    return verdict_by_wald(data, gamma, covariance)
-
-
-def verdict_by_wald(data: Data, gamma, covariance) -> Identification:
-    """gamma : (q,) of the selection equation with its covariance, the constant included."""
-    names = data.instruments
-    where = [data.w_names.index(name) for name in names]
-    return exclusion_verdict(
-        names,
-        gamma[where],
-        covariance[np.ix_(where, where)],
-        varying_columns=sum(name != "Intercept" for name in data.w_names),
-    )

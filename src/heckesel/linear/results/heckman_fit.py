@@ -11,7 +11,6 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData, check_complete
-from heckesel.diagnostics.verdict import Identification
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.linear.forms.form_inference import FormScan, restricted
 from heckesel.linear.ols import fit_least_squares
@@ -21,12 +20,14 @@ from heckesel.linear.results import summary as table
 from heckesel.linear.results.functional_form import FunctionalForm, compare_forms
 from heckesel.linear.results.inference import (
     Test,
+    Verdict,
     check_level,
     cluster_freedom,
     coefficient_frame,
     critical_value,
     likelihood_ratio,
     standard_errors,
+    verdict_name,
     wald,
 )
 from heckesel.linear.results.resampling import bootstrap_frame, profile_interval
@@ -100,11 +101,11 @@ class HeckmanFit:
     status: str
     near_boundary: bool
     modes: tuple[Mode, ...]
-    identification: Identification
     data: SelectionData | StreamedData
     design: FormulaDesign | ArrayDesign
     scan: Scan | FormScan | None = None
     weight_kind: str = "frequency"
+    identification: Verdict | None = None
     clusters: np.ndarray | None = None
     errors: str = "normal"
     selected: int = 0
@@ -200,7 +201,7 @@ class HeckmanFit:
         return (
             f"<HeckmanFit {self.method}: rho {self.rho:.4f}, sigma {self.sigma:.4f}, "
             f"{self.n_selected} of {self.n} selected, {self.status}; "
-            f"{self.identification.verdict}>"
+            f"{verdict_name(self.identification)}>"
         )
 
     def wald_test(self, terms) -> Test:
@@ -360,7 +361,7 @@ class HeckmanFit:
 
     def _needs_independent_rows(self, what: str) -> None:
         if self.clusters is not None:
-            raise DataError(f"rows in clusters have no {what} of their own; use 'wald'")
+            raise DataError(f"rows in clusters have no {what}; use 'wald'")
 
     def _needs_ml(self, what: str, way_out: str = "fit with method='ml'") -> None:
         if self.method != "ml":

@@ -11,17 +11,18 @@ import pandas as pd
 from scipy.special import chdtri, ndtri
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.verdict import Identification
 from heckesel.errors import DataError, is_one_of, printable
 from heckesel.linear.heckman_probit import binary_rho_interval, binary_sample
 from heckesel.linear.probit import fit_probit
 from heckesel.linear.results import summary as table
 from heckesel.linear.results.inference import (
     Test,
+    Verdict,
     check_level,
     coefficient_frame,
     likelihood_ratio,
     standard_errors,
+    verdict_name,
     wald,
 )
 from heckesel.linear.results.probit_prediction import ATANH_RHO
@@ -65,12 +66,12 @@ class HeckmanProbitFit:
     status: str
     near_boundary: bool
     modes: tuple[BinaryMode, ...]
-    identification: Identification
     data: SelectionData
     classes: np.ndarray
     cov_given_rho: pd.DataFrame | None = None
     scan: Scan | None = None
     weight_kind: str = "frequency"
+    identification: Verdict | None = None
     errors: str = "normal"
     df: float = float("inf")
     separation: str | None = None
@@ -124,7 +125,7 @@ class HeckmanProbitFit:
     def __repr__(self) -> str:
         return (
             f"<HeckmanProbitFit {self.method}: rho {self.rho:.4f}, {self.n_selected} of {self.n} "
-            f"selected, {self.status}; {self.identification.verdict}>"
+            f"selected, {self.status}; {verdict_name(self.identification)}>"
         )
 
     def wald_test(self, terms) -> Test:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -65,6 +66,23 @@ def in_given_weights(fit, data: SelectionData):
     unit = data.weight.sum() / np.count_nonzero(data.weight)
     modes = tuple(replace(mode, loglik=unit * mode.loglik) for mode in fit.modes)
     return replace(fit, data=data, loglik=unit * fit.loglik, modes=modes)
+
+
+class Verdict(Protocol):
+    """What results show of the verdict on identification, which is made elsewhere."""
+
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def sentence(self) -> str: ...
+    @property
+    def evidence(self) -> dict: ...
+    @property
+    def rests_on_shape(self) -> bool: ...
+
+
+def verdict_name(found: Verdict | None) -> str:
+    return "no verdict" if found is None else found.verdict
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from heckesel.data import SelectionData
 from heckesel.linear.bootstrap import bootstrap_two_step
 from heckesel.linear.profile_intervals import atanh_rho_interval, theta_interval
 from heckesel.linear.rho_scan import CLEARLY_BETTER
-from heckesel.linear.sample.sample import Rows, Scalings, standardised_sample
+from heckesel.linear.sample.sample import Rows, SampleScale, standardised_sample
 from heckesel.linear.sample.stream import StreamedData
 from heckesel.tables.cluster import cluster_of
 
 
-def rows_of(data: SelectionData | StreamedData, client) -> tuple[Rows, Scalings, Callable]:
-    """Standardised rows, and a `map` for work on them. Rows in files are spread over workers
-    themselves; of rows in memory each worker gets all, and a part of the work."""
+def rows_of(data: SelectionData | StreamedData, client) -> tuple[Rows, SampleScale, Callable]:
+    """Standardised rows, and a `map` for work on them. Workers read parts
+    of files; of rows in memory each worker gets all, and a part of the work."""
     run: Callable = map if client is None else cluster_of(client)
     if not isinstance(data, StreamedData):
         return *standardised_sample(data), run

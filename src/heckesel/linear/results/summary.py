@@ -7,7 +7,6 @@ import textwrap
 
 import numpy as np
 
-from heckesel.diagnostics.verdict import FUNCTIONAL_FORM, NOT_IDENTIFIED
 from heckesel.errors import printable
 from heckesel.linear.forms.error_models import LOG_DF_ENDS
 from heckesel.linear.results.inference import Test
@@ -161,7 +160,7 @@ def _tests(fit) -> list[str]:
     lines = [f"  Test of rho = 0: {_listed(tests)}"]
     if fit.errors == "shape" or _has_scale(fit):
         lines += _tests_of_errors(fit, lr="LR" in tests and fit.n <= ALL_ROWS_UP_TO)
-    if "LR" in tests and fit.identification.verdict in (FUNCTIONAL_FORM, NOT_IDENTIFIED):
+    if "LR" in tests and fit.identification.rests_on_shape:
         lines += [
             "  Without an instrument standard errors, z and Wald tests can be far too",
             "  sure; trust the LR test and interval('rho', method='profile').",
@@ -226,9 +225,9 @@ def latex(fit, level: float) -> str:
         heading = HEADINGS.get(equation, fit.data.y_name)
         lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{\textit{{{_escape(heading)}}}}} \\"]
         for term, row in frame.loc[equation].iterrows():
-            cells = [row.coef, row.se, row.z, row.p, row.low, row.high]
+            numbers = [row.coef, row.se, row.z, row.p, row.low, row.high]
             digits = [4, 4, 2, 3, 3, 3]
-            shown = [_math(_number(value, d)) for value, d in zip(cells, digits, strict=True)]
+            shown = [_math(_number(value, d)) for value, d in zip(numbers, digits, strict=True)]
             lines.append(rf"{_escape(term)} & {' & '.join(shown)} \\")
     lines += [
         r"\midrule",
