@@ -124,6 +124,18 @@ def selection_data(
     )
 
 
+def batch_of(
+    x, w, s, y, weight, *, x_names, w_names, y_name: str, excluded=None, check: bool = True
+) -> SelectionData:
+    """Rows of a longer table, without those of weight zero."""
+    if check:
+        check_weight_values(weight)
+        check_values(x, w, s, y, x_names, w_names, y_name)
+    y = np.where(s, y, np.nan)
+    data = SelectionData(x, w, s, y, weight, x_names, w_names, y_name, excluded)
+    return data if weight.all() else data.take(weight > 0)
+
+
 def check_values(x, w, s, y, x_names, w_names, y_name: str) -> None:
     """Refuse missing values and values whose squares overflow, where a fit uses them."""
     _check_outcome_size(y[s], np.flatnonzero(s), y_name)

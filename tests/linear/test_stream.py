@@ -343,3 +343,11 @@ def _slowly(function):
         return function(item)
 
     return task
+
+
+def test_levels_are_in_the_order_of_memory_if_a_later_batch_has_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "PART_ROWS", 1_000_000)  # one part of several batches
+    frame = FRAME[:5000].sort_values("site", ascending=False, kind="stable")
+    write(frame, tmp_path, number=1, group=5000)
+    formulas = ("y ~ a + site", "~ a + site + z")
+    assert_same(hk.heckman(*formulas, tmp_path), hk.heckman(*formulas, frame))

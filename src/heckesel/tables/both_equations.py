@@ -13,6 +13,7 @@ from heckesel.tables.fit_options import side_column
 from heckesel.tables.formula import (
     FormulaDesign,
     build_equation,
+    check_not_explained_by_itself,
     evaluate_column,
     scale_columns,
     split_formula,
@@ -68,11 +69,6 @@ def split_outcome(outcome) -> tuple[str, str]:
     if left is None:
         raise DataError(f"the outcome formula {outcome!r} needs a left-hand side: 'y ~ a + b'")
     return left, right
-
-
-def check_not_explained_by_itself(y: str, variables) -> None:
-    if y in variables:
-        raise DataError(f"the outcome {y!r} cannot explain itself; remove it from the right")
 
 
 def columns_from_arrays(y, x, w, *, selected, weights, scale) -> tuple[SelectionData, ArrayDesign]:

@@ -7,6 +7,7 @@ categories. In files, whole numbers with leading zeros are categories, too.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Number
 
 import numpy as np
@@ -68,6 +69,17 @@ def column_levels(column: pd.Series) -> tuple:
             f"column {column.name!r} holds {' and '.join(kinds)} values, which are no categories; "
             "make them all strings or all numbers"
         ) from None
+
+
+def merged_levels(found: Iterable[tuple]) -> tuple:
+    """The levels of a column of which several parts were read.
+
+    If all parts agree, their order is kept, as that of an ordered category; else they are sorted.
+    """
+    different = [levels for levels in dict.fromkeys(found) if levels]
+    if len(different) == 1:
+        return different[0]
+    return tuple(sorted({level for levels in different for level in levels}))
 
 
 def _holds_objects(column: pd.Series) -> bool:

@@ -14,7 +14,14 @@ from formulaic.parser.types import Factor, Term
 
 from heckesel.data import CONSTANT, term_names
 from heckesel.errors import DataError, did_you_mean
-from heckesel.tables.column_kinds import NEITHER, NUMERALS, column_levels, is_number, kind_of
+from heckesel.tables.column_kinds import (
+    NEITHER,
+    NUMERALS,
+    column_levels,
+    is_number,
+    kind_of,
+    merged_levels,
+)
 from heckesel.tables.frames import as_pandas, numbers_of
 
 
@@ -210,10 +217,10 @@ def required_columns(right: str, role: str) -> tuple[str, ...]:
     return _variables(_parsed(right, role))
 
 
-def categories_of(spec: ModelSpec) -> dict[str, list]:
+def categories_of(spec: ModelSpec) -> dict[str, tuple]:
     """Levels of every categorical factor of a formula."""
     return {
-        str(factor): list(state["categories"])
+        str(factor): tuple(state["categories"])
         for factor, (_, state) in spec.encoder_state.items()
         if "categories" in state
     }
@@ -222,18 +229,12 @@ def categories_of(spec: ModelSpec) -> dict[str, list]:
 def with_categories(
     equation: Equation, right: str, frame: pd.DataFrame, found: list[dict], role: str
 ) -> Equation:
-    """The equation with the levels of all the parts that were looked at, in `found`.
-
-    Parts that agree keep their order, as that of an ordered category; else levels are sorted.
-    """
+    """The equation with the levels of all rows; found : those of each batch."""
     state = {}
     for factor, (kind, learned) in equation.spec.encoder_state.items():
-        lists = [part[factor] for part in found if part.get(factor)]
+        lists = [levels[factor] for levels in found if factor in levels]
         if "categories" in learned and lists:
-            levels = lists[0]
-            if any(part != levels for part in lists):
-                levels = sorted({level for part in lists for level in part})
-            learned = {"categories": levels}
+            learned = {"categories": list(merged_levels(lists))}
         state[factor] = (kind, learned)
     spec = ModelSpec(formula=_parsed(right, role), encoder_state=state)
     return replace(equation, spec=_evaluate(spec, frame, right, role).model_spec)
@@ -272,6 +273,11 @@ def check_variables(variables, frame) -> None:
             raise DataError(f"there is no column {name!r} in the data{hint}")
         if pd.api.types.is_complex_dtype(frame[name]):
             numbers_of(frame[name], name)  # raises; formulas would drop the imaginary part
+
+
+def check_not_explained_by_itself(y: str, variables) -> None:
+    if y in variables:
+        raise DataError(f"the outcome {y!r} cannot explain itself; remove it from the right")
 
 
 def _parsed(right: str, role: str) -> Formula:
