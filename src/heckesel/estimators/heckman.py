@@ -118,8 +118,8 @@ def heckman(
     ...     "~ nwifeinc + educ + exper + expersq + age + kidslt6 + kidsge6",
     ...     women,
     ... )
-    >>> round(fit.params["outcome", "educ"], 3), round(fit.se["outcome", "educ"], 3)
-    (0.108, 0.015)
+    >>> print(fit.params["outcome", "educ"].round(3), fit.se["outcome", "educ"].round(3))
+    0.108 0.015
     """
     check_model(method, errors, scale)
     if isinstance(data, str | os.PathLike):

@@ -12,8 +12,9 @@ from heckesel.linear.estimates import NEAR_BOUNDARY, Estimates, estimates_at, mo
 from heckesel.linear.forms.error_models import ERROR_MODELS
 from heckesel.linear.forms.form_inference import FormScan, form_covariance, scan_form
 from heckesel.linear.ols import fit_least_squares, least_squares_covariance
-from heckesel.linear.results.heckman_fit import HeckmanFit, Mode
+from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.inference import labelled
+from heckesel.linear.results.modes import Mode
 from heckesel.linear.rho_scan import Scan, scan, selected_mode
 from heckesel.linear.sample.sample import Rows, Sample, SampleScale, standardised_sample
 from heckesel.linear.sample.stream import StreamedData

@@ -23,6 +23,7 @@ from heckesel.linear.forms.form_weights import (
     ranges,
 )
 from heckesel.linear.results.inference import labelled
+from heckesel.linear.sample.stream import StreamedData
 from heckesel.tables.weights import scaled_weight
 
 WIDTH = 78
@@ -164,6 +165,11 @@ class FunctionalForm:
 
 def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
     """Check, draw rows where there are many, fit every form, label the results."""
+    if isinstance(fit.data, StreamedData):
+        raise DataError(
+            "functional_form() needs rows, and this fit read its rows from files and kept none; "
+            "fit a frame with a sample of the rows"
+        )
     if not fit.has_selection:
         raise DataError("every unit was selected, so there is no dependence to try forms of")
     if not (is_whole(rows) and is_whole(seed)) or rows < 1 or seed < 0:

@@ -11,10 +11,11 @@ import pandas as pd
 from scipy.special import chdtri, ndtri
 
 from heckesel.data import SelectionData
-from heckesel.errors import DataError, is_one_of, printable
+from heckesel.errors import DataError, printable
 from heckesel.linear.heckman_probit import binary_rho_interval, binary_sample
 from heckesel.linear.probit import fit_probit
 from heckesel.linear.results import summary as table
+from heckesel.linear.results.error_parameters import check_test
 from heckesel.linear.results.inference import (
     Test,
     Verdict,
@@ -148,8 +149,7 @@ class HeckmanProbitFit:
         """`wald`: of atanh rho; `lr`: likelihood ratio."""
         if not self.has_selection:
             raise DataError("every unit was selected, so there is no rho to test")
-        if not is_one_of(kind, ("wald", "lr")):
-            raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
+        check_test(kind)
         if kind == "wald":
             return self.wald_test([ATANH_RHO])
         return likelihood_ratio(self.loglik, self.loglik_independent, self.weight_kind)

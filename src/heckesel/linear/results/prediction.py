@@ -12,17 +12,17 @@ other than zero: it is x'beta + sigma E[e], in the population too. sigma may var
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 
-from heckesel.errors import DataError, HeckeselError, IdentificationWarning
+from heckesel.data import check_complete
+from heckesel.errors import DataError, HeckeselError, warn_user
 from heckesel.numerics.normal import inverse_mills, mills_delta
 from heckesel.numerics.sinh_arcsinh import moments_given_selection, population_moments
 from heckesel.numerics.truncated_student import mean_of_selection
 from heckesel.predictive.distribution import (
     Predictive,
+    check_target,
     predict_given_selection,
     predict_student,
     predict_student_given_selection,
@@ -111,6 +111,26 @@ def covariance_of_known(fit) -> np.ndarray:
     return covariance
 
 
+def predict_rows(fit, data, x, w, target: str) -> Predictive:
+    """Predictions for new rows, or without any for the rows of the fit."""
+    _check_target(fit, target)
+    given = fit.design.given(data, x, w)
+    columns = fit.design.outcome_matrix(given)
+    selection = None if target == "population" else fit.design.selection_matrix(given)
+    scale = fit.design.scale_matrix(given)
+    names = fit.data.x_names, fit.data.w_names, fit.data.scale_names
+    for values, labels in zip((columns, selection, scale), names, strict=True):
+        if values is not None:
+            check_complete(values, labels, np.arange(len(values)))
+    return predict(fit, columns, selection, target, scale)
+
+
+def _check_target(fit, target: str) -> None:
+    check_target(target)
+    if target != "population" and not fit.has_selection:
+        raise DataError(f"every unit was selected, so target={target!r} has no meaning")
+
+
 def predict(fit, x, w, target: str, scale=None) -> Predictive:
     """Parameter uncertainty is the epistemic part; it widens the error as tau^2 would:
     sigma'^2 = sigma^2 + tau^2 and rho' = rho sigma / sigma'."""
@@ -121,11 +141,9 @@ def predict(fit, x, w, target: str, scale=None) -> Predictive:
     epistemic = np.where(epistemic >= 0, epistemic, np.nan)
     is_t = fit.errors == "t"
     if fit.df <= 2:
-        warnings.warn(
+        warn_user(
             f"with {fit.df:.2f} degrees of freedom the variance of the errors is infinite, and so "
-            "is std; intervals and quantiles hold",
-            IdentificationWarning,
-            stacklevel=4,
+            "is std; intervals and quantiles hold"
         )
     if fit.errors == "shape":
         return _predict_shape(fit, x, w, target, epistemic, sigma)
@@ -166,14 +184,15 @@ def _predict_shape(fit, x, w, target: str, epistemic, sigma) -> Predictive:
     )
 
 
-def margins(fit, target: str, variables, rows_of) -> pd.DataFrame:
+def margins(fit, target: str) -> pd.DataFrame:
     """Average marginal effect of each variable with its delta-method standard error.
 
-    rows_of(name, value) gives the design matrices, that of log sigma(x) last, of a copy of the
-    data in which the variable is shifted by value if it holds numbers, and otherwise set to it.
-    Numbers move by a central difference, 1e-4 of their sd; categories from their first
-    level to each other one.
+    A number is moved by a central difference, 1e-4 of its standard deviation; a category from its
+    first level to each other one.
     """
+    _check_target(fit, target)
+    # rows_of(name, value) gives the matrices of x, w and log sigma(x) after a change
+    variables, rows_of = fit.design.moves(target)
     effects = {}
     for name, moves in variables.items():
         for label, up, down, width in moves:

@@ -11,6 +11,7 @@ from scipy.special import chdtri
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
+from heckesel.errors import DataError, is_whole
 from heckesel.linear.bootstrap import bootstrap_two_step
 from heckesel.linear.profile_intervals import atanh_rho_interval, theta_interval
 from heckesel.linear.rho_scan import CLEARLY_BETTER
@@ -46,7 +47,13 @@ def profile_interval(fit, parameter: str, level: float, client) -> tuple[float, 
 
 
 def bootstrap_frame(fit, replicates: int, seed: int, client) -> pd.DataFrame:
-    """One row a replicate: every parameter of a two-step fit, rho and sigma."""
+    """One row per replicate: every parameter of a two-step fit, rho and sigma."""
+    if not (is_whole(replicates) and is_whole(seed)) or replicates < 1 or seed < 0:
+        raise DataError(
+            f"replicates must be positive and seed not negative, got {replicates!r}, {seed!r}"
+        )
+    if fit.method != "two-step":
+        raise DataError("bootstrap() is for method='two-step'; ml has standard errors for rho")
     data, clusters = _used(fit.data, fit.clusters)
     rows, scalings, run = rows_of(data, client)
     gamma = fit.params["select"].to_numpy()
