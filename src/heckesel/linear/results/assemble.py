@@ -39,20 +39,25 @@ def _fit_ols(data: SelectionData, design, kind, options) -> HeckmanFit:
     fit = fit_least_squares(data.x, data.y, data.weight)
     covariance = least_squares_covariance(data.x, data.y, data.weight, fit, kind, **options)
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.beta, covariance)
+    mode = Mode(float("nan"), fit.sigma, fit.loglik, "converged", params, False)
+    return _result("least squares", mode, cov, kind, data, design, **options)
+
+
+def _result(method: str, mode: Mode, cov, kind, data: Data, design, **rest) -> HeckmanFit:
+    """The fit whose estimates are those of `mode`."""
     return HeckmanFit(
-        method="least squares",
+        method=method,
         covariance=kind,
-        params=params,
+        params=mode.params,
         cov=cov,
-        rho=float("nan"),
-        sigma=fit.sigma,
-        loglik=fit.loglik,
-        status="converged",
-        near_boundary=False,
-        modes=(),
+        rho=mode.rho,
+        sigma=mode.sigma,
+        loglik=mode.loglik,
+        status=mode.status,
+        near_boundary=mode.near_boundary,
         data=data,
         design=design,
-        **options,
+        **rest,
     )
 
 
@@ -90,26 +95,9 @@ def fit_ml(
     extra = range(size + k + 2, len(labels))
     order = [*range(size), size + 1 + k, size, *extra, *range(size + 1, size + 1 + k)]
     modes = tuple(_mode(item, labels, order) for item in estimates)
-    vector = estimates[selected].vector[order]
-    params, cov = labelled(labels, vector, covariance[np.ix_(order, order)])
-    return HeckmanFit(
-        method="ml",
-        covariance=kind,
-        params=params,
-        cov=cov,
-        rho=modes[selected].rho,
-        sigma=modes[selected].sigma,
-        loglik=modes[selected].loglik,
-        status=modes[selected].status,
-        near_boundary=modes[selected].near_boundary,
-        modes=modes,
-        selected=selected,
-        data=data,
-        design=design,
-        scan=found,
-        errors=errors,
-        **options,
-    )
+    _, cov = labelled(labels, np.zeros(len(order)), covariance[np.ix_(order, order)])
+    rest = {"modes": modes, "selected": selected, "scan": found, "errors": errors}
+    return _result("ml", modes[selected], cov, kind, data, design, **rest, **options)
 
 
 def _mode(item: Estimates, labels, order) -> Mode:
@@ -130,21 +118,9 @@ def fit_both_steps(
     order = [*range(p), *range(p + 1, p + 1 + q), p]  # numbers come as beta, lambda, gamma
     vector = np.concatenate([fit.beta, [fit.lambda_coef], fit.gamma])
     params, cov = labelled(labels, vector[order], covariance[np.ix_(order, order)])
-    return HeckmanFit(
-        method="two-step",
-        covariance=kind,
-        params=params,
-        cov=cov,
-        rho=fit.rho,
-        sigma=fit.sigma,
-        loglik=float("nan"),
-        status=fit.probit.status,
-        near_boundary=abs(fit.rho) > NEAR_BOUNDARY,
-        modes=(),
-        data=data,
-        design=design,
-        **options,
-    )
+    near = abs(fit.rho) > NEAR_BOUNDARY
+    mode = Mode(fit.rho, fit.sigma, float("nan"), fit.probit.status, params, near)
+    return _result("two-step", mode, cov, kind, data, design, **options)
 
 
 def _selected_first(options: dict, data: Data) -> dict:

@@ -119,20 +119,25 @@ def _without_doubt(data: SelectionData, classes, kind, weight_kind, separation) 
     labels = [*equation_labels(data), ATANH_RHO]
     values = np.concatenate([outcome.gamma, select.gamma, [np.nan]])
     params, cov = labelled(labels, values, np.full((len(labels),) * 2, np.nan))
+    loglik = outcome.loglik + select.loglik
+    mode = BinaryMode(float("nan"), loglik, "separated", params, False)
+    rest = {"classes": classes, "weight_kind": weight_kind, "separation": separation}
+    return _result("ml", mode, cov, kind, data, **rest)
+
+
+def _result(method: str, mode: BinaryMode, cov, kind, data, **rest) -> HeckmanProbitFit:
+    """The fit whose estimates are those of `mode`."""
     return HeckmanProbitFit(
-        method="ml",
+        method=method,
         covariance=kind,
-        params=params,
+        params=mode.params,
         cov=cov,
-        rho=float("nan"),
-        loglik=outcome.loglik + select.loglik,
-        status="separated",
-        near_boundary=False,
-        modes=(),
+        rho=mode.rho,
+        loglik=mode.loglik,
+        status=mode.status,
+        near_boundary=mode.near_boundary,
         data=data,
-        classes=classes,
-        weight_kind=weight_kind,
-        separation=separation,
+        **rest,
     )
 
 
@@ -153,20 +158,16 @@ def _ml(data: SelectionData, classes, kind, weight_kind, separation) -> HeckmanP
     given_rho = None
     if best.status == "boundary" and separation is None:
         _, given_rho = labelled(labels, params, covariance_given_rho(best, sample, scalings))
-    return HeckmanProbitFit(
-        method="ml",
-        covariance=kind,
-        params=params,
-        cov=cov,
-        rho=modes[0].rho,
-        loglik=modes[0].loglik,
-        status=modes[0].status,
-        near_boundary=modes[0].near_boundary,
+    return _result(
+        "ml",
+        modes[0],
+        cov,
+        kind,
+        data,
         modes=modes,
-        data=data,
-        classes=classes,
-        cov_given_rho=given_rho,
         scan=found,
+        cov_given_rho=given_rho,
+        classes=classes,
         weight_kind=weight_kind,
         separation=separation,
     )
@@ -187,18 +188,6 @@ def _without_selection(
         scores = probit_scores(data.x, happened, fit.gamma)
         covariance = covariance_of(kind, fit.hessian, scores, data.weight, weight_kind=weight_kind)
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.gamma, covariance)
-    return HeckmanProbitFit(
-        method="probit",
-        covariance=kind,
-        params=params,
-        cov=cov,
-        rho=float("nan"),
-        loglik=fit.loglik,
-        status=fit.status,
-        near_boundary=False,
-        modes=(),
-        data=data,
-        classes=classes,
-        weight_kind=weight_kind,
-        separation=separation,
-    )
+    mode = BinaryMode(float("nan"), fit.loglik, fit.status, params, False)
+    rest = {"classes": classes, "weight_kind": weight_kind, "separation": separation}
+    return _result("probit", mode, cov, kind, data, **rest)

@@ -94,9 +94,9 @@ class HeckmanFit:
     loglik: float
     status: str
     near_boundary: bool
-    modes: tuple[Mode, ...]
     data: SelectionData | StreamedData
     design: FormulaDesign | ArrayDesign
+    modes: tuple[Mode, ...] = ()
     scan: Scan | FormScan | None = None
     weight_kind: str = "frequency"
     identification: Verdict | None = None

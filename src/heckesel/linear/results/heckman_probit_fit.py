@@ -66,9 +66,9 @@ class HeckmanProbitFit:
     loglik: float
     status: str
     near_boundary: bool
-    modes: tuple[BinaryMode, ...]
     data: SelectionData
     classes: np.ndarray
+    modes: tuple[BinaryMode, ...] = ()
     cov_given_rho: pd.DataFrame | None = None
     scan: Scan | None = None
     weight_kind: str = "frequency"
