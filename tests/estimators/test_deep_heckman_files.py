@@ -311,7 +311,8 @@ import sys
 import torch
 from benchmarks.memory import peak_bytes
 from heckesel import DeepHeckmanRegressor
-from heckesel.estimators import buffers, deep_files
+from heckesel.estimators import deep_heckman_files as deep_files
+from heckesel.tables import column_reader as buffers
 buffers.BUFFER_ROWS = deep_files.BUFFER_ROWS = 8192
 buffers.KEPT_ROWS = 500  # a verdict from few rows is quick
 model = DeepHeckmanRegressor(

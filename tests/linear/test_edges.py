@@ -84,7 +84,7 @@ def test_probability_weights_have_no_likelihood_ratio():
         fit(weights="share", weight_kind="probability").test_rho_zero("lr")
 
 
-def test_a_fit_at_the_boundary_is_judged_by_its_probit():
+def test_a_fit_at_the_boundary_takes_its_verdict_from_the_probit():
     x, z, u = np.random.default_rng(0).standard_normal((3, 120))
     y = np.where(0.3 + x + z + u > 0, 1 + x + u, np.nan)
     found = fit(pd.DataFrame({"x": x, "z": z, "y": y}))

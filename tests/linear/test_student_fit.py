@@ -245,7 +245,7 @@ def test_what_cannot_be_had_is_refused(frame, fit):
         hk.heckman("y ~ x", "~ x + z", frame).interval("df")
 
 
-def test_doubt_about_the_mean_widens_the_distribution_to_its_std():
+def test_uncertainty_of_the_mean_widens_the_distribution_to_its_std():
     location, epistemic, index = np.zeros(2), np.array([0.5, 3.0]), np.array([-0.8, 1.1])
     whole = predict_student(location, epistemic, 1.3, 6.0)
     np.testing.assert_allclose(whole.distribution.scale**2 * 6 / 4, whole.std**2)

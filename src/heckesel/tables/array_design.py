@@ -53,7 +53,7 @@ class ArrayDesign:
         return given[0][:, [self.x_names.index(name) for name in self.scale_names]]
 
     def moves(self, target: str):
-        """As `FormulaDesign.moves`; a name that stands in both equations moves in both."""
+        """As `FormulaDesign.moves`; a name in both equations moves in both."""
         names = dict.fromkeys(self.x_names)
         if target != "population":
             names |= dict.fromkeys(self.w_names)
