@@ -23,6 +23,7 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
+from scipy.special import chdtri
 
 from heckesel.datasets.papers_with_code import (
     FILES,
@@ -32,7 +33,9 @@ from heckesel.datasets.papers_with_code import (
 from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.errors import DataError
 from heckesel.estimators.heckman import heckman
+from heckesel.linear.profile_intervals import atanh_rho_interval
 from heckesel.linear.results.heckman_fit import HeckmanFit
+from heckesel.linear.sample.sample import standardised_sample
 from reproduction.reporting_panel import (
     FEWEST_ROWS,
     Panel,
@@ -154,22 +157,25 @@ def without_complete(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _estimates(fit: HeckmanFit, slope: str) -> dict[str, float]:
-    low, high = fit.interval("rho", method="profile")
+    """Of the highest maximum, as in the paper, also where `fit` uses an interior one."""
+    best, (rows, _) = fit.modes[0], standardised_sample(fit.data)
+    low, high = atanh_rho_interval(rows, fit.scan.modes, 0.5 * float(chdtri(1, 0.05)))
     row = {
         "n": float(fit.n),
         "n_reported": float(fit.n_selected),
-        "rho": fit.rho,
-        "rho_low": low,
-        "rho_high": high,
-        "loglik": fit.loglik,
-        "boundary": float(fit.near_boundary),
+        "rho": best.rho,
+        "rho_low": float(np.tanh(low)),
+        "rho_high": float(np.tanh(high)),
+        "loglik": best.loglik,
+        "boundary": float(best.near_boundary),
         "n_modes": float(len(fit.modes)),
-        f"outcome_{slope}": float(fit.params["outcome", slope]),
-        f"select_{slope}": float(fit.params["select", slope]),
+        f"outcome_{slope}": float(best.params["outcome", slope]),
+        f"select_{slope}": float(best.params["select", slope]),
         "verdict": float(VERDICTS.index(fit.identification.verdict)),
     }
     rho_se = (1 - fit.rho**2) * fit.se["ancillary", "atanh_rho"]
-    if np.isfinite(rho_se):  # at the boundary there is none, and JSON has no NaN
+    # at the boundary there is none, and JSON has no NaN
+    if fit.selected_mode is best and np.isfinite(rho_se):
         row["rho_se"] = float(rho_se)
     for position, mode in enumerate(fit.modes):
         row |= {f"mode_{position}_rho": mode.rho, f"mode_{position}_loglik": float(mode.loglik)}

@@ -1,4 +1,4 @@
-"""`SelectionData`: the one door through which arrays enter, checked once and trusted after."""
+"""`SelectionData`: arrays of the selection model, validated once where they enter."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from heckesel.errors import DataError
 from heckesel.numeric_input import numeric
 
 CONSTANT = "Intercept"
+# The end of the name of a 0/1 column that indicates where another column is missing.
+MISSING_INDICATOR = "[missing]"
 LARGEST = 1e100  # squares of larger numbers overflow when they are added up
 SMALLEST = 1e-100  # squares of smaller numbers, added up, lose digits or are zero
 
@@ -29,8 +31,10 @@ class SelectionData:
     s : (n,) bool, True where the outcome was observed
     y : (n,) NaN where it was not
     weight : (n,) multiplies each unit's log-likelihood
+    scale : (n, k) columns of log sigma(x), if it is not constant; like x, NaN where unselected
 
-    Constants are columns like any other here: `hk.heckman` puts them in, networks have biases.
+    Linear models have their constant as the first column of x and w; networks have biases, and
+    their linear selection equation appends its constant as the last coefficient.
     """
 
     x: np.ndarray
@@ -42,6 +46,8 @@ class SelectionData:
     w_names: tuple[str, ...]
     y_name: str
     excluded: tuple[str, ...] | None = None
+    scale: np.ndarray | None = None
+    scale_names: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -58,18 +64,28 @@ class SelectionData:
         return round(weight.sum()) if frequency else int(np.count_nonzero(weight))
 
     def take(self, rows) -> SelectionData:
-        """Some of the units, by place or by truth."""
+        """Some of the units, by position or by a mask."""
         columns = {name: getattr(self, name)[rows] for name in ("x", "w", "s", "y", "weight")}
-        return replace(self, **columns)
+        scale = None if self.scale is None else self.scale[rows]
+        return replace(self, scale=scale, **columns)
 
     @property
     def instruments(self) -> tuple[str, ...]:
-        """Selection columns that the outcome equation leaves out: `excluded` where the caller
-        knows them, else by name."""
+        """Selection columns that the outcome equation excludes: `excluded` if the caller knows
+        them, else by name."""
         if self.excluded is not None:
             return self.excluded
         known = {*self.x_names, "Intercept"}
         return tuple(name for name in self.w_names if name not in known)
+
+
+def concatenate(batches: list[SelectionData]) -> SelectionData:
+    """The rows of all batches; everything else is that of the first."""
+    columns: dict = {
+        name: np.concatenate([getattr(batch, name) for batch in batches])
+        for name in ("x", "w", "s", "y", "weight")
+    }
+    return replace(batches[0], **columns)
 
 
 def selection_data(
@@ -84,9 +100,9 @@ def selection_data(
     y_name="y",
     excluded=None,
 ) -> SelectionData:
-    """A checked `SelectionData`; a missing y means unselected unless `selected` says otherwise.
+    """A validated `SelectionData`; a missing y means unselected unless `selected` is given.
 
-    Values of y on unselected rows are set to NaN, so nothing behind this door can look at them.
+    Values of y on unselected rows are set to NaN, so that no fit can use them.
     """
     y = _column(y, y_name)
     n = len(y)
@@ -108,8 +124,20 @@ def selection_data(
     )
 
 
+def batch_of(
+    x, w, s, y, weight, *, x_names, w_names, y_name: str, excluded=None, check: bool = True
+) -> SelectionData:
+    """Rows of a longer table, without those of weight zero."""
+    if check:
+        check_weight_values(weight)
+        check_values(x, w, s, y, x_names, w_names, y_name)
+    y = np.where(s, y, np.nan)
+    data = SelectionData(x, w, s, y, weight, x_names, w_names, y_name, excluded)
+    return data if weight.all() else data.take(weight > 0)
+
+
 def check_values(x, w, s, y, x_names, w_names, y_name: str) -> None:
-    """Every number a fit would use is there, and its square is finite."""
+    """Refuse missing values and values whose squares overflow, where a fit uses them."""
     _check_outcome_size(y[s], np.flatnonzero(s), y_name)
     for values, names, rows in ((w, w_names, np.arange(len(s))), (x, x_names, np.flatnonzero(s))):
         check_complete(values, names, rows)
@@ -146,12 +174,12 @@ def _names(names, prefix: str, count: int) -> tuple[str, ...]:
         raise DataError(f"{prefix} has {count} columns but {len(names)} names")
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise DataError(f"the column name {repeated[0]!r} stands twice in {prefix}; rename one")
+        raise DataError(f"the column name {repeated[0]!r} appears twice in {prefix}; rename one")
     return names
 
 
 def selected_rows(y, selected, y_name: str) -> np.ndarray:
-    """(n,) bool: where y is there, or where `selected` says so; at least one row is."""
+    """(n,) bool: where y is observed, or where `selected` is 1; at least one row."""
     s = marked_rows(y, selected, y_name)
     if not s.any() and selected is None:
         raise DataError(f"the outcome {y_name!r} is missing in all {len(y)} rows")
@@ -161,7 +189,7 @@ def selected_rows(y, selected, y_name: str) -> np.ndarray:
 
 
 def marked_rows(y, selected, y_name: str) -> np.ndarray:
-    """The same for some rows of a longer table, among which no row need be selected."""
+    """The same for some rows of a longer table, of which none need be selected."""
     if selected is None:
         return ~np.isnan(y)
     values = numeric(selected, "selected")
@@ -196,7 +224,7 @@ def _check_outcome_size(values, rows, name: str) -> None:
 
 
 def check_complete(values, names, rows) -> None:
-    """Every one of these rows has a number, and one whose square is a number, in each column."""
+    """Refuse missing values and values whose squares overflow in these rows."""
     if values.size and values.min() > -LARGEST and values.max() < LARGEST:
         return  # a NaN would have made both comparisons False
     finite = np.abs(values) < LARGEST

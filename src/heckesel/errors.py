@@ -2,6 +2,8 @@
 
 import difflib
 import re
+import sys
+import warnings
 from collections.abc import Iterable
 from numbers import Integral, Rational, Real
 
@@ -19,6 +21,14 @@ class DataError(HeckeselError, ValueError):
 
 class IdentificationWarning(UserWarning):
     """The fit rests on less than a user would assume: no instrument, or no selection at all."""
+
+
+def warn_user(message: str) -> None:
+    """An `IdentificationWarning` at the line outside this package that led to it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("heckesel."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, IdentificationWarning, stacklevel=level)
 
 
 # Control characters but for line breaks and tabs, and those that turn the direction of text: on a

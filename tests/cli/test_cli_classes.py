@@ -9,7 +9,7 @@ import pytest
 
 import heckesel as hk
 from heckesel.tables.outcome_kind import read_outcome
-from heckesel.tables.table_file import Table
+from heckesel.tables.table_file import TableFile
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "repaid", "--instruments", "branch"]
@@ -106,7 +106,7 @@ def test_kind_overrules_the_rule_both_ways(data, tmp_path, capsys):
 
 
 def outcome(values, kind="auto", selected=None):
-    table = Table(pd.DataFrame({"y": values}), "t.csv")
+    table = TableFile(pd.DataFrame({"y": values}), "t.csv")
     return read_outcome(table, "y", kind, selected).classes
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.tables.column_kinds import fit_columns, number_column
+from heckesel.tables.file_columns import fit_columns, number_column
 from heckesel.tables.table_file import read_table
 from tests.cli.command_line import run
 
@@ -264,7 +264,7 @@ def test_levels_are_known_by_how_they_are_written(tmp_path, capsys):
         ("a,b\n1,2\n3\n", "line 3 of .* has 1 fields, and the header has 2"),
         ("a,b\n1,2\n3,4,5\n", "line 3 of .* has 3 fields, and the header has 2"),
         ('a,b\n1,"2\n3,4\n', "line 3 of .* has|no CSV|cannot be read"),
-        ("a,a\n1,2\n", "'a' stands twice"),
+        ("a,a\n1,2\n", "'a' appears twice"),
         (",b\n1,2\n", "column 1 of .* has no name"),
         ("a,b;c\n1,2;3\n", "may be separated by a comma or a semicolon"),
         ("a,b\n", "a header but no rows"),

@@ -196,3 +196,12 @@ def test_the_regressor_carries_the_evidence_and_the_range_of_its_members(linear)
 def test_curves_of_a_straight_line_and_of_its_bends_agree_where_the_line_is_right(linear, found):
     fit = hk.heckman("y ~ x", "~ x + z", linear)
     assert found.evidence["rho"] == pytest.approx(fit.rho, abs=0.05)
+
+
+def test_the_mode_in_use_is_not_among_the_other_modes(linear):
+    """An interior mode is used, though one at the boundary is a little higher."""
+    found = hk.heckman("y ~ x", "~ x + z", linear).identification
+    modes = [{"rho": 0.99999, "loglik": 0.0}, {"rho": found.evidence["rho"], "loglik": -2.0}]
+    listed = replace(found, evidence=found.evidence | {"modes": modes}).details()
+    (line,) = [line for line in listed if "other modes" in line]
+    assert line.endswith("other modes 1.00 (0.0)")

@@ -88,11 +88,11 @@ CASES = {
     ),
     "duplicate names": (
         fit(data=pd.concat([GOOD, GOOD[["x"]]], axis=1)),
-        "'x' stands twice in data",
+        "'x' appears twice in data",
     ),
     "duplicate names in w": (
         fit_arrays(w=pd.concat([GOOD[["x"]], GOOD[["x"]]], axis=1)),
-        "'x' stands twice",
+        "'x' appears twice",
     ),
     "instrument in the outcome": (
         fit("y ~ x + z", instruments=["z"]),

@@ -11,7 +11,13 @@ import pytest
 import heckesel as hk
 from heckesel.estimators import deep_heckman_files as deep_files
 from heckesel.tables import column_reader as buffers
-from heckesel.tables.column_reader import TableReader, deal_out, learn_table, survey, together
+from heckesel.tables.column_reader import (
+    TableReader,
+    learn_table,
+    split_row_groups,
+    survey,
+    together,
+)
 from heckesel.tables.parquet import Part, parquet_parts
 
 pytest.importorskip("pyarrow")
@@ -147,7 +153,7 @@ def _table(path, seed=0):
         log=False,
         run=map,
     )
-    items = deal_out(parts, size=700, seed=seed)
+    items = split_row_groups(parts, size=700, seed=seed)
     return reader, items, survey(reader, items, map)
 
 
@@ -208,15 +214,15 @@ def test_moments_of_buffers_are_those_of_all_rows(folder):
 
 def test_row_groups_are_dealt_out_at_random_but_all_of_them():
     parts = [Part(f"{k // 10}.parquet", (k % 10,), 0, 100) for k in range(40)]
-    items = deal_out(parts, size=450, seed=3)
+    items = split_row_groups(parts, size=450, seed=3)
     assert sorted((p.path, p.row_groups) for item in items for p in item) == sorted(
         (p.path, p.row_groups) for p in parts
     )
     assert max(sum(part.rows for part in item) for item in items) <= 450
     neighbours = [parts.index(b) - parts.index(a) == 1 for a, b, *_ in items]
     assert np.mean(neighbours) < 0.5
-    assert items == deal_out(parts, size=450, seed=3)
-    assert items != deal_out(parts, size=450, seed=4)
+    assert items == split_row_groups(parts, size=450, seed=3)
+    assert items != split_row_groups(parts, size=450, seed=4)
 
 
 def test_a_level_of_the_last_file_alone_is_a_level(tmp_path):
@@ -267,7 +273,7 @@ REFUSED = {
     "no such outcome": ({}, {"y": "yy"}, "there is no column 'yy'"),
     "no such column": ({}, {"columns": ["a", "bb"]}, "no column 'bb' in the data; did you mean"),
     "outcome in X": ({}, {"columns": [*COLUMNS, "y"]}, "'y' cannot be a column of X as well"),
-    "no such instrument": ({"instruments": ["zz"]}, {}, "instrument 'zz' is no column of X"),
+    "no such instrument": ({"instruments": ["zz"]}, {}, "X has no column 'zz', the instrument"),
     "log of nothing": (
         {"target_transform": "log"},
         {},
@@ -304,7 +310,8 @@ import sys
 import torch
 from benchmarks.memory import peak_bytes
 from heckesel import DeepHeckmanRegressor
-from heckesel.estimators import buffers, deep_files
+from heckesel.estimators import deep_heckman_files as deep_files
+from heckesel.tables import column_reader as buffers
 buffers.BUFFER_ROWS = deep_files.BUFFER_ROWS = 8192
 buffers.KEPT_ROWS = 500  # a verdict from few rows is quick
 model = DeepHeckmanRegressor(

@@ -118,7 +118,7 @@ CASES = {
     ),
     "instrument that is not there": (
         lambda: hk.DeepHeckmanRegressor(["zz"]).fit(GOOD[["x", "z"]], GOOD.y),
-        "'zz' is no column of X; did you mean 'z'?",
+        "X has no column 'zz', the instrument; did you mean 'z'?",
     ),
     "instrument by name without names": (
         lambda: hk.DeepHeckmanRegressor(["z"]).fit(GOOD[["x", "z"]].to_numpy(), GOOD.y),

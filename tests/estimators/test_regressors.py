@@ -242,7 +242,7 @@ def test_missing_x_is_an_error_or_filled_and_pointed_out(name):
         model.columns_.x(table)[:, -2:], table[["a", "c"]].isna().to_numpy()
     )
     assert np.isfinite(model.predict(table)).all()
-    with pytest.raises(hk.DataError, match=r"'x' is missing .* saw no gap in it"):
+    with pytest.raises(hk.DataError, match=r"'x' is missing .* had no missing value"):
         model.predict(table.assign(x=np.nan))
 
 

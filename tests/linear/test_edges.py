@@ -16,7 +16,7 @@ from heckesel.linear.covariance import inverse
 from heckesel.linear.profile_intervals import THETA, _conditional
 from heckesel.linear.results.summary import _escape
 from heckesel.linear.sample.sample import standardised_sample
-from heckesel.linear.sample.standardise import scaling_of
+from heckesel.linear.sample.standardise import column_scale
 from heckesel.numerics.truncated import cdf_given_selection, quantile_given_selection
 from reproduction.e0_gate import draw_linear
 
@@ -84,7 +84,7 @@ def test_probability_weights_have_no_likelihood_ratio():
         fit(weights="share", weight_kind="probability").test_rho_zero("lr")
 
 
-def test_a_fit_at_the_boundary_is_judged_by_its_probit():
+def test_a_fit_at_the_boundary_takes_its_verdict_from_the_probit():
     x, z, u = np.random.default_rng(0).standard_normal((3, 120))
     y = np.where(0.3 + x + z + u > 0, 1 + x + u, np.nan)
     found = fit(pd.DataFrame({"x": x, "z": z, "y": y}))
@@ -190,7 +190,7 @@ def test_separation_is_seen_from_below_too():
 
 def test_a_constant_other_than_one_is_mapped_back():
     values = np.column_stack([np.full(9, 4.0), np.arange(9.0)])
-    scaling, coefficients = scaling_of(values), np.array([0.3, 2.0])
+    scaling, coefficients = column_scale(values), np.array([0.3, 2.0])
     np.testing.assert_allclose(
         values @ (scaling.back @ coefficients), scaling.apply(values) @ coefficients
     )
@@ -230,7 +230,7 @@ def test_the_sigma_interval_is_that_of_the_whole_surface():
     found = hk.heckman(y=y, x=x, w=x)
     low, high = found.interval("sigma", 0.95, method="profile")
     sample, scalings = standardised_sample(found.data)
-    level = found.scan.modes[0].value - 3.841459 / 2
+    level = found.scan.modes[found.selected].value - 3.841459 / 2
 
     def best_over_rho(sigma):
         theta = scalings.y_scale / sigma

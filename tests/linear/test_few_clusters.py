@@ -94,3 +94,17 @@ def test_ordinary_clusters_and_weights_do_not_warn():
         fit(frame_of(20), clusters="group")
         fit(frame_of(20), weights=rng.uniform(0.5, 3, 400), weight_kind="probability")
         fit(frame_of(20), weights=np.where(np.arange(400) == 0, 500, 1))  # counts rows
+
+
+FITS = {
+    "function": lambda frame: hk.heckman("y ~ x", "~ x", frame),
+    "regressor": lambda frame: hk.HeckmanRegressor().fit(frame[["x"]], frame["y"]),
+}
+
+
+@pytest.mark.parametrize("fit", FITS.values(), ids=FITS)
+def test_a_warning_names_the_line_of_the_user(fit):
+    frame = hk.datasets.make_controlled(200, rho=0.5, alpha=1.0, seed=0).frame
+    with pytest.warns(hk.IdentificationWarning) as caught:
+        fit(frame)
+    assert [warning.filename for warning in caught] == [__file__]

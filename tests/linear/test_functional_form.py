@@ -33,7 +33,7 @@ def compared(rand_hie):
 
 def test_rand_hie_meets_the_maxima_known_from_other_programs(compared):
     loglik = compared.to_frame().loglik
-    assert len(loglik) == 11
+    assert len(loglik) == 12
     assert loglik["Gaussian"] == pytest.approx(-10170.11, abs=0.05)
     assert loglik["Frank"] == pytest.approx(-10163.92, abs=0.05)
     assert loglik["Clayton 90"] == pytest.approx(-10158.22, abs=0.05)
@@ -163,7 +163,7 @@ def test_probability_weights_have_no_scale():
     np.testing.assert_allclose(small.x, large.x, atol=1e-5)
 
 
-def test_a_long_table_is_judged_by_some_of_its_rows():
+def test_a_long_table_uses_a_sample_of_its_rows():
     frame = draw_clayton_90(3000, 8)
     fit = hk.heckman("y ~ x", "~ x + z", frame, method="two-step")
     part = fit.functional_form("x", rows=700, seed=3)
@@ -207,7 +207,7 @@ def test_a_fixed_dependence_stays_where_it_is():
     np.testing.assert_allclose(point.score[:-1], 0.0, atol=1e-4)
 
 
-def test_the_judgement_on_plain_numbers():
+def test_forms_are_weighed_by_aic_and_signs_are_compared():
     np.testing.assert_allclose(aic_weights([10.0, 10.0]), 0.5)
     np.testing.assert_allclose(aic_weights([1e5, 1e5 + 2 * np.log(3)]), [0.75, 0.25])
     aic = [100.0, 108.0, 130.0, 141.0]

@@ -2,18 +2,22 @@
 
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
+import heckesel as hk
 from heckesel.data import selection_data
 from heckesel.linear.joint import at_zero, evaluate, point_at, solve_at
 from heckesel.linear.newton import newton_step
-from heckesel.linear.rho_scan import scan
+from heckesel.linear.rho_scan import CLEARLY_BETTER, scan, selected_mode
 from heckesel.linear.sample.sample import standardised_sample
-from reproduction.e0_gate import fit_mroz_greene
+from heckesel.methods import linear_heckman
+from reproduction.e0_gate import draw_linear, fit_mroz_greene
 
 SEEDS = range(40)
 SETTINGS = ("no instrument", "badly scaled", "outlier", "t(3) errors")
@@ -195,13 +199,13 @@ def test_columns_that_both_equations_share_are_summed_once():
         y,
     )
     sample, _ = standardised_sample(data)
-    basis = sample.basis
-    assert basis.own.tolist() == [2, 3, 5]  # v, far (whose digits would be lost) and y
+    shared = sample.shared
+    assert shared.own.tolist() == [2, 3, 5]  # v, far (whose digits would be lost) and y
     w, r = sample.w_selected, sample.residual_columns
-    rebuilt = np.column_stack([w, r[:, basis.own]]) @ basis.spread
+    rebuilt = np.column_stack([w, r[:, shared.own]]) @ shared.expand
     np.testing.assert_allclose(rebuilt, np.column_stack([w, r]), atol=1e-12)
     point = np.append(np.random.default_rng(2).normal(0, 0.3, sample.q + sample.p), [0.9, 1.5])
-    plainly = evaluate(replace(sample, basis=None), point)
+    plainly = evaluate(replace(sample, shared=None), point)
     for here, there in zip(evaluate(sample, point), plainly, strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-10, atol=1e-10)
 
@@ -211,7 +215,7 @@ def test_without_a_constant_in_w_nothing_is_shared():
     x, z, u = rng.standard_normal((3, 200))
     y = np.where(x + z + u > 0, x + u, np.nan)
     sample, _ = standardised_sample(selection_data(x[:, None], np.column_stack([x, z]), y))
-    assert sample.basis is None
+    assert sample.shared is None
 
 
 def test_a_sample_travels_without_what_can_be_computed_again():
@@ -235,3 +239,48 @@ def test_newton_steps_solve_their_equations_or_refuse():
     unknown[0, 2] = unknown[2, 0] = np.nan
     for refused in (saddle, unknown, -hessian, np.zeros((3, 3))):
         assert newton_step(gradient, refused) is None
+
+
+def test_an_interior_maximum_is_used_unless_the_boundary_is_far_ahead():
+    """The boundary is 1.82 above the interior maximum: both are listed, the inner one is used."""
+    frame = draw_linear(200, rho=0.9, seed=27)
+    fit = hk.heckman("y ~ x", "~ x + z", frame)
+    first, second = fit.modes[:2]
+    assert (first.status, second.status) == ("boundary", "converged")
+    assert 0 < first.loglik - second.loglik < CLEARLY_BETTER
+    assert fit.selected_mode is second
+    assert (fit.status, fit.rho, fit.loglik) == ("converged", second.rho, second.loglik)
+    pd.testing.assert_series_equal(fit.params, second.params)
+    assert np.isfinite(fit.se).all()
+    assert "1.82 higher" in fit.selected_mode_reason
+    assert "rho +1 (at the boundary)" in fit.summary()
+    assert fit.to_dict()["selected_mode"] == 1
+    model = hk.HeckmanRegressor(instruments=["z"]).fit(frame[["x", "z"]], frame.y)
+    assert (model.rho_, model.sigma_) == pytest.approx((fit.rho, fit.sigma), rel=1e-9)
+    plain = selection_data(frame[["x"]], frame[["x", "z"]], frame.y)
+    assert linear_heckman.fit(plain).estimates.rho == pytest.approx(fit.rho, rel=1e-9)
+    seen = fit.identification.evidence
+    assert seen["rho"] == pytest.approx(fit.rho)
+    assert seen["at_boundary"]  # which the report says, since it can mean that the model is wrong
+
+
+def test_the_rule_compares_heights_with_what_makes_weights_count_rows():
+    boundary = SimpleNamespace(a=14.0, value=-100.0, status="boundary")
+    inside = SimpleNamespace(a=1.0, value=-100.0 - CLEARLY_BETTER, status="converged")
+    stopped = SimpleNamespace(a=0.5, value=-100.5, status="max_iterations")
+    assert selected_mode([boundary, stopped, inside]) == 2
+    assert selected_mode([boundary, inside], unit=1.01) == 0
+    assert selected_mode([inside, boundary]) == 0
+    # a df at its end, with rho inside, is no boundary of rho
+    ended = SimpleNamespace(a=0.4, value=-100.0, status="boundary")
+    assert selected_mode([ended, inside]) == 0
+    assert selected_mode([boundary, ended]) == 1
+
+
+def test_slopes_are_covered_where_the_boundary_often_wins():
+    """rho = .9, n = 200, a strong instrument: a tenth of the likelihoods peak at rho = 1."""
+    hits, draws = 0, 100
+    for seed in range(draws):
+        fit = hk.heckman("y ~ x", "~ x + z", draw_linear(200, rho=0.9, seed=300 + seed))
+        hits += abs(fit.params["outcome", "x"] - 2) < 1.96 * fit.se["outcome", "x"]
+    assert hits / draws > 0.95 - 3 * np.sqrt(0.95 * 0.05 / draws)  # .885; NaN never covers

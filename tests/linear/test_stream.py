@@ -13,7 +13,7 @@ import pytest
 
 import heckesel as hk
 from heckesel.linear.sample import sample as limits
-from heckesel.linear.sample.standardise import scaling_by, scaling_of
+from heckesel.linear.sample.standardise import column_scale, column_scale_by
 from heckesel.numerics.moments import moments_of
 from heckesel.tables import cluster, parquet
 from heckesel.tables import formula_reader as reader
@@ -274,7 +274,10 @@ def test_joined_moments_are_those_of_all_rows():
         joined = joined.joined(moments_of(part))
     np.testing.assert_allclose(joined.squares, ((values - values.mean(0)) ** 2).sum(0), rtol=1e-9)
     for columns in (slice(None), slice(1, None)):
-        found, expected = scaling_by(moments_of(values[:, columns])), scaling_of(values[:, columns])
+        found, expected = (
+            column_scale_by(moments_of(values[:, columns])),
+            column_scale(values[:, columns]),
+        )
         assert found.constant == expected.constant
         np.testing.assert_allclose(found.centre, expected.centre, rtol=1e-12)
         np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-9)
@@ -340,3 +343,11 @@ def _slowly(function):
         return function(item)
 
     return task
+
+
+def test_levels_are_in_the_order_of_memory_if_a_later_batch_has_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "PART_ROWS", 1_000_000)  # one part of several batches
+    frame = FRAME[:5000].sort_values("site", ascending=False, kind="stable")
+    write(frame, tmp_path, number=1, group=5000)
+    formulas = ("y ~ a + site", "~ a + site + z")
+    assert_same(hk.heckman(*formulas, tmp_path), hk.heckman(*formulas, frame))

@@ -10,8 +10,8 @@ from scipy.stats import t as student
 
 import heckesel as hk
 from heckesel.linear.forms.error_models import STUDENT
+from heckesel.linear.forms.form_inference import form_scores
 from heckesel.linear.forms.form_search import evaluate_form
-from heckesel.linear.forms.student_fit import student_scores
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.numerics.truncated_student import variance_given_selection
 from heckesel.predictive.distribution import predict_student, predict_student_given_selection
@@ -94,11 +94,11 @@ def test_labels_and_summary_say_t(fit):
 def test_scores_add_up_to_the_score_of_the_sample(fit):
     sample, _ = standardised_sample(fit.data)
     point = fit.scan.modes[0]
-    np.testing.assert_allclose(student_scores(fit.data, point, sample).sum(0), 0.0, atol=1e-5)
+    np.testing.assert_allclose(form_scores(fit.data, STUDENT, point, sample).sum(0), 0.0, atol=1e-5)
     moved = point.coordinates + 0.01
     _, score, _ = evaluate_form(STUDENT, sample, moved)
     shifted = replace(point, v=moved[: len(point.v)], shared=moved[len(point.v) :])
-    scores = student_scores(fit.data, shifted, sample).sum(0)
+    scores = form_scores(fit.data, STUDENT, shifted, sample).sum(0)
     np.testing.assert_allclose(scores[2:5], score[:3], rtol=1e-9)  # gamma
     np.testing.assert_allclose(scores[-2:], score[-2:], rtol=1e-9)  # atanh rho, log df
 
@@ -235,7 +235,7 @@ def test_margins_of_the_selected_follow_the_mean(fit, frame):
 
 
 def test_what_cannot_be_had_is_refused(frame, fit):
-    with pytest.raises(hk.DataError, match="'normal' or 't'"):
+    with pytest.raises(hk.DataError, match="'normal', 't' or 'shape'"):
         hk.heckman("y ~ x", "~ x + z", frame, errors="cauchy")
     with pytest.raises(hk.DataError, match="two steps rest on normal errors"):
         hk.heckman("y ~ x", "~ x + z", frame, method="two-step", errors="t")
@@ -245,7 +245,7 @@ def test_what_cannot_be_had_is_refused(frame, fit):
         hk.heckman("y ~ x", "~ x + z", frame).interval("df")
 
 
-def test_doubt_about_the_mean_widens_the_distribution_to_its_std():
+def test_uncertainty_of_the_mean_widens_the_distribution_to_its_std():
     location, epistemic, index = np.zeros(2), np.array([0.5, 3.0]), np.array([-0.8, 1.1])
     whole = predict_student(location, epistemic, 1.3, 6.0)
     np.testing.assert_allclose(whole.distribution.scale**2 * 6 / 4, whole.std**2)

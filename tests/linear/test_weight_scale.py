@@ -91,7 +91,7 @@ def test_what_splines_and_networks_believe_of_rho():
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
 
 
-def test_doubt_at_the_boundary():
+def test_a_boundary_fit_does_not_depend_on_the_scale_of_the_weights():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "b"])
     u = rng.normal(size=80)

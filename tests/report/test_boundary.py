@@ -16,10 +16,10 @@ from tests.report.test_page import check_page
 
 @pytest.fixture(scope="module")
 def wages(tmp_path_factory):
-    """The page of wages in levels, whose likelihood is highest at rho = 1."""
+    """The page of a power of wages, so skewed that the likelihood has no interior maximum."""
     df = hk.datasets.load_mroz()
     instruments = ["age", "kidslt6", "kidsge6", "nwifeinc"]
-    X, y = df[["educ", "exper", "expersq", *instruments]], np.exp(df["lwage"])
+    X, y = df[["educ", "exper", "expersq", *instruments]], np.exp(1.5 * df["lwage"])
     model = hk.HeckmanRegressor(instruments).fit(X, y)
     assert model.result_.status == "boundary"
     assert model.identification_.evidence["at_boundary"]

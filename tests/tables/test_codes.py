@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.tables.column_kinds import fit_columns
+from heckesel.tables.file_columns import fit_columns
 from heckesel.tables.table_file import read_table
 from tests.cli.command_line import run
 
@@ -77,7 +77,7 @@ def test_too_many_codes_name_both_ways_out(table, tmp_path, capsys):
     drawn().assign(zip=[f"{j:05}" for j in range(300)]).to_csv(table, index=False)
     shown = run(capsys, "diagnose", table, *ROLES[:4])
     assert shown.code == 2
-    assert "300 different texts in 300 rows" in shown.err
+    assert "300 different strings in 300 rows" in shown.err
     assert "--exclude 'zip', or write it without leading zeros for a number" in shown.err
 
 

@@ -94,8 +94,8 @@ def read_training_data(
     data, *, outcome, instruments, selected, weights, exclude, missing, kind, delimiter, decimal
 ) -> TrainingData:
     """Every column that has no other role is a column of X."""
-    from heckesel.cli.waiting import waiting
-    from heckesel.tables.column_kinds import fit_columns, number_column
+    from heckesel.cli.waiting import note, waiting
+    from heckesel.tables.file_columns import fit_columns, number_column
     from heckesel.tables.outcome_kind import read_outcome
     from heckesel.tables.table_file import read_table
 
@@ -121,7 +121,7 @@ def read_training_data(
             chosen_rows = number_column(table, selected, "selected column", yes_no=True)
         found = read_outcome(table, outcome, kind, chosen_rows)
         return TrainingData(
-            X=fit_columns(table, used, missing=missing),
+            X=fit_columns(table, used, missing=missing, note=note),
             y=found.values,
             classes=found.classes,
             instruments=chosen,

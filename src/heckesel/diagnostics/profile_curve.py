@@ -10,7 +10,7 @@ from scipy.special import chdtri
 
 from heckesel.errors import HeckeselError
 from heckesel.linear.estimates import NEAR_BOUNDARY
-from heckesel.linear.rho_scan import Scan
+from heckesel.linear.rho_scan import Scan, selected_mode
 
 LEVEL = 0.9
 STEPS = 4001  # of the interpolated curve, over |atanh rho| up to 7
@@ -40,6 +40,8 @@ class ProfileCurve:
         Confidence level of `interval`.
     rows : int
         Number of rows the likelihood was computed on.
+    selected : int
+        Position in `modes` of the mode that the fit uses.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class ProfileCurve:
     interval: tuple[float, float]
     level: float
     rows: int
+    selected: int = 0
 
     @property
     def says_nothing(self) -> bool:
@@ -65,7 +68,7 @@ class ProfileCurve:
 
     @property
     def at_boundary(self) -> bool:
-        """Whether the best rho is close to 1 or -1."""
+        """Whether the best rho is close to 1 or -1, even if the fit uses an interior one."""
         return abs(self.modes[0][0]) > NEAR_BOUNDARY
 
     def plot(self, axes=None):
@@ -123,7 +126,10 @@ def profile_curve(found: Scan, level: float = LEVEL, *, unit: float = 1.0) -> Pr
         for mode in found.modes
     )
     shown = slice(None, None, STEPS_SHOWN)
-    return ProfileCurve(np.tanh(fine[shown]), curve[shown] - best, modes, ends, level, found.rows)
+    selected = selected_mode(found.modes, unit)
+    return ProfileCurve(
+        np.tanh(fine[shown]), curve[shown] - best, modes, ends, level, found.rows, selected
+    )
 
 
 def held_out_profile(rho, loglik, rows: int, level: float = LEVEL) -> ProfileCurve:

@@ -73,6 +73,11 @@ class Identification:
             [f"<Identification {self}", *(f"  {line}" for line in self.details()), ">"]
         )
 
+    @property
+    def rests_on_shape(self) -> bool:
+        """Whether at most the assumed shape of the errors identifies rho."""
+        return self.verdict in (FUNCTIONAL_FORM, NOT_IDENTIFIED)
+
     def details(self) -> list[str]:
         """List the evidence in words.
 
@@ -100,13 +105,13 @@ def with_profile(
 
     independent : False if rows are clustered, which this likelihood ignores
     """
-    best, (low, high) = profile.modes[0][0], profile.interval
+    rho, (low, high) = profile.modes[profile.selected][0], profile.interval
     evidence = found.evidence | {
-        "rho": best,
+        "rho": rho,
         "rho_low": low,
         "rho_high": high,
         "rho_level": profile.level,
-        "modes": [{"rho": rho, "loglik": height} for rho, height in profile.modes],
+        "modes": [{"rho": at, "loglik": height} for at, height in profile.modes],
         "at_boundary": profile.at_boundary,
         "rows_profiled": profile.rows,
     }
@@ -119,9 +124,9 @@ def with_profile(
             "no column affects selection alone, and the likelihood rejects no rho from "
             f"{low:.2f} to {high:.2f}; {FIND_AN_INSTRUMENT}"
         )
-    elif abs(best) > AT_BOUNDARY:
+    elif abs(rho) > AT_BOUNDARY:
         sentence += (
-            f" The likelihood is largest at rho = {best:+.0f}, the end of its range. This usually "
+            f" The likelihood is largest at rho = {rho:+.0f}, the end of its range. This usually "
             "means that the errors are not normal on this scale of the outcome, or that a column "
             "that explains selection is missing; do not use the correction as it is."
         )
@@ -230,8 +235,8 @@ def _assumptions(evidence: dict) -> str:
 def _other_modes(evidence: dict) -> str:
     others = [
         f"{mode['rho']:.2f} ({mode['loglik']:.1f})"
-        for mode in evidence.get("modes", [])[1:]
-        if mode["loglik"] > -WORTH_LISTING
+        for mode in evidence.get("modes", [])
+        if mode["loglik"] > -WORTH_LISTING and mode["rho"] != evidence["rho"]
     ]
     return f"; other modes {', '.join(others)}" if others else ""
 

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.evidence import identify_shape, smooth_shares
+from heckesel.diagnostics.fit_verdict import wald_verdict
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.convergence import check_training
@@ -18,14 +19,19 @@ from heckesel.estimators.network_options import AUTO, ON_FOLDS, predicting_in_fl
 from heckesel.estimators.regression import keep_columns
 from heckesel.linear.covariance import inverse
 from heckesel.linear.probit import ProbitFit, in_units, maximise_probit
-from heckesel.linear.results.assemble import verdict_by_wald
 from heckesel.linear.sample.stream import Stream, check_stream, open_stream
 from heckesel.methods.from_files import fit_joint, fit_two_step
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.streamed import Table, scaling_from
 from heckesel.predictive.transformed import target_transform
 from heckesel.progress import progress_bar
-from heckesel.tables.column_reader import BUFFER_ROWS, deal_out, learn_table, survey, together
+from heckesel.tables.column_reader import (
+    BUFFER_ROWS,
+    learn_table,
+    split_row_groups,
+    survey,
+    together,
+)
 from heckesel.tables.parquet import parquet_parts
 
 
@@ -51,7 +57,7 @@ def fit_files(
         log=model.target_transform == "log",
         run=run,
     )
-    items = deal_out(parts, size=size, seed=seed)
+    items = split_row_groups(parts, size=size, seed=seed)
     seen = survey(reader, items, run)
     filled = [pair for pair in zip(items, seen, strict=True) if sum(map(sum, pair[1].counts))]
     table = Table(
@@ -125,7 +131,7 @@ def _identified(
     probit: ProbitFit, kept: SelectionData, sample: SelectionData, table: Table
 ) -> Identification:
     """Instruments judged on all rows, the shape of the errors on a sample of them."""
-    found = verdict_by_wald(kept, probit.gamma, inverse(-probit.hessian))
+    found = wald_verdict(kept, probit.gamma, inverse(-probit.hessian))
     if found.verdict != NOT_IDENTIFIED:
         selected = sum(pair[0] for item in table.counts for pair in item)
         rows = sum(sum(pair) for item in table.counts for pair in item)

@@ -1,37 +1,32 @@
-"""`hk.heckman`: the classic selection model with inference."""
+"""`hk.heckman`: the linear selection model with inference."""
 
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from heckesel.data import SelectionData, selected_rows, selection_data, term_names
-from heckesel.diagnostics.verdict import nothing_selected
-from heckesel.errors import DataError, IdentificationWarning, is_one_of
-from heckesel.estimators.heckman_files import fit_files
-from heckesel.linear.estimable import check_estimable
-from heckesel.linear.ols import fit_least_squares, least_squares_covariance
-from heckesel.linear.results.assemble import fit_both_steps, fit_ml
+from heckesel.data import SelectionData
+from heckesel.diagnostics.fit_verdict import heckman_verdict
+from heckesel.errors import DataError, is_one_of, warn_user
+from heckesel.linear.estimable import check_estimable, check_scale
+from heckesel.linear.forms.error_models import ERROR_MODELS
+from heckesel.linear.results.assemble import fit_in_memory
+from heckesel.linear.results.assemble_files import fit_files
 from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.results.inference import in_given_weights, labelled
-from heckesel.linear.sample.sample import standardised_sample
-from heckesel.tables.array_design import array_design, with_intercept
+from heckesel.linear.results.inference import in_given_weights
+from heckesel.linear.sample.stream import StreamedData
+from heckesel.tables.array_design import ArrayDesign
+from heckesel.tables.both_equations import columns_from_arrays, columns_from_formulas
 from heckesel.tables.fit_options import check_instruments, covariance_kind, side_column
-from heckesel.tables.formula import (
-    FormulaDesign,
-    build_equation,
-    evaluate_column,
-    split_formula,
-)
-from heckesel.tables.frames import as_pandas, check_same_order
+from heckesel.tables.formula import FormulaDesign
+from heckesel.tables.frames import as_pandas
 from heckesel.tables.weights import scaled_weight
 
 METHODS = ("ml", "two-step")
-ERRORS = ("normal", "t")
+ERRORS = tuple(ERROR_MODELS)
+SPIKE = 0.1  # share of equal outcomes; no age in years, say, is that frequent
 
 
 def heckman(
@@ -46,48 +41,97 @@ def heckman(
     instruments=None,
     method: str = "ml",
     errors: str = "normal",
+    scale=None,
     covariance: str | None = None,
     clusters=None,
     weights=None,
     weight_kind: str = "frequency",
     client=None,
 ) -> HeckmanFit:
-    """Fit Heckman's selection model.
+    """Fit Heckman's selection model with a linear outcome.
 
-    Either formulas and a frame, ``heckman("wage ~ educ", "~ educ + kids", df)``, or columns,
-    ``heckman(y=y, x=x, w=w)``, to which intercepts are added. A missing outcome means
-    unselected; ``select="s ~ ..."`` (or `selected`) names an indicator instead.
+    Pass two formulas and a frame, ``heckman("wage ~ educ", "~ educ + kids", df)``, or arrays,
+    ``heckman(y=y, x=x, w=w)``. A unit whose outcome is missing is unselected, unless an indicator
+    is given.
 
-    * instruments: names you rely on as excluded from the outcome; checked, nothing else
-    * method: "ml" (every mode of the likelihood, best first) or "two-step"
-    * errors: "normal", or "t" (ml only): bivariate t with degrees of freedom to be estimated,
-      ("ancillary", "log_df"); sigma is then the scale of the outcome error, not its sd
-    * covariance: "information" (two-step: Heckman's own), "opg", "robust" or "cluster". The
-      default is "information"; "robust" with probability weights; "cluster" with clusters
-    * clusters, weights: column name or array
-    * weight_kind: "frequency" (a row stands for several) or "probability" (a sampled row stands
-      for others like it)
+    Parameters
+    ----------
+    outcome : str, optional
+        Formula of the outcome equation, such as ``"wage ~ educ + age"``.
+    select : str, optional
+        Formula of the selection equation. Its left-hand side may be a 0/1 indicator of selection.
+    data : frame, dict, str or path, optional
+        The columns that the formulas name: a pandas or polars frame or a dict of columns. A string
+        or path names a Parquet file, a folder of them or a pattern such as ``"part-*.parquet"``.
+        Files are read again for each step, so memory use does not grow with the number of rows.
+    y, x, w : array-like, optional
+        Outcome, outcome columns and selection columns, instead of formulas. A constant is added to
+        both equations.
+    selected : array-like, optional
+        0/1 indicator of selection.
+    instruments : str or list of str, optional
+        Columns that must be excluded from the outcome equation. They are checked; the fit does not
+        depend on them.
+    method : {"ml", "two-step"}
+        Maximum likelihood with all modes, or Heckman's two-step estimator.
+    errors : {"normal", "t", "shape"}
+        Error distribution; ``"t"`` and ``"shape"`` need maximum likelihood. ``"t"`` is bivariate t
+        with estimated degrees of freedom; sigma is then a scale and not the standard deviation.
+        ``"shape"`` is sinh-arcsinh with estimated skewness and tail weight; the mean of the outcome
+        is then not x'beta.
+    scale : str or list of str, optional
+        Columns on which sigma depends, log sigma(x) = log_sigma + z'b: a formula such as
+        ``"~ educ + age"``, or with arrays the names of columns of `x`. Needs maximum likelihood.
+    covariance : {"information", "opg", "robust", "cluster"}, optional
+        Covariance estimator; for two-step, ``"information"`` is Heckman's. The default is
+        ``"information"``, ``"robust"`` with probability weights and ``"cluster"`` with clusters.
+    clusters, weights : str or array-like, optional
+        Cluster labels and row weights, as a column name or as values.
+    weight_kind : {"frequency", "probability"}
+        A frequency weight counts identical rows; a probability weight is the inverse of a sampling
+        probability.
+    client : dask.distributed.Client, optional
+        A cluster whose workers read the files.
 
-    ``data`` may also be the path of a Parquet file, a folder of them or a pattern such as
-    ``"part-*.parquet"``: the rows are then read again for every step and never held together, so
-    memory does not grow with them. With ``client``, a `dask.distributed.Client`, the cluster's
-    workers read them.
+    Returns
+    -------
+    HeckmanFit
+        Estimates, standard errors, tests, predictions and the verdict on identification.
+
+    Raises
+    ------
+    DataError
+        If the data or the options cannot be used.
+
+    Warns
+    -----
+    IdentificationWarning
+        If there is no instrument, if the estimate of rho is at the boundary, if standard errors
+        rest on few clusters or rows, or if every unit was selected.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> women = hk.datasets.load_mroz()
+    >>> fit = hk.heckman(
+    ...     "lwage ~ educ + exper + expersq",
+    ...     "~ nwifeinc + educ + exper + expersq + age + kidslt6 + kidsge6",
+    ...     women,
+    ... )
+    >>> print(fit.params["outcome", "educ"].round(3), fit.se["outcome", "educ"].round(3))
+    0.108 0.015
     """
-    if not is_one_of(method, METHODS):
-        raise DataError(f"method must be 'ml' or 'two-step', got {method!r}")
-    if not is_one_of(errors, ERRORS):
-        raise DataError(f"errors must be 'normal' or 't', got {errors!r}")
-    if errors == "t" and method != "ml":
-        raise DataError("two steps rest on normal errors; use method='ml' with errors='t'")
+    check_model(method, errors, scale)
     if isinstance(data, str | os.PathLike):
-        if errors == "t":
-            raise DataError("files are fitted with normal errors; read them for errors='t'")
-        arrays = {"y": y, "x": x, "w": w, "selected": selected}
-        result = fit_files(
+        if errors != "normal":
+            raise DataError(f"files are fitted with normal errors; read them for errors={errors!r}")
+        if scale is not None:
+            raise DataError("files are fitted with a constant sigma; read them for scale=")
+        fit = fit_files(
             outcome,
             select,
             data,
-            arrays=arrays,
+            arrays={"y": y, "x": x, "w": w, "selected": selected},
             method=method,
             instruments=instruments,
             covariance=covariance,
@@ -96,132 +140,105 @@ def heckman(
             weight_kind=weight_kind,
             client=client,
         )
-        return _warned(result, stacklevel=3)
+        assert isinstance(fit.data, StreamedData)
+        verdict = heckman_verdict(fit)
+        fit = replace(fit, identification=verdict, data=fit.data.without_rows())
+        warn_of_fit(fit)
+        return fit
     if client is not None:
         raise DataError("client= reads files on a cluster; give data= as the path of Parquet files")
+    design: FormulaDesign | ArrayDesign
     if outcome is not None:
-        checked, design = _from_formulas(outcome, select, data, weights, selected)
+        checked, design = columns_from_formulas(
+            outcome, select, data, weights=weights, selected=selected, scale=scale
+        )
         clusters = side_column(clusters, as_pandas(data))
     elif y is not None and x is not None and w is not None:
-        checked, design = _from_arrays(y, x, w, selected, weights)
+        checked, design = columns_from_arrays(
+            y, x, w, selected=selected, weights=weights, scale=scale
+        )
     else:
         raise DataError("give two formulas and a frame, or y=, x= and w=")
     check_instruments(instruments, checked, design)
+    return fit_checked(
+        checked,
+        design,
+        method=method,
+        errors=errors,
+        covariance=covariance,
+        clusters=clusters,
+        weight_kind=weight_kind,
+    )
+
+
+def check_model(method, errors="normal", scale=None) -> None:
+    """Refuse methods and errors that do not exist or do not go together."""
+    if not is_one_of(method, METHODS):
+        raise DataError(f"method must be 'ml' or 'two-step', got {method!r}")
+    if not is_one_of(errors, ERRORS):
+        raise DataError(f"errors must be 'normal', 't' or 'shape', got {errors!r}")
+    if errors != "normal" and method != "ml":
+        raise DataError(f"two steps rest on normal errors; use method='ml' with errors={errors!r}")
+    if scale is not None and method != "ml":
+        raise DataError("two steps rest on a constant sigma; use method='ml' with scale=")
+
+
+def fit_checked(
+    data: SelectionData,
+    design,
+    *,
+    method: str,
+    errors: str = "normal",
+    covariance=None,
+    clusters=None,
+    weight_kind: str = "frequency",
+) -> HeckmanFit:
+    """The fit with its verdict, to checked columns that include the constants."""
+    selection = not data.s.all()
+    likelihood = method == "ml" and selection
     kind, codes = covariance_kind(
-        covariance,
-        clusters,
-        checked.weight,
-        weight_kind,
-        has_likelihood=method == "ml" and not checked.s.all(),
+        covariance, clusters, data.weight, weight_kind, has_likelihood=likelihood
     )
-    if not checked.s.all() and checked.weight[~checked.s].sum() == 0:
+    if selection and data.weight[~data.s].sum() == 0:
         raise DataError("all unselected rows have weight zero")
-    check_estimable(checked)
+    if data.scale is not None and not selection:
+        raise DataError(
+            "every unit has an outcome, so this is least squares with one sigma; omit scale="
+        )
+    check_estimable(data)
+    check_scale(data)
+    if errors == "shape" and selection:
+        _warn_of_spike(data)
     options = {"weight_kind": weight_kind, "clusters": codes}
-    if weight_kind == "frequency":
-        return _fitted(checked, design, kind, options, method, errors)
-    counted = replace(checked, weight=scaled_weight(checked.weight, weight_kind))
-    return in_given_weights(_fitted(counted, design, kind, options, method, errors), checked)
+    counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
+    fit = fit_in_memory(counted, design, kind, options, method, errors)
+    fit = replace(fit, identification=heckman_verdict(fit))
+    warn_of_fit(fit)
+    return fit if weight_kind == "frequency" else in_given_weights(fit, data)
 
 
-def _fitted(checked: SelectionData, design, kind, options, method, errors) -> HeckmanFit:
-    if checked.s.all():
-        return _least_squares(checked, design, kind, options)
-    # Products of a cache-sized block are too small to share: several BLAS threads cost more
-    # in waiting than they save, ten times so beside a busy neighbour.
-    with threadpool_limits(1, user_api="blas"):
-        rows, scalings = standardised_sample(checked)
-        if method == "ml":
-            result = fit_ml(rows, scalings, checked, design, kind, options, errors)
-        else:
-            result = fit_both_steps(rows, scalings, checked, design, kind, options)
-    return _warned(result, stacklevel=4)
+def warn_of_fit(fit, without_selection: str = "least squares") -> None:
+    """Warn that the correction has little or nothing to rest on.
+
+    without_selection : what the fit is if every unit was selected
+    """
+    if not fit.has_selection:
+        warn_user(
+            f"all {fit.data.n} rows have an outcome, so every unit was selected and there is "
+            f"nothing to correct: this is {without_selection}"
+        )
+    elif not fit.data.instruments or (fit.status == "boundary" and fit.near_boundary):
+        warn_user(str(fit.identification))
 
 
-def _warned(result: HeckmanFit, stacklevel: int) -> HeckmanFit:
-    if not result.data.instruments or result.status == "boundary":
-        warnings.warn(str(result.identification), IdentificationWarning, stacklevel=stacklevel)
-    return result
-
-
-def _from_formulas(outcome, select, data, weights, selected):
-    if data is None:
-        raise DataError("formulas need data=, a frame or a dict of columns")
-    if select is None:
-        raise DataError("the selection formula is missing: select='~ a + b'")
-    check_same_order(data, of="data", selected=selected, weights=weights)
-    frame = as_pandas(data)
-    left, right = split_formula(outcome, "outcome")
-    if left is None:
-        raise DataError(f"the outcome formula {outcome!r} needs a left-hand side: 'y ~ a + b'")
-    indicator, select_right = split_formula(select, "selection")
-    y = evaluate_column(left, frame, "outcome")
-    if indicator is not None and selected is not None:
-        raise DataError(f"select= names the indicator {indicator!r}; leave selected= out")
-    if indicator is not None:
-        selected = evaluate_column(indicator, frame, "selection indicator")
-    needed = selected_rows(y, selected, left)
-    outcome_equation, x = build_equation(right, frame, needed, "outcome")
-    select_equation, w = build_equation(select_right, frame, np.ones(len(frame), bool), "selection")
-    for variable in (*outcome_equation.variables, *select_equation.variables):
-        if variable == left:
-            raise DataError(f"the outcome {left!r} cannot explain itself; remove it from the right")
-    checked = selection_data(
-        x,
-        w,
-        y,
-        selected=selected,
-        weight=side_column(weights, frame),
-        x_names=outcome_equation.names,
-        w_names=select_equation.names,
-        y_name=left,
-        excluded=select_equation.columns_beyond(outcome_equation.variables),
-    )
-    used = sorted({*outcome_equation.variables, *select_equation.variables})
-    # a copy, so that what happens to the user's frame later does not reach the fit
-    return checked, FormulaDesign(outcome_equation, select_equation, frame[used].copy())
-
-
-def _from_arrays(y, x, w, selected, weights):
-    check_same_order(x, of="x", w=w, y=y, selected=selected, weights=weights)
-    design = array_design(x, w)
-    checked = selection_data(
-        with_intercept(design.x),
-        with_intercept(design.w),
-        y,
-        selected=selected,
-        weight=weights,
-        x_names=("Intercept", *term_names(design.x_names)),
-        w_names=("Intercept", *term_names(design.w_names)),
-        y_name=str(getattr(y, "name", None) or "y"),
-    )
-    return checked, design
-
-
-def _least_squares(checked: SelectionData, design, kind, options) -> HeckmanFit:
-    warnings.warn(
-        f"all {checked.n} rows have an outcome, so every unit was selected and there is nothing "
-        "to correct: this is least squares",
-        IdentificationWarning,
-        stacklevel=4,
-    )
-    weight = checked.weight
-    fit = fit_least_squares(checked.x, checked.y, weight)
-    covariance = least_squares_covariance(checked.x, checked.y, weight, fit, kind, **options)
-    params, cov = labelled([("outcome", name) for name in checked.x_names], fit.beta, covariance)
-    return HeckmanFit(
-        method="least squares",
-        covariance=kind,
-        params=params,
-        cov=cov,
-        rho=float("nan"),
-        sigma=fit.sigma,
-        loglik=fit.loglik,
-        status="converged",
-        near_boundary=False,
-        modes=(),
-        identification=nothing_selected(),
-        data=checked,
-        design=design,
-        **options,
-    )
+def _warn_of_spike(data: SelectionData) -> None:
+    values, counts = np.unique(data.y[data.s], return_counts=True)
+    top = counts.argmax()
+    share = counts[top] / counts.sum()
+    if share > SPIKE:
+        warn_user(
+            f"the outcome {data.y_name!r} is {values[top]:g} in {100 * share:.0f} % of the "
+            "selected rows, and errors='shape' has no such spike; use method='two-step', whose "
+            "slopes do not rest on the shape of the errors, or HeckmanClassifier if there are two "
+            "values"
+        )

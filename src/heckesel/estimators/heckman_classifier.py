@@ -13,15 +13,17 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData, check_weights, selected_rows
+from heckesel.diagnostics.fit_verdict import classifier_verdict
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError, IdentificationWarning, is_one_of
 from heckesel.estimators.classifier_networks import fit_binary_networks, judge_networks
+from heckesel.estimators.heckman import warn_of_fit
 from heckesel.estimators.regression import known_target, read_columns
 from heckesel.linear.results.assemble_probit import fit_binary
 from heckesel.linear.results.inference import check_level
 from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.saving.saved_model import save_model
-from heckesel.tables.array_design import with_intercept
+from heckesel.tables.both_equations import with_constants
 from heckesel.tables.frames import check_same_order, like_input
 from heckesel.tables.labels import class_codes, label_column, learn_classes
 from heckesel.tables.weights import kind_of_weights
@@ -132,14 +134,16 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_linear(self, data: SelectionData):
         self.coef_names_ = data.x_names
-        self.result_ = fit_binary(
-            _with_constants(data),
+        fit = fit_binary(
+            with_constants(data)[0],
             self.classes_,
             covariance=self.covariance,
             weight_kind=kind_of_weights(self.weight_kind, data.weight),
         )
+        self.identification_ = classifier_verdict(fit)
+        self.result_ = replace(fit, identification=self.identification_)
+        warn_of_fit(self.result_, "a plain probit")
         self.fitted_: Any = LinearProbit(self.result_)
-        self.identification_ = self.result_.identification
         outcome_params = self.result_.params["outcome"]
         self.intercept_ = float(outcome_params["Intercept"])
         self.coef_ = outcome_params.drop("Intercept").to_numpy()
@@ -253,13 +257,3 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = self.missing == "indicator"
         return tags
-
-
-def _with_constants(data: SelectionData) -> SelectionData:
-    return replace(
-        data,
-        x=with_intercept(data.x),
-        w=with_intercept(data.w),
-        x_names=("Intercept", *data.x_names),
-        w_names=("Intercept", *data.w_names),
-    )

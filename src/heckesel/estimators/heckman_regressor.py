@@ -1,4 +1,4 @@
-"""`HeckmanRegressor`: the classic selection model as a scikit-learn estimator."""
+"""`HeckmanRegressor`: the linear selection model as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from heckesel.estimators.heckman import heckman
+from heckesel.estimators.heckman import check_model, fit_checked
 from heckesel.estimators.regression import read_table
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.linear.results.heckman_fit import HeckmanFit
@@ -20,6 +19,7 @@ from heckesel.predictive.distribution import (
     predict_given_selection,
 )
 from heckesel.tables.array_design import with_intercept
+from heckesel.tables.both_equations import with_constants
 from heckesel.tables.weights import kind_of_weights, scaled_weight
 
 if TYPE_CHECKING:
@@ -27,24 +27,49 @@ if TYPE_CHECKING:
 
 
 class HeckmanRegressor(SelectionRegressor):
-    """Heckman's selection model with a linear outcome, by maximum likelihood or in two steps.
+    """Heckman's selection model with a linear outcome, for scikit-learn.
 
-    y is missing (NaN) where it was not observed, or `fit` is given `selected`. `instruments`,
-    by name or position, are columns of X that moved selection but not the outcome.
+    y is missing (NaN) for unselected units, or `fit` is given `selected`.
 
-    * method: "ml" (the best of all modes of the likelihood) or "two-step"
-    * covariance: of the estimates, as in `hk.heckman`; None takes the usual one
-    * weight_kind: what `sample_weight` means, "frequency" or "probability"; None takes whole
-      numbers for counts of rows and others for probabilities. Estimates are the same
-    * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
-      by a column
-    * target_transform: None, "log" or two functions (forward, inverse): the scale on which the
-      outcome is linear. Predictions are of y itself
+    Parameters
+    ----------
+    instruments : list of str or int, optional
+        Columns of X that affect selection but not the outcome, by name or position.
+    method : {"ml", "two-step"}
+        Maximum likelihood with all modes, or Heckman's two-step estimator.
+    covariance : {"information", "opg", "robust"}, optional
+        Covariance estimator; the default is as in `heckesel.heckman`.
+    weight_kind : {"frequency", "probability"}, optional
+        The meaning of `sample_weight`. By default whole numbers are frequencies and other weights
+        are probability weights. The estimates are the same.
+    missing : {"error", "indicator"}
+        ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
+    target_transform : None, "log" or (forward, inverse)
+        The scale on which the outcome is linear. Predictions are on the scale of y.
 
-    After `fit`: `coef_` and `intercept_` of the outcome, in the order of `coef_names_` (categories
-    have a column per level but the first, instruments none); `rho_`, `sigma_`; `result_`, the
-    `HeckmanFit` with standard errors, tests and tables; `identification_`, the verdict on whether
-    the data can carry the correction.
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray, float
+        Coefficients of the outcome equation. A category has one for each level but the first;
+        instruments have none.
+    coef_names_ : tuple of str
+        The names of `coef_`.
+    rho_, sigma_ : float
+        Correlation of the errors, and standard deviation of the outcome error.
+    result_ : HeckmanFit
+        The fit with standard errors, tests and tables.
+    identification_ : Identification
+        The verdict on whether the data support the correction.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(1000, rho=0.5, alpha=1.0, seed=0).frame
+    >>> model = hk.HeckmanRegressor(instruments=["z"]).fit(frame[["x", "z"]], frame["y"])
+    >>> model.identification_.verdict
+    'identified by an instrument'
+    >>> model.predict(frame[["x", "z"]]).shape
+    (1000,)
     """
 
     takes_categories = False  # their codes, rounded, make constant columns
@@ -67,16 +92,38 @@ class HeckmanRegressor(SelectionRegressor):
         self.target_transform = target_transform
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n, columns)
+            Columns of both equations, instruments included.
+        y : array-like of shape (n,)
+            The outcome, NaN where it was not observed.
+        selected : array-like of shape (n,), optional
+            0/1 indicator of selection.
+        sample_weight : array-like of shape (n,), optional
+            Row weights.
+
+        Returns
+        -------
+        HeckmanRegressor
+            The fitted estimator.
+
+        Raises
+        ------
+        DataError
+            If the data or the options cannot be used.
+        """
+        check_model(self.method)
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight, linear=True)
         weight_kind = kind_of_weights(self.weight_kind, data.weight)
-        self.result_ = heckman(
-            y=pd.Series(data.y, name=data.y_name),
-            x=pd.DataFrame(data.x, columns=list(data.x_names)),
-            w=pd.DataFrame(data.w, columns=list(data.w_names)),
-            selected=data.s,
+        checked, design = with_constants(data)
+        self.result_ = fit_checked(
+            checked,
+            design,
             method=self.method,
             covariance=self.covariance,
-            weights=data.weight,
             weight_kind=weight_kind,
         )
         self.fitted_ = LinearModel(self.result_)
@@ -94,10 +141,10 @@ class HeckmanRegressor(SelectionRegressor):
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A `HeckmanFit` under the contract of fitted methods: x and w without constants.
+    """A `HeckmanFit` with the interface of fitted methods: x and w without constants.
 
-    at_boundary : the same estimates where rho = +-1. No covariance of all of them exists there,
-    so predictions take that of the others given rho, and .999 where they need a density.
+    at_boundary : the same estimates if rho = +-1. They have no joint covariance, so predictions use
+        that of the others given rho, and rho = .999 where they need a density.
     """
 
     result: HeckmanFit | SavedFit
@@ -112,7 +159,7 @@ class LinearModel:
             return self.at_boundary.predict(x, w, target)
         if target == "population" or abs(self.result.rho) <= 1:
             return self.result.predict(x=x, w=w, target=target)
-        # two steps can put rho beyond one, where no distribution is: take the nearest, and say so
+        # a two-step rho beyond one belongs to no distribution: use the nearest covariance that does
         sign, sigma = 1.0 if target == "selected" else -1.0, self.result.sigma
         f = self.result.predict(x=x)
         covariance = sign * possible_covariance(self.result.rho * sigma, sigma)

@@ -1,4 +1,4 @@
-"""`hk.probit`: the selection equation on its own."""
+"""`hk.probit`: the selection equation alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,24 @@ from heckesel.tables.weights import scaled_weight
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProbitResult:
-    """params, se : Series by ("select", term)."""
+    """A fitted probit, the result of `hk.probit`.
+
+    Attributes
+    ----------
+    params, se : Series
+        Estimates and standard errors by ``("select", term)``.
+    cov : DataFrame
+        Covariance of `params`.
+    loglik, loglik_constant : float
+        Log-likelihood, and that of a probit with a constant only.
+    status : str
+        ``"converged"`` or ``"max_iterations"``.
+    n : int
+        Number of units; frequency weights count as rows.
+    covariance, name, equation, freedom
+        The covariance estimator, the outcome, how columns are made from new rows, and the degrees
+        of freedom of tests and intervals.
+    """
 
     params: pd.Series
     cov: pd.DataFrame
@@ -54,16 +71,46 @@ class ProbitResult:
 
     @cached_property
     def se(self) -> pd.Series:
+        """Standard errors by ("select", term)."""
         return standard_errors(self.cov)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """Table of coefficients.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        DataFrame
+            ``coef``, ``se``, ``z``, ``p``, ``low`` and ``high`` by ``("select", term)``.
+        """
         return coefficient_frame(self.params, self.cov, level, self.freedom)
 
     def predict(self, data) -> np.ndarray:
-        """P(s = 1) for each row."""
+        """Probability of selection.
+
+        Parameters
+        ----------
+        data : frame
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
         return ndtr(self.equation.matrix(as_pandas(data)) @ self.params.to_numpy())
 
     def summary(self, level: float = 0.95) -> str:
+        """Summary for printing.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+        """
         share = 1 - self.loglik / self.loglik_constant
         head = [
             f"Probit of {self.name}, {self.n:,} units, covariance: {covariance_words(self)}",
@@ -87,7 +134,35 @@ def probit(
     weights=None,
     weight_kind: str = "frequency",
 ) -> ProbitResult:
-    """Probit of a 0/1 column, ``probit("s ~ a + b", df)``; options as in `heckman`."""
+    """Fit a probit to a 0/1 column.
+
+    Parameters
+    ----------
+    formula : str
+        Formula with a left-hand side, such as ``"s ~ a + b"``.
+    data : frame or dict
+        The columns that the formula names.
+    covariance, clusters, weights, weight_kind
+        As in `heckesel.heckman`.
+
+    Returns
+    -------
+    ProbitResult
+
+    Raises
+    ------
+    DataError
+        If the data or the options cannot be used.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> fit = hk.probit("inlf ~ educ + kidslt6", hk.datasets.load_mroz())
+    >>> fit
+    <ProbitResult inlf: 3 terms, 753 units, converged>
+    >>> print(fit.params["select", "kidslt6"].round(3))
+    -0.621
+    """
     frame = as_pandas(data)
     name, right = split_formula(formula, "probit")
     if name is None:

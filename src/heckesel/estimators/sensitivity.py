@@ -1,4 +1,4 @@
-"""`hk.sensitivity`: what a model would say if rho were this, for every rho."""
+"""`hk.sensitivity` and `hk.bounds`: conclusions for every rho, and without a model."""
 
 from __future__ import annotations
 
@@ -23,17 +23,43 @@ STEP = 1e-2  # of a column's sd, either side, for an average effect
 def sensitivity(
     model, X=None, y=None, *, at=None, effects=(), rho=None, selected=None, sample_weight=None
 ) -> Sensitivity:
-    """Conclusions of a fitted model with rho held at each of several values.
+    """Refit a model with rho fixed at several values.
 
-    model : the result of `hk.heckman` or a fitted `HeckmanRegressor`, which need nothing else, or
-    a fitted regressor of networks with the X, y, selected and sample_weight of its fit. Every
-    model has the value "mean", the average population outcome of the rows `at` (default: all rows
-    of the fit); a linear one has each coefficient of the outcome; a deep one the average effect of
-    each column named in `effects`.
+    Networks keep their hidden layers; their last layer is refitted at each rho. For
+    ``method="averaged"`` these are the networks of the two-step.
 
-    `loglik` says which rho the data find plausible, `breakdown(name)` at which rho the sign, or
-    the side of a threshold, flips. Networks keep their hidden layers: what is linear in the last
-    one is fitted anew at each rho. Of `method="averaged"` they are those of the two-step.
+    Parameters
+    ----------
+    model : HeckmanFit or fitted regressor
+        The result of `heckesel.heckman`, or a fitted regressor.
+    X, y, selected, sample_weight : array-like, optional
+        The data of the fit, which regressors with networks need.
+    at : frame or array-like, optional
+        Rows over which the population outcome is averaged. By default all rows of the fit.
+    effects : str or list of str
+        Columns whose average effect is computed, for networks. Linear models report every
+        coefficient.
+    rho : array-like, optional
+        Values of rho. By default a grid.
+
+    Returns
+    -------
+    Sensitivity
+        ``values``, among them ``"mean"``, at each rho; ``loglik``, which shows how plausible each
+        rho is; ``breakdown(name)``, the rho at which a sign changes.
+
+    Raises
+    ------
+    DataError
+        If the model or the data cannot be used.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame
+    >>> curve = hk.sensitivity(hk.heckman("y ~ x", "~ x + z", frame), rho=[-0.5, 0.0, 0.5])
+    >>> sorted(curve.values)
+    ['Intercept', 'mean', 'x']
     """
     values, effects = check_rho(rho), as_list("effects", effects)
     if isinstance(model, HeckmanFit):
@@ -58,14 +84,42 @@ def sensitivity(
 
 
 def _rows_at(fit: HeckmanFit, at):
-    """`at` as the fit's design takes it: a frame, or the columns x of a fit to arrays."""
+    """`at` in the form the design needs: a frame, or the columns x of a fit to arrays."""
     from_formulas = isinstance(fit.design, FormulaDesign)
     return fit.design.given(at if from_formulas else None, None if from_formulas else at, None)
 
 
 def bounds(y, low: float, high: float, *, selected=None, sample_weight=None):
-    """The average outcome of all units can only lie between these two numbers, if unseen outcomes
-    lie in [low, high]; no model is behind them."""
+    """Worst-case bounds on the average outcome of all units, without a model.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        The outcome, NaN where it was not observed.
+    low, high : float
+        The range of unobserved outcomes.
+    selected : array-like of shape (n,), optional
+        0/1 indicator of selection.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+
+    Returns
+    -------
+    low, high : float
+
+    Raises
+    ------
+    DataError
+        If an observed outcome is outside the range, or the data cannot be used.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> import numpy as np
+    >>> low, high = hk.bounds([1.0, 2.0, np.nan, np.nan], 0.0, 4.0)
+    >>> float(low), float(high)
+    (0.75, 2.75)
+    """
     table = SimpleNamespace(instruments=None, missing="error", target_transform=None)
     zeros = np.zeros((len(outcome_column(y)), 1))
     data = read_table(table, zeros, y, selected=selected, sample_weight=sample_weight)
@@ -110,7 +164,7 @@ def _check_name(name: str, names) -> None:
 
 
 def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Sensitivity:
-    """everyone : whether `at` are the rows of the fit, which their weights then count"""
+    """everyone : whether `at` are the rows of the fit, which are then weighted"""
     from heckesel.networks.rho.fixed_rho import means_over_rho
     from heckesel.networks.rho.last_layer import last_layers
     from heckesel.networks.training.ensemble_training import all_rows

@@ -1,1 +1,1 @@
-"""Classic estimators: arrays in, numbers out. The doors to them are in `heckesel.estimators`."""
+"""Linear estimators on arrays; `heckesel.estimators` has the public functions."""

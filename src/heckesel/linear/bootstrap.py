@@ -17,7 +17,7 @@ from scipy.special import pdtr, pdtrik
 
 from heckesel.likelihoods.normal import unselected_units
 from heckesel.linear.sample.blocks import add_up
-from heckesel.linear.sample.sample import Rows, Sample, Scalings
+from heckesel.linear.sample.sample import Rows, Sample, SampleScale
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
 REPLICATES_AT_ONCE = 64  # with a block of 8192 rows 4 MB an array
@@ -94,7 +94,7 @@ class Resampled:
 
 def bootstrap_two_step(
     rows: Rows,
-    scalings: Scalings,
+    scalings: SampleScale,
     start,
     *,
     replicates: int,
@@ -118,7 +118,7 @@ def bootstrap_two_step(
     return np.concatenate(list(run(task, resampled)))
 
 
-def fit_replicates(resampled, *, rows: Rows, scalings: Scalings, start) -> np.ndarray:
+def fit_replicates(resampled, *, rows: Rows, scalings: SampleScale, start) -> np.ndarray:
     """The two-step estimates of the replicates in `resampled`, which has their `numbers` and gives
     the `mass` of a block's rows; start : (q,) for standardised w."""
     gamma = np.tile(start, (len(resampled.numbers), 1))
@@ -192,7 +192,7 @@ def _variance_sums(block: Sample, *, gamma, resampled, coefficients) -> tuple:
     return ((resampled.mass(block, SELECTED) * unit).sum(axis=1),)
 
 
-def _in_user_units(coefficients, gamma, sigma, scalings: Scalings) -> np.ndarray:
+def _in_user_units(coefficients, gamma, sigma, scalings: SampleScale) -> np.ndarray:
     unit = scalings.y_scale
     beta = unit * coefficients[:, :-1] @ scalings.x.back.T
     constant = scalings.x.constant

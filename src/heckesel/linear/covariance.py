@@ -8,9 +8,6 @@ import numpy as np
 
 from heckesel.linear.sample.sample import Rows, Sample
 
-KINDS = ("information", "opg", "robust", "cluster")
-WEIGHT_KINDS = ("frequency", "probability")
-
 
 def covariance_of(kind, hessian, scores, weight, *, weight_kind="frequency", clusters=None):
     """Covariance of maximum-likelihood estimates.

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from heckesel.data import SelectionData
+from heckesel.data import MISSING_INDICATOR, SelectionData, check_complete
 from heckesel.errors import DataError
 from heckesel.linear.sample.blocks import slices
-from heckesel.linear.sample.standardise import scaling_of
+from heckesel.linear.sample.standardise import column_scale
 
 # A column whose variance is explained by the others up to this share is a linear combination
 # of them: cross products keep 1e-16, and an honest column (age and age squared) leaves 1e-4.
@@ -19,8 +19,6 @@ GLANCE_ROWS = 2048
 # The information about a standardised coefficient at a standard error of 30. Newton calls a probit
 # that runs off converged, once the likelihood has nothing more to gain.
 LEAST_INFORMATION = 1e-3
-# How `estimators.columns` ends the name of the 0/1 column that points out missing values.
-GAPS = "[missing]"
 
 
 def check_estimable(data: SelectionData) -> None:
@@ -62,6 +60,17 @@ def check_rows(data: SelectionData, rows: slice) -> None:
     check_separation(w, s, data.w_names)
 
 
+def check_scale(data: SelectionData) -> None:
+    """Refuse columns of log sigma(x) that the selected rows do not determine."""
+    if data.scale is None:
+        return
+    check_complete(data.scale, data.scale_names, np.flatnonzero(data.s))
+    values = data.scale[data.s & (data.weight > 0)]
+    where = f"among the {len(values)} selected rows"
+    columns = np.column_stack([np.ones(len(values)), values])
+    check_columns(columns, ("Intercept", *data.scale_names), where)
+
+
 def check_columns(values, names, where: str) -> None:
     """Constant columns (one intercept apart) and linear combinations."""
     check_constant(values.min(axis=0), values.max(axis=0), names, where)
@@ -82,21 +91,21 @@ def check_constant(low, high, names, where: str) -> None:
     constants = [j for j in np.flatnonzero(low == high) if names[j] != "Intercept"]
     if constants:
         name, value = names[constants[0]], low[constants[0]]
-        if name.endswith(GAPS):
-            column = name.removesuffix(GAPS)
+        if name.endswith(MISSING_INDICATOR):
+            column = name.removesuffix(MISSING_INDICATOR)
             raise DataError(
                 f"column {column!r} is {'always' if value else 'never'} missing {where}, so "
                 f"{name!r}, which points its gaps out, is constant; fill {column!r} or leave it out"
             )
         raise DataError(
             f"column {name!r} is constant ({value:g}) {where}, so its effect cannot be "
-            "told from the intercept; drop it"
+            "distinguished from the intercept; drop it"
         )
 
 
 def dependent_columns(values) -> tuple[int | None, list[int]]:
     """The first column that earlier ones explain, and which they are; None where there is none."""
-    scaling = scaling_of(values)
+    scaling = column_scale(values)
     gram = np.zeros((values.shape[1],) * 2)
     for block in slices(len(values)):
         rows = scaling.apply(values[block])
@@ -186,7 +195,7 @@ def _separating_range(low_in, high_in, low_out, high_out, names, two_values, eve
                 (high[j], high_in[j] == high[j], high_out[j] == high[j]),
             ):
                 if here_in != here_out:
-                    if name.endswith(GAPS):
+                    if name.endswith(MISSING_INDICATOR):
                         return _separated_gaps(name, bool(value), here_in, event)
                     rows = f"every row with {name} = {value:g}"
                     return _separated(name, rows, here_in, event)
@@ -207,7 +216,7 @@ def _separated(name, rows, happened, event: Event) -> str:
 
 def _separated_gaps(name, absent: bool, happened, event: Event) -> str:
     """Of a column that nobody gave: it points out where another one is missing."""
-    column = name.removesuffix(GAPS)
+    column = name.removesuffix(MISSING_INDICATOR)
     rows = f"every row in which {column!r} is {'missing' if absent else 'not missing'}"
     return (
         f"{rows} is {event.yes if happened else event.no}, so the column {name!r}, which points "
@@ -218,7 +227,7 @@ def _separated_gaps(name, absent: bool, happened, event: Event) -> str:
 def says_next_to_nothing(w, hessian) -> bool:
     """Whether a probit on w with this Hessian leaves a standardised coefficient open; a linear
     program (`separating_combination`) then decides whether columns separate."""
-    back = scaling_of(w).back
+    back = column_scale(w).back
     return bool(np.linalg.eigvalsh(-back.T @ hessian @ back).min() < LEAST_INFORMATION)
 
 
@@ -232,7 +241,7 @@ def separating_combination(w, s, names, event: Event = SELECTION) -> str | None:
 
     A direction g with sign_i w_i'g >= 0 for all i and > 0 for some is a linear program.
     """
-    signed = np.where(s, 1.0, -1.0)[:, None] * scaling_of(w).apply(w)
+    signed = np.where(s, 1.0, -1.0)[:, None] * column_scale(w).apply(w)
     program = linprog(
         -signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(s)), bounds=(-1, 1), method="highs"
     )

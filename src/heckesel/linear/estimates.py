@@ -1,7 +1,7 @@
 """A mode of the joint likelihood in the user's units, with its covariance.
 
-Parameters in the order they are listed everywhere: (beta, gamma, log sigma, atanh rho), and for t
-errors log df last.
+Parameters in the order (beta, gamma, log sigma, *scale, atanh rho, *extra): scale, coefficients of
+log sigma(x) where it varies; extra, the other parameters of t and shape errors.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from heckesel.likelihoods.normal import selected_units, unselected_units
 from heckesel.linear.covariance import covariance_of_rows
 from heckesel.linear.forms.form_search import FormPoint
 from heckesel.linear.joint import Point
-from heckesel.linear.sample.sample import Rows, Sample, Scalings
+from heckesel.linear.sample.sample import Rows, Sample, SampleScale
 
 NEAR_BOUNDARY = 0.99
 
 
 @dataclass(frozen=True)
 class Estimates:
-    """status: `converged`, `boundary` (no interior optimum) or `max_iterations`."""
+    """status: `converged`, `boundary` (no interior optimum) or `max_iterations`.
+
+    scale : (k,) of log sigma(x) = log_sigma + z'scale; extra : log df, or skewness and log tail
+    """
 
     beta: np.ndarray
     gamma: np.ndarray
@@ -31,7 +34,8 @@ class Estimates:
     atanh_rho: float
     loglik: float
     status: str
-    log_df: float | None = None
+    scale: tuple[float, ...] = ()
+    extra: tuple[float, ...] = ()
 
     @property
     def sigma(self) -> float:
@@ -47,30 +51,36 @@ class Estimates:
 
     @property
     def vector(self) -> np.ndarray:
-        extra = [] if self.log_df is None else [self.log_df]
-        return np.concatenate([self.beta, self.gamma, [self.log_sigma, self.atanh_rho], extra])
+        return np.concatenate(
+            [self.beta, self.gamma, [self.log_sigma], self.scale, [self.atanh_rho], self.extra]
+        )
 
 
-def estimates_at(point: Point | FormPoint, rows: Rows, scalings: Scalings) -> Estimates:
+def estimates_at(point: Point | FormPoint, rows: Rows, scalings: SampleScale) -> Estimates:
     """Undo Olsen's coordinates, then the standardisation."""
     q = rows.q
     sigma = 1.0 / point.v[-1]
     beta = scalings.y_scale * scalings.x.back @ (point.v[q:-1] * sigma)
     if scalings.x.constant is not None:
         beta[scalings.x.constant] += scalings.y_centre / scalings.x.scale[scalings.x.constant]
+    log_sigma, scale = float(np.log(sigma * scalings.y_scale)), point.scale
+    if scalings.scale is not None:
+        scale = scale / scalings.scale.scale
+        log_sigma -= float(scalings.scale.centre @ scale)
     return Estimates(
         beta=beta,
         gamma=scalings.w.back @ point.v[:q],
-        log_sigma=float(np.log(sigma * scalings.y_scale)),
+        log_sigma=log_sigma,
         atanh_rho=point.a,
         loglik=point.value - rows.mass_selected * np.log(scalings.y_scale),
         status=point.status,
-        log_df=point.log_df,
+        scale=tuple(map(float, scale)),
+        extra=tuple(map(float, point.extra)),
     )
 
 
 def standardised_hessian(point: Point | FormPoint, q: int) -> np.ndarray:
-    """Hessian in standardised (beta, gamma, log sigma, atanh rho, ...) at an optimum.
+    """Hessian in standardised (beta, gamma, log sigma, ...) at an optimum.
 
     delta = theta beta and theta = exp(-log sigma); the score is zero here, so only first
     derivatives of the map enter.
@@ -86,15 +96,22 @@ def standardised_hessian(point: Point | FormPoint, q: int) -> np.ndarray:
     return jacobian.T @ point.hessian @ jacobian
 
 
-def back_transform(scalings: Scalings, shared: int = 1) -> np.ndarray:
+def back_transform(scalings: SampleScale, shared: int = 1) -> np.ndarray:
     """Matrix that maps standardised parameters, and so their covariance, to the user's units."""
-    return block_diag(scalings.y_scale * scalings.x.back, scalings.w.back, np.eye(1 + shared))
+    log_sigma = np.eye(1)
+    if scalings.scale is not None:
+        per_unit = 1.0 / scalings.scale.scale
+        log_sigma = np.diag(np.append(1.0, per_unit))
+        log_sigma[0, 1:] = -scalings.scale.centre * per_unit
+    return block_diag(
+        scalings.y_scale * scalings.x.back, scalings.w.back, log_sigma, np.eye(shared)
+    )
 
 
 def mode_covariance(
     point: Point,
     rows: Rows,
-    scalings: Scalings,
+    scalings: SampleScale,
     kind: str,
     *,
     weight_kind="frequency",

@@ -24,7 +24,7 @@ from heckesel.linear.profile_intervals import atanh_rho_interval
 from heckesel.linear.rho_scan import Scan, scan
 from heckesel.linear.sample.blocks import slices, sum_over
 from heckesel.linear.sample.sample import SCAN_SEED, Rows, draw_rows
-from heckesel.linear.sample.standardise import Scaling, scaling_of
+from heckesel.linear.sample.standardise import ColumnScale, column_scale
 from heckesel.linear.separated import fit_separated
 from heckesel.numerics.jet import Jet
 
@@ -132,11 +132,11 @@ def selected_jet(index, f, a, sign) -> Jet:
 
 
 @dataclass(frozen=True)
-class BinaryScalings:
+class BinaryScale:
     """How the columns of a `BinarySample` were standardised."""
 
-    w: Scaling
-    x: Scaling
+    w: ColumnScale
+    x: ColumnScale
 
     @property
     def back(self) -> np.ndarray:
@@ -144,12 +144,10 @@ class BinaryScalings:
         return block_diag(self.x.back, self.w.back, 1.0)
 
 
-def binary_sample(
-    data: SelectionData, *, ridge: float = 0.0
-) -> tuple[BinarySample, BinaryScalings]:
+def binary_sample(data: SelectionData, *, ridge: float = 0.0) -> tuple[BinarySample, BinaryScale]:
     """x standardised over the selected, w over all; data.y is 0 or 1 where observed."""
     s, weight = data.s, data.weight
-    scalings = BinaryScalings(scaling_of(data.w), scaling_of(data.x[s]))
+    scalings = BinaryScale(column_scale(data.w), column_scale(data.x[s]))
     w = scalings.w.apply(data.w)
     sign = np.where(data.y[s] == 1.0, 1.0, -1.0)
     x = scalings.x.apply(data.x[s])
@@ -189,9 +187,7 @@ class BinaryEstimates:
         return np.concatenate([self.beta, self.gamma, [self.atanh_rho]])
 
 
-def binary_estimates(
-    point: Point, scalings: BinaryScalings, *, ridge: float = 0.0
-) -> BinaryEstimates:
+def binary_estimates(point: Point, scalings: BinaryScale, *, ridge: float = 0.0) -> BinaryEstimates:
     """A mode in the user's units; with a ridge, which its value has paid for, it is separated."""
     q = len(scalings.w.scale)
     paid = 0.5 * ridge * float(point.v[q:] @ point.v[q:])
@@ -208,7 +204,7 @@ def binary_covariance(
     data: SelectionData,
     point: Point,
     sample: BinarySample,
-    scalings: BinaryScalings,
+    scalings: BinaryScale,
     kind: str,
     *,
     weight_kind="frequency",
@@ -228,7 +224,7 @@ def binary_covariance(
     return scalings.back @ covariance @ scalings.back.T
 
 
-def covariance_given_rho(point: Point, sample: BinarySample, scalings: BinaryScalings):
+def covariance_given_rho(point: Point, sample: BinarySample, scalings: BinaryScale):
     """Covariance of (beta, gamma, atanh rho) as if rho were known, as at the boundary it is."""
     covariance = np.zeros_like(point.hessian)
     covariance[:-1, :-1] = inverse(-_in_order(point.hessian, sample)[:-1, :-1])

@@ -20,7 +20,7 @@ from heckesel.linear.sample.sample import Rows, Sample, weighted_gram
 from heckesel.numerics.normal import LOG_2PI
 
 POLISH_ITERATIONS = 60
-LARGEST_THETA = 1e12  # sigma a trillionth of the spread of y: further out squares overflow
+LARGEST_THETA = 1e12  # sigma a trillionth of the expand of y: further out squares overflow
 # In log-likelihood, a distance of 1e-4 standard errors. The step computed at this point is still
 # taken, which squares the distance.
 POLISH_GAIN = 1e-9
@@ -76,13 +76,13 @@ def _selected_terms(block: Sample, point) -> tuple:
     In v the Hessian is -sum delta z z' with z = (C w, S r), less sum r r', which never changes.
     """
     w, r, mass, q = block.w_selected, block.residual_columns, block.weight_selected, block.q
-    own, spread = block.own_columns, block.spread
+    own, expand = block.own_columns, block.expand
     units = selected_units(w @ point[:q], r @ point[q:-1], point[-1])
     mills, delta = mass * units.mills, mass * units.delta
     bend, pull = delta * units.slope, mass * units.e
 
     def summed(weight):  # over the rows of [w, r]
-        return np.concatenate([weight @ w, weight @ own]) @ spread
+        return np.concatenate([weight @ w, weight @ own]) @ expand
 
     factor = np.repeat([units.cosh, units.sinh], [q, r.shape[1]])
     swapped = np.repeat([units.sinh, units.cosh], [q, r.shape[1]])
@@ -91,7 +91,7 @@ def _selected_terms(block: Sample, point) -> tuple:
     score[:-1] = factor * by_mills
     score[q:-1] -= pull @ r
     score[-1] = mills @ units.slope
-    gram = spread.T @ weighted_gram(delta, w, own) @ spread
+    gram = expand.T @ weighted_gram(delta, w, own) @ expand
     hessian[:-1, :-1] = -np.outer(factor, factor) * gram
     hessian[q:-1, q:-1] -= block.residual_gram
     hessian[-1, :-1] = swapped * by_mills - factor * summed(bend)
@@ -113,9 +113,14 @@ class Point:
     last_is_scale: bool = True  # theta, the last of v, must stay positive
 
     @property
-    def log_df(self) -> None:
-        """Normal errors have no degrees of freedom."""
-        return None
+    def scale(self) -> np.ndarray:
+        """sigma is constant."""
+        return np.empty(0)
+
+    @property
+    def extra(self) -> np.ndarray:
+        """Normal errors have no parameters besides rho and sigma."""
+        return np.empty(0)
 
     @property
     def slope(self) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.linear.covariance import inverse, meat
-from heckesel.linear.sample.standardise import scaling_of
+from heckesel.linear.sample.standardise import column_scale
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class LeastSquaresFit:
 
 
 def fit_least_squares(x, y, weight) -> LeastSquaresFit:
-    scaling = scaling_of(x)
+    scaling = column_scale(x)
     root = np.sqrt(weight)
     standardised = np.linalg.lstsq(scaling.apply(x) * root[:, None], y * root, rcond=None)[0]
     beta = scaling.back @ standardised
@@ -32,7 +32,7 @@ def fit_least_squares(x, y, weight) -> LeastSquaresFit:
 
 def least_squares_covariance(x, y, weight, fit, kind, *, weight_kind="frequency", clusters=None):
     """information: s^2 (X'X)^-1; robust: HC1; cluster: G/(G-1) (N-1)/(N-p), all as Stata."""
-    scaling = scaling_of(x)
+    scaling = column_scale(x)
     columns, back = scaling.apply(x), scaling.back
     gram = inverse(columns.T @ (columns * weight[:, None]))
     if kind == "information":

@@ -12,7 +12,7 @@ from heckesel.likelihoods.normal import unselected_units
 from heckesel.linear.newton import Optimum, maximise
 from heckesel.linear.sample.blocks import add_up, slices, sum_over
 from heckesel.linear.sample.sample import Rows, Sample
-from heckesel.linear.sample.standardise import scaling_of
+from heckesel.linear.sample.standardise import column_scale
 
 # Against an information of about a row each: a relative change of 1e-6 over the rows.
 HARDLY_ANY_RIDGE = 1e-6
@@ -34,7 +34,7 @@ def fit_probit(w, s, weight=None, *, start=None, ridge: float = 0.0) -> ProbitFi
     w : (n, q), its constant included; s : (n,) bool; weight : (n,); ridge : half of it times the
     squared standardised coefficients is taken off the log-likelihood, and off its Hessian.
     """
-    scaling = scaling_of(w)
+    scaling = column_scale(w)
     signed = np.asfortranarray(np.where(s, 1.0, -1.0)[:, None] * scaling.apply(w))
     weight = np.ones(len(s)) if weight is None else weight
 
@@ -76,7 +76,7 @@ def penalised(parts, point, ridge: float, where: slice) -> tuple:
 
 
 def in_units(found: Optimum, back: np.ndarray) -> ProbitFit:
-    """An optimum in standardised coefficients in the user's units; back : `Scaling.back`."""
+    """An optimum in standardised coefficients in the user's units; back : `ColumnScale.back`."""
     forward = np.linalg.inv(back)
     return ProbitFit(
         gamma=back @ found.point,

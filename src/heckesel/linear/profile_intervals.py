@@ -24,27 +24,37 @@ TRIED = 13
 
 
 def atanh_rho_interval(
-    sample: Rows, modes: tuple[Point, ...], drop: float, run: Callable = map
+    sample: Rows,
+    modes: tuple[Point, ...],
+    drop: float,
+    run: Callable = map,
+    *,
+    top: float | None = None,
 ) -> tuple[float, float]:
-    """Smallest interval that holds every a with profile log-likelihood >= best - drop.
+    """Smallest interval that holds every a with profile log-likelihood >= top - drop; top is by
+    default that of the best mode.
 
     Each mode above the threshold is followed to both sides, so an interval may span the gap
     between two of them. A side that never falls off is infinite. run : a `map` over the ends.
     """
-    level = modes[0].value - drop
+    level = (modes[0].value if top is None else top) - drop
     sides = [(mode, sign) for mode in modes if mode.value >= level for sign in (-1, 1)]
     ends = list(run(partial(_end_of_rho, sample=sample, level=level), sides))
     return min(ends), max(ends)
 
 
 def theta_interval(
-    sample: Rows, modes: tuple[Point, ...], drop: float, run: Callable = map
+    sample: Rows,
+    modes: tuple[Point, ...],
+    drop: float,
+    run: Callable = map,
+    *,
+    top: float | None = None,
 ) -> tuple[float, float]:
     """The same for theta = 1/sigma: its smallest and largest value with some a above the level."""
-    level = modes[0].value - drop
-    low, high = np.clip(
-        atanh_rho_interval(sample, modes, drop, run), -LARGEST_ATANH_RHO, LARGEST_ATANH_RHO
-    )
+    level = (modes[0].value if top is None else top) - drop
+    ends = atanh_rho_interval(sample, modes, drop, run, top=top)
+    low, high = np.clip(ends, -LARGEST_ATANH_RHO, LARGEST_ATANH_RHO)
     tried = np.unique([*np.linspace(low, high, TRIED), *np.clip([m.a for m in modes], low, high)])
     inward = partial(_inward, sample=sample, best=modes[0], level=level)
     values = np.reshape(list(run(inward, [(sign, a) for sign in (-1, 1) for a in tried])), (2, -1))

@@ -7,9 +7,10 @@ encloses a mode; a slope that still points outward at the last one is a maximum 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
@@ -33,6 +34,9 @@ FLAT_FROM, FLAT_CURVATURE = 4.0, 1e-6
 # allowed, and SOME_GAIN at most.
 LITTLE_GAIN, SHARE_OF_DROP, SOME_GAIN = 2e-3, 0.01, 1.0
 SETTLES_FROM = 4.5  # |a|
+# A maximum at rho = +-1 must exceed an interior one by this much to be used in its place. With
+# normal errors the interior one is the consistent root, and the boundary beats it by chance.
+CLEARLY_BETTER = 4.0
 CLOSE_CALL = 50.0  # a boundary this far below the best mode need not be followed to its end
 
 
@@ -55,6 +59,28 @@ class Scan:
     @property
     def loglik(self) -> np.ndarray:
         return np.array([point.value for point in self.points])
+
+
+class Maximum(Protocol):
+    @property
+    def a(self) -> float: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def status(self) -> str: ...
+
+
+def selected_mode(modes: Sequence[Maximum], unit: float = 1.0) -> int:
+    """Which of the modes, best first, to use: the best, unless it lies at rho = +-1 and does not
+    exceed an interior one by CLEARLY_BETTER. unit : makes weights count rows."""
+    best = modes[0]
+    if best.status == "boundary" and abs(best.a) > FLAT_FROM:
+        for position, mode in enumerate(modes):
+            ended = mode.status == "boundary" and abs(mode.a) <= FLAT_FROM  # a df, say, not rho
+            behind = unit * (best.value - mode.value)
+            if behind <= CLEARLY_BETTER and (mode.status == "converged" or ended):
+                return position
+    return 0
 
 
 def scan(rows: Rows, *, far_ends: bool = True) -> Scan:

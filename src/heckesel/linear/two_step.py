@@ -16,7 +16,7 @@ from heckesel.data import SelectionData
 from heckesel.linear.covariance import inverse, meat_of_rows, sandwich
 from heckesel.linear.newton import Optimum
 from heckesel.linear.probit import ProbitFit, in_units, maximise_probit, probit_scores
-from heckesel.linear.sample.sample import Rows, Sample, Scalings, standardised_sample
+from heckesel.linear.sample.sample import Rows, Sample, SampleScale, standardised_sample
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
 
@@ -68,7 +68,7 @@ class SecondStage:
     def variance(self) -> float:
         return (self.squares + self.c**2 * self.delta) / self.mass
 
-    def back(self, scalings: Scalings) -> np.ndarray:
+    def back(self, scalings: SampleScale) -> np.ndarray:
         """(p + 1, p + 1) matrix that maps coefficients of x* to those of [x, lambda]."""
         p = len(self.coefficients) - 1
         matrix = scalings.y_scale * block_diag(scalings.x.back, [[1.0 / self.mills.scale]])
@@ -90,7 +90,7 @@ def fit_two_step(data: SelectionData) -> TwoStepFit:
     return in_user_units(two_steps(rows, scalings), scalings)
 
 
-def two_steps(rows: Rows, scalings: Scalings) -> SecondStage:
+def two_steps(rows: Rows, scalings: SampleScale) -> SecondStage:
     r"""beta and c by weighted least squares; then
 
     .. math:: \sigma^2 = \overline{r^2} + c^2\,\overline{\delta},\qquad \rho = c/\sigma
@@ -122,7 +122,7 @@ def two_steps(rows: Rows, scalings: Scalings) -> SecondStage:
     )
 
 
-def in_user_units(stage: SecondStage, scalings: Scalings) -> TwoStepFit:
+def in_user_units(stage: SecondStage, scalings: SampleScale) -> TwoStepFit:
     coefficients = stage.back(scalings) @ stage.coefficients
     constant = scalings.x.constant
     if constant is not None:
@@ -167,7 +167,7 @@ def _residual_sums(block: Sample, *, mills, coefficients) -> tuple:
 
 def two_step_covariance(
     rows: Rows,
-    scalings: Scalings,
+    scalings: SampleScale,
     stage: SecondStage,
     kind: str,
     *,

@@ -14,7 +14,7 @@ from heckesel.linear.estimates import (
     estimates_at,
     standardised_hessian,
 )
-from heckesel.linear.rho_scan import scan
+from heckesel.linear.rho_scan import scan, selected_mode
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.predictive.distribution import (
     Predictive,
@@ -50,7 +50,8 @@ class LinearHeckmanFit:
 
 
 def fit(data: SelectionData, *, seed: int = 0, config=None) -> LinearHeckmanFit:
-    """The best of all modes over rho; nothing is random and there is nothing to choose."""
+    """The best of all modes over rho (see `selected_mode`); nothing is random and there is nothing
+    to choose."""
     sample, scalings = standardised_sample(
         replace(
             data,
@@ -60,7 +61,8 @@ def fit(data: SelectionData, *, seed: int = 0, config=None) -> LinearHeckmanFit:
             w_names=(*data.w_names, "Intercept"),
         )
     )
-    best = scan(sample).modes[0]
+    modes = scan(sample).modes
+    best = modes[selected_mode(modes)]
     found = estimates_at(best, sample, scalings)
     p = sample.p
     hessian = standardised_hessian(best, sample.q)

@@ -25,7 +25,7 @@ from heckesel.report.rho_section import OwnRho, RhoCurve, RhoValues, evidence_on
 from heckesel.report.verdict_box import VerdictBox, boundary_reached, verdict_box
 
 COEFFICIENT_LEVEL = 0.95
-# Eleven fits to this many rows take seconds and show any error model that fits much better.
+# Twelve fits to this many rows take seconds and show any error model that fits much better.
 ROWS_WITH_INSTRUMENT = 5000
 
 

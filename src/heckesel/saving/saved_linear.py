@@ -14,8 +14,8 @@ from heckesel.errors import printable
 from heckesel.estimators.heckman_regressor import LinearModel
 from heckesel.linear.estimates import Estimates
 from heckesel.linear.results import prediction
-from heckesel.linear.results.heckman_fit import Mode
 from heckesel.linear.results.inference import coefficient_frame, labelled, standard_errors
+from heckesel.linear.results.modes import Mode
 from heckesel.methods.linear_heckman import LinearHeckmanFit
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.saving.model_file import Damage

@@ -15,12 +15,16 @@ from heckesel.tables.frames import as_pandas
 
 @dataclass(frozen=True)
 class ArrayDesign:
-    """x : (n, p) and w : (n, q) as the user gave them, without intercepts."""
+    """x : (n, p) and w : (n, q) as the user gave them, without intercepts.
+
+    scale_names : columns of x that log sigma(x) depends on
+    """
 
     x: np.ndarray
     w: np.ndarray
     x_names: tuple[str, ...]
     w_names: tuple[str, ...]
+    scale_names: tuple[str, ...] = ()
 
     def given(self, data, x, w) -> tuple[np.ndarray, np.ndarray | None]:
         if data is not None:
@@ -42,8 +46,14 @@ class ArrayDesign:
             raise DataError(f"x has {len(given[0])} rows but w has {len(given[1])}")
         return with_intercept(given[1])
 
+    def scale_matrix(self, given) -> np.ndarray | None:
+        """(m, k) columns of log sigma(x); None where sigma is constant."""
+        if not self.scale_names:
+            return None
+        return given[0][:, [self.x_names.index(name) for name in self.scale_names]]
+
     def moves(self, target: str):
-        """As `FormulaDesign.moves`; a name that stands in both equations moves in both."""
+        """As `FormulaDesign.moves`; a name in both equations moves in both."""
         names = dict.fromkeys(self.x_names)
         if target != "population":
             names |= dict.fromkeys(self.w_names)
@@ -65,15 +75,16 @@ class ArrayDesign:
                 values = values.copy()
                 if name in labels:
                     values[:, labels.index(name)] += change
-                shifted.append(with_intercept(values))
-            return tuple(shifted)
+                shifted.append(values)
+            x, w = shifted
+            return with_intercept(x), with_intercept(w), self.scale_matrix(shifted)
 
         return moves, rows_of
 
 
-def array_design(x, w) -> ArrayDesign:
-    """Columns of w that carry no name take that of an equal column of x, so that what is left
-    over is recognised as an instrument."""
+def array_design(x, w, scale=None) -> ArrayDesign:
+    """Columns of w without a name take that of an equal column of x, so that the others are
+    recognised as instruments. scale : names of columns of x."""
     x_values, x_names = columns_of(x, "x")
     w_values, w_names = columns_of(w, "w")
     if len(x_values) != len(w_values):
@@ -89,7 +100,24 @@ def array_design(x, w) -> ArrayDesign:
             _equal_column(column, x_values, known) or f"w{j}" for j, column in enumerate(w_values.T)
         )
     x_names = x_names or tuple(f"x{j}" for j in range(x_values.shape[1]))
-    return ArrayDesign(x_values, w_values, x_names, w_names)
+    return ArrayDesign(x_values, w_values, x_names, w_names, _scale_names(scale, x_names))
+
+
+def _scale_names(scale, x_names) -> tuple[str, ...]:
+    """Those that log sigma(x) depends on; a formula needs a frame."""
+    if scale is None:
+        return ()
+    if isinstance(scale, str):
+        raise DataError(
+            "with arrays, scale= is a list of names of columns of x, such as ['x0'], not a formula"
+        )
+    names = tuple(map(str, scale))
+    for name in names:
+        if name not in x_names:
+            raise DataError(f"scale= names {name!r}, and x has no such column")
+    if not names:
+        raise DataError("scale= names no column of x; leave it out")
+    return names
 
 
 def _equal_column(column, others, names) -> str | None:

@@ -1,23 +1,37 @@
-"""Work handed to the workers of a Dask cluster: the one place that talks to a client."""
+"""A `map` over threads, or over the workers of a Dask cluster."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from heckesel.errors import DataError
-from heckesel.linear.sample.blocks import in_threads
 
 RETRIES = 3  # of a task that was interrupted, before the fit gives up
 PATIENCE = 1.5  # seconds in which a cluster without workers may get its first
-LARGE = 1 << 20  # bytes; a function that carries more is sent once and not with every item
+LARGE = 1 << 20  # bytes; a larger function is sent once and not with every item
+
+
+def in_threads(function: Callable, items: Iterable) -> Iterable:
+    """`map` over threads, which run in parallel because numpy releases the interpreter lock."""
+    return _threads(os.getpid()).map(function, items)
+
+
+@cache
+def _threads(process: int) -> ThreadPoolExecutor:
+    """The pool of one process: a forked process has no threads."""
+    return ThreadPoolExecutor(os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A `map` over the workers of a dask client; here, once the client is closed."""
+    """A `map` over the workers of a Dask client, or over threads once the client is closed."""
 
     client: Any
 

@@ -1,4 +1,4 @@
-"""Parquet files as buffers of rows for networks: columns learned once, row groups dealt out."""
+"""Parquet files as buffers of rows for networks, with row groups in random order."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from functools import partial, reduce
 
 import numpy as np
 
-from heckesel.data import SelectionData, check_values, check_weight_values, marked_rows
+from heckesel.data import SelectionData, batch_of, concatenate, marked_rows
 from heckesel.errors import DataError
-from heckesel.linear.sample.stream import concatenated
 from heckesel.numerics.moments import Moments, moments_of
-from heckesel.tables.columns import Columns, column_levels, learn_columns
+from heckesel.tables.column_kinds import column_levels, merged_levels
+from heckesel.tables.columns import Columns, learn_columns
 from heckesel.tables.formula import check_variables, number_column
-from heckesel.tables.formula_reader import HEAD_ROWS, place_of
-from heckesel.tables.frames import as_pandas
-from heckesel.tables.parquet import Part, batches
+from heckesel.tables.formula_reader import HEAD_ROWS
+from heckesel.tables.parquet import Part, frame_of, read_part
 
 # Rows shuffled together. With a dozen columns they take 30 MB; a step takes some thousand of them.
 BUFFER_ROWS = 131_072
 KEPT_ROWS = 10_000  # for the verdict, which looks at no more
 KEPT_SEED = 20_790  # fixed, so that the same files always get the same verdict
-BUFFERS_KEY = 5  # of the stream that deals out row groups; four purposes of members come before
+BUFFERS_KEY = 5  # of the random stream for row groups; members use the four before
 
 Run = Callable[[Callable, Iterable], Iterable]
 
@@ -50,14 +49,13 @@ class TableReader:
         """Buffers of the rows with positive weight."""
         held: list[SelectionData] = []
         for part in item:
-            for first, batch in batches(part, self.names, self.size):
-                with place_of(part, first):
-                    held.append(self._rows(as_pandas(batch.to_pandas())))
+            for data in read_part(part, self.names, self.size, self._rows):
+                held.append(data)
                 if sum(data.n for data in held) >= self.size:
-                    yield concatenated(held)
+                    yield concatenate(held)
                     held = []
         if held:
-            yield concatenated(held)
+            yield concatenate(held)
 
     def read_selection(self, item: tuple[Part, ...]) -> Iterator[SelectionData]:
         """The same for a probit: a constant behind the columns of w, and nothing else in x."""
@@ -70,25 +68,22 @@ class TableReader:
                 data, x=one, x_names=("Intercept",), w=w, w_names=names, excluded=excluded
             )
 
-    def _rows(self, frame) -> SelectionData:
+    def _rows(self, batch) -> SelectionData:
+        frame = frame_of(batch)
         y = number_column(frame, self.y)
         chosen = None if self.selected is None else number_column(frame, self.selected)
         weight = np.ones(len(y)) if self.weights is None else number_column(frame, self.weights)
-        check_weight_values(weight)
         s = marked_rows(y, chosen, self.y)
-        x, w = self.columns.x(frame), self.columns.w(frame)
-        check_values(x, w, s, y, self.columns.x_names, self.columns.w_names, self.y)
-        data = SelectionData(
-            x=x,
-            w=w,
-            s=s,
-            y=np.where(s, self._on_scale(y, s), np.nan),
-            weight=weight,
+        return batch_of(
+            self.columns.x(frame),
+            self.columns.w(frame),
+            s,
+            self._on_scale(y, s),
+            weight,
             x_names=self.columns.x_names,
             w_names=self.columns.w_names,
             y_name=self.y,
         )
-        return data if weight.all() else data.take(weight > 0)
 
     def _on_scale(self, y, s) -> np.ndarray:
         if not self.log:
@@ -118,9 +113,7 @@ def learn_table(
     for role, name in (("y", y), ("selected", selected), ("sample_weight", weights)):
         if not isinstance(name, str) and (role == "y" or name is not None):
             raise DataError(f"X names files, so {role}= must be the name of one of their columns")
-    _, batch = next(iter(batches(parts[0], None, HEAD_ROWS)))
-    head = as_pandas(batch.to_pandas())
-    head = head.set_axis([str(name) for name in head.columns], axis=1)
+    head = next(read_part(parts[0], None, HEAD_ROWS, frame_of))
     sides = [name for name in (y, selected, weights) if name is not None]
     names = [name for name in head.columns if name not in sides] if columns is None else columns
     check_variables([*sides, *names], head)
@@ -128,35 +121,28 @@ def learn_table(
         raise DataError(f"{min(set(sides) & set(names))!r} cannot be a column of X as well")
     learned = learn_columns(head[list(names)], instruments)
     if learned.levels:
-        found = list(run(partial(_levels_in, names=tuple(learned.levels)), parts))
-        learned = replace(learned, levels=_all_levels(learned.levels, found))
+        batches = run(partial(_levels_in, names=tuple(learned.levels)), parts)
+        found = [levels for part in batches for levels in part]
+        levels = {name: merged_levels(each[name] for each in found) for name in learned.levels}
+        learned = replace(learned, levels=levels)
     return TableReader(learned, y, selected, weights, size, log)
 
 
-def _levels_in(part: Part, *, names: tuple[str, ...]) -> dict[str, tuple]:
-    levels: dict[str, tuple] = dict.fromkeys(names, ())
-    for _, batch in batches(part, list(names), BUFFER_ROWS):
-        frame = as_pandas(batch.to_pandas())
-        for name in names:
-            known = levels[name]
-            new = [level for level in column_levels(frame[name]) if level not in known]
-            levels[name] = (*known, *new)
-    return levels
+def _levels_in(part: Part, *, names: tuple[str, ...]) -> list[dict[str, tuple]]:
+    """Levels of these columns in each batch."""
+
+    def levels(batch) -> dict[str, tuple]:
+        frame = frame_of(batch)
+        return {name: column_levels(frame[name]) for name in names}
+
+    return list(read_part(part, list(names), BUFFER_ROWS, levels))
 
 
-def _all_levels(first: dict[str, tuple], found: list[dict[str, tuple]]) -> dict[str, tuple]:
-    """Parts that agree keep their order, as that of an ordered category; else levels are sorted."""
-    levels = {}
-    for name, known in first.items():
-        seen = [part[name] for part in found if part[name]]
-        same = all(part == known for part in seen)
-        levels[name] = known if same else tuple(sorted({v for part in seen for v in part}))
-    return levels
-
-
-def deal_out(parts: Sequence[Part], *, size: int, seed: int) -> tuple[tuple[Part, ...], ...]:
+def split_row_groups(
+    parts: Sequence[Part], *, size: int, seed: int
+) -> tuple[tuple[Part, ...], ...]:
     """Row groups drawn at random into items of at most `size` rows, so that a file in some order
-    is not read in that order; a larger row group is an item of its own.
+    is not read in that order; a larger row group is a separate item.
 
     parts : one row group each. Inside an item they keep the order of the files.
     """
@@ -176,7 +162,7 @@ def deal_out(parts: Sequence[Part], *, size: int, seed: int) -> tuple[tuple[Part
 
 @dataclass(frozen=True)
 class Seen:
-    """One pass: rows of each buffer, moments of x, w and y, and some rows to judge by."""
+    """One pass: rows of each buffer, moments of x, w and y, and a sample of rows."""
 
     counts: tuple[tuple[int, int], ...]
     x: Moments
@@ -214,4 +200,4 @@ def together(found: list[Seen]) -> Seen:
     """Of all items, or of all buffers of one."""
     x, w, y = (reduce(Moments.joined, (getattr(seen, name) for seen in found)) for name in "xwy")
     counts = tuple(pair for seen in found for pair in seen.counts)
-    return Seen(counts, x, w, y, concatenated([seen.kept for seen in found]))
+    return Seen(counts, x, w, y, concatenate([seen.kept for seen in found]))

@@ -1,11 +1,11 @@
-"""How the columns of X become the numbers of x and w: learned once, applied at prediction.
+"""How the columns of X become the numbers of x and w: learned in the fit, applied at prediction.
 
-x holds every column but the instruments, w holds all of them. Categories (text, pandas or polars
-categoricals, booleans) become one 0/1 column per level; what enters linearly (w, and x of a linear
-outcome) goes without the first level. A level the fit has not seen is an error.
+x has every column but the instruments, w has all of them. A category becomes one 0/1 column per
+level; w, and x of a linear outcome, omit the first level. A level that the fit has not seen is an
+error.
 
-A missing value is an error too, or on request it is filled with the mean of the fit (a category:
-with no level) and pointed out by a 0/1 column `name[missing]` beside it.
+A missing value is an error, too. On request the mean of the fit is imputed (a category: no level)
+and a 0/1 column `name[missing]` indicates it. Neither x nor w has a constant column.
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from heckesel.data import term_names
+from heckesel.data import MISSING_INDICATOR, term_names
 from heckesel.errors import DataError, as_list, did_you_mean, is_one_of
-from heckesel.linear.estimable import GAPS
 from heckesel.numeric_input import unmasked
-from heckesel.tables.frames import as_pandas, holds_objects, numbers_of
+from heckesel.tables.column_kinds import CATEGORIES, column_levels, kind_of
+from heckesel.tables.frames import as_pandas, numbers_of
 
 MISSING = ("error", "indicator")
-DATES = ("date", "datetime", "datetime64", "timedelta", "timedelta64")  # as pandas calls them
 
 
 @dataclass(frozen=True)
 class Columns:
     """names : the columns of X in order; levels : the categories of those that have any
 
-    linear : whether x, too, goes without the first level
-    fill : for columns with missing values, what stands in for them (NaN for a category: no level)
-    indicators : columns that were missing together in the fit, and so share one 0/1 column
+    linear : whether x, too, omits the first level
+    fill : the imputed value of each column with missing values (NaN for a category: no level)
+    indicators : groups of columns that were missing together in the fit and share an indicator
     """
 
     names: tuple[str, ...]
@@ -64,7 +63,9 @@ class Columns:
                 else [name]
             )
         ]
-        shared = [f"{group[0]}{GAPS}" for group in self.indicators if group[0] in names]
+        shared = [
+            f"{group[0]}{MISSING_INDICATOR}" for group in self.indicators if group[0] in names
+        ]
         return term_names((*labels, *shared))
 
     def x(self, table) -> np.ndarray:
@@ -145,16 +146,18 @@ def learn_columns(table, instruments, *, missing: str = "error", linear: bool = 
         )
     if len(chosen) == len(names):
         raise DataError("every column of X is an instrument; the outcome needs at least one other")
-    levels = {name: column_levels(frame[name]) for name in names if _is_category(frame[name])}
+    levels = {
+        name: column_levels(frame[name]) for name in names if kind_of(frame[name]) == CATEGORIES
+    }
     columns = Columns(names, chosen, levels, from_frame, linear)
     return _with_missing(columns, frame) if missing == "indicator" else columns
 
 
 def _with_missing(columns: Columns, frame: pd.DataFrame) -> Columns:
-    """What fills each column that has gaps, and which of them need a 0/1 column of their own.
+    """The columns with imputed values and missing indicators.
 
-    Columns that are missing in the same rows share one, or it would stand in w twice; an
-    instrument shares with the outcome columns, so that x never needs it.
+    Columns that are missing in the same rows share an indicator, which would otherwise be twice in
+    w. An instrument shares one with the outcome columns, so that x does not depend on it.
     """
     fill: dict[str, float] = {}
     outcome_groups: dict[bytes, list[str]] = {}
@@ -180,7 +183,9 @@ def _refuse_missing(absent, name: str, *, indicated: bool) -> None:
     rows = np.flatnonzero(absent)
     way_out = "fill or drop them, or fit with missing='indicator'"
     if indicated:
-        way_out = "the fit saw no gap in it, so nothing stands in for one; fill or drop them"
+        way_out = (
+            "it had no missing value in the fit, so there is no value to impute; fill or drop them"
+        )
     raise DataError(
         f"column {name!r} is missing (NaN) in {len(rows)} row{'s' * (len(rows) > 1)} (first: row "
         f"{rows[0]}); {way_out}"
@@ -225,7 +230,7 @@ def _instrument_names(instruments, names, from_frame) -> tuple[str, ...]:
                 "frame (in a Pipeline, set_output(transform='pandas') keeps names)"
             )
         else:
-            raise DataError(f"the instrument {item!r} is no column of X{_hint(item, names)}")
+            raise DataError(f"X has no column {item!r}, the instrument{_hint(item, names)}")
     repeated = [name for name in found if found.count(name) > 1]
     if repeated:
         raise DataError(f"the instrument {repeated[0]!r} is given twice")
@@ -240,30 +245,3 @@ def _hint(item, names) -> str:
             "verbose_feature_names_out=False would not"
         )
     return did_you_mean(item, names)
-
-
-def _is_category(column: pd.Series) -> bool:
-    if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column):
-        return True
-    if pd.api.types.is_numeric_dtype(column):
-        return False
-    if pd.api.types.infer_dtype(column, skipna=True) in DATES:
-        return False  # refused as numbers, by a sentence of its own
-    if holds_objects(column):
-        return False  # likewise
-    return pd.to_numeric(column.dropna(), errors="coerce").isna().mean() > 0.5
-
-
-def column_levels(column: pd.Series) -> tuple:
-    """The categories of a column, in their order."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return tuple(column.cat.categories)
-    present = column.dropna()
-    try:
-        return tuple(sorted(present.unique()))
-    except TypeError:  # lists and dicts, or strings among numbers
-        kinds = sorted({type(value).__name__ for value in present})
-        raise DataError(
-            f"column {column.name!r} holds {' and '.join(kinds)} values, which are no categories; "
-            "make them all strings or all numbers"
-        ) from None

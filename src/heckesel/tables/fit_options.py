@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 
-from heckesel.errors import DataError, IdentificationWarning, is_one_of
-from heckesel.linear.covariance import KINDS, WEIGHT_KINDS
+from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.numeric_input import unmasked
 from heckesel.tables.formula import FormulaDesign, number_column
 
+COVARIANCES = ("information", "opg", "robust", "cluster")
+WEIGHT_KINDS = ("frequency", "probability")
 FEW_CLUSTERS = 20  # below, even t(G - 1) rejects a true hypothesis too often
 # A standard error from n equal rows has itself a relative error of about 1/sqrt(2n): a tenth at 50.
 FEW_ROWS = 50
@@ -59,8 +58,8 @@ def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool
     if kind is None:
         kind = "robust" if weight_kind == "probability" else "information"
         kind = "cluster" if clusters is not None else kind
-    if not is_one_of(kind, KINDS):
-        raise DataError(f"covariance must be one of {', '.join(KINDS)}, got {kind!r}")
+    if not is_one_of(kind, COVARIANCES):
+        raise DataError(f"covariance must be one of {', '.join(COVARIANCES)}, got {kind!r}")
     if kind == "opg" and not has_likelihood:
         raise DataError("opg needs a likelihood; use covariance='robust' here")
     if weight_kind == "probability" and kind in ("information", "opg"):
@@ -76,23 +75,19 @@ def _warn_of_few(codes, weight, weight_kind: str) -> None:
     """Standard errors that rest on a few clusters, or on a few rows of large weight."""
     clusters = None if codes is None else len(np.unique(codes[weight > 0]))
     if clusters is not None and clusters < FEW_CLUSTERS:
-        warnings.warn(
+        warn_user(
             f"{clusters} clusters are few for a cluster covariance: standard errors tend to be too "
-            f"small; p-values and intervals use t with {clusters - 1} degrees of freedom",
-            IdentificationWarning,
-            stacklevel=4,
+            f"small; p-values and intervals use t with {clusters - 1} degrees of freedom"
         )
     if weight_kind != "probability" or codes is not None:
         return
     share = weight / weight.sum()
     effective, rows = 1 / (share @ share), np.count_nonzero(weight)
     if effective < min(FEW_ROWS, rows / 2):
-        warnings.warn(
+        warn_user(
             f"a few large probability weights dominate: {rows} rows count like {effective:.0f} of "
             "equal weight, and standard errors tend to be too small; trim the weights or check "
-            "them for mistakes",
-            IdentificationWarning,
-            stacklevel=4,
+            "them for mistakes"
         )
 
 

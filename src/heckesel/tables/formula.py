@@ -14,8 +14,15 @@ from formulaic.parser.types import Factor, Term
 
 from heckesel.data import CONSTANT, term_names
 from heckesel.errors import DataError, did_you_mean
-from heckesel.numeric_input import HOLDS_DATES
-from heckesel.tables.frames import as_pandas, holds_objects, numbers_of
+from heckesel.tables.column_kinds import (
+    NEITHER,
+    NUMERALS,
+    column_levels,
+    is_number,
+    kind_of,
+    merged_levels,
+)
+from heckesel.tables.frames import as_pandas, numbers_of
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class Equation:
         """(m, p); a level the fit has not seen is an error."""
         check_variables(self.variables, frame)
         for name in self.variables:
-            if _is_number(frame[name]) != (name in self.numbers):
+            if is_number(frame[name]) != (name in self.numbers):
                 was, now = (
                     ("number", "category") if name in self.numbers else ("category", "number")
                 )
@@ -77,11 +84,15 @@ class Equation:
 
 @dataclass(frozen=True)
 class FormulaDesign:
-    """Both equations and the frame they were learned from; None where rows were read from files."""
+    """Both equations and the frame they were learned from; None where rows were read from files.
+
+    scale : that of log sigma(x), if it is not constant
+    """
 
     outcome: Equation
     select: Equation
     frame: pd.DataFrame | None
+    scale: Equation | None = None
 
     def given(self, data, x, w) -> pd.DataFrame:
         if x is not None or w is not None:
@@ -105,12 +116,16 @@ class FormulaDesign:
     def selection_matrix(self, frame) -> np.ndarray:
         return self.select.matrix(frame)
 
+    def scale_matrix(self, frame) -> np.ndarray | None:
+        """(m, k) columns of log sigma(x), without the constant; None where sigma is constant."""
+        return None if self.scale is None else self.scale.matrix(frame)[:, 1:]
+
     def moves(self, target: str):
         """What a marginal effect changes, and the design matrices after a change.
 
         variable -> [(label, up, down, width)]; numbers are shifted, categories set.
         """
-        used = set(self.outcome.variables)
+        used = {*self.outcome.variables, *(self.scale.variables if self.scale else ())}
         if target != "population":
             used |= set(self.select.variables)
         held = self._held("margins()", "fit a frame with a sample of the rows")
@@ -118,31 +133,23 @@ class FormulaDesign:
 
         def rows_of(name, change):
             column = held[name]
-            if _is_number(column):
+            if is_number(column):
                 frame = held.assign(**{name: column + change})
             else:
                 same = pd.Series(change, held.index).astype(column.dtype)
                 frame = held.assign(**{name: same})
             w = self.select.matrix(frame) if target != "population" else None
-            return self.outcome.matrix(frame), w
+            return self.outcome.matrix(frame), w, self.scale_matrix(frame)
 
         return moves, rows_of
 
 
 def _moves_of(column: pd.Series, name: str) -> list:
-    if _is_number(column):
+    if is_number(column):
         step = 1e-4 * (float(column.std()) or 1.0)
         return [(name, step, -step, 2 * step)]
-    levels = (
-        list(column.cat.categories)
-        if isinstance(column.dtype, pd.CategoricalDtype)
-        else sorted(column.dropna().unique())
-    )
+    levels = column_levels(column)
     return [(f"{name}[{level}]", level, levels[0], 1.0) for level in levels[1:]]
-
-
-def _is_number(column: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(column) and column.dtype != bool
 
 
 def split_formula(text: str, role: str) -> tuple[str | None, str]:
@@ -159,14 +166,14 @@ def split_formula(text: str, role: str) -> tuple[str | None, str]:
 def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: str):
     """The `Equation` and its (n, p) matrix, NaN on rows that lack a value.
 
-    needed : (n,) bool, the rows that must be complete. Rows outside it may be incomplete: they
-    are left out when categories and scales are learned, and stay NaN.
+    needed : (n,) bool, the rows that must be complete. Others may be incomplete; they are not used
+        to learn categories and scales, and stay NaN.
     """
     formula = _parsed(right, role)
     variables = _variables(formula)
     check_variables(variables, frame)
     for name in variables:
-        _check_text(frame[name], name)
+        _check_kind(frame[name], name)
     complete = (
         frame[list(variables)].notna().all(axis=1).to_numpy()
         if variables
@@ -185,8 +192,24 @@ def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: st
     variables = tuple(sorted({str(v) for v in spec.required_variables} & set(frame.columns)))
     matrix = np.full((len(frame), len(spec.column_names)), np.nan)
     matrix[complete] = np.asarray(materialised, dtype=float)
-    numbers = frozenset(name for name in variables if _is_number(frame[name]))
+    numbers = frozenset(name for name in variables if is_number(frame[name]))
     return Equation(spec, variables, numbers), matrix
+
+
+def scale_columns(text, frame: pd.DataFrame, needed: np.ndarray):
+    """The `Equation` of log sigma(x) and its (n, k) matrix without the constant."""
+    left, right = split_formula(text, "scale")
+    if left is not None:
+        raise DataError(f"the scale formula {text!r} needs no left-hand side: write '~ a + b'")
+    equation, matrix = build_equation(right, frame, needed, "scale")
+    if equation.names[:1] != ("Intercept",):
+        raise DataError(
+            f"the scale formula {text!r} removes the intercept, and log_sigma is that intercept; "
+            "leave '0' or '-1' out"
+        )
+    if len(equation.names) == 1:
+        raise DataError(f"the scale formula {text!r} names no column; leave scale= out")
+    return equation, matrix[:, 1:]
 
 
 def required_columns(right: str, role: str) -> tuple[str, ...]:
@@ -194,10 +217,10 @@ def required_columns(right: str, role: str) -> tuple[str, ...]:
     return _variables(_parsed(right, role))
 
 
-def categories_of(spec: ModelSpec) -> dict[str, list]:
+def categories_of(spec: ModelSpec) -> dict[str, tuple]:
     """Levels of every categorical factor of a formula."""
     return {
-        str(factor): list(state["categories"])
+        str(factor): tuple(state["categories"])
         for factor, (_, state) in spec.encoder_state.items()
         if "categories" in state
     }
@@ -206,18 +229,12 @@ def categories_of(spec: ModelSpec) -> dict[str, list]:
 def with_categories(
     equation: Equation, right: str, frame: pd.DataFrame, found: list[dict], role: str
 ) -> Equation:
-    """The equation with the levels of all the parts that were looked at, in `found`.
-
-    Parts that agree keep their order, as that of an ordered category; else levels are sorted.
-    """
+    """The equation with the levels of all rows; found : those of each batch."""
     state = {}
     for factor, (kind, learned) in equation.spec.encoder_state.items():
-        lists = [part[factor] for part in found if part.get(factor)]
+        lists = [levels[factor] for levels in found if factor in levels]
         if "categories" in learned and lists:
-            levels = lists[0]
-            if any(part != levels for part in lists):
-                levels = sorted({level for part in lists for level in part})
-            learned = {"categories": levels}
+            learned = {"categories": list(merged_levels(lists))}
         state[factor] = (kind, learned)
     spec = ModelSpec(formula=_parsed(right, role), encoder_state=state)
     return replace(equation, spec=_evaluate(spec, frame, right, role).model_spec)
@@ -258,6 +275,11 @@ def check_variables(variables, frame) -> None:
             numbers_of(frame[name], name)  # raises; formulas would drop the imaginary part
 
 
+def check_not_explained_by_itself(y: str, variables) -> None:
+    if y in variables:
+        raise DataError(f"the outcome {y!r} cannot explain itself; remove it from the right")
+
+
 def _parsed(right: str, role: str) -> Formula:
     try:
         if re.search(r"`[01]`", right):
@@ -292,20 +314,15 @@ def _evaluate(formula, frame, text, role):
         raise DataError(f"the {role} formula {text!r} cannot be evaluated: {reason}") from None
 
 
-def _check_text(column: pd.Series, name: str) -> None:
-    """Text that is mostly numbers is a broken number column, not a category; what is neither a
-    number nor text is refused."""
-    if pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
-        return
-    if column.dtype.kind in "mM":
-        raise DataError(f"column {name!r} {HOLDS_DATES}")
-    if holds_objects(column):
+def _check_kind(column: pd.Series, name: str) -> None:
+    """Refuse strings that are mostly numbers, which are no categories, and dates and objects."""
+    kind = kind_of(column)
+    if kind == NEITHER:
         numbers_of(column, name)  # raises, and shows the first of them
-    levels = column.dropna().astype(str).unique()
-    parsed = pd.to_numeric(pd.Series(levels), errors="coerce")
-    if len(levels) and parsed.notna().mean() >= 0.5:
-        odd = [level for level, value in zip(levels, parsed, strict=True) if np.isnan(value)]
-        shown = f"such as {odd[0]!r}" if odd else "stored as text"
+    if kind == NUMERALS and column.notna().any():
+        numbers = pd.to_numeric(column, errors="coerce")
+        odd = column[numbers.isna() & column.notna()]
+        shown = f"such as {odd.iloc[0]!r}" if len(odd) else "stored as text"
         raise DataError(
             f"column {name!r} should hold numbers but has values {shown}; convert it, or write "
             f"C({name}) if its values are categories and make the column categorical"

@@ -1,34 +1,32 @@
-"""How a batch of a file becomes the columns of both equations.
+"""Parquet files as the columns of two formulas.
 
-Numbers that a formula names plainly are taken as they are; everything else goes through the
-formula, whose categories were collected over all rows before.
+Numeric columns that appear unchanged in a formula are copied; everything else is evaluated by the
+formula, whose categories are collected from all rows first.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from heckesel.data import SelectionData, check_values, check_weight_values, marked_rows
+from heckesel.data import SelectionData, batch_of, check_weight_values, marked_rows
 from heckesel.errors import DataError
 from heckesel.tables.formula import (
     Equation,
     build_equation,
     categories_of,
+    check_not_explained_by_itself,
     check_variables,
     evaluate_column,
     number_column,
     required_columns,
     with_categories,
 )
-from heckesel.tables.frames import as_pandas
-from heckesel.tables.parquet import Part, batches
+from heckesel.tables.parquet import Part, frame_of, read_part
 
 PLAIN_ROWS = 6_144  # a batch and what is made of it stay in a core's cache
 FORMULA_ROWS = 131_072  # evaluating a formula has a fixed cost of milliseconds
@@ -36,8 +34,8 @@ HEAD_ROWS = 10_000
 
 
 @dataclass(frozen=True)
-class Reader:
-    """Both equations, the outcome, and the columns that mark selection and weigh rows."""
+class FormulaReader:
+    """Both equations, the outcome, and the columns of selection indicator and weights."""
 
     outcome: Equation
     select: Equation
@@ -67,9 +65,9 @@ class Reader:
     def _batches(self, part: Part, *, check: bool) -> Iterator[SelectionData]:
         size = PLAIN_ROWS if self.plain else FORMULA_ROWS
         room = [np.empty((PLAIN_ROWS, len(side.names))) for side in (self.outcome, self.select)]
-        for first, batch in batches(part, list(self.columns), size):
-            with place_of(part, first):
-                yield self._rows(batch, room, check)
+        return read_part(
+            part, list(self.columns), size, partial(self._rows, room=room, check=check)
+        )
 
     def _rows(self, batch, room, check: bool) -> SelectionData:
         if self.plain:
@@ -82,21 +80,24 @@ class Reader:
             else:
                 x = _fill(room[0][: len(y)], self.outcome, columns)
         else:
-            frame = as_pandas(batch.to_pandas())
+            frame = frame_of(batch)
             y, s, weight = self._sides(frame)
             x = np.full((len(y), len(self.outcome.names)), np.nan)
             if s.any():
                 x[s] = self.outcome.matrix(frame[s].reset_index(drop=True))
             w = self.select.matrix(frame)
-        if check:
-            check_weight_values(weight)
-            check_values(x, w, s, y, self.outcome.names, self.select.names, self.y)
-        data = SelectionData(
-            x, w, s, y, weight, self.outcome.names, self.select.names, self.y, self.instruments
+        return batch_of(
+            x,
+            w,
+            s,
+            y,
+            weight,
+            x_names=self.outcome.names,
+            w_names=self.select.names,
+            y_name=self.y,
+            excluded=self.instruments,
+            check=check,
         )
-        if weight.all():
-            return data
-        return data.take(weight > 0)
 
     def _sides(self, frame):
         """Outcome, selection and weights of the rows."""
@@ -108,19 +109,20 @@ class Reader:
                 (self.weights, "weights"),
             )
         )
-        s = marked_rows(y, selected, self.y)
-        return np.where(s, y, np.nan), s, np.ones(len(y)) if weight is None else weight
+        weight = np.ones(len(y)) if weight is None else weight
+        return y, marked_rows(y, selected, self.y), weight
 
 
-def count_rows(reader: Reader, part: Part) -> tuple[int, int]:
+def count_rows(reader: FormulaReader, part: Part) -> tuple[int, int]:
     """Rows and selected rows of positive weight."""
-    rows = selected = 0
-    for first, batch in batches(part, list(reader.side_columns), FORMULA_ROWS):
-        with place_of(part, first):
-            _, s, weight = reader._sides(as_pandas(batch.to_pandas()))
-            check_weight_values(weight)
-        rows += int(np.count_nonzero(weight))
-        selected += int(np.count_nonzero(weight[s]))
+
+    def count(batch) -> tuple[int, int]:
+        _, s, weight = reader._sides(frame_of(batch))
+        check_weight_values(weight)
+        return int(np.count_nonzero(weight)), int(np.count_nonzero(weight[s]))
+
+    counts = read_part(part, list(reader.side_columns), FORMULA_ROWS, count)
+    rows, selected = (sum(column) for column in zip(*counts, strict=True))
     return rows, selected
 
 
@@ -141,17 +143,6 @@ def _fill(matrix: np.ndarray, equation: Equation, columns: dict) -> np.ndarray:
     return matrix
 
 
-@contextmanager
-def place_of(part: Part, first: int):
-    """Errors name the file, and where in it their row numbers start."""
-    try:
-        yield
-    except DataError as error:
-        place = os.path.basename(part.path)
-        counted = f", counting rows from its row {first}" if first else ""
-        raise DataError(f"in {place}{counted}: {error}") from None
-
-
 def learn_reader(
     parts: tuple[Part, ...],
     right: str,
@@ -161,16 +152,19 @@ def learn_reader(
     indicator: str | None,
     weights: str | None,
     run: Callable[[Callable, Iterable], Iterable],
-) -> Reader:
+) -> FormulaReader:
     """Equations from the first rows; if these show a category, its levels from all rows."""
     equations = []
     for text, role in ((right, "outcome"), (select_right, "selection")):
         head = _head(parts, text, role)
         equation = _learned(text, head, role)
-        if y in equation.variables:
-            raise DataError(f"the outcome {y!r} cannot explain itself; remove it from the right")
+        check_not_explained_by_itself(y, equation.variables)
         if categories_of(equation.spec):
-            found = list(run(partial(_levels_in, equation, text, role), parts))
+            found = [
+                each
+                for batches in run(partial(_levels_in, equation, text, role), parts)
+                for each in batches
+            ]
             equation = with_categories(equation, text, head, found, role)
         equations.append(equation)
     outcome, select = equations
@@ -178,7 +172,7 @@ def learn_reader(
     if weights is not None:
         check_variables([weights], head)
         sides.add(weights)
-    return Reader(
+    return FormulaReader(
         outcome=outcome,
         select=select,
         y=y,
@@ -190,10 +184,10 @@ def learn_reader(
     )
 
 
-def _side_columns(head: pd.DataFrame, texts: dict[str, str | None]) -> set[str]:
+def _side_columns(head: pd.DataFrame, expressions: dict[str, str | None]) -> set[str]:
     """Columns behind the outcome and the indicator, each a name or an expression."""
     columns: set[str] = set()
-    for role, text in texts.items():
+    for role, text in expressions.items():
         if text is not None:
             named = text in head.columns
             columns |= {text} if named else set(required_columns(f"0 + {text}", role))
@@ -205,8 +199,7 @@ def _head(parts, text: str, role: str) -> pd.DataFrame:
     """The first rows in which every variable of an equation is there."""
     needed = None
     for part in parts:
-        for _, batch in batches(part, None, HEAD_ROWS):
-            frame = as_pandas(batch.to_pandas())
+        for frame in read_part(part, None, HEAD_ROWS, frame_of):
             needed = needed or [name for name in required_columns(text, role) if name in frame]
             complete = frame[needed].notna().all(axis=1)
             if complete.any():
@@ -240,17 +233,15 @@ def _check_rowwise(evaluate, head: pd.DataFrame, text: str, role: str) -> None:
         )
 
 
-def _levels_in(equation: Equation, text: str, role: str, part: Part) -> dict[str, list]:
-    """Categories of every factor among the complete rows of a part."""
-    found: dict[str, list] = {}
-    for first, batch in batches(part, list(equation.variables), FORMULA_ROWS):
-        frame = as_pandas(batch.to_pandas())
+def _levels_in(equation: Equation, text: str, role: str, part: Part) -> list[dict[str, tuple]]:
+    """Levels of every factor among the complete rows of each batch."""
+
+    def levels(batch) -> dict[str, tuple]:
+        frame = frame_of(batch)
         frame = frame[frame.notna().all(axis=1)]
         if not len(frame):
-            continue
-        with place_of(part, first):
-            learned, _ = build_equation(text, frame, np.ones(len(frame), bool), role)
-        for factor, levels in categories_of(learned.spec).items():
-            known = found.setdefault(factor, [])
-            known += [level for level in levels if level not in known]
-    return found
+            return {}
+        learned, _ = build_equation(text, frame, np.ones(len(frame), bool), role)
+        return categories_of(learned.spec)
+
+    return list(read_part(part, list(equation.variables), FORMULA_ROWS, levels))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Number
-
 import narwhals.stable.v1 as nw
-import numpy as np
 import pandas as pd
 
 from heckesel.errors import DataError
@@ -32,7 +29,7 @@ def as_pandas(data, name="data") -> pd.DataFrame:
     names = frame.columns.map(str)  # which 1 and "1" share
     repeated = names[names.duplicated()]
     if len(repeated):
-        raise DataError(f"the column name {repeated[0]!r} stands twice in {name}; rename one")
+        raise DataError(f"the column name {repeated[0]!r} appears twice in {name}; rename one")
     # text with pandas' own missing value trips formulaic; plain objects do not
     nullable = [c for c in frame.columns if str(frame[c].dtype).startswith("string")]
     frame = frame.astype(dict.fromkeys(nullable, object)) if nullable else frame
@@ -46,14 +43,6 @@ def numbers_of(column: pd.Series, name: str):
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_complex_dtype(column):
         return column.to_numpy(dtype=float, na_value=float("nan"))
     return numeric(column.astype(object).where(column.notna(), None).to_numpy(), name)
-
-
-def holds_objects(column: pd.Series) -> bool:
-    """Whether values are neither numbers, booleans nor strings, and so no categories: lists,
-    arrays, periods, intervals."""
-    if column.dtype != object:
-        return isinstance(column.dtype, pd.PeriodDtype | pd.IntervalDtype)
-    return not all(isinstance(value, str | bytes | Number | np.bool_) for value in column.dropna())
 
 
 def check_same_order(table, *, of: str = "X", **columns) -> None:

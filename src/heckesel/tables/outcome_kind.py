@@ -1,8 +1,7 @@
-"""Is the outcome of a table a number or one of two classes? A plain rule, which is printed.
+"""Whether the outcome of a table file is a number or one of two classes.
 
-Two classes are two texts that are no numbers (yes and no, good and bad), truths, or the numbers 0
-and 1 and no other, among the rows that were selected. Everything else is a number. `--kind`
-overrules.
+There are two classes if the selected rows have two strings that are not numbers (yes and no), two
+booleans, or the numbers 0 and 1 and no other. Everything else is a number. `--kind` overrules.
 """
 
 from __future__ import annotations
@@ -12,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from heckesel.tables.column_kinds import is_text, number_column, numbers_of, stripped, typed
-from heckesel.tables.table_file import Table
+from heckesel.tables.column_kinds import is_text, parsed_numbers, stripped
+from heckesel.tables.file_columns import check_typed, number_column
+from heckesel.tables.table_file import TableFile
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Outcome:
     classes: tuple | None
 
 
-def read_outcome(table: Table, name: str, kind: str, selected: pd.Series | None) -> Outcome:
+def read_outcome(table: TableFile, name: str, kind: str, selected: pd.Series | None) -> Outcome:
     table.check(name, "outcome")
     if kind == "regression":
-        return Outcome(number_column(table, name, "outcome", yes_no=_is_truth(table, name)), None)
+        return Outcome(number_column(table, name, "outcome", yes_no=_is_boolean(table, name)), None)
     labels, numeric = _labels(table, name)
     seen = labels.notna() if selected is None else labels.notna() & (selected == 1.0)
     found = list(dict.fromkeys(labels[seen]))
@@ -38,31 +38,33 @@ def read_outcome(table: Table, name: str, kind: str, selected: pd.Series | None)
     return Outcome(labels.rename(name), tuple(sorted(found)))
 
 
-def _labels(table: Table, name: str) -> tuple[pd.Series, bool]:
+def _labels(table: TableFile, name: str) -> tuple[pd.Series, bool]:
     """The column as labels, None where missing, and whether they are numbers."""
     column = table.frame[name]
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
     if is_text(column):
         values, absent = stripped(column)
-        numbers = numbers_of(values, table.decimal)
+        numbers = parsed_numbers(values, table.decimal)
         if (np.isnan(numbers) & ~absent).any():
             return values.astype(object).where(~absent, None), False
         column = pd.Series(numbers, column.index)
     present = column.dropna()
     if all(isinstance(value, bool | np.bool_) for value in present):
         return column.astype(object).where(column.notna(), None), False
-    typed(column, table, name)
+    check_typed(column, table, name)
     whole = pd.api.types.is_numeric_dtype(column) and (present % 1 == 0).all()  # inf % 1 is NaN
     labels = [None if pd.isna(each) else int(each) if whole else each for each in column]
     return pd.Series(labels, column.index, dtype=object), True
 
 
-def _is_truth(table: Table, name: str) -> bool:
-    """Whether a column of truths was asked for as numbers: true is 1 and false 0."""
+def _is_boolean(table: TableFile, name: str) -> bool:
+    """Whether a column of booleans was asked for as numbers: true is 1 and false 0."""
     column = table.frame[name]
     return is_text(column) and set(stripped(column)[0].str.lower()) <= {"true", "false", ""}
 
 
 def _is_number(label, decimal: str) -> bool:
-    return isinstance(label, str) and bool(np.isfinite(numbers_of(pd.Series([label]), decimal)[0]))
+    return isinstance(label, str) and bool(
+        np.isfinite(parsed_numbers(pd.Series([label]), decimal)[0])
+    )

@@ -1,14 +1,17 @@
-"""Parquet files as parts of about a million rows, each read in batches."""
+"""The reader of Parquet files: parts of about a million rows, each read in batches."""
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from heckesel.errors import DataError
+from heckesel.tables.frames import as_pandas
 
 PART_ROWS = 1_000_000  # a second of work: enough to hand out, little to lose with a worker
 READ_BUFFER = 1 << 20  # bytes of a column read at once, so that row groups are not held whole
@@ -82,8 +85,28 @@ def _parts_of(path: str, most: int) -> list[Part]:
     return [part for part in parts if part.rows]
 
 
-def batches(part: Part, columns: list[str] | None, size: int) -> Iterator:
-    """(first row in the file, record batch) of the given columns, or of all."""
+def read_part(part: Part, columns: list[str] | None, size: int, use: Callable) -> Iterator:
+    """use(record batch) of the given columns, or of all, for every `size` rows of a part.
+
+    Errors name the file and the row from which their row numbers count.
+    """
+    for first, batch in _batches(part, columns, size):
+        try:
+            result = use(batch)
+        except DataError as error:
+            place = os.path.basename(part.path)
+            counted = f", counting rows from its row {first}" if first else ""
+            raise DataError(f"in {place}{counted}: {error}") from None
+        yield result
+
+
+def frame_of(batch) -> pd.DataFrame:
+    """A record batch as pandas, its columns named by strings."""
+    frame = as_pandas(batch.to_pandas())
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def _batches(part: Part, columns: list[str] | None, size: int) -> Iterator:
     with open_file(part.path) as file:
         missing = [name for name in columns or () if name not in file.schema_arrow.names]
         if missing:

@@ -24,7 +24,7 @@ DETECTED_FROM = 20  # lines
 
 
 @dataclass(frozen=True)
-class Table:
+class TableFile:
     """A table as it was read; every column of a CSV file is text.
 
     delimiter, decimal : of a CSV file, and so of predictions written beside it
@@ -56,13 +56,13 @@ def suffix_of(path) -> str:
     return suffix
 
 
-def read_table(path, *, delimiter: str | None = None, decimal: str = ".") -> Table:
+def read_table(path, *, delimiter: str | None = None, decimal: str = ".") -> TableFile:
     """The table in `path`; a CSV file says by itself what separates its columns, or is told."""
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path} is no file" if path.exists() else f"there is no file {path}")
     if suffix_of(path) == ".parquet":
-        return Table(_parquet(path), path)
+        return TableFile(_parquet(path), path)
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -81,7 +81,7 @@ def read_table(path, *, delimiter: str | None = None, decimal: str = ".") -> Tab
             f"--delimiter must be one character, and no quote, space or line break; got "
             f"{delimiter!r}"
         )
-    return Table(_csv(text, path, delimiter), path, delimiter, decimal)
+    return TableFile(_csv(text, path, delimiter), path, delimiter, decimal)
 
 
 def _pyarrow():
@@ -154,7 +154,7 @@ def _check_names(names: Sequence[str], path) -> None:
                 "out when the file is written"
             )
         if name in names[:position]:
-            raise DataError(f"the column name {name!r} stands twice in {path}; rename one")
+            raise DataError(f"the column name {name!r} appears twice in {path}; rename one")
 
 
 def _delimiter(text: str, path) -> str:
@@ -185,7 +185,7 @@ def check_table_output(path) -> None:
         _pyarrow()
 
 
-def as_csv(frame: pd.DataFrame, like: Table) -> str:
+def as_csv(frame: pd.DataFrame, like: TableFile) -> str:
     """A field with a line break of any kind is quoted. Before Python 3.13 csv does so only for the
     characters that end its lines: they are written as CRLF, one at a time, and cut to LF."""
     text = io.StringIO(newline="")
@@ -200,7 +200,7 @@ def as_csv(frame: pd.DataFrame, like: Table) -> str:
     return text.getvalue()
 
 
-def write_table(path, frame: pd.DataFrame, like: Table) -> None:
+def write_table(path, frame: pd.DataFrame, like: TableFile) -> None:
     """`frame` as CSV, written as `like` was, or as Parquet: there whole or not at all."""
     with replacing(path) as scratch:
         if suffix_of(path) == ".csv":

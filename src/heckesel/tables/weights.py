@@ -1,4 +1,4 @@
-"""What weights count: rows, or nothing in particular."""
+"""Frequency weights and probability weights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def kind_of_weights(weight_kind: str | None, weight) -> str:
-    """As asked for; otherwise whole weights count rows."""
+    """The kind asked for; by default whole numbers are frequencies."""
     whole = (weight == np.round(weight)).all()
     if weight_kind is not None:
         return weight_kind
@@ -14,8 +14,8 @@ def kind_of_weights(weight_kind: str | None, weight) -> str:
 
 
 def scaled_weight(weight, weight_kind: str) -> np.ndarray:
-    """Probability weights have no scale of their own: here they are one on average, so that a
-    likelihood may add them up."""
+    """Probability weights with an average of one, because their scale is arbitrary and
+    likelihoods add them up; frequency weights as they are."""
     if weight_kind == "frequency":
         return weight
     return weight * np.count_nonzero(weight) / weight.sum()

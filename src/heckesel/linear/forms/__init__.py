@@ -1,1 +1,1 @@
-"""Error models other than the normal: t errors and copulas, and the search for their maxima."""
+"""Error models other than the normal: t, shape and copulas, and the search for their maxima."""

@@ -13,7 +13,7 @@ from heckesel.linear.forms.error_models import FORMS, GAUSSIAN, Form
 from heckesel.linear.forms.form_search import FormPoint, peaks, polish, walk
 from heckesel.linear.joint import Point, at_zero, evaluate
 from heckesel.linear.rho_scan import scan
-from heckesel.linear.sample.sample import SCAN_SEED, Sample, Scalings, standardised_sample
+from heckesel.linear.sample.sample import SCAN_SEED, Sample, SampleScale, standardised_sample
 
 SCAN_ROWS = 6000  # the walk only has to find the neighbourhood; all rows polish
 
@@ -23,7 +23,8 @@ class FormFit:
     """One form at its maximum, in the user's units.
 
     status: `converged`; `boundary` (the best is independence, a perfect dependence, or for t the
-    normal curve); `max_iterations`. dependence: theta, or atanh rho; extra: log df for t.
+    normal curve); `max_iterations`. dependence: theta, or atanh rho; extra: log df for t, skewness
+    and log tail for shape.
     """
 
     name: str
@@ -37,6 +38,7 @@ class FormFit:
     log_sigma: float
     dependence: float
     extra: tuple[float, ...]
+    extra_labels: tuple[str, ...]
 
 
 def fit_forms(data: SelectionData, forms: Iterable[Form] = FORMS) -> tuple[FormFit, ...]:
@@ -71,7 +73,7 @@ def best_point(
 
 def path_of(form: Form, sample: Sample, start: np.ndarray) -> list[FormPoint]:
     """Rough optima along the dependence, ordered by it; start: v at independence."""
-    here = np.concatenate([start, [0.0], form.extra])
+    here = np.concatenate([start, np.zeros(sample.k), [0.0], form.extra])
     if not form.two_sided:
         return walk(form, sample, here, form.stops)
     centre, *up = walk(form, sample, here, [0.0, *form.stops])
@@ -79,11 +81,10 @@ def path_of(form: Form, sample: Sample, start: np.ndarray) -> list[FormPoint]:
     return [*reversed(down), centre, *up]
 
 
-def _described(form: Form, point, sample: Sample, scalings: Scalings) -> FormFit:
+def _described(form: Form, point, sample: Sample, scalings: SampleScale) -> FormFit:
     estimates = estimates_at(point, sample, scalings)
     at_independence = point.status == "boundary" and point.a == 0.0
     theta = form.theta_zero if at_independence else form.theta(point.a)
-    extra = point.shared[1:] if isinstance(point, FormPoint) else ()
     return FormFit(
         name=form.name,
         label=form.label,
@@ -95,5 +96,6 @@ def _described(form: Form, point, sample: Sample, scalings: Scalings) -> FormFit
         gamma=estimates.gamma,
         log_sigma=estimates.log_sigma,
         dependence=theta,
-        extra=tuple(float(value) for value in extra),
+        extra=estimates.extra,
+        extra_labels=form.extra_labels,
     )

@@ -1,8 +1,11 @@
 r"""The likelihood of a `Form` in Olsen's coordinates, and its maxima along the dependence.
 
-A point is (gamma, delta, theta, *shared), theta = 1/sigma and delta = beta/sigma as in `joint`.
-Only for normal errors is the problem concave at fixed dependence, so a step follows the absolute
-curvature where it has the wrong sign, and the path over the dependence is a guide and no
+A point is (gamma, delta, theta, *scale, *shared), theta = 1/sigma and delta = beta/sigma as in
+`joint`. Where sigma varies, log sigma(x) = -log theta + z'scale and e = exp(-z'scale)(theta y -
+x'delta), z the standardised `scale_columns`; where it does not, there is no `scale`.
+
+Only for normal errors is the problem concave at fixed dependence and scale, so a step follows the
+absolute curvature where it has the wrong sign, and the path over the dependence is a guide and no
 certificate.
 """
 
@@ -17,6 +20,7 @@ from heckesel.linear.joint import LARGEST_THETA
 from heckesel.linear.newton import maximise, newton_step
 from heckesel.linear.sample.blocks import slices, sum_over
 from heckesel.linear.sample.sample import Sample
+from heckesel.numerics.jet import Jet
 
 # At the stops of the walk a hundredth of log-likelihood does not matter; ten steps are enough but
 # for the outermost stops, which are far below the maximum.
@@ -24,14 +28,16 @@ ROUGH: dict = {"gain_tolerance": 1e-2, "last_step": False, "max_iterations": 10}
 LONGEST_SHARED_STEP = 1.0
 LEAST_CURVATURE = 1e-6  # relative to the curvature on the diagonal
 SAME_MODE = 1e-3
+SCALE_END = 8.0  # of a standardised coefficient of log sigma(x): beyond, some rows have sigma 0
 AT_AN_END = 1e-4  # nearer to its end than this a shared parameter stands there
 
 
 @dataclass(frozen=True)
 class FormPoint:
-    """v = (gamma, delta, theta) and the shared parameters, with derivatives in all of them."""
+    """v = (gamma, delta, theta), the scale and the shared parameters, with derivatives in all."""
 
     v: np.ndarray
+    scale: np.ndarray
     shared: np.ndarray
     value: float
     score: np.ndarray
@@ -44,29 +50,38 @@ class FormPoint:
         return float(self.shared[0])
 
     @property
-    def log_df(self) -> float | None:
-        """Of t errors, the one form with a second shared parameter."""
-        return float(self.shared[1]) if len(self.shared) > 1 else None
+    def extra(self) -> np.ndarray:
+        """Shared parameters besides the dependence."""
+        return self.shared[1:]
 
     @property
     def coordinates(self) -> np.ndarray:
-        return np.append(self.v, self.shared)
+        return np.concatenate([self.v, self.scale, self.shared])
 
 
 def evaluate_form(form: Form, sample: Sample, point) -> tuple[float, np.ndarray, np.ndarray]:
-    """Log-likelihood, score and Hessian in (gamma, delta, theta, *shared)."""
-    last = sample.q + sample.p + 1
-    size, theta = last + form.size, point[last - 1]
+    """Log-likelihood, score and Hessian in (gamma, delta, theta, *scale, *shared)."""
+    q, last = sample.q, sample.q + sample.p + 1
+    size, theta = last + sample.k + form.size, point[last - 1]
     score, hessian = np.zeros(size), np.zeros((size, size))
-    if not (0 < theta < LARGEST_THETA and _inside(form, point[last:])):
+    if not (0 < theta < LARGEST_THETA and _inside(form, sample, point)):
         return -np.inf, score, hessian
     mass = sample.weight_selected.sum()
-    gamma, residual_weights, shared = point[: sample.q], point[sample.q : last], point[last:]
+    gamma, residual_weights = point[:q], point[q:last]
+    scale, shared = point[last : last + sample.k], point[last + sample.k :]
 
     def selected(block):
         w, r = sample.w_selected[block], sample.residual_columns[block]
-        units = form.selected(w @ gamma, r @ residual_weights, shared)
-        return weighted_sums(units, (w, r), sample.weight_selected[block])
+        weight = sample.weight_selected[block]
+        if sample.scale_columns is None:
+            units = form.selected(w @ gamma, r @ residual_weights, shared)
+            return weighted_sums(units, (w, r), weight)
+        z = sample.scale_columns[block]
+        log_scale = z @ scale
+        r = r * np.exp(-log_scale)[:, None]
+        e = r @ residual_weights
+        units = with_log_scale(form.selected(w @ gamma, e, shared), e, log_scale)
+        return weighted_sums(units, (w, r, z), weight)
 
     def unselected(block):
         w = sample.w_unselected[block]
@@ -80,14 +95,40 @@ def evaluate_form(form: Form, sample: Sample, point) -> tuple[float, np.ndarray,
     score[last - 1] += mass / theta
     hessian[last - 1, last - 1] -= mass / theta**2
     parts = sum_over(unselected, slices(n0), n0)
-    at = np.r_[: sample.q, last:size]
+    at = np.r_[:q, last + sample.k : size]
     score[at] += parts[1]
     hessian[np.ix_(at, at)] += parts[2]
     return float(value + parts[0]), score, hessian
 
 
-def _inside(form: Form, shared) -> bool:
-    low, high = form.room(shared)
+def with_log_scale(units: Jet, e, log_scale) -> Jet:
+    r"""Jets in (index, e, \*shared) as jets in (index, e, m, \*shared), m = log sigma.
+
+    The slope of e in m is -e, and the density of y loses m:
+
+    .. math:: \ell_m = -(e\,\ell_e + 1),\quad \ell_{em} = -(e\,\ell_{ee} + \ell_e),\quad
+              \ell_{mm} = e\,(e\,\ell_{ee} + \ell_e)
+    """
+    size = len(units.gradient)
+    at = np.r_[:2, 2, 2:size]  # the third is overwritten
+    gradient, hessian = units.gradient[at], units.hessian[at][:, at]
+    row = -e * hessian[1]
+    row[1] -= units.gradient[1]
+    row[2] = -e * row[1]
+    gradient[2] = -(e * units.gradient[1] + 1.0)
+    hessian[2], hessian[:, 2] = row, row
+    return Jet(units.value - log_scale, gradient, hessian)
+
+
+def _bounded(form: Form, sample: Sample, point) -> tuple[np.ndarray, np.ndarray]:
+    """How far the scale and shared parameters are from their lower (<= 0) and upper ends."""
+    first = len(point) - form.size
+    scale, (low, high) = point[first - sample.k : first], form.room(point[first:])
+    return np.append(-SCALE_END - scale, low), np.append(SCALE_END - scale, high)
+
+
+def _inside(form: Form, sample: Sample, point) -> bool:
+    low, high = _bounded(form, sample, point)
     return bool((low < AT_AN_END).all() and (high > -AT_AN_END).all())
 
 
@@ -143,23 +184,25 @@ def bounded_step(gradient, hessian, low, high) -> np.ndarray:
     return step * np.min(room[moving] / np.abs(step[moving]), initial=1.0)
 
 
-def _room(form: Form, full, free) -> tuple[np.ndarray, np.ndarray]:
+def _room(form: Form, sample: Sample, full, free) -> tuple[np.ndarray, np.ndarray]:
     """How far each free coordinate may move down and up at once."""
     low, high = np.full(len(full), -np.inf), np.full(len(full), np.inf)
-    first = len(full) - form.size
-    down, up = form.room(full[first:])
+    first = len(full) - form.size - sample.k
+    down, up = _bounded(form, sample, full)
     low[first:] = np.where(down > -AT_AN_END, 0.0, np.maximum(down, -LONGEST_SHARED_STEP))
     high[first:] = np.where(up < AT_AN_END, 0.0, np.minimum(up, LONGEST_SHARED_STEP))
     return low[free], high[free]
 
 
-def climb(form: Form, sample: Sample, start, *, fixed=None, rough=False) -> FormPoint:
-    """The maximum uphill of `start`, with the dependence held at `fixed` if that is given."""
-    at = sample.q + sample.p + 1  # where the dependence is
+def climb(form: Form, sample: Sample, start, *, fixed=None, held=(), rough=False) -> FormPoint:
+    """The maximum uphill of `start`, with the dependence held at `fixed` if that is given, and
+    the coordinates at the positions `held` where they are."""
+    last = sample.q + sample.p + 1
+    at = last + sample.k  # where the dependence is
     start = np.array(start, dtype=float)
-    free = np.arange(len(start))
     if fixed is not None:
-        start[at], free = fixed, np.delete(free, at)
+        start[at], held = fixed, [*held, at]
+    free = np.delete(np.arange(len(start)), held)
     seen: dict = {}
 
     def objective(part):
@@ -170,7 +213,7 @@ def climb(form: Form, sample: Sample, start, *, fixed=None, rough=False) -> Form
         return value, score[free], hessian[np.ix_(free, free)]
 
     def step(gradient, hessian):  # asked for at the point that was evaluated last
-        return bounded_step(gradient, hessian, *_room(form, seen["last"][0], free))
+        return bounded_step(gradient, hessian, *_room(form, sample, seen["last"][0], free))
 
     found = maximise(objective, start[free], step_of=step, **(ROUGH if rough else {}))
     full, score, hessian = seen["last"]
@@ -178,29 +221,33 @@ def climb(form: Form, sample: Sample, start, *, fixed=None, rough=False) -> Form
         full = start.copy()
         full[free] = found.point
         _, score, hessian = evaluate_form(form, sample, full)
-    return FormPoint(full[:at], full[at:], found.value, score, hessian, found.status)
+    return FormPoint(
+        full[:last], full[last:at], full[at:], found.value, score, hessian, found.status
+    )
 
 
 def walk(form: Form, sample: Sample, start: np.ndarray, stops) -> list[FormPoint]:
     """Rough optima at each stop of the dependence, each started on the tangent at the last one."""
     path: list[FormPoint] = []
     for stop in stops:
-        here = _ahead(form, path[-1], float(stop)) if path else start
+        here = _ahead(form, sample, path[-1], float(stop)) if path else start
         path.append(climb(form, sample, here, fixed=float(stop), rough=True))
     return path
 
 
-def _ahead(form: Form, point: FormPoint, dependence: float) -> np.ndarray:
+def _ahead(form: Form, sample: Sample, point: FormPoint, dependence: float) -> np.ndarray:
     """Where the path of conditional optima leads to first order, if that is no long way."""
-    at, full = len(point.v), point.coordinates
+    theta, full = len(point.v) - 1, point.coordinates
+    at = theta + 1 + sample.k
     free = np.delete(np.arange(len(full)), at)
     tangent = newton_step(point.hessian[free, at], point.hessian[np.ix_(free, free)])
     if tangent is None:
         return full
     moved = full.copy()
     moved[free] += (dependence - point.a) * tangent
-    near = moved[at - 1] > 0.5 * full[at - 1] and np.abs(moved - full)[at + 1 :].max(initial=0) < 1
-    return moved if near and _inside(form, moved[at:]) else full
+    others = np.abs(moved - full)[np.r_[theta + 1 : at, at + 1 : len(full)]]
+    near = moved[theta] > 0.5 * full[theta] and others.max(initial=0) < 1
+    return moved if near and _inside(form, sample, moved) else full
 
 
 def peaks(path: list[FormPoint]) -> list[FormPoint]:
@@ -214,16 +261,16 @@ def polish(form: Form, sample: Sample, start: FormPoint) -> FormPoint:
     """The mode near `start`. status: `boundary` where it lies at an end of a shared parameter,
     `converged` at an interior maximum, `max_iterations` otherwise."""
     found = climb(form, sample, start.coordinates)
-    if found.status == "converged" and at_an_end(form, found).any():
+    if found.status == "converged" and at_an_end(form, sample, found).any():
         return replace(found, status="boundary")
     if found.status == "converged" and newton_step(found.score, found.hessian) is None:
         return replace(found, status="max_iterations")  # a saddle
     return found
 
 
-def at_an_end(form: Form, point: FormPoint) -> np.ndarray:
-    """Which shared parameters stand at an end of their range."""
-    low, high = form.room(point.shared)
+def at_an_end(form: Form, sample: Sample, point: FormPoint) -> np.ndarray:
+    """Which of the scale and shared parameters stand at an end of their range."""
+    low, high = _bounded(form, sample, point.coordinates)
     return (low > -AT_AN_END) | (high < AT_AN_END)
 
 

@@ -1,81 +1,103 @@
-"""Both estimators of the selection model on standardised rows, wherever these are, as a
-`HeckmanFit`."""
+"""Fits of the linear selection model as a `HeckmanFit`, without the verdict on identification."""
 
 from __future__ import annotations
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.profile_curve import profile_curve
-from heckesel.diagnostics.verdict import Identification, exclusion_verdict, with_profile
 from heckesel.errors import DataError
-from heckesel.linear.covariance import inverse
 from heckesel.linear.estimable import LEAST_INFORMATION, check_joint_separation, dependent_in
 from heckesel.linear.estimates import NEAR_BOUNDARY, Estimates, estimates_at, mode_covariance
-from heckesel.linear.forms.form_search import FormPoint
-from heckesel.linear.forms.student_fit import StudentScan, scan_student, student_covariance
-from heckesel.linear.probit import in_units, maximise_probit
-from heckesel.linear.results.heckman_fit import HeckmanFit, Mode
+from heckesel.linear.forms.error_models import ERROR_MODELS
+from heckesel.linear.forms.form_inference import FormScan, form_covariance, scan_form
+from heckesel.linear.ols import fit_least_squares, least_squares_covariance
+from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.inference import labelled
-from heckesel.linear.rho_scan import Scan, scan
-from heckesel.linear.sample.sample import Rows, Sample, Scalings
+from heckesel.linear.results.modes import Mode
+from heckesel.linear.rho_scan import Scan, scan, selected_mode
+from heckesel.linear.sample.sample import Rows, Sample, SampleScale, standardised_sample
 from heckesel.linear.sample.stream import StreamedData
 from heckesel.linear.two_step import in_user_units, two_step_covariance, two_steps
 
 Data = SelectionData | StreamedData
 
 
-def fit_ml(
-    rows: Rows, scalings: Scalings, data: Data, design, kind, options, errors="normal"
-) -> HeckmanFit:
-    is_t = errors == "t"
-    found: Scan | StudentScan = scan_student(_in_memory(rows)) if is_t else scan(rows)
-    best = found.modes[0]
-    _check_separation_of_fit(rows, best.hessian[: rows.q, : rows.q], data.w_names)
-    estimates = [estimates_at(point, rows, scalings) for point in found.modes]
-    if isinstance(best, FormPoint):
-        assert isinstance(data, SelectionData)
-        covariance = student_covariance(data, best, _in_memory(rows), scalings, kind, **options)
-    else:
-        covariance = mode_covariance(best, rows, scalings, kind, **_selected_first(options, data))
-    ancillary = ("atanh_rho", "log_sigma", "log_df") if is_t else ("atanh_rho", "log_sigma")
-    equations = equation_labels(data)
-    labels = [*equations, *(("ancillary", name) for name in ancillary)]
-    size = len(equations)
-    # numbers come as log sigma, atanh rho
-    order = [*range(size), size + 1, size, *range(size + 2, len(labels))]
-    modes = tuple(_mode(item, labels, order) for item in estimates)
-    params, cov = labelled(labels, estimates[0].vector[order], covariance[np.ix_(order, order)])
-    verdict = _verdict(rows, scalings, data, params, cov, options["weight_kind"])
-    if isinstance(found, Scan):
-        # probability weights have no scale of their own
-        unit = rows.nonzero / rows.mass if options["weight_kind"] == "probability" else 1.0
-        verdict = with_profile(
-            verdict, profile_curve(found, unit=unit), independent=options["clusters"] is None
-        )
+def fit_in_memory(data: SelectionData, design, kind, options, method, errors) -> HeckmanFit:
+    """By the method asked for, or by least squares if every unit was selected."""
+    if data.s.all():
+        return _fit_ols(data, design, kind, options)
+    # Blocks are too small for several BLAS threads, which would spend their time waiting.
+    with threadpool_limits(1, user_api="blas"):
+        rows, scalings = standardised_sample(data)
+        if method == "ml":
+            return fit_ml(rows, scalings, data, design, kind, options, errors)
+        return fit_both_steps(rows, scalings, data, design, kind, options)
+
+
+def _fit_ols(data: SelectionData, design, kind, options) -> HeckmanFit:
+    fit = fit_least_squares(data.x, data.y, data.weight)
+    covariance = least_squares_covariance(data.x, data.y, data.weight, fit, kind, **options)
+    params, cov = labelled([("outcome", name) for name in data.x_names], fit.beta, covariance)
+    mode = Mode(float("nan"), fit.sigma, fit.loglik, "converged", params, False)
+    return _result("least squares", mode, cov, kind, data, design, **options)
+
+
+def _result(method: str, mode: Mode, cov, kind, data: Data, design, **rest) -> HeckmanFit:
+    """The fit whose estimates are those of `mode`."""
     return HeckmanFit(
-        method="ml",
+        method=method,
         covariance=kind,
-        params=params,
+        params=mode.params,
         cov=cov,
-        rho=modes[0].rho,
-        sigma=modes[0].sigma,
-        loglik=modes[0].loglik,
-        status=modes[0].status,
-        near_boundary=modes[0].near_boundary,
-        modes=modes,
-        identification=verdict,
+        rho=mode.rho,
+        sigma=mode.sigma,
+        loglik=mode.loglik,
+        status=mode.status,
+        near_boundary=mode.near_boundary,
         data=data,
         design=design,
-        scan=found,
-        errors=errors,
-        **options,
+        **rest,
     )
 
 
-def _in_memory(rows: Rows) -> Sample:
-    assert isinstance(rows, Sample)  # t errors are refused for rows in files
-    return rows
+def fit_ml(
+    rows: Rows, scalings: SampleScale, data: Data, design, kind, options, errors="normal"
+) -> HeckmanFit:
+    form = ERROR_MODELS[errors]
+    found: Scan | FormScan
+    # the scale of probability weights is arbitrary
+    unit = rows.nonzero / rows.mass if options["weight_kind"] == "probability" else 1.0
+    if scalings.scale is None and errors == "normal":
+        found = scan(rows)
+        selected = selected_mode(found.modes, unit)
+        covariance = mode_covariance(
+            found.modes[selected], rows, scalings, kind, **_selected_first(options, data)
+        )
+    else:
+        assert isinstance(rows, Sample)  # files are refused
+        assert isinstance(data, SelectionData)
+        found = scan_form(form, rows)
+        selected = selected_mode(found.modes)
+        covariance = form_covariance(
+            data, form, found.modes[selected], rows, scalings, kind, **options
+        )
+    of_gamma = found.modes[selected].hessian[: rows.q, : rows.q]
+    _check_separation_of_fit(rows, of_gamma, data.w_names)
+    estimates = [estimates_at(point, rows, scalings) for point in found.modes]
+    labels = [
+        *equation_labels(data),
+        *(("ancillary", name) for name in ("atanh_rho", "log_sigma", *form.extra_labels)),
+        *(("scale", name) for name in data.scale_names),
+    ]
+    # numbers come as log sigma, scale, atanh rho, extra
+    size, k = rows.p + rows.q, len(data.scale_names)
+    extra = range(size + k + 2, len(labels))
+    order = [*range(size), size + 1 + k, size, *extra, *range(size + 1, size + 1 + k)]
+    modes = tuple(_mode(item, labels, order) for item in estimates)
+    _, cov = labelled(labels, np.zeros(len(order)), covariance[np.ix_(order, order)])
+    rest = {"modes": modes, "selected": selected, "scan": found, "errors": errors}
+    return _result("ml", modes[selected], cov, kind, data, design, **rest, **options)
 
 
 def _mode(item: Estimates, labels, order) -> Mode:
@@ -83,7 +105,9 @@ def _mode(item: Estimates, labels, order) -> Mode:
     return Mode(item.rho, item.sigma, item.loglik, item.status, params, item.near_boundary)
 
 
-def fit_both_steps(rows: Rows, scalings: Scalings, data: Data, design, kind, options) -> HeckmanFit:
+def fit_both_steps(
+    rows: Rows, scalings: SampleScale, data: Data, design, kind, options
+) -> HeckmanFit:
     stage = two_steps(rows, scalings)
     _check_separation_of_fit(rows, stage.probit.hessian, data.w_names)
     _check_mills(stage.gram, data.x_names)
@@ -94,22 +118,9 @@ def fit_both_steps(rows: Rows, scalings: Scalings, data: Data, design, kind, opt
     order = [*range(p), *range(p + 1, p + 1 + q), p]  # numbers come as beta, lambda, gamma
     vector = np.concatenate([fit.beta, [fit.lambda_coef], fit.gamma])
     params, cov = labelled(labels, vector[order], covariance[np.ix_(order, order)])
-    return HeckmanFit(
-        method="two-step",
-        covariance=kind,
-        params=params,
-        cov=cov,
-        rho=fit.rho,
-        sigma=fit.sigma,
-        loglik=float("nan"),
-        status=fit.probit.status,
-        near_boundary=abs(fit.rho) > NEAR_BOUNDARY,
-        modes=(),
-        identification=_verdict(rows, scalings, data, params, cov, options["weight_kind"]),
-        data=data,
-        design=design,
-        **options,
-    )
+    near = abs(fit.rho) > NEAR_BOUNDARY
+    mode = Mode(fit.rho, fit.sigma, float("nan"), fit.probit.status, params, near)
+    return _result("two-step", mode, cov, kind, data, design, **options)
 
 
 def _selected_first(options: dict, data: Data) -> dict:
@@ -145,26 +156,3 @@ def equation_labels(data: Data):
         *(("outcome", name) for name in data.x_names),
         *(("select", name) for name in data.w_names),
     ]
-
-
-def _verdict(rows: Rows, scalings, data: Data, params, cov, weight_kind: str) -> Identification:
-    """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
-    gamma, covariance = params["select"].to_numpy(), cov["select"].loc["select"].to_numpy()
-    if data.instruments and not np.isfinite(covariance).all():
-        probit = in_units(maximise_probit(rows), scalings.w.back)
-        gamma, covariance = probit.gamma, inverse(-probit.hessian)
-        if weight_kind == "probability":  # they have no scale of their own
-            covariance = covariance * rows.mass / rows.nonzero
-    return verdict_by_wald(data, gamma, covariance)
-
-
-def verdict_by_wald(data: Data, gamma, covariance) -> Identification:
-    """gamma : (q,) of the selection equation with its covariance, the constant included."""
-    names = data.instruments
-    where = [data.w_names.index(name) for name in names]
-    return exclusion_verdict(
-        names,
-        gamma[where],
-        covariance[np.ix_(where, where)],
-        varying_columns=sum(name != "Intercept" for name in data.w_names),
-    )

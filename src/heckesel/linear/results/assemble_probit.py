@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.profile_curve import profile_curve
-from heckesel.diagnostics.verdict import (
-    NOT_IDENTIFIED,
-    Identification,
-    nothing_selected,
-    with_profile,
-)
-from heckesel.errors import DataError, IdentificationWarning
-from heckesel.linear.covariance import covariance_of, inverse
+from heckesel.errors import DataError, warn_user
+from heckesel.linear.covariance import covariance_of
 from heckesel.linear.estimable import (
     SELECTION,
     Event,
@@ -35,11 +27,11 @@ from heckesel.linear.heckman_probit import (
     scan_binary,
 )
 from heckesel.linear.probit import fit_probit, probit_scores
-from heckesel.linear.results.assemble import equation_labels, verdict_by_wald
+from heckesel.linear.results.assemble import equation_labels
 from heckesel.linear.results.heckman_probit_fit import SEPARATED, BinaryMode, HeckmanProbitFit
 from heckesel.linear.results.inference import in_given_weights, labelled
 from heckesel.linear.results.probit_prediction import ATANH_RHO
-from heckesel.linear.separated import RIDGE, fit_separated, tells_all_apart
+from heckesel.linear.separated import RIDGE, fit_separated, separates_all_rows
 from heckesel.tables.fit_options import covariance_kind
 from heckesel.tables.weights import scaled_weight
 
@@ -50,14 +42,14 @@ def fit_binary(
     """Maximum likelihood; data.y is 1 for the second class, 0 for the first, NaN where missing,
     and x and w have their constants.
 
-    An outcome that its columns tell apart gives a fit too, with status `separated` and a warning.
+    An outcome that its columns separate gives a fit with status `separated` and a warning.
     """
     kind, _ = covariance_kind(covariance, None, data.weight, weight_kind, has_likelihood=True)
     if not data.s.all() and data.weight[~data.s].sum() == 0:
         raise DataError("all unselected rows have weight zero")
     separation = _check_estimable(data, classes)
     if separation is not None:
-        warnings.warn(f"{separation} ({SEPARATED})", IdentificationWarning, stacklevel=3)
+        warn_user(f"{separation} ({SEPARATED})")
     if weight_kind == "frequency":
         return _fitted(data, classes, kind, weight_kind, separation)
     counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
@@ -81,7 +73,7 @@ def _check_estimable(data: SelectionData, classes) -> str | None:
     if happened.all() or not happened.any():
         raise DataError(
             f"only one class of {data.y_name!r} has rows of positive weight, so there is nothing "
-            "to tell apart; two classes are needed"
+            "to distinguish; two classes are needed"
         )
     if len(x) <= x.shape[1]:
         raise DataError(
@@ -115,38 +107,37 @@ def _separation(columns, happened, names, where: str, event: Event) -> str | Non
 def _all_apart(data: SelectionData) -> bool:
     used = data.s & (data.weight > 0)
     x, happened = data.x[used], data.y[used] == 1.0
-    return tells_all_apart(x, happened, fit_separated(x, happened, data.weight[used]).gamma)
+    return separates_all_rows(x, happened, fit_separated(x, happened, data.weight[used]).gamma)
 
 
 def _without_doubt(data: SelectionData, classes, kind, weight_kind, separation) -> HeckmanProbitFit:
-    r"""Every observed class is told apart, so that :math:`\Phi_2(\eta, \pm f; \pm\rho)` goes to
-    :math:`\Phi(\eta)` whatever rho is: selection is a probit of its own, and there is no rho."""
+    r"""Every observed class is separated, so that :math:`\Phi_2(\eta, \pm f; \pm\rho)` goes to
+    :math:`\Phi(\eta)` whatever rho is: selection is a separate probit, and there is no rho."""
     s, weight = data.s, data.weight
     outcome = fit_separated(data.x[s], data.y[s] == 1.0, weight[s])
     select = fit_probit(data.w, s, weight)
     labels = [*equation_labels(data), ATANH_RHO]
     values = np.concatenate([outcome.gamma, select.gamma, [np.nan]])
     params, cov = labelled(labels, values, np.full((len(labels),) * 2, np.nan))
+    loglik = outcome.loglik + select.loglik
+    mode = BinaryMode(float("nan"), loglik, "separated", params, False)
+    rest = {"classes": classes, "weight_kind": weight_kind, "separation": separation}
+    return _result("ml", mode, cov, kind, data, **rest)
+
+
+def _result(method: str, mode: BinaryMode, cov, kind, data, **rest) -> HeckmanProbitFit:
+    """The fit whose estimates are those of `mode`."""
     return HeckmanProbitFit(
-        method="ml",
+        method=method,
         covariance=kind,
-        params=params,
+        params=mode.params,
         cov=cov,
-        rho=float("nan"),
-        loglik=outcome.loglik + select.loglik,
-        status="separated",
-        near_boundary=False,
-        modes=(),
-        identification=Identification(
-            NOT_IDENTIFIED,
-            f"the columns tell the classes of all {int(s.sum())} observed rows apart, so that "
-            "every rho fits them equally well; more rows, or fewer columns, are needed.",
-            {"instruments": list(data.instruments)},
-        ),
+        rho=mode.rho,
+        loglik=mode.loglik,
+        status=mode.status,
+        near_boundary=mode.near_boundary,
         data=data,
-        classes=classes,
-        weight_kind=weight_kind,
-        separation=separation,
+        **rest,
     )
 
 
@@ -167,36 +158,19 @@ def _ml(data: SelectionData, classes, kind, weight_kind, separation) -> HeckmanP
     given_rho = None
     if best.status == "boundary" and separation is None:
         _, given_rho = labelled(labels, params, covariance_given_rho(best, sample, scalings))
-    fit = HeckmanProbitFit(
-        method="ml",
-        covariance=kind,
-        params=params,
-        cov=cov,
-        rho=modes[0].rho,
-        loglik=modes[0].loglik,
-        status=modes[0].status,
-        near_boundary=modes[0].near_boundary,
+    return _result(
+        "ml",
+        modes[0],
+        cov,
+        kind,
+        data,
         modes=modes,
-        identification=with_profile(_verdict(data, params, cov), profile_curve(found)),
-        data=data,
-        classes=classes,
-        cov_given_rho=given_rho,
         scan=found,
+        cov_given_rho=given_rho,
+        classes=classes,
         weight_kind=weight_kind,
         separation=separation,
     )
-    if not data.instruments or fit.status == "boundary":
-        warnings.warn(str(fit.identification), IdentificationWarning, stacklevel=5)
-    return fit
-
-
-def _verdict(data: SelectionData, params, cov) -> Identification:
-    """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
-    gamma, covariance = params["select"].to_numpy(), cov["select"].loc["select"].to_numpy()
-    if not np.isfinite(covariance).all():
-        probit = fit_probit(data.w, data.s, data.weight)
-        gamma, covariance = probit.gamma, inverse(-probit.hessian)
-    return verdict_by_wald(data, gamma, covariance)
 
 
 def _mode(item: BinaryEstimates, labels) -> BinaryMode:
@@ -207,12 +181,6 @@ def _mode(item: BinaryEstimates, labels) -> BinaryMode:
 def _without_selection(
     data: SelectionData, classes, kind, weight_kind, separation
 ) -> HeckmanProbitFit:
-    warnings.warn(
-        f"all {data.n} rows have an outcome, so every unit was selected and there is nothing to "
-        "correct: this is a plain probit",
-        IdentificationWarning,
-        stacklevel=5,
-    )
     happened = data.y == 1.0
     fit = (fit_probit if separation is None else fit_separated)(data.x, happened, data.weight)
     covariance = np.full_like(fit.hessian, np.nan)
@@ -220,19 +188,6 @@ def _without_selection(
         scores = probit_scores(data.x, happened, fit.gamma)
         covariance = covariance_of(kind, fit.hessian, scores, data.weight, weight_kind=weight_kind)
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.gamma, covariance)
-    return HeckmanProbitFit(
-        method="probit",
-        covariance=kind,
-        params=params,
-        cov=cov,
-        rho=float("nan"),
-        loglik=fit.loglik,
-        status=fit.status,
-        near_boundary=False,
-        modes=(),
-        identification=nothing_selected(),
-        data=data,
-        classes=classes,
-        weight_kind=weight_kind,
-        separation=separation,
-    )
+    mode = BinaryMode(float("nan"), fit.loglik, fit.status, params, False)
+    rest = {"classes": classes, "weight_kind": weight_kind, "separation": separation}
+    return _result("probit", mode, cov, kind, data, **rest)

@@ -23,6 +23,7 @@ from heckesel.linear.forms.form_weights import (
     ranges,
 )
 from heckesel.linear.results.inference import labelled
+from heckesel.linear.sample.stream import StreamedData
 from heckesel.tables.weights import scaled_weight
 
 WIDTH = 78
@@ -164,13 +165,18 @@ class FunctionalForm:
 
 def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
     """Check, draw rows where there are many, fit every form, label the results."""
+    if isinstance(fit.data, StreamedData):
+        raise DataError(
+            "functional_form() needs rows, and this fit read its rows from files and kept none; "
+            "fit a frame with a sample of the rows"
+        )
     if not fit.has_selection:
         raise DataError("every unit was selected, so there is no dependence to try forms of")
     if not (is_whole(rows) and is_whole(seed)) or rows < 1 or seed < 0:
         raise DataError(f"rows must be positive and seed not negative, got {rows!r}, {seed!r}")
     chosen = _checked_terms(terms, fit.data.x_names)
     weight = scaled_weight(fit.data.weight, fit.weight_kind)  # AIC needs a scale
-    data = _drawn(replace(fit.data, weight=weight), rows, seed)
+    data = _drawn(replace(fit.data, weight=weight, scale=None, scale_names=()), rows, seed)
     with threadpool_limits(1, user_api="blas"):
         fits = fit_forms(data)
     weights = aic_weights([_aic(form) for form in fits])
@@ -216,7 +222,7 @@ def _result(form: FormFit, data: SelectionData, weight: float) -> FormResult:
         *(("select", name) for name in data.w_names),
         ("ancillary", form.label),
         ("ancillary", "log_sigma"),
-        *(("ancillary", "log_df") for _ in form.extra),
+        *(("ancillary", label) for label in form.extra_labels),
     ]
     values = np.concatenate([form.beta, form.gamma, [form.dependence, form.log_sigma], form.extra])
     params, _ = labelled(labels, values, np.zeros((len(values),) * 2))

@@ -11,17 +11,19 @@ import pandas as pd
 from scipy.special import chdtri, ndtri
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.verdict import Identification
-from heckesel.errors import DataError, is_one_of, printable
+from heckesel.errors import DataError, printable
 from heckesel.linear.heckman_probit import binary_rho_interval, binary_sample
 from heckesel.linear.probit import fit_probit
 from heckesel.linear.results import summary as table
+from heckesel.linear.results.error_parameters import check_test
 from heckesel.linear.results.inference import (
     Test,
+    Verdict,
     check_level,
     coefficient_frame,
     likelihood_ratio,
     standard_errors,
+    verdict_name,
     wald,
 )
 from heckesel.linear.results.probit_prediction import ATANH_RHO
@@ -64,16 +66,17 @@ class HeckmanProbitFit:
     loglik: float
     status: str
     near_boundary: bool
-    modes: tuple[BinaryMode, ...]
-    identification: Identification
     data: SelectionData
     classes: np.ndarray
+    modes: tuple[BinaryMode, ...] = ()
     cov_given_rho: pd.DataFrame | None = None
     scan: Scan | None = None
     weight_kind: str = "frequency"
+    identification: Verdict | None = None
     errors: str = "normal"
     df: float = float("inf")
     separation: str | None = None
+    selected: int = 0  # which of the modes the estimates are of
 
     @property
     def has_selection(self) -> bool:
@@ -123,7 +126,7 @@ class HeckmanProbitFit:
     def __repr__(self) -> str:
         return (
             f"<HeckmanProbitFit {self.method}: rho {self.rho:.4f}, {self.n_selected} of {self.n} "
-            f"selected, {self.status}; {self.identification.verdict}>"
+            f"selected, {self.status}; {verdict_name(self.identification)}>"
         )
 
     def wald_test(self, terms) -> Test:
@@ -146,8 +149,7 @@ class HeckmanProbitFit:
         """`wald`: of atanh rho; `lr`: likelihood ratio."""
         if not self.has_selection:
             raise DataError("every unit was selected, so there is no rho to test")
-        if not is_one_of(kind, ("wald", "lr")):
-            raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
+        check_test(kind)
         if kind == "wald":
             return self.wald_test([ATANH_RHO])
         return likelihood_ratio(self.loglik, self.loglik_independent, self.weight_kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -67,6 +68,23 @@ def in_given_weights(fit, data: SelectionData):
     return replace(fit, data=data, loglik=unit * fit.loglik, modes=modes)
 
 
+class Verdict(Protocol):
+    """What results show of the verdict on identification, which is made elsewhere."""
+
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def sentence(self) -> str: ...
+    @property
+    def evidence(self) -> dict: ...
+    @property
+    def rests_on_shape(self) -> bool: ...
+
+
+def verdict_name(found: Verdict | None) -> str:
+    return "no verdict" if found is None else found.verdict
+
+
 @dataclass(frozen=True)
 class Test:
     """One hypothesis test. statistic is chi-squared with `degrees_of_freedom`; where `denominator`
@@ -99,12 +117,14 @@ def wald(params: pd.Series, cov: pd.DataFrame, terms, freedom: float = float("in
     return Test(statistic, len(terms), p, freedom)
 
 
-def likelihood_ratio(loglik: float, restricted: float, weight_kind: str) -> Test:
-    """Twice the gain in log-likelihood that one restriction costs."""
+def likelihood_ratio(
+    loglik: float, restricted: float, weight_kind: str, restrictions: int = 1
+) -> Test:
+    """Twice the gain in log-likelihood that the restrictions cost."""
     if weight_kind == "probability":
         raise DataError("weighted by probability there is no likelihood ratio; use 'wald'")
     statistic = max(2 * (loglik - restricted), 0.0)
-    return Test(statistic, 1, float(chdtrc(1, statistic)))
+    return Test(statistic, restrictions, float(chdtrc(restrictions, statistic)))
 
 
 def check_level(level: float) -> None:

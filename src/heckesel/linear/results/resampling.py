@@ -11,16 +11,18 @@ from scipy.special import chdtri
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
+from heckesel.errors import DataError, is_whole
 from heckesel.linear.bootstrap import bootstrap_two_step
 from heckesel.linear.profile_intervals import atanh_rho_interval, theta_interval
-from heckesel.linear.sample.sample import Rows, Scalings, standardised_sample
+from heckesel.linear.rho_scan import CLEARLY_BETTER
+from heckesel.linear.sample.sample import Rows, SampleScale, standardised_sample
 from heckesel.linear.sample.stream import StreamedData
 from heckesel.tables.cluster import cluster_of
 
 
-def rows_of(data: SelectionData | StreamedData, client) -> tuple[Rows, Scalings, Callable]:
-    """Standardised rows, and a `map` for work on them. Rows in files are spread over workers
-    themselves; of rows in memory each worker gets all, and a part of the work."""
+def rows_of(data: SelectionData | StreamedData, client) -> tuple[Rows, SampleScale, Callable]:
+    """Standardised rows, and a `map` for work on them. Workers read parts
+    of files; of rows in memory each worker gets all, and a part of the work."""
     run: Callable = map if client is None else cluster_of(client)
     if not isinstance(data, StreamedData):
         return *standardised_sample(data), run
@@ -34,15 +36,24 @@ def profile_interval(fit, parameter: str, level: float, client) -> tuple[float, 
     """Of rho or sigma, from the scan of a fit."""
     rows, scalings, run = rows_of(fit.data, client)
     drop = 0.5 * float(chdtri(1, 1 - level))
+    used = fit.scan.modes[fit.selected]
+    # what a maximum at rho = +-1 must be ahead to be used is no evidence against interior values
+    top = used.value - (CLEARLY_BETTER if used.status == "boundary" else 0.0)
     if parameter == "rho":
-        low, high = atanh_rho_interval(rows, fit.scan.modes, drop, run)
+        low, high = atanh_rho_interval(rows, fit.scan.modes, drop, run, top=top)
         return float(np.tanh(low)), float(np.tanh(high))
-    low, high = theta_interval(rows, fit.scan.modes, drop, run)
+    low, high = theta_interval(rows, fit.scan.modes, drop, run, top=top)
     return float(scalings.y_scale / high), float(scalings.y_scale / low)
 
 
 def bootstrap_frame(fit, replicates: int, seed: int, client) -> pd.DataFrame:
-    """One row a replicate: every parameter of a two-step fit, rho and sigma."""
+    """One row per replicate: every parameter of a two-step fit, rho and sigma."""
+    if not (is_whole(replicates) and is_whole(seed)) or replicates < 1 or seed < 0:
+        raise DataError(
+            f"replicates must be positive and seed not negative, got {replicates!r}, {seed!r}"
+        )
+    if fit.method != "two-step":
+        raise DataError("bootstrap() is for method='two-step'; ml has standard errors for rho")
     data, clusters = _used(fit.data, fit.clusters)
     rows, scalings, run = rows_of(data, client)
     gamma = fit.params["select"].to_numpy()

@@ -7,10 +7,11 @@ import textwrap
 
 import numpy as np
 
-from heckesel.diagnostics.verdict import FUNCTIONAL_FORM, NOT_IDENTIFIED
 from heckesel.errors import printable
 from heckesel.linear.forms.error_models import LOG_DF_ENDS
 from heckesel.linear.results.inference import Test
+from heckesel.linear.results.prediction import sigma_of
+from heckesel.linear.sample.sample import ALL_ROWS_UP_TO
 from heckesel.linear.wald import wald_test
 
 WIDTH = 78
@@ -23,7 +24,13 @@ LATEX = str.maketrans(
         "~": r"\textasciitilde{}",
     }
 )
-HEADINGS = {"select": "selection", "mills": "Mills ratio", "ancillary": "errors"}
+HEADINGS = {
+    "select": "selection",
+    "mills": "Mills ratio",
+    "ancillary": "errors",
+    "scale": "log sigma",
+}
+ERRORS = {"normal": "", "t": ", t errors", "shape": ", shape errors"}
 
 
 def summary(fit, level: float) -> str:
@@ -65,8 +72,7 @@ def coefficient_block(
 def _head(fit) -> list[str]:
     left = [
         fit.title,
-        f"Method: {NAMES.get(fit.method, fit.method)}"
-        + (", t errors" if fit.errors == "t" else ""),
+        f"Method: {NAMES.get(fit.method, fit.method)}{ERRORS[fit.errors]}",
         f"Covariance: {covariance_words(fit)}",
         f"Status: {fit.status}" + (", |rho| > .99" if fit.near_boundary else ""),
     ]
@@ -125,19 +131,36 @@ def _errors(fit, level: float) -> list[str]:
         lines.append("  df is at its upper end: as good as normal, so it has no standard error")
     if fit.df <= 2:
         lines.append("  df is at most 2: the errors have no finite variance")
+    if fit.errors == "shape" and np.isfinite(fit.se["ancillary", "log_sigma"]):
+        for name, label in (("skewness", "skewness"), ("tail", "log_tail")):
+            if np.isnan(fit.se["ancillary", label]):
+                lines.append(f"  {name} is at an end of its range, so it has no standard error")
+    if _has_scale(fit):
+        lines += _sigma_range(fit)
     return lines
 
 
+def _sigma_range(fit) -> list[str]:
+    """sigma(x) over the selected rows: the parameter itself is sigma where the columns are zero."""
+    low, middle, high = np.quantile(sigma_of(fit, fit.data.scale[fit.data.s]), [0.05, 0.5, 0.95])
+    return [
+        "  sigma above is that where the columns of log sigma are zero. Among the selected",
+        f"  90% of sigma(x) lie from {_number(low)} to {_number(high)}, the median is "
+        f"{_number(middle)}.",
+    ]
+
+
 def _tests(fit) -> list[str]:
-    tested = fit.se.drop(("ancillary", "log_df"), errors="ignore").iloc[-1]
-    if not fit.has_selection or not np.isfinite(tested):
+    term = ("mills", "lambda") if fit.method == "two-step" else ("ancillary", "atanh_rho")
+    if not fit.has_selection or not np.isfinite(fit.se[term]):
         return []
     tests = {"Wald": fit.test_rho_zero("wald")}
     if fit.method == "ml" and fit.weight_kind == "frequency" and fit.covariance != "cluster":
         tests["LR"] = fit.test_rho_zero("lr")
-    shown = "; ".join(f"{name} {test}, p = {test.p_value:.4f}" for name, test in tests.items())
-    lines = [f"  Test of rho = 0: {shown}"]
-    if "LR" in tests and fit.identification.verdict in (FUNCTIONAL_FORM, NOT_IDENTIFIED):
+    lines = [f"  Test of rho = 0: {_listed(tests)}"]
+    if fit.errors == "shape" or _has_scale(fit):
+        lines += _tests_of_errors(fit, lr="LR" in tests and fit.n <= ALL_ROWS_UP_TO)
+    if "LR" in tests and fit.identification.rests_on_shape:
         lines += [
             "  Without an instrument standard errors, z and Wald tests can be far too",
             "  sure; trust the LR test and interval('rho', method='profile').",
@@ -145,17 +168,46 @@ def _tests(fit) -> list[str]:
     return lines
 
 
+def _has_scale(fit) -> bool:
+    return "scale" in fit.params.index.get_level_values(0)
+
+
+def _tests_of_errors(fit, *, lr: bool) -> list[str]:
+    """lr : whether to fit the smaller models, too"""
+    tests = {"Wald": fit.test_errors("wald")} | ({"LR": fit.test_errors("lr")} if lr else {})
+    lines = []
+    for name in tests["Wald"]:
+        shown = _listed({kind: each[name] for kind, each in tests.items()}) or "not possible"
+        lines += textwrap.wrap(
+            f"Test of {name}: {shown}", WIDTH, initial_indent="  ", subsequent_indent="    "
+        )
+    return lines
+
+
+def _listed(tests: dict) -> str:
+    """Those that exist: a parameter at an end of its range has no Wald test."""
+    return "; ".join(
+        f"{name} {test}, p = {test.p_value:.4f}"
+        for name, test in tests.items()
+        if name == "LR" or np.isfinite(test.statistic)
+    )
+
+
 def _modes(fit) -> list[str]:
-    """Other local maxima, if the data has any: the likelihood alone chose between them."""
+    """Other local maxima, if the data has any, and why they are not used."""
     if len(fit.modes) < 2:
         return []
     lines = ["  Other maxima of the likelihood:"]
-    for mode in fit.modes[1:]:
+    for mode in fit.modes[: fit.selected] + fit.modes[fit.selected + 1 :]:
         where = f"rho {mode.rho:.4f}"
         if mode.status == "boundary" and mode.near_boundary:
             where = f"rho {'+' if mode.rho > 0 else '-'}1 (at the boundary)"
         lines.append(
             f"    {where}, log-likelihood {mode.loglik:.4f} ({mode.loglik - fit.loglik:+.2f})"
+        )
+    if fit.selected:
+        lines += textwrap.wrap(
+            fit.selected_mode_reason, WIDTH, initial_indent="  ", subsequent_indent="  "
         )
     return lines
 
@@ -173,9 +225,9 @@ def latex(fit, level: float) -> str:
         heading = HEADINGS.get(equation, fit.data.y_name)
         lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{\textit{{{_escape(heading)}}}}} \\"]
         for term, row in frame.loc[equation].iterrows():
-            cells = [row.coef, row.se, row.z, row.p, row.low, row.high]
+            numbers = [row.coef, row.se, row.z, row.p, row.low, row.high]
             digits = [4, 4, 2, 3, 3, 3]
-            shown = [_math(_number(value, d)) for value, d in zip(cells, digits, strict=True)]
+            shown = [_math(_number(value, d)) for value, d in zip(numbers, digits, strict=True)]
             lines.append(rf"{_escape(term)} & {' & '.join(shown)} \\")
     lines += [
         r"\midrule",
@@ -211,6 +263,8 @@ def as_dict(fit, level: float) -> dict:
         "rho": _plain(fit.rho),
         "sigma": _plain(fit.sigma),
         "df": _plain(fit.df),
+        "skewness": fit.skewness,
+        "tail": fit.tail,
         "level": level,
         "terms": [
             {"equation": equation, "term": term}
@@ -227,6 +281,8 @@ def as_dict(fit, level: float) -> dict:
             }
             for mode in fit.modes
         ],
+        "selected_mode": fit.selected if fit.modes else None,
+        "selected_mode_reason": fit.selected_mode_reason,
         "identification": {
             "verdict": fit.identification.verdict,
             "sentence": fit.identification.sentence,

@@ -1,13 +1,12 @@
-"""Sums over blocks of rows: small enough for a core's cache, spread over cores for long tables."""
+"""Sums over blocks of rows that fit into a core's cache; long tables use several threads."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 
 import numpy as np
+
+from heckesel.tables.cluster import in_threads
 
 BLOCK_ROWS = 8192  # with two dozen columns 1.5 MB
 # Below this a pass takes a few milliseconds, and handing out blocks would cost as much.
@@ -28,7 +27,7 @@ def sum_over(function: Callable, blocks: Sequence, rows: int) -> list:
 
 
 def do_all(tasks: Sequence[Callable[[], None]], rows: int) -> None:
-    """Run tasks that write to places of their own."""
+    """Run tasks that write to separate arrays."""
     for _ in (in_threads if rows >= SEVERAL_CORES_FROM else map)(lambda task: task(), tasks):
         pass
 
@@ -42,15 +41,3 @@ def add_up(parts: Iterable[Sequence]) -> list:
             continue
         total = [np.add(a, b) for a, b in zip(total, part, strict=True)] if total else list(part)
     return total
-
-
-def in_threads(function: Callable, items: Iterable) -> Iterable:
-    """`map` over cores. numpy leaves the interpreter while it works, so threads do run side by
-    side."""
-    return _threads(os.getpid()).map(function, items)
-
-
-@cache
-def _threads(process: int) -> ThreadPoolExecutor:
-    """Of one process: threads do not follow into a fork."""
-    return ThreadPoolExecutor(os.cpu_count() or 1)

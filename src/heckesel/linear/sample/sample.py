@@ -11,8 +11,8 @@ import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.linear.sample.blocks import do_all, slices, sum_over
-from heckesel.linear.sample.shared_columns import Basis, basis_of
-from heckesel.linear.sample.standardise import Scaling, scaling_of
+from heckesel.linear.sample.shared_columns import SharedColumns, shared_columns
+from heckesel.linear.sample.standardise import ColumnScale, column_scale
 
 FEWEST_KEPT = 2000
 ALL_ROWS_UP_TO = 50_000
@@ -55,7 +55,8 @@ class Sample:
     w_selected : (n1, q), residual_columns : (n1, p + 1) = [-x, y], w_unselected : (n0, q), whose
     columns are best each in one piece: numpy runs along thousands of rows, not a dozen columns
     start : of a block, the places of its first selected and its first unselected row among all
-    basis : where it is known
+    shared : columns that both equations have, if known
+    scale_columns : (n1, k) of log sigma(x), where it is not constant
     """
 
     w_selected: np.ndarray
@@ -64,7 +65,8 @@ class Sample:
     w_unselected: np.ndarray
     weight_unselected: np.ndarray
     start: tuple[int, int] = (0, 0)
-    basis: Basis | None = None
+    shared: SharedColumns | None = None
+    scale_columns: np.ndarray | None = None
 
     @property
     def q(self) -> int:
@@ -73,6 +75,10 @@ class Sample:
     @property
     def p(self) -> int:
         return self.residual_columns.shape[1] - 1
+
+    @property
+    def k(self) -> int:
+        return 0 if self.scale_columns is None else self.scale_columns.shape[1]
 
     @property
     def n(self) -> int:
@@ -101,14 +107,14 @@ class Sample:
     @cached_property
     def own_columns(self) -> np.ndarray:
         """Residual columns that w does not hold."""
-        if self.basis is None:
+        if self.shared is None:
             return self.residual_columns
-        return np.asfortranarray(self.residual_columns[:, self.basis.own])
+        return np.asfortranarray(self.residual_columns[:, self.shared.own])
 
     @cached_property
-    def spread(self) -> np.ndarray:
+    def expand(self) -> np.ndarray:
         """Turns sums over [w, own columns] to sums over [w, residual columns]."""
-        return np.eye(self.q + self.p + 1) if self.basis is None else self.basis.spread
+        return np.eye(self.q + self.p + 1) if self.shared is None else self.shared.expand
 
     @cached_property
     def blocks(self) -> list[Sample]:
@@ -151,7 +157,8 @@ class Sample:
             self.weight_selected[selected],
             self.w_unselected[unselected],
             self.weight_unselected[unselected],
-            basis=self.basis,
+            shared=self.shared,
+            scale_columns=None if self.scale_columns is None else self.scale_columns[selected],
         )
 
 
@@ -210,14 +217,15 @@ def draw_rows(selected: int, unselected: int, rows: int, seed: int) -> Drawn:
 
 
 @dataclass(frozen=True)
-class Scalings:
+class SampleScale:
     """How the columns of a `Sample` are standardised: x over the selected (the rows it is needed
-    on), w over all, y over the selected."""
+    on), w over all, y and the columns of log sigma(x) over the selected."""
 
-    w: Scaling
-    x: Scaling
+    w: ColumnScale
+    x: ColumnScale
     y_centre: float
     y_scale: float
+    scale: ColumnScale | None = None
 
     def apply(self, data: SelectionData, room: Sample | None = None) -> Sample:
         """The rows of `data` standardised; room : a sample to overwrite, see `empty_sample`."""
@@ -239,7 +247,7 @@ class Scalings:
                 for block in slices(len(outside))
             ),
         ]
-        # with room given this is a batch of a stream, whose parts are spread over cores already
+        # with room given this is a batch of a stream, whose parts are read in parallel already
         do_all(tasks, 0 if given else data.n)
         return sample
 
@@ -257,14 +265,19 @@ class Scalings:
         out /= self.w.scale
 
 
-def standardised_sample(data: SelectionData) -> tuple[Sample, Scalings]:
+def standardised_sample(data: SelectionData) -> tuple[Sample, SampleScale]:
     """All rows of `data`, standardised by their own moments."""
     y = data.y[data.s]
-    w_scaling, x_scaling = scaling_of(data.w), scaling_of(data.x[data.s])
+    w_scaling, x_scaling = column_scale(data.w), column_scale(data.x[data.s])
     y_centre = float(y.mean()) if x_scaling.constant is not None else 0.0
     y_scale = float(np.sqrt(np.mean((y - y_centre) ** 2))) or 1.0
-    scalings = Scalings(w_scaling, x_scaling, y_centre, y_scale)
+    scalings = SampleScale(w_scaling, x_scaling, y_centre, y_scale)
     sample = scalings.apply(data)
+    if data.scale is not None:
+        columns = data.scale[data.s]
+        scaling = ColumnScale(columns.mean(axis=0), columns.std(axis=0), None)
+        scalings = replace(scalings, scale=scaling)
+        sample = replace(sample, scale_columns=scaling.apply(columns))
     if data.n <= ALL_ROWS_UP_TO:  # longer ones are evaluated a few times only
-        sample = replace(sample, basis=basis_of(data, w_scaling, x_scaling))
+        sample = replace(sample, shared=shared_columns(data, w_scaling, x_scaling))
     return sample, scalings

@@ -7,24 +7,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.linear.sample.standardise import Scaling
+from heckesel.linear.sample.standardise import ColumnScale
 
 LARGEST_MIXING = 10.0  # one digit
 
 
 @dataclass(frozen=True)
-class Basis:
-    """[w, r] = [w, r[:, own]] @ spread, for residual columns r of which some are columns of w on
+class SharedColumns:
+    """[w, r] = [w, r[:, own]] @ expand, for residual columns r of which some are columns of w on
     another scale: sums over fewer columns give the same.
 
-    own : (k,) positions; spread : (q + k, q + p + 1)
+    own : (k,) positions; expand : (q + k, q + p + 1)
     """
 
     own: np.ndarray
-    spread: np.ndarray
+    expand: np.ndarray
 
 
-def basis_of(data: SelectionData, w: Scaling, x: Scaling) -> Basis | None:
+def shared_columns(data: SelectionData, w: ColumnScale, x: ColumnScale) -> SharedColumns | None:
     """Which standardised columns of x are among those of w, for selected rows; w, x : how they
     were standardised.
 
@@ -49,7 +49,7 @@ def basis_of(data: SelectionData, w: Scaling, x: Scaling) -> Basis | None:
         own.insert(-1, j)
     below = np.zeros((len(own), q + p + 1))
     below[np.arange(len(own)), q + np.array(own)] = 1.0
-    return Basis(np.array(own), np.vstack([np.hstack([np.eye(q), mixing]), below]))
+    return SharedColumns(np.array(own), np.vstack([np.hstack([np.eye(q), mixing]), below]))
 
 
 def _same_column(data: SelectionData, inside, j: int) -> int | None:

@@ -13,7 +13,7 @@ from heckesel.numerics.moments import Moments
 
 
 @dataclass(frozen=True)
-class Scaling:
+class ColumnScale:
     """centre, scale : (q,); constant : position of the constant column, or None."""
 
     centre: np.ndarray
@@ -32,14 +32,14 @@ class Scaling:
         return matrix
 
 
-def scaling_of(values: np.ndarray) -> Scaling:
+def column_scale(values: np.ndarray) -> ColumnScale:
     """Mean and sd of each column; without a constant column only scales, since a shift
     could not be mapped back."""
     n = len(values)
     constants = _constant_columns(values)
     squares = np.einsum("ij,ij->j", values, values) / n
     if not len(constants):
-        return Scaling(
+        return ColumnScale(
             np.zeros(values.shape[1]), np.sqrt(np.where(squares > 0, squares, 1.0)), None
         )
     constant = int(constants[0])
@@ -49,7 +49,7 @@ def scaling_of(values: np.ndarray) -> Scaling:
         variance[j] = values[:, j].var()
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
     centre[constant], scale[constant] = 0.0, values[0, constant]
-    return Scaling(centre, scale, constant)
+    return ColumnScale(centre, scale, constant)
 
 
 def _constant_columns(values) -> np.ndarray:
@@ -58,15 +58,15 @@ def _constant_columns(values) -> np.ndarray:
     return np.array([j for j in candidates if (values[:, j] == values[0, j]).all()], dtype=int)
 
 
-def scaling_by(moments: Moments) -> Scaling:
-    """As `scaling_of` for all rows; moments without weights."""
+def column_scale_by(moments: Moments) -> ColumnScale:
+    """As `column_scale` for all rows; moments without weights."""
     constants = np.flatnonzero((moments.low == moments.high) & (moments.low != 0))
     variance = moments.squares / moments.weight
     if not len(constants):
         mean_square = variance + moments.mean**2
         scale = np.sqrt(np.where(mean_square > 0, mean_square, 1.0))
-        return Scaling(np.zeros_like(scale), scale, None)
+        return ColumnScale(np.zeros_like(scale), scale, None)
     constant = int(constants[0])
     centre, scale = moments.mean.copy(), np.sqrt(np.where(variance > 0, variance, 1.0))
     centre[constant], scale[constant] = 0.0, moments.low[constant]
-    return Scaling(centre, scale, constant)
+    return ColumnScale(centre, scale, constant)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, concatenate
 from heckesel.errors import DataError
 from heckesel.linear.estimable import (
     check_constant,
@@ -27,8 +27,8 @@ from heckesel.linear.estimable import (
 from heckesel.linear.joint import solve_at
 from heckesel.linear.sample import sample as limits
 from heckesel.linear.sample.blocks import add_up, in_threads
-from heckesel.linear.sample.sample import Drawn, Sample, Scalings, draw_rows, empty_sample
-from heckesel.linear.sample.standardise import scaling_by
+from heckesel.linear.sample.sample import Drawn, Sample, SampleScale, draw_rows, empty_sample
+from heckesel.linear.sample.standardise import column_scale_by
 from heckesel.numerics.moments import Moments, moments_of
 
 
@@ -44,17 +44,17 @@ class Stream:
     run: Callable[[Callable, Iterable], Iterable] = in_threads
     starts: tuple[tuple[int, int], ...] = ()
 
-    def sum(self, function: Callable[[Sample], tuple], scalings: Scalings) -> list:
+    def sum(self, function: Callable[[Sample], tuple], scalings: SampleScale) -> list:
         task = partial(_sum_part, read=self.read, scalings=scalings, function=function)
         return add_up(self.run(task, list(zip(self.parts, self.starts, strict=True))))
 
 
-def _sum_part(placed, *, read, scalings: Scalings, function) -> list:
+def _sum_part(placed, *, read, scalings: SampleScale, function) -> list:
     part, start = placed
     return add_up(function(block) for block in _blocks(part, start, read, scalings))
 
 
-def _blocks(part, start, read, scalings: Scalings) -> Iterator[Sample]:
+def _blocks(part, start, read, scalings: SampleScale) -> Iterator[Sample]:
     """Standardised blocks of a part, each valid until the next batch is read."""
     room, capacity = None, 0
     inside, outside = start
@@ -75,7 +75,7 @@ class StreamedRows:
     """
 
     stream: Stream
-    scalings: Scalings
+    scalings: SampleScale
     p: int
     q: int
     n: int
@@ -102,13 +102,14 @@ class StreamedData:
     """What a fit remembers of rows it does not hold; the names are those of `SelectionData`."""
 
     rows: StreamedRows
-    scalings: Scalings
+    scalings: SampleScale
     x_names: tuple[str, ...]
     w_names: tuple[str, ...]
     y_name: str
     instruments: tuple[str, ...]
     n_selected: int
     has_selection: bool = True
+    scale_names: tuple[str, ...] = ()  # sigma is constant
 
     @property
     def n(self) -> int:
@@ -152,16 +153,16 @@ class Survey:
             other.fraction if self.fraction is None else self.fraction,
         )
 
-    def scalings(self) -> Scalings:
+    def scalings(self) -> SampleScale:
         xy = self.xy
         x = Moments(xy.weight, *(part[:-1] for part in (xy.mean, xy.squares, xy.low, xy.high)))
-        scaling = scaling_by(x)
+        scaling = column_scale_by(x)
         variance = xy.squares[-1] / xy.weight
         if scaling.constant is None:
             variance += xy.mean[-1] ** 2
         centre = 0.0 if scaling.constant is None else float(xy.mean[-1])
-        w = scaling_by(self.w_selected.joined(self.w_unselected))
-        return Scalings(w, scaling, centre, float(np.sqrt(variance)) or 1.0)
+        w = column_scale_by(self.w_selected.joined(self.w_unselected))
+        return SampleScale(w, scaling, centre, float(np.sqrt(variance)) or 1.0)
 
 
 def open_stream(
@@ -181,7 +182,7 @@ def open_stream(
     items = list(zip(stream.parts, inside, outside, strict=True))
     found = list(stream.run(partial(_survey_part, read=stream.read), items))
     survey = reduce(Survey.joined, (part for part, _ in found))
-    kept = concatenated([held for _, held in found])
+    kept = concatenate([held for _, held in found])
     scalings = survey.scalings()
     unselected = [n - n1 for n, n1 in counts]
     starts = zip(_starts([n1 for _, n1 in counts]), _starts(unselected), strict=True)
@@ -223,7 +224,7 @@ def _survey_part(item, *, read) -> tuple[Survey, SelectionData]:
         wanted = [_within(selected, inside, seen_in), _within(unselected, outside, seen_out)]
         kept.append(data.take(np.sort(np.concatenate(wanted))))
         seen_in, seen_out = seen_in + len(selected), seen_out + len(unselected)
-    return reduce(Survey.joined, found), concatenated(kept)
+    return reduce(Survey.joined, found), concatenate(kept)
 
 
 def _survey_batch(data: SelectionData) -> Survey:
@@ -243,14 +244,6 @@ def _within(here: np.ndarray, wanted: np.ndarray, seen: int) -> np.ndarray:
     """Rows of a batch among `wanted`, which counts from the first row of the part."""
     low, high = np.searchsorted(wanted, [seen, seen + len(here)])
     return here[wanted[low:high] - seen]
-
-
-def concatenated(batches: list[SelectionData]) -> SelectionData:
-    columns: dict = {
-        name: np.concatenate([getattr(batch, name) for batch in batches])
-        for name in ("x", "w", "s", "y", "weight")
-    }
-    return replace(batches[0], **columns)
 
 
 def check_stream(rows: StreamedRows, survey: Survey, kept: SelectionData) -> None:

@@ -1,4 +1,4 @@
-"""`hk.heckman` on Parquet files: formulas learned from a first look, rows never held together."""
+"""The linear selection model on Parquet files, which are read again for every sum."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 from heckesel.errors import DataError
 from heckesel.linear.results.assemble import fit_both_steps, fit_ml
 from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.sample.blocks import in_threads
 from heckesel.linear.sample.stream import Stream, StreamedData, check_stream, open_stream
-from heckesel.tables.cluster import cluster_of
+from heckesel.tables.both_equations import split_outcome
+from heckesel.tables.cluster import cluster_of, in_threads
 from heckesel.tables.fit_options import check_instruments, covariance_kind
 from heckesel.tables.formula import FormulaDesign, split_formula
 from heckesel.tables.formula_reader import count_rows, learn_reader
@@ -35,13 +35,14 @@ def fit_files(
     weight_kind: str,
     client,
 ) -> HeckmanFit:
-    """Passes over the files: levels and counts, moments, then one for each evaluation."""
+    """A fit that still has its sample of rows, for the verdict.
+
+    One pass over the files for levels and counts, one for moments, then one per evaluation.
+    """
     _check_options(arrays, clusters, covariance, weights)
     if outcome is None or select is None:
         raise DataError("rows in files need both formulas: outcome='y ~ a', select='~ a + b'")
-    left, right = split_formula(outcome, "outcome")
-    if left is None:
-        raise DataError(f"the outcome formula {outcome!r} needs a left-hand side: 'y ~ a + b'")
+    left, right = split_outcome(outcome)
     indicator, select_right = split_formula(select, "selection")
     run: Callable = in_threads if client is None else cluster_of(client)
     parts = parquet_parts(path)
@@ -71,8 +72,7 @@ def fit_files(
         )
         fit = fit_ml if method == "ml" else fit_both_steps
         options = {"weight_kind": weight_kind, "clusters": None}
-        result = fit(rows, rows.scalings, data, design, kind, options)
-    return replace(result, data=data.without_rows())
+        return fit(rows, rows.scalings, data, design, kind, options)
 
 
 def _check_options(arrays, clusters, covariance, weights) -> None:
@@ -98,9 +98,8 @@ def _with_rows(parts, counts, y_name: str):
         raise DataError(f"no row is selected: the outcome {y_name!r} is missing in all {rows} rows")
     if rows == selected:
         raise DataError(
-            f"all {rows} rows have an outcome, so every unit was selected and least squares will "
-            "do; "
-            "for a selection model leave the outcome of unselected rows missing"
+            f"all {rows} rows have an outcome, so every unit was selected and least squares is "
+            "enough; for a selection model leave the outcome of unselected rows missing"
         )
     filled = [item for item in zip(parts, counts, strict=True) if item[1][0]]
     return tuple(part for part, _ in filled), [count for _, count in filled]

@@ -1,0 +1,51 @@
+"""The local maxima of a likelihood, and why a fit uses one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from heckesel.linear.rho_scan import CLEARLY_BETTER
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A local maximum of the likelihood of `hk.heckman`.
+
+    Attributes
+    ----------
+    rho, sigma : float
+        Correlation of the errors, and scale of the outcome error.
+    loglik : float
+        Log-likelihood.
+    status : str
+        ``"converged"``, ``"boundary"`` (rho = +-1) or ``"max_iterations"``.
+    params : Series
+        Estimates by (equation, term).
+    near_boundary : bool
+        Whether \\|rho\\| > .99.
+    """
+
+    rho: float
+    sigma: float
+    loglik: float
+    status: str
+    params: pd.Series
+    near_boundary: bool
+
+
+def reason_of(modes: tuple[Mode, ...], selected: int) -> str:
+    """Why a fit uses this mode, as a sentence; empty without a likelihood."""
+    if not modes:
+        return ""
+    used, best = modes[selected], modes[0]
+    if len(modes) == 1:
+        return "The likelihood has one maximum."
+    if selected:
+        gain, sign = best.loglik - used.loglik, "+" if best.rho > 0 else "-"
+        return (
+            f"It is an interior maximum. The maximum at rho = {sign}1 has a log-likelihood that is "
+            f"{gain:.2f} higher, and {CLEARLY_BETTER:g} is needed to prefer it."
+        )
+    return f"It is the highest of {len(modes)} maxima of the likelihood."

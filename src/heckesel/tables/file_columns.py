@@ -1,0 +1,195 @@
+"""The columns of a table file as numbers and categories."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pandas as pd
+
+from heckesel.errors import DataError
+from heckesel.tables.column_kinds import (
+    first_code,
+    has_decimal_commas,
+    is_text,
+    mostly_words,
+    parsed_numbers,
+    stripped,
+)
+from heckesel.tables.columns import Columns
+from heckesel.tables.table_file import TableFile
+
+YES_NO = {"true": "1", "false": "0", "yes": "1", "no": "0"}
+DATES = dict.fromkeys(("Timestamp", "Timedelta", "datetime", "date"), "dates")
+NAMES = DATES | {"ndarray": "lists", "list": "lists", "dict": "records"}
+# A string column with more levels than a tenth of its rows, and than this, is a name or a note.
+MANY_LEVELS = 20
+
+
+def number_column(table: TableFile, name: str, role: str, *, yes_no: bool = False) -> pd.Series:
+    """A column that must hold numbers, missing ones NaN; with `yes_no` also true and false."""
+    table.check(name, role)
+    column = table.frame[name]
+    if not is_text(column):
+        return check_typed(column, table, name).astype(float)
+    values, absent = stripped(column)
+    if yes_no:
+        values = values.map(lambda value: YES_NO.get(value.lower(), value))
+    numbers = parsed_numbers(values, table.decimal)
+    bad = np.flatnonzero(np.isnan(numbers) & ~absent)
+    if len(bad):
+        raise _not_a_number(table, name, values.iloc[bad[0]], bad[0])
+    return pd.Series(numbers, table.frame.index, name=name)
+
+
+def fit_columns(
+    table: TableFile,
+    names: Iterable[str],
+    *,
+    missing: str = "indicator",
+    note: Callable[[str], None] = warnings.warn,
+) -> pd.DataFrame:
+    """Columns to fit to, each numbers or a category.
+
+    missing : with "error" a missing value is refused; note : receives decisions to report
+    """
+    found = {name: _fit_column(table, name, note) for name in names}
+    if missing == "error":
+        _refuse_missing(table, found, "take --missing indicator")
+    return pd.DataFrame(found, table.frame.index)
+
+
+def _refuse_missing(table: TableFile, found: dict[str, pd.Series], way_out: str) -> None:
+    for name, column in found.items():
+        rows = np.flatnonzero(column.isna())
+        if len(rows):
+            raise DataError(
+                f"column {name!r} of {table.path} is missing in {len(rows)} "
+                f"row{'s' * (len(rows) > 1)} (first: {table.where(rows[0])}); fill or drop them, "
+                f"or {way_out}"
+            )
+
+
+def _fit_column(table: TableFile, name: str, note: Callable[[str], None]) -> pd.Series:
+    table.check(name)
+    column = table.frame[name]
+    if not is_text(column):
+        return check_typed(column, table, name)
+    values, absent = stripped(column)
+    code = first_code(values)
+    if code is not None:
+        return _codes(table, name, values.where(~absent, None), code, note)
+    numbers = parsed_numbers(values, table.decimal)
+    bad = np.flatnonzero(np.isnan(numbers) & ~absent)
+    if not len(bad):
+        return pd.Series(numbers, column.index)
+    if not mostly_words(numbers, absent) or has_decimal_commas(values.iloc[bad]):
+        raise _not_a_number(table, name, values.iloc[bad[0]], bad[0])
+    values = values.astype(object).where(~absent, None)
+    _refuse_many_levels(table, name, values)
+    return values
+
+
+def _codes(table: TableFile, name: str, values: pd.Series, code: str, note) -> pd.Series:
+    """Categories by their type, because as strings they would be read as numbers."""
+    _refuse_many_levels(table, name, values, ", or write it without leading zeros for a number")
+    levels = sorted(values.dropna().unique())
+    note(
+        f"{name} has a leading zero ({code}), so it is taken for a category, of {len(levels)} "
+        "levels (without leading zeros it would be a number)"
+    )
+    return pd.Series(pd.Categorical(values, levels), values.index)
+
+
+def _refuse_many_levels(table: TableFile, name: str, values: pd.Series, or_else: str = "") -> None:
+    levels = values.nunique()
+    if levels > max(MANY_LEVELS, len(values) / 10):
+        raise DataError(
+            f"column {name!r} of {table.path} has {levels} different strings in {len(values)} "
+            f"rows, too many for a category; drop it with --exclude {name!r}{or_else}"
+        )
+
+
+def prediction_columns(table: TableFile, columns: Columns, target: str) -> pd.DataFrame:
+    """The columns a model predicts `target` from, each of the kind that it had in the fit."""
+    needed = list(columns.outcome_names)
+    needed += [] if target == "population" else list(columns.instruments)
+    for name in columns.instruments:
+        if name in needed and name not in table.frame.columns:
+            raise DataError(
+                f"target {target!r} needs the instrument {name!r}, which {table.path} lacks; add "
+                "it, or predict the population"
+            )
+    found = {}
+    for name in needed:
+        if name in columns.levels:
+            found[name] = _as_levels(table, name, columns.levels[name])
+        else:
+            found[name] = _known_number(table, name)
+    if not columns.fill:  # else the model knows which columns may have missing values
+        _refuse_missing(table, found, "predict with a model fitted with --missing indicator")
+    return pd.DataFrame(found, table.frame.index)
+
+
+def _known_number(table: TableFile, name: str) -> pd.Series:
+    """A column that was numbers in the fit; codes would have been categories there."""
+    numbers = number_column(table, name, "column")
+    column = table.frame[name]
+    code = first_code(stripped(column)[0]) if is_text(column) else None
+    if code is not None:
+        raise DataError(
+            f"column {name!r} of {table.path} has a leading zero ({code}), and the model was "
+            "fitted to numbers there; write it without leading zeros"
+        )
+    return numbers
+
+
+def _as_levels(table: TableFile, name: str, levels: tuple) -> pd.Series:
+    """The levels of the fit, recognised by their spelling; others stay as they are."""
+    table.check(name)
+    column = table.frame[name]
+    known = {str(level): level for level in levels}
+    if is_text(column):
+        values, absent = stripped(column)
+    else:
+        absent = column.isna().to_numpy()
+        values = column.astype(object).map(str)
+    return values.map(lambda value: known.get(value, value)).astype(object).where(~absent, None)
+
+
+def check_typed(column: pd.Series, table: TableFile, name: str) -> pd.Series:
+    """A Parquet column, if it holds numbers, booleans or categories."""
+    if pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
+        return column
+    first = type(column.dropna().iloc[0]).__name__ if column.notna().any() else "None"
+    raise DataError(
+        f"column {name!r} of {table.path} holds {NAMES.get(first, f'values of type {first}')}; "
+        f"make it a number or text, or drop it with --exclude {name!r}"
+    )
+
+
+def _not_a_number(table: TableFile, name: str, value: str, row: int) -> DataError:
+    hint = ""
+    if table.decimal == "." and has_decimal_commas(pd.Series([value])):
+        hint = "; for decimal commas give --decimal ,"
+    return DataError(
+        f"column {name!r} of {table.path} should hold numbers but {table.where(row)} has "
+        f"{value!r:.60}{hint}"
+    )
+
+
+def with_numbers(frame: pd.DataFrame, decimal: str) -> pd.DataFrame:
+    """The frame with columns of numerals as numbers, to be written as Parquet."""
+    return pd.DataFrame({name: _or_number(frame[name], decimal) for name in frame.columns})
+
+
+def _or_number(column: pd.Series, decimal: str) -> pd.Series:
+    """Numbers, unless a leading zero says that it is a label."""
+    if not is_text(column):
+        return column
+    values, absent = stripped(column)
+    numbers = parsed_numbers(values, decimal)
+    if first_code(values) is not None or (np.isnan(numbers) & ~absent).any() or absent.all():
+        return column
+    return pd.Series(numbers, column.index)
