@@ -25,6 +25,17 @@ MODULES = [
     "heckesel.diagnostics.profile_curve",
     "heckesel.diagnostics.sensitivity_curves",
     "heckesel.diagnostics.verdict",
+    *(
+        f"heckesel.estimators.{name}"
+        for name in (
+            "compare_models",
+            "deep_ensemble_regressor",
+            "deep_heckman_regressor",
+            "heckman_classifier",
+            "scoring",
+            "weighted_ensemble_regressor",
+        )
+    ),
     "heckesel.metrics",
     "heckesel.metrics.bias",
     "heckesel.metrics.calibration",

@@ -179,7 +179,7 @@ COMMANDS = [
     ("predict {d}/loans.heckesel {d}/loans.csv --level 90", "between 0 and 1, got 90", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --level high", "'high' is not a valid", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --target nobody", "'nobody' is not one of", 2),
-    ("predict {d}/whole {d}/loans.csv --target unselected", "saw no unselected unit", 2),
+    ("predict {d}/whole {d}/loans.csv --target unselected", "had no unselected unit", 2),
     (
         "predict {d}/loans.heckesel {d}/no_branch.csv --target unselected",
         "needs the instrument 'branch'",

@@ -204,7 +204,7 @@ def test_without_selection_it_is_an_ensemble_of_probit_networks():
         ({"outcome": "forest"}, "outcome must be one of linear, network"),
         ({"covariance": "robust"}, "covariance is for outcome='linear'"),
         ({"weight_kind": "frequency"}, "weight_kind is for outcome='linear'"),
-        ({"folds": None}, "judges rho on folds"),
+        ({"folds": None}, "estimates rho on held-out folds"),
         ({"folds": 400}, "cannot be dealt into 400 folds"),
         ({"rho_prior": "maybe"}, "rho_prior must be one of"),
         ({"outcome": "linear", "rho_prior": "positive"}, "rho_prior is for outcome='network'"),

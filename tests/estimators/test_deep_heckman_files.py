@@ -256,13 +256,13 @@ def test_workers_that_read_the_files_train_the_same_members(folder, small_buffer
 
 
 REFUSED = {
-    "no batch size": ({"batch_size": None}, {}, "set batch_size, say to 4096"),
-    "profile": ({"method": "profile"}, {}, "method='profile' needs all rows at once"),
-    "folds": ({"folds": 5}, {}, "folds=5 needs all rows at once"),
+    "no batch size": ({"batch_size": None}, {}, "set batch_size, such as"),
+    "profile": ({"method": "profile"}, {}, "method='profile' needs all rows in memory"),
+    "folds": ({"folds": 5}, {}, "folds=5 needs all rows in memory"),
     "indicator of missing x": ({"missing": "indicator"}, {}, "read the files into a frame"),
     "functions": ({"target_transform": (np.sqrt, np.square)}, {}, "target_transform with func"),
     "long warm-up": ({"method": "joint", "warm_up": 9}, {}, "holds rho at 0 in all 4 epochs"),
-    "t errors in two steps": ({"errors": "t"}, {}, "two-step has normal errors"),
+    "t errors in two steps": ({"errors": "t"}, {}, "has normal errors"),
     "outcome is an array": ({}, {"y": FRAME["y"]}, "y= must be the name"),
     "weights are an array": ({}, {"sample_weight": np.ones(N)}, "sample_weight= must be the name"),
     "no such outcome": ({}, {"y": "yy"}, "there is no column 'yy'"),

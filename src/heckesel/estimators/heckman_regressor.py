@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from heckesel.estimators.heckman import heckman
-from heckesel.estimators.regression import read_table
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.methods import linear_heckman
@@ -20,6 +19,7 @@ from heckesel.predictive.distribution import (
     predict_given_selection,
 )
 from heckesel.tables.array_design import with_intercept
+from heckesel.tables.fit_input import read_table
 from heckesel.tables.weights import kind_of_weights, scaled_weight
 
 if TYPE_CHECKING:
