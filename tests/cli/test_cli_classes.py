@@ -13,7 +13,7 @@ from heckesel.tables.table_file import Table
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "repaid", "--instruments", "branch"]
-RULE = "repaid has two classes, 0 and 1: what is predicted is the probability of 1"
+RULE = "repaid has two classes, 0 and 1; predictions are probabilities of 1"
 QUICK = ["--epochs", 4, "--members", 2, "--folds", 2]
 
 
@@ -44,7 +44,7 @@ def test_fit_says_the_rule_and_predict_writes_probabilities(data, model, tmp_pat
     assert "Identification: identified by an instrument" in shown.out
     out = tmp_path / "predicted.csv"
     shown = run(capsys, "predict", model, data, "--target", "unselected", "--out", out)
-    assert (shown.code, shown.err) == (0, "probability of repaid = 1\n")
+    assert (shown.code, shown.err) == (0, "Predicted: probability that repaid is 1\n")
     predicted, given = pd.read_csv(out), loans()
     added = ["probability", "lower", "upper", "class"]
     assert list(predicted.columns) == [*given.columns, *added]
@@ -142,19 +142,31 @@ def test_diagnose_judges_the_probit_and_compare_the_two_methods(data, capsys):
     assert set(rows) == {"profile", "linear-ml"}
     assert 0.5 < rows["linear-ml"]["accuracy_given_selection"] <= 1
     shown = run(capsys, "compare", data, *ROLES, "--methods", "linear-ml", "--splits", 2)
-    assert "hits | selected" in shown.out
+    assert "accuracy | selected" in shown.out
     assert shown.out.startswith(RULE)
 
 
 @pytest.mark.parametrize(
     ("command", "options", "sentence"),
     [
-        ("fit", ["--method", "two-step"], "two-step is for numbers, and repaid has two classes"),
-        ("fit", ["--report", "r.html"], "--report is for numbers, and repaid has two classes"),
-        ("fit", ["--transform", "log"], "--transform is for numbers"),
+        (
+            "fit",
+            ["--method", "two-step"],
+            "two-step needs a numeric outcome, but repaid has two classes",
+        ),
+        (
+            "fit",
+            ["--report", "r.html"],
+            "--report needs a numeric outcome, but repaid has two classes",
+        ),
+        ("fit", ["--transform", "log"], "--transform needs a numeric outcome"),
         ("fit", ["--method", "linear-ml", "--epochs", 3], "--epochs is for networks"),
         ("fit", ["--folds", 1], "folds must be at least 2"),
-        ("compare", ["--methods", "joint"], "joint is for numbers, and repaid has two classes"),
+        (
+            "compare",
+            ["--methods", "joint"],
+            "joint needs a numeric outcome, but repaid has two classes",
+        ),
     ],
 )
 def test_what_two_classes_do_not_have_is_one_sentence(command, options, sentence, data, capsys):
@@ -177,7 +189,7 @@ def test_zero_and_one_are_numbers_where_an_option_asks_for_them(options, data, t
     shown = run(capsys, "fit", data, *ROLES, *options, "--out", tmp_path / "m")
     assert shown.code == 0
     assert shown.out.startswith(
-        f"repaid holds 0 and 1 and is taken for a number, since {options[0]}"
+        f"repaid has the values 0 and 1 and is treated as a number, since {options[0]}"
     )
     assert isinstance(hk.load(tmp_path / "m"), hk.HeckmanRegressor)
     classes = ["--kind", "classification"]

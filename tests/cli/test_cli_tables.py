@@ -305,7 +305,7 @@ def test_a_linear_fit_shows_its_coefficients_and_the_verdict_once(data, tmp_path
     assert shown.code == 0
     assert "coef    std err" in shown.out
     assert shown.out.count("Identification: ") == 1
-    assert shown.out.splitlines()[-1] == f"wrote {tmp_path / 'm.heckesel'}"
+    assert shown.out.splitlines()[-1] == f"Wrote {tmp_path / 'm.heckesel'}"
 
 
 # The shell

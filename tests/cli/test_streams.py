@@ -119,7 +119,7 @@ def test_predictions_do_not_replace_columns_of_the_same_name(table, tmp_path, ca
     assert run(capsys, "fit", table, *ROLES, "--out", tmp_path / "m").code == 0
     shown = run(capsys, "predict", tmp_path / "m", tmp_path / "u.csv", "--out", tmp_path / "p.csv")
     assert shown.code == 0
-    assert "has a column 'mean', so the prediction is in 'predicted_mean'\n" in shown.err
+    assert "already has a column 'mean', so the prediction is in 'predicted_mean'\n" in shown.err
     assert "'lower', so the prediction is in 'predicted_predicted_lower'\n" in shown.err
     found = pd.read_csv(tmp_path / "p.csv")
     expected = hk.load(tmp_path / "m").predict(drawn()[["x", "z"]])

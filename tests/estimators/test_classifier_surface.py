@@ -152,7 +152,7 @@ def test_missing_x_may_be_pointed_out():
 
 
 def test_without_an_instrument_it_warns():
-    with pytest.warns(hk.IdentificationWarning, match="the likelihood allows any rho from"):
+    with pytest.warns(hk.IdentificationWarning, match="the likelihood rejects no rho from"):
         model = hk.HeckmanClassifier().fit(X.drop(columns="leniency"), Y)
     assert model.identification_.verdict == "not identified"
     assert model.identification_.profile.says_nothing
@@ -197,7 +197,7 @@ def test_a_fit_at_the_boundary_says_so_and_still_predicts():
     assert model.rho_ == pytest.approx(1.0, abs=1e-4)
     assert model.result_.se.isna().all()
     assert np.isfinite(model.predict_proba(table, "unselected")).all()
-    with pytest.warns(hk.IdentificationWarning, match="take rho as known"):
+    with pytest.warns(hk.IdentificationWarning, match="treat rho as known"):
         interval = model.predict_proba_interval(table)
     assert (interval[:, 0] < interval[:, 1]).all()
     assert np.isfinite(model.log_likelihood(table, y))

@@ -305,9 +305,10 @@ import sys
 import torch
 from benchmarks.memory import peak_bytes
 from heckesel import DeepHeckmanRegressor
-from heckesel.estimators import buffers, deep_files
-buffers.BUFFER_ROWS = deep_files.BUFFER_ROWS = 8192
-buffers.KEPT_ROWS = 500  # a verdict from few rows is quick
+from heckesel.estimators import deep_heckman_files
+from heckesel.tables import column_reader
+column_reader.BUFFER_ROWS = deep_heckman_files.BUFFER_ROWS = 8192
+column_reader.KEPT_ROWS = 500  # a verdict from few rows is quick
 model = DeepHeckmanRegressor(
     ["z"], method="two-step", n_members=2, hidden=(8,), epochs=1, batch_size=1024, device="cpu"
 )

@@ -259,7 +259,8 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         DataError
             If X cannot be used, or `target` is "unselected" and the fit had no unselected unit.
         """
-        return self.fitted_.probabilities(*self._rows(X, target))
+        x, w, target = self._rows(X, target)  # checks that there is a fit
+        return self.fitted_.probabilities(x, w, target)
 
     def predict_proba_interval(
         self, X, level: float = 0.9, target: str = "population"
@@ -325,7 +326,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         ``scoring=hk.joint_log_likelihood_scorer`` does.
         """
         check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
-        second = self.fitted_.probabilities(*self._rows(X, "selected"))[:, 1] > 0.5
+        second = self.predict_proba(X, "selected")[:, 1] > 0.5
         codes = self._codes(y, selected)
         seen = selected_rows(codes, None, self.outcome_name_)
         weight = check_weights(sample_weight, len(codes), seen)[seen]
