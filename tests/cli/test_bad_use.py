@@ -209,7 +209,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize(("typed", "said", "code"), COMMANDS, ids=[c[0][:60] for c in COMMANDS])
-def test_a_wrong_command_is_one_sentence_and_leaves_nothing(typed, said, code, folder, capsys):
+def test_a_wrong_command_prints_one_sentence_and_writes_nothing(typed, said, code, folder, capsys):
     before = {path.name for path in folder.rglob("*")}
     shown = run(capsys, *typed.format(d=folder).split())
     assert re.search(said, shown.err.replace("\n", " ")), shown.err
@@ -220,7 +220,7 @@ def test_a_wrong_command_is_one_sentence_and_leaves_nothing(typed, said, code, f
     assert {path.name for path in folder.rglob("*")} == before
 
 
-def test_a_report_that_cannot_be_made_leaves_no_model_either(folder, capsys, monkeypatch):
+def test_a_failed_report_leaves_no_model_file(folder, capsys, monkeypatch):
     def broken(model, X, y, path, **options):
         Path(path).write_text("half")
         raise hk.HeckeselError("the report cannot be drawn")
@@ -248,7 +248,7 @@ def test_a_report_is_written_beside_the_model(folder, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["fit", "predict"])
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(
+def test_a_full_disk_prints_one_sentence_and_leaves_no_file(
     command, folder, tmp_path, capsys, monkeypatch
 ):
     def full(self, *_, **__):
@@ -272,7 +272,7 @@ def environment():
     }
 
 
-def test_a_stopped_fit_leaves_nothing(folder, tmp_path):
+def test_an_interrupted_fit_leaves_no_file(folder, tmp_path):
     typed = f"fit {folder}/loans.csv {ROLES} --epochs 10000000 --out {tmp_path}/m --seed 1"
     running = subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "heckesel", *typed.split()],
@@ -292,7 +292,7 @@ def test_a_stopped_fit_leaves_nothing(folder, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_write_that_is_stopped_keeps_what_was_there(tmp_path):
+def test_an_interrupted_write_keeps_the_previous_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
 
@@ -322,7 +322,7 @@ def test_a_bad_use_from_a_shell_has_no_traceback(folder, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_table_too_large_for_memory_is_one_sentence(folder, capsys, monkeypatch):
+def test_a_table_too_large_for_memory_prints_one_sentence(folder, capsys, monkeypatch):
     def large(*_, **__):
         raise MemoryError
 
@@ -374,7 +374,7 @@ def good():
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
-def test_a_wrong_use_from_python_is_one_sentence(use):
+def test_a_wrong_use_from_python_raises_one_sentence(use):
     with pytest.raises(hk.DataError) as caught:
         use()
     assert "\n" not in str(caught.value).strip()

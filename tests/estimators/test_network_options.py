@@ -1,4 +1,4 @@
-"""What estimators leave to the rows left out, and from how many rows on."""
+"""How the "auto" options of network estimators are resolved."""
 
 import numpy as np
 import pytest
@@ -40,17 +40,17 @@ ONE_NORMAL = (5, 10, "constant", "normal", "linear")
         (PLAIN(folds=None), 100, TrainingPlan(None, 5, "constant", "normal", "linear")),
     ],
 )
-def test_what_is_left_to_rows_left_out(model, selected, expected):
+def test_auto_options_are_resolved_by_method_and_number_of_rows(model, selected, expected):
     assert training_plan(model, selected) == expected
 
 
-def test_errors_whose_exponential_has_no_mean_are_refused():
+def test_t_errors_on_the_log_scale_are_refused():
     with pytest.raises(hk.DataError, match="no finite mean"):
         training_plan(DEEP(method="joint", errors="t", target_transform="log"), 500)
 
 
 @pytest.mark.parametrize(("members", "folds"), [(None, 5), (10, 5), (4, 4), (1, 2)])
-def test_the_profile_is_always_on_folds(members, folds):
+def test_profile_always_uses_folds(members, folds):
     plan = training_plan(DEEP(method="profile", n_members=members), 20, needs_folds=True)
     assert plan == TrainingPlan(folds, members or 20, "constant", "normal", "linear")
 

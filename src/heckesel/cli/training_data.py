@@ -58,7 +58,7 @@ TRAINING_OPTIONS = [
         type=click.IntRange(0, 2**32 - 1),
         metavar="INTEGER",
         default=0,
-        show_default="0",
+        show_default=True,
         help="Seed; the same seed gives the same result.",
     ),
     click.option("--device", help="Where to train: auto, cpu or cuda.  [default: auto]"),
