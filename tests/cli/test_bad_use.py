@@ -67,7 +67,7 @@ def folder(tmp_path_factory):
     }
     for name, frame in tables.items():
         frame.to_csv(place / name, index=False)
-    texts = {
+    contents = {
         "empty.csv": "",
         "header.csv": "income,branch,repaid\n",
         "duplicate.csv": "income,income,branch,repaid\n1,2,3,4\n",
@@ -78,7 +78,7 @@ def folder(tmp_path_factory):
         "table.txt": "income,branch,repaid\n1,2,3\n",
         "page.html": "<html></html>",
     }
-    for name, text in texts.items():
+    for name, text in contents.items():
         (place / name).write_text(text)
     (place / "garbage.csv").write_bytes(np.random.default_rng(0).bytes(4000))
     (place / "garbage.parquet").write_bytes(b"PAR1 nothing")

@@ -242,7 +242,7 @@ def test_a_parquet_file_keeps_booleans_and_categories(tmp_path):
 
 
 def test_levels_are_compared_as_written(tmp_path, capsys):
-    """A model fitted to truths and codes predicts from text, where they are written out."""
+    """A model fitted to booleans and codes predicts from a CSV file with the same values."""
     frame = loans().assign(
         owner=lambda f: f.index % 2 == 0, code=lambda f: pd.Categorical(f.index // 2 % 4)
     )

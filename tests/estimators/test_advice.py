@@ -1,4 +1,4 @@
-"""What a message advises can be done where it is read."""
+"""Error messages suggest a remedy that exists where the user is: shell, estimator or formula."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Networks for two classes: what must collapse, what must not move, and what simulation says."""
+"""Networks for two classes: special cases, invariances and simulation."""
 
 import subprocess
 import sys

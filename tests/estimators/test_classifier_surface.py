@@ -1,4 +1,4 @@
-"""The classifier at its door: labels, frames, weights, searches, and what it refuses."""
+"""The interface of the classifier: labels, frames, weights, searches and errors."""
 
 import numpy as np
 import pandas as pd

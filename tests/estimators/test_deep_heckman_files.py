@@ -1,4 +1,4 @@
-"""Networks from Parquet files: those of the fit in memory, and memory that does not grow."""
+"""Fits to Parquet files equal fits in memory, and need no more memory for more rows."""
 
 import subprocess
 import sys

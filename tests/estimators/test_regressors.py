@@ -1,4 +1,4 @@
-"""The regressors in scikit-learn's company: one surface, frames, pipelines, routing, missing x."""
+"""The common interface of the regressors: frames, pipelines, routing, missing x."""
 
 import numpy as np
 import pandas as pd
@@ -138,7 +138,7 @@ def test_a_two_step_rho_beyond_one_is_kept_and_the_nearest_possible_predicts():
 
 @each_model
 def test_a_weight_of_two_equals_the_row_twice(name):
-    # Folds are dealt out by rows, so that a row twice may be on both sides of one.
+    # Rows are split into folds, so two copies of a row may be in different folds.
     changes = {} if name in ("ml", "two-step") else {"dtype": "float64", "folds": None}
     model = clone(MODELS[name]).set_params(**changes)
     weight = np.random.default_rng(0).integers(0, 3, 400)

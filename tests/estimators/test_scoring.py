@@ -1,4 +1,4 @@
-"""Scores that the naive model does not win, and the scorer made of one."""
+"""The joint log-likelihood, which the naive model does not win, and its scorer."""
 
 import copy
 
