@@ -184,7 +184,7 @@ def test_escapes_in_a_model_file_do_not_reach_the_terminal(tmp_path, capsys):
     assert "\x1b" not in shown.out + shown.err
     drawn()[["x", "z"]].to_csv(tmp_path / "new.csv", index=False)
     sent = on_a_terminal("predict", tmp_path / "m", tmp_path / "new.csv")
-    assert b"probability of \\x1b[31mout\\rcome = no" in sent or b"\\x1b[31myes" in sent
+    assert b"probability that \\x1b[31mout\\rcome is no" in sent or b"\\x1b[31myes" in sent
     assert b"\x1b" not in sent
     shown = run(capsys, "predict", tmp_path / "m", tmp_path / "new.csv")  # to a program
     assert f",{RED}yes\n" in shown.out
