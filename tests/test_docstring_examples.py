@@ -31,6 +31,17 @@ MODULES = [
     "heckesel.estimators.probit",
     "heckesel.estimators.sensitivity",
     "heckesel.linear.results.heckman_fit",
+    *(
+        f"heckesel.estimators.{name}"
+        for name in (
+            "compare_models",
+            "deep_ensemble_regressor",
+            "deep_heckman_regressor",
+            "heckman_classifier",
+            "scoring",
+            "weighted_ensemble_regressor",
+        )
+    ),
     "heckesel.metrics",
     "heckesel.metrics.bias",
     "heckesel.metrics.calibration",

@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent.parent
 REPRODUCTION = ROOT / "reproduction"
 LAYERS = [
     {"errors"},
-    {"atomic_files", "device", "numeric_input", "progress", "numerics"},
+    {"atomic_files", "device", "moved", "numeric_input", "progress", "numerics"},
     {"data", "likelihoods", "predictive"},
     {"tables", "metrics", "datasets"},
     {"linear", "networks"},

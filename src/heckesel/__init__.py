@@ -1,9 +1,11 @@
-"""Prediction and uncertainty when the data was selected.
+"""Prediction and uncertainty when outcomes are observed only for selected units.
 
 The public names are loaded when first used, so that `import heckesel` stays quick.
 """
 
 from importlib import import_module
+
+from heckesel.moved import install
 
 __version__ = "0.1.0"
 
@@ -28,6 +30,8 @@ _HOMES = {
 }
 
 __all__ = ["datasets", *_HOMES]
+
+install()  # old import paths
 
 
 def __getattr__(name: str):

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, even if the power fails."""
+"""Files that are written completely or not at all, even if the power fails."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from heckesel.errors import DataError
 
 try:
     import fcntl
-except ImportError:  # no POSIX system: scratch files of killed runs stay, since none can be known
+except ImportError:  # not POSIX: scratch files of killed runs stay, since they cannot be recognised
     fcntl = None  # type: ignore[assignment]
 
 OPEN: set[Path] = set()  # the scratch files that this process is writing
 
 
 def check_output(path) -> Path:
-    """`path` as a place where a file can be put: its folder is there and nothing else is."""
+    """Check that a file can be written to `path`, and return it."""
     path = Path(path)
     target = _target(path)
     if target.is_dir():
@@ -33,23 +33,23 @@ def check_output(path) -> Path:
             f"the folder {target.parent} of {target.name} does not exist; create it first"
         )
     if target.exists() and not target.is_file():
-        raise DataError(f"{path} is no ordinary file, so it cannot be replaced")
+        raise DataError(f"{path} is not a regular file, so it cannot be replaced")
     if not os.access(target.parent, os.W_OK):
         raise DataError(f"the folder {target.parent} of {target.name} cannot be written to")
     return path
 
 
 def _target(path: Path) -> Path:
-    """The file that `path` stands for: a link stays, and what it leads to is replaced."""
+    """The file that `path` leads to: a link stays, and its target is replaced."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 @contextmanager
 def replacing(path) -> Iterator[Path]:
-    """A scratch file beside `path` that takes its place when the block ends, and else goes.
+    """A scratch file that replaces `path` when the block ends, and is removed if it fails.
 
-    It has the mode of the file it replaces, and that of any new file where there is none. Inside a
-    block that writes `path` already it is `path` itself.
+    It gets the mode of the file that it replaces, or that of a new file. Inside a block that
+    already writes `path` it is `path` itself.
     """
     path = _target(check_output(path))
     if path in OPEN:
@@ -57,14 +57,14 @@ def replacing(path) -> Iterator[Path]:
         return
     _remove_stale(path)
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-    # the umask is taken off 666; what replaces a file is private until it is complete
+    # the umask applies to 666; the replacement of a file is private until it is complete
     scratch, handle = _scratch(path, 0o666 if mode is None else 0o600)
     OPEN.add(scratch)
     try:
         yield scratch
         if mode is not None:
             os.chmod(scratch, mode)
-        os.fsync(handle)  # or the name could outlive a crash, and what it names not
+        os.fsync(handle)  # otherwise the name could survive a crash without the content
         os.replace(scratch, path)
     except BaseException:
         scratch.unlink(missing_ok=True)
@@ -76,18 +76,18 @@ def replacing(path) -> Iterator[Path]:
 
 
 def write_atomically(path, content: str | bytes) -> None:
-    """`content` as the file `path`; text is written as UTF-8."""
+    """Write `content` to the file `path`; text as UTF-8."""
     with replacing(path) as scratch:
         scratch.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def _start(path: Path) -> str:
-    # 40 characters, so that the longest name the folder allows does not grow beyond it
+    # 40 characters, so that the name stays within the limit of the file system
     return f".{path.name[:40]}."
 
 
 def _scratch(path: Path, mode: int) -> tuple[Path, int]:
-    """A new file, locked for as long as this process has it open."""
+    """A new file, locked while this process has it open."""
     while True:
         scratch = path.parent / f"{_start(path)}{secrets.token_hex(4)}.part"
         try:
@@ -95,20 +95,20 @@ def _scratch(path: Path, mode: int) -> tuple[Path, int]:
         except FileExistsError:
             continue
         if not _locked(handle) or not os.fstat(handle).st_nlink:
-            os.close(handle)  # another run took it for stale before the lock was there
+            os.close(handle)  # another run removed it as stale before it was locked
             continue
         return scratch, handle
 
 
 def _remove_stale(path: Path) -> None:
-    """Scratch files of this output whose writer was killed: no process holds their lock."""
+    """Remove scratch files of killed runs: no process holds their lock."""
     if fcntl is None:
         return
     named = re.compile(re.escape(_start(path)) + r"\w{8}\.part")
     with os.scandir(path.parent) as found:
         names = [each.path for each in found if named.fullmatch(each.name)]
     for name in names:
-        with suppress(OSError):  # another run was quicker, or the file is another user's
+        with suppress(OSError):  # another run removed it first, or it belongs to another user
             handle = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -118,7 +118,7 @@ def _remove_stale(path: Path) -> None:
 
 
 def _locked(handle: int) -> bool:
-    """Whether the lock is ours; where a file system has none, no run takes a file for stale."""
+    """Whether this process has the lock; without locks, no run treats a file as stale."""
     if fcntl is None:
         return True
     try:
@@ -131,7 +131,7 @@ def _locked(handle: int) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """The new name, too, on the disk, where folders can be synchronised."""
+    """Write the new name to disk, if the system can synchronise folders."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

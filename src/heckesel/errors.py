@@ -1,4 +1,4 @@
-"""What heckesel raises and warns with; every message is one sentence that names the way out."""
+"""Exceptions and warnings; every message is one sentence that says what to do."""
 
 import difflib
 import re
@@ -9,18 +9,18 @@ from numbers import Integral, Rational, Real
 
 
 class HeckeselError(Exception):
-    """Anything this package raises on purpose; its message is one line, whatever it quotes."""
+    """Base class of the errors that heckesel raises; its message is one line."""
 
     def __init__(self, message: str = "", *rest):
         super().__init__(re.sub(r"\s*\n\s*", " ", message), *rest)
 
 
 class DataError(HeckeselError, ValueError):
-    """The data or the arguments cannot be used; the message says which and what to do."""
+    """The data or the arguments cannot be used; the message says why and what to do."""
 
 
 class IdentificationWarning(UserWarning):
-    """The fit rests on less than a user would assume: no instrument, or no selection at all."""
+    """The data support less than the model assumes: no instrument, or no selection."""
 
 
 def warn_user(message: str) -> None:
@@ -31,18 +31,18 @@ def warn_user(message: str) -> None:
     warnings.warn(message, IdentificationWarning, stacklevel=level)
 
 
-# Control characters but for line breaks and tabs, and those that turn the direction of text: on a
-# terminal they could hide or forge what is shown.
+# Control characters except line breaks and tabs, and characters that change the direction of text:
+# on a terminal they could hide or forge output.
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    """`text` with characters that command a terminal written as escapes, such as \\x1b."""
+    """`text` with control characters written as escapes, such as \\x1b."""
     return UNSAFE.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def cannot_import(package: str, error: Exception, install: str) -> str:
-    """The end of a sentence about a package that is needed: it is not there, or it is broken."""
+    """The end of a sentence about a required package that is missing or broken."""
     if isinstance(error, ModuleNotFoundError) and error.name == package:
         return f"{package}, which is not installed: {install}"
     reason = " ".join(str(error).split()) or type(error).__name__
@@ -50,7 +50,7 @@ def cannot_import(package: str, error: Exception, install: str) -> str:
 
 
 def is_one_of(value, known) -> bool:
-    """Whether an option is one of the strings `known`; a frame has no answer to `in`."""
+    """Whether an option is one of the strings `known`; `in` would fail for a frame."""
     return isinstance(value, str) and value in known
 
 
@@ -65,10 +65,10 @@ def is_whole(value) -> bool:
 
 
 def as_list(name: str, given) -> list:
-    """An option that takes one name or several, as the list of them."""
+    """The list of names in an option that takes one name or several."""
     if isinstance(given, str | Integral):
         return [given]
-    scalar = getattr(given, "shape", None) == ()  # an array, but not of anything
+    scalar = getattr(given, "shape", None) == ()  # an array without dimensions
     listed = list(given) if isinstance(given, Iterable) and not scalar else [None]
     if not all(isinstance(each, str | Integral | tuple) for each in listed):
         raise DataError(f"{name} must be a name or a list of names, got {given!r}")
@@ -76,6 +76,6 @@ def as_list(name: str, given) -> list:
 
 
 def did_you_mean(name, known) -> str:
-    """The end of a message about an unknown name: the one it resembles, if there is one."""
+    """The end of a message about an unknown name: the most similar one, if there is one."""
     close = difflib.get_close_matches(str(name), [str(each) for each in known], 1)
     return f"; did you mean {close[0]!r}?" if close else ""

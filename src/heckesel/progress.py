@@ -1,4 +1,4 @@
-"""A progress bar for work over a second, shown on a terminal only."""
+"""A progress bar on a terminal, for work that takes more than a second."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHOW_AFTER = 1.0  # seconds; shorter work needs no bar
 
 @contextmanager
 def progress_bar(label: str, *, enabled: bool = True) -> Iterator:
-    """Yields a callback (done, total), or None where no one is watching."""
+    """Yield a callback (done, total), or None if there is no terminal."""
     if not enabled or not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""Run the command line in this process, as a shell would meet it."""
+"""Run the command line in this process."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def folder(tmp_path_factory):
     }
     for name, frame in tables.items():
         frame.to_csv(place / name, index=False)
-    texts = {
+    contents = {
         "empty.csv": "",
         "header.csv": "income,branch,repaid\n",
         "duplicate.csv": "income,income,branch,repaid\n1,2,3,4\n",
@@ -79,7 +79,7 @@ def folder(tmp_path_factory):
         "table.txt": "income,branch,repaid\n1,2,3\n",
         "page.html": "<html></html>",
     }
-    for name, text in texts.items():
+    for name, text in contents.items():
         (place / name).write_text(text)
     (place / "garbage.csv").write_bytes(np.random.default_rng(0).bytes(4000))
     (place / "garbage.parquet").write_bytes(b"PAR1 nothing")
@@ -100,7 +100,7 @@ COMMANDS = [
     (FIT + " --method magic", "'magic' is not one of", 2),
     (FIT + " --rho-prior maybe", "'maybe' is not one of", 2),
     (FIT + " --rho-prior positive", "--rho-prior is for networks", 2),
-    (FIT + " --method joint --rho-prior positive", "--rho-prior is for --method profile", 2),
+    (FIT + " --method joint --rho-prior positive", "--rho-prior needs --method profile", 2),
     (FIT + " --folds 5", "--folds is for networks, and linear-ml has none", 2),
     (FIT + " --members 5", "--members is for networks", 2),
     (FIT + " --method two-step --folds 1", "folds must be at least 2", 2),
@@ -116,9 +116,9 @@ COMMANDS = [
     (FIT + " --delimiter ,,", "--delimiter must be one character", 2),
     (FIT + " --decimal x", "--decimal must be", 2),
     (FIT + " --exclude incme", "lacks the excluded column 'incme'; did you mean 'income'", 2),
-    (FIT + " --exclude repaid", "'repaid' is given as outcome and as excluded column", 2),
-    (FIT + " --exclude branch", "'branch' is given as instrument and as excluded", 2),
-    (FIT + " --exclude income,kind", "has no columns to predict 'repaid' from", 2),
+    (FIT + " --exclude repaid", "'repaid' is given both as outcome and as excluded column", 2),
+    (FIT + " --exclude branch", "'branch' is given both as instrument and as excluded", 2),
+    (FIT + " --exclude income,kind", "has no column from which to predict 'repaid'", 2),
     (FIT + " --selected kind", "'kind' of .* should hold numbers but row 0 .line 2. has 'new'", 2),
     (FIT + " --selected income", "selected must be 0 or 1", 2),
     (FIT + " --weights weigth", "lacks the weights column 'weigth'", 2),
@@ -130,8 +130,12 @@ COMMANDS = [
     ("fit {d}/loans.csv --outcome repayd --out {d}/new", "did you mean 'repaid'", 2),
     ("fit {d}/loans.csv --outcome kind --kind regression --out {d}/new", "should hold numbers", 2),
     ("fit {d}/loans.csv --outcome repaid --instruments brunch --out {d}/new", "'branch'", 2),
-    ("fit {d}/loans.csv --outcome repaid --instruments repaid --out {d}/new", "given as", 2),
-    ("fit {d}/loans.csv --outcome repaid --instruments branch,branch --out {d}/new", "given as", 2),
+    ("fit {d}/loans.csv --outcome repaid --instruments repaid --out {d}/new", "given both as", 2),
+    (
+        "fit {d}/loans.csv --outcome repaid --instruments branch,branch --out {d}/new",
+        "given twice",
+        2,
+    ),
     ("fit {d}/loans.csv " + ROLES + " --out {d}/no/where", "does not exist; create it first", 2),
     ("fit {d}/loans.csv " + ROLES + " --out {d}/folder", "is a folder", 2),
     ("fit {d}/loans.csv " + ROLES + " --out {d}/new --report {d}/no/r.html", "does not exist", 2),
@@ -148,7 +152,7 @@ COMMANDS = [
             ("separated.csv", "branch"),
             ("infinite.csv", "column 'income' is inf in row 2"),
             ("one_row.csv", "one sample"),
-            ("only.csv", "has no columns to predict 'repaid' from"),
+            ("only.csv", "has no column from which to predict 'repaid'"),
             ("empty.csv", "is empty"),
             ("header.csv", "a header but no rows"),
             ("duplicate.csv", "'income' appears twice"),
@@ -167,8 +171,12 @@ COMMANDS = [
     ("diagnose {d}/separated.csv " + ROLES, "branch", 2),
     ("diagnose {d}/constant.csv " + ROLES, "constant", 2),
     ("compare {d}/loans.csv " + ROLES + " --methods best", "there is no method 'best'", 2),
-    ("compare {d}/loans.csv " + ROLES + " --methods linear-ml --splits 1", "need at least two", 2),
-    ("compare {d}/loans.csv " + ROLES + " --methods linear-ml --splits 99", "99 folds need", 2),
+    (
+        "compare {d}/loans.csv " + ROLES + " --methods linear-ml --splits 1",
+        "folds must be at least 2",
+        2,
+    ),
+    ("compare {d}/loans.csv " + ROLES + " --methods linear-ml --splits 99", "; got 99", 2),
     ("predict {d}/loans.heckesel", "Missing argument 'DATA'", 2),
     ("predict {d}/none {d}/loans.csv", "does not exist", 2),
     ("predict {d}/folder {d}/loans.csv", "is a folder", 2),
@@ -180,7 +188,7 @@ COMMANDS = [
     ("predict {d}/loans.heckesel {d}/loans.csv --level 90", "between 0 and 1, got 90", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --level high", "'high' is not a valid", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --target nobody", "'nobody' is not one of", 2),
-    ("predict {d}/whole {d}/loans.csv --target unselected", "saw no unselected unit", 2),
+    ("predict {d}/whole {d}/loans.csv --target unselected", "had no unselected unit", 2),
     (
         "predict {d}/loans.heckesel {d}/no_branch.csv --target unselected",
         "needs the instrument 'branch'",
@@ -202,7 +210,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize(("typed", "said", "code"), COMMANDS, ids=[c[0][:60] for c in COMMANDS])
-def test_a_wrong_command_is_one_sentence_and_leaves_nothing(typed, said, code, folder, capsys):
+def test_a_wrong_command_prints_one_sentence_and_writes_nothing(typed, said, code, folder, capsys):
     before = {path.name for path in folder.rglob("*")}
     shown = run(capsys, *typed.format(d=folder).split())
     assert re.search(said, shown.err.replace("\n", " ")), shown.err
@@ -213,7 +221,7 @@ def test_a_wrong_command_is_one_sentence_and_leaves_nothing(typed, said, code, f
     assert {path.name for path in folder.rglob("*")} == before
 
 
-def test_a_report_that_cannot_be_made_leaves_no_model_either(folder, capsys, monkeypatch):
+def test_a_failed_report_leaves_no_model_file(folder, capsys, monkeypatch):
     def broken(model, X, y, path, **options):
         Path(path).write_text("half")
         raise hk.HeckeselError("the report cannot be drawn")
@@ -241,7 +249,7 @@ def test_a_report_is_written_beside_the_model(folder, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["fit", "predict"])
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(
+def test_a_full_disk_prints_one_sentence_and_leaves_no_file(
     command, folder, tmp_path, capsys, monkeypatch
 ):
     def full(self, *_, **__):
@@ -270,7 +278,7 @@ def environment():
     ["click.core", "pandas", "heckesel.networks.training.loop"],
     ids=["starting", "in a library", "before training"],
 )
-def test_a_stopped_fit_leaves_nothing(imported, folder, tmp_path):
+def test_an_interrupted_fit_leaves_no_file(imported, folder, tmp_path):
     """Stopped when this module has been imported. Before the first of them Python has not reached
     the program yet, and ends in its own way."""
     pytest.importorskip("torch")
@@ -292,7 +300,7 @@ def test_a_stopped_fit_leaves_nothing(imported, folder, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_fit_stopped_while_it_trains_leaves_nothing(folder, tmp_path):
+def test_a_fit_interrupted_while_it_trains_leaves_no_file(folder, tmp_path):
     """Stopped when a terminal shows the progress bar, which the end of an epoch starts."""
     pytest.importorskip("torch")
     typed = f"fit {folder}/loans.csv {ROLES} --epochs 10000000 --out {tmp_path}/m --seed 1"
@@ -317,7 +325,7 @@ def test_a_fit_stopped_while_it_trains_leaves_nothing(folder, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_write_that_is_stopped_keeps_what_was_there(tmp_path):
+def test_an_interrupted_write_keeps_the_previous_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
 
@@ -347,7 +355,7 @@ def test_a_bad_use_from_a_shell_has_no_traceback(folder, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_table_too_large_for_memory_is_one_sentence(folder, capsys, monkeypatch):
+def test_a_table_too_large_for_memory_prints_one_sentence(folder, capsys, monkeypatch):
     def large(*_, **__):
         raise MemoryError
 
@@ -399,7 +407,7 @@ def good():
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
-def test_a_wrong_use_from_python_is_one_sentence(use):
+def test_a_wrong_use_from_python_raises_one_sentence(use):
     with pytest.raises(hk.DataError) as caught:
         use()
     assert "\n" not in str(caught.value).strip()

@@ -1,4 +1,4 @@
-"""The commands on an outcome of two classes: which rule took it for one, and what is written."""
+"""The commands for an outcome with two classes."""
 
 import io
 import json
@@ -13,7 +13,7 @@ from heckesel.tables.table_file import TableFile
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "repaid", "--instruments", "branch"]
-RULE = "repaid has two classes, 0 and 1: what is predicted is the probability of 1"
+RULE = "repaid has two classes, 0 and 1; predictions are probabilities of 1"
 QUICK = ["--epochs", 4, "--members", 2, "--folds", 2]
 
 
@@ -38,13 +38,13 @@ def model(tmp_path, data, capsys):
     return out
 
 
-def test_fit_says_the_rule_and_predict_writes_probabilities(data, model, tmp_path, capsys):
+def test_fit_names_the_two_classes_and_predict_writes_probabilities(data, model, tmp_path, capsys):
     shown = run(capsys, "fit", data, *ROLES, "--method", "linear-ml", "--out", model)
     assert shown.out.splitlines()[0].startswith(RULE)
     assert "Identification: identified by an instrument" in shown.out
     out = tmp_path / "predicted.csv"
     shown = run(capsys, "predict", model, data, "--target", "unselected", "--out", out)
-    assert (shown.code, shown.err) == (0, "probability of repaid = 1\n")
+    assert (shown.code, shown.err) == (0, "Predicted: probability that repaid is 1\n")
     predicted, given = pd.read_csv(out), loans()
     added = ["probability", "lower", "upper", "class"]
     assert list(predicted.columns) == [*given.columns, *added]
@@ -75,7 +75,7 @@ def test_networks_are_the_default_for_two_classes(data, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("zero", "one"), [("no", "yes"), (False, True), ("late", "paid")])
-def test_texts_and_truths_are_classes_in_csv_and_parquet(zero, one, tmp_path, capsys):
+def test_strings_and_booleans_are_classes_in_csv_and_parquet(zero, one, tmp_path, capsys):
     frame = loans(zero, one)
     for name in ("t.csv", "t.parquet"):
         path, out = tmp_path / name, tmp_path / f"{name}.heckesel"
@@ -89,7 +89,7 @@ def test_texts_and_truths_are_classes_in_csv_and_parquet(zero, one, tmp_path, ca
         assert set(read(written)["class"].astype(str)) <= {str(zero), str(one)}
 
 
-def test_kind_overrules_the_rule_both_ways(data, tmp_path, capsys):
+def test_kind_overrides_the_detected_kind_both_ways(data, tmp_path, capsys):
     out = tmp_path / "m"
     options = ["--method", "linear-ml", "--out", out]
     assert run(capsys, "fit", data, *ROLES, "--kind", "regression", *options).code == 0
@@ -99,9 +99,9 @@ def test_kind_overrules_the_rule_both_ways(data, tmp_path, capsys):
     assert "two classes" not in run(capsys, "fit", other, *ROLES, *options).out
     shown = run(capsys, "fit", other, *ROLES, "--kind", "classification", *options)
     assert "two classes, 1 and 2" in shown.out
-    truths = tmp_path / "truths.csv"
-    loans(False, True).to_csv(truths, index=False)
-    shown = run(capsys, "fit", truths, *ROLES, "--kind", "regression", *options)
+    booleans = tmp_path / "booleans.csv"
+    loans(False, True).to_csv(booleans, index=False)
+    shown = run(capsys, "fit", booleans, *ROLES, "--kind", "regression", *options)
     assert (shown.code, isinstance(hk.load(out), hk.HeckmanRegressor)) == (0, True)
 
 
@@ -110,7 +110,7 @@ def outcome(values, kind="auto", selected=None):
     return read_outcome(table, "y", kind, selected).classes
 
 
-def test_the_rule_on_columns_of_every_kind():
+def test_the_kind_of_outcome_is_detected_for_every_type_of_column():
     assert outcome(["0", "1", "", "NA", "1.0"]) == (0, 1)
     assert outcome(["0", "1", "2"]) is None
     assert outcome(["1", "1", ""]) is None
@@ -125,7 +125,7 @@ def test_the_rule_on_columns_of_every_kind():
     assert outcome(["0", "1", "-9"], selected=pd.Series([1.0, 1.0, 0.0])) == (0, 1)
 
 
-def test_diagnose_judges_the_probit_and_compare_the_two_methods(data, capsys):
+def test_diagnose_uses_the_probit_and_compare_both_classifiers(data, capsys):
     pytest.importorskip("torch")
     shown = run(capsys, "diagnose", data, *ROLES)
     assert shown.code == 0
@@ -143,22 +143,34 @@ def test_diagnose_judges_the_probit_and_compare_the_two_methods(data, capsys):
     assert set(rows) == {"profile", "linear-ml"}
     assert 0.5 < rows["linear-ml"]["accuracy_given_selection"] <= 1
     shown = run(capsys, "compare", data, *ROLES, "--methods", "linear-ml", "--splits", 2)
-    assert "hits | selected" in shown.out
+    assert "accuracy | selected" in shown.out
     assert shown.out.startswith(RULE)
 
 
 @pytest.mark.parametrize(
     ("command", "options", "sentence"),
     [
-        ("fit", ["--method", "two-step"], "two-step is for numbers, and repaid has two classes"),
-        ("fit", ["--report", "r.html"], "--report is for numbers, and repaid has two classes"),
-        ("fit", ["--transform", "log"], "--transform is for numbers"),
+        (
+            "fit",
+            ["--method", "two-step"],
+            "two-step needs a numeric outcome, but repaid has two classes",
+        ),
+        (
+            "fit",
+            ["--report", "r.html"],
+            "--report needs a numeric outcome, but repaid has two classes",
+        ),
+        ("fit", ["--transform", "log"], "--transform needs a numeric outcome"),
         ("fit", ["--method", "linear-ml", "--epochs", 3], "--epochs is for networks"),
         ("fit", ["--folds", 1], "folds must be at least 2"),
-        ("compare", ["--methods", "joint"], "joint is for numbers, and repaid has two classes"),
+        (
+            "compare",
+            ["--methods", "joint"],
+            "joint needs a numeric outcome, but repaid has two classes",
+        ),
     ],
 )
-def test_what_two_classes_do_not_have_is_one_sentence(command, options, sentence, data, capsys):
+def test_options_for_numbers_are_refused_for_two_classes(command, options, sentence, data, capsys):
     loans("no", "yes").to_csv(data, index=False)
     out = ["--out", data.parent / "m"] if command == "fit" else []
     options = [data.parent / each if each == "r.html" else each for each in options]
@@ -173,12 +185,12 @@ def test_what_two_classes_do_not_have_is_one_sentence(command, options, sentence
     "options",
     [["--report", "r.html", "--method", "linear-ml"], ["--method", "linear-two-step"]],
 )
-def test_zero_and_one_are_numbers_where_an_option_asks_for_them(options, data, tmp_path, capsys):
+def test_zero_and_one_are_numbers_if_an_option_needs_numbers(options, data, tmp_path, capsys):
     options = [tmp_path / each if each == "r.html" else each for each in options]
     shown = run(capsys, "fit", data, *ROLES, *options, "--out", tmp_path / "m")
     assert shown.code == 0
     assert shown.out.startswith(
-        f"repaid holds 0 and 1 and is taken for a number, since {options[0]}"
+        f"repaid has the values 0 and 1 and is treated as a number, since {options[0]}"
     )
     assert isinstance(hk.load(tmp_path / "m"), hk.HeckmanRegressor)
     classes = ["--kind", "classification"]
@@ -186,7 +198,7 @@ def test_zero_and_one_are_numbers_where_an_option_asks_for_them(options, data, t
     assert shown.code == 2
 
 
-def test_three_texts_asked_for_as_classes_are_refused(tmp_path, capsys):
+def test_three_strings_are_refused_as_classes(tmp_path, capsys):
     frame = loans("a", "b")
     frame.loc[frame["repaid"].first_valid_index(), "repaid"] = "c"
     path = tmp_path / "t.csv"

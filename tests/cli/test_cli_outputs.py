@@ -33,7 +33,7 @@ def refused(capsys, folder, fragment, *arguments):
 
 
 @pytest.mark.parametrize("name", ["wages.csv", "link.csv", "twin.csv", "folder/../wages.csv"])
-def test_a_fit_does_not_replace_its_table(name, table, tmp_path, capsys):
+def test_fit_refuses_to_overwrite_its_table(name, table, tmp_path, capsys):
     place, model = tmp_path / name, tmp_path / "m.heckesel"
     said = f"--out {place} would replace the table {table}, which is read; name another file"
     refused(capsys, tmp_path, said, "fit", table, *ROLES, "--out", place)
@@ -41,7 +41,7 @@ def test_a_fit_does_not_replace_its_table(name, table, tmp_path, capsys):
     refused(capsys, tmp_path, said, "fit", table, *ROLES, "--out", model, "--report", place)
 
 
-def test_the_table_may_be_the_link(table, tmp_path, capsys):
+def test_fit_refuses_to_overwrite_the_target_of_a_link(table, tmp_path, capsys):
     link = tmp_path / "link.csv"
     refused(capsys, tmp_path, "would replace", "fit", link, *ROLES, "--out", table)
 
@@ -52,7 +52,7 @@ def test_two_outputs_need_two_files(table, tmp_path, capsys):
     refused(capsys, tmp_path, said, "fit", table, *ROLES, "--out", both, "--report", both)
 
 
-def test_predictions_replace_neither_table_nor_model(table, tmp_path, capsys):
+def test_predict_refuses_to_overwrite_its_table_and_its_model(table, tmp_path, capsys):
     model = tmp_path / "model.csv"  # the name is no matter
     assert run(capsys, "fit", table, *ROLES, "--out", model).code == 0
     for place in ("wages.csv", "link.csv"):
@@ -62,7 +62,7 @@ def test_predictions_replace_neither_table_nor_model(table, tmp_path, capsys):
     refused(capsys, tmp_path, said, "predict", model, table, "--out", model)
 
 
-def test_a_file_written_before_may_be_replaced(table, tmp_path, capsys):
+def test_an_earlier_output_is_overwritten(table, tmp_path, capsys):
     model = tmp_path / "m.heckesel"
     for _ in range(2):
         assert run(capsys, "fit", table, *ROLES, "--out", model).code == 0

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: exit codes, one-sentence errors, help."""
+"""The command line: exit codes, one-sentence errors and help."""
 
 import re
 import subprocess
@@ -55,7 +55,7 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(arguments, fragment, tmp_pa
     assert not list(tmp_path.iterdir())
 
 
-def test_panels_that_are_not_there_are_an_error_only_when_asked_for(tmp_path, monkeypatch):
+def test_missing_panels_are_an_error_only_if_requested(tmp_path, monkeypatch):
     monkeypatch.delenv("HECKESEL_DATA", raising=False)
     shown = heckesel("reproduce", "e4", "--out", str(tmp_path))
     assert shown.returncode == 2
@@ -63,7 +63,7 @@ def test_panels_that_are_not_there_are_an_error_only_when_asked_for(tmp_path, mo
     assert "\n" not in shown.stderr.strip()
 
 
-def test_the_gate_says_where_its_rows_are(tmp_path):
+def test_the_gate_prints_where_it_wrote_its_rows(tmp_path):
     shown = heckesel("reproduce", "e0", "--out", str(tmp_path))
     assert shown.stdout.splitlines()[-1] == f"e0: 10 of 10 cells done, in {tmp_path}/e0_gate.json"
     assert (tmp_path / "e0_gate.json").exists()

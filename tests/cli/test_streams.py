@@ -45,7 +45,7 @@ def heckesel(*arguments, **options):
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_disk_that_takes_half_of_the_output_is_an_error(unbuffered, model, table, tmp_path):
+def test_an_incomplete_write_to_standard_output_is_an_error(unbuffered, model, table, tmp_path):
     def half():
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
 
@@ -67,7 +67,7 @@ def test_a_full_disk_behind_standard_output_is_an_error(typed, model, table):
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
-def test_names_that_the_terminal_cannot_show_are_replaced(encoding, tmp_path):
+def test_characters_outside_the_terminal_encoding_are_escaped(encoding, tmp_path):
     drawn().rename(columns={"x": "größe☃"}).to_csv(tmp_path / "t.csv", index=False)
     environment = os.environ | {"PYTHONIOENCODING": encoding}
     options = {"stdout": subprocess.PIPE, "env": environment}
@@ -82,7 +82,7 @@ def test_names_that_the_terminal_cannot_show_are_replaced(encoding, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["a\rb", "\r", "a\r\nb", "a\nb", 'a"\rb', "a,b", "plain"])
-def test_every_text_of_a_table_comes_back_from_csv(text, tmp_path):
+def test_every_string_survives_a_csv_round_trip(text, tmp_path):
     frame = pd.DataFrame({"name\rtwo": [text, "other"], "value": [0.1, 1e-300]})
     (tmp_path / "in.csv").write_text("a\n1\n")
     written = as_csv(frame, read_table(tmp_path / "in.csv"))
@@ -105,7 +105,7 @@ def test_every_text_of_a_table_comes_back_from_csv(text, tmp_path):
         ("a,b\n1,2\n", ["--delimiter", "\n"], "no quote, space or line break"),
     ],
 )
-def test_what_the_csv_reader_refuses_is_one_sentence(text, options, said, tmp_path, capsys):
+def test_an_unreadable_csv_file_is_refused_in_one_sentence(text, options, said, tmp_path, capsys):
     (tmp_path / "t.csv").write_text(text, newline="")
     shown = run(capsys, "diagnose", tmp_path / "t.csv", "--outcome", "a", *options)
     assert shown.code == 2
@@ -119,7 +119,7 @@ def test_predictions_do_not_replace_columns_of_the_same_name(table, tmp_path, ca
     assert run(capsys, "fit", table, *ROLES, "--out", tmp_path / "m").code == 0
     shown = run(capsys, "predict", tmp_path / "m", tmp_path / "u.csv", "--out", tmp_path / "p.csv")
     assert shown.code == 0
-    assert "has a column 'mean', so the prediction is in 'predicted_mean'\n" in shown.err
+    assert "already has a column 'mean', so the prediction is in 'predicted_mean'\n" in shown.err
     assert "'lower', so the prediction is in 'predicted_predicted_lower'\n" in shown.err
     found = pd.read_csv(tmp_path / "p.csv")
     expected = hk.load(tmp_path / "m").predict(drawn()[["x", "z"]])
@@ -184,7 +184,7 @@ def test_escapes_in_a_model_file_do_not_reach_the_terminal(tmp_path, capsys):
     assert "\x1b" not in shown.out + shown.err
     drawn()[["x", "z"]].to_csv(tmp_path / "new.csv", index=False)
     sent = on_a_terminal("predict", tmp_path / "m", tmp_path / "new.csv")
-    assert b"probability of \\x1b[31mout\\rcome = no" in sent or b"\\x1b[31myes" in sent
+    assert b"probability that \\x1b[31mout\\rcome is no" in sent or b"\\x1b[31myes" in sent
     assert b"\x1b" not in sent
     shown = run(capsys, "predict", tmp_path / "m", tmp_path / "new.csv")  # to a program
     assert f",{RED}yes\n" in shown.out

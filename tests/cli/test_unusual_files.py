@@ -60,7 +60,7 @@ def alarm():
         "predict {d}/pipe.heckesel {d}/pipe.csv --out {d}/pipe.parquet",
     ],
 )
-def test_a_pipe_or_a_folder_is_one_sentence_at_once(typed, folder, capsys):
+def test_a_pipe_or_a_folder_is_refused_at_once(typed, folder, capsys):
     before = {path.name for path in folder.iterdir()}
     began = time.perf_counter()
     shown = run(capsys, *typed.format(d=folder, r=" ".join(ROLES)).split())
@@ -71,7 +71,7 @@ def test_a_pipe_or_a_folder_is_one_sentence_at_once(typed, folder, capsys):
 
 
 @pytest.mark.usefixtures("alarm")
-def test_a_pipe_is_no_parquet_file_and_no_model(folder):
+def test_a_pipe_is_refused_as_parquet_file_and_as_model(folder):
     pytest.importorskip("pyarrow")
     with pytest.raises(hk.DataError, match=r"pipe\.parquet' is no ordinary file"):
         hk.heckman(*FORMULAS, folder / "pipe.parquet")
@@ -83,7 +83,7 @@ def test_a_pipe_is_no_parquet_file_and_no_model(folder):
 
 @pytest.mark.parametrize("value", [[1.0, 2.0], {"a": 1.0}], ids=["list", "struct"])
 @pytest.mark.parametrize("role", ["x", "z", "y"])
-def test_lists_and_structs_are_named(role, value, tmp_path, capsys):
+def test_columns_of_lists_and_structs_are_refused_by_name(role, value, tmp_path, capsys):
     pytest.importorskip("pyarrow")
     frame = drawn().assign(**{role: [value] * 300})
     path = tmp_path / "t.parquet"
@@ -186,14 +186,14 @@ NETWORKS = [
         (None, "got 'None'"),
     ],
 )
-def test_a_device_that_is_not_there_is_a_sentence(device, said, kind, monkeypatch):
+def test_an_unavailable_device_is_refused_in_one_sentence(device, said, kind, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     y = (drawn()["y"] > 0).astype(float).where(drawn()["y"].notna())
     with pytest.raises(hk.DataError, match=said):
         kind(["z"], device=device).fit(drawn()[["x", "z"]], y)
 
 
-def test_one_card_is_no_second_card(monkeypatch):
+def test_a_second_gpu_is_refused_if_there_is_one(monkeypatch):
     from heckesel.networks.training.config import torch_device
 
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)

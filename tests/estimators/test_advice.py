@@ -1,4 +1,4 @@
-"""What a message advises can be done where it is read."""
+"""Error messages suggest a remedy that exists where the user is: shell, estimator or formula."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ def fit(capsys, tmp_path, frame, *options):
     return run(capsys, "fit", tmp_path / "t.csv", *ROLES, *options, "--out", tmp_path / "m")
 
 
-def test_the_shell_names_its_own_option_for_gaps(women, tmp_path, capsys):
+def test_the_shell_suggests_its_option_for_missing_values(women, tmp_path, capsys):
     women.loc[[3, 700], "educ"] = np.nan  # one works, one does not
     shown = fit(capsys, tmp_path, women)
     assert (shown.code, shown.err) == (
@@ -31,7 +31,7 @@ def test_the_shell_names_its_own_option_for_gaps(women, tmp_path, capsys):
     assert fit(capsys, tmp_path, women, "--missing", "indicator").code == 0
 
 
-def test_a_gap_at_prediction_names_the_option_of_the_fit(women, tmp_path, capsys):
+def test_a_missing_value_at_prediction_suggests_the_option_of_the_fit(women, tmp_path, capsys):
     assert fit(capsys, tmp_path, women).code == 0
     women.loc[3, "exper"] = np.nan
     women.to_csv(tmp_path / "t.csv", index=False)
@@ -48,7 +48,7 @@ def test_a_gap_at_prediction_names_the_option_of_the_fit(women, tmp_path, capsys
         (False, "column 'educ' is never missing among the 428 selected rows"),
     ],
 )
-def test_gaps_that_tell_who_was_selected_are_named_as_gaps(women, chosen, said):
+def test_missing_values_that_determine_selection_are_named(women, chosen, said):
     rows = women.index[women["lwage"].notna() == chosen][:2]
     women.loc[rows, "educ"] = np.nan
     model = hk.HeckmanRegressor(["age", "kidslt6"], missing="indicator")
@@ -57,7 +57,7 @@ def test_gaps_that_tell_who_was_selected_are_named_as_gaps(women, chosen, said):
     assert str(caught.value).endswith("; fill 'educ' or leave it out")
 
 
-def test_gaps_in_all_but_the_selected(women):
+def test_a_column_missing_for_all_unselected_rows_is_refused(women):
     women.loc[women["lwage"].isna(), "educ"] = np.nan
     women.loc[5, "educ"] = np.nan
     model = hk.HeckmanRegressor(["age", "kidslt6"], missing="indicator")
@@ -71,31 +71,32 @@ DAYS = pd.date_range("2001-01-01", periods=753)
 @pytest.mark.parametrize(
     "days", [DAYS, DAYS - DAYS[0], [day.date() for day in DAYS], [*DAYS[:9], *[None] * 744]]
 )
-def test_dates_are_told_apart_from_numbers_and_categories(women, days):
+def test_dates_are_refused_and_not_read_as_numbers_or_categories(women, days):
     X = women.drop(columns="lwage").assign(day=days)
     missing = "indicator" if X["day"].isna().any() else "error"
     with pytest.raises(hk.DataError, match=r"^column 'day' holds dates; make it a number"):
         hk.HeckmanRegressor(["age"], missing=missing).fit(X, women["lwage"])
 
 
-def test_an_estimator_advises_no_formula(women):
+def test_an_estimator_does_not_suggest_a_formula(women):
     X = women.drop(columns="lwage").astype({"educ": object})
     X.loc[7, "educ"] = "twelve"
     with pytest.raises(hk.DataError, match=r"row 7 holds 'twelve'; make it a number$"):
         hk.HeckmanRegressor(["age"]).fit(X, women["lwage"])
 
 
-def test_texts_are_not_said_to_be_numbers_on_demand(women, tmp_path, capsys):
+def test_kind_regression_is_not_suggested_for_string_classes(women, tmp_path, capsys):
     high = women["lwage"] > 1
-    texts = high.map({True: "high", False: "low"}).where(women["lwage"].notna())
-    shown = fit(capsys, tmp_path, women.assign(lwage=texts))
+    strings = high.map({True: "high", False: "low"}).where(women["lwage"].notna())
+    shown = fit(capsys, tmp_path, women.assign(lwage=strings))
     assert shown.code == 0
-    assert shown.out.startswith("lwage has two classes, high and low: what is predicted is the ")
+    assert shown.out.startswith("lwage has two classes, high and low; predictions are ")
     assert "--kind" not in shown.out
-    shown = fit(capsys, tmp_path, women.assign(lwage=texts), "--method", "joint")
-    assert shown.err.endswith("lwage has two classes; take profile or linear-ml\n")
-    truths = high.astype(object).where(women["lwage"].notna())
+    shown = fit(capsys, tmp_path, women.assign(lwage=strings), "--method", "joint")
+    assert shown.err.endswith("lwage has two classes; use profile or linear-ml\n")
+    booleans = high.astype(object).where(women["lwage"].notna())
     assert (
-        "--kind regression would take it" in fit(capsys, tmp_path, women.assign(lwage=truths)).out
+        "as a number, set --kind regression"
+        in fit(capsys, tmp_path, women.assign(lwage=booleans)).out
     )
-    assert fit(capsys, tmp_path, women.assign(lwage=truths), "--kind", "regression").code == 0
+    assert fit(capsys, tmp_path, women.assign(lwage=booleans), "--kind", "regression").code == 0

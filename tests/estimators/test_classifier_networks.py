@@ -1,4 +1,4 @@
-"""Networks for two classes: what must collapse, what must not move, and what simulation says."""
+"""Networks for two classes: special cases, invariances and simulation."""
 
 import subprocess
 import sys
@@ -54,7 +54,7 @@ with warnings.catch_warnings():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_probabilities_are_weighted_orthants_of_the_parts(target):
+def test_probabilities_are_weighted_means_of_bivariate_normal_probabilities(target):
     few = X.iloc[:4]
     fitted, way = MODEL.fitted_, {"selected": 1.0, "unselected": -1.0}.get(target, 0.0)
     f = fitted.members.outputs(fitted.scaling.x(few[["x"]].to_numpy()))[..., 0]
@@ -88,7 +88,7 @@ def test_the_likelihood_is_that_of_the_two_probabilities():
     assert MODEL.log_likelihood(X, Y) == pytest.approx(np.log(unit).mean(), rel=1e-9)
 
 
-def test_intervals_hold_the_mean_of_members_and_widen_with_the_level():
+def test_intervals_contain_the_member_mean_and_widen_with_the_level():
     for target in TARGETS:
         narrow, wide = (MODEL.predict_proba_interval(X, level, target) for level in (0.5, 0.95))
         assert ((wide[:, 0] >= 0) & (wide[:, 0] < narrow[:, 0])).all()
@@ -97,7 +97,7 @@ def test_intervals_hold_the_mean_of_members_and_widen_with_the_level():
         MODEL.predict_proba_interval(X, 1.5)
 
 
-def test_one_rho_and_one_level_give_the_jackknife_interval_of_student():
+def test_with_one_rho_the_interval_is_the_jackknife_t_interval():
     one = replace(
         MODEL.fitted_,
         members=replace(MODEL.fitted_.members, theta=MODEL.fitted_.members.theta[:3]),
@@ -111,14 +111,14 @@ def test_one_rho_and_one_level_give_the_jackknife_interval_of_student():
     np.testing.assert_allclose(one.interval(x, None, "population", 0.9), expected, rtol=1e-6)
 
 
-def test_the_same_seed_gives_the_same_answer_and_another_another():
+def test_the_same_seed_gives_the_same_fit_and_another_seed_another_fit():
     again = clone(MODEL).fit(X, Y)
     np.testing.assert_array_equal(again.predict_proba(X), MODEL.predict_proba(X))
     other = clone(MODEL).set_params(random_state=1).fit(X, Y)
     assert not np.array_equal(other.predict_proba(X), MODEL.predict_proba(X))
 
 
-def test_rescaling_columns_changes_nothing():
+def test_rescaling_columns_does_not_change_probabilities():
     scaled = clone(MODEL).fit(X.assign(x=1e4 * X.x - 3e3, z=1e-3 * X.z), Y)
     rows = X.assign(x=1e4 * X.x - 3e3, z=1e-3 * X.z)
     # training multiplies the rounding of the standardised columns
@@ -131,7 +131,7 @@ def test_swapping_the_labels_turns_the_sign_of_rho():
     assert np.sign(clone(MODEL).fit(X, 1 - Y).rho_[0]) == -np.sign(MODEL.rho_[0])
 
 
-def test_a_prior_rules_out_what_it_says():
+def test_a_prior_gives_excluded_values_of_rho_no_weight():
     model = clone(MODEL).set_params(rho_prior="negative").fit(X, Y)
     assert (model.fitted_.rho <= 0).all()
     assert model.predict_proba(X)[:, 1].mean() != MODEL.predict_proba(X)[:, 1].mean()
@@ -160,7 +160,7 @@ def test_held_out_likelihood_adds_up_over_folds():
     assert held_out_loglik(members_with([0.5, 2.0]), cell, 0.7 * ones) == pytest.approx(-3.5)
 
 
-def test_shares_are_likelihood_times_prior_mass():
+def test_the_weight_of_rho_is_likelihood_times_prior_mass():
     points = [RhoPoint(a, members_with([0.0]), h) for a, h in ((-0.5, 0.0), (0.0, 1.0), (0.9, 2.0))]
     rho = np.tanh([-0.5, 0.0, 0.9])
     edges = np.array([-1, rho[0] / 2, rho[2] / 2, 1])
@@ -179,7 +179,7 @@ def test_the_profile_of_held_out_heights_has_their_modes_and_an_interval():
     assert not curve.says_nothing
 
 
-def test_the_verdict_speaks_of_instruments_and_of_the_curve():
+def test_the_verdict_has_the_wald_test_and_the_profile():
     assert MODEL.identification_.verdict == "identified by an instrument"
     assert MODEL.identification_.evidence["rho"] == MODEL.rho_[0]
     with pytest.warns(hk.IdentificationWarning):
@@ -204,13 +204,13 @@ def test_without_selection_it_is_an_ensemble_of_probit_networks():
         ({"outcome": "forest"}, "outcome must be one of linear, network"),
         ({"covariance": "robust"}, "covariance is for outcome='linear'"),
         ({"weight_kind": "frequency"}, "weight_kind is for outcome='linear'"),
-        ({"folds": None}, "judges rho on folds"),
+        ({"folds": None}, "estimates rho on held-out folds"),
         ({"folds": 400}, "cannot be dealt into 400 folds"),
         ({"rho_prior": "maybe"}, "rho_prior must be one of"),
         ({"outcome": "linear", "rho_prior": "positive"}, "rho_prior is for outcome='network'"),
     ],
 )
-def test_options_that_do_not_go_together_are_named(options, message):
+def test_incompatible_options_are_refused_by_name(options, message):
     with pytest.raises(hk.DataError, match=message):
         clone(MODEL).set_params(**options).fit(X, Y)
 
@@ -245,7 +245,7 @@ print(fit(data, seed=0, config=config).probabilities(w[:, :1]).shape)
     assert done.stdout.strip() == "(60, 2)", done.stderr
 
 
-def test_bends_are_followed_and_intervals_cover_what_they_should():
+def test_nonlinear_indices_are_fitted_and_intervals_cover_at_their_level():
     """Three draws of 600, all the epochs of the default: 90 % intervals at 200 points. Points of
     one draw move together, so that a draw counts for about two; the mean over six has an error of
     .3/sqrt(6), and 2.5 of them below .9 is .59."""
@@ -265,7 +265,7 @@ def test_bends_are_followed_and_intervals_cover_what_they_should():
     assert np.mean(errors) < 0.25 * np.mean(linear_errors)
 
 
-def test_training_that_was_cut_short_says_so():
+def test_too_few_epochs_raise_a_warning():
     with pytest.warns(ConvergenceWarning, match="3 of 3 members were still improving after 4"):
         model = clone(MODEL).set_params(epochs=4).fit(X, Y)
     assert model.info_["unfinished"] == 3

@@ -1,4 +1,4 @@
-"""The classifier at its door: labels, frames, weights, searches, and what it refuses."""
+"""The interface of the classifier: labels, frames, weights, searches and errors."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ FOLDS = KFold(2, shuffle=True, random_state=0)
 
 
 @pytest.mark.parametrize(("zero", "one"), [(False, True), ("bad", "good"), (0, 1), (1, 2)], ids=str)
-def test_labels_may_be_anything_of_two_kinds(zero, one):
+def test_labels_may_be_numbers_booleans_or_strings(zero, one):
     labels = pd.Series(
         [None if np.isnan(code) else (zero, one)[int(code)] for code in Y],
         dtype=object,
@@ -103,7 +103,7 @@ def test_the_score_is_the_accuracy_given_selection():
     assert model.score(table, y) == accuracy["selected"] != accuracy["population"]
 
 
-def test_the_flat_end_of_the_curve_is_a_boundary_and_no_peak():
+def test_a_flat_profile_at_its_end_is_a_boundary_and_not_a_mode():
     women = hk.datasets.load_mroz()
     excluded = ["nwifeinc", "age", "kidslt6", "kidsge6"]
     well_paid = np.where(women.lwage.isna(), np.nan, women.lwage > 1.2)
@@ -131,7 +131,7 @@ def test_models_are_chosen_by_the_joint_likelihood():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
-def test_a_weight_of_two_is_the_row_twice():
+def test_a_weight_of_two_equals_the_row_twice():
     weight = np.random.default_rng(0).integers(0, 3, 700)
     rows = np.repeat(np.arange(700), weight)
     weighted = clone(PLAIN).fit(X, Y, sample_weight=weight)
@@ -143,7 +143,7 @@ def test_a_weight_of_two_is_the_row_twice():
     assert (half.weight_kind, half.covariance) == ("probability", "robust")
 
 
-def test_missing_x_may_be_pointed_out():
+def test_missing_x_is_imputed_with_an_indicator():
     gaps = X.mask(np.random.default_rng(0).random(X.shape) < [0.1, 0, 0, 0])
     with pytest.raises(hk.DataError, match="'log_income' is missing"):
         clone(PLAIN).fit(gaps, Y)
@@ -152,7 +152,7 @@ def test_missing_x_may_be_pointed_out():
 
 
 def test_without_an_instrument_it_warns():
-    with pytest.warns(hk.IdentificationWarning, match="the likelihood allows any rho from"):
+    with pytest.warns(hk.IdentificationWarning, match="the likelihood rejects no rho from"):
         model = hk.HeckmanClassifier().fit(X.drop(columns="leniency"), Y)
     assert model.identification_.verdict == "not identified"
     assert model.identification_.profile.says_nothing
@@ -187,7 +187,7 @@ def profile(fit, a):
     return solve_at(sample, float(a), fit.scan.modes[0].v).value
 
 
-def test_a_fit_at_the_boundary_says_so_and_still_predicts():
+def test_a_fit_at_the_boundary_warns_and_still_predicts():
     rng = np.random.default_rng(2)
     x, z, u = rng.standard_normal((3, 500))
     table = pd.DataFrame({"x": x, "z": z})
@@ -197,14 +197,14 @@ def test_a_fit_at_the_boundary_says_so_and_still_predicts():
     assert model.rho_ == pytest.approx(1.0, abs=1e-4)
     assert model.result_.se.isna().all()
     assert np.isfinite(model.predict_proba(table, "unselected")).all()
-    with pytest.warns(hk.IdentificationWarning, match="take rho as known"):
+    with pytest.warns(hk.IdentificationWarning, match="treat rho as known"):
         interval = model.predict_proba_interval(table)
     assert (interval[:, 0] < interval[:, 1]).all()
     assert np.isfinite(model.log_likelihood(table, y))
     assert "nan" in model.result_.summary()
 
 
-def test_a_long_table_is_scanned_on_some_rows_and_fitted_on_all(monkeypatch):
+def test_a_long_table_is_scanned_on_a_sample_and_fitted_on_all_rows(monkeypatch):
     monkeypatch.setattr("heckesel.linear.heckman_probit.SCAN_ROWS", 500)
     monkeypatch.setattr("heckesel.linear.sample.sample.FEWEST_KEPT", 100)
     model = clone(PLAIN).fit(X, Y)
@@ -222,7 +222,7 @@ def test_a_long_table_is_scanned_on_some_rows_and_fitted_on_all(monkeypatch):
         (lambda y: np.column_stack([y, y]), "one column of labels"),
     ],
 )
-def test_labels_that_are_no_two_classes_are_refused(labels, message):
+def test_labels_other_than_two_classes_are_refused(labels, message):
     with pytest.raises(hk.DataError, match=message):
         clone(PLAIN).fit(X, labels(Y))
 

@@ -1,4 +1,4 @@
-"""Networks from Parquet files: those of the fit in memory, and memory that does not grow."""
+"""Fits to Parquet files equal fits in memory, and need no more memory for more rows."""
 
 import subprocess
 import sys
@@ -87,7 +87,7 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize(("options", "sides", "file"), OPTIONS.values(), ids=OPTIONS)
-def test_a_file_of_one_buffer_gives_the_networks_of_memory(folder, options, sides, file):
+def test_a_file_of_one_buffer_gives_the_same_networks_as_a_frame(folder, options, sides, file):
     y = "filled" if "selected" in sides else "y"
     held = hk.DeepHeckmanRegressor(**QUICK | options)
     held.fit(FRAME[COLUMNS], FRAME[y], **{name: FRAME[column] for name, column in sides.items()})
@@ -121,7 +121,7 @@ def test_a_file_of_one_buffer_gives_the_networks_of_memory(folder, options, side
     assert list(streamed.feature_names_in_) == COLUMNS
 
 
-def test_several_buffers_learn_what_memory_learns(folder, small_buffers):
+def test_several_buffers_fit_as_well_as_a_frame(folder, small_buffers):
     """With other batches the networks are others; what they agree on is the function."""
     options = QUICK | {"epochs": 40, "warm_up": 4, "method": "joint"}
     held = hk.DeepHeckmanRegressor(**options).fit(FRAME[COLUMNS], FRAME["y"])
@@ -196,7 +196,7 @@ def test_an_epoch_visits_every_row_once_with_all_its_weight(folder, file):
     assert not torch.equal(first[0], first[1])  # and for another member
 
 
-def test_moments_of_buffers_are_those_of_all_rows(folder):
+def test_moments_over_buffers_equal_those_of_all_rows(folder):
     from heckesel.networks.training.scaling import scaling_of
     from heckesel.networks.training.streamed import scaling_from
 
@@ -212,7 +212,7 @@ def test_moments_of_buffers_are_those_of_all_rows(folder):
         )
 
 
-def test_row_groups_are_dealt_out_at_random_but_all_of_them():
+def test_all_row_groups_are_read_in_random_order():
     parts = [Part(f"{k // 10}.parquet", (k % 10,), 0, 100) for k in range(40)]
     items = split_row_groups(parts, size=450, seed=3)
     assert sorted((p.path, p.row_groups) for item in items for p in item) == sorted(
@@ -225,7 +225,7 @@ def test_row_groups_are_dealt_out_at_random_but_all_of_them():
     assert items != split_row_groups(parts, size=450, seed=4)
 
 
-def test_a_level_of_the_last_file_alone_is_a_level(tmp_path):
+def test_a_level_that_only_the_last_file_has_is_learned(tmp_path):
     frame = FRAME.copy()
     frame.loc[frame.index[-300:], "site"] = "a late one"
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=200)
@@ -261,13 +261,13 @@ def test_workers_that_read_the_files_train_the_same_members(folder, small_buffer
 
 
 REFUSED = {
-    "no batch size": ({"batch_size": None}, {}, "set batch_size, say to 4096"),
-    "profile": ({"method": "profile"}, {}, "method='profile' needs all rows at once"),
-    "folds": ({"folds": 5}, {}, "folds=5 needs all rows at once"),
+    "no batch size": ({"batch_size": None}, {}, "set batch_size, such as"),
+    "profile": ({"method": "profile"}, {}, "method='profile' needs all rows in memory"),
+    "folds": ({"folds": 5}, {}, "folds=5 needs all rows in memory"),
     "indicator of missing x": ({"missing": "indicator"}, {}, "read the files into a frame"),
     "functions": ({"target_transform": (np.sqrt, np.square)}, {}, "target_transform with func"),
     "long warm-up": ({"method": "joint", "warm_up": 9}, {}, "holds rho at 0 in all 4 epochs"),
-    "t errors in two steps": ({"errors": "t"}, {}, "two-step has normal errors"),
+    "t errors in two steps": ({"errors": "t"}, {}, "has normal errors"),
     "outcome is an array": ({}, {"y": FRAME["y"]}, "y= must be the name"),
     "weights are an array": ({}, {"sample_weight": np.ones(N)}, "sample_weight= must be the name"),
     "no such outcome": ({}, {"y": "yy"}, "there is no column 'yy'"),
@@ -290,13 +290,15 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("options", "changes", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_done_is_said_in_a_sentence(folder, options, changes, message):
+def test_options_that_files_do_not_support_are_refused_in_one_sentence(
+    folder, options, changes, message
+):
     given = {"y": "y", "columns": COLUMNS} | changes
     with pytest.raises(hk.DataError, match=message):
         hk.DeepHeckmanRegressor(**QUICK | options).fit(folder / "one.parquet", **given)
 
 
-def test_columns_are_for_files_and_no_instrument_is_warned_of(folder):
+def test_columns_are_refused_for_frames_and_a_missing_instrument_warns(folder):
     with pytest.raises(hk.DataError, match="columns= is for files"):
         hk.DeepHeckmanRegressor(**QUICK).fit(FRAME[COLUMNS], FRAME["y"], columns=["a"])
     with pytest.warns(hk.IdentificationWarning, match="functional form only|not identified"):
@@ -310,10 +312,10 @@ import sys
 import torch
 from benchmarks.memory import peak_bytes
 from heckesel import DeepHeckmanRegressor
-from heckesel.estimators import deep_heckman_files as deep_files
-from heckesel.tables import column_reader as buffers
-buffers.BUFFER_ROWS = deep_files.BUFFER_ROWS = 8192
-buffers.KEPT_ROWS = 500  # a verdict from few rows is quick
+from heckesel.estimators import deep_heckman_files
+from heckesel.tables import column_reader
+column_reader.BUFFER_ROWS = deep_heckman_files.BUFFER_ROWS = 8192
+column_reader.KEPT_ROWS = 500  # a verdict from few rows is quick
 model = DeepHeckmanRegressor(
     ["z"], method="two-step", n_members=2, hidden=(8,), epochs=1, batch_size=1024, device="cpu"
 )

@@ -25,7 +25,7 @@ def fitted(request, draw):
     return model.fit(draw.frame[["x", "z"]], draw.frame["y"])
 
 
-def test_shapes_and_the_three_targets(fitted, draw):
+def test_predictions_have_their_shapes_for_all_three_targets(fitted, draw):
     table = draw.frame[["x", "z"]]
     mean, std = fitted.predict(table, return_std=True)
     assert mean.shape == std.shape == (800,)
@@ -49,7 +49,7 @@ def test_the_population_needs_no_instrument_but_the_selected_do(fitted, draw):
         fitted.predict(draw.frame[["x"]].to_numpy())
 
 
-def test_the_verdict_comes_with_the_fit(fitted, draw):
+def test_a_fit_has_the_verdict_of_identify(fitted, draw):
     assert fitted.identification_.verdict == "identified by an instrument"
     with pytest.warns(hk.IdentificationWarning, match="functional form only"):
         blind = hk.DeepHeckmanRegressor(**FAST).fit(draw.frame[["x"]], draw.frame["y"])
@@ -66,7 +66,7 @@ def test_names_positions_arrays_and_polars_give_the_same_fit(draw):
     np.testing.assert_array_equal(by_polars.predict(as_polars), expected)
 
 
-def test_selected_and_missing_outcomes_mean_the_same(draw):
+def test_a_selected_mask_and_missing_outcomes_give_the_same_fit(draw):
     table, y = draw.frame[["x", "z"]], draw.frame["y"]
     expected = hk.DeepHeckmanRegressor(["z"], **FAST).fit(table, y).predict(table)
     model = hk.DeepHeckmanRegressor(["z"], **FAST)
@@ -102,7 +102,7 @@ def test_without_selection_it_is_a_plain_ensemble(draw):
     assert np.isfinite(model.predict(draw.frame[["x"]])).all()
 
 
-def test_the_score_is_that_of_the_selected(fitted, draw):
+def test_the_score_is_r2_given_selection(fitted, draw):
     table, y = draw.frame[["x", "z"]], draw.frame["y"].to_numpy()
     rows = ~np.isnan(y)
     mean = fitted.predict_distribution(table, "selected").mean[rows]
@@ -168,7 +168,7 @@ CASES = {
     ),
     "a prior for a method without one": (
         lambda: hk.DeepHeckmanRegressor(["z"], rho_prior="positive").fit(GOOD[["x", "z"]], GOOD.y),
-        "rho_prior needs method='profile', and this one is 'two-step'",
+        "rho_prior needs method='profile', but method is 'two-step'",
     ),
     "unknown sign": (
         lambda: profile(rho_prior="plus").fit(GOOD[["x", "z"]], GOOD.y),
@@ -201,7 +201,7 @@ def profile(**options):
     return hk.DeepHeckmanRegressor(["z"], method="profile", **FAST | options)
 
 
-def test_what_a_fit_tells_can_be_written_as_json(fitted):
+def test_the_training_summary_can_be_written_as_json(fitted):
     back = json.loads(json.dumps(fitted.info_))
     assert back == fitted.info_
     if fitted.method == "profile":
@@ -220,7 +220,7 @@ def test_a_profile_without_selection_is_a_plain_ensemble(draw):
     assert np.isfinite(model.predict(draw.frame[["x"]])).all()
 
 
-def test_a_known_sign_of_rho_is_kept_to(draw):
+def test_a_prior_on_the_sign_of_rho_is_respected(draw):
     table, y = draw.frame[["x", "z"]], draw.frame["y"]
     known, unknown = profile(rho_prior="negative").fit(table, y), profile().fit(table, y)
     assert known.fitted_.parts.rho.max() <= 0.1  # a grid value stands for the cell around it
@@ -230,7 +230,7 @@ def test_a_known_sign_of_rho_is_kept_to(draw):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_bad_use_is_one_sentence(name):
+def test_bad_options_raise_one_sentence(name):
     call, fragment = CASES[name]
     with pytest.raises(hk.DataError) as caught:
         call()
@@ -238,6 +238,6 @@ def test_bad_use_is_one_sentence(name):
     assert "\n" not in str(caught.value)
 
 
-def test_predicting_before_fitting_says_so():
+def test_predicting_before_fitting_raises_not_fitted():
     with pytest.raises(NotFittedError):
         hk.DeepHeckmanRegressor().predict(pd.DataFrame({"x": [1.0]}))

@@ -53,7 +53,7 @@ def test_estimates_and_standard_errors_are_those_of_statspai(name, covariance):
     assert fit.loglik == pytest.approx(expected["loglik"], abs=1e-9)
 
 
-def test_without_dependence_it_is_two_probits():
+def test_with_independent_errors_it_equals_two_probits():
     fit, design = MODEL.result_, sm.add_constant(X)
     default = sm.Probit(Y[GRANTED], design.loc[GRANTED, ["const", *COLUMNS]]).fit(disp=0)
     grant = sm.Probit(GRANTED.astype(float), design).fit(disp=0)
@@ -66,7 +66,7 @@ def test_without_dependence_it_is_two_probits():
     np.testing.assert_allclose(scalings.x.back @ start[sample.q :], default.params, rtol=1e-6)
 
 
-def test_without_selection_it_is_statsmodels_probit():
+def test_without_selection_it_equals_the_probit_of_statsmodels():
     with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
         model = hk.HeckmanClassifier(["leniency"]).fit(X, DRAW.truth.y)
     expected = sm.Probit(DRAW.truth.y, sm.add_constant(X[COLUMNS])).fit(disp=0)
@@ -127,7 +127,7 @@ def true_parameters() -> np.ndarray:
     return np.array([*outcome, *select, LENIENCY, np.arctanh(-0.6)])
 
 
-def test_the_rejected_are_predicted_and_the_naive_model_is_far_off():
+def test_rejected_applicants_are_predicted_better_than_by_the_naive_model():
     loans = hk.datasets.make_loans(4000, rho=-0.6, seed=1)
     columns, y = loans.frame.drop(columns="default"), loans.frame["default"]
     granted, truth = y.notna().to_numpy(), loans.truth.y
@@ -160,7 +160,7 @@ def test_rescaling_a_column_rescales_its_coefficient_and_nothing_else():
         )
 
 
-def test_swapping_the_labels_turns_every_sign():
+def test_swapping_the_labels_reverses_every_sign():
     other = clone(MODEL).fit(X, 1 - Y)
     np.testing.assert_allclose(other.coef_, -MODEL.coef_, rtol=1e-7)
     assert other.rho_ == pytest.approx(-MODEL.rho_, rel=1e-7)
@@ -172,7 +172,7 @@ def test_swapping_the_labels_turns_every_sign():
 
 
 @pytest.mark.parametrize(("target", "way"), [("selected", 1.0), ("unselected", -1.0)])
-def test_probabilities_given_selection_are_quotients_of_orthants(target, way):
+def test_probabilities_given_selection_are_ratios_of_bivariate_normal_probabilities(target, way):
     few = X.iloc[:5]
     params = MODEL.result_.params
     f = params["outcome"].iloc[0] + few[COLUMNS] @ params["outcome"].iloc[1:]
@@ -208,7 +208,7 @@ def test_gradients_of_predictions_equal_differences(target):
         )
 
 
-def test_intervals_hold_the_probability_and_widen_with_the_level():
+def test_intervals_contain_the_probability_and_widen_with_the_level():
     for target in ("population", "selected", "unselected"):
         p = MODEL.predict_proba(X, target)[:, 1]
         narrow, wide = (MODEL.predict_proba_interval(X, level, target) for level in (0.5, 0.99))

@@ -1,13 +1,13 @@
-"""What estimators leave to the rows left out, and from how many rows on."""
+"""How the "auto" options of network estimators are resolved."""
 
 import numpy as np
 import pytest
 
 import heckesel as hk
-from heckesel.estimators.network_options import Judging, judging
+from heckesel.estimators.network_options import TrainingPlan, training_plan
 
 DEEP, PLAIN = hk.DeepHeckmanRegressor, hk.DeepEnsembleRegressor
-ALL = Judging(5, 10, "auto", "auto", "linear")
+ALL = TrainingPlan(5, 10, "auto", "auto", "linear")
 ONE_NORMAL = (5, 10, "constant", "normal", "linear")
 
 
@@ -15,47 +15,51 @@ ONE_NORMAL = (5, 10, "constant", "normal", "linear")
     ("model", "selected", "expected"),
     [
         (DEEP(), 100, ALL),
-        (DEEP(), 99, Judging(None, 5, "constant", "normal", "linear")),
-        (DEEP(folds=None), 5000, Judging(None, 5, "constant", "normal", "linear")),
-        (DEEP(folds=4), 30, Judging(4, 10, "auto", "auto", "linear")),
-        (DEEP(n_members=3), 500, Judging(3, 3, "auto", "auto", "linear")),
-        (DEEP(n_members=1), 500, Judging(None, 1, "constant", "normal", "linear")),
-        (DEEP(noise="varying", tails="normal"), 500, Judging(5, 10, "varying", "normal", "linear")),
-        (DEEP(target_transform="log"), 500, Judging(5, 10, "auto", "normal", "linear")),
-        (DEEP(method="joint", errors="t"), 500, Judging(*ONE_NORMAL, "t")),
-        (DEEP(method="joint", errors="auto"), 500, Judging(*ONE_NORMAL, "auto")),
+        (DEEP(), 99, TrainingPlan(None, 5, "constant", "normal", "linear")),
+        (DEEP(folds=None), 5000, TrainingPlan(None, 5, "constant", "normal", "linear")),
+        (DEEP(folds=4), 30, TrainingPlan(4, 10, "auto", "auto", "linear")),
+        (DEEP(n_members=3), 500, TrainingPlan(3, 3, "auto", "auto", "linear")),
+        (DEEP(n_members=1), 500, TrainingPlan(None, 1, "constant", "normal", "linear")),
+        (
+            DEEP(noise="varying", tails="normal"),
+            500,
+            TrainingPlan(5, 10, "varying", "normal", "linear"),
+        ),
+        (DEEP(target_transform="log"), 500, TrainingPlan(5, 10, "auto", "normal", "linear")),
+        (DEEP(method="joint", errors="t"), 500, TrainingPlan(*ONE_NORMAL, "t")),
+        (DEEP(method="joint", errors="auto"), 500, TrainingPlan(*ONE_NORMAL, "auto")),
         (
             DEEP(method="joint", errors="auto", target_transform="log"),
             500,
-            Judging(5, 10, "auto", "normal", "linear"),
+            TrainingPlan(5, 10, "auto", "normal", "linear"),
         ),
-        (DEEP(selection="auto"), 500, Judging(5, 10, "auto", "auto", "auto")),
-        (DEEP(selection="auto"), 50, Judging(None, 5, "constant", "normal", "linear")),
+        (DEEP(selection="auto"), 500, TrainingPlan(5, 10, "auto", "auto", "auto")),
+        (DEEP(selection="auto"), 50, TrainingPlan(None, 5, "constant", "normal", "linear")),
         (DEEP(selection="auto", method="joint"), 500, ALL),
-        (PLAIN(), 100, Judging(5, 10, "constant", "auto", "linear")),
-        (PLAIN(folds=None), 100, Judging(None, 5, "constant", "normal", "linear")),
+        (PLAIN(), 100, TrainingPlan(5, 10, "constant", "auto", "linear")),
+        (PLAIN(folds=None), 100, TrainingPlan(None, 5, "constant", "normal", "linear")),
     ],
 )
-def test_what_is_left_to_rows_left_out(model, selected, expected):
-    assert judging(model, selected) == expected
+def test_auto_options_are_resolved_by_method_and_number_of_rows(model, selected, expected):
+    assert training_plan(model, selected) == expected
 
 
-def test_errors_whose_exponential_has_no_mean_are_refused():
+def test_t_errors_on_the_log_scale_are_refused():
     with pytest.raises(hk.DataError, match="no finite mean"):
-        judging(DEEP(method="joint", errors="t", target_transform="log"), 500)
+        training_plan(DEEP(method="joint", errors="t", target_transform="log"), 500)
 
 
 @pytest.mark.parametrize(("members", "folds"), [(None, 5), (10, 5), (4, 4), (1, 2)])
-def test_the_profile_is_always_on_folds(members, folds):
-    judged = judging(DEEP(method="profile", n_members=members), 20, needs_folds=True)
-    assert judged == Judging(folds, members or 20, "constant", "normal", "linear")
+def test_profile_always_uses_folds(members, folds):
+    plan = training_plan(DEEP(method="profile", n_members=members), 20, needs_folds=True)
+    assert plan == TrainingPlan(folds, members or 20, "constant", "normal", "linear")
 
 
 def test_the_defaults_are_those_of_the_experiment():
     from reproduction.x4_calibrated import NETWORK
 
     names = ("folds", "n_members", "noise", "tails", "selection")
-    assert Judging(*(getattr(NETWORK, name) for name in names)) == ALL
+    assert TrainingPlan(*(getattr(NETWORK, name) for name in names)) == ALL
     assert NETWORK.weight_decay == 1e-5
 
 

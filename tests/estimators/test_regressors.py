@@ -1,4 +1,4 @@
-"""The regressors in scikit-learn's company: one surface, frames, pipelines, routing, missing x."""
+"""The common interface of the regressors: frames, pipelines, routing, missing x."""
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ def fitted(name, **changes):
 
 
 @each_model
-def test_all_have_the_same_surface(name):
+def test_all_regressors_have_the_same_methods(name):
     model = fitted(name)
     mean, std = model.predict(X, return_std=True)
     np.testing.assert_array_equal(mean, model.predict(X))
@@ -55,7 +55,7 @@ def test_all_have_the_same_surface(name):
 
 
 @each_model
-def test_output_follows_input(name):
+def test_predictions_are_in_the_library_of_the_input(name):
     shuffled = X.sample(frac=1.0, random_state=0)
     model = fitted(name)
     mean, std = model.predict(shuffled, return_std=True)
@@ -84,7 +84,7 @@ def test_frames_may_lack_the_instrument_for_the_population_and_arrays_may_not(na
             model.predict_distribution(X[["x"]], "selected")
 
 
-def test_the_linear_regressor_is_the_classic_fit():
+def test_the_linear_regressor_equals_hk_heckman():
     table = hk.datasets.load_mroz()
     outcome = ["educ", "exper", "expersq"]
     excluded = ["nwifeinc", "age", "kidslt6", "kidsge6"]
@@ -137,8 +137,8 @@ def test_a_two_step_rho_beyond_one_is_kept_and_the_nearest_possible_predicts():
 
 
 @each_model
-def test_a_weight_of_two_is_the_row_twice(name):
-    # Folds are dealt out by rows, so that a row twice may be on both sides of one.
+def test_a_weight_of_two_equals_the_row_twice(name):
+    # Rows are split into folds, so two copies of a row may be in different folds.
     changes = {} if name in ("ml", "two-step") else {"dtype": "float64", "folds": None}
     model = clone(MODELS[name]).set_params(**changes)
     weight = np.random.default_rng(0).integers(0, 3, 400)
@@ -148,7 +148,7 @@ def test_a_weight_of_two_is_the_row_twice(name):
     np.testing.assert_allclose(weighted, repeated, rtol=1e-6)
 
 
-def test_fractional_weights_are_probabilities():
+def test_fractional_weights_are_probability_weights():
     weight = np.random.default_rng(0).integers(1, 4, 400)
     whole, part = (clone(LINEAR).fit(X, Y, sample_weight=w) for w in (weight, weight / 2))
     np.testing.assert_allclose(whole.coef_, part.coef_, rtol=1e-8)
@@ -167,7 +167,7 @@ def test_missing_outcomes_pass_through_search_and_cross_validation(name):
     assert search.predict(X[:7]).shape == (7,)
 
 
-def test_names_that_a_pipeline_loses_are_explained():
+def test_an_error_explains_that_a_pipeline_lost_the_column_names():
     with pytest.raises(hk.DataError, match=r"set_output\(transform='pandas'\) keeps names"):
         make_pipeline(StandardScaler(), clone(LINEAR)).fit(X, Y)
     transformer = ColumnTransformer([("scale", StandardScaler(), ["x"])], remainder="passthrough")
@@ -196,7 +196,7 @@ def test_masks_and_weights_are_routed():
 
 
 @each_model
-def test_without_selection_it_says_so_and_fits_all_the_same(name):
+def test_without_selection_a_fit_warns_and_is_a_plain_regression(name):
     with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
         model = clone(MODELS[name]).fit(X, DRAW.truth.y)
     assert model.identification_.verdict == "no selection"
@@ -222,7 +222,7 @@ def with_gaps():
 
 
 @each_model
-def test_missing_x_is_an_error_or_filled_and_pointed_out(name):
+def test_missing_x_is_an_error_or_is_imputed_with_an_indicator(name):
     table = with_gaps()
     said = r"'a' is missing \(NaN\) in .* or fit with missing='indicator'"
     with pytest.raises(hk.DataError, match=said):
@@ -246,7 +246,7 @@ def test_missing_x_is_an_error_or_filled_and_pointed_out(name):
         model.predict(table.assign(x=np.nan))
 
 
-def test_an_instrument_missing_with_an_outcome_column_needs_no_indicator_of_its_own():
+def test_columns_missing_in_the_same_rows_share_one_indicator():
     gap = np.random.default_rng(2).random(400) < 0.2
     table = X.assign(a=np.random.default_rng(3).standard_normal(400)).mask(
         np.column_stack([np.zeros(400, bool), gap, gap])
@@ -256,7 +256,7 @@ def test_an_instrument_missing_with_an_outcome_column_needs_no_indicator_of_its_
     np.testing.assert_array_equal(model.predict(table[["x", "a"]]), model.predict(table))
 
 
-def test_missing_values_of_pandas_own_kind_are_missing():
+def test_missing_values_of_pandas_extension_types_are_missing():
     table, y = X.convert_dtypes(), Y.convert_dtypes()
     np.testing.assert_array_equal(
         clone(LINEAR).fit(table, y).predict(table), clone(LINEAR).fit(X, Y).predict(X)
@@ -274,14 +274,14 @@ def test_a_prediction_does_not_depend_on_the_rows_beside_it(name):
     np.testing.assert_allclose(alone, model.predict(X)[:20], rtol=1e-12)
 
 
-def test_a_second_fit_forgets_the_names_of_the_first():
+def test_a_second_fit_drops_the_column_names_of_the_first():
     model = fitted("ml")
     assert list(model.feature_names_in_) == ["x", "z"]
     model.set_params(instruments=[1]).fit(X.to_numpy(), Y.to_numpy())
     assert not hasattr(model, "feature_names_in_")
 
 
-def test_given_propensities_replace_the_probit():
+def test_known_propensities_replace_the_probit():
     model = clone(MODELS["weighted"])
     default = clone(model).fit(X, Y)
     same = clone(model).fit(X, Y, propensity=default.propensity_)
@@ -296,7 +296,7 @@ def test_given_propensities_replace_the_probit():
         model.fit(X, Y, propensity=np.where(Y.notna(), 1e-4, 0.5))
 
 
-def test_a_baseline_survives_what_no_probit_can():
+def test_a_baseline_can_be_fitted_if_the_probit_cannot():
     table = X.assign(x=X.x + 10 * Y.notna())  # x separates the selected from the others
     model = clone(MODELS["ensemble"]).fit(table, Y)
     assert model.identification_.verdict == "not identified"
@@ -308,7 +308,7 @@ def test_a_baseline_survives_what_no_probit_can():
 
 
 @each_model
-def test_a_log_target_is_a_fit_of_the_log_and_a_prediction_of_the_level(name):
+def test_a_log_target_fits_the_log_and_predicts_the_level(name):
     level = np.exp(Y)
     model = clone(MODELS[name]).set_params(target_transform="log").fit(X, level)
     of_log = fitted(name).predict_distribution(X)

@@ -1,4 +1,4 @@
-"""Scores that the naive model does not win, and the scorer made of one."""
+"""The joint log-likelihood, which the naive model does not win, and its scorer."""
 
 import copy
 
@@ -54,7 +54,7 @@ def test_the_joint_log_likelihood_is_that_of_the_bivariate_normal():
     ],
     ids=["linear", "log", "pair", "deep", "ensemble"],
 )
-def test_all_that_can_happen_to_a_unit_adds_up_to_one(model):
+def test_the_probabilities_of_all_events_of_a_unit_sum_to_one(model):
     level = np.exp(Y) if getattr(model, "target_transform", None) else Y
     model = clone(model).fit(X, level)
     row = X.iloc[[5]]
@@ -69,7 +69,7 @@ def test_all_that_can_happen_to_a_unit_adds_up_to_one(model):
     assert seen + unselected == pytest.approx(1.0, abs=1e-6)  # mass beyond the ends
 
 
-def test_the_naive_ensemble_wins_on_observed_rows_and_by_no_honest_score():
+def test_the_naive_ensemble_wins_on_observed_rows_but_not_by_joint_likelihood():
     # 2 networks and 300 epochs; over seeds 0 to 2 the differences are at least .03 in R2 of the
     # population mean, .01 in the score and .03 in the log-likelihood
     draws = [hk.datasets.make_controlled(1000, rho=0.9, alpha=1.0, seed=s) for s in (0, 10_000)]
@@ -85,7 +85,7 @@ def test_the_naive_ensemble_wins_on_observed_rows_and_by_no_honest_score():
     assert r2_score(truth, right.predict(new)) > r2_score(truth, naive.predict(new))
 
 
-def test_the_scorer_serves_search_and_cross_validation_with_missing_outcomes():
+def test_the_scorer_works_in_search_and_cross_validation_with_missing_outcomes():
     cv = KFold(3, shuffle=True, random_state=0)
     pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), clone(LINEAR))
     scores = cross_val_score(pipeline, X, Y, cv=cv, scoring=SCORER)
@@ -98,7 +98,7 @@ def test_the_scorer_serves_search_and_cross_validation_with_missing_outcomes():
     assert SCORER(search, X, np.exp(Y)) == search.best_estimator_.log_likelihood(X, np.exp(Y))
 
 
-def test_a_fold_without_an_outcome_says_how_to_shuffle():
+def test_a_fold_without_an_outcome_suggests_shuffling():
     model = clone(LINEAR).fit(X, Y)
     with pytest.raises(hk.DataError, match=r"has an outcome to score; .*KFold\(5, shuffle=True\)"):
         model.score(X[Y.isna()], Y[Y.isna()])

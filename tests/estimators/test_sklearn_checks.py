@@ -35,17 +35,17 @@ def expected_failures(model):
 
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(MODELS, expected_failed_checks=expected_failures)
-def test_scikit_learn_accepts_it(estimator, check):
+def test_estimators_pass_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-def test_estimators_are_excused_from_the_equivalence_of_weights_alone():
+def test_only_the_check_of_weight_equivalence_may_fail():
     for reasons in EXPECTED_FAILED_CHECKS.values():
         assert list(reasons) == ["check_sample_weight_equivalence_on_dense_data"]
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_classifier_is_excused_where_columns_outnumber_rows():
+def test_the_classifier_fails_only_checks_with_more_columns_than_rows():
     results = check_estimator(hk.HeckmanClassifier(), on_fail=None, on_skip=None)
     failed = {r["check_name"]: str(r["exception"]) for r in results if r["status"] == "failed"}
     assert set(failed) == set(EXPECTED_FAILED_CHECKS["HeckmanClassifier"])

@@ -22,7 +22,7 @@ from heckesel.errors import DataError, HeckeselError, IdentificationWarning
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="heckesel")
 def cli() -> None:
-    """Prediction and uncertainty when the data was selected.
+    """Prediction and uncertainty when outcomes are observed only for selected units.
 
     \b
     heckesel diagnose loans.csv --outcome repaid --instruments branch
@@ -30,7 +30,7 @@ def cli() -> None:
     heckesel predict loans.heckesel applicants.csv --out predicted.csv
 
     \b
-    Completion in bash: eval "$(_HECKESEL_COMPLETE=bash_source heckesel)"
+    To complete commands in bash: eval "$(_HECKESEL_COMPLETE=bash_source heckesel)"
     """
 
 
@@ -48,7 +48,7 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
 
     Errors are one sentence on standard error, never a traceback.
     """
-    # every command prints the verdict, so a warning would say it twice
+    # every command prints the verdict, so the warning would repeat it
     warnings.simplefilter("ignore", IdentificationWarning)
     prepare_streams()
     try:
@@ -66,7 +66,7 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
         _stop(str(error), 2)
     except HeckeselError as error:
         _stop(str(error), 1)
-    except BrokenPipeError:  # who read the output has seen enough
+    except BrokenPipeError:  # the reader closed the pipe, such as head
         discard_output()
         sys.exit(1)
     except OSError as error:
@@ -74,7 +74,7 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
         where = f"{error.filename}: " if error.filename else ""
         _stop(f"{where}{error.strerror or error}", 1)
     except MemoryError:
-        _stop("the memory of this machine is too small for this table", 1)
+        _stop("this machine has too little memory for this table", 1)
     else:
         sys.exit(code if isinstance(code, int) else 0)
 

@@ -1,4 +1,4 @@
-"""`--dask ADDRESS`: a connection to a running cluster."""
+"""`--dask ADDRESS`: connect to a running cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`heckesel demo`: what selection does to a naive fit, and what a correction makes of it."""
+"""`heckesel demo`: the bias of a naive fit under selection, and the corrected fit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from heckesel.errors import HeckeselError
 
 RHO, ALPHA, SEED = 0.9, 1.0, 0
 UNITS, TEST_UNITS = 2000, 3000
-# Members end by their left-out fold well before this; a demonstration need not wait for the rest.
+# Early stopping ends most members well before this.
 NETWORKS: dict = {"epochs": 400, "folds": 5, "random_state": 0}
 REGIONS = {"against": "selected against", "mid": "in between", "well": "well covered"}
 SHOWN_POINTS = 300
@@ -20,9 +20,9 @@ WIDTH = 78
 
 
 @click.command()
-@click.option("--out", default="heckesel-demo.html", show_default=True, help="The report's file.")
+@click.option("--out", default="heckesel-demo.html", show_default=True, help="File for the report.")
 def demo(out: str) -> None:
-    """Show the naive and the corrected fit where the truth is known, then the RAND data."""
+    """Compare a naive and a corrected fit on simulated and on RAND data."""
     from rich.console import Console
 
     _check_extras()
@@ -30,8 +30,8 @@ def demo(out: str) -> None:
     path = _known_truth(console, Path(out))
     _rand_hie(console)
     console.print(
-        f"\nThe report on the first fit, with its pictures: {path}\n"
-        f"Open it in any browser: {path.resolve().as_uri()}\n"
+        f"\nThe report on the first fit, with figures: {path}\n"
+        f"To open it in a browser: {path.resolve().as_uri()}\n"
         "Next: hk.heckman in the README, or `heckesel reproduce e0` for the reference digits."
     )
 
@@ -45,20 +45,20 @@ def _check_extras() -> None:
 
 
 def _known_truth(console, out: Path) -> Path:
-    """Two ensembles on one draw, judged on another; the report is about the corrected one."""
+    """Fit two ensembles to simulated data; write a report on the corrected one."""
     import heckesel as hk
     from heckesel.report import write_report
 
     draw = hk.datasets.make_controlled(UNITS, rho=RHO, alpha=ALPHA, seed=SEED)
     X, y = draw.frame[["x", "z"]], draw.frame["y"]
     console.print(
-        f"1. A draw of {UNITS:,} units whose truth is known. y is seen for {y.notna().sum():,} of\n"
-        f"   them; what moved selection also moved y (correlation {RHO:g}), and z moved selection\n"
-        "   alone.\n"
+        f"1. Simulated data: {UNITS:,} units, y is observed for {y.notna().sum():,} of them. The\n"
+        f"   errors of selection and outcome have correlation {RHO:g}. The instrument z affects\n"
+        "   selection but not y.\n"
     )
     naive = hk.DeepEnsembleRegressor(["z"], **NETWORKS).fit(X, y)
     model = hk.DeepHeckmanRegressor(["z"], method="profile", **NETWORKS).fit(X, y)
-    console.print(_judged({"naive ensemble": naive, "corrected ensemble": model}))
+    console.print(_evaluated({"naive ensemble": naive, "corrected ensemble": model}))
     best = model.info_["modes"][0]
     low, high = model.info_["rho_interval"]
     console.print(f"rho: {best['rho']:.2f}, 90 % interval {low:.2f} to {high:.2f}; truth {RHO:g}")
@@ -68,14 +68,14 @@ def _known_truth(console, out: Path) -> Path:
         X,
         y,
         out,
-        title="heckesel demo: a draw whose truth is known",
+        title="heckesel demo: simulated data with known truth",
         baseline=naive,
         pictures=[_picture(draw, naive, model)],
     )
 
 
-def _judged(models: dict):
-    """Coverage and bias of each on fresh units of the whole population, by region."""
+def _evaluated(models: dict):
+    """Coverage and bias of each model on new units of the population, by region."""
     from rich.table import Table
 
     from heckesel.datasets import make_controlled
@@ -83,7 +83,7 @@ def _judged(models: dict):
 
     # the test set that the published experiment pairs with this seed
     test = make_controlled(TEST_UNITS, rho=RHO, alpha=ALPHA, seed=10_000 + SEED)
-    table = Table(title=f"On {TEST_UNITS:,} fresh units, seen or not", title_justify="left")
+    table = Table(title=f"On {TEST_UNITS:,} new units, selected or not", title_justify="left")
     table.add_column("region of x")
     for name in models:
         table.add_column(f"{name}:\n90 % intervals cover", justify="right")
@@ -98,17 +98,17 @@ def _judged(models: dict):
         for model in models.values()
     ]
     for region, words in REGIONS.items():
-        cells = [
-            cell
+        shown = [
+            text
             for row in rows
-            for cell in (f"{row[f'coverage90_{region}']:.1%}", f"{row[f'bias_f0_{region}']:+.2f}")
+            for text in (f"{row[f'coverage90_{region}']:.1%}", f"{row[f'bias_f0_{region}']:+.2f}")
         ]
-        table.add_row(words, *cells)
+        table.add_row(words, *shown)
     return table
 
 
 def _picture(draw, naive, model):
-    """The truth, both fits and some of the observed outcomes over x."""
+    """The truth, both fits and some of the observed outcomes, against x."""
     import numpy as np
     import pandas as pd
 
@@ -135,8 +135,8 @@ def _rand_hie(console) -> None:
     from heckesel.estimators.heckman import heckman
 
     console.print(
-        "2. RAND Health Insurance Experiment: log medical spending, seen only for the 4,281 of\n"
-        "   5,574 people who had any. Heckman's model corrects for who they are.\n"
+        "2. RAND Health Insurance Experiment: log medical spending, which is observed only for\n"
+        "   the 4,281 of 5,574 people who had any. Heckman's model corrects for this.\n"
     )
     right = " + ".join(REGRESSORS)
     fit = heckman(f"lnmeddol ~ {right}", f"~ {right}", load_rand_hie("cameron_trivedi"))
@@ -145,7 +145,8 @@ def _rand_hie(console) -> None:
     console.print(f"\n95 % profile-likelihood interval of rho: {low:.3f} to {high:.3f}")
     forms = fit.functional_form()
     turned = (
-        f"Error models that fit no worse turn the sign of {', '.join(forms.flips) or 'nothing'}; "
-        f"the best of them is {forms.forms[0].name}."
+        f"Under error models that fit no worse, the sign changes for "
+        f"{', '.join(forms.flips) or 'no coefficient'}; the best of these models is "
+        f"{forms.forms[0].name}."
     )
     console.print(textwrap.fill(turned, WIDTH))

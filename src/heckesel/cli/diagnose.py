@@ -1,4 +1,4 @@
-"""`heckesel diagnose`: can this table carry a correction? Answered before anything is fitted."""
+"""`heckesel diagnose`: whether a table supports a correction, before any model is fitted."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import json
 import click
 
 from heckesel.cli.terminal import say
-from heckesel.cli.training_data import data_options, read_training_data
+from heckesel.cli.training_data import DATA_OPTIONS, read_training_data, with_options
 from heckesel.cli.verdict_output import as_plain, verdict_of
 
 
 @click.command()
-@data_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@with_options(DATA_OPTIONS)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def diagnose(as_json, **data):
-    """Say whether DATA (.csv or .parquet) identifies the selection effect, and by what.
+    """Check whether DATA (CSV or Parquet) support a correction.
+
+    The verdict says whether an instrument identifies the correlation between selection and
+    outcome, or only the assumed functional form. It needs no fitted model.
 
     \b
     heckesel diagnose loans.csv --outcome repaid --instruments branch
@@ -25,7 +28,7 @@ def diagnose(as_json, **data):
     from heckesel.diagnostics.verdict import VERDICTS
 
     given = read_training_data(**data)
-    with waiting("judging"), notes(said=(*VERDICTS, "all ")):
+    with waiting("checking identification"), notes(said=(*VERDICTS, "all ")):
         verdict = verdict_of(given)
     if as_json:
         say(json.dumps(as_plain(verdict), indent=1))

@@ -1,4 +1,4 @@
-"""`heckesel fit`: from a table to a saved model."""
+"""`heckesel fit`: fit a model to a table and save it."""
 
 from __future__ import annotations
 
@@ -12,47 +12,51 @@ from heckesel.cli.models import (
     CLASSIFIERS,
     METHODS,
     check_device_option,
-    make_classifier,
     make_model,
     method_for,
+    numbers_only,
 )
 from heckesel.cli.terminal import say
-from heckesel.cli.training_data import TrainingData, data_options, read_training_data
+from heckesel.cli.training_data import (
+    DATA_OPTIONS,
+    TRAINING_OPTIONS,
+    TrainingData,
+    read_training_data,
+    with_options,
+)
 from heckesel.cli.verdict_output import as_plain
 from heckesel.errors import DataError, HeckeselError
 
 
 @click.command()
-@data_options
-@click.option("--out", required=True, type=click.Path(), help="File for the model.")
-@click.option("--report", type=click.Path(), help="File for a page about the fit, in HTML.")
+@with_options(DATA_OPTIONS)
+@click.option("--out", required=True, type=click.Path(), help="File for the fitted model.")
+@click.option("--report", type=click.Path(), help="File for an HTML report on the fit.")
 @click.option(
     "--method",
     type=click.Choice(METHODS),
-    help="[default: two-step, or profile for two classes, which have it and linear-ml]",
+    help="Method; two classes have profile and linear-ml.  [default: two-step; profile for two "
+    "classes]",
 )
 @click.option(
     "--rho-prior",
     type=click.Choice(["positive", "negative"]),
-    help="Sign of the correlation, where it is known (profile).",
+    help="Sign of rho, the correlation of the errors, if it is known (profile only).",
 )
-@click.option("--transform", type=click.Choice(["log"]), help="Scale on which to fit the outcome.")
 @click.option(
     "--folds",
     type=int,
-    help="Members do without one each; sigma is judged there.  "
-    "[default: 5 from 100 selected rows on, else none; classes 5]",
+    help="Number of folds. Each network holds out one, for early stopping and to estimate the "
+    "noise.  [default: 5 with at least 100 selected rows, else none; 5 for two classes]",
 )
 @click.option(
     "--members",
     type=int,
-    help="Networks in the ensemble.  [default: 10 on folds, profile 20, 5 without; classes 5]",
+    help="Networks in the ensemble.  [default: 10 with folds (profile 20), else 5; 5 for two "
+    "classes]",
 )
-@click.option("--epochs", type=int, help="Passes over the data.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
-@click.option("--device", help="auto, cpu or cuda.")
-@click.option("--dask", metavar="ADDRESS", help="Scheduler of a cluster that trains the members.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--dask", metavar="ADDRESS", help="Dask scheduler; its workers train the networks.")
+@with_options(TRAINING_OPTIONS)
 def fit(
     out,
     report,
@@ -68,10 +72,10 @@ def fit(
     as_json,
     **data,
 ):
-    """Fit a model to DATA (.csv or .parquet) and save it.
+    """Fit a model to DATA (CSV or Parquet) and save it.
 
-    Every column that has no other role explains both selection and outcome; instruments explain
-    selection alone. The verdict says whether the data can carry the correction.
+    Columns without another role explain both selection and the outcome; instruments explain
+    selection only. The verdict says whether the data support the correction.
 
     \b
     heckesel fit loans.csv --outcome repaid --instruments branch --out loans.heckesel
@@ -94,10 +98,9 @@ def fit(
     given, rule = _read(data, _for_numbers(report, method, transform, dask))
     method = method_for(method, given)
     _check_choices(method, given, report=report, dask=dask)
-    model = (make_model if given.classes is None else make_classifier)(
+    model = make_model(
         method,
-        given.instruments,
-        missing=given.missing,
+        given,
         rho_prior=rho_prior,
         target_transform=transform,
         folds=folds,
@@ -116,14 +119,14 @@ def fit(
 
 
 def _read(data: dict, asked: str | None) -> tuple[TrainingData, str | None]:
-    """The table, and what is said where 0 and 1 are numbers because of an option `asked` for."""
+    """The data, and a sentence if 0 and 1 are numbers because of the option `asked`."""
     given = read_training_data(**data)
     if asked is None or data["kind"] != "auto" or not _zero_and_one(given.classes):
         return given, None
     given = read_training_data(**data | {"kind": "regression"})
     return given, (
-        f"{given.y.name} holds 0 and 1 and is taken for a number, since {asked} is for "
-        "numbers (--kind classification would take it for two classes)"
+        f"{given.y.name} has the values 0 and 1 and is treated as a number, since {asked} needs "
+        "one (to treat it as two classes, set --kind classification)"
     )
 
 
@@ -132,9 +135,7 @@ def _check_choices(method: str, given: TrainingData, *, report, dask) -> None:
         raise DataError(f"--dask trains networks, and {method} has none")
     for option, value in {"--dask": dask, "--report": report}.items():
         if value is not None and given.classes is not None:
-            raise DataError(
-                f"{option} is for numbers, and {given.y.name} has two classes; leave it out"
-            )
+            raise numbers_only(option, given, "omit it")
 
 
 def _train(model, given: TrainingData, method: str, dask: str | None) -> None:
@@ -145,7 +146,7 @@ def _train(model, given: TrainingData, method: str, dask: str | None) -> None:
         if method.startswith("linear"):
             with waiting("fitting"):
                 model.fit(given.X, given.y, **given.options)
-        elif dask is None:  # shows its own bar
+        elif dask is None:  # shows a progress bar
             model.fit(given.X, given.y, **given.options)
         else:
             with dask_client(dask) as client:
@@ -153,7 +154,7 @@ def _train(model, given: TrainingData, method: str, dask: str | None) -> None:
 
 
 def _write(model, given: TrainingData, out, report, write_report) -> None:
-    """The model and, where asked for, its report: both or neither."""
+    """Write the model and, if requested, its report: both or neither."""
     from heckesel.atomic_files import replacing
     from heckesel.cli.waiting import waiting
 
@@ -166,7 +167,7 @@ def _write(model, given: TrainingData, out, report, write_report) -> None:
 
 
 def _for_numbers(report, method, transform, dask) -> str | None:
-    """The first option that classes do not have."""
+    """The first option that needs a numeric outcome."""
     asked = {
         "--report": report is not None,
         f"--method {method}": method is not None and method not in CLASSIFIERS,
@@ -177,7 +178,7 @@ def _for_numbers(report, method, transform, dask) -> str | None:
 
 
 def _zero_and_one(classes) -> bool:
-    """Whether classes are the numbers 0 and 1, which may as well be numbers."""
+    """Whether the classes are the numbers 0 and 1, and so could be a numeric outcome."""
     return classes is not None and all(
         not isinstance(each, str | bool) and each in (0, 1) for each in classes
     )
@@ -214,7 +215,7 @@ def _summary(model, given, method: str, out, report) -> dict:
 
 
 def _common(model, name: str) -> float | None:
-    """Of the best mode where a method lists modes, else the mean over members."""
+    """The value of the best mode if the method has modes, else the mean over members."""
     import numpy as np
 
     values = np.atleast_1d(getattr(model, name, np.nan))
@@ -224,19 +225,19 @@ def _common(model, name: str) -> float | None:
 
 
 def _as_text(summary: dict, rule: str | None, table=None) -> str:
-    """table : the fit of a linear method, whose summary ends with the verdict"""
+    """table : result of a linear method, whose summary includes the verdict"""
     shown = [
-        f"{name} {summary[name]:.4g}" for name in ("rho", "sigma") if summary[name] is not None
+        f"{name} = {summary[name]:.4g}" for name in ("rho", "sigma") if summary[name] is not None
     ]
     verdict = summary["identification"]
     method = summary["method"] + (" (splines)" if summary["basis"] == "spline" else "")
     lines = [
         *([] if rule is None else [rule]),
-        f"{method}: {summary['rows']:,} rows, {summary['selected']:,} with "
-        f"{summary['outcome']}, {len(summary['columns'])} columns; {', '.join(shown)}",
+        f"Method {method}: {summary['rows']:,} rows, {summary['selected']:,} of them with "
+        f"{summary['outcome']}; {len(summary['columns'])} columns; {', '.join(shown)}",
         f"Identification: {verdict['verdict']}: {verdict['sentence']}"
         if table is None
         else f"\n{table.summary()}\n",
-        *(f"wrote {summary[name]}" for name in ("out", "report") if summary[name] is not None),
+        *(f"Wrote {summary[name]}" for name in ("out", "report") if summary[name] is not None),
     ]
     return "\n".join(lines)

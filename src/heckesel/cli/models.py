@@ -4,33 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
+from heckesel.cli.training_data import TrainingData
 from heckesel.device import check_device
 from heckesel.errors import DataError, cannot_import
 
 LINEAR = {"linear-ml": "ml", "linear-two-step": "two-step"}
 DEEP = ("two-step", "joint", "averaged", "profile")
-BASELINES = ("ensemble", "weighted-ensemble")
+BASELINES = {"ensemble": "DeepEnsembleRegressor", "weighted-ensemble": "WeightedEnsembleRegressor"}
 METHODS = (*DEEP, *LINEAR)
-
-
 CLASSIFIERS = {"profile": "network", "linear-ml": "linear"}
+OPTIONS = {"n_members": "members"}  # parameters whose option has another name
 
 
-def method_for(method: str | None, data) -> str:
-    """The method asked for, or the default for this kind of outcome."""
+def method_for(method: str | None, data: TrainingData) -> str:
+    """The requested method, or the default for this kind of outcome."""
     if data.classes is None:
         return method or "two-step"
     method = method or "profile"
     if method not in CLASSIFIERS:
-        raise DataError(
-            f"{method} is for numbers, and {data.y.name} has two classes; take "
-            f"{' or '.join(CLASSIFIERS)}" + ", or --kind regression" * data.could_be_number
-        )
+        raise numbers_only(f"method {method}", data, f"use {' or '.join(CLASSIFIERS)}")
     return method
 
 
+def numbers_only(what: str, data: TrainingData, way_out: str) -> DataError:
+    """The error for an option that an outcome with two classes does not have."""
+    return DataError(
+        f"{what} needs a numeric outcome, but {data.y.name} has two classes; {way_out}"
+        + ", or set --kind regression" * data.could_be_number
+    )
+
+
 def check_device_option(device: str | None, dask: str | None = None) -> None:
-    """Before anything is read; on a cluster the workers have the cards."""
+    """Check the device before any data are read; on a cluster it is the workers' device."""
     if device is None:
         return
     check_device(device)
@@ -40,53 +45,36 @@ def check_device_option(device: str | None, dask: str | None = None) -> None:
         torch_device(device)
 
 
-def make_classifier(method: str, instruments: list[str], *, missing: str, **options):
-    """The classifier of a method; options that are None keep its defaults."""
-    given = {name: value for name, value in options.items() if value is not None}
-    if "target_transform" in given:
-        raise DataError("--transform is for numbers, and the outcome has two classes")
-    if method == "linear-ml":
-        given.pop("random_state", None)
-        _refuse_networks_options(given, method)
-    else:
-        _need_torch(method)
-    from heckesel.estimators.heckman_classifier import HeckmanClassifier
-
-    return HeckmanClassifier(
-        instruments or None, outcome=CLASSIFIERS[method], missing=missing, **given
-    )
-
-
-def make_model(method: str, instruments: list[str], *, missing: str, **options):
+def make_model(method: str, data: TrainingData, **options):
     """The estimator of a method; options that are None keep its defaults."""
     given = {name: value for name, value in options.items() if value is not None}
-    common: dict[str, Any] = {"instruments": instruments or None, "missing": missing}
+    if data.classes is not None and "target_transform" in given:
+        raise numbers_only("--transform", data, "omit it")
     if method in LINEAR:
-        transform = given.pop("target_transform", None)
-        given.pop("random_state", None)  # nothing in it is random
-        _refuse_networks_options(given, method)
-        from heckesel.estimators.heckman_regressor import HeckmanRegressor
+        _check_linear(method, given)
+    else:
+        _need_torch(method)
+    import heckesel as hk
 
-        return HeckmanRegressor(method=LINEAR[method], target_transform=transform, **common)
-    _need_torch(method)
+    common: dict[str, Any] = {"instruments": data.instruments or None, "missing": data.missing}
+    if data.classes is not None:
+        return hk.HeckmanClassifier(outcome=CLASSIFIERS[method], **common, **given)
+    if method in LINEAR:
+        return hk.HeckmanRegressor(method=LINEAR[method], **common, **given)
     if method in BASELINES:
-        from heckesel.estimators.deep_ensemble_regressor import DeepEnsembleRegressor
-        from heckesel.estimators.weighted_ensemble_regressor import WeightedEnsembleRegressor
-
-        ensemble = method == "ensemble"
-        kind: Any = DeepEnsembleRegressor if ensemble else WeightedEnsembleRegressor
-        return kind(**common, **given)
-    from heckesel.estimators.deep_heckman_regressor import DeepHeckmanRegressor
-
+        return getattr(hk, BASELINES[method])(**common, **given)
     if "rho_prior" in given and method != "profile":
-        raise DataError(f"--rho-prior is for --method profile, and this is {method}")
-    return DeepHeckmanRegressor(method=method, **common, **given)
+        raise DataError(f"--rho-prior needs --method profile, but the method is {method}")
+    return hk.DeepHeckmanRegressor(method=method, **common, **given)
 
 
-def _refuse_networks_options(given: dict, method: str) -> None:
-    if given:
-        name = next(iter(given)).replace("_", "-")
-        raise DataError(f"--{NAMES.get(name, name)} is for networks, and {method} has none")
+def _check_linear(method: str, given: dict) -> None:
+    """Drop the seed, since nothing is random, and refuse the other options of networks."""
+    given.pop("random_state", None)
+    refused = [name for name in given if name != "target_transform"]
+    if refused:
+        option = OPTIONS.get(refused[0], refused[0]).replace("_", "-")
+        raise DataError(f"--{option} is for networks, and {method} has none")
 
 
 def _need_torch(method: str) -> None:
@@ -94,7 +82,4 @@ def _need_torch(method: str) -> None:
         import torch  # noqa: F401
     except Exception as error:  # a broken torch can raise anything
         why = cannot_import("torch", error, "pip install 'heckesel[deep]'")
-        raise DataError(f"method {method} needs {why}; or take linear-ml") from None
-
-
-NAMES = {"n-members": "members"}  # options whose name is not that of the parameter
+        raise DataError(f"method {method} needs {why}; or use --method linear-ml") from None

@@ -1,4 +1,4 @@
-"""Files to write that are files to read, or each other: refused before any work."""
+"""Output files that would replace an input, or another output, are refused at the start."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from heckesel.errors import DataError
 def check_outputs(inputs: dict, outputs: dict) -> None:
     """Refuse an output that is an input or another output, under whatever name.
 
-    inputs : what is read, in words -> its path
-    outputs : the option -> the path it names, None where it was not given
+    inputs : description -> path
+    outputs : option -> path, None if it was not given
     """
     taken = {f"{what}, which is read": path for what, path in inputs.items()}
     for option, path in outputs.items():
@@ -25,9 +25,9 @@ def check_outputs(inputs: dict, outputs: dict) -> None:
 
 
 def _same(path, other) -> bool:
-    """Links lead to the file they stand for; a file that is there is known by its own number, too,
-    since two names may differ in case alone or be hard links."""
+    """Whether two paths are one file: links are followed, and existing files are compared by their
+    inode, since two names may be hard links or differ only in case."""
     try:
         return Path(path).resolve() == Path(other).resolve() or os.path.samefile(path, other)
-    except (OSError, RuntimeError):  # one is not there, or a link leads to itself
+    except (OSError, RuntimeError):  # one does not exist, or a link leads to itself
         return False

@@ -1,35 +1,38 @@
-"""`heckesel predict`: from a saved model and a table to predictions."""
+"""`heckesel predict`: predictions for the rows of a table."""
 
 from __future__ import annotations
 
 import click
 
 from heckesel.cli.terminal import print_table, say
+from heckesel.cli.training_data import CSV_OPTIONS, with_options
 from heckesel.errors import DataError
 
-ROWS_AT_ONCE = 50_000  # between two movements of the bar
+ROWS_AT_ONCE = 50_000  # per step of the progress bar
 
 
 @click.command()
 @click.argument("model", type=click.Path())
 @click.argument("data", type=click.Path())
-@click.option("--level", default=0.9, show_default=True, help="Coverage of lower and upper.")
+@click.option("--level", default=0.9, show_default=True, help="Level of the intervals.")
 @click.option(
     "--target",
     type=click.Choice(["population", "selected", "unselected"]),
     default="population",
     show_default=True,
-    help="y of any row, or given that it was or was not selected (needs the instruments).",
+    help="Which units to predict for: all with these columns, or given that the unit was or was "
+    "not selected, which needs the instruments.",
 )
-@click.option("--out", type=click.Path(), help="File, .csv or .parquet; without it, the terminal.")
-@click.option("--delimiter", help="Of a CSV file, if it cannot be told.")
-@click.option("--decimal", default=".", show_default=True, help="Decimal mark of a CSV file.")
+@click.option(
+    "--out", type=click.Path(), help="File, .csv or .parquet.  [default: standard output]"
+)
+@with_options(CSV_OPTIONS)
 def predict(model, data, level, target, out, delimiter, decimal):
-    """Predict every row of DATA (.csv or .parquet) with a saved MODEL.
+    """Predict the rows of DATA (CSV or Parquet) with a saved MODEL.
 
-    The columns of DATA come back as they are, then mean, std, lower and upper; for an outcome of
-    two classes probability (of the second one), lower, upper and class. If DATA has a column of
-    that name, the prediction is predicted_mean, and so on.
+    The output has the columns of DATA, unchanged, and four more: mean, std, lower and upper, or
+    for two classes probability (of the second class), lower, upper and class. If DATA already
+    has a column named mean, the prediction is in predicted_mean, and so on.
 
     \b
     heckesel predict loans.heckesel applicants.csv --out predicted.csv
@@ -49,7 +52,7 @@ def predict(model, data, level, target, out, delimiter, decimal):
     )
 
     if not 0 < level < 1:
-        raise DataError(f"--level must lie between 0 and 1, got {level:g}")
+        raise DataError(f"--level must be between 0 and 1, got {level:g}")
     inputs = {f"the model {model}": model, f"the table {data}": data}
     check_outputs(inputs, {"--out": out})
     if out is not None:
@@ -65,7 +68,10 @@ def predict(model, data, level, target, out, delimiter, decimal):
         predictions = _predictions(fitted, X, target, level)
     frame = _with_predictions(table, predictions)
     if hasattr(fitted, "classes_"):
-        say(f"probability of {fitted.outcome_name_} = {fitted.classes_[1]}", err=True)
+        say(
+            f"Predicted: probability that {fitted.outcome_name_} is {fitted.classes_[1]}",
+            err=True,
+        )
     if out is None:
         print_table(as_csv(frame, table))
         return
@@ -73,11 +79,11 @@ def predict(model, data, level, target, out, delimiter, decimal):
         if suffix_of(out) == ".parquet":
             frame = with_numbers(frame, table.decimal)
         write_table(out, frame, table)
-    say(f"{len(frame):,} rows, target {target}, level {level:g}: wrote {out}")
+    say(f"Wrote {len(frame):,} rows to {out} (target {target}, level {level:g})")
 
 
 def _with_predictions(table, predictions: dict):
-    """The table with the predictions as further columns, renamed if the table has the name."""
+    """The table with the predictions as extra columns, renamed if the name is taken."""
     from heckesel.cli.waiting import note
 
     added = {}
@@ -86,7 +92,7 @@ def _with_predictions(table, predictions: dict):
         while free in table.frame.columns:
             free = f"predicted_{free}"
         if free != name:
-            note(f"{table.path} has a column {name!r}, so the prediction is in {free!r}")
+            note(f"{table.path} already has a column {name!r}, so the prediction is in {free!r}")
         added[free] = values
     return table.frame.assign(**added)
 

@@ -1,4 +1,4 @@
-"""`heckesel reproduce`: start the experiments of a checkout."""
+"""`heckesel reproduce`: run the experiments of a checkout."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from heckesel.errors import DataError
 PASS_THROUGH = {"ignore_unknown_options": True, "help_option_names": []}
 
 
-@click.command(context_settings=PASS_THROUGH, short_help="Run the experiments of a checkout.")
+@click.command(context_settings=PASS_THROUGH, short_help="Run the experiments (in a checkout).")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def reproduce(arguments: tuple[str, ...]) -> None:
-    """Run the experiments of the paper and our own: `python -m reproduction` of the checkout."""
+    """Run the experiments of the paper and of this project: `python -m reproduction`."""
     root = Path(heckesel.__file__).parents[2]
     if not (root / "reproduction" / "__main__.py").exists():
         raise DataError(

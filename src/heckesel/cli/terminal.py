@@ -1,4 +1,4 @@
-"""What goes to standard output and standard error, whatever is in it and wherever it goes."""
+"""Printing to standard output and standard error."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from heckesel.errors import printable
 
 
 def prepare_streams() -> None:
-    """Characters that a terminal does not have become escapes, and no write is cut short.
+    """Escape characters that the terminal cannot show, and notice incomplete writes.
 
-    Without a buffer (`python -u`, PYTHONUNBUFFERED) Python ignores how much of a text a full disk
-    has taken, so the end of a table could be lost and the exit code be 0.
+    Without a buffer (`python -u`, PYTHONUNBUFFERED) Python ignores it if a full disk takes only
+    part of a write, so the end of a table could be lost with exit code 0.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -33,17 +33,17 @@ def prepare_streams() -> None:
 
 
 def discard_output() -> None:
-    """What standard output could not take, so that Python does not try again when it ends."""
-    with suppress(OSError, ValueError):  # a stream without a file
+    """Drop what could not be written, so that Python does not try again at exit."""
+    with suppress(OSError, ValueError):  # the stream has no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print text, with what could command the terminal as escapes."""
+    """Print text, with control characters escaped."""
     click.echo(printable(text), err=err)
 
 
 def print_table(text: str) -> None:
-    """A table on standard output: as it is for programs, as `say` prints for people."""
+    """Print a table on standard output; control characters are escaped on a terminal only."""
     shown = printable(text) if sys.stdout.isatty() else text
-    click.echo(shown, nl=False, color=True)  # or click would remove escapes from the data
+    click.echo(shown, nl=False, color=True)  # otherwise click removes escapes from the data

@@ -1,4 +1,4 @@
-"""The verdict on a table, for diagnose and compare, and how it is printed."""
+"""The verdict on a table, for diagnose and compare, and its JSON."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from heckesel.cli.training_data import TrainingData
 
 
 def verdict_of(data: TrainingData):
-    """The `Identification` of the data alone, before any outcome model; of two classes that of a
-    linear probit with selection."""
+    """The `Identification` of the data; for two classes that of a linear probit with selection."""
     if data.classes is not None:
         from heckesel.estimators.heckman_classifier import HeckmanClassifier
 
@@ -27,7 +26,7 @@ def verdict_of(data: TrainingData):
 
 
 def as_plain(identification) -> dict:
-    """For --json: what is no number there is null."""
+    """For --json; a number that is not finite is null."""
     return {
         "verdict": identification.verdict,
         "sentence": identification.sentence,

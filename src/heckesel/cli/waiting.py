@@ -1,4 +1,4 @@
-"""What a user sees of work that takes its time: a spinner here, notes afterwards."""
+"""A spinner during long work, and warnings as notes after it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOW_AFTER = 1.0  # seconds
 
 @contextmanager
 def waiting(label: str) -> Iterator[None]:
-    """A spinner for work that cannot be counted, after a second and on a terminal only."""
+    """Show a spinner on a terminal if the work takes more than a second."""
     if not sys.stderr.isatty():
         yield
         return
@@ -37,7 +37,7 @@ def waiting(label: str) -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """One line on stderr, once in a command, however often it reads its table."""
+    """Print a line on stderr, once per command even if the table is read twice."""
     context = click.get_current_context(silent=True)
     said = set() if context is None else context.meta.setdefault(__name__, set())
     if text not in said:
@@ -47,7 +47,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def notes(*, said: tuple[str, ...] = ()) -> Iterator[None]:
-    """Warnings as notes of one line on stderr; not those that begin with what is `said` anyway."""
+    """Print warnings as one-line notes on stderr, except those that start with text in `said`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", IdentificationWarning)

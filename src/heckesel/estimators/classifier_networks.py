@@ -1,4 +1,4 @@
-"""From a classifier's options to trained networks, and the verdict on what they were given."""
+"""The networks of a classifier, and the verdict on its data."""
 
 from __future__ import annotations
 
@@ -18,24 +18,20 @@ from heckesel.diagnostics.verdict import (
 )
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.network_options import predicting_in_float64, seed_of, training_options
+from heckesel.estimators.selection_regressor import warn_no_selection
 from heckesel.progress import progress_bar
 
 
 def fit_binary_networks(model, data: SelectionData):
-    """The `BinaryMixture` of data whose y is 1 for the second class and 0 for the first."""
+    """Train the `BinaryMixture`; y is 1 for the second class and 0 for the first."""
     from heckesel.methods import binary_networks
 
     if model.folds is None:
-        raise DataError("outcome='network' judges rho on folds; set folds, say to 5")
+        raise DataError("outcome='network' estimates rho on held-out folds; set folds=5")
     if data.s.all():
-        warnings.warn(
-            f"all {data.n} rows have an outcome, so every unit was selected and there is nothing "
-            "to correct: this is a plain ensemble",
-            IdentificationWarning,
-            stacklevel=4,
-        )
+        warn_no_selection(data, stacklevel=5)
     else:
-        probit_verdict(data)  # what its probit refuses no network is trained for
+        probit_verdict(data)  # refuses data before any network is trained
     network = replace(
         binary_networks.NETWORK,
         **training_options(model),
@@ -50,15 +46,15 @@ def fit_binary_networks(model, data: SelectionData):
     if unfinished:
         warnings.warn(
             f"{unfinished} of {model.n_members} members were still improving after "
-            f"{model.epochs} epochs, so intervals may be too short; raise epochs",
+            f"{model.epochs} epochs, so intervals may be too narrow; raise epochs",
             ConvergenceWarning,
             stacklevel=4,
         )
     return predicting_in_float64(fitted)
 
 
-def judge_networks(data: SelectionData, info: dict) -> Identification:
-    """The instruments' Wald test, and the curve of held-out log-likelihood over rho."""
+def verdict_on_networks(data: SelectionData, info: dict) -> Identification:
+    """The Wald test of the instruments, with the held-out log-likelihood over rho."""
     if data.s.all():
         return nothing_selected()
     found = probit_verdict(data)

@@ -1,4 +1,4 @@
-"""Several models on the same folds: what can be compared where outcomes are missing."""
+"""`compare_models`: cross-validate several models on the same folds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from heckesel.data import check_weights, selected_rows
 from heckesel.errors import DataError
-from heckesel.estimators.regression import outcome_column
+from heckesel.tables.fit_input import outcome_column
 
 
 def compare_models(
@@ -27,12 +27,51 @@ def compare_models(
     progress: Callable[[int, int], None] | None = None,
     score_name: str = "r2_given_selection",
 ) -> list[dict]:
-    """One dict for each model, best first: `log_likelihood`, the joint one of selection and outcome
-    per held-out unit; `behind`, how far it is below the best one's, with the standard error of that
-    difference over folds, `behind_se`; the model's own `score` on held-out outcomes, by the name
-    `score_name`. y is numeric: classifiers are given codes.
+    """Cross-validate several models on the same folds.
 
-    A model that cannot be fitted has `error` in their place. Folds keep the share of selected rows.
+    Parameters
+    ----------
+    models : dict of str to estimator
+        The models to compare, by name; they are not changed.
+    X : DataFrame of shape (n, columns)
+        Columns that explain the outcome and selection, instruments included.
+    y : array-like of shape (n,)
+        Outcomes as numbers, NaN where they were not observed. Classes are 0 and 1.
+    selected : array-like of bool of shape (n,), optional
+        Which rows were selected, if missing y does not show it.
+    sample_weight : array-like of shape (n,), optional
+        Weight of each row.
+    splits : int, default=5
+        Number of folds. Each has the same share of selected rows.
+    seed : int, default=0
+        Seed of the folds.
+    progress : callable, optional
+        Called with the number of fits done and their total.
+    score_name : str, default="r2_given_selection"
+        Key under which the model's `score` on held-out outcomes is returned.
+
+    Returns
+    -------
+    list of dict
+        One per model, best first: ``method``, its name; ``log_likelihood``, the joint
+        log-likelihood of selection and outcome per held-out unit; ``behind``, its difference from
+        the best one, with standard error ``behind_se`` over folds; and the model's `score`. A
+        model that cannot be fitted comes last and has ``method`` and ``error``.
+
+    Raises
+    ------
+    DataError
+        If a fold would have no selected or no unselected row.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> from heckesel.estimators.compare_models import compare_models
+    >>> frame = hk.datasets.make_controlled(400, rho=0.9, alpha=1.0, seed=0).frame
+    >>> models = {name: hk.HeckmanRegressor(["z"], method=name) for name in ("ml", "two-step")}
+    >>> rows = compare_models(models, frame[["x", "z"]], frame["y"], splits=3)
+    >>> rows[0]["behind"]
+    0.0
     """
     values = outcome_column(y)
     s = selected_rows(values, selected, "y")
@@ -40,8 +79,8 @@ def compare_models(
     smallest = min(s.sum(), (~s).sum()) if not s.all() else s.sum()
     if not 2 <= splits <= smallest:
         raise DataError(
-            f"{splits} folds need at least two, and a selected and an unselected row in each; the "
-            f"fewer of the two kinds has {smallest} rows"
+            f"the number of folds must be at least 2 and at most {smallest}, so that each has a "
+            f"selected and an unselected row; got {splits}"
         )
     folds = list(StratifiedKFold(splits, shuffle=True, random_state=seed).split(X, s))
     found: dict[str, np.ndarray | str] = {}

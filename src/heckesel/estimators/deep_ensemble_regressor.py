@@ -1,40 +1,17 @@
-"""`DeepEnsembleRegressor`: networks on the observed outcomes, as if selection were chance."""
+"""`DeepEnsembleRegressor`: networks that assume that outcomes are missing at random."""
 
 from __future__ import annotations
 
+from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError
 from heckesel.estimators.network_options import beside_probit, network_config, train
-from heckesel.estimators.regression import identify, read_table
-from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.estimators.selection_regressor import SelectionRegressor, identify
+from heckesel.tables.fit_input import read_table
 
 
-class DeepEnsembleRegressor(SelectionRegressor):
-    """The baseline: an ensemble of networks with mean and variance, on the observed outcomes.
-
-    It is right where selection is chance given x, and biased wherever selection depended on
-    something that also moved the outcome and is not in X. `predict` answers for everyone all the
-    same; compare its `log_likelihood` on held-out rows with that of `DeepHeckmanRegressor`.
-
-    y is missing (NaN) where it was not observed, or `fit` is given `selected`. `instruments`, by
-    name or position, are columns of X that moved selection alone: the networks do not see them;
-    the probit of selection that stands beside them does.
-
-    * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
-      ensemble and its training; None takes 10 members on folds and 5 without; device "auto" a GPU
-      if there is one, weight_decay "auto" what rows left out prefer
-    * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
-      by a column
-    * target_transform: None, "log" or two functions (forward, inverse): the scale of the fit.
-      Predictions are of y itself
-    * folds: None trains every member on all rows; a number has each member do without one fold,
-      end by it, and the level of sigma judged there; "auto" is 5 from 100 selected rows on
-    * tails: "normal", or "auto" for those of a t where rows left out prefer them
-    * progress: a bar on the terminal, for fits over a second
-
-    After `fit`: `identification_` says whether the data could carry a correction, which this
-    estimator does not make; `info_` is the training summary.
-    """
+class EnsembleRegressor(SelectionRegressor):
+    """The options and the verdict of the ensembles that make no correction."""
 
     def __init__(
         self,
@@ -71,15 +48,118 @@ class DeepEnsembleRegressor(SelectionRegressor):
         self.folds = folds
         self.tails = tails
 
-    def fit(self, X, y, *, selected=None, sample_weight=None):
-        data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
-        possible = True
+    def _identify(self, data: SelectionData, *, needs_probit: bool) -> bool:
+        """Set `identification_`; whether a probit of selection can be fitted."""
         try:
             self.identification_ = identify(data)
-        except DataError as error:  # what stops a probit does not stop this ensemble
+        except DataError as error:
+            if needs_probit:
+                raise
             self.identification_ = Identification(NOT_IDENTIFIED, f"{error}.", {})
-            possible = False
-        trained = train(self, "deep_ensemble", data, network_config(self, int(data.s.sum())))
-        self.fitted_ = beside_probit(trained, data, possible=possible)
+            return False
+        return True
+
+    def _keep(self, trained, data: SelectionData, *, probit: bool):
+        self.fitted_ = beside_probit(trained, data, possible=probit)
         self.info_ = self.fitted_.info
         return self
+
+
+class DeepEnsembleRegressor(EnsembleRegressor):
+    """An ensemble of networks on the observed outcomes, without a correction: the baseline.
+
+    It assumes that outcomes are missing at random given x. It is biased if selection depends on
+    something that also affects the outcome and is not in X. Compare its `log_likelihood` on
+    held-out rows with that of `DeepHeckmanRegressor`.
+
+    Parameters
+    ----------
+    instruments : str, int or list of these, optional
+        Columns of X, by name or position, that affect selection but not the outcome
+        (exclusion restrictions). Only the probit of selection uses them.
+    n_members : int, optional
+        Networks in the ensemble. By default 10 on folds and 5 without.
+    hidden : tuple of int, default=(64, 64)
+        Units in each hidden layer.
+    epochs : int, default=1500
+        Passes over the data, at most; with folds, members stop early.
+    learning_rate : float, optional
+        By default 5e-3.
+    weight_decay : float or "auto", default=1e-5
+        L2 penalty. "auto" lets held-out rows choose.
+    batch_size : int, optional
+        Rows per step; by default all of them.
+    device : str, default="auto"
+        "cpu", "cuda" or "cuda:0"; "auto" is a GPU if there is one.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of training.
+    random_state : int, RandomState or None, default=0
+        Seed. The same seed gives the same fit.
+    progress : bool, default=True
+        Whether to show a progress bar on a terminal if the fit takes more than a second.
+    missing : {"error", "indicator"}, default="error"
+        What to do with missing values in X: raise an error, or impute the mean and add a missing
+        indicator.
+    target_transform : None, "log" or (forward, inverse), default=None
+        Scale on which the outcome is fitted. Predictions are on the scale of y.
+    folds : int, "auto" or None, default="auto"
+        Each member holds out one fold, for early stopping and to estimate the level of the noise.
+        None trains every member on all rows. "auto" is 5 if at least 100 rows are selected.
+    tails : {"auto", "normal"}, default="auto"
+        "auto" lets held-out rows choose between normal and t tails.
+
+    Attributes
+    ----------
+    identification_ : Identification
+        Whether the data would support a correction, which this estimator does not make.
+    info_ : dict
+        Summary of the training.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if X was a frame.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=0).frame
+    >>> model = hk.DeepEnsembleRegressor(["z"], hidden=(8,), n_members=2, epochs=20)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # 20 epochs are too few, as a warning says
+    ...     model = model.fit(frame[["x", "z"]], frame["y"])
+    >>> mean, std = model.predict(frame[["x"]], return_std=True)
+    >>> mean.shape
+    (300,)
+    """
+
+    def fit(self, X, y, *, selected=None, sample_weight=None):
+        """Fit the networks to the observed outcomes, and a probit to selection.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, columns)
+            Columns that explain the outcome and selection, instruments included.
+        y : array-like of shape (n,)
+            Outcomes, NaN where they were not observed.
+        selected : array-like of bool of shape (n,), optional
+            Which rows were selected, if missing y does not show it.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row.
+
+        Returns
+        -------
+        DeepEnsembleRegressor
+            The fitted estimator itself.
+
+        Raises
+        ------
+        DataError
+            If the data or an option cannot be used.
+        HeckeselError
+            If training diverged.
+        """
+        data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
+        probit = self._identify(data, needs_probit=False)
+        trained = train(self, "deep_ensemble", data, network_config(self, int(data.s.sum())))
+        return self._keep(trained, data, probit=probit)

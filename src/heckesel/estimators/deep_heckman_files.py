@@ -1,5 +1,5 @@
 """`DeepHeckmanRegressor` on Parquet files: passes for columns, moments and the probit, then one
-for each epoch."""
+pass per epoch."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from heckesel.diagnostics.evidence import identify_shape, smooth_shares
 from heckesel.diagnostics.fit_verdict import wald_verdict
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.estimators.convergence import check_training
 from heckesel.estimators.network_options import AUTO, ON_FOLDS, predicting_in_float64, seed_of
-from heckesel.estimators.regression import keep_columns
 from heckesel.linear.covariance import inverse
 from heckesel.linear.probit import ProbitFit, in_units, maximise_probit
 from heckesel.linear.sample.stream import Stream, check_stream, open_stream
 from heckesel.methods.from_files import fit_joint, fit_two_step
+from heckesel.networks.ensembles.convergence import check_training
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.streamed import Table, scaling_from
 from heckesel.predictive.transformed import target_transform
@@ -32,17 +31,17 @@ from heckesel.tables.column_reader import (
     survey,
     together,
 )
+from heckesel.tables.fit_input import keep_columns
 from heckesel.tables.parquet import parquet_parts
 
 
 def fit_files(
-    model, path, y, *, selected, sample_weight, columns, config: NetworkConfig, spread
+    model, path, y, *, selected, sample_weight, columns, config: NetworkConfig, workers
 ) -> None:
-    """Leave on `model` what a fit leaves there: `columns_`, `transform_`, `identification_`,
-    `fitted_`."""
+    """Fit `model`: set its `columns_`, `transform_`, `identification_` and `fitted_`."""
     _check_options(model)
     assert config.batch_size is not None  # checked with the other options
-    run: Callable = map if spread is None else spread
+    run: Callable = map if workers is None else workers
     size = max(BUFFER_ROWS, config.batch_size)
     seed = seed_of(model)
     parts = parquet_parts(path, rows=1)
@@ -84,9 +83,9 @@ def fit_files(
 
 
 def _check_options(model) -> None:
-    """Refuse what needs all rows at once, and name the way out."""
+    """Refuse options that need all rows in memory."""
     if model.batch_size is None:
-        raise DataError("rows in files are trained in mini-batches; set batch_size, say to 4096")
+        raise DataError("fits to files use mini-batches; set batch_size, such as batch_size=4096")
     refused = {
         f"method={model.method!r}": model.method in ON_FOLDS,
         f"folds={model.folds}": model.folds not in (None, AUTO),
@@ -96,14 +95,14 @@ def _check_options(model) -> None:
     }
     for what, asked in refused.items():
         if asked:
-            raise DataError(f"{what} needs all rows at once; read the files into a frame")
+            raise DataError(f"{what} needs all rows in memory; read the files into a frame first")
     if model.method == "joint" and model.warm_up >= model.epochs:
         raise DataError(
             f"warm_up={model.warm_up} holds rho at 0 in all {model.epochs} epochs; an epoch of a "
-            "long table is many steps, so take warm_up=1"
+            "long table has many steps, so set warm_up=1"
         )
     if model.errors == "t" and model.method != "joint":
-        raise DataError('the two-step has normal errors; take method="joint" for errors="t"')
+        raise DataError('method="two-step" has normal errors; errors="t" needs method="joint"')
 
 
 def _check_selection(table: Table, y: str) -> None:
@@ -114,13 +113,13 @@ def _check_selection(table: Table, y: str) -> None:
         raise DataError(f"no row is selected: the outcome {y!r} is missing in all of them")
     if not unselected:
         raise DataError(
-            f"all {selected} rows have an outcome, so every unit was selected; for a selection "
-            "model leave the outcome of unselected rows missing"
+            f"all {selected} rows have an outcome, so every unit was selected; a selection model "
+            "needs rows whose outcome is missing"
         )
 
 
 def _probit(table: Table, reader, run) -> tuple[ProbitFit, SelectionData]:
-    """The streamed probit, its constant last, and the sample it started from."""
+    """The probit on all files, its constant last, and the sample that it started from."""
     counts = [(sum(map(sum, item)), sum(pair[0] for pair in item)) for item in table.counts]
     rows, seen, kept = open_stream(Stream(table.items, reader.read_selection, run), counts)
     check_stream(rows, seen, kept)
@@ -130,7 +129,7 @@ def _probit(table: Table, reader, run) -> tuple[ProbitFit, SelectionData]:
 def _identified(
     probit: ProbitFit, kept: SelectionData, sample: SelectionData, table: Table
 ) -> Identification:
-    """Instruments judged on all rows, the shape of the errors on a sample of them."""
+    """The verdict: instruments on all rows, the shape of the errors on a sample."""
     found = wald_verdict(kept, probit.gamma, inverse(-probit.hessian))
     if found.verdict != NOT_IDENTIFIED:
         selected = sum(pair[0] for item in table.counts for pair in item)

@@ -1,4 +1,4 @@
-"""`DeepHeckmanRegressor`: from a table with missing outcomes to predictions for everyone."""
+"""`DeepHeckmanRegressor`: Heckman's selection model with neural networks for the outcome."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError, is_one_of
-from heckesel.estimators.network_options import ON_FOLDS, judging, train, training_options
-from heckesel.estimators.regression import identify, read_table
-from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.estimators.network_options import ON_FOLDS, train, training_options, training_plan
+from heckesel.estimators.selection_regressor import SelectionRegressor, identify
 from heckesel.tables.cluster import cluster_of
+from heckesel.tables.fit_input import read_table
 
 METHODS = {
     "two-step": "heckman_two_step",
@@ -20,47 +20,103 @@ METHODS = {
     "averaged": "heckman_averaged",
     "profile": "heckman_profile",
 }
-# Of a network method that leaves them open: the paper's, and what held-out folds chose.
+# weight_decay=None: the paper's value, and for "profile" the one that held-out folds chose.
 WEIGHT_DECAY = {"two-step": 1e-5, "joint": 1e-5, "averaged": 1e-5, "profile": 1e-3}
 
 
 class DeepHeckmanRegressor(SelectionRegressor):
-    """Heckman's selection model with a neural network as outcome function, as an ensemble.
+    """Heckman's selection model with an ensemble of neural networks for the outcome.
 
-    y is missing (NaN) where it was not observed, or `fit` is given `selected`. `instruments`,
-    by name or position, are columns of X that moved selection but not the outcome.
+    The outcome is y = f(x) + e, where f is a network, and y is observed only if the selection
+    index plus an error u is positive. The errors e and u have correlation rho.
 
-    * method: "two-step" (probit, then a network with the Mills ratio beside it), "joint" (one
-      likelihood; `warm_up` epochs with rho held at 0), "averaged" (the two-step, a likelihood in
-      which selection looks at the outcome and errors have any shape, and splines where rows left
-      out do not tell them from networks; on folds, six times as long) or "profile" (the likelihood
-      over every rho, judged on folds; predictions average over what it leaves open; networks, or
-      splines where rows left out prefer them)
-    * rho_prior: for "profile", what is known about rho: None, "positive", "negative", an interval
-      or a density. A wrong sign costs more than none
-    * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
-      ensemble and its training; None takes the method's own and 10 members on folds (profile: 20),
-      5 without; device "auto" a GPU if there is one, weight_decay "auto" what rows left out prefer
-      (not with "profile")
-    * folds: None trains every member on all rows, as in the paper; a number has each member do
-      without one fold, end by it, and sigma judged there: calibrated where networks would
-      overfit; "auto" is 5 from 100 selected rows on
-    * noise: "constant", "varying" (a sigma for every x; needs folds) or "auto", what rows left
-      out prefer; one sigma where there are none, and with "profile" or t errors
-    * tails: "normal", or "auto" for those of a t where rows left out prefer them; normal where
-      there are none, with "profile" or t errors, and with a target_transform
-    * errors: "normal", or "t" with estimated degrees of freedom (joint; population target only),
-      or "auto", whichever rows left out prefer (joint on folds)
-    * selection: "linear", "network" for an index of networks, cross-fitted (two-step on folds), or
-      "auto", whichever describes selection better on rows left out; a probit where there are none
-    * progress: a bar on the terminal, for fits over a second
-    * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
-      by a column
-    * target_transform: None, "log" or two functions (forward, inverse): the scale of the fit.
-      Predictions are of y itself
+    Parameters
+    ----------
+    instruments : str, int or list of these, optional
+        Columns of X, by name or position, that affect selection but not the outcome
+        (exclusion restrictions).
+    method : {"two-step", "joint", "averaged", "profile"}, default="two-step"
+        "two-step" fits a probit, then networks with the inverse Mills ratio as an extra term.
+        "joint" maximises one likelihood. "averaged" averages the two-step and a likelihood in
+        which selection depends on the outcome and errors may have any shape; it uses splines if
+        their held-out loss is within one standard error of the networks', and takes about six
+        times as long. "profile" evaluates the likelihood on held-out folds for each rho and
+        averages predictions over rho.
+    n_members : int, optional
+        Networks in the ensemble. By default 10 on folds ("profile": 20) and 5 without.
+    hidden : tuple of int, default=(64, 64)
+        Units in each hidden layer.
+    epochs : int, default=1500
+        Passes over the data, at most; with folds, members stop early.
+    learning_rate : float, optional
+        By default the method chooses it.
+    warm_up : int, default=100
+        Epochs during which "joint" holds rho at 0.
+    weight_decay : float or "auto", optional
+        L2 penalty. By default 1e-5 ("profile": 1e-3). "auto" lets held-out rows choose; it is
+        not available for "profile".
+    batch_size : int, optional
+        Rows per step; by default all of them.
+    device : str, default="auto"
+        "cpu", "cuda" or "cuda:0"; "auto" is a GPU if there is one.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of training.
+    random_state : int, RandomState or None, default=0
+        Seed. The same seed gives the same fit.
+    progress : bool, default=True
+        Whether to show a progress bar on a terminal if the fit takes more than a second.
+    missing : {"error", "indicator"}, default="error"
+        What to do with missing values in X: raise an error, or impute the mean and add a missing
+        indicator.
+    target_transform : None, "log" or (forward, inverse), default=None
+        Scale on which the outcome is fitted. Predictions are on the scale of y.
+    folds : int, "auto" or None, default="auto"
+        Each member holds out one fold, for early stopping and to estimate the noise. None trains
+        every member on all rows, as in the paper. "auto" is 5 if at least 100 rows are selected.
+    noise : {"auto", "constant", "varying"}, default="auto"
+        One sigma, or a sigma for each x, which needs folds. "auto" lets held-out rows choose; it
+        is "constant" without folds, for "profile" and with t errors.
+    tails : {"auto", "normal"}, default="auto"
+        "auto" lets held-out rows choose between normal and t tails; it is "normal" without
+        folds, for "profile", with t errors and with a `target_transform`.
+    errors : {"normal", "t", "auto"}, default="normal"
+        "t" estimates the degrees of freedom ("joint" only, population target only); "auto" lets
+        held-out rows choose ("joint" on folds).
+    selection : {"linear", "network", "auto"}, default="linear"
+        A probit, or cross-fitted networks ("two-step" on folds); "auto" lets held-out rows
+        choose, and is a probit without folds.
+    rho_prior : None, "positive", "negative", (low, high) or callable, default=None
+        Prior knowledge about rho, for "profile": a sign, an interval or a density. A wrong sign
+        does more harm than no prior.
 
-    After `fit`: `identification_` says whether the data can carry the correction, `rho_` and
-    `sigma_` hold one value a member (profile: a mode, best first), `info_` the training summary.
+    Attributes
+    ----------
+    identification_ : Identification
+        Whether the data support the correction, and the evidence.
+    rho_ : ndarray
+        Estimates of rho, one per member; for "profile" one per mode, best first.
+    sigma_ : ndarray
+        Estimates of the standard deviation of e, in the same order.
+    info_ : dict
+        Summary of the training.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if X was a frame.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=0).frame
+    >>> model = hk.DeepHeckmanRegressor(["z"], hidden=(8,), n_members=2, epochs=20)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # 20 epochs are too few, as a warning says
+    ...     model = model.fit(frame[["x", "z"]], frame["y"])
+    >>> model.identification_.verdict
+    'identified by an instrument'
+    >>> model.predict_interval(frame[["x", "z"]], level=0.9).shape
+    (300, 2)
     """
 
     def __init__(
@@ -111,30 +167,62 @@ class DeepHeckmanRegressor(SelectionRegressor):
         self.rho_prior = rho_prior
 
     def fit(self, X, y, *, selected=None, sample_weight=None, columns=None, client=None):
-        """Fit to a table, or to Parquet files: X is then their path (a file, a folder or a pattern)
-        and y, `selected` and `sample_weight` are names of columns. All other columns are X, or
-        those that `columns` lists. Rows are read again for every epoch and never held together.
+        """Fit the model to a table, or to Parquet files.
 
-        With `client`, a `dask.distributed.Client`, its workers train blocks of the members; the
-        networks are the same.
+        Parameters
+        ----------
+        X : array-like, frame, str or path
+            Columns that explain the outcome and selection, instruments included. A path names
+            Parquet files: a file, a folder or a pattern. Files are read again for every epoch
+            and are never in memory as a whole.
+        y : array-like of shape (n,) or str
+            Outcomes, NaN where they were not observed; with files the name of a column.
+        selected : array-like of bool of shape (n,) or str, optional
+            Which rows were selected, if missing y does not show it; with files the name of a
+            column.
+        sample_weight : array-like of shape (n,) or str, optional
+            Weight of each row; with files the name of a column.
+        columns : list of str, optional
+            With files, the columns of X; by default all that have no other role.
+        client : dask.distributed.Client, optional
+            Its workers train the members. The networks are the same.
+
+        Returns
+        -------
+        DeepHeckmanRegressor
+            The fitted estimator itself.
+
+        Raises
+        ------
+        DataError
+            If the data or an option cannot be used.
+        HeckeselError
+            If training diverged.
+
+        Warns
+        -----
+        IdentificationWarning
+            If there is no instrument, or no unselected row.
+        ConvergenceWarning
+            If training needs more epochs.
         """
         if not is_one_of(self.method, METHODS):
             raise DataError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
         if self.rho_prior is not None and self.method != "profile":
-            raise DataError(f"rho_prior needs method='profile', and this one is {self.method!r}")
-        spread = None if client is None else cluster_of(client)
+            raise DataError(f"rho_prior needs method='profile', but method is {self.method!r}")
+        workers = None if client is None else cluster_of(client)
         sides = {"selected": selected, "sample_weight": sample_weight}
         if isinstance(X, str | os.PathLike):
             from heckesel.estimators.deep_heckman_files import fit_files
 
-            config = self._config(0, spread)  # files are read again and again, not dealt out
-            fit_files(self, X, y, **sides, columns=columns, config=config, spread=spread)
+            config = self._config(0, workers)  # files are not split into folds
+            fit_files(self, X, y, **sides, columns=columns, config=config, workers=workers)
         else:
             if columns is not None:
-                raise DataError("columns= is for files; of a frame pass X[columns]")
+                raise DataError("columns= is for files; for a frame pass X[columns]")
             data = read_table(self, X, y, **sides)
             self.identification_ = identify(data)
-            self.fitted_ = self._train(data, self._config(int(data.s.sum()), spread))
+            self.fitted_ = self._train(data, self._config(int(data.s.sum()), workers))
         self.info_ = self.fitted_.info
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
         self.identification_ = with_members(
@@ -149,22 +237,22 @@ class DeepHeckmanRegressor(SelectionRegressor):
             return np.array(self.info_[name])
         return np.full(len(self.fitted_.members.theta), np.nan)
 
-    def _config(self, selected: int, spread):
+    def _config(self, selected: int, workers):
         from heckesel.networks.training.config import NetworkConfig
 
         profile, decay = self.method == "profile", self.weight_decay
-        judged = judging(self, selected, needs_folds=self.method in ON_FOLDS)
+        plan = training_plan(self, selected, needs_folds=self.method in ON_FOLDS)
         return NetworkConfig(
             **training_options(self),
-            n_members=judged.n_members,
+            n_members=plan.n_members,
             warm_up=0 if profile else self.warm_up,
             weight_decay=WEIGHT_DECAY[self.method] if decay is None else decay,
-            folds=judged.folds,
-            noise=judged.noise,
-            tails=judged.tails,
-            errors=judged.errors,
-            selection=judged.selection,
-            spread=spread,
+            folds=plan.folds,
+            noise=plan.noise,
+            tails=plan.tails,
+            errors=plan.errors,
+            selection=plan.selection,
+            spread=workers,
         )
 
     def _train(self, data: SelectionData, network):

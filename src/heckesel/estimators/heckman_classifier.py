@@ -1,4 +1,4 @@
-"""`HeckmanClassifier`: a probit with sample selection, linear or of networks."""
+"""`HeckmanClassifier`: a probit with sample selection, linear or with networks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ from heckesel.data import SelectionData, check_weights, selected_rows
 from heckesel.diagnostics.fit_verdict import classifier_verdict
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError, IdentificationWarning, is_one_of
-from heckesel.estimators.classifier_networks import fit_binary_networks, judge_networks
+from heckesel.estimators.classifier_networks import fit_binary_networks, verdict_on_networks
 from heckesel.estimators.heckman import warn_of_fit
-from heckesel.estimators.regression import known_target, read_columns
+from heckesel.estimators.selection_regressor import (
+    check_same_length,
+    mean_over_units,
+    rows_for_target,
+)
 from heckesel.linear.results.assemble_probit import fit_binary
 from heckesel.linear.results.inference import check_level
 from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.saving.saved_model import save_model
 from heckesel.tables.both_equations import with_constants
+from heckesel.tables.fit_input import read_columns
 from heckesel.tables.frames import check_same_order, like_input
 from heckesel.tables.labels import class_codes, label_column, learn_classes
 from heckesel.tables.weights import kind_of_weights
@@ -32,40 +37,72 @@ OUTCOMES = ("linear", "network")
 
 
 class HeckmanClassifier(ClassifierMixin, BaseEstimator):
-    """Two classes of which one was seen only for those selected: a probit with sample selection.
+    r"""Probit with sample selection, with a linear index or networks.
 
-    In credit scoring this is reject inference: who would have repaid is known for granted loans
-    alone. y is missing (NaN or None) where it was not observed, or `fit` is given `selected`.
-    Labels are 0 and 1, booleans or two strings. `instruments`, by name or position, are columns
-    of X that moved selection but not the outcome.
+    The class is observed only for selected units. In credit scoring this is reject inference:
+    repayment is known only for granted loans.
 
-    * outcome: "linear" is x'beta, with standard errors; "network" an ensemble of networks at
-      several values of rho, weighted by the likelihood of rows that each did not see
-    * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
-      by a column
+    Parameters
+    ----------
+    instruments : str, int or list of these, optional
+        Columns of X, by name or position, that affect selection but not the class
+        (exclusion restrictions).
+    outcome : {"linear", "network"}, default="linear"
+        "linear" is a linear index, with standard errors. "network" is an ensemble of networks at
+        several values of rho, weighted by their held-out likelihood.
+    covariance : {"information", "opg", "robust"}, optional
+        Covariance of the estimates of a linear outcome. By default "information", and "robust"
+        with probability weights.
+    weight_kind : {"frequency", "probability"}, optional
+        Meaning of `sample_weight` for a linear outcome. By default whole numbers are frequencies
+        and other numbers probability weights. The estimates are the same.
+    missing : {"error", "indicator"}, default="error"
+        What to do with missing values in X: raise an error, or impute the mean and add a missing
+        indicator.
+    rho_prior : None, "positive", "negative", (low, high) or callable, default=None
+        Prior knowledge about rho, for networks: a sign, an interval or a density. A wrong sign
+        does more harm than no prior.
+    n_members : int, default=5
+        Networks at each rho.
+    folds : int, default=5
+        Number of folds; each network holds out one, for early stopping and to weight rho.
+    hidden, epochs, learning_rate, weight_decay, batch_size, device, dtype, random_state, progress
+        The networks and their training, as in `DeepHeckmanRegressor`.
 
-    For outcome="linear":
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The two classes, sorted.
+    identification_ : Identification
+        Whether the data support the correction, and the evidence.
+    rho_ : float or ndarray
+        Correlation of the two errors; with networks one value per mode, best first.
+    coef_, intercept_ : ndarray and float
+        Linear index of `classes_[1]`, in the order of `coef_names_`. Linear outcome only.
+    result_ : HeckmanProbitFit
+        Standard errors, tests, `modes` and `summary()`. Linear outcome only.
+    info_ : dict
+        Summary of the training. Networks only.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if X was a frame.
 
-    * covariance: "information", "opg" or "robust"; None takes "information", and "robust" with
-      probability weights
-    * weight_kind: what `sample_weight` means, "frequency" or "probability"; None takes whole
-      numbers for counts of rows and others for probabilities. Estimates are the same
+    Notes
+    -----
+    The model is :math:`y = 1[f(x) + e > 0]`, observed if :math:`w'\gamma + u > 0`, where e and u
+    are standard normal with correlation :math:`\rho`.
 
-    For outcome="network":
-
-    * rho_prior: what is known about rho: None, "positive", "negative", an interval or a density.
-      A wrong sign costs more than none
-    * n_members, folds: networks at each rho, and into how many parts rows are dealt; member j
-      does without part j modulo folds and ends by it
-    * hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device, random_state: the
-      networks and their training; "auto" is a GPU if there is one
-    * progress: a bar on the terminal, for fits over a second
-
-    After `fit`: `classes_`; `identification_`, the verdict on whether the data can carry the
-    correction; `rho_`, the correlation of the two errors, with networks one for each mode, best
-    first. A linear outcome has `coef_` and `intercept_` of the probit of `classes_[1]`, in the
-    order of `coef_names_`, and `result_`, with standard errors, tests, `modes` and `summary()`;
-    networks have `info_`, the training summary.
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> loans = hk.datasets.make_loans(2000, seed=0).frame
+    >>> X, y = loans.drop(columns="default"), loans["default"]
+    >>> model = hk.HeckmanClassifier(["leniency"]).fit(X, y)
+    >>> model.identification_.verdict
+    'identified by an instrument'
+    >>> model.predict_proba(X, target="unselected").shape
+    (2000, 2)
     """
 
     def __init__(
@@ -108,6 +145,30 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         self.progress = progress
 
     def fit(self, X, y, *, selected=None, sample_weight=None):
+        """Fit the model to a table.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, columns)
+            Columns that explain the class and selection, instruments included.
+        y : array-like of shape (n,)
+            Labels: 0 and 1, booleans or two strings; NaN or None where not observed.
+        selected : array-like of bool of shape (n,), optional
+            Which rows were selected, if missing y does not show it.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row.
+
+        Returns
+        -------
+        HeckmanClassifier
+            The fitted estimator itself.
+
+        Raises
+        ------
+        DataError
+            If the data or an option cannot be used, for instance if a column predicts the class
+            perfectly.
+        """
         self._check_options()
         check_same_order(X, y=y)
         name = str(getattr(y, "name", None) or "y")
@@ -126,11 +187,13 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
             raise DataError(f"outcome must be one of {', '.join(OUTCOMES)}, got {self.outcome!r}")
         if self.outcome == "linear":
             if self.rho_prior is not None:
-                raise DataError("rho_prior is for outcome='network', and this one is linear")
+                raise DataError("rho_prior is for outcome='network', but outcome is 'linear'")
             return
         for name in ("covariance", "weight_kind"):
             if getattr(self, name) is not None:
-                raise DataError(f"{name} is for outcome='linear': networks have no standard errors")
+                raise DataError(
+                    f"{name} is for outcome='linear', since networks have no standard errors"
+                )
 
     def _fit_linear(self, data: SelectionData):
         self.coef_names_ = data.x_names
@@ -153,75 +216,146 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
     def _fit_networks(self, data: SelectionData):
         self.fitted_ = fit_binary_networks(self, data)
         self.info_ = self.fitted_.info
-        self.identification_ = judge_networks(data, self.info_)
+        self.identification_ = verdict_on_networks(data, self.info_)
         profile = self.identification_.profile
         modes = () if profile is None else profile.modes
         self.rho_ = np.array([rho for rho, _ in modes] or [np.nan])
         return self
 
     def predict(self, X, *, target: str = "population"):
-        """The more probable class, by default of any unit with this x, in the library X comes
-        from; `target` as in `predict_proba`."""
+        """Predict the more probable class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, columns)
+            Units to predict. A frame needs no instrument columns for the population.
+        target : {"population", "selected", "unselected"}, default="population"
+            Which units the class is for; see `predict_proba`.
+
+        Returns
+        -------
+        array or series of shape (m,)
+            Labels from `classes_`, in the library that X comes from.
+        """
         probability = self.predict_proba(X, target)
         return like_input(
             self.classes_[(probability[:, 1] > 0.5).astype(int)], X, self.outcome_name_
         )
 
     def predict_proba(self, X, target: str = "population") -> np.ndarray:
-        """(m, 2) probabilities of `classes_`.
+        """Predict the probability of each class.
 
-        `population`: of any unit with this x; `selected`, `unselected`: given that it was or was
-        not selected, which needs the instrument columns in X.
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, columns)
+            Units to predict, as in `predict`.
+        target : {"population", "selected", "unselected"}, default="population"
+            "population" is any unit with this x. "selected" and "unselected" are given that the
+            unit was or was not selected; both need the instrument columns.
+
+        Returns
+        -------
+        ndarray of shape (m, 2)
+            In the order of `classes_`.
+
+        Raises
+        ------
+        DataError
+            If X cannot be used, or `target` is "unselected" and the fit had no unselected unit.
         """
-        x, w, target = self._rows(X, target)
+        x, w, target = self._rows(X, target)  # checks that there is a fit
         return self.fitted_.probabilities(x, w, target)
 
     def predict_proba_interval(
         self, X, level: float = 0.9, target: str = "population"
     ) -> np.ndarray:
-        """(m, 2) interval of the probability of `classes_[1]`: how well the data determine it.
+        """Predict confidence intervals for the probability of `classes_[1]`.
 
-        On the scale of the probit, where P = Phi(z), so that it stays within 0 and 1. A linear
-        outcome takes the delta method; where its fit lies at rho = +-1 rho is taken as known, with
-        a warning. Networks take what members and values of rho disagree by.
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, columns)
+            Units to predict, as in `predict`.
+        level : float, default=0.9
+            Confidence level, between 0 and 1.
+        target : {"population", "selected", "unselected"}, default="population"
+            Which units the probability is for; see `predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (m, 2)
+            Lower and upper end, both between 0 and 1.
+
+        Raises
+        ------
+        DataError
+            If `level` is not between 0 and 1, or X cannot be used.
+
+        Warns
+        -----
+        IdentificationWarning
+            If a linear fit has rho = -1 or 1; the intervals then treat rho as known.
+
+        Notes
+        -----
+        Intervals are computed for z, where P = Phi(z). A linear outcome uses the delta method.
+        Networks use the disagreement between members and between values of rho.
         """
         x, w, target = self._rows(X, target)
         check_level(level)
         if self.outcome == "linear" and self.result_.cov_given_rho is not None:
             warnings.warn(
-                f"the fit lies at rho = {self.rho_:+.0f}; these intervals take rho as known",
+                f"the fit is at rho = {self.rho_:+.0f}; these intervals treat rho as known",
                 IdentificationWarning,
                 stacklevel=2,
             )
         return self.fitted_.interval(x, w, target, level)
 
     def score(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """Accuracy, on the rows with an outcome, of the more probable class given selection.
+        """Compute the accuracy, given selection, on the rows with an outcome.
 
-        Only these rows can be scored, and on them a model that ignores selection would win against
-        the population's class; given selection is the fair comparison. To choose between models
-        prefer `log_likelihood`, as `scoring=hk.joint_log_likelihood_scorer` does.
+        Parameters
+        ----------
+        X, y, selected, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+            Share of correct classes.
+
+        Notes
+        -----
+        Only observed classes can be scored, so the more probable class given selection is scored.
+        To choose between models, prefer `log_likelihood`, as
+        ``scoring=hk.joint_log_likelihood_scorer`` does.
         """
         check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
-        second = self.fitted_.probabilities(*self._rows(X, "selected"))[:, 1] > 0.5
+        second = self.predict_proba(X, "selected")[:, 1] > 0.5
         codes = self._codes(y, selected)
         seen = selected_rows(codes, None, self.outcome_name_)
         weight = check_weights(sample_weight, len(codes), seen)[seen]
         return float(accuracy_score(codes[seen] == 1.0, second[seen], sample_weight=weight))
 
     def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """Joint log-likelihood of selection and class, a mean over units.
+        """Compute the joint log-likelihood of selection and class, as a mean over units.
 
-        log P(class, selected) where y was observed, log P(unselected) where not. A fit that saw no
-        unselected unit gives them probability 0.
+        Parameters
+        ----------
+        X, y, selected, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+            Mean of log P(class, selected) for selected and log P(unselected) for other units. A
+            fit without unselected units gives them probability 0.
         """
         check_is_fitted(self)
         check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
         codes = self._codes(y, selected)
         s = ~np.isnan(codes)
         x, w, target = self._rows(X, "selected")
-        if len(x) != len(codes):
-            raise DataError(f"X has {len(x)} rows but y has {len(codes)}")
+        check_same_length(x, codes)
         log_p = self.fitted_.log_probabilities(x, w, target)
         unit = np.where(codes == 1.0, log_p[:, 1], log_p[:, 0])
         if self.identification_.verdict != NO_SELECTION:
@@ -229,12 +363,16 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
             unit = np.where(s, unit + log_ndtr(index), log_ndtr(-index))
         else:
             unit = np.where(s, unit, -np.inf)
-        weight = check_weights(sample_weight, len(codes), np.ones(len(codes), dtype=bool))
-        used = weight > 0
-        return float(np.average(unit[used], weights=weight[used]))
+        return mean_over_units(unit, sample_weight)
 
     def save(self, path) -> None:
-        """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
+        """Save the fitted model to one file, which `hk.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write, such as "loans.heckesel". It holds no pickle and no rows of the data.
+        """
         save_model(self, path)
 
     def _codes(self, y, selected) -> np.ndarray:
@@ -245,11 +383,8 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         return codes
 
     def _rows(self, X, target: str):
-        """x, w where the target needs it, and the target, checked."""
         check_is_fitted(self)
-        target = known_target(self, target)
-        w = None if target == "population" else self.columns_.w(X)
-        return self.columns_.x(X), w, target
+        return rows_for_target(self, X, target)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

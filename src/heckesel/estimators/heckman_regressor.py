@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heckesel.estimators.heckman import check_model, fit_checked
-from heckesel.estimators.regression import read_table
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.methods import linear_heckman
@@ -20,6 +19,7 @@ from heckesel.predictive.distribution import (
 )
 from heckesel.tables.array_design import with_intercept
 from heckesel.tables.both_equations import with_constants
+from heckesel.tables.fit_input import read_table
 from heckesel.tables.weights import kind_of_weights, scaled_weight
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from heckesel.diagnostics.evidence import identify as identify_data
 from heckesel.diagnostics.verdict import Identification, nothing_selected
-from heckesel.estimators.regression import read_table
+from heckesel.tables.fit_input import read_table
 
 
 def identify(

@@ -1,4 +1,4 @@
-"""What regressors made of networks share: training, prediction in float64, a probit beside."""
+"""What all network estimators share: resolving their options, training, and a selection probit."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from heckesel.progress import progress_bar
 from heckesel.tables.array_design import with_intercept
 
 AUTO = "auto"
-# Each fold is left out by two of ten members; more than ten change nothing (X4).
+# Two of ten members hold out the same fold; more than ten members change nothing (X4).
 FOLDS, MEMBERS = 5, 10
-PROFILE_MEMBERS = 20  # four without each fold share what they say of rho (`heckman_profile`)
-PAPERS_MEMBERS = 5  # all on all rows
-ON_FOLDS = ("averaged", "profile")  # methods that have nothing else to be judged by
-CROSS_FITTED = ("two-step", "averaged")  # methods that take an index of networks
-LEAST_SELECTED = 100  # a fold of twenty to end by
+PROFILE_MEMBERS = 20  # four per fold, which share their evidence on rho (`heckman_profile`)
+PAPERS_MEMBERS = 5  # all trained on all rows
+ON_FOLDS = ("averaged", "profile")  # methods that need held-out rows
+CROSS_FITTED = ("two-step", "averaged")  # methods that support a network for selection
+LEAST_SELECTED = 100  # so that a fold has twenty rows for early stopping
 
 
 @dataclass(frozen=True)
 class BesideProbit:
-    """An outcome model that takes selection for chance, and beside it a probit of selection.
+    """An outcome model that assumes outcomes missing at random, with a separate selection probit.
 
-    gamma : (q + 1,) the constant first; None where no probit could be fitted
+    gamma : (q + 1,) coefficients, the constant first; None if no probit could be fitted
     """
 
     outcome: object
@@ -42,7 +42,7 @@ class BesideProbit:
     def index(self, w) -> np.ndarray:
         if self.gamma is None:
             raise DataError(
-                "no probit of selection could be fitted, so there is no likelihood of it; "
+                "no probit of selection could be fitted, so its likelihood is not available; "
                 "identification_ says why"
             )
         return with_intercept(w) @ self.gamma
@@ -56,8 +56,8 @@ def beside_probit(outcome, data: SelectionData, *, possible: bool) -> BesideProb
 
 
 @dataclass(frozen=True)
-class Judging:
-    """folds or None, members, and what is left to the rows left out."""
+class TrainingPlan:
+    """Number of folds (or None) and members, and which choices the held-out rows make."""
 
     folds: int | None
     n_members: int
@@ -67,15 +67,14 @@ class Judging:
     errors: str = "normal"
 
 
-def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
-    """The options of `model` that say how it is judged, for so many selected units.
+def training_plan(model, selected: int, *, needs_folds: bool = False) -> TrainingPlan:
+    """The options of `model` with every "auto" resolved, for `selected` selected units.
 
-    "auto" is what X4 was run with, wherever there is something to judge by: FOLDS folds from
-    LEAST_SELECTED selected units on, or always (`needs_folds`), and noise, tails and the selection
-    index as rows left out prefer. One sigma and normal tails where there are no folds, where the
-    method ("profile") or `errors` have no other, and normal tails and errors where predictions
-    are mapped back: the mean of exp(t) is infinite. A probit where there are no folds, and where
-    the method has no other index.
+    "auto" folds are FOLDS if at least LEAST_SELECTED units are selected, or if the method needs
+    them (`needs_folds`). On folds, held-out rows choose "auto" noise, tails and selection. There
+    is one sigma and there are normal tails without folds, with method "profile" and with t errors.
+    Tails and errors are normal with a `target_transform`, since exp(t) has no finite mean.
+    Selection is a probit without folds, and for methods that support nothing else.
     """
     members, folds = model.n_members, model.folds
     errors = getattr(model, "errors", "normal")
@@ -86,7 +85,7 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
             raise DataError(f"{name} must be a string, got {getattr(model, name)!r}")
     if model.target_transform == "log" and errors == "t":
         raise DataError(
-            "with errors='t' and target_transform='log' the outcome has no finite mean; take "
+            "with errors='t' and target_transform='log' the outcome has no finite mean; set "
             "errors='normal'"
         )
     if errors == AUTO and model.target_transform is not None:
@@ -112,11 +111,11 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
     selection = getattr(model, "selection", "linear")
     if selection == AUTO and (folds is None or model.method not in CROSS_FITTED):
         selection = "linear"
-    return Judging(folds, members, noise, tails, selection, errors)
+    return TrainingPlan(folds, members, noise, tails, selection, errors)
 
 
 def training_options(model) -> dict:
-    """The options of `model` that `NetworkConfig` takes as they are."""
+    """The options of `model` that have the same name in `NetworkConfig`."""
     from heckesel.networks.training.config import layer_widths
 
     names = ("epochs", "learning_rate", "dtype", "device", "batch_size")
@@ -124,16 +123,16 @@ def training_options(model) -> dict:
 
 
 def network_config(model, selected: int):
-    """The options of `model` as a `NetworkConfig`, for so many selected units."""
+    """The options of `model` as a `NetworkConfig`, for `selected` selected units."""
     from heckesel.networks.training.config import NetworkConfig
 
-    judged = judging(model, selected)
+    plan = training_plan(model, selected)
     return NetworkConfig(
         **training_options(model),
-        n_members=judged.n_members,
+        n_members=plan.n_members,
         weight_decay=model.weight_decay,
-        folds=judged.folds,
-        tails=judged.tails,
+        folds=plan.folds,
+        tails=plan.tails,
     )
 
 
@@ -149,9 +148,9 @@ def seed_of(model) -> int:
 
 
 def train(model, method: str, data: SelectionData, config):
-    """The fitted `method`, with the seed and the progress bar `model` asks for."""
-    from heckesel.estimators.convergence import check_outcome, check_training
+    """The fitted `method`, trained with the seed and the progress bar of `model`."""
     from heckesel.methods import load_method
+    from heckesel.networks.ensembles.convergence import check_outcome, check_training
 
     check_outcome(data)
     fit, seed = load_method(method).fit, seed_of(model)
@@ -163,8 +162,10 @@ def train(model, method: str, data: SelectionData, config):
 
 
 def predicting_in_float64(fitted):
-    """`fitted` with its trained weights in float64: in float32 the prediction at a row depends,
-    in its last digits, on how many rows are predicted with it."""
+    """`fitted` with its weights in float64.
+
+    In float32 the last digits of a prediction depend on how many rows are predicted together.
+    """
     from heckesel.networks.ensembles.selection_ensemble import with_networks
 
     return with_networks(fitted, lambda own: replace(own, theta=own.theta.astype(np.float64)))

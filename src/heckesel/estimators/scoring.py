@@ -1,4 +1,4 @@
-"""`joint_log_likelihood_scorer`: what to select models by when outcomes are missing."""
+"""`joint_log_likelihood_scorer`: for choosing models when outcomes are missing."""
 
 from __future__ import annotations
 
@@ -9,17 +9,56 @@ from heckesel.errors import DataError
 
 
 class JointLogLikelihoodScorer(BaseEstimator):
-    """Mean joint log-likelihood of selection and outcome per held-out unit; larger is better.
+    """Score models by their mean joint log-likelihood of selection and outcome.
 
-    Give it as `scoring=`; missing y is scored as unselected. In a Pipeline the last step is the
-    model. With metadata routing a copy of it takes `set_score_request(selected=True)`, and with
-    it the mask that the fits were given.
+    Pass `hk.joint_log_likelihood_scorer` as ``scoring=`` to scikit-learn. Larger is better. Rows
+    with missing y count as unselected. In a Pipeline, the last step is the model.
+
+    Notes
+    -----
+    With metadata routing, ``set_score_request(selected=True)`` on a copy of the scorer makes it
+    use the same mask as the fits.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> from sklearn.model_selection import KFold, cross_val_score
+    >>> frame = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=0).frame
+    >>> cross_val_score(
+    ...     hk.HeckmanRegressor(["z"]), frame[["x", "z"]], frame["y"],
+    ...     scoring=hk.joint_log_likelihood_scorer, cv=KFold(3, shuffle=True, random_state=0),
+    ... ).shape
+    (3,)
     """
 
     def __call__(self, estimator, X, y, **options) -> float:
+        """Call `score`, as scikit-learn expects of a scorer."""
         return self.score(estimator, X, y, **options)
 
     def score(self, estimator, X, y, *, selected=None, sample_weight=None) -> float:
+        """Compute the mean joint log-likelihood per unit.
+
+        Parameters
+        ----------
+        estimator : fitted estimator of heckesel, Pipeline or search
+            The model to score.
+        X, y : array-like or frame
+            Held-out rows; y is missing where it was not observed.
+        selected : array-like of bool, optional
+            Which rows were selected, if missing y does not show it.
+        sample_weight : array-like, optional
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            Larger is better.
+
+        Raises
+        ------
+        DataError
+            If the model has no `log_likelihood`.
+        """
         while not hasattr(estimator, "log_likelihood"):
             if isinstance(estimator, Pipeline):
                 if len(estimator) > 1:
@@ -30,7 +69,7 @@ class JointLogLikelihoodScorer(BaseEstimator):
             else:
                 raise DataError(
                     f"{type(estimator).__name__} has no log_likelihood; this scorer is for "
-                    "regressors of heckesel, alone or at the end of a Pipeline"
+                    "estimators of heckesel, alone or as the last step of a Pipeline"
                 )
         return estimator.log_likelihood(X, y, selected=selected, sample_weight=sample_weight)
 

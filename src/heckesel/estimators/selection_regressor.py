@@ -1,64 +1,226 @@
-"""The methods that every regressor has after its fit; all numbers are in `regression`."""
+"""What every regressor offers after its fit: predictions, scores, saving and export."""
 
 from __future__ import annotations
 
-import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+import warnings
 
-from heckesel.estimators.regression import (
-    mean_log_likelihood,
-    predict_mean,
-    predict_target,
-    r2_given_selection,
-)
+import numpy as np
+from scipy.special import log_ndtr
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from heckesel.data import SelectionData, check_weights, marked_rows, selected_rows
+from heckesel.diagnostics.evidence import identify as identify_data
+from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
+from heckesel.errors import DataError, IdentificationWarning
 from heckesel.onnx.export import export_model
-from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive.transformed import transformed, transformed_distribution
 from heckesel.saving.saved_model import save_model
+from heckesel.tables.fit_input import outcome_column
+from heckesel.tables.frames import check_same_order, like_input
 
 
 class SelectionRegressor(RegressorMixin, BaseEstimator):
-    """`fit` leaves `columns_`, `transform_`, `identification_` and `fitted_`; this is the rest.
+    """Methods that all regressors share.
 
-    takes_categories : whether scikit-learn may hand over category codes
+    A subclass has the options `instruments`, `missing` and `target_transform`. Its `fit` sets
+    `columns_`, `transform_`, `identification_` and `fitted_`, which has `.predict(x, w, target)`
+    and, if some units were unselected, `.index(w)`.
+
+    takes_categories : whether scikit-learn may pass category codes
     """
 
     takes_categories = True
 
     def predict(self, X, return_std: bool = False, *, target: str = "population"):
-        """Mean of y, by default for any unit with this x, and with `return_std` the total sd as
-        well; `target` as in `predict_distribution`."""
-        return predict_mean(self, X, return_std, target)
+        """Predict the mean outcome.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, columns)
+            Units to predict, with the columns of the fit. A frame needs no instrument columns
+            for the population.
+        return_std : bool, default=False
+            Whether to return the total standard deviation, too.
+        target : {"population", "selected", "unselected"}, default="population"
+            Which units the mean is for; see `predict_distribution`.
+
+        Returns
+        -------
+        mean : array or series of shape (m,)
+            In the library that X comes from (NumPy, pandas or polars).
+        std : array or series of shape (m,)
+            Only with ``return_std=True``.
+
+        Raises
+        ------
+        DataError
+            If X lacks a column, or holds a value that the fit cannot use.
+        """
+        if not isinstance(return_std, bool | np.bool_):
+            raise DataError(f"return_std must be True or False, got {return_std!r}")
+        predictive = self.predict_distribution(X, target)
+        mean = like_input(predictive.mean, X, self.outcome_name_)  # type: ignore[attr-defined]
+        return (mean, like_input(predictive.std, X, "std")) if return_std else mean
 
     def predict_interval(self, X, level: float = 0.9, target: str = "population") -> np.ndarray:
-        """(m, 2) equal-tailed interval."""
-        return predict_target(self, X, target).interval(level)
+        """Predict equal-tailed intervals for the outcome.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, columns)
+            Units to predict, as in `predict`.
+        level : float, default=0.9
+            Probability that the interval should cover, between 0 and 1.
+        target : {"population", "selected", "unselected"}, default="population"
+            Which units the interval is for; see `predict_distribution`.
+
+        Returns
+        -------
+        ndarray of shape (m, 2)
+            Lower and upper end.
+
+        Raises
+        ------
+        DataError
+            If `level` is not between 0 and 1, or X cannot be used.
+        """
+        return self.predict_distribution(X, target).interval(level)
 
     def predict_distribution(self, X, target: str = "population") -> Predictive:
-        """`population`: y of any unit; `selected`, `unselected`: given that it was or was not
-        selected, which needs the instrument columns in X. A baseline that takes selection for
-        chance given x has one answer for all three."""
-        return predict_target(self, X, target)
+        """Predict the distribution of the outcome.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, columns)
+            Units to predict, as in `predict`.
+        target : {"population", "selected", "unselected"}, default="population"
+            "population" is y of any unit with this x. "selected" and "unselected" are y given
+            that the unit was or was not selected; both need the instrument columns. A model
+            that assumes that outcomes are missing at random predicts the same for all three.
+
+        Returns
+        -------
+        Predictive
+            With `mean`, `std`, `epistemic`, `aleatoric`, `interval`, `quantile`, `cdf` and
+            `sample`, all on the scale of y.
+
+        Raises
+        ------
+        DataError
+            If X cannot be used, or `target` is "unselected" and the fit had no unselected unit.
+        """
+        check_is_fitted(self)
+        x, w, target = rows_for_target(self, X, target)
+        return transformed(self.fitted_.predict(x, w, target), self.transform_)  # type: ignore[attr-defined]
 
     def score(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """R2 of E[y | x, w, selected] on the rows with an outcome."""
+        """Compute R² of E[y | x, w, selected] on the rows with an outcome.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, columns)
+            Rows to score, instrument columns included.
+        y : array-like of shape (m,)
+            Outcomes, NaN where they were not observed.
+        selected : array-like of bool of shape (m,), optional
+            Which rows were selected, if missing y does not show it.
+        sample_weight : array-like of shape (m,), optional
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            R², at most 1.
+
+        Raises
+        ------
+        DataError
+            If no row has an outcome.
+
+        Notes
+        -----
+        Only observed outcomes can be scored. On them a model that ignores selection beats the
+        population mean of a correct model, so the prediction given selection is scored. To
+        choose between models, prefer `log_likelihood`.
+        """
         return r2_given_selection(self, X, y, selected, sample_weight)
 
     def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """Joint log-likelihood of selection and outcome, a mean over units."""
+        r"""Compute the joint log-likelihood of selection and outcome, as a mean over units.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (m, columns)
+            Rows to evaluate, instrument columns included.
+        y : array-like of shape (m,)
+            Outcomes, NaN where they were not observed.
+        selected : array-like of bool of shape (m,), optional
+            Which rows were selected, if missing y does not show it.
+        sample_weight : array-like of shape (m,), optional
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            Larger is better.
+
+        Raises
+        ------
+        DataError
+            If X or y cannot be used, or no probit of selection could be fitted.
+
+        Notes
+        -----
+        The contribution of a unit is
+
+        .. math:: \log p(y \mid x, w, s=1) + \log P(s=1 \mid w)
+                  \text{ if selected, else } \log P(s=0 \mid w).
+
+        Densities are those of y itself, so that fits with different `target_transform` can be
+        compared. A fit without unselected units gives them probability 0.
+        """
         return mean_log_likelihood(self, X, y, selected, sample_weight)
 
     def save(self, path) -> None:
-        """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
+        """Save the fitted model to one file, which `hk.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write, such as "loans.heckesel". It holds weights and summaries, but no
+            pickle and no rows of the data.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written, or the model cannot be saved.
+        """
         save_model(self, path)
 
     def export_onnx(self, path) -> None:
-        """Write the population prediction to an ONNX file, which other programs and languages run.
+        """Export the population prediction to an ONNX file, for other programs and languages.
 
-        Inputs: `X`, (m, columns) float32, every number of the outcome in the order of the fit and
-        without instruments, truths as 0 and 1; a text column is an input (m, 1) of its own name.
-        Outputs: `mean` and `std`, (m,) float32. Scaling, categories, filled gaps and a logarithm
-        of y are inside. A row that `predict` would refuse has NaN. Metadata: the columns, and the
-        `distribution` that mean and std belong to.
+        Parameters
+        ----------
+        path : str or path
+            File to write, such as "loans.onnx".
+
+        Raises
+        ------
+        DataError
+            If the model has a `target_transform` with functions, which ONNX cannot express.
+
+        Notes
+        -----
+        The input ``X``, (m, columns) float32, holds the numeric columns of the outcome in the
+        order of the fit, without instruments and with booleans as 0 and 1. Each string column
+        is a separate input (m, 1) with the name of the column. The outputs ``mean`` and ``std``
+        are (m,) float32. Scaling, categories, imputed values and a logarithm of y are part of
+        the graph. A row that `predict` would refuse gets NaN. The metadata list the columns and
+        the family of the predictive distribution.
         """
         export_model(self, path)
 
@@ -68,3 +230,87 @@ class SelectionRegressor(RegressorMixin, BaseEstimator):
         tags.input_tags.categorical = self.takes_categories
         tags.input_tags.allow_nan = self.missing == "indicator"  # type: ignore[attr-defined]
         return tags
+
+
+def identify(data: SelectionData) -> Identification:
+    """The verdict, with a warning if there is no instrument, or no selection."""
+    if data.s.all():
+        warn_no_selection(data, stacklevel=4)
+        return nothing_selected()
+    verdict = identify_data(data)
+    if not data.instruments:
+        warnings.warn(str(verdict), IdentificationWarning, stacklevel=3)
+    return verdict
+
+
+def warn_no_selection(data: SelectionData, *, stacklevel: int) -> None:
+    warnings.warn(
+        f"all {data.n} rows have an outcome, so every unit was selected and there is nothing to "
+        "correct: this is a plain ensemble",
+        IdentificationWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def rows_for_target(model, X, target: str):
+    """x, w (None if the target does not need it) and the target.
+
+    If every unit of the fit was selected, the selected are the population.
+    """
+    check_target(target)
+    if model.identification_.verdict == NO_SELECTION:
+        if target == "unselected":
+            raise DataError("the fit had no unselected unit, so target='unselected' has no meaning")
+        target = "population"
+    w = None if target == "population" else model.columns_.w(X)
+    return model.columns_.x(X), w, target
+
+
+def r2_given_selection(model, X, y, selected, sample_weight) -> float:
+    """R² of E[y | x, w, selected] on the rows with an outcome."""
+    check_is_fitted(model)
+    check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
+    y = outcome_column(y)
+    rows = marked_rows(y, selected, model.outcome_name_)
+    if not rows.any():
+        raise DataError(
+            f"none of the {len(y)} rows has an outcome to score; if the rows are sorted, shuffle "
+            "them before they are split into folds: cv=KFold(5, shuffle=True)"
+        )
+    mean = model.predict_distribution(X, "selected").mean
+    check_same_length(mean, y)
+    weight = None if sample_weight is None else check_weights(sample_weight, len(y), rows)[rows]
+    return float(r2_score(y[rows], mean[rows], sample_weight=weight))
+
+
+def mean_log_likelihood(model, X, y, selected, sample_weight) -> float:
+    """The joint log-likelihood of selection and outcome, a mean over units."""
+    check_is_fitted(model)
+    check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
+    y = outcome_column(y)
+    s = ~np.isnan(y) if selected is None else selected_rows(y, selected, model.outcome_name_)
+    x, w = model.columns_.x(X), model.columns_.w(X)
+    check_same_length(x, y)
+    no_selection = model.identification_.verdict == NO_SELECTION
+    unit = np.full(len(y), -np.inf)  # (n,)
+    if not no_selection:
+        index = model.fitted_.index(w)
+        unit = log_ndtr(np.where(s, index, -index))
+    if s.any():
+        target = "population" if no_selection else "selected"
+        predictive = model.fitted_.predict(x[s], w[s], target)
+        density = transformed_distribution(predictive, model.transform_).log_density(y[s])
+        unit[s] = density + (0.0 if no_selection else unit[s])
+    return mean_over_units(unit, sample_weight)
+
+
+def check_same_length(x, y) -> None:
+    if len(x) != len(y):
+        raise DataError(f"X has {len(x)} rows but y has {len(y)}")
+
+
+def mean_over_units(unit: np.ndarray, sample_weight) -> float:
+    """Weighted mean of (n,) log-likelihoods; a unit of weight zero may have -inf."""
+    weight = check_weights(sample_weight, len(unit), np.ones(len(unit), dtype=bool))
+    used = weight > 0
+    return float(np.average(unit[used], weights=weight[used]))

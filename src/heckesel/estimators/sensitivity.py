@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from heckesel.data import SelectionData
 from heckesel.diagnostics.sensitivity_curves import Sensitivity, check_rho, worst_case_bounds
 from heckesel.errors import DataError, as_list
-from heckesel.estimators.regression import outcome_column, read_table
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.linear.fixed_rho import estimates_over_rho
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.tables.array_design import with_intercept
+from heckesel.tables.fit_input import outcome_column, read_table
 from heckesel.tables.formula import FormulaDesign
 
 STEP = 1e-2  # of a column's sd, either side, for an average effect

@@ -1,4 +1,4 @@
-"""`WeightedEnsembleRegressor`: networks on observed outcomes, weighted to look like everyone."""
+"""`WeightedEnsembleRegressor`: networks with inverse propensity weights."""
 
 from __future__ import annotations
 
@@ -7,98 +7,123 @@ import warnings
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.estimators.network_options import beside_probit, network_config, train
-from heckesel.estimators.regression import identify, read_table
-from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.estimators.deep_ensemble_regressor import EnsembleRegressor
+from heckesel.estimators.network_options import network_config, train
 from heckesel.numeric_input import numeric
+from heckesel.tables.fit_input import read_table
 from heckesel.tables.frames import check_same_order
 
 
-class WeightedEnsembleRegressor(SelectionRegressor):
-    """The usual cure: an ensemble whose units count by one over their chance of selection.
+class WeightedEnsembleRegressor(EnsembleRegressor):
+    """An ensemble of networks on the observed outcomes, with inverse propensity weights.
 
-    The chance comes from a probit on all columns of X, instruments included, or is given to `fit`
-    as `propensity`. Weighting mends what the observed units lack in x and in the instruments. It
-    cannot mend selection on anything that is not in X: where the errors of selection and outcome
-    are correlated, the observed y at each x is already the wrong one, however it is weighted.
+    The propensity is estimated by a probit on all columns of X, instruments included, or passed
+    to `fit`. Weighting corrects for differences in X between selected and other units. It cannot
+    correct for selection on anything that is not in X: if the errors of selection and outcome
+    are correlated, the observed outcomes at each x are biased, however they are weighted.
 
-    y is missing (NaN) where it was not observed, or `fit` is given `selected`. `instruments`, by
-    name or position, are columns of X that moved selection alone: the networks do not see them.
+    Parameters
+    ----------
+    instruments : str, int or list of these, optional
+        Columns of X, by name or position, that affect selection but not the outcome
+        (exclusion restrictions). Only the probit of selection uses them.
+    n_members : int, optional
+        Networks in the ensemble. By default 10 on folds and 5 without.
+    hidden : tuple of int, default=(64, 64)
+        Units in each hidden layer.
+    epochs : int, default=1500
+        Passes over the data, at most; with folds, members stop early.
+    learning_rate : float, optional
+        By default 5e-3.
+    weight_decay : float or "auto", default=1e-5
+        L2 penalty. "auto" lets held-out rows choose.
+    batch_size : int, optional
+        Rows per step; by default all of them.
+    device : str, default="auto"
+        "cpu", "cuda" or "cuda:0"; "auto" is a GPU if there is one.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of training.
+    random_state : int, RandomState or None, default=0
+        Seed. The same seed gives the same fit.
+    progress : bool, default=True
+        Whether to show a progress bar on a terminal if the fit takes more than a second.
+    missing : {"error", "indicator"}, default="error"
+        What to do with missing values in X: raise an error, or impute the mean and add a missing
+        indicator.
+    target_transform : None, "log" or (forward, inverse), default=None
+        Scale on which the outcome is fitted. Predictions are on the scale of y.
+    folds : int, "auto" or None, default="auto"
+        Each member holds out one fold, for early stopping and to estimate the level of the noise.
+        None trains every member on all rows. "auto" is 5 if at least 100 rows are selected.
+    tails : {"auto", "normal"}, default="auto"
+        "auto" lets held-out rows choose between normal and t tails.
 
-    * n_members, hidden, epochs, learning_rate, weight_decay, batch_size, dtype, device: the
-      ensemble and its training; None takes 10 members on folds and 5 without; device "auto" a GPU
-      if there is one, weight_decay "auto" what rows left out prefer
-    * missing: "error", or "indicator" to fill missing x with the mean of the fit and point it out
-      by a column
-    * target_transform: None, "log" or two functions (forward, inverse): the scale of the fit.
-      Predictions are of y itself
-    * folds: None trains every member on all rows; a number has each member do without one fold,
-      end by it, and the level of sigma judged there; "auto" is 5 from 100 selected rows on
-    * tails: "normal", or "auto" for those of a t where rows left out prefer them
-    * progress: a bar on the terminal, for fits over a second
+    Attributes
+    ----------
+    identification_ : Identification
+        Whether the data would support a correction, which this estimator does not make.
+    propensity_ : ndarray of shape (n,)
+        Probability of selection of each row, as used for the weights.
+    info_ : dict
+        Summary of the training.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if X was a frame.
 
-    After `fit`: `identification_` says whether the data could carry a correction, which this
-    estimator does not make; `propensity_` holds the chances used, `info_` the training summary.
+    Examples
+    --------
+    >>> import warnings
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=0).frame
+    >>> model = hk.WeightedEnsembleRegressor(["z"], hidden=(8,), n_members=2, epochs=20)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # 20 epochs are too few, as a warning says
+    ...     model = model.fit(frame[["x", "z"]], frame["y"])
+    >>> mean, std = model.predict(frame[["x"]], return_std=True)
+    >>> mean.shape
+    (300,)
     """
 
-    def __init__(
-        self,
-        instruments=None,
-        *,
-        n_members: int | None = None,
-        hidden: tuple[int, ...] = (64, 64),
-        epochs: int = 1500,
-        learning_rate: float | None = None,
-        weight_decay: float | str = 1e-5,
-        batch_size: int | None = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        random_state=0,
-        progress: bool = True,
-        missing: str = "error",
-        target_transform=None,
-        folds: int | str | None = "auto",
-        tails: str = "auto",
-    ):
-        self.instruments = instruments
-        self.n_members = n_members
-        self.hidden = hidden
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.device = device
-        self.dtype = dtype
-        self.random_state = random_state
-        self.progress = progress
-        self.missing = missing
-        self.target_transform = target_transform
-        self.folds = folds
-        self.tails = tails
-
     def fit(self, X, y, *, selected=None, sample_weight=None, propensity=None):
-        """propensity : (n,) P(selected) of every row where it is known."""
+        """Fit the networks to the weighted outcomes, and a probit to selection.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n, columns)
+            Columns that explain the outcome and selection, instruments included.
+        y : array-like of shape (n,)
+            Outcomes, NaN where they were not observed.
+        selected : array-like of bool of shape (n,), optional
+            Which rows were selected, if missing y does not show it.
+        sample_weight : array-like of shape (n,), optional
+            Weight of each row.
+        propensity : array-like of shape (n,), optional
+            Probability of selection of each row, if it is known.
+
+        Returns
+        -------
+        WeightedEnsembleRegressor
+            The fitted estimator itself.
+
+        Raises
+        ------
+        DataError
+            If the data or an option cannot be used.
+        HeckeselError
+            If training diverged.
+        """
         data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
         check_same_order(X, propensity=propensity)
         given = None if propensity is None else _checked(propensity, data)
-        possible = True
-        try:
-            self.identification_ = identify(data)
-        except DataError as error:
-            if given is None:
-                raise
-            self.identification_ = Identification(NOT_IDENTIFIED, f"{error}.", {})
-            possible = False
+        probit = self._identify(data, needs_probit=given is None)
         trained, self.propensity_ = _train(self, data, given)
-        self.fitted_ = beside_probit(trained, data, possible=possible)
-        self.info_ = self.fitted_.info
-        return self
+        return self._keep(trained, data, probit=probit)
 
 
 def _train(model, data: SelectionData, propensity):
-    """The ensemble and the propensities behind its weights; without selection all are one."""
+    """The ensemble and the propensities used; all are one if every unit was selected."""
     from heckesel.methods.weighted_ensemble import (
         SMALLEST_PROPENSITY,
         WeightedConfig,
@@ -111,8 +136,8 @@ def _train(model, data: SelectionData, propensity):
     tiny = np.count_nonzero(propensity[data.s] < SMALLEST_PROPENSITY)
     if tiny:
         warnings.warn(
-            f"{tiny} rows with an outcome had a chance of selection below {SMALLEST_PROPENSITY:g} "
-            "and are weighted as if it were that",
+            f"{tiny} rows with an outcome have a propensity below {SMALLEST_PROPENSITY:g}; their "
+            f"weights use {SMALLEST_PROPENSITY:g} instead",
             IdentificationWarning,
             stacklevel=3,
         )
@@ -127,6 +152,6 @@ def _checked(propensity, data: SelectionData) -> np.ndarray:
     bad = np.flatnonzero(~((values > 0) & (values <= 1)))
     if len(bad):
         raise DataError(
-            f"propensity must lie above 0 and at most at 1 but row {bad[0]} has {values[bad[0]]:g}"
+            f"propensity must be above 0 and at most 1, but row {bad[0]} has {values[bad[0]]:g}"
         )
     return values

@@ -13,14 +13,14 @@ from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.estimators.deep_ensemble_regressor import DeepEnsembleRegressor
 from heckesel.estimators.deep_heckman_regressor import WEIGHT_DECAY
 from heckesel.estimators.heckman_regressor import HeckmanRegressor
-from heckesel.estimators.network_options import AUTO, ON_FOLDS, judging
-from heckesel.estimators.regression import read_table
+from heckesel.estimators.network_options import AUTO, ON_FOLDS, training_plan
 from heckesel.methods import least_squares
 from heckesel.metrics.regions import AGAINST_BELOW, FEWEST_POINTS, WELL_FROM, regions
 from heckesel.predictive.distribution import Predictive
 from heckesel.predictive.transformed import transformed
 from heckesel.report.formatting import percent
 from heckesel.report.report_data import ReportData
+from heckesel.tables.fit_input import read_table
 
 LEVEL = 0.9
 EVERYONE = "everyone"
@@ -212,7 +212,7 @@ def plain_ensemble(model, selected: int) -> DeepEnsembleRegressor:
     """
     known = inspect.signature(DeepEnsembleRegressor).parameters
     options = {name: value for name, value in model.get_params().items() if name in known}
-    options_used = judging(model, selected, needs_folds=model.method in ON_FOLDS)
+    options_used = training_plan(model, selected, needs_folds=model.method in ON_FOLDS)
     used = {name: getattr(options_used, name) for name in ("folds", "n_members", "tails")}
     if model.weight_decay is None:
         used["weight_decay"] = WEIGHT_DECAY[model.method]

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.heckman_regressor import HeckmanRegressor
-from heckesel.estimators.network_options import AUTO, ON_FOLDS, judging
+from heckesel.estimators.network_options import AUTO, ON_FOLDS, training_plan
 from heckesel.metrics.calibration import LEVELS, reliability
 from heckesel.report.comparison import has_t_errors
 from heckesel.report.formatting import percent
@@ -117,7 +117,7 @@ def smaller(model, selected: int):
 
     selected : rows with an outcome that `model` was fitted to
     """
-    options = judging(model, selected, needs_folds=model.method in ON_FOLDS)
+    options = training_plan(model, selected, needs_folds=model.method in ON_FOLDS)
     most = MEMBERS if options.folds is None else options.folds
     twin = clone(model).set_params(
         progress=False, folds=options.folds, n_members=min(options.n_members, most)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from heckesel.data import selected_rows
 from heckesel.errors import DataError
-from heckesel.estimators.regression import outcome_column
+from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import as_pandas
 
 

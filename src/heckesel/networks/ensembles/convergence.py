@@ -1,35 +1,35 @@
-"""Whether a training of networks ended well: diverged is an error, cut short a warning."""
+"""Whether training converged: divergence is an error, too few epochs a warning."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError, HeckeselError
 from heckesel.networks.training.config import WAY_OUT
 
-# Predictions on the rows of the fit, measured from the middle of the outcomes, may be this many
-# times as far out as the farthest outcome. Networks that were trained interpolate: two or three
-# is much, and one that diverged is thousands of times beyond.
+# Predictions on the rows of the fit may lie this many times as far from the median outcome as the
+# farthest outcome. Trained networks interpolate: a factor of two or three is large, and networks
+# that diverged are off by a factor of thousands.
 FARTHEST = 10.0
 LOOKED_AT = 10_000  # rows; a diverged network shows it everywhere
-# Fall of the held-out loss in the last quarter of the schedule, which has a fortieth of the
+# Decrease of the held-out loss in the last quarter of the schedule, which has a fortieth of the
 # learning rates: at this pace as many epochs again would gain .08, eight percent of a residual sd.
-# Trainings that were long enough stay below .0015.
+# Fits with enough epochs stay below .0015.
 LATE_GAIN = 0.002
 # Adam moves a weight by at most the learning rate a step, on average half of the first one. Weights
-# start within 1/8 of zero (64 units a layer), so that a shorter way hardly leaves the start.
+# start within 1/8 of zero (64 units per layer), so a shorter path hardly leaves the start.
 SHORTEST_PATH = 0.25
-DEFAULT_RATE = 1e-2  # the larger of the two that `NetworkConfig` takes
+DEFAULT_RATE = 1e-2  # the larger of the two defaults
 
 
 def check_outcome(data: SelectionData) -> None:
-    """Refuse an outcome that does not vary: no network has a scale for it."""
+    """Refuse an outcome that does not vary, since it has no scale."""
     seen = data.y[data.s & (data.weight > 0)]
     if seen.min() == seen.max():
         raise DataError(
@@ -39,9 +39,9 @@ def check_outcome(data: SelectionData) -> None:
 
 
 def check_training(fitted, network, data: SelectionData, *, rows: int | None = None) -> None:
-    """Raise if `fitted` diverged; warn if its training, of `network`, was cut short.
+    """Raise if `fitted` diverged; warn if `network` has too few epochs.
 
-    rows : of the whole table, where `data` is a sample of it
+    rows : number of rows of the whole table, if `data` is a sample of it
     """
     members = list(trained_networks(fitted))
     if any(own.diverged for own in members):
@@ -71,21 +71,22 @@ def _check_range(fitted, data: SelectionData) -> None:
 
 def trained_networks(fitted) -> Iterator:
     """Every set of networks that `fitted` predicts with."""
-    for name in ("members", "spread", "selection"):
-        own = getattr(fitted, name, None)
-        if hasattr(own, "theta"):
-            yield own
-    for name in ("two_step", "likelihood", "outcome", "basis"):
-        if (part := getattr(fitted, name, None)) is not None:
-            yield from trained_networks(part)
+    for field in fields(fitted):
+        value = getattr(fitted, field.name)
+        if hasattr(value, "late_gain"):
+            yield value
+        elif is_dataclass(value):
+            yield from trained_networks(value)
 
 
 def still_falling(members) -> bool:
-    """Whether the held-out loss of an average member fell late by more than `LATE_GAIN`."""
+    """Whether the mean held-out loss decreased late by more than `LATE_GAIN`."""
     return members.late_gain is not None and float(np.mean(members.late_gain)) > LATE_GAIN
 
 
 def _warn(what: str) -> None:
+    from sklearn.exceptions import ConvergenceWarning  # training itself does not need scikit-learn
+
     warnings.warn(
         f"training did not converge: {what}; raise epochs or learning_rate",
         ConvergenceWarning,
