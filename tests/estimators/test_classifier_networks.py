@@ -17,7 +17,7 @@ import heckesel as hk
 from heckesel.diagnostics.profile_curve import held_out_profile
 from heckesel.methods.binary_networks import RhoPoint, held_out_loglik, shares
 from heckesel.networks.rho.rho_prior import rho_prior
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.ensemble_training import Members
 
 SMALL = {
@@ -100,7 +100,7 @@ def test_intervals_hold_the_mean_of_members_and_widen_with_the_level():
 def test_one_rho_and_one_level_give_the_jackknife_interval_of_student():
     one = replace(
         MODEL.fitted_,
-        members=replace(MODEL.fitted_.members, theta=MODEL.fitted_.members.theta[:3]),
+        members=replace(MODEL.fitted_.members, parameters=MODEL.fitted_.members.parameters[:3]),
         weight=np.ones(1),
         rho=MODEL.fitted_.rho[:1],
     )
@@ -144,7 +144,7 @@ def members_with(validation):
 
 def test_held_out_likelihood_adds_up_over_folds():
     """Two folds of 3 and 1 units, means 0.5 and 2: 3.5 in all; two members of one fold average."""
-    cell = Rows(
+    cell = Batch(
         x=None,
         y=None,
         weight=np.full(2, 0.25),

@@ -41,14 +41,14 @@ def test_each_cell_has_the_fit_with_the_least_loss_on_rows_left_out(name, datas)
     alone = [
         method.fit_many(datas, seeds=[1, 2], config=one, device="cpu") for one in candidates(OPEN)
     ]
-    for cell, fit in enumerate(chosen):
-        losses = [fits[cell].info["held_out_loss"] for fits in alone]
+    for dataset, fit in enumerate(chosen):
+        losses = [fits[dataset].info["held_out_loss"] for fits in alone]
         assert [one["held_out_loss"] for one in fit.info["choices"]] == losses
         best = int(np.argmin(losses))
         assert fit.info["weight_decay"] == WEIGHT_DECAYS[best]
-        x = datas[cell].x
+        x = datas[dataset].x
         np.testing.assert_array_equal(
-            fit.predict(x).quantile(0.3), alone[best][cell].predict(x).quantile(0.3)
+            fit.predict(x).quantile(0.3), alone[best][dataset].predict(x).quantile(0.3)
         )
 
 

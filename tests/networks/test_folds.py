@@ -21,18 +21,18 @@ from heckesel.networks.ensembles.noise_calibration import (
     two_step_loss,
 )
 from heckesel.networks.losses.normal import GAUSSIAN, JOINT, joint
-from heckesel.networks.training.batches import Rows, full_batch, mini_batches, stack_cells
+from heckesel.networks.training.batches import Batch, full_batch, mini_batches, stack_datasets
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import (
-    all_rows,
+    joint_rows,
+    outcome_rows,
     schedule_of,
-    selected_rows,
     start_of,
-    train_cells,
+    train_datasets,
 )
-from heckesel.networks.training.folds import assign_folds, leave_own_fold_out, left_out, with_folds
+from heckesel.networks.training.folds import assign_folds, held_out, hold_out_own_fold, with_folds
 from heckesel.networks.training.loop import Stopping, train
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.scaling import data_scale_of
 from heckesel.networks.training.steps import evaluate
 from heckesel.numerics.normal import mills_delta
 
@@ -52,8 +52,8 @@ def _draw(n=200, seed=0, rho=0.7, sigma=lambda x: 0.4):
     return selection_data(x, np.column_stack([x, z]), seen)
 
 
-def _cell(data, rows=all_rows, folds=4, seed=5):
-    return with_folds(rows(data, scaling_of(data, True)), data, folds, seed)
+def _cell(data, rows=joint_rows, folds=4, seed=5):
+    return with_folds(rows(data, data_scale_of(data, True)), data, folds, seed)
 
 
 def test_selected_and_unselected_units_are_dealt_out_evenly_and_by_seed_alone():
@@ -75,18 +75,18 @@ def test_more_folds_than_the_selected_units_fill_are_refused():
 @pytest.mark.parametrize("steps", [1, 3])
 def test_a_network_never_sees_its_own_fold_and_is_read_on_nothing_else(steps):
     data = _draw()
-    cell, members, folds = _cell(data), 6, 4
-    stacked = stack_cells([cell], dtype=torch.float64, device=torch.device("cpu"))
+    dataset, members, folds = _cell(data), 6, 4
+    stacked = stack_datasets([dataset], dtype=torch.float64, device=torch.device("cpu"))
     source = full_batch(stacked, members)
     if steps > 1:
-        source = mini_batches([cell], stacked, [5], members, steps)
-    training, own = leave_own_fold_out(source, stacked, members, folds)
+        source = mini_batches([dataset], stacked, [5], members, steps)
+    training, own = hold_out_own_fold(source, stacked, members, folds)
     batches = list(training.batches(0))
     for j in range(members):
         seen = [y for b in batches for y in b.y[j][b.weight[j] > 0].tolist()]
-        assert sorted(seen) == sorted(cell.y[cell.fold != j % folds])
+        assert sorted(seen) == sorted(dataset.y[dataset.fold != j % folds])
         assert sorted(own.y[j][own.weight[j] > 0].tolist()) == sorted(
-            cell.y[cell.fold == j % folds]
+            dataset.y[dataset.fold == j % folds]
         )
     for rows, count in ((batches, steps), ([own], 1)):
         total = sum(b.weight.sum(dim=1) + b.weight_unselected.sum(dim=1) for b in rows) / count
@@ -98,8 +98,8 @@ def _trained_apart(seen, unseen, loss):
     sizes = (seen.x.shape[1] - 1, *NETWORK.hidden, loss.outputs)
     start = start_of(seen, sizes, loss, [5], range(4), {}, None)
     source, others = (
-        full_batch(stack_cells([cell], dtype=torch.float64, device=torch.device("cpu")), 4)
-        for cell in (seen, unseen)
+        full_batch(stack_datasets([dataset], dtype=torch.float64, device=torch.device("cpu")), 4)
+        for dataset in (seen, unseen)
     )
     (rows,) = others.batches(0)
     return train(
@@ -113,13 +113,13 @@ def _trained_apart(seen, unseen, loss):
     )
 
 
-@pytest.mark.parametrize(("loss", "rows"), [(GAUSSIAN, selected_rows), (JOINT, all_rows)])
+@pytest.mark.parametrize(("loss", "rows"), [(GAUSSIAN, outcome_rows), (JOINT, joint_rows)])
 def test_members_on_folds_are_those_trained_without_and_stopped_by_that_fold(loss, rows):
     data = _draw()
-    (together,) = train_cells(
+    (together,) = train_datasets(
         [_cell(data, rows)], loss=loss, seeds=[5], config=NETWORK, units=data.n
     )
-    scaling, fold = scaling_of(data, True), assign_folds(data, 4, seed=5)
+    scaling, fold = data_scale_of(data, True), assign_folds(data, 4, seed=5)
     for j in range(4):
         parts = []
         for keep in (fold != j, fold == j):
@@ -130,7 +130,7 @@ def test_members_on_folds_are_those_trained_without_and_stopped_by_that_fold(los
         alone = _trained_apart(*parts, loss)
         assert together.best_epoch[j] == alone.best_epoch[j]
         # Rows that weigh nothing change the order of sums; 150 steps magnify rounding.
-        np.testing.assert_allclose(together.theta[j], alone.theta[j], rtol=0, atol=1e-8)
+        np.testing.assert_allclose(together.parameters[j], alone.parameters[j], rtol=0, atol=1e-8)
         np.testing.assert_allclose(together.validation[j], alone.validation[j], rtol=1e-8)
 
 
@@ -139,7 +139,7 @@ def _simulated(k, seed, sigma=0.7, tau=0.3, n=4000, fit=0.0):
     a row are moved towards its noise and towards one another by `fit`."""
     rng = np.random.default_rng(seed)
     truth, noise = rng.normal(size=n), rng.normal(0, sigma, n)
-    out = left_out(rng.integers(0, 5, n), k, 5)
+    out = held_out(rng.integers(0, 5, n), k, 5)
     own = rng.normal(0, tau, (k, n))
     mean = truth + np.where(out, own, (1 - fit) * own + fit * noise)
     return truth + noise, mean, out
@@ -188,7 +188,7 @@ def test_joint_loss_without_doubt_is_the_one_that_networks_minimise():
     found = joint_loss(y, level, rho, index, pairs)
     for i in range(5):
         one = torch.ones(1, 1, dtype=torch.float64)
-        rows = Rows(
+        rows = Batch(
             x=one[..., None],
             y=one * y[i],
             weight=one,

@@ -8,7 +8,7 @@ import torch
 
 from heckesel.networks.rho.last_layer import LEAST_INFORMATION, last_layers, side_by_side
 from heckesel.networks.rho.linear_joint import bases_of, conditional_optima, start_at
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.layers import parameter_count
 
@@ -23,7 +23,7 @@ def drawn(k, *, n=300, seed=0):
     w = np.column_stack([x, z, np.ones(n)])
     y = np.tanh(x[:, 0]) + 0.3 * rng.normal(size=n)
     weight = rng.integers(1, 3, size=n) / n
-    rows = Rows(
+    rows = Batch(
         x=np.column_stack([x, np.ones(n)])[s],
         y=y[s],
         weight=weight[s],

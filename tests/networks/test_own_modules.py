@@ -17,7 +17,7 @@ from heckesel.networks.training.layers import (
     layer_views,
     member_seed,
 )
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.scaling import data_scale_of
 
 SIZES = (2, 6, 5, 1)
 CONFIG = NetworkConfig(
@@ -57,7 +57,7 @@ def _perceptrons_like_ours(seed):
 def test_our_perceptron_given_as_a_module_gives_our_answer(method, module, batch_size):
     data, config = _data(), replace(CONFIG, batch_size=batch_size)
     ours = module.fit(data, seed=7, config=config)
-    scaling = scaling_of(data, True)
+    scaling = data_scale_of(data, True)
     theirs = own_network.fit(
         _perceptrons_like_ours(7), scaling.x(data.x), data, seed=7, method=method, config=config
     )

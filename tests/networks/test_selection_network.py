@@ -13,7 +13,7 @@ from heckesel.methods.heckman_two_step import first_step
 from heckesel.methods.selection_network import fit_indices
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.folds import assign_folds
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.scaling import data_scale_of
 from heckesel.numerics.normal import inverse_mills
 
 NETWORK = NetworkConfig(
@@ -90,7 +90,7 @@ def test_an_estimator_leaves_the_index_to_rows_left_out_where_there_are_some():
 
 def test_a_units_index_does_not_depend_on_whether_it_was_selected():
     data, _ = _draw(300, 2, _bent)
-    scaling, fold = scaling_of(data, True), assign_folds(data, 4, seed=1)
+    scaling, fold = data_scale_of(data, True), assign_folds(data, 4, seed=1)
     (crossed,) = fit_indices([data], [scaling], seeds=[1], config=NETWORK)
     outputs = crossed.members.outputs(scaling.w(data.w))[..., 0]
     np.testing.assert_allclose(crossed.index, outputs[fold, np.arange(data.n)], rtol=1e-12)

@@ -16,7 +16,7 @@ from heckesel.errors import DataError
 from heckesel.methods import load_method
 from heckesel.networks.losses import normal as losses
 from heckesel.networks.losses.student import JOINT_STUDENT, degrees_of_freedom, joint_student
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.numerics.student_torch import log_cdf_and_slopes, log_density_and_slopes
 from tests.networks.test_losses import K, _rows
@@ -107,7 +107,7 @@ def test_the_loss_is_normal_in_the_limit_of_many_degrees_of_freedom():
 def test_a_selected_unit_has_the_bivariate_t_probability_of_its_half_plane():
     df, rho, index, sigma, y = 4.0, 0.6, -0.3, 1.4, 0.9
     one = torch.ones(1, 1, dtype=torch.float64)
-    rows = Rows(
+    rows = Batch(
         x=one[..., None],
         y=y * one,
         weight=one,

@@ -7,7 +7,7 @@ from torch import nn
 
 from heckesel.networks.losses import normal as losses
 from heckesel.networks.training.adam import Schedule, adam_step, start_adam
-from heckesel.networks.training.batches import Rows, full_batch, mini_batches, stack_cells
+from heckesel.networks.training.batches import Batch, full_batch, mini_batches, stack_datasets
 from heckesel.networks.training.layers import (
     INITIAL_WEIGHTS,
     initial_weights,
@@ -26,7 +26,7 @@ Q = 3
 def _joint_cell(n=60, m=40, seed=3):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-2, 2, (n, 2))
-    return Rows(
+    return Batch(
         x=with_constant(x),
         y=np.sin(x[:, 0]) + rng.normal(0, 0.4, n),
         weight=np.full(n, 1 / (n + m)),
@@ -37,9 +37,9 @@ def _joint_cell(n=60, m=40, seed=3):
 
 
 def _two_step_cell(n=60, seed=3):
-    cell = _joint_cell(n, seed=seed)
+    dataset = _joint_cell(n, seed=seed)
     mills = np.random.default_rng(seed + 1).uniform(0.1, 2.0, n)
-    return Rows(cell.x, cell.y, np.full(n, 1 / n), mills)
+    return Batch(dataset.x, dataset.y, np.full(n, 1 / n), mills)
 
 
 def _start(loss, k=3, seed=11):
@@ -50,8 +50,8 @@ def _start(loss, k=3, seed=11):
     return torch.tensor(np.hstack(parts))
 
 
-def _stacked(*cells):
-    return stack_cells(cells, dtype=torch.float64, device=torch.device("cpu"))
+def _stacked(*datasets):
+    return stack_datasets(datasets, dtype=torch.float64, device=torch.device("cpu"))
 
 
 class PlainModel(nn.Module):
@@ -72,11 +72,13 @@ class PlainModel(nn.Module):
         return torch.cat([*matrices, *self.head]).detach()
 
 
-def _plain_joint(model, cell, warming_up):
+def _plain_joint(model, dataset, warming_up):
     gamma, log_sigma, atanh_rho = model.head
     # A constant instead of the parameter: no gradient reaches it, so Adam leaves it alone.
     rho = torch.zeros(1) if warming_up else torch.tanh(atanh_rho)
-    x, y, w, w_unselected = map(torch.tensor, (cell.x, cell.y, cell.w, cell.w_unselected))
+    x, y, w, w_unselected = map(
+        torch.tensor, (dataset.x, dataset.y, dataset.w, dataset.w_unselected)
+    )
     e = (y - model.net(x[:, :-1])[:, 0]) / log_sigma.exp()
     argument = (w @ gamma + rho * e) / torch.sqrt(1 - rho**2)
     log_density = torch.distributions.Normal(0.0, 1.0).log_prob(e) - log_sigma
@@ -84,19 +86,19 @@ def _plain_joint(model, cell, warming_up):
     return -torch.cat([selected, torch.special.log_ndtr(-w_unselected @ gamma)]).mean()
 
 
-def _plain_two_step(model, cell, warming_up):
+def _plain_two_step(model, dataset, warming_up):
     c, log_sigma = model.head
-    x, y, mills = map(torch.tensor, (cell.x, cell.y, cell.mills))
+    x, y, mills = map(torch.tensor, (dataset.x, dataset.y, dataset.mills))
     mean = model.net(x[:, :-1])[:, 0] + c * mills
     return -torch.distributions.Normal(mean, log_sigma.exp()).log_prob(y).mean()
 
 
-def _train_plainly(model, plain_loss, cell, epochs, warm_up):
+def _train_plainly(model, plain_loss, dataset, epochs, warm_up):
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-2, weight_decay=1e-5)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=epochs)
     for epoch in range(epochs):
         optimiser.zero_grad()
-        loss = plain_loss(model, cell, epoch < warm_up)
+        loss = plain_loss(model, dataset, epoch < warm_up)
         loss.backward()
         optimiser.step()
         schedule.step()
@@ -104,23 +106,23 @@ def _train_plainly(model, plain_loss, cell, epochs, warm_up):
 
 
 @pytest.mark.parametrize(
-    ("loss", "plain_loss", "cell", "head_sizes"),
+    ("loss", "plain_loss", "dataset", "head_sizes"),
     [
         (losses.TWO_STEP, _plain_two_step, _two_step_cell(), (1, 1)),
         (losses.JOINT, _plain_joint, _joint_cell(), (Q + 1, 1, 1)),
     ],
     ids=["two_step", "joint"],
 )
-def test_batched_training_equals_a_plain_loop_over_networks(loss, plain_loss, cell, head_sizes):
+def test_batched_training_equals_a_plain_loop_over_networks(loss, plain_loss, dataset, head_sizes):
     epochs, warm_up = 300, 100
     start = _start(loss)
     schedule = Schedule(epochs, 1e-2, warm_up=warm_up, frozen=int(loss.frozen))
-    ours = train(start, SIZES, loss, full_batch(_stacked(cell), 3), schedule)
+    ours = train(start, SIZES, loss, full_batch(_stacked(dataset), 3), schedule)
     for j, row in enumerate(start):
         model = PlainModel(row, head_sizes)
-        theta, value = _train_plainly(model, plain_loss, cell, epochs, warm_up)
+        theta, value = _train_plainly(model, plain_loss, dataset, epochs, warm_up)
         # The same formulas in float64: what remains is rounding, magnified by 300 steps.
-        np.testing.assert_allclose(ours.theta[j], theta, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(ours.parameters[j], theta, rtol=0, atol=1e-8)
         np.testing.assert_allclose(ours.loss[j], value, rtol=0, atol=1e-8)
 
 
@@ -143,13 +145,13 @@ def test_adam_on_the_block_equals_torch_adam_with_a_late_column():
 
 
 def test_a_network_is_the_same_alone_and_beside_longer_cells():
-    cells = [_joint_cell(50, 20, seed=1), _joint_cell(90, 70, seed=2)]
+    datasets = [_joint_cell(50, 20, seed=1), _joint_cell(90, 70, seed=2)]
     schedule = Schedule(60, 1e-2, warm_up=10, frozen=1)
     start = torch.vstack([_start(losses.JOINT, 2, seed=1), _start(losses.JOINT, 2, seed=2)])
-    both = train(start, SIZES, losses.JOINT, full_batch(_stacked(*cells), 2), schedule)
-    alone = train(start[:2], SIZES, losses.JOINT, full_batch(_stacked(cells[0]), 2), schedule)
+    both = train(start, SIZES, losses.JOINT, full_batch(_stacked(*datasets), 2), schedule)
+    alone = train(start[:2], SIZES, losses.JOINT, full_batch(_stacked(datasets[0]), 2), schedule)
     # Padding changes the order of sums and nothing else.
-    np.testing.assert_allclose(both.theta[:2], alone.theta, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(both.parameters[:2], alone.parameters, rtol=0, atol=1e-9)
 
 
 def test_the_warm_up_keeps_rho_at_its_start():
@@ -157,28 +159,28 @@ def test_the_warm_up_keeps_rho_at_its_start():
     start[:, -1] = torch.tensor([-0.5, 0.0, 0.7])
     schedule = Schedule(15, 1e-2, warm_up=15, frozen=1)
     trained = train(start, SIZES, losses.JOINT, full_batch(_stacked(_joint_cell()), 3), schedule)
-    np.testing.assert_array_equal(trained.theta[:, -1], start[:, -1])
-    assert (trained.theta[:, :-1] != start[:, :-1]).all()
+    np.testing.assert_array_equal(trained.parameters[:, -1], start[:, -1])
+    assert (trained.parameters[:, :-1] != start[:, :-1]).all()
 
 
 def test_mini_batches_visit_every_row_once_and_add_up_to_the_full_loss():
-    cells = [_joint_cell(50, 20, seed=1), _joint_cell(31, 44, seed=2)]
-    stacked, start = _stacked(*cells), _start(losses.JOINT, k=4)
+    datasets = [_joint_cell(50, 20, seed=1), _joint_cell(31, 44, seed=2)]
+    stacked, start = _stacked(*datasets), _start(losses.JOINT, k=4)
     full = evaluate(start, SIZES, losses.JOINT, full_batch(stacked, 2).batches(0)[0])
-    source = mini_batches(cells, stacked, [5, 6], 2, steps=7)
+    source = mini_batches(datasets, stacked, [5, 6], 2, steps=7)
     batches = list(source.batches(3))
     assert len(batches) == source.steps == 7
     assert len({tuple(values.shape for values in b.present().values()) for b in batches}) == 1
     parts = torch.stack([evaluate(start, SIZES, losses.JOINT, rows) for rows in batches])
     np.testing.assert_allclose(parts.mean(dim=0), full, rtol=1e-12)
     seen = np.sort(np.concatenate([b.y[2][b.weight[2] > 0] for b in batches]))
-    np.testing.assert_array_equal(seen, np.sort(cells[1].y))
+    np.testing.assert_array_equal(seen, np.sort(datasets[1].y))
 
 
 def test_mini_batches_depend_on_seed_member_and_epoch_only():
-    cells = [_two_step_cell(40, seed=1), _two_step_cell(40, seed=2)]
-    both = mini_batches(cells, _stacked(*cells), [5, 6], 2, steps=4)
-    alone = mini_batches(cells[1:], _stacked(cells[1]), [6], 2, steps=4)
+    datasets = [_two_step_cell(40, seed=1), _two_step_cell(40, seed=2)]
+    both = mini_batches(datasets, _stacked(*datasets), [5, 6], 2, steps=4)
+    alone = mini_batches(datasets[1:], _stacked(datasets[1]), [6], 2, steps=4)
     for rows, own in zip(both.batches(1), alone.batches(1), strict=True):
         np.testing.assert_array_equal(rows.y[2:], own.y)
     first, second = (next(iter(alone.batches(epoch))).y for epoch in (0, 1))
@@ -212,15 +214,17 @@ def test_early_stopping_keeps_each_networks_best_reading():
     np.testing.assert_array_equal(trained.best_epoch, [20, 6, 2])
     np.testing.assert_array_equal(trained.validation, [-10.0, 0.0, 0.0])
     for j, reading in enumerate([9, 2, 0]):
-        np.testing.assert_array_equal(trained.theta[j], readings[reading][j])
+        np.testing.assert_array_equal(trained.parameters[j], readings[reading][j])
 
 
 def test_the_last_network_in_training_ends_as_if_all_had_gone_on():
     """In float32, as networks are trained, and on rows that fill whole vectors."""
     rng = np.random.default_rng(5)
     x, y = rng.normal(size=(4096, 3)), rng.normal(size=4096)
-    cell = Rows(x=np.column_stack([x, np.ones(4096)]), y=y, weight=np.full(4096, 1 / 4096))
-    source = full_batch(stack_cells([cell], dtype=torch.float32, device=torch.device("cpu")), 5)
+    dataset = Batch(x=np.column_stack([x, np.ones(4096)]), y=y, weight=np.full(4096, 1 / 4096))
+    source = full_batch(
+        stack_datasets([dataset], dtype=torch.float32, device=torch.device("cpu")), 5
+    )
     sizes, loss = (3, 32, 32, 2), losses.GAUSSIAN
     weights = initial_weights([member_seed(1, j, INITIAL_WEIGHTS) for j in range(5)], sizes)
     start = torch.as_tensor(weights, dtype=torch.float32)
@@ -242,7 +246,7 @@ def test_the_last_network_in_training_ends_as_if_all_had_gone_on():
     whole = train(start, sizes, loss, source, Schedule(30, 1e-2))
     assert short.best_epoch[-1] == 30
     assert (short.best_epoch[:-1] == 2).all()
-    np.testing.assert_array_equal(short.theta[-1], whole.theta[-1])
+    np.testing.assert_array_equal(short.parameters[-1], whole.parameters[-1])
 
 
 def test_training_ends_when_every_network_is_done_and_reports_progress():

@@ -73,7 +73,7 @@ def trained_networks(fitted) -> Iterator:
     """Every set of networks that `fitted` predicts with."""
     for name in ("members", "spread", "selection"):
         own = getattr(fitted, name, None)
-        if hasattr(own, "theta"):
+        if hasattr(own, "parameters"):
             yield own
     for name in ("two_step", "likelihood", "outcome", "basis"):
         if (part := getattr(fitted, name, None)) is not None:

@@ -147,7 +147,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
             return np.array([mode[name] for mode in self.info_["modes"]])
         if name in self.info_:
             return np.array(self.info_[name])
-        return np.full(len(self.fitted_.members.theta), np.nan)
+        return np.full(len(self.fitted_.members.parameters), np.nan)
 
     def _config(self, selected: int, spread):
         from heckesel.networks.training.config import NetworkConfig
@@ -164,7 +164,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
             tails=judged.tails,
             errors=judged.errors,
             selection=judged.selection,
-            spread=spread,
+            map_over_workers=spread,
         )
 
     def _train(self, data: SelectionData, network):

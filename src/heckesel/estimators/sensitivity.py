@@ -113,7 +113,7 @@ def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Se
     """everyone : whether `at` are the rows of the fit, which their weights then count"""
     from heckesel.networks.rho.fixed_rho import means_over_rho
     from heckesel.networks.rho.last_layer import last_layers
-    from heckesel.networks.training.ensemble_training import all_rows
+    from heckesel.networks.training.ensemble_training import joint_rows
 
     _check_selection(data)
     fitted = getattr(model.fitted_, "outcome", model.fitted_)  # baselines keep theirs there
@@ -121,8 +121,8 @@ def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Se
     if hasattr(fitted, "basis"):
         basis = fitted.basis
     else:
-        rows, members = all_rows(data, fitted.scaling), fitted.members
-        (basis,) = last_layers([members], [rows], [data.weight.sum()], len(members.theta))
+        rows, members = joint_rows(data, fitted.scaling), fitted.members
+        (basis,) = last_layers([members], [rows], [data.weight.sum()], len(members.parameters))
     points = model.columns_.x(at)
     weight = data.weight if everyone else np.ones(len(points))
     weight = weight / weight.sum()

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import torch
 
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
 # exp(-10) and exp(6): variances outside are no fit but an overflow under way.
 LOG_VARIANCE_RANGE = (-10.0, 6.0)
 # A local sigma is at most three times the common one, or a third of it.
-LOG_SPREAD_LIMIT = math.log(3.0)
+LOG_NOISE_FACTOR_LIMIT = math.log(3.0)
 # tanh(20) is 1 in float32 and tanh(40) in float64; beyond, exp(a) squared would overflow.
 ATANH_RHO_LIMIT = {torch.float32: 20.0, torch.float64: 40.0}
 
@@ -38,7 +38,7 @@ class Loss:
     quiet : that many of the last outputs start at 0 for every x
     """
 
-    value_and_slopes: Callable[[torch.Tensor, torch.Tensor, Rows], Slopes]
+    value_and_slopes: Callable[[torch.Tensor, torch.Tensor, Batch], Slopes]
     outputs: int = 1
     learning_rate: float = 1e-2
     linear: bool = False
@@ -71,7 +71,7 @@ def two_step(output, head, rows) -> Slopes:
     return loss, by_mean[..., None], torch.cat([by_c, by_log_sigma], dim=1)
 
 
-def spread(output, head, rows) -> Slopes:
+def noise_scale(output, head, rows) -> Slopes:
     r"""One output g for the width of residuals y whose mean is zero:
     :math:`\log\sigma(x) + y^2/2\sigma(x)^2`, with sigma(x) of `local_log_sigma`."""
     log_sigma, bend = local_log_sigma(output[..., 0], head)
@@ -141,8 +141,8 @@ def blind(output, head, rows) -> Slopes:
 def local_log_sigma(g, log_sigma):
     r""":math:`\log\sigma + L\tanh(g(x)/L)` and its slope in g, (k, n) both: no row is further
     than L from the common sigma, also where g is far from everything it was trained on."""
-    bent = torch.tanh(g / LOG_SPREAD_LIMIT)
-    return log_sigma + LOG_SPREAD_LIMIT * bent, 1 - bent.square()
+    bent = torch.tanh(g / LOG_NOISE_FACTOR_LIMIT)
+    return log_sigma + LOG_NOISE_FACTOR_LIMIT * bent, 1 - bent.square()
 
 
 def _by_outputs(by_mean, by_log_sigma, bend):
@@ -183,7 +183,7 @@ GAUSSIAN = Loss(gaussian, outputs=2, learning_rate=5e-3)
 TWO_STEP = Loss(two_step, scalars=("c", "log_sigma"))
 JOINT = Loss(joint, linear=True, scalars=("log_sigma", "atanh_rho"), frozen=True)
 PROBIT = Loss(probit)
-SPREAD = Loss(spread, scalars=("log_sigma",), quiet=1)
+NOISE_SCALE = Loss(noise_scale, scalars=("log_sigma",), quiet=1)
 JOINT_VARYING = Loss(
     joint, outputs=2, linear=True, scalars=("log_sigma", "atanh_rho"), frozen=True, quiet=1
 )

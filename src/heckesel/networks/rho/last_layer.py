@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.ensemble_training import Members
 
 LEAST_INFORMATION = 1e-3
@@ -53,24 +53,24 @@ def side_by_side(activations: np.ndarray, sets: int) -> np.ndarray:
 
 
 def last_layers(
-    trained: Sequence[Members], cells: Sequence[Rows], totals: Sequence[float], sets: int
+    trained: Sequence[Members], datasets: Sequence[Batch], totals: Sequence[float], sets: int
 ) -> list[LastLayer]:
     """One basis for each cell, all of one width; totals : units that the weights of a cell count"""
-    found = [_axes(*each, sets) for each in zip(trained, cells, totals, strict=True)]
+    found = [_axes(*each, sets) for each in zip(trained, datasets, totals, strict=True)]
     width = max(one.shape[1] for axes in found for one in axes)
     return [
         LastLayer(
-            replace(members, theta=members.theta.astype(float)),
+            replace(members, parameters=members.parameters.astype(float)),
             np.stack([np.pad(one, ((0, 0), (0, width - one.shape[1]))) for one in axes]),
         )
         for members, axes in zip(trained, found, strict=True)
     ]
 
 
-def _axes(members: Members, cell: Rows, total: float, sets: int) -> list[np.ndarray]:
+def _axes(members: Members, dataset: Batch, total: float, sets: int) -> list[np.ndarray]:
     """(d, h) of each set, the most informative axis first."""
-    activations = side_by_side(members.last_layer(cell.x[:, :-1]), sets)
-    gram = activations.transpose(0, 2, 1) @ (activations * (total * cell.weight)[:, None])
+    activations = side_by_side(members.last_layer(dataset.x[:, :-1]), sets)
+    gram = activations.transpose(0, 2, 1) @ (activations * (total * dataset.weight)[:, None])
     information, axes = np.linalg.eigh(gram)
     return [
         each[:, known > LEAST_INFORMATION][:, ::-1]

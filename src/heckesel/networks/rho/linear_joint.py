@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import torch
 
 from heckesel.networks.losses.normal import product, weighted_sum
-from heckesel.networks.training.batches import Rows, stack_cells
+from heckesel.networks.training.batches import Batch, stack_datasets
 from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills, mills_excess
 
@@ -63,10 +63,10 @@ class Bases:
         return self.w.shape[2]
 
 
-def bases_of(rows: Sequence[Rows], totals: Sequence[float], membership, device) -> Bases:
+def bases_of(rows: Sequence[Batch], totals: Sequence[float], membership, device) -> Bases:
     """One model for each of `rows`, whose x holds its columns and whose weights, which add up to
     one, count `totals` units."""
-    stacked = stack_cells(rows, dtype=torch.float64, device=device)
+    stacked = stack_datasets(rows, dtype=torch.float64, device=device)
     total = torch.as_tensor(totals, dtype=torch.float64, device=device)[:, None]
     residual = torch.cat([-stacked.x, stacked.y[..., None]], dim=2)
     weight = total * stacked.weight
@@ -198,9 +198,9 @@ def _updated_ridge(bases: Bases, at: _Surface, ridge):
     q, membership = bases.q, bases.membership
     _, _, information = _penalised(bases, at, ridge)
     covariance = torch.cholesky_inverse(torch.linalg.cholesky(information))
-    spread = covariance.diagonal(dim1=1, dim2=2)[:, q:-1] @ membership
+    variance = covariance.diagonal(dim1=1, dim2=2)[:, q:-1] @ membership
     size = at.v[:, q:-1].square() @ membership
-    degrees = (membership.sum(dim=0) - ridge * spread).clamp(min=0)
+    degrees = (membership.sum(dim=0) - ridge * variance).clamp(min=0)
     moved = (degrees / size.clamp(min=1e-300)).clamp(*RIDGE_RANGE)
     # At the start every delta is zero and says nothing about its ridge.
     moved = torch.where(size > 0, moved, ridge)

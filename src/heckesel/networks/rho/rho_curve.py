@@ -16,7 +16,7 @@ import torch
 from scipy.special import logsumexp
 
 from heckesel.networks.rho.linear_joint import Bases, Optima, conditional_optima, start_at
-from heckesel.networks.rho.rho_prior import UNIFORM, RhoPrior, cell_edges
+from heckesel.networks.rho.rho_prior import UNIFORM, RhoPrior, bin_edges
 
 COARSE = np.linspace(-3.2, 3.2, 33)  # |rho| up to .9967
 # No single grid value may stand for more than this share of the posterior; six halvings
@@ -37,10 +37,10 @@ class Evidence:
 
     log_evidence: np.ndarray
     share: np.ndarray
-    doubt: np.ndarray
+    variance_factor: np.ndarray
 
 
-class Judge(Protocol):
+class Criterion(Protocol):
     """readings : (k, c) of k models at their optima; evidence : of one cell's readings (j, k, c)"""
 
     def readings(self, optima: Optima) -> np.ndarray: ...
@@ -73,7 +73,7 @@ class Curve:
     log_evidence: np.ndarray
     v: np.ndarray
     ridge: np.ndarray
-    doubt: np.ndarray
+    variance_factor: np.ndarray
     weight: np.ndarray
     prior: RhoPrior = UNIFORM
 
@@ -83,30 +83,30 @@ class Curve:
 
 
 def rho_curves(
-    bases: Bases, models: int, prior: RhoPrior, judge: Judge | None = None
+    bases: Bases, models: int, prior: RhoPrior, criterion: Criterion | None = None
 ) -> list[Curve]:
     """One curve for each cell of `models` models; model j of cell c is row c * models + j."""
-    judge = judge or Laplace()
+    criterion = criterion or Laplace()
     count = len(bases.w) // models
     found: list[list] = [[] for _ in range(count)]  # per cell: (a, readings, v, ridge)
     for a, optima in _coarse(bases):
-        for cell, part in enumerate(_by_cell(optima, models, judge)):
-            found[cell].append((a, *part))
+        for dataset, part in enumerate(_by_dataset(optima, models, criterion)):
+            found[dataset].append((a, *part))
     for _ in range(ROUNDS):
-        wanted = [_midpoints(part, prior, judge) for part in found]
+        wanted = [_midpoints(part, prior, criterion) for part in found]
         if not any(wanted):
             break
         for place in range(INSERTED):
             chosen = [each[place] if place < len(each) else None for each in wanted]
             if not any(chosen):
                 break
-            parts = _by_cell(_at(bases, models, found, chosen), models, judge)
+            parts = _by_dataset(_at(bases, models, found, chosen), models, criterion)
             for own, here, part in zip(found, chosen, parts, strict=True):
                 if here is not None:
                     own.append((here[0], *part))
         for part in found:
             part.sort(key=lambda point: point[0])
-    return [_curve(part, prior, judge) for part in found]
+    return [_curve(part, prior, criterion) for part in found]
 
 
 def _coarse(bases: Bases):
@@ -128,8 +128,8 @@ def _coarse(bases: Bases):
     return [(float(COARSE[position]), results[position]) for position in range(len(COARSE))]
 
 
-def _by_cell(optima: Optima, models: int, judge: Judge):
-    parts = [judge.readings(optima), optima.v.cpu().numpy(), optima.ridge.cpu().numpy()]
+def _by_dataset(optima: Optima, models: int, criterion: Criterion):
+    parts = [criterion.readings(optima), optima.v.cpu().numpy(), optima.ridge.cpu().numpy()]
     return [
         tuple(part[first : first + models] for part in parts)
         for first in range(0, len(parts[0]), models)
@@ -148,9 +148,9 @@ def _at(bases, models, found, chosen) -> Optima:
     return conditional_optima(bases, *(torch.as_tensor(x, device=device) for x in (a, v, ridge)))
 
 
-def _midpoints(part, prior, judge) -> list[tuple[float, int]]:
+def _midpoints(part, prior, criterion) -> list[tuple[float, int]]:
     """(a, position of the neighbour below) beside grid values that hold too much."""
-    curve = _curve(part, prior, judge)
+    curve = _curve(part, prior, criterion)
     share = curve.weight.sum(axis=1)
     if share.max() <= LARGEST_SHARE:
         return []
@@ -159,15 +159,15 @@ def _midpoints(part, prior, judge) -> list[tuple[float, int]]:
     return [(0.5 * (curve.a[at] + curve.a[at + 1]), int(at)) for at in best]
 
 
-def _curve(part, prior: RhoPrior, judge: Judge) -> Curve:
+def _curve(part, prior: RhoPrior, criterion: Criterion) -> Curve:
     a = np.array([point[0] for point in part])
     readings, v, ridge = (np.stack([point[field] for point in part]) for field in (1, 2, 3))
-    found = judge.evidence(readings)
+    found = criterion.evidence(readings)
     with np.errstate(divide="ignore"):
-        log_posterior = found.log_evidence + np.log(prior.mass(cell_edges(np.tanh(a))))
+        log_posterior = found.log_evidence + np.log(prior.mass(bin_edges(np.tanh(a))))
     posterior = np.exp(log_posterior - logsumexp(log_posterior))
     weight = posterior[:, None] * found.share
-    return Curve(a, found.log_evidence, v, ridge, found.doubt, weight, prior)
+    return Curve(a, found.log_evidence, v, ridge, found.variance_factor, weight, prior)
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def rho_modes(curve: Curve, y_scale: float) -> list[RhoMode]:
 
 def rho_interval(curve: Curve, level: float = 0.9) -> tuple[float, float]:
     """Equal-tailed posterior interval of rho; within a grid cell the mass is spread evenly."""
-    edges = np.clip(cell_edges(curve.rho), curve.prior.low, curve.prior.high)
+    edges = np.clip(bin_edges(curve.rho), curve.prior.low, curve.prior.high)
     below = np.concatenate([[0.0], np.cumsum(curve.weight.sum(axis=1))])
     low, high = np.interp([(1 - level) / 2, (1 + level) / 2], below / below[-1], edges)
     return float(low), float(high)

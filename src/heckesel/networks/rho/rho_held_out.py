@@ -28,17 +28,17 @@ from scipy.special import logsumexp
 from heckesel.networks.losses.normal import product
 from heckesel.networks.rho.linear_joint import Bases, Optima
 from heckesel.networks.rho.rho_curve import Evidence
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
 # Values of c, and what is believed of them before the data. Given columns have c = 1; last layers,
 # on draws that no experiment uses, had 1.5 on one curve and 8 to 14 on five interacting columns.
-DOUBTS = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
-BELIEFS = 1 / (1 + DOUBTS) / np.sum(1 / (1 + DOUBTS))
+VARIANCE_FACTORS = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
+PRIOR_WEIGHTS = 1 / (1 + VARIANCE_FACTORS) / np.sum(1 / (1 + VARIANCE_FACTORS))
 
 
-def without_own_fold(models: Sequence[Rows], folds: int) -> tuple[list[Rows], list[Rows]]:
+def split_held_out(models: Sequence[Batch], folds: int) -> tuple[list[Batch], list[Batch]]:
     """Rows of each model but those of its own fold, and those alone; model j has fold j mod
     `folds`."""
     kept, held = [], []
@@ -50,7 +50,7 @@ def without_own_fold(models: Sequence[Rows], folds: int) -> tuple[list[Rows], li
     return kept, held
 
 
-def _taken(rows: Rows, selected, unselected) -> Rows:
+def _taken(rows: Batch, selected, unselected) -> Batch:
     return replace(
         rows,
         x=rows.x[selected],
@@ -71,18 +71,18 @@ class HeldOut:
     held: Bases
 
     def readings(self, optima: Optima) -> np.ndarray:
-        """(k, c) log-likelihood of the rows left out, at each of `DOUBTS`."""
+        """(k, c) log-likelihood of the rows left out, at each of `VARIANCE_FACTORS`."""
         held, q, v = self.held, self.held.q, optima.v
         covariance = torch.cholesky_inverse(torch.linalg.cholesky(optima.information))
         columns, index = held.residual[:, :, :-1], product(held.w, v[:, :q])
         e = product(held.residual, v[:, q:])
-        doubt = (torch.bmm(columns, covariance[:, q:-1, q:-1]) * columns).sum(dim=2)
+        variance = (torch.bmm(columns, covariance[:, q:-1, q:-1]) * columns).sum(dim=2)
         out, _ = log_ndtr_and_mills(-product(held.w_unselected, v[:, :q]))
         unselected = (held.weight_unselected * out).sum(dim=1)
         log_theta, rho = v[:, -1:].log(), torch.tanh(optima.a)[:, None]
         found = []
-        for c in DOUBTS:
-            wider = (1 + c * doubt).sqrt()
+        for c in VARIANCE_FACTORS:
+            wider = (1 + c * variance).sqrt()
             own_rho, own_e = rho / wider, e / wider
             argument = (index + own_rho * own_e) / ((1 - own_rho) * (1 + own_rho)).sqrt()
             log_cdf, _ = log_ndtr_and_mills(argument)
@@ -92,8 +92,8 @@ class HeldOut:
 
     def evidence(self, readings: np.ndarray) -> Evidence:
         """readings : (j, k, c), of k folds, which speak of different units and count alike."""
-        by_doubt = np.log(BELIEFS) + readings.sum(axis=1)  # (j, c)
+        by_doubt = np.log(PRIOR_WEIGHTS) + readings.sum(axis=1)  # (j, c)
         log_evidence = logsumexp(by_doubt, axis=1)
         belief = np.exp(by_doubt - log_evidence[:, None])  # in each c, given rho
         share = np.full(readings.shape[:2], 1 / readings.shape[1])
-        return Evidence(log_evidence, share, belief @ DOUBTS)
+        return Evidence(log_evidence, share, belief @ VARIANCE_FACTORS)

@@ -48,7 +48,7 @@ class RhoPrior:
 UNIFORM = RhoPrior()
 
 
-def cell_edges(rho: np.ndarray) -> np.ndarray:
+def bin_edges(rho: np.ndarray) -> np.ndarray:
     """(j + 1,) boundaries of the cells around an ordered grid, from -1 to 1."""
     return np.concatenate([[-1.0], 0.5 * (rho[1:] + rho[:-1]), [1.0]])
 

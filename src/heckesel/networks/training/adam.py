@@ -74,20 +74,20 @@ def factor_table(schedule: Schedule, steps: int) -> np.ndarray:
     return np.stack(columns, axis=2)
 
 
-def start_adam(theta: torch.Tensor, schedule: Schedule, steps: int) -> AdamState:
+def start_adam(parameters: torch.Tensor, schedule: Schedule, steps: int) -> AdamState:
     """Both averages at zero, no step taken."""
-    group = torch.zeros(theta.shape[1], dtype=torch.long, device=theta.device)
-    group[theta.shape[1] - schedule.frozen :] = 1
+    group = torch.zeros(parameters.shape[1], dtype=torch.long, device=parameters.device)
+    group[parameters.shape[1] - schedule.frozen :] = 1
     return AdamState(
-        first=torch.zeros_like(theta),
-        second=torch.zeros_like(theta),
-        step=torch.zeros(1, dtype=torch.long, device=theta.device),
-        table=torch.as_tensor(factor_table(schedule, steps)).to(theta),
+        first=torch.zeros_like(parameters),
+        second=torch.zeros_like(parameters),
+        step=torch.zeros(1, dtype=torch.long, device=parameters.device),
+        table=torch.as_tensor(factor_table(schedule, steps)).to(parameters),
         group=group,
     )
 
 
-def adam_step(theta: torch.Tensor, gradient: torch.Tensor, state: AdamState) -> None:
+def adam_step(parameters: torch.Tensor, gradient: torch.Tensor, state: AdamState) -> None:
     r"""One step in place: :math:`\theta \leftarrow \theta - m / (a\sqrt v + b)`, after
 
     .. math:: m \leftarrow m + u_1 (g - m), \quad v \leftarrow v + u_2 (g^2 - v) .
@@ -98,5 +98,5 @@ def adam_step(theta: torch.Tensor, gradient: torch.Tensor, state: AdamState) -> 
     state.first.lerp_(gradient, factors[0])
     state.second.lerp_(gradient.square(), factors[1])
     denominator = torch.addcmul(factors[3], state.second.sqrt(), factors[2])
-    theta.addcdiv_(state.first, denominator, value=-1)
+    parameters.addcdiv_(state.first, denominator, value=-1)
     state.step.add_(1)

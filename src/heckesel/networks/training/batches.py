@@ -1,4 +1,4 @@
-"""`Rows`: the data as losses see it. Selected rows are gathered, since most losses need f on them
+"""`Batch`: the data as losses see it. Selected rows are gathered, since most losses need f on them
 alone; unselected rows enter the joint likelihood through the linear head only.
 """
 
@@ -19,7 +19,7 @@ Values = Any  # an array, or a tensor once rows are stacked; None where a loss h
 
 
 @dataclass(frozen=True)
-class Rows:
+class Batch:
     """Rows of one cell (arrays), or of k networks side by side (tensors, leading axis k).
 
     x : (n, p + 1), y, weight : (n,) the selected units; padding has weight zero
@@ -53,7 +53,7 @@ class Rows:
         return {name: values for name, values in named if values is not None}
 
 
-def with_mills(rows: Rows, index: np.ndarray) -> Rows:
+def with_mills(rows: Batch, index: np.ndarray) -> Batch:
     """Rows of one cell with the Mills term and delta at the probit index (n,) of each."""
     mills = inverse_mills(index)
     return replace(rows, mills=mills, delta=mills_delta(index, mills))
@@ -65,24 +65,24 @@ class Source:
     same shapes. A stream from disk or network is another function with this signature."""
 
     steps: int
-    batches: Callable[[int], Iterable[Rows]]
+    batches: Callable[[int], Iterable[Batch]]
 
 
-def stack_cells(cells: Sequence[Rows], *, dtype: torch.dtype, device: torch.device) -> Rows:
+def stack_datasets(datasets: Sequence[Batch], *, dtype: torch.dtype, device: torch.device) -> Batch:
     """Cells side by side with leading axis len(cells), padded with zeros to the longest."""
 
     def stacked(name):
-        arrays = [getattr(cell, name) for cell in cells]
+        arrays = [getattr(dataset, name) for dataset in datasets]
         length = max(1, *(len(array) for array in arrays))  # one row to point at, if empty
         block = np.zeros((len(arrays), length, *arrays[0].shape[1:]))
         for place, array in zip(block, arrays, strict=True):
             place[: len(array)] = array
         return torch.as_tensor(block, dtype=dtype, device=device)
 
-    return Rows(**{name: stacked(name) for name in cells[0].present()})
+    return Batch(**{name: stacked(name) for name in datasets[0].present()})
 
 
-def full_batch(stacked: Rows, members: int) -> Source:
+def full_batch(stacked: Batch, members: int) -> Source:
     """Every step sees every row; network c * members + j sees the rows of cell c.
 
     Rows are copied for each member: next to the activations of a hidden layer they are small.
@@ -90,7 +90,7 @@ def full_batch(stacked: Rows, members: int) -> Source:
     repeated = {
         name: values.repeat_interleave(members, dim=0) for name, values in stacked.present().items()
     }
-    rows = Rows(**repeated)
+    rows = Batch(**repeated)
     return Source(1, lambda epoch: (rows,))
 
 
@@ -98,7 +98,7 @@ def of_networks(source: Source, networks: torch.Tensor) -> Source:
     """The same steps for some of the networks."""
 
     def chosen(rows):
-        return Rows(**{name: values[networks] for name, values in rows.present().items()})
+        return Batch(**{name: values[networks] for name, values in rows.present().items()})
 
     if source.steps == 1:
         (rows,) = source.batches(0)
@@ -108,7 +108,7 @@ def of_networks(source: Source, networks: torch.Tensor) -> Source:
 
 
 def mini_batches(
-    cells: Sequence[Rows], stacked: Rows, seeds, members: int, steps: int, first: int = 0
+    datasets: Sequence[Batch], stacked: Batch, seeds, members: int, steps: int, first: int = 0
 ) -> Source:
     """Each epoch cuts the rows of each network into `steps` parts, in an order of its own; the
     members are those from number `first` on.
@@ -116,8 +116,10 @@ def mini_batches(
     Selected and unselected rows are cut separately, so that every step has its share of both.
     Weights are multiplied by `steps`, which makes each step's gradient unbiased.
     """
-    selected = [len(cell.y) for cell in cells]
-    unselected = [0 if cell.w_unselected is None else len(cell.w_unselected) for cell in cells]
+    selected = [len(dataset.y) for dataset in datasets]
+    unselected = [
+        0 if dataset.w_unselected is None else len(dataset.w_unselected) for dataset in datasets
+    ]
 
     def batches(epoch):
         order = batch_generators(seeds, range(first, first + members), epoch)
@@ -154,15 +156,15 @@ def positions(rngs, counts, steps: int, length: int | None = None) -> np.ndarray
     return places
 
 
-def take(stacked: Rows, members: int, steps: int, chosen, others) -> Rows:
+def take(stacked: Batch, members: int, steps: int, chosen, others) -> Batch:
     """The rows at these places, (k, length) of selected and of unselected ones."""
     device = stacked.y.device
-    cell = torch.arange(len(stacked.y), device=device).repeat_interleave(members)[:, None]
+    dataset = torch.arange(len(stacked.y), device=device).repeat_interleave(members)[:, None]
     chosen, others = (torch.as_tensor(at, device=device) for at in (chosen, others))
 
     def taken(name):
         at = others if name.endswith("unselected") else chosen
-        values = getattr(stacked, name)[cell, at.clamp(min=0)]
+        values = getattr(stacked, name)[dataset, at.clamp(min=0)]
         return values * (at >= 0) * steps if name.startswith("weight") else values
 
     return replace(stacked, **{name: taken(name) for name in stacked.present()})

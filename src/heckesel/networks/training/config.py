@@ -24,7 +24,7 @@ WAY_OUT = "lower learning_rate or weight_decay, or rescale columns with extreme 
 SELECTIONS = ("linear", "network", AUTO)
 
 
-class Spread(Protocol):
+class WorkerMap(Protocol):
     """A `map` over workers, as many as `workers`."""
 
     @property
@@ -74,14 +74,14 @@ class NetworkConfig:
     tails: str = "normal"
     errors: str = "normal"
     selection: str = "linear"
-    spread: Spread | None = None
+    map_over_workers: WorkerMap | None = None
 
     def __post_init__(self):
         if not is_one_of(self.dtype, DTYPES):
             raise DataError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
         self._check_numbers()
         check_device(self.device)
-        if self.spread is None:  # else the workers have the cards
+        if self.map_over_workers is None:  # else the workers have the cards
             torch_device(self.device)
         if self.noise not in NOISES:
             raise DataError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
@@ -133,7 +133,7 @@ class NetworkConfig:
             )
         hidden = layer_widths(self.hidden)
         check_memory(
-            (1, *hidden, 1),  # at least; `train_cells` knows the columns and rows
+            (1, *hidden, 1),  # at least; `train_datasets` knows the columns and rows
             members=self.n_members,
             rows=1,
             steps=self.epochs,

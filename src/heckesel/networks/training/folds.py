@@ -10,7 +10,7 @@ import torch
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.networks.training.batches import Rows, Source, full_batch
+from heckesel.networks.training.batches import Batch, Source, full_batch
 
 # Rows of each network begin where vector instructions want them, so that its digits do not depend
 # on which networks lie beside it.
@@ -34,23 +34,23 @@ def assign_folds(data: SelectionData, folds: int, seed: int) -> np.ndarray:
     return fold
 
 
-def with_folds(cell: Rows, data: SelectionData, folds: int | None, seed: int) -> Rows:
+def with_folds(dataset: Batch, data: SelectionData, folds: int | None, seed: int) -> Batch:
     """The cell with the fold of each of its units; with `folds` None, the cell as it is."""
     if folds is None:
-        return cell
+        return dataset
     fold = assign_folds(data, folds, seed)
-    unselected = None if cell.w_unselected is None else fold[~data.s]
-    return replace(cell, fold=fold[data.s], fold_unselected=unselected)
+    unselected = None if dataset.w_unselected is None else fold[~data.s]
+    return replace(dataset, fold=fold[data.s], fold_unselected=unselected)
 
 
-def left_out(fold: np.ndarray, members: int, folds: int) -> np.ndarray:
+def held_out(fold: np.ndarray, members: int, folds: int) -> np.ndarray:
     """(k, n) True where member j did without row i."""
     return np.arange(members)[:, None] % folds == fold
 
 
-def leave_own_fold_out(
-    source: Source, stacked: Rows, members: int, folds: int, first: int = 0
-) -> tuple[Source, Rows]:
+def hold_out_own_fold(
+    source: Source, stacked: Batch, members: int, folds: int, first: int = 0
+) -> tuple[Source, Batch]:
     """Training rows without each network's own fold, and the rows of that fold alone; the members
     are those from number `first` on.
 
@@ -75,7 +75,7 @@ def leave_own_fold_out(
     return Source(source.steps, batches), held_rows
 
 
-def _gathered(rows: Rows, own, inside: bool) -> Rows:
+def _gathered(rows: Batch, own, inside: bool) -> Batch:
     """The rows of each network's own fold (or of all others), moved together."""
     parts = {}
     for fold, weight_name, names in (
@@ -91,7 +91,7 @@ def _gathered(rows: Rows, own, inside: bool) -> Rows:
             if (values := getattr(rows, name)) is not None:
                 parts[name] = _at(values, place)
         parts[weight_name] *= _at(wanted, place)
-    return Rows(**parts)
+    return Batch(**parts)
 
 
 def _at(values, place):

@@ -42,7 +42,7 @@ class Trained:
         None; zero for a network that was done before
     """
 
-    theta: torch.Tensor
+    parameters: torch.Tensor
     loss: torch.Tensor
     validation: torch.Tensor | None = None
     best_epoch: torch.Tensor | None = None
@@ -53,7 +53,7 @@ class Trained:
 class _Best:
     """The best parameters so far, network by network; those in `done` take no more."""
 
-    theta: torch.Tensor
+    parameters: torch.Tensor
     value: torch.Tensor
     epoch: torch.Tensor
     done: torch.Tensor
@@ -77,22 +77,25 @@ def train(
     validation : theta -> (k,) loss on rows that training does not see; with it each network ends
         at its best reading
     """
-    theta, losses = start.clone(), start.new_zeros(len(start))
+    parameters, losses = start.clone(), start.new_zeros(len(start))
     everyone = torch.arange(len(start), device=start.device)
     block = _Block(everyone, start.clone(), start_adam(start, schedule, source.steps), source)
     step = block.step_function(sizes, loss, schedule, masks)
     stopping = stopping or Stopping()
-    best = None if validation is None else _nothing_yet(theta)
+    best = None if validation is None else _nothing_yet(parameters)
     before: torch.Tensor | None = None  # the best readings when the last quarter began
     for epoch in range(schedule.epochs):
-        total = torch.zeros_like(block.theta[:, 0])
+        total = torch.zeros_like(block.parameters[:, 0])
         for rows in block.source.batches(epoch):
             total += step(rows)
         if progress is not None:
             progress(epoch + 1, schedule.epochs)
         if validation and best and _due(epoch, schedule.epochs, stopping.every):
-            theta[block.networks], losses[block.networks] = block.theta, total / source.steps
-            best = _improved(best, theta, validation(theta), epoch + 1, stopping.patience)
+            parameters[block.networks], losses[block.networks] = (
+                block.parameters,
+                total / source.steps,
+            )
+            best = _improved(best, parameters, validation(parameters), epoch + 1, stopping.patience)
             if before is None and epoch + 1 >= LATE * schedule.epochs:
                 before = best.value
             going = ~best.done[block.networks]
@@ -102,9 +105,9 @@ def train(
                 block = block.only(_never_alone(going))
                 step = block.step_function(sizes, loss, schedule, masks)
     if best is None:
-        return Trained(block.theta, total / source.steps)
+        return Trained(block.parameters, total / source.steps)
     late_gain = torch.zeros_like(losses) if before is None else before - best.value
-    return Trained(best.theta, losses, best.value, best.epoch, late_gain)
+    return Trained(best.parameters, losses, best.value, best.epoch, late_gain)
 
 
 @dataclass(frozen=True)
@@ -112,17 +115,17 @@ class _Block:
     """The networks still in training, (k,) places among all of them, and their state."""
 
     networks: torch.Tensor
-    theta: torch.Tensor
+    parameters: torch.Tensor
     state: AdamState
     source: Source
 
     def only(self, going: torch.Tensor) -> _Block:
         state = replace(self.state, first=self.state.first[going], second=self.state.second[going])
         source = of_networks(self.source, torch.nonzero(going)[:, 0])
-        return _Block(self.networks[going], self.theta[going], state, source)
+        return _Block(self.networks[going], self.parameters[going], state, source)
 
     def step_function(self, sizes, loss, schedule, masks):
-        return step_function(self.theta, sizes, loss, self.source, schedule, self.state, masks)
+        return step_function(self.parameters, sizes, loss, self.source, schedule, self.state, masks)
 
 
 def _never_alone(going: torch.Tensor) -> torch.Tensor:
@@ -145,23 +148,23 @@ def _due(epoch, epochs, every):
     return (epoch + 1) % every == 0 or epoch + 1 == epochs
 
 
-def _nothing_yet(theta):
-    k, device = len(theta), theta.device
+def _nothing_yet(parameters):
+    k, device = len(parameters), parameters.device
     return _Best(
-        theta=theta.clone(),
-        value=torch.full((k,), torch.inf, dtype=theta.dtype, device=device),
+        parameters=parameters.clone(),
+        value=torch.full((k,), torch.inf, dtype=parameters.dtype, device=device),
         epoch=torch.zeros(k, dtype=torch.long, device=device),
         done=torch.zeros(k, dtype=torch.bool, device=device),
     )
 
 
-def _improved(best, theta, value, epoch, patience):
+def _improved(best, parameters, value, epoch, patience):
     # A network that is done may improve again while others train on; taking that would make
     # its answer depend on which networks it was trained beside.
     better = (value < best.value) & ~best.done
     reached = torch.where(better, epoch, best.epoch)
     return _Best(
-        theta=torch.where(better[:, None], theta, best.theta),
+        parameters=torch.where(better[:, None], parameters, best.parameters),
         value=torch.where(better, value, best.value),
         epoch=reached,
         done=best.done | (epoch - reached >= patience),

@@ -16,7 +16,13 @@ from torch import nn
 
 from heckesel.errors import DataError
 from heckesel.networks.losses.normal import Loss
-from heckesel.networks.training.batches import Rows, Source, full_batch, mini_batches, stack_cells
+from heckesel.networks.training.batches import (
+    Batch,
+    Source,
+    full_batch,
+    mini_batches,
+    stack_datasets,
+)
 from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_device
 from heckesel.networks.training.ensemble_training import start_head
 from heckesel.networks.training.layers import INITIAL_WEIGHTS, member_seed
@@ -52,7 +58,7 @@ class ModuleMembers:
 def train_modules(
     make_net: MakeNet,
     inputs,
-    cell: Rows,
+    dataset: Batch,
     *,
     loss: Loss,
     seed: int,
@@ -64,16 +70,16 @@ def train_modules(
     """`config.n_members` modules for one cell.
 
     make_net : seed -> module from a batch (b, ...) to (b, 1); inputs : (n, ...) of the selected
-    units, in the order of `cell`, whose x is not used; units : all units, as in `train_cells`.
+    units, in the order of `cell`, whose x is not used; units : all units, as in `train_datasets`.
     torch's global generator is seeded for each member and put back, so that modules which draw
     their weights or dropout from it are repeatable too.
     """
     place, inputs = torch_device(device or config.device), torch.as_tensor(inputs)
-    dtype, source_of = DTYPES[config.dtype], _sources(cell, config, units, place)
+    dtype, source_of = DTYPES[config.dtype], _sources(dataset, config, units, place)
     trained = []
     for j in range(config.n_members):
         own = int(member_seed(seed, j, INITIAL_WEIGHTS).generate_state(1)[0])
-        head = torch.as_tensor(start_head(cell, loss, seed, j)[None]).to(place, dtype)
+        head = torch.as_tensor(start_head(dataset, loss, seed, j)[None]).to(place, dtype)
         with torch.random.fork_rng():
             torch.manual_seed(own)
             net = make_net(own).to(place)
@@ -86,11 +92,13 @@ def train_modules(
     return ModuleMembers(nets, np.stack(heads).astype(float), np.array(values), at_once, place)
 
 
-def _sources(cell, config, units, place):
+def _sources(dataset, config, units, place):
     """(seed, member) -> rows of that member; x holds positions among the selected units."""
-    positions = torch.arange(len(cell.y), device=place)[None]
-    stacked = stack_cells(
-        [replace(cell, x=np.zeros((len(cell.y), 0)))], dtype=DTYPES[config.dtype], device=place
+    positions = torch.arange(len(dataset.y), device=place)[None]
+    stacked = stack_datasets(
+        [replace(dataset, x=np.zeros((len(dataset.y), 0)))],
+        dtype=DTYPES[config.dtype],
+        device=place,
     )
     stacked = replace(stacked, x=positions)
     if config.batch_size is None:
@@ -98,14 +106,14 @@ def _sources(cell, config, units, place):
     steps = math.ceil(units / config.batch_size)
 
     def own(seed, j) -> Source:
-        everyone = mini_batches([cell], stacked, [seed], j + 1, steps)
+        everyone = mini_batches([dataset], stacked, [seed], j + 1, steps)
         return Source(steps, lambda epoch: map(_last_network, everyone.batches(epoch)))
 
     return own
 
 
 def _last_network(rows):
-    return Rows(**{name: values[-1:] for name, values in rows.present().items()})
+    return Batch(**{name: values[-1:] for name, values in rows.present().items()})
 
 
 def _train(net, head, inputs, source, loss, config, progress) -> float:

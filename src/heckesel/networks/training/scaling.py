@@ -10,7 +10,7 @@ from heckesel.data import SelectionData
 
 
 @dataclass(frozen=True)
-class Scaling:
+class DataScale:
     """Centre and scale of x (p,), w (q,) and y (one number each).
 
     Inputs of a user's own network stay as they are: x_centre and x_scale are None.
@@ -41,7 +41,7 @@ class Scaling:
         return np.hstack([slopes, constant])
 
 
-def scaling_of(data: SelectionData, standardise: bool) -> Scaling:
+def data_scale_of(data: SelectionData, standardise: bool) -> DataScale:
     """x and w over all units, y over the selected ones; without `standardise` nothing moves.
 
     Unselected units may lack x, so its moments are over the values there are. A column that
@@ -49,12 +49,12 @@ def scaling_of(data: SelectionData, standardise: bool) -> Scaling:
     """
     p, q = data.x.shape[1], data.w.shape[1]
     if not standardise:
-        return Scaling(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
+        return DataScale(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
     s, weight = data.s, data.weight
     y_centre, y_scale = _moments(data.y[s, None], weight[s])
     (x_centre, x_scale), (w_centre, w_scale) = _moments(data.x, weight), _moments(data.w, weight)
     y_moments = float(y_centre[0]), float(y_scale[0])
-    return Scaling(x_centre, x_scale, w_centre, w_scale, *y_moments)
+    return DataScale(x_centre, x_scale, w_centre, w_scale, *y_moments)
 
 
 def _moments(values, weight):

@@ -21,7 +21,7 @@ FEWEST_IN_A_BLOCK = 2
 
 def member_blocks(config: NetworkConfig) -> list[range]:
     """Numbers of the members, dealt out in order; one block where all are trained here."""
-    workers = 1 if config.spread is None else config.spread.workers
+    workers = 1 if config.map_over_workers is None else config.map_over_workers.workers
     count = max(1, min(workers, config.n_members // FEWEST_IN_A_BLOCK))
     ends = [config.n_members * j // count for j in range(count + 1)]
     return [range(*pair) for pair in pairwise(ends)]
@@ -34,5 +34,5 @@ def joined(parts: Sequence):
         values = [getattr(part, name) for part in parts]
         return None if values[0] is None else np.concatenate(values)
 
-    names = ("theta", "loss", "late_gain", "validation", "best_epoch")
+    names = ("parameters", "loss", "late_gain", "validation", "best_epoch")
     return replace(parts[0], **{name: together(name) for name in names})
