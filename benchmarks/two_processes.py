@@ -116,7 +116,8 @@ def worker(process: int, of: int, how: str, options, port: int, answers) -> None
     if how == "rows":
         step = step_over_rows(theta, source, schedule)
     else:
-        step = step_function(theta, SIZES, TWO_STEP, source, schedule)
+        state = start_adam(theta, schedule, source.steps)
+        step = step_function(theta, source, schedule, state, sizes=SIZES, loss=TWO_STEP)
     dist.barrier()
     started, cpu = time.perf_counter(), time.process_time()
     for epoch in range(options.epochs):

@@ -1,6 +1,7 @@
 """Members on folds: who sees what, where each ends, and how the noise is judged."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ from heckesel.networks.training.ensemble_training import (
 from heckesel.networks.training.folds import assign_folds, held_out, hold_out_own_fold, with_folds
 from heckesel.networks.training.loop import Stopping, train
 from heckesel.networks.training.scaling import data_scale_of
-from heckesel.networks.training.steps import evaluate
+from heckesel.networks.training.steps import evaluate, step_function
 from heckesel.numerics.normal import mills_delta
 
 NETWORK = NetworkConfig(
@@ -104,11 +105,10 @@ def _trained_apart(seen, unseen, loss):
     (rows,) = others.batches(0)
     return train(
         torch.as_tensor(start),
-        sizes,
-        loss,
+        partial(step_function, sizes=sizes, loss=loss),
         source,
         schedule_of(NETWORK, loss),
-        validation=lambda theta: evaluate(theta, sizes, loss, rows),
+        validation=lambda parameters: evaluate(parameters, sizes, loss, rows),
         stopping=Stopping(every=2, patience=NETWORK.patience),
     )
 

@@ -1,5 +1,7 @@
 """The batched trainer against a plain loop over networks, and the training loop's own promises."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -17,7 +19,7 @@ from heckesel.networks.training.layers import (
     with_constant,
 )
 from heckesel.networks.training.loop import Stopping, train
-from heckesel.networks.training.steps import evaluate
+from heckesel.networks.training.steps import evaluate, step_function
 
 SIZES = (2, 8, 8, 1)
 Q = 3
@@ -48,6 +50,10 @@ def _start(loss, k=3, seed=11):
     if loss.linear:
         parts.insert(1, initial_weights(seeds, (Q, 1)))
     return torch.tensor(np.hstack(parts))
+
+
+def _step(loss, sizes=SIZES):
+    return partial(step_function, sizes=sizes, loss=loss)
 
 
 def _stacked(*datasets):
@@ -117,7 +123,7 @@ def test_batched_training_equals_a_plain_loop_over_networks(loss, plain_loss, da
     epochs, warm_up = 300, 100
     start = _start(loss)
     schedule = Schedule(epochs, 1e-2, warm_up=warm_up, frozen=int(loss.frozen))
-    ours = train(start, SIZES, loss, full_batch(_stacked(dataset), 3), schedule)
+    ours = train(start, _step(loss), full_batch(_stacked(dataset), 3), schedule)
     for j, row in enumerate(start):
         model = PlainModel(row, head_sizes)
         theta, value = _train_plainly(model, plain_loss, dataset, epochs, warm_up)
@@ -148,8 +154,8 @@ def test_a_network_is_the_same_alone_and_beside_longer_cells():
     datasets = [_joint_cell(50, 20, seed=1), _joint_cell(90, 70, seed=2)]
     schedule = Schedule(60, 1e-2, warm_up=10, frozen=1)
     start = torch.vstack([_start(losses.JOINT, 2, seed=1), _start(losses.JOINT, 2, seed=2)])
-    both = train(start, SIZES, losses.JOINT, full_batch(_stacked(*datasets), 2), schedule)
-    alone = train(start[:2], SIZES, losses.JOINT, full_batch(_stacked(datasets[0]), 2), schedule)
+    both = train(start, _step(losses.JOINT), full_batch(_stacked(*datasets), 2), schedule)
+    alone = train(start[:2], _step(losses.JOINT), full_batch(_stacked(datasets[0]), 2), schedule)
     # Padding changes the order of sums and nothing else.
     np.testing.assert_allclose(both.parameters[:2], alone.parameters, rtol=0, atol=1e-9)
 
@@ -158,7 +164,7 @@ def test_the_warm_up_keeps_rho_at_its_start():
     start = _start(losses.JOINT)
     start[:, -1] = torch.tensor([-0.5, 0.0, 0.7])
     schedule = Schedule(15, 1e-2, warm_up=15, frozen=1)
-    trained = train(start, SIZES, losses.JOINT, full_batch(_stacked(_joint_cell()), 3), schedule)
+    trained = train(start, _step(losses.JOINT), full_batch(_stacked(_joint_cell()), 3), schedule)
     np.testing.assert_array_equal(trained.parameters[:, -1], start[:, -1])
     assert (trained.parameters[:, :-1] != start[:, :-1]).all()
 
@@ -204,8 +210,7 @@ def test_early_stopping_keeps_each_networks_best_reading():
     schedule = Schedule(20, 1e-2)
     trained = train(
         _start(losses.TWO_STEP),
-        SIZES,
-        losses.TWO_STEP,
+        _step(losses.TWO_STEP),
         source,
         schedule,
         validation=validation,
@@ -236,14 +241,13 @@ def test_the_last_network_in_training_ends_as_if_all_had_gone_on():
     readings: list = []
     short = train(
         start,
-        sizes,
-        loss,
+        _step(loss, sizes),
         source,
         Schedule(30, 1e-2),
         validation=fall_but_for_the_last,
         stopping=Stopping(every=2, patience=4),
     )
-    whole = train(start, sizes, loss, source, Schedule(30, 1e-2))
+    whole = train(start, _step(loss, sizes), source, Schedule(30, 1e-2))
     assert short.best_epoch[-1] == 30
     assert (short.best_epoch[:-1] == 2).all()
     np.testing.assert_array_equal(short.parameters[-1], whole.parameters[-1])
@@ -254,8 +258,7 @@ def test_training_ends_when_every_network_is_done_and_reports_progress():
     source = full_batch(_stacked(_two_step_cell()), 2)
     train(
         _start(losses.TWO_STEP, k=2),
-        SIZES,
-        losses.TWO_STEP,
+        _step(losses.TWO_STEP),
         source,
         Schedule(100, 1e-2),
         validation=lambda theta: torch.ones(2, dtype=torch.float64),

@@ -31,7 +31,7 @@ from heckesel.networks.training.layers import (
 from heckesel.networks.training.loop import Progress, Stopping, Trained, shifted, train
 from heckesel.networks.training.memory import check_memory
 from heckesel.networks.training.scaling import DataScale
-from heckesel.networks.training.steps import evaluate
+from heckesel.networks.training.steps import evaluate, step_function
 from heckesel.networks.training.workers import joined, member_blocks
 
 # Rows predicted at once: five members' activations of this many rows take some 20 MB.
@@ -238,19 +238,19 @@ def _train_chunk(numbers: range, each: _Each, training: _Training, place, progre
     if config.batch_size is not None:
         source = mini_batches(datasets, stacked, each.seeds, members, training.steps, first)
     if datasets[0].fold is not None:
-        assert config.folds is not None  # it dealt them
+        assert config.folds is not None  # the rows have folds
         source, held_out = hold_out_own_fold(source, stacked, members, config.folds, first)
         validation = partial(evaluate, sizes=sizes, loss=loss, rows=held_out)
+        assert not training.dropout  # its masks are for all networks, and some stop early
     seeds = dropout_seeds(each.seeds, members, first)
+    masks = _masks(source, seeds, config.hidden, training.dropout)
     trained = train(
         torch.as_tensor(start, dtype=dtype, device=place),
-        sizes,
-        loss,
+        partial(step_function, sizes=sizes, loss=loss, masks=masks),
         source,
         schedule_of(config, loss),
         validation=validation,
         stopping=Stopping(every=READ_EVERY, patience=config.patience),
-        masks=_masks(source, seeds, config.hidden, training.dropout),
         progress=progress,
     )
     return members_of(trained, sizes, len(datasets))

@@ -1,5 +1,7 @@
-"""One training step of k networks: run operation by operation, or recorded once as a CUDA
-graph and replayed, since launching forty small kernels costs more than running them.
+"""One training step of k built-in networks: loss, gradient and Adam.
+
+On a GPU a step is recorded once as a CUDA graph and replayed, because launching forty small kernels
+takes longer than running them.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from heckesel.networks.training.layers import (
     workspace,
 )
 
-# Replays allocate nothing, so memory must be in place before recording; torch asks for a few
-# ordinary runs on a side stream, for which the schedule must have room.
+# A replay allocates nothing, so memory must be allocated before recording. For that torch requires
+# a few ordinary runs on a side stream, and the schedule must have at least as many steps.
 RUNS_BEFORE_RECORDING = 3
 
 
@@ -34,7 +36,7 @@ def split(
 
 
 def evaluate(parameters, sizes: Sequence[int], loss: Loss, rows: Batch) -> torch.Tensor:
-    """Loss (k,) at theta, without gradients and without dropout."""
+    """Loss (k,) at these parameters, without gradients and without dropout."""
     with torch.no_grad():
         layers, head = split(parameters, sizes)
         return loss.value_and_slopes(forward(rows.x, layers), head, rows)[0]
@@ -42,15 +44,16 @@ def evaluate(parameters, sizes: Sequence[int], loss: Loss, rows: Batch) -> torch
 
 def step_function(
     parameters: torch.Tensor,
-    sizes: Sequence[int],
-    loss: Loss,
     source: Source,
     schedule: Schedule,
     state: AdamState,
+    *,
+    sizes: Sequence[int],
+    loss: Loss,
     masks: DropoutMasks | None = None,
 ) -> Callable[[Batch], torch.Tensor]:
-    """A function that moves theta and its state by one step on the rows it is given and returns
-    the loss (k,) before that step."""
+    """A function that takes one step on a batch of rows: it updates `parameters` and `state` in
+    place and returns the loss (k,) before the step."""
     first = next(iter(source.batches(0)))
     room = workspace(first.x, sizes[1:-1])
     layers, head = split(parameters, sizes)
@@ -75,9 +78,9 @@ def step_function(
 
 
 def _recorded(step, rows: Batch, moving: Sequence[torch.Tensor]):
-    """`step` as a CUDA graph over its own copy of the rows; `step` itself where recording fails.
+    """`step` as a CUDA graph that reads a copy of the rows; `step` itself if recording fails.
 
-    moving : what a step changes; put back after the runs that recording needs.
+    moving : tensors that a step changes; they are restored after the runs that recording needs.
     """
     own = Batch(**{name: values.clone() for name, values in rows.present().items()})
     start = [tensor.clone() for tensor in moving]
@@ -95,7 +98,7 @@ def _recorded(step, rows: Batch, moving: Sequence[torch.Tensor]):
         return step
     last: list[Batch] = []
 
-    def replay(rows, _tensors_of=step):  # the graph reads them; they must outlive this call
+    def replay(rows, _tensors_of=step):  # the graph reads its tensors, which must outlive this call
         if not last or rows is not last[0]:
             for name, values in rows.present().items():
                 getattr(own, name).copy_(values)

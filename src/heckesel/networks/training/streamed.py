@@ -30,6 +30,7 @@ from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_devic
 from heckesel.networks.training.ensemble_training import Members, members_of, schedule_of, start_of
 from heckesel.networks.training.loop import Progress, train
 from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.steps import step_function
 from heckesel.networks.training.workers import joined, member_blocks
 from heckesel.numerics.moments import Moments
 
@@ -75,8 +76,7 @@ def _train_block(numbers: range, table, rows_of, *, loss, seed, config, starts, 
     start = start_of(dataset, sizes, loss, [seed], numbers, starts, None)
     trained = train(
         torch.as_tensor(start, dtype=dtype, device=place),
-        sizes,
-        loss,
+        partial(step_function, sizes=sizes, loss=loss),
         streamed_batches(table, rows_of, seed, numbers, config.batch_size, dtype, place),
         schedule_of(config, loss),
         progress=progress,
