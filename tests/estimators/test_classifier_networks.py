@@ -205,7 +205,7 @@ def test_without_selection_it_is_an_ensemble_of_probit_networks():
         ({"covariance": "robust"}, "covariance is for outcome='linear'"),
         ({"weight_kind": "frequency"}, "weight_kind is for outcome='linear'"),
         ({"folds": None}, "judges rho on folds"),
-        ({"folds": 400}, "cannot be dealt into 400 folds"),
+        ({"folds": 400}, "cannot be split into 400 folds"),
         ({"rho_prior": "maybe"}, "rho_prior must be one of"),
         ({"outcome": "linear", "rho_prior": "positive"}, "rho_prior is for outcome='network'"),
     ],

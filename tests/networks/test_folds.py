@@ -69,7 +69,7 @@ def test_selected_and_unselected_units_are_dealt_out_evenly_and_by_seed_alone():
 
 def test_more_folds_than_the_selected_units_fill_are_refused():
     data = _draw(20)
-    with pytest.raises(DataError, match=r"selected units cannot be dealt into 9 folds"):
+    with pytest.raises(DataError, match=r"selected units cannot be split into 9 folds"):
         assign_folds(data, 9, seed=0)
 
 

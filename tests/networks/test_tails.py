@@ -163,7 +163,7 @@ def test_given_selection_tails_keep_the_moments_that_selection_leaves():
     [
         ({"tails": "fat"}, "tails must be one of normal, auto, got 'fat'"),
         ({"tails": "auto", "folds": None}, 'tails="auto" needs folds'),
-        ({"tails": "auto", "errors": "t"}, 'errors="t" has tails of its own'),
+        ({"tails": "auto", "errors": "t"}, 'errors="t" has the tails of a t already'),
     ],
 )
 def test_tails_that_cannot_be_judged_are_refused(options, message):

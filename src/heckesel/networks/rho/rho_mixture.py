@@ -1,4 +1,4 @@
-"""From curves over rho to one `Predictive`: a mixture over rho and over models."""
+"""Predictions averaged over rho and over models, with the evidence as weights."""
 
 from __future__ import annotations
 

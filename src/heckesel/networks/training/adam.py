@@ -1,7 +1,7 @@
 """Adam with L2 weight decay and a cosine schedule, on one (k, P) block of parameters.
 
-Everything that changes from step to step is a row of a table made beforehand, so that a step is
-the same few operations every time and can be recorded once and replayed on a GPU.
+Everything that changes between steps is a row of a table computed beforehand, so that every step is
+the same few operations and can be recorded once and replayed on a GPU.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # of Kingma and Ba, and torch's defa
 
 @dataclass(frozen=True)
 class Schedule:
-    """Learning rate over `epochs`, and how long the last `frozen` columns keep their start."""
+    """Learning rate over `epochs`; the last `frozen` columns are constant for `warm_up` epochs."""
 
     epochs: int
     learning_rate: float
@@ -27,7 +27,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class AdamState:
-    """Tensors a step updates in place.
+    """Tensors that a step updates in place.
 
     first, second : (k, P) moving averages of the gradient and its square
     step : (1,) steps taken; table : (steps, 4, 2) of `factor_table`
@@ -50,8 +50,8 @@ def factor_table(schedule: Schedule, steps: int) -> np.ndarray:
     .. math:: u_1 = 1-\beta_1, \quad u_2 = 1-\beta_2, \quad
               a = 1/(\alpha\sqrt{1-\beta_2^t}), \quad b = \epsilon/\alpha .
 
-    A frozen column has :math:`u_1 = u_2 = 0` and counts its steps from the end of the warm-up,
-    as an optimiser does that was never given its gradient.
+    A frozen column has :math:`u_1 = u_2 = 0` and counts its steps from the end of the warm-up, as
+    in an optimiser that receives its gradient only from then on.
     """
     step = np.arange(schedule.epochs * steps)
     epoch = step // steps
@@ -75,7 +75,7 @@ def factor_table(schedule: Schedule, steps: int) -> np.ndarray:
 
 
 def start_adam(parameters: torch.Tensor, schedule: Schedule, steps: int) -> AdamState:
-    """Both averages at zero, no step taken."""
+    """Both averages are zero, and no step has been taken."""
     group = torch.zeros(parameters.shape[1], dtype=torch.long, device=parameters.device)
     group[parameters.shape[1] - schedule.frozen :] = 1
     return AdamState(

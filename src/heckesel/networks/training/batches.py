@@ -1,5 +1,7 @@
-"""`Batch`: the data as losses see it. Selected rows are gathered, since most losses need f on them
-alone; unselected rows enter the joint likelihood through the linear head only.
+"""`Batch`, the rows that a loss is computed on, and `Source`, the batches of each epoch.
+
+Selected and unselected rows are separate: most losses need the network on selected rows only, and
+unselected rows enter the joint likelihood through the linear head.
 """
 
 from __future__ import annotations
@@ -20,19 +22,18 @@ Values = Any  # an array, or a tensor once rows are stacked; None where a loss h
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one cell (arrays), or of k networks side by side (tensors, leading axis k).
+    """Rows of one dataset (arrays), or of k networks (tensors with leading axis k).
 
     x : (n, p + 1), y, weight : (n,) the selected units; padding has weight zero
-    mills, delta : (n,) the inverse Mills ratio at the probit index (two-step), and what selection
-        takes off the variance there in units of rho^2 sigma^2
+    mills, delta : (n,) the inverse Mills ratio at the probit index (two-step), and by how much
+        selection reduces the variance there, in units of rho^2 sigma^2
     w : (n, q + 1), w_unselected : (m, q + 1), weight_unselected : (m,) (joint likelihood)
-    selected : (n,) 1 or 0, where a loss needs f on unselected units too; these are then among
-        the rows of x and w, with a y that is not read
-    fold : (n,), fold_unselected : (m,) the fold of each unit, where members leave one out
+    selected : (n,) 1 or 0, for losses that need f on unselected units too; x and w then have rows
+        for all units, and y of an unselected unit is not used
+    fold : (n,), fold_unselected : (m,) the fold of each unit, if members hold one out
 
-    x and w end in a constant column.
-
-    Weights add up to one over all rows the loss uses: the loss is a weighted mean.
+    The last column of x and w is constant. Weights add up to one over all rows of the loss, which
+    is a weighted mean.
     """
 
     x: Values
@@ -54,22 +55,22 @@ class Batch:
 
 
 def with_mills(rows: Batch, index: np.ndarray) -> Batch:
-    """Rows of one cell with the Mills term and delta at the probit index (n,) of each."""
+    """Rows of one dataset with `mills` and `delta` at the probit index (n,)."""
     mills = inverse_mills(index)
     return replace(rows, mills=mills, delta=mills_delta(index, mills))
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where training steps take their rows: `batches(epoch)` yields `steps` of them, all of the
-    same shapes. A stream from disk or network is another function with this signature."""
+    """The rows of the training steps: `batches(epoch)` yields `steps` batches of the same shapes,
+    from memory or from a stream."""
 
     steps: int
     batches: Callable[[int], Iterable[Batch]]
 
 
 def stack_datasets(datasets: Sequence[Batch], *, dtype: torch.dtype, device: torch.device) -> Batch:
-    """Cells side by side with leading axis len(cells), padded with zeros to the longest."""
+    """Datasets with leading axis len(datasets), padded with zeros to the longest."""
 
     def stacked(name):
         arrays = [getattr(dataset, name) for dataset in datasets]
@@ -83,9 +84,9 @@ def stack_datasets(datasets: Sequence[Batch], *, dtype: torch.dtype, device: tor
 
 
 def full_batch(stacked: Batch, members: int) -> Source:
-    """Every step sees every row; network c * members + j sees the rows of cell c.
+    """One batch of all rows; network c * members + j sees the rows of dataset c.
 
-    Rows are copied for each member: next to the activations of a hidden layer they are small.
+    Rows are copied for each member. They are small compared with the activations of a hidden layer.
     """
     repeated = {
         name: values.repeat_interleave(members, dim=0) for name, values in stacked.present().items()
@@ -95,7 +96,7 @@ def full_batch(stacked: Batch, members: int) -> Source:
 
 
 def of_networks(source: Source, networks: torch.Tensor) -> Source:
-    """The same steps for some of the networks."""
+    """The same batches for some of the networks."""
 
     def chosen(rows):
         return Batch(**{name: values[networks] for name, values in rows.present().items()})
@@ -110,11 +111,11 @@ def of_networks(source: Source, networks: torch.Tensor) -> Source:
 def mini_batches(
     datasets: Sequence[Batch], stacked: Batch, seeds, members: int, steps: int, first: int = 0
 ) -> Source:
-    """Each epoch cuts the rows of each network into `steps` parts, in an order of its own; the
-    members are those from number `first` on.
+    """Each epoch splits the rows of each network into `steps` batches, in a separate random order
+    for each network; the members are those from number `first` on.
 
-    Selected and unselected rows are cut separately, so that every step has its share of both.
-    Weights are multiplied by `steps`, which makes each step's gradient unbiased.
+    Selected and unselected rows are split separately, so that every batch has its share of both.
+    Weights are multiplied by `steps`, which makes the gradient of a batch unbiased.
     """
     selected = [len(dataset.y) for dataset in datasets]
     unselected = [
@@ -131,7 +132,7 @@ def mini_batches(
 
 
 def batch_generators(seeds, members, epoch) -> list[list[np.random.Generator]]:
-    """What draws the order of rows in one epoch: by cell, then by member."""
+    """Generators of the order of rows in one epoch, by dataset, then by member."""
     return [
         [np.random.default_rng(member_seed(seed, j, MINI_BATCHES, epoch)) for j in members]
         for seed in seeds
@@ -141,7 +142,7 @@ def batch_generators(seeds, members, epoch) -> list[list[np.random.Generator]]:
 def positions(rngs, counts, steps: int, length: int | None = None) -> np.ndarray:
     """(steps, k, length) rows of each step, -1 where a network has none left.
 
-    rngs : by cell, then by member; counts : rows of each cell
+    rngs : by dataset, then by member; counts : rows of each dataset
     """
     length = length or max(1, math.ceil(max(counts) / steps))
     places = np.full((steps, sum(map(len, rngs)), length), -1)
@@ -157,7 +158,7 @@ def positions(rngs, counts, steps: int, length: int | None = None) -> np.ndarray
 
 
 def take(stacked: Batch, members: int, steps: int, chosen, others) -> Batch:
-    """The rows at these places, (k, length) of selected and of unselected ones."""
+    """The rows at these positions, (k, length) of selected and of unselected units."""
     device = stacked.y.device
     dataset = torch.arange(len(stacked.y), device=device).repeat_interleave(members)[:, None]
     chosen, others = (torch.as_tensor(at, device=device) for at in (chosen, others))

@@ -1,4 +1,4 @@
-"""Cells in, trained ensembles out: every member of every cell in one batched training."""
+"""From datasets to trained ensembles: all members of all datasets in one batched training."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from heckesel.networks.training.scaling import DataScale
 from heckesel.networks.training.steps import evaluate, step_function
 from heckesel.networks.training.workers import joined, member_blocks
 
-# Rows predicted at once: five members' activations of this many rows take some 20 MB.
+# Rows predicted at once: the activations of five members take about 20 MB.
 PREDICTED_AT_ONCE = 16384
-# Epochs between readings of the fold left out. Small tables are done after some twenty epochs, and
-# a reading costs a third of a step.
+# Epochs between evaluations of the held-out loss. Training on small datasets stops after about
+# twenty epochs, and an evaluation takes a third of the time of a step.
 READ_EVERY = 2
-# Activations of one layer, over all networks trained side by side. A CPU wants the few layers of
-# a step in its cache (30 networks of 1000 rows take a third longer at once than five by five);
-# a GPU wants as many networks as its memory holds.
+# Size of the activations of one layer, over all networks trained at once. On a CPU the layers of a
+# step should fit into the cache (30 networks of 1000 rows take a third longer at once than five by
+# five); on a GPU as many networks as its memory holds are fastest.
 LAYER_BYTES = {"cpu": 2 * 2**20, "gpu": 2 * 2**30}
 
 
 @dataclass(frozen=True)
 class Members:
-    """The k trained networks of one cell, off the device.
+    """The k trained networks of one dataset, as arrays.
 
-    theta : (k, P) laid out as in `heckesel.networks.training.layers`
+    parameters : (k, P) laid out as in `heckesel.networks.training.layers`
     loss : (k,) final training loss
-    validation, best_epoch : (k,) loss on the own fold and the epoch it was reached, or None
-    late_gain : (k,) as `Trained` has it, or None
+    validation, best_epoch : (k,) lowest held-out loss and its epoch, or None
+    late_gain : (k,) as in `Trained`, or None
     device : where outputs are computed
     """
 
@@ -65,24 +65,24 @@ class Members:
     device: str = "cpu"
 
     def on(self, device: str) -> Members:
-        """The same networks, with outputs computed there."""
+        """The same networks with outputs computed on `device`."""
         return replace(self, device=str(torch_device(device)))
 
     @property
     def head(self) -> np.ndarray:
-        """(k, h) what the loss trained beside the networks."""
+        """(k, h) the parameters of the loss."""
         return self.parameters[:, parameter_count(self.sizes) :]
 
     @property
     def diverged(self) -> bool:
-        """Whether a network ended without a finite loss; on folds it was put back to its start,
-        before the first epoch."""
+        """Whether a network ended without a finite loss. On folds it then has its initial
+        parameters, those of epoch 0."""
         if self.best_epoch is not None:
             return bool((self.best_epoch == 0).any())
         return not (np.isfinite(self.parameters).all() and np.isfinite(self.loss).all())
 
     def outputs(self, x: np.ndarray) -> np.ndarray:
-        """(k, m, out) at x (m, p), in the networks' own units."""
+        """(k, m, out) at scaled x (m, p), for the scaled y."""
         return self._over_rows(x, forward)
 
     def last_layer(self, x: np.ndarray) -> np.ndarray:
@@ -100,9 +100,9 @@ class Members:
 
 
 def outcome_rows(data: SelectionData, scaling: DataScale, factor=1.0, *, total=None) -> Batch:
-    """The selected units alone, with weights `data.weight * factor` that add up to one.
+    """The selected units, with weights `data.weight * factor` that add up to one.
 
-    total : what they are divided by instead, where these are some rows of a longer table
+    total : the sum to divide weights by, if these are some rows of a longer table
     """
     weight = (data.weight * factor)[data.s]
     return Batch(
@@ -139,15 +139,19 @@ def train_datasets(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[Members]:
-    """One ensemble of `config.n_members` for each cell; all cells have the same columns.
+    """One ensemble of `config.n_members` for each dataset; all datasets have the same columns.
 
-    units : rows of the largest cell, unselected ones included; with `config.batch_size` they
-    set the number of steps. starts : values (n_members,) for scalars of the loss that should
-    not start at zero; with `warm_up >= epochs` the last one keeps them. heads : for each cell
-    (h,) where the heads of its members start. thetas : for each cell (n_members, P) where its
-    members start, networks and heads, in place of everything drawn. Cells with a `fold` have each
-    member do without its own fold, and end where its loss there was lowest. With `config.spread`
-    blocks of members go to its workers, and `progress` is not told.
+    If datasets have folds, each member holds one out and keeps the parameters with the lowest loss
+    there. With `config.map_over_workers` workers train blocks of members and `progress` is not
+    called.
+
+    units : rows of the largest dataset, selected or not; with `config.batch_size` they determine
+        the number of steps
+    starts : initial values (n_members,) of scalars of the loss; with `warm_up >= epochs` the last
+        scalar keeps them
+    heads : for each dataset (h,), the initial heads of its members
+    parameters : for each dataset (n_members, P), the initial networks and heads of its members, in
+        place of random ones
     """
     each = _Each(datasets, seeds, heads, parameters)
     training = _Training(loss, config, units, starts or {}, dropout, device or config.device)
@@ -161,7 +165,7 @@ def train_datasets(
 
 @dataclass(frozen=True)
 class _Each:
-    """What `train_datasets` is given for each cell."""
+    """Arguments of `train_datasets` with one item for each dataset."""
 
     datasets: Sequence[Batch]
     seeds: Sequence[int]
@@ -179,8 +183,8 @@ class _Each:
 
 @dataclass(frozen=True)
 class _Training:
-    """What `train_datasets` is given for all of them; device : by name, since workers have their
-    own."""
+    """Arguments of `train_datasets` for all datasets; device : a name, since workers have their own
+    devices."""
 
     loss: Loss
     config: NetworkConfig
@@ -191,7 +195,7 @@ class _Training:
 
     @property
     def steps(self) -> int:
-        """Of an epoch."""
+        """Steps per epoch."""
         size = self.config.batch_size
         return 1 if size is None else math.ceil(self.units / size)
 
@@ -199,8 +203,8 @@ class _Training:
 def _train_members(
     numbers: range, each: _Each, training: _Training, progress: Progress | None = None
 ) -> list[Members]:
-    """The members with these numbers, of every cell; as many cells at once as `LAYER_BYTES` has
-    room for."""
+    """The members with these numbers of every dataset, as many datasets at once as `LAYER_BYTES`
+    allows."""
     config, place = training.config, torch_device(training.device)
     rows = max(len(dataset.x) for dataset in each.datasets) / training.steps
     item = DTYPES[config.dtype].itemsize
@@ -264,7 +268,7 @@ def _masks(source, seeds, hidden, rate):
 
 
 def members_of(trained: Trained, sizes, count) -> list[Members]:
-    """The networks of a chunk, cell by cell."""
+    """The networks of each of `count` datasets."""
 
     def by_dataset(values):
         if values is None:
@@ -283,7 +287,7 @@ def members_of(trained: Trained, sizes, count) -> list[Members]:
 
 
 def start_of(dataset, sizes, loss, seeds, members, starts, given):
-    """(k, P): networks, then heads."""
+    """(k, P) initial parameters: networks, then heads."""
     who = [(seed, j) for seed in seeds for j in members]
     weights = initial_weights([member_seed(*one, INITIAL_WEIGHTS) for one in who], sizes)
     if loss.quiet:
@@ -300,7 +304,7 @@ def start_of(dataset, sizes, loss, seeds, members, starts, given):
 
 
 def start_head(dataset: Batch, loss: Loss, seed: int, member: int) -> np.ndarray:
-    """(h,): a linear layer's usual start where the loss has one, then zeros."""
+    """(h,): random gamma as in a linear layer, if the loss has one, then zeros."""
     scalars = np.zeros(len(loss.scalars))
     if not loss.linear:
         return scalars

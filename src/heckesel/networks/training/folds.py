@@ -1,4 +1,4 @@
-"""Folds: every member does without one, so that every unit has members that never saw it."""
+"""Folds: every member holds out one, so every unit has members that were trained without it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.networks.training.batches import Batch, Source, full_batch
 
-# Rows of each network begin where vector instructions want them, so that its digits do not depend
-# on which networks lie beside it.
+# The rows of each network start at a multiple of this, the alignment of vector instructions, so
+# that its rounding does not depend on the networks beside it.
 ALIGNED = 16
-# A stream of the cell, not of a member: its key has one number where theirs have two.
+# Random stream of the dataset, not of a member: its key has one number, those of members have two.
 FOLDS = 0
 
 
 def assign_folds(data: SelectionData, folds: int, seed: int) -> np.ndarray:
-    """(n,) fold of each unit, selected and unselected ones dealt out separately."""
+    """(n,) fold of each unit; selected and unselected units are split separately."""
     selected = int(data.s.sum())
     if selected < 2 * folds:
         raise DataError(
-            f"{selected} selected units cannot be dealt into {folds} folds of at least two; "
-            "ask for fewer folds"
+            f"{selected} selected units cannot be split into {folds} folds of at least two; "
+            "set fewer folds"
         )
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(FOLDS,)))
     fold = np.empty(data.n, dtype=int)
@@ -35,7 +35,7 @@ def assign_folds(data: SelectionData, folds: int, seed: int) -> np.ndarray:
 
 
 def with_folds(dataset: Batch, data: SelectionData, folds: int | None, seed: int) -> Batch:
-    """The cell with the fold of each of its units; with `folds` None, the cell as it is."""
+    """The dataset with the fold of each unit; unchanged if `folds` is None."""
     if folds is None:
         return dataset
     fold = assign_folds(data, folds, seed)
@@ -44,18 +44,18 @@ def with_folds(dataset: Batch, data: SelectionData, folds: int | None, seed: int
 
 
 def held_out(fold: np.ndarray, members: int, folds: int) -> np.ndarray:
-    """(k, n) True where member j did without row i."""
+    """(k, n) True where member j held out row i."""
     return np.arange(members)[:, None] % folds == fold
 
 
 def hold_out_own_fold(
     source: Source, stacked: Batch, members: int, folds: int, first: int = 0
 ) -> tuple[Source, Batch]:
-    """Training rows without each network's own fold, and the rows of that fold alone; the members
-    are those from number `first` on.
+    """Training rows without the fold that each network holds out, and its held-out rows; `first` is
+    the number of the first member.
 
-    Weights are scaled so that they add up to one again. In mini-batches, whose shape must not
-    change from step to step, rows left out stay where they are and weigh nothing.
+    Weights are rescaled to add up to one. The shape of mini-batches must not change between steps,
+    so held-out rows stay in them with weight zero.
     """
     (everything,) = full_batch(stacked, members).batches(0)
     member = first + torch.arange(len(everything.y), device=everything.y.device) % members
@@ -76,7 +76,7 @@ def hold_out_own_fold(
 
 
 def _gathered(rows: Batch, own, inside: bool) -> Batch:
-    """The rows of each network's own fold (or of all others), moved together."""
+    """The rows of each network's own fold (or of all others), without gaps."""
     parts = {}
     for fold, weight_name, names in (
         (rows.fold, "weight", ("x", "y", "weight", "mills", "delta", "w", "selected")),
@@ -95,7 +95,7 @@ def _gathered(rows: Batch, own, inside: bool) -> Batch:
 
 
 def _at(values, place):
-    """values (k, n, ...) at place (k, m) of each network."""
+    """values (k, n, ...) at the positions (k, m) of each network."""
     shape = (*place.shape, *values.shape[2:])
     return values.gather(1, place.reshape(*place.shape, *[1] * (values.dim() - 2)).expand(shape))
 

@@ -1,4 +1,4 @@
-"""Columns at mean 0 and sd 1 on the way into a network, and predictions on the way back."""
+"""Scaling of x, w and y to mean 0 and sd 1 before training, and back after prediction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from heckesel.data import SelectionData
 class DataScale:
     """Centre and scale of x (p,), w (q,) and y (one number each).
 
-    Inputs of a user's own network stay as they are: x_centre and x_scale are None.
+    Inputs of a user's module are not scaled: x_centre and x_scale are None.
     """
 
     x_centre: np.ndarray | None
@@ -35,17 +35,17 @@ class DataScale:
         return (y - self.y_centre) / self.y_scale
 
     def unscale_gamma(self, gamma: np.ndarray) -> np.ndarray:
-        """Coefficients (k, q + 1), constant last, for w as the user wrote it."""
+        """Coefficients (k, q + 1), constant last, for w in the user's units."""
         slopes = gamma[:, :-1] / self.w_scale
         constant = gamma[:, -1:] - slopes @ self.w_centre[:, None]
         return np.hstack([slopes, constant])
 
 
 def data_scale_of(data: SelectionData, standardise: bool) -> DataScale:
-    """x and w over all units, y over the selected ones; without `standardise` nothing moves.
+    """Moments of x and w over all units, of y over the selected ones; 0 and 1 if not `standardise`.
 
-    Unselected units may lack x, so its moments are over the values there are. A column that
-    does not vary keeps scale 1. A weight of two counts as two rows.
+    x may be missing for unselected units, so its moments ignore NaN. A constant column has scale 1.
+    A weight of two counts as two rows.
     """
     p, q = data.x.shape[1], data.w.shape[1]
     if not standardise:
@@ -65,6 +65,6 @@ def _moments(values, weight):
         share /= share.sum(axis=0)
         centre = np.nansum(share * values, axis=0)
         scale = np.sqrt(np.nansum(share * (values - centre) ** 2, axis=0))
-    # The sd of a constant column comes out as rounding error, about 1e-16 of its level.
+    # The computed sd of a constant column is rounding error, about 1e-16 of its mean.
     varies = scale > 1e-12 * np.abs(centre)
     return centre, np.where(varies, scale, 1.0)

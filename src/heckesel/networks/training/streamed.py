@@ -1,8 +1,8 @@
-"""Training on more rows than memory holds: every epoch reads them again, a buffer at a time.
+"""Training on more rows than fit into memory: every epoch reads them again, one buffer at a time.
 
-Buffers come in an order of the epoch and rows in an order of epoch and member, both drawn from
-the seed. A step is that of rows in memory, and a table that fits one buffer is cut into the same
-steps as there, so that its networks are the same.
+The order of buffers is drawn for each epoch, that of rows for each epoch and member, both from the
+seed. Steps are those of rows in memory, and a table that fits into one buffer is split into the
+same batches, so that its networks are the same.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from heckesel.numerics.moments import Moments
 
 @dataclass(frozen=True)
 class RowsOnDisk:
-    """Rows on disk. An item is what `read` turns into one or more buffers of rows.
+    """Rows on disk; `read` turns each item into one or more buffers of rows.
 
     counts : for each item the (selected, unselected) rows of each of its buffers
     """
@@ -57,9 +57,9 @@ def train_streamed(
     starts: Mapping[str, Sequence[float]] | None = None,
     progress: Progress | None = None,
 ) -> Members:
-    """An ensemble of `config.n_members`; `cell_of` makes the rows of the loss from a buffer, with
-    weights that add up to one over all buffers. With `config.spread` each worker reads the table
-    for its block of members."""
+    """An ensemble of `config.n_members`; `rows_of` makes the rows of the loss from a buffer, with
+    weights that add up to one over all buffers. With `config.map_over_workers` each worker reads
+    the table for its block of members."""
     options: dict = {"loss": loss, "seed": seed, "starts": starts or {}}
     blocks = member_blocks(config)
     if len(blocks) == 1 or config.map_over_workers is None:
@@ -117,13 +117,13 @@ def streamed_batches(table: RowsOnDisk, rows_of, seed, members: range, batch_siz
 
 
 def _order(seed: int, epoch: int, items: int) -> np.ndarray:
-    # A stream of the table, not of a member: no key of theirs has four numbers.
+    # A random stream of the table, not of a member: their keys do not have four numbers.
     sequence = np.random.SeedSequence(seed, spawn_key=(0, 0, 0, epoch))
     return np.random.default_rng(sequence).permutation(items)
 
 
 def data_scale_from_moments(x: Moments, w: Moments, y: Moments) -> DataScale:
-    """x and w over all units, y over the selected ones."""
+    """As `data_scale_of`, from moments of x and w over all units and of y over selected ones."""
     y_centre, y_scale = _centre_and_scale(y)
     return DataScale(
         *_centre_and_scale(x), *_centre_and_scale(w), float(y_centre[0]), float(y_scale[0])
@@ -131,6 +131,6 @@ def data_scale_from_moments(x: Moments, w: Moments, y: Moments) -> DataScale:
 
 
 def _centre_and_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """As `data_scale_of` has them: a column that does not vary keeps scale 1."""
+    """A constant column has scale 1, as in `data_scale_of`."""
     scale = np.sqrt(moments.squares / moments.weight)
     return moments.mean, np.where(scale > 1e-12 * np.abs(moments.mean), scale, 1.0)
