@@ -154,11 +154,8 @@ def _table(path, seed=0):
 @pytest.mark.parametrize("file", ["one", "many"])
 def test_an_epoch_visits_every_row_once_with_all_its_weight(folder, file):
     from heckesel.networks.training.ensemble_training import joint_rows
-    from heckesel.networks.training.streamed import (
-        RowsOnDisk,
-        data_scale_from_moments,
-        streamed_batches,
-    )
+    from heckesel.networks.training.scaling import data_scale_from_moments
+    from heckesel.networks.training.streamed import RowsOnDisk, streamed_batches
 
     reader, items, seen = _table(folder / f"{file}.parquet")
     whole = together(seen)
@@ -196,8 +193,7 @@ def test_an_epoch_visits_every_row_once_with_all_its_weight(folder, file):
 
 
 def test_moments_of_buffers_are_those_of_all_rows(folder):
-    from heckesel.networks.training.scaling import data_scale_of
-    from heckesel.networks.training.streamed import data_scale_from_moments
+    from heckesel.networks.training.scaling import data_scale_from_moments, data_scale_of
 
     reader, _, seen = _table(folder / "many.parquet")
     whole = together(seen)

@@ -1,4 +1,4 @@
-"""From members to predictions: moments, targets, scaling, and the trainer's door for cells."""
+"""From members to predictions: moments, targets, scaling, and the training of several datasets."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from heckesel.methods.heckman_two_step import corrected_sigma
 from heckesel.methods.weighted_ensemble import inverse_propensity_weights
 from heckesel.networks.ensembles.selection_ensemble import ensemble_moments, predict_two_outputs
 from heckesel.networks.losses.normal import GAUSSIAN, JOINT, TWO_STEP
-from heckesel.networks.training import ensemble_training as cells_module
+from heckesel.networks.training import ensemble_training
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import NetworkConfig, torch_device
 from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
@@ -55,8 +55,8 @@ def test_prediction_given_selection_agrees_with_simulated_units(sign):
         np.array([f]), np.array([tau**2]), sigma, sign * rho * sigma, sign * np.array([index])
     )
     rng = np.random.default_rng(0)
-    u, noise, doubt = rng.normal(size=(3, 2_000_000))
-    y = f + tau * doubt + sigma * (rho * u + np.sqrt(1 - rho**2) * noise)
+    u, noise, error_of_f = rng.normal(size=(3, 2_000_000))
+    y = f + tau * error_of_f + sigma * (rho * u + np.sqrt(1 - rho**2) * noise)
     y = y[sign * (index + u) > 0]
     # At least 600 000 units with an sd of about 1: four standard errors.
     np.testing.assert_allclose(predictive.mean, y.mean(), atol=0.005)
@@ -109,7 +109,7 @@ def test_gamma_for_scaled_columns_gives_the_same_index_on_raw_ones():
     )
 
 
-def test_rows_carry_weights_that_add_up_to_one():
+def test_weights_of_rows_add_up_to_one():
     weight = np.random.default_rng(5).uniform(0.5, 2.0, 80)
     data = _data(weight=weight)
     scaling = data_scale_of(data, True)
@@ -162,13 +162,13 @@ def test_inverse_propensities_are_bounded_and_average_to_one_over_the_selected()
     np.testing.assert_allclose(weight[:3] / weight[0], [1.0, 2.0, 500.0])
 
 
-def test_chunks_of_cells_give_the_same_networks_and_one_count_of_progress(monkeypatch):
+def test_chunks_of_datasets_give_the_same_networks_and_one_count_of_progress(monkeypatch):
     datas = [_data(80, seed) for seed in range(3)]
     datasets = [outcome_rows(data, data_scale_of(data, True)) for data in datas]
     options = {"loss": GAUSSIAN, "seeds": [1, 2, 3], "config": SMALL, "units": 80}
     together = train_datasets(datasets, **options)
     calls = []
-    monkeypatch.setattr(cells_module, "LAYER_BYTES", {"cpu": 1, "gpu": 1})
+    monkeypatch.setattr(ensemble_training, "LAYER_BYTES", {"cpu": 1, "gpu": 1})
     apart = train_datasets(
         datasets, **options, progress=lambda done, total: calls.append((done, total))
     )
@@ -178,7 +178,7 @@ def test_chunks_of_cells_give_the_same_networks_and_one_count_of_progress(monkey
     assert calls == [(done, 120) for done in range(1, 121)]
 
 
-def test_each_member_ends_where_its_own_fold_was_likeliest():
+def test_each_member_keeps_the_parameters_with_the_lowest_held_out_loss():
     data = _data(120, seed=4)
     dataset = outcome_rows(data, data_scale_of(data, True))
     fold = np.arange(len(dataset.y)) % 2

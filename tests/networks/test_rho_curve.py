@@ -63,7 +63,7 @@ def test_the_posterior_of_rho_is_that_of_a_fine_grid(n, true_rho):
     mean, sd, low, high = brute_force_posterior(model, np.linspace(-0.9975, 0.9975, 401))
     found = moments(curve)
     # Seven values or more hold the mass; the sum over them is good to a few hundredths of its sd,
-    # but an end of the interval falls into a cell over which mass is taken to be even.
+    # but an end of the interval falls into a bin over which mass is taken to be uniform.
     assert found[0] == pytest.approx(mean, abs=0.05 * sd)
     assert found[1] == pytest.approx(sd, rel=0.05)
     assert found[2:] == pytest.approx((low, high), abs=0.3 * sd)
@@ -73,7 +73,7 @@ def test_a_posterior_far_narrower_than_the_first_grid_is_resolved():
     model = plain(20_000, 2, rho=0.4)
     (curve,) = rho_curves(bases_of([model], FREE), 1, RhoPrior())
     mean, sd, low, high = brute_force_posterior(model, np.linspace(0.28, 0.52, 121))
-    assert sd < 0.03  # of .17, a cell of the first grid
+    assert sd < 0.03  # of .17, a bin of the first grid
     found = moments(curve)
     assert found[0] == pytest.approx(mean, abs=0.05 * sd)
     assert found[1] == pytest.approx(sd, rel=0.05)
@@ -103,7 +103,7 @@ def test_a_sign_or_an_interval_has_no_mass_beyond_its_ends(given, low, high):
     assert share.sum() == pytest.approx(1)
     assert (share[(edges[1:] <= low) | (edges[:-1] >= high)] == 0).all()
     assert (share[(edges[1:] > low) & (edges[:-1] < high)] > 0).all()
-    # A value stands for the cell around it, so the last one may be half a cell beyond the end;
+    # A value stands for the bin around it, so the last one may be half a bin beyond the end;
     # the grid has closed in on the ends.
     beyond = share > 0
     reach = max(low - curve.rho[beyond].min(), curve.rho[beyond].max() - high)
@@ -114,7 +114,7 @@ def test_an_interval_is_the_same_as_its_density():
     bases = bases_of([plain(200, 5)], FREE)
     by_ends = rho_curves(bases, 1, rho_prior((-0.5, 0.5)))[0]
     by_density = rho_curves(bases, 1, rho_prior(lambda r: 3.0 * (np.abs(r) <= 0.5)))[0]
-    # Five nodes a cell see the ends to a tenth of a cell.
+    # Five nodes per bin resolve the ends to a tenth of a bin.
     assert moments(by_ends)[:2] == pytest.approx(moments(by_density)[:2], abs=0.01)
 
 
@@ -124,12 +124,12 @@ def test_knowing_nothing_can_be_written_in_several_ways(given):
     np.testing.assert_allclose(rho_prior(given).mass(edges), [0.7, 0.4, 0.9])
 
 
-def test_prior_mass_of_a_density_is_its_integral_over_the_cell():
+def test_prior_mass_of_a_density_is_its_integral_over_the_bin():
     edges = bin_edges(np.tanh(rho_curve.COARSE))
     assert (edges[0], edges[-1]) == (-1.0, 1.0)
     mass = rho_prior(lambda r: 0.75 * (1 - r**2)).mass(edges)
     integral = np.diff(0.75 * (edges - edges**3 / 3))
-    # The midpoint rule on fifths of a cell: 1/600 of its width squared times the curvature.
+    # The midpoint rule on fifths of a bin: 1/600 of its width squared times the curvature.
     np.testing.assert_allclose(mass, integral, atol=2e-5)
     assert mass.sum() == pytest.approx(1, abs=2e-4)
 
@@ -167,7 +167,7 @@ def test_a_function_that_is_no_density_is_refused(density):
         rho_prior(density).mass(np.linspace(-1, 1, 8))
 
 
-def test_models_of_a_cell_are_weighed_by_their_evidence():
+def test_models_of_a_dataset_are_weighted_by_their_evidence():
     model = plain(200, 6)
     worse = model | {"columns": model["columns"].copy()}
     noise = np.random.default_rng(7).normal(size=200)
@@ -183,7 +183,7 @@ def test_models_of_a_cell_are_weighed_by_their_evidence():
     np.testing.assert_allclose(curve.log_evidence, combined, atol=1e-6)
 
 
-def test_the_curve_of_a_cell_does_not_depend_on_the_cells_beside_it():
+def test_the_curve_of_a_dataset_does_not_depend_on_other_datasets():
     membership = np.array([[1.0], [0.0]])
     models = [plain(60, 8, rho=0.0), plain(5000, 9, rho=0.7), plain(300, 10, rho=-0.4)]
     together = rho_curves(bases_of(models, membership), 1, RhoPrior())
@@ -271,7 +271,7 @@ def test_the_interval_cuts_equal_tails_off_mass_uniform_within_bins():
     curve = made_up(np.zeros(5), rho=[-0.95, -0.3, 0.0, 0.1, 0.8])
     assert rho_interval(curve, 0.9) == pytest.approx((-0.9, 0.9))
     assert rho_interval(curve, 0.5) == pytest.approx((-0.5, 0.5))
-    # Two cells of mass 1/4 and 3/4 with the edge at 0: 5 % is a fifth into the first.
+    # Two bins of mass 1/4 and 3/4 with the edge at 0: 5 % is a fifth into the first.
     curve = made_up(np.log([0.25, 0.75]), rho=[-0.5, 0.5])
     assert rho_interval(curve) == pytest.approx((-0.8, 1 - 0.05 / 0.75))
 
@@ -320,7 +320,7 @@ def test_modes_and_interval_stay_where_the_prior_is(prior):
     )
     low, high = rho_interval(curve)
     assert belief.low <= low < high <= belief.high
-    width = np.diff(bin_edges(rho)).max()  # a grid value may stand for a cell the prior cuts
+    width = np.diff(bin_edges(rho)).max()  # a grid value may stand for a bin that the prior cuts
     for mode in rho_modes(curve, 1.0):
         assert belief.low - width <= mode.rho <= belief.high + width
     assert sum(mode.weight for mode in rho_modes(curve, 1.0)) == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""Rho judged by units that a model did not see."""
+"""The evidence for rho from held-out units."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def drawn(n, seed, rho=0.5, folds=2):
     )
 
 
-def judged(rows, total, a):
+def evaluated(rows, total, a):
     """Of the first fold of two."""
     kept, held = split_held_out([rows], 2)
     bases = linear_joint.bases_of(kept, [total], FREE, CPU)
@@ -55,7 +55,7 @@ def judged(rows, total, a):
     return HeldOut(linear_joint.bases_of(held, [total], FREE, CPU)), optima, held
 
 
-def test_rows_are_either_kept_or_left_out():
+def test_rows_are_either_kept_or_held_out():
     rows = drawn(60, 1, folds=3)
     for own, kept, held in zip((0, 1, 2, 0), *split_held_out([rows] * 4, 3), strict=True):
         np.testing.assert_array_equal(held.y, rows.y[rows.fold == own])
@@ -70,7 +70,7 @@ def test_rows_are_either_kept_or_left_out():
 def test_readings_are_the_likelihood_with_f_averaged_over_its_error(rho):
     """A row's likelihood as an integral over f, by quadrature."""
     total = 40.0
-    criterion, optima, (held,) = judged(drawn(40, 2), total, np.arctanh(rho))
+    criterion, optima, (held,) = evaluated(drawn(40, 2), total, np.arctanh(rho))
     v, q = optima.v[0].numpy(), 3
     covariance = np.linalg.inv(optima.information[0].numpy())[q:-1, q:-1]
     sigma = 1 / v[-1]
@@ -112,7 +112,7 @@ def test_folds_add_up_and_count_alike():
     np.testing.assert_allclose(found.share, 1 / 3)
 
 
-def test_columns_given_beforehand_are_judged_alike_by_rows_seen_and_left_out():
+def test_known_columns_have_the_same_evidence_in_training_and_held_out_rows():
     """With three free coefficients both are the likelihood but for a log-unit or two."""
     rows, total = drawn(4000, 4, rho=0.6), 4000.0
     kept, held = split_held_out([rows, rows], 2)
@@ -130,7 +130,7 @@ def test_columns_given_beforehand_are_judged_alike_by_rows_seen_and_left_out():
     assert sds[0] == pytest.approx(sds[1], rel=0.3)
 
 
-def test_columns_that_hold_the_noise_of_their_rows_do_not_fool_the_fold_left_out():
+def test_columns_that_hold_the_noise_of_training_rows_have_no_held_out_evidence():
     """One column is y itself on the rows a model saw, noise on its own fold."""
     rows, total = drawn(600, 5, rho=0.6), 600.0
     rng = np.random.default_rng(6)
@@ -143,7 +143,7 @@ def test_columns_that_hold_the_noise_of_their_rows_do_not_fool_the_fold_left_out
     ridge[-1] = 0.0
 
     def evidence(models):
-        """At rho = 0, by rows seen and by rows left out."""
+        """At rho = 0, by training rows and by held-out rows."""
         kept, held = (
             linear_joint.bases_of(part, [total] * 2, ridge, CPU)
             for part in split_held_out(models, 2)

@@ -28,7 +28,7 @@ def mixture(controlled):
     return spline_joint.fit(controlled)
 
 
-def test_parts_carry_the_weights_of_the_curve_but_for_what_is_negligible(mixture):
+def test_points_have_the_weights_of_the_curve_but_for_negligible_ones(mixture):
     kept = mixture.curve.weight > rho_mixture.NEGLIGIBLE
     at, model = np.nonzero(kept)
     share = mixture.curve.weight[kept]
@@ -85,7 +85,7 @@ def test_the_index_holds_where_a_probability_rounds_to_one(mixture):
     np.testing.assert_allclose(ndtr(mixture.index(near)), probability, rtol=1e-12)
 
 
-def test_cells_need_not_have_splines_or_columns_alike(controlled):
+def test_datasets_may_differ_in_splines_and_columns(controlled):
     group, coarse = controlled.x[:, :1] > 0, np.digitize(controlled.x[:, 0], [-1, 0, 1])
     one = replace(controlled, x=group.astype(float))
     two = replace(one, x=np.column_stack([group, coarse]).astype(float), x_names=("g", "c"))
@@ -130,7 +130,7 @@ def test_a_surface_describes_what_a_sum_of_curves_cannot():
 
 
 @pytest.mark.parametrize("folds", [2, 4, 5])
-def test_every_fold_is_left_out_by_a_start_on_either_sign(folds):
+def test_every_fold_is_held_out_by_starts_of_both_signs(folds):
     starts = both_signs(2 * folds, folds)
     first, second = starts[:folds], starts[folds:]
     np.testing.assert_array_equal(first, -second)
@@ -157,7 +157,7 @@ def test_the_profile_method_repeats_itself_and_keeps_to_its_prior(controlled):
     assert -0.45 < known.points.rho.min() < known.points.rho.max() < -0.15
 
 
-def test_the_constant_of_the_last_layer_carries_no_ridge(controlled, monkeypatch):
+def test_the_constant_of_the_last_layer_has_no_ridge(controlled, monkeypatch):
     # y is centred before the fit, so a ridge on the constant would hardly show in its answers.
     seen = []
 

@@ -1,4 +1,4 @@
-"""A selection index of networks: cross-fitted, better where selection is not linear, judged."""
+"""A selection index of networks: cross-fitted, and chosen on held-out rows if it is better."""
 
 from dataclasses import replace
 
@@ -59,7 +59,7 @@ def test_networks_do_not_beat_a_probit_where_the_index_is_linear():
 @pytest.mark.parametrize(
     ("curve", "best"), [(_bent, "network"), (lambda x, z: 0.3 - 0.5 * x + z, "linear")]
 )
-def test_rows_left_out_choose_between_a_probit_and_networks(curve, best):
+def test_held_out_rows_choose_between_a_probit_and_networks(curve, best):
     data, _ = _draw(1000, 4, curve)
     small = replace(NETWORK, epochs=60)
     fits = {
@@ -77,7 +77,7 @@ def test_rows_left_out_choose_between_a_probit_and_networks(curve, best):
     )
 
 
-def test_an_estimator_leaves_the_index_to_rows_left_out_where_there_are_some():
+def test_an_estimator_with_folds_chooses_the_index_on_held_out_rows():
     data, _ = _draw(700, 5, _bent)
     options = {"selection": "auto", "epochs": 200, "hidden": (8,), "progress": False}
     options |= {"instruments": [1]}

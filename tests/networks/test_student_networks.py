@@ -171,7 +171,7 @@ def test_t_errors_find_rho_and_the_tails_where_normal_ones_do_not():
         heavy[0].predict(x, np.column_stack([x, x]), "selected")
 
 
-def test_t_errors_on_folds_have_their_scale_judged_where_unseen():
+def test_t_errors_on_folds_have_their_scale_estimated_on_held_out_rows():
     network = NetworkConfig(
         hidden=(16,), n_members=4, epochs=120, device="cpu", folds=4, errors="t", noise="auto"
     )

@@ -25,7 +25,7 @@ SIZES = (2, 8, 8, 1)
 Q = 3
 
 
-def _joint_cell(n=60, m=40, seed=3):
+def _joint_dataset(n=60, m=40, seed=3):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-2, 2, (n, 2))
     return Batch(
@@ -38,8 +38,8 @@ def _joint_cell(n=60, m=40, seed=3):
     )
 
 
-def _two_step_cell(n=60, seed=3):
-    dataset = _joint_cell(n, seed=seed)
+def _two_step_dataset(n=60, seed=3):
+    dataset = _joint_dataset(n, seed=seed)
     mills = np.random.default_rng(seed + 1).uniform(0.1, 2.0, n)
     return Batch(dataset.x, dataset.y, np.full(n, 1 / n), mills)
 
@@ -114,8 +114,8 @@ def _train_plainly(model, plain_loss, dataset, epochs, warm_up):
 @pytest.mark.parametrize(
     ("loss", "plain_loss", "dataset", "head_sizes"),
     [
-        (losses.TWO_STEP, _plain_two_step, _two_step_cell(), (1, 1)),
-        (losses.JOINT, _plain_joint, _joint_cell(), (Q + 1, 1, 1)),
+        (losses.TWO_STEP, _plain_two_step, _two_step_dataset(), (1, 1)),
+        (losses.JOINT, _plain_joint, _joint_dataset(), (Q + 1, 1, 1)),
     ],
     ids=["two_step", "joint"],
 )
@@ -126,32 +126,32 @@ def test_batched_training_equals_a_plain_loop_over_networks(loss, plain_loss, da
     ours = train(start, _step(loss), full_batch(_stacked(dataset), 3), schedule)
     for j, row in enumerate(start):
         model = PlainModel(row, head_sizes)
-        theta, value = _train_plainly(model, plain_loss, dataset, epochs, warm_up)
+        parameters, value = _train_plainly(model, plain_loss, dataset, epochs, warm_up)
         # The same formulas in float64: what remains is rounding, magnified by 300 steps.
-        np.testing.assert_allclose(ours.parameters[j], theta, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(ours.parameters[j], parameters, rtol=0, atol=1e-8)
         np.testing.assert_allclose(ours.loss[j], value, rtol=0, atol=1e-8)
 
 
 def test_adam_on_the_block_equals_torch_adam_with_a_late_column():
     rng = np.random.default_rng(0)
     schedule = Schedule(epochs=20, learning_rate=0.05, weight_decay=0.1, warm_up=5, frozen=2)
-    theta = torch.tensor(rng.normal(size=(3, 7)))
-    free, late = (nn.Parameter(part.clone()) for part in (theta[:, :5], theta[:, 5:]))
+    parameters = torch.tensor(rng.normal(size=(3, 7)))
+    free, late = (nn.Parameter(part.clone()) for part in (parameters[:, :5], parameters[:, 5:]))
     optimiser = torch.optim.Adam([free, late], lr=0.05, weight_decay=0.1)
     cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=20)
-    state = start_adam(theta, schedule, steps=2)
+    state = start_adam(parameters, schedule, steps=2)
     for epoch in range(20):
         for gradient in torch.tensor(rng.normal(size=(2, 3, 7))):
-            adam_step(theta, gradient + 0.1 * theta, state)
+            adam_step(parameters, gradient + 0.1 * parameters, state)
             free.grad, late.grad = gradient[:, :5], gradient[:, 5:] if epoch >= 5 else None
             optimiser.step()
         cosine.step()
-    np.testing.assert_allclose(theta[:, :5], free.detach(), rtol=1e-12)
-    np.testing.assert_allclose(theta[:, 5:], late.detach(), rtol=1e-12)
+    np.testing.assert_allclose(parameters[:, :5], free.detach(), rtol=1e-12)
+    np.testing.assert_allclose(parameters[:, 5:], late.detach(), rtol=1e-12)
 
 
-def test_a_network_is_the_same_alone_and_beside_longer_cells():
-    datasets = [_joint_cell(50, 20, seed=1), _joint_cell(90, 70, seed=2)]
+def test_a_network_is_the_same_alone_and_beside_longer_datasets():
+    datasets = [_joint_dataset(50, 20, seed=1), _joint_dataset(90, 70, seed=2)]
     schedule = Schedule(60, 1e-2, warm_up=10, frozen=1)
     start = torch.vstack([_start(losses.JOINT, 2, seed=1), _start(losses.JOINT, 2, seed=2)])
     both = train(start, _step(losses.JOINT), full_batch(_stacked(*datasets), 2), schedule)
@@ -164,13 +164,13 @@ def test_the_warm_up_keeps_rho_at_its_start():
     start = _start(losses.JOINT)
     start[:, -1] = torch.tensor([-0.5, 0.0, 0.7])
     schedule = Schedule(15, 1e-2, warm_up=15, frozen=1)
-    trained = train(start, _step(losses.JOINT), full_batch(_stacked(_joint_cell()), 3), schedule)
+    trained = train(start, _step(losses.JOINT), full_batch(_stacked(_joint_dataset()), 3), schedule)
     np.testing.assert_array_equal(trained.parameters[:, -1], start[:, -1])
     assert (trained.parameters[:, :-1] != start[:, :-1]).all()
 
 
 def test_mini_batches_visit_every_row_once_and_add_up_to_the_full_loss():
-    datasets = [_joint_cell(50, 20, seed=1), _joint_cell(31, 44, seed=2)]
+    datasets = [_joint_dataset(50, 20, seed=1), _joint_dataset(31, 44, seed=2)]
     stacked, start = _stacked(*datasets), _start(losses.JOINT, k=4)
     full = evaluate(start, SIZES, losses.JOINT, full_batch(stacked, 2).batches(0)[0])
     source = mini_batches(datasets, stacked, [5, 6], 2, steps=7)
@@ -184,7 +184,7 @@ def test_mini_batches_visit_every_row_once_and_add_up_to_the_full_loss():
 
 
 def test_mini_batches_depend_on_seed_member_and_epoch_only():
-    datasets = [_two_step_cell(40, seed=1), _two_step_cell(40, seed=2)]
+    datasets = [_two_step_dataset(40, seed=1), _two_step_dataset(40, seed=2)]
     both = mini_batches(datasets, _stacked(*datasets), [5, 6], 2, steps=4)
     alone = mini_batches(datasets[1:], _stacked(datasets[1]), [6], 2, steps=4)
     for rows, own in zip(both.batches(1), alone.batches(1), strict=True):
@@ -195,14 +195,14 @@ def test_mini_batches_depend_on_seed_member_and_epoch_only():
 
 
 def test_early_stopping_keeps_each_networks_best_reading():
-    source = full_batch(_stacked(_two_step_cell()), 3)
+    source = full_batch(_stacked(_two_step_dataset()), 3)
     readings = []
 
-    def validation(theta):
+    def validation(parameters):
         # Network 0 improves always, 1 worsens from the third reading, 2 worsens and recovers
         # long after its patience has run out.
         turn = len(readings) + 1
-        readings.append(theta.clone())
+        readings.append(parameters.clone())
         script = [-turn, abs(turn - 3.0), {1: 0.0, 9: -1.0}.get(turn, 1.0)]
         return torch.tensor(script, dtype=torch.float64)
 
@@ -234,7 +234,7 @@ def test_the_last_network_in_training_ends_as_if_all_had_gone_on():
     weights = initial_weights([member_seed(1, j, INITIAL_WEIGHTS) for j in range(5)], sizes)
     start = torch.as_tensor(weights, dtype=torch.float32)
 
-    def fall_but_for_the_last(theta):
+    def fall_but_for_the_last(parameters):
         readings.append(0)
         return torch.tensor([0.0, 0, 0, 0, -len(readings)])
 
@@ -255,13 +255,13 @@ def test_the_last_network_in_training_ends_as_if_all_had_gone_on():
 
 def test_training_ends_when_every_network_is_done_and_reports_progress():
     calls = []
-    source = full_batch(_stacked(_two_step_cell()), 2)
+    source = full_batch(_stacked(_two_step_dataset()), 2)
     train(
         _start(losses.TWO_STEP, k=2),
         _step(losses.TWO_STEP),
         source,
         Schedule(100, 1e-2),
-        validation=lambda theta: torch.ones(2, dtype=torch.float64),
+        validation=lambda parameters: torch.ones(2, dtype=torch.float64),
         stopping=Stopping(every=5, patience=10),
         progress=lambda epoch, epochs: calls.append((epoch, epochs)),
     )

@@ -22,7 +22,8 @@ from heckesel.linear.results.assemble import verdict_by_wald
 from heckesel.linear.sample.stream import Stream, check_stream, open_stream
 from heckesel.methods.from_files import fit_joint, fit_two_step
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.streamed import RowsOnDisk, data_scale_from_moments
+from heckesel.networks.training.scaling import data_scale_from_moments
+from heckesel.networks.training.streamed import RowsOnDisk
 from heckesel.predictive.transformed import target_transform
 from heckesel.progress import progress_bar
 from heckesel.tables.column_reader import BUFFER_ROWS, deal_out, learn_table, survey, together

@@ -19,7 +19,7 @@ estimation from the data. The likelihood averages over c, and predictions use it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -50,16 +50,12 @@ def split_held_out(models: Sequence[Batch], folds: int) -> tuple[list[Batch], li
 
 
 def _taken(rows: Batch, selected, unselected) -> Batch:
-    return replace(
-        rows,
-        x=rows.x[selected],
-        y=rows.y[selected],
-        weight=rows.weight[selected],
-        w=rows.w[selected],
-        w_unselected=rows.w_unselected[unselected],
-        weight_unselected=rows.weight_unselected[unselected],
-        fold=None,
-        fold_unselected=None,
+    return Batch(
+        **{
+            name: values[unselected if name.endswith("unselected") else selected]
+            for name, values in rows.present().items()
+            if not name.startswith("fold")
+        }
     )
 
 

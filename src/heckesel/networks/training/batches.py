@@ -53,6 +53,10 @@ class Batch:
         named = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: values for name, values in named if values is not None}
 
+    def map(self, function: Callable) -> Batch:
+        """The same rows with `function` applied to every field that this loss uses."""
+        return Batch(**{name: function(values) for name, values in self.present().items()})
+
 
 def with_mills(rows: Batch, index: np.ndarray) -> Batch:
     """Rows of one dataset with `mills` and `delta` at the probit index (n,)."""
@@ -88,10 +92,7 @@ def full_batch(stacked: Batch, members: int) -> Source:
 
     Rows are copied for each member. They are small compared with the activations of a hidden layer.
     """
-    repeated = {
-        name: values.repeat_interleave(members, dim=0) for name, values in stacked.present().items()
-    }
-    rows = Batch(**repeated)
+    rows = stacked.map(lambda values: values.repeat_interleave(members, dim=0))
     return Source(1, lambda epoch: (rows,))
 
 
@@ -99,7 +100,7 @@ def of_networks(source: Source, networks: torch.Tensor) -> Source:
     """The same batches for some of the networks."""
 
     def chosen(rows):
-        return Batch(**{name: values[networks] for name, values in rows.present().items()})
+        return rows.map(lambda values: values[networks])
 
     if source.steps == 1:
         (rows,) = source.batches(0)

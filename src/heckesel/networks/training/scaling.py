@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.data import SelectionData
+from heckesel.numerics.moments import Moments
 
 
 @dataclass(frozen=True)
@@ -51,20 +52,29 @@ def data_scale_of(data: SelectionData, standardise: bool) -> DataScale:
     if not standardise:
         return DataScale(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
     s, weight = data.s, data.weight
-    y_centre, y_scale = _moments(data.y[s, None], weight[s])
-    (x_centre, x_scale), (w_centre, w_scale) = _moments(data.x, weight), _moments(data.w, weight)
-    y_moments = float(y_centre[0]), float(y_scale[0])
-    return DataScale(x_centre, x_scale, w_centre, w_scale, *y_moments)
+    return _data_scale(
+        _moments(data.x, weight), _moments(data.w, weight), _moments(data.y[s, None], weight[s])
+    )
+
+
+def data_scale_from_moments(x: Moments, w: Moments, y: Moments) -> DataScale:
+    """As `data_scale_of`, from moments of x and w over all units and of y over selected ones."""
+    return _data_scale(*((each.mean, np.sqrt(each.squares / each.weight)) for each in (x, w, y)))
 
 
 def _moments(values, weight):
     if (weight == weight[0]).all():
-        centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-    else:
-        share = np.where(np.isnan(values), 0.0, weight[:, None])
-        share /= share.sum(axis=0)
-        centre = np.nansum(share * values, axis=0)
-        scale = np.sqrt(np.nansum(share * (values - centre) ** 2, axis=0))
-    # The computed sd of a constant column is rounding error, about 1e-16 of its mean.
-    varies = scale > 1e-12 * np.abs(centre)
-    return centre, np.where(varies, scale, 1.0)
+        return np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    share = np.where(np.isnan(values), 0.0, weight[:, None])
+    share /= share.sum(axis=0)
+    centre = np.nansum(share * values, axis=0)
+    return centre, np.sqrt(np.nansum(share * (values - centre) ** 2, axis=0))
+
+
+def _data_scale(*moments) -> DataScale:
+    """From mean and sd of x, w and y. The computed sd of a constant column is rounding error, about
+    1e-16 of its mean."""
+    x, w, y = (
+        (centre, np.where(scale > 1e-12 * np.abs(centre), scale, 1.0)) for centre, scale in moments
+    )
+    return DataScale(*x, *w, float(y[0][0]), float(y[1][0]))

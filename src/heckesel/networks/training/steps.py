@@ -82,7 +82,7 @@ def _recorded(step, rows: Batch, moving: Sequence[torch.Tensor]):
 
     moving : tensors that a step changes; they are restored after the runs that recording needs.
     """
-    own = Batch(**{name: values.clone() for name, values in rows.present().items()})
+    own = rows.map(torch.clone)
     start = [tensor.clone() for tensor in moving]
     graph, recorded = torch.cuda.CUDAGraph(), True
     try:

@@ -29,10 +29,8 @@ from heckesel.networks.training.batches import (
 from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_device
 from heckesel.networks.training.ensemble_training import Members, members_of, schedule_of, start_of
 from heckesel.networks.training.loop import Progress, train
-from heckesel.networks.training.scaling import DataScale
 from heckesel.networks.training.steps import step_function
 from heckesel.networks.training.workers import joined, member_blocks
-from heckesel.numerics.moments import Moments
 
 
 @dataclass(frozen=True)
@@ -120,17 +118,3 @@ def _order(seed: int, epoch: int, items: int) -> np.ndarray:
     # A random stream of the table, not of a member: their keys do not have four numbers.
     sequence = np.random.SeedSequence(seed, spawn_key=(0, 0, 0, epoch))
     return np.random.default_rng(sequence).permutation(items)
-
-
-def data_scale_from_moments(x: Moments, w: Moments, y: Moments) -> DataScale:
-    """As `data_scale_of`, from moments of x and w over all units and of y over selected ones."""
-    y_centre, y_scale = _centre_and_scale(y)
-    return DataScale(
-        *_centre_and_scale(x), *_centre_and_scale(w), float(y_centre[0]), float(y_scale[0])
-    )
-
-
-def _centre_and_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """A constant column has scale 1, as in `data_scale_of`."""
-    scale = np.sqrt(moments.squares / moments.weight)
-    return moments.mean, np.where(scale > 1e-12 * np.abs(moments.mean), scale, 1.0)
