@@ -19,10 +19,10 @@ import torch
 from benchmarks.growth import exponent
 from heckesel.methods.heckman_two_step import first_step
 from heckesel.networks.losses.normal import TWO_STEP
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import train_cells
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.ensemble_training import train_datasets
+from heckesel.networks.training.scaling import data_scale_of
 from reproduction.e1_controlled import POOL, Cell, problem
 
 MEMBERS = 5
@@ -52,7 +52,7 @@ def seconds_an_epoch(cells: int, members: int, device: str) -> float:
                 torch.cuda.synchronize()
             moments.append(time.perf_counter())
 
-    train_cells(
+    train_datasets(
         [rows[place % DRAWS] for place in range(cells)],
         loss=TWO_STEP,
         seeds=range(cells),
@@ -64,9 +64,9 @@ def seconds_an_epoch(cells: int, members: int, device: str) -> float:
     return (sum(moments[1::2]) - sum(moments[::2])) / (epochs - untimed)
 
 
-def _rows(seed: int) -> Rows:
+def _rows(seed: int) -> Batch:
     data = problem(Cell(0.9, 1.0, seed, "")).data
-    return first_step(data, scaling_of(data, standardise=False)).cell
+    return first_step(data, data_scale_of(data, standardise=False)).cell
 
 
 def grown(sizes, device: str, shape) -> dict:

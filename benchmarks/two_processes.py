@@ -26,7 +26,7 @@ import torch.multiprocessing as processes
 
 from heckesel.networks.losses.normal import TWO_STEP
 from heckesel.networks.training.adam import Schedule, adam_step, start_adam
-from heckesel.networks.training.batches import Rows, Source, full_batch, stack_cells
+from heckesel.networks.training.batches import Batch, Source, full_batch, stack_datasets
 from heckesel.networks.training.layers import (
     INITIAL_WEIGHTS,
     backward,
@@ -43,12 +43,12 @@ SIZES = (COLUMNS, *HIDDEN, 1)
 CPU = torch.device("cpu")
 
 
-def draw(rows: int) -> Rows:
+def draw(rows: int) -> Batch:
     rng = np.random.default_rng(0)
     x, noise = rng.standard_normal((rows, COLUMNS)), rng.standard_normal((2, rows))
     y = np.sin(x[:, 0]) + x[:, 1] * x[:, 2] + 0.5 * noise[0]
     weight = np.full(rows, 1 / rows)
-    return Rows(x=with_constant(x), y=y, weight=weight, mills=np.abs(noise[1]))
+    return Batch(x=with_constant(x), y=y, weight=weight, mills=np.abs(noise[1]))
 
 
 def start_of(members: range) -> torch.Tensor:
@@ -57,24 +57,24 @@ def start_of(members: range) -> torch.Tensor:
     return torch.as_tensor(np.hstack([weights, heads]), dtype=torch.float32)
 
 
-def source_of(cell: Rows, members: int, batch: int | None, process: int, of: int) -> Source:
+def source_of(cell: Batch, members: int, batch: int | None, process: int, of: int) -> Source:
     """The rows of this process: every `of`-th row of each step."""
     rows = len(cell.y)
     steps = 1 if batch is None else -(-rows // batch)
     parts = []
     for step in range(steps):
         own = slice(step + steps * process, None, steps * of)
-        part = Rows(cell.x[own], cell.y[own], steps * cell.weight[own], cell.mills[own])
-        parts.append(full_batch(stack_cells([part], dtype=torch.float32, device=CPU), members))
+        part = Batch(cell.x[own], cell.y[own], steps * cell.weight[own], cell.mills[own])
+        parts.append(full_batch(stack_datasets([part], dtype=torch.float32, device=CPU), members))
     longest = max(part.batches(0)[0].y.shape[1] for part in parts)
     padded = [_padded(part.batches(0)[0], longest) for part in parts]
     return Source(steps, lambda epoch: padded)
 
 
-def _padded(rows: Rows, length: int) -> Rows:
+def _padded(rows: Batch, length: int) -> Batch:
     missing = length - rows.y.shape[1]
     pad = torch.nn.functional.pad
-    return Rows(
+    return Batch(
         pad(rows.x, (0, 0, 0, missing)),
         *(pad(v, (0, missing)) for v in (rows.y, rows.weight)),
         pad(rows.mills, (0, missing)),
@@ -116,7 +116,8 @@ def worker(process: int, of: int, how: str, options, port: int, answers) -> None
     if how == "rows":
         step = step_over_rows(theta, source, schedule)
     else:
-        step = step_function(theta, SIZES, TWO_STEP, source, schedule)
+        state = start_adam(theta, schedule, source.steps)
+        step = step_function(theta, source, schedule, state, sizes=SIZES, loss=TWO_STEP)
     dist.barrier()
     started, cpu = time.perf_counter(), time.process_time()
     for epoch in range(options.epochs):

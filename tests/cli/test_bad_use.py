@@ -104,7 +104,7 @@ COMMANDS = [
     (FIT + " --folds 5", "--folds is for networks, and linear-ml has none", 2),
     (FIT + " --members 5", "--members is for networks", 2),
     (FIT + " --method two-step --folds 1", "folds must be at least 2", 2),
-    (FIT + " --method two-step --folds 1000", "cannot be dealt into 1000 folds", 2),
+    (FIT + " --method two-step --folds 1000", "cannot be split into 1000 folds", 2),
     (FIT + " --method two-step --epochs 0", "epochs must be at least 1", 2),
     (FIT + " --method two-step --members 0", "n_members must be at least 1", 2),
     (FIT + " --method two-step --epochs many", "'many' is not a valid integer", 2),

@@ -10,7 +10,7 @@ from heckesel.data import selection_data
 from heckesel.diagnostics.sensitivity_curves import Sensitivity
 from heckesel.methods import spline_joint
 from heckesel.networks.rho.fixed_rho import means_over_rho
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.scaling import data_scale_of
 
 FAST = {"epochs": 60, "n_members": 2, "progress": False}
 
@@ -80,7 +80,7 @@ def test_last_layers_at_a_fixed_rho_agree_with_the_classic_fit(frame, fit):
     data = selection_data(frame[["x"]], frame[["x", "z"]], frame["y"])
     rho = np.array([-0.5, 0.0, 0.6])
     new = np.array([[-1.0], [0.5]])
-    means, _ = means_over_rho(data, scaling_of(data, True), Straight(), rho, new)
+    means, _ = means_over_rho(data, data_scale_of(data, True), Straight(), rho, new)
     classic = hk.sensitivity(fit, rho=rho)
     expected = classic.values["Intercept"][:, None] + classic.values["x"][:, None] * new[:, 0]
     # the ridge on the slope shrinks it by about its variance over its square

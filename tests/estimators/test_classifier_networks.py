@@ -17,7 +17,7 @@ import heckesel as hk
 from heckesel.diagnostics.profile_curve import held_out_profile
 from heckesel.methods.binary_networks import RhoPoint, held_out_loglik, shares
 from heckesel.networks.rho.rho_prior import rho_prior
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.ensemble_training import Members
 
 SMALL = {
@@ -100,7 +100,7 @@ def test_intervals_contain_the_member_mean_and_widen_with_the_level():
 def test_with_one_rho_the_interval_is_the_jackknife_t_interval():
     one = replace(
         MODEL.fitted_,
-        members=replace(MODEL.fitted_.members, theta=MODEL.fitted_.members.theta[:3]),
+        members=replace(MODEL.fitted_.members, parameters=MODEL.fitted_.members.parameters[:3]),
         weight=np.ones(1),
         rho=MODEL.fitted_.rho[:1],
     )
@@ -144,7 +144,7 @@ def members_with(validation):
 
 def test_held_out_likelihood_adds_up_over_folds():
     """Two folds of 3 and 1 units, means 0.5 and 2: 3.5 in all; two members of one fold average."""
-    cell = Rows(
+    cell = Batch(
         x=None,
         y=None,
         weight=np.full(2, 0.25),
@@ -205,7 +205,7 @@ def test_without_selection_it_is_an_ensemble_of_probit_networks():
         ({"covariance": "robust"}, "covariance is for outcome='linear'"),
         ({"weight_kind": "frequency"}, "weight_kind is for outcome='linear'"),
         ({"folds": None}, "estimates rho on held-out folds"),
-        ({"folds": 400}, "cannot be dealt into 400 folds"),
+        ({"folds": 400}, "cannot be split into 400 folds"),
         ({"rho_prior": "maybe"}, "rho_prior must be one of"),
         ({"outcome": "linear", "rho_prior": "positive"}, "rho_prior is for outcome='network'"),
     ],

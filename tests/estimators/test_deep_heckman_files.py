@@ -160,16 +160,17 @@ def _table(path, seed=0):
 @pytest.mark.parametrize("file", ["one", "many"])
 def test_an_epoch_visits_every_row_once_with_all_its_weight(folder, file):
     from heckesel.networks.training.config import NetworkConfig
-    from heckesel.networks.training.ensemble_training import all_rows
-    from heckesel.networks.training.streamed import Table, scaling_from, streamed_batches
+    from heckesel.networks.training.ensemble_training import joint_rows
+    from heckesel.networks.training.scaling import data_scale_from_moments
+    from heckesel.networks.training.streamed import RowsOnDisk, streamed_batches
 
     reader, items, seen = _table(folder / f"{file}.parquet")
     whole = together(seen)
-    scaling = scaling_from(whole.x, whole.w, whole.y)
+    scaling = data_scale_from_moments(whole.x, whole.w, whole.y)
     total = FRAME["weight"].sum()
     source = streamed_batches(
-        Table(items, reader.read, tuple(part.counts for part in seen)),
-        partial(all_rows, scaling=scaling, total=total),
+        RowsOnDisk(items, reader.read, tuple(part.counts for part in seen)),
+        partial(joint_rows, scaling=scaling, total=total),
         seed=4,
         members=range(2, 4),
         config=NetworkConfig(batch_size=256, dtype="float64", device="cpu"),
@@ -197,15 +198,14 @@ def test_an_epoch_visits_every_row_once_with_all_its_weight(folder, file):
 
 
 def test_moments_over_buffers_equal_those_of_all_rows(folder):
-    from heckesel.networks.training.scaling import scaling_of
-    from heckesel.networks.training.streamed import scaling_from
+    from heckesel.networks.training.scaling import data_scale_from_moments, data_scale_of
 
     reader, _, seen = _table(folder / "many.parquet")
     whole = together(seen)
     (data,) = TableReader(reader.columns, "y", None, "weight", 10_000).read(
         parquet_parts(folder / "one.parquet")
     )
-    expected, found = scaling_of(data, True), scaling_from(whole.x, whole.w, whole.y)
+    expected, found = data_scale_of(data, True), data_scale_from_moments(whole.x, whole.w, whole.y)
     for name in ("x_centre", "x_scale", "w_centre", "w_scale", "y_centre", "y_scale"):
         np.testing.assert_allclose(
             getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-13

@@ -223,8 +223,8 @@ def test_a_profile_without_selection_is_a_plain_ensemble(draw):
 def test_a_prior_on_the_sign_of_rho_is_respected(draw):
     table, y = draw.frame[["x", "z"]], draw.frame["y"]
     known, unknown = profile(rho_prior="negative").fit(table, y), profile().fit(table, y)
-    assert known.fitted_.parts.rho.max() <= 0.1  # a grid value stands for the cell around it
-    assert unknown.fitted_.parts.rho.min() > 0
+    assert known.fitted_.points.rho.max() <= 0.1  # a grid value stands for the cell around it
+    assert unknown.fitted_.points.rho.min() > 0
     repeated = profile().fit(table, y)
     np.testing.assert_array_equal(repeated.predict(table), unknown.predict(table))
 

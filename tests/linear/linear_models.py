@@ -5,7 +5,7 @@ import torch
 
 from heckesel.linear import joint
 from heckesel.networks.rho import linear_joint
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 
 
 def draw(n, h, seed, *, rho=0.5, scale=1.0):
@@ -20,10 +20,10 @@ def draw(n, h, seed, *, rho=0.5, scale=1.0):
     return {"columns": columns, "w": w, "y": y, "s": s, "weight": rng.uniform(0.5, 2, n)}
 
 
-def rows_of(model) -> tuple[Rows, float]:
+def rows_of(model) -> tuple[Batch, float]:
     s, total = model["s"], model["weight"].sum()
     share = model["weight"] / total
-    rows = Rows(
+    rows = Batch(
         x=model["columns"][s],
         y=model["y"][s],
         weight=share[s],

@@ -18,11 +18,11 @@ from heckesel.linear.probit import fit_probit
 from heckesel.methods import heckman_averaged, heckman_outcome, heckman_two_step
 from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble, mean_and_sigma, shape_of
 from heckesel.networks.losses.outcome_selection import PLAIN
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.layers import parameter_count
-from heckesel.networks.training.scaling import Scaling, scaling_of
+from heckesel.networks.training.scaling import DataScale, data_scale_of
 from heckesel.numerics.normal import inverse_mills
 from heckesel.report.contents import _method
 from reproduction.problems import as_data
@@ -37,7 +37,7 @@ def _ensemble(outputs=2, level=1.2):
     sizes, rng = (1, 4, outputs), np.random.default_rng(5)
     head = 0.5 * rng.normal(size=(2, 3 + 3 + (9 if outputs == 2 else 0)))
     theta = np.hstack([rng.normal(size=(2, parameter_count(sizes))), head])
-    scaling = Scaling(np.array([0.1]), np.array([2.0]), np.zeros(2), np.ones(2), 0.7, 1.5)
+    scaling = DataScale(np.array([0.1]), np.array([2.0]), np.zeros(2), np.ones(2), 0.7, 1.5)
     return OutcomeEnsemble(Members(sizes, theta, np.zeros(2)), scaling, level, {})
 
 
@@ -88,7 +88,8 @@ def test_predictions_for_all_targets_are_the_integrals(outputs, at):
 def test_given_selection_members_differ_by_doubt_and_their_errors_by_noise(outputs):
     fit = _ensemble(outputs)
     alone = [
-        replace(fit, members=replace(fit.members, theta=fit.members.theta[[j]])) for j in (0, 1)
+        replace(fit, members=replace(fit.members, parameters=fit.members.parameters[[j]]))
+        for j in (0, 1)
     ]
     for target in ("population", "selected", "unselected"):
         found, each = fit.predict(X, W, target), [one.predict(X, W, target) for one in alone]
@@ -142,12 +143,12 @@ def test_of_all_starts_units_left_out_take_the_best(monkeypatch):
 
 def test_members_start_at_one_linear_model_whatever_selection_sees():
     data, _, _ = _seen(1.0, n=400)
-    cell = heckman_outcome.every_row(data, scaling_of(data, True))
+    cell = heckman_outcome.flagged_rows(data, data_scale_of(data, True))
     s = cell.selected > 0
     probit = fit_probit(cell.w, s, np.ones(len(s))).gamma
     mills = inverse_mills(cell.w[s] @ probit)
     beta = np.linalg.lstsq(np.column_stack([cell.x[s], mills]), cell.y[s], rcond=None)[0]
-    rows = Rows(**{name: torch.as_tensor(part)[None] for name, part in cell.present().items()})
+    rows = Batch(**{name: torch.as_tensor(part)[None] for name, part in cell.present().items()})
     f = torch.as_tensor(cell.x @ beta[:-1])[None, :, None]
     losses = []
     for seen, head in zip(
@@ -253,8 +254,8 @@ def test_losses_of_units_left_out_compare_whatever_the_unit_of_y(of_three):
 def test_splines_lose_as_much_as_their_likelihood_says(of_three):
     """Against the likelihood of all rows at the mode, which is a little better than left out."""
     data, fit = _smooth(), of_three.spline
-    main = np.argmax(fit.parts.weight)
-    part, scaling = fit.parts, fit.scaling
+    main = np.argmax(fit.points.weight)
+    part, scaling = fit.points, fit.scaling
     f = scaling.y_centre + scaling.y_scale * (
         fit.basis.columns(scaling.x(data.x))[0] @ part.delta[main] / part.theta[main]
     )
@@ -267,7 +268,7 @@ def test_splines_lose_as_much_as_their_likelihood_says(of_three):
 
 
 def test_what_splines_believe_of_rho_is_listed_beside_the_members(of_three):
-    parts, k = of_three.spline.parts, SMALL.n_members
+    parts, k = of_three.spline.points, SMALL.n_members
     listed = np.array(of_three.info["rho"][2 * k :])
     np.testing.assert_array_equal(listed, np.sort(listed))
     for value, wanted in zip(listed, (np.arange(k) + 0.5) / k, strict=True):

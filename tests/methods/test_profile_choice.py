@@ -12,7 +12,7 @@ from heckesel.methods import heckman_profile, spline_joint
 from heckesel.methods.heckman_profile import ProfileConfig
 from heckesel.methods.spline_joint import SplineConfig, affordable
 from heckesel.networks.rho.linear_joint import bases_of, conditional_optima
-from heckesel.networks.rho.rho_held_out import BELIEFS, HeldOut, without_own_fold
+from heckesel.networks.rho.rho_held_out import PRIOR_WEIGHTS, HeldOut, split_held_out
 from heckesel.networks.rho.rho_mixture import UPDATES, held_out_evidence
 from heckesel.networks.training.config import NetworkConfig
 from reproduction.problems import as_data
@@ -29,12 +29,12 @@ def smooth():
 def test_the_evidence_is_that_of_each_fold_under_coefficients_without_it(smooth):
     """Fold by fold, one model at a time."""
     (fit,) = spline_joint.fit_many([smooth], seeds=[3], config=SplineConfig(folds=3))
-    rows = spline_joint.with_folds(spline_joint.all_rows(smooth, fit.scaling), smooth, 3, 3)
+    rows = spline_joint.with_folds(spline_joint.joint_rows(smooth, fit.scaling), smooth, 3, 3)
     columns, at = fit.basis.columns(rows.x[:, :-1])[0], int(np.argmax(fit.curve.log_evidence))
     ridges, total = fit.basis.membership, smooth.weight.sum()
-    by_doubt = np.log(BELIEFS)
+    by_doubt = np.log(PRIOR_WEIGHTS)
     for fold in range(3):
-        kept, held = without_own_fold([replace(rows, x=columns)] * 3, 3)
+        kept, held = split_held_out([replace(rows, x=columns)] * 3, 3)
         start = (fit.curve.a[at : at + 1], fit.curve.v[at], fit.curve.ridge[at])
         optima = conditional_optima(
             bases_of(kept[fold : fold + 1], [total], ridges, CPU),

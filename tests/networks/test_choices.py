@@ -1,4 +1,4 @@
-"""Options that rows left out decide."""
+"""Options that are chosen on held-out rows."""
 
 from dataclasses import replace
 
@@ -35,20 +35,20 @@ def test_candidates_are_every_pair_of_what_is_open():
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_each_cell_has_the_fit_with_the_least_loss_on_rows_left_out(name, datas):
+def test_each_dataset_has_the_fit_with_the_lowest_held_out_loss(name, datas):
     method = load_method(name)
     chosen = method.fit_many(datas, seeds=[1, 2], config=OPEN, device="cpu")
     alone = [
         method.fit_many(datas, seeds=[1, 2], config=one, device="cpu") for one in candidates(OPEN)
     ]
-    for cell, fit in enumerate(chosen):
-        losses = [fits[cell].info["held_out_loss"] for fits in alone]
+    for dataset, fit in enumerate(chosen):
+        losses = [fits[dataset].info["held_out_loss"] for fits in alone]
         assert [one["held_out_loss"] for one in fit.info["choices"]] == losses
         best = int(np.argmin(losses))
         assert fit.info["weight_decay"] == WEIGHT_DECAYS[best]
-        x = datas[cell].x
+        x = datas[dataset].x
         np.testing.assert_array_equal(
-            fit.predict(x).quantile(0.3), alone[best][cell].predict(x).quantile(0.3)
+            fit.predict(x).quantile(0.3), alone[best][dataset].predict(x).quantile(0.3)
         )
 
 
@@ -79,7 +79,7 @@ def test_progress_runs_through_all_candidates_once(datas):
     [
         ({"weight_decay": "auto"}, 'weight_decay="auto" needs folds'),
         ({"errors": "auto"}, 'errors="auto" needs folds'),
-        ({"weight_decay": "some"}, "a number or"),
+        ({"weight_decay": "some"}, "a number that is not negative or"),
         ({"errors": "auto", "folds": 2, "noise": "varying"}, "one sigma"),
     ],
 )
@@ -89,11 +89,11 @@ def test_open_options_that_nothing_can_decide_are_refused(options, sentence):
 
 
 @pytest.mark.parametrize("name", ["mc_dropout", "heckman_profile"])
-def test_methods_that_judge_nothing_refuse_them(name, datas):
+def test_methods_without_held_out_rows_refuse_them(name, datas):
     config = replace(OPEN, tails="normal")
     if name == "heckman_profile":
         from heckesel.methods.heckman_profile import ProfileConfig
 
         config = ProfileConfig(config)
-    with pytest.raises(hk.DataError, match="give a number"):
+    with pytest.raises(hk.DataError, match="set a number"):
         load_method(name).fit(datas[0], seed=1, config=config, device="cpu")

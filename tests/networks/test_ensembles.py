@@ -1,4 +1,4 @@
-"""From members to predictions: moments, targets, scaling, and the trainer's door for cells."""
+"""From members to predictions: moments, targets, scaling, and the training of several datasets."""
 
 from dataclasses import replace
 
@@ -14,12 +14,12 @@ from heckesel.methods.heckman_two_step import corrected_sigma
 from heckesel.methods.weighted_ensemble import inverse_propensity_weights
 from heckesel.networks.ensembles.selection_ensemble import ensemble_moments, predict_two_outputs
 from heckesel.networks.losses.normal import GAUSSIAN, JOINT, TWO_STEP
-from heckesel.networks.training import ensemble_training as cells_module
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training import ensemble_training
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import NetworkConfig, torch_device
 from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
-from heckesel.networks.training.ensemble_training import all_rows, selected_rows, train_cells
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.ensemble_training import joint_rows, outcome_rows, train_datasets
+from heckesel.networks.training.scaling import data_scale_of
 from heckesel.predictive.distribution import possible_covariance, predict_given_selection
 
 SMALL = NetworkConfig(
@@ -55,8 +55,8 @@ def test_prediction_given_selection_agrees_with_simulated_units(sign):
         np.array([f]), np.array([tau**2]), sigma, sign * rho * sigma, sign * np.array([index])
     )
     rng = np.random.default_rng(0)
-    u, noise, doubt = rng.normal(size=(3, 2_000_000))
-    y = f + tau * doubt + sigma * (rho * u + np.sqrt(1 - rho**2) * noise)
+    u, noise, error_of_f = rng.normal(size=(3, 2_000_000))
+    y = f + tau * error_of_f + sigma * (rho * u + np.sqrt(1 - rho**2) * noise)
     y = y[sign * (index + u) > 0]
     # At least 600 000 units with an sd of about 1: four standard errors.
     np.testing.assert_allclose(predictive.mean, y.mean(), atol=0.005)
@@ -72,7 +72,7 @@ def test_an_impossible_correlation_is_reported_and_brought_inside():
 
 
 def test_two_outputs_are_mapped_back_to_the_units_of_y():
-    scaling = replace(scaling_of(_data(), True), y_centre=10.0, y_scale=3.0)
+    scaling = replace(data_scale_of(_data(), True), y_centre=10.0, y_scale=3.0)
     outputs = np.array([[[0.0, 0.0]], [[2.0, np.log(3.0)]]])  # (k, m, 2)
     predictive = predict_two_outputs(outputs, scaling)
     np.testing.assert_allclose(predictive.mean, [13.0])
@@ -82,12 +82,12 @@ def test_two_outputs_are_mapped_back_to_the_units_of_y():
 
 def test_scaling_is_over_all_units_for_x_and_over_the_selected_for_y():
     data = _data()
-    scaling = scaling_of(data, True)
+    scaling = data_scale_of(data, True)
     np.testing.assert_allclose(scaling.x(data.x).mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(scaling.w(data.w).std(axis=0), 1.0)
     y = scaling.y(data.y[data.s])
     np.testing.assert_allclose([y.mean(), y.std()], [0.0, 1.0], atol=1e-12)
-    untouched = scaling_of(data, False)
+    untouched = data_scale_of(data, False)
     np.testing.assert_array_equal(untouched.x(data.x), data.x)
     np.testing.assert_array_equal(untouched.y(data.y[data.s]), data.y[data.s])
 
@@ -95,13 +95,13 @@ def test_scaling_is_over_all_units_for_x_and_over_the_selected_for_y():
 def test_a_column_that_does_not_vary_keeps_its_scale():
     data = _data()
     data = replace(data, x=np.column_stack([data.x[:, 0], np.full(data.n, 0.1)]))
-    scaled = scaling_of(data, True).x(data.x)
+    scaled = data_scale_of(data, True).x(data.x)
     np.testing.assert_allclose(scaled[:, 1], 0.0, atol=1e-12)
 
 
 def test_gamma_for_scaled_columns_gives_the_same_index_on_raw_ones():
     data = _data()
-    scaling = scaling_of(data, True)
+    scaling = data_scale_of(data, True)
     gamma = np.array([[0.3, -0.7, 1.1, 0.2], [0.1, 0.4, -0.2, -0.5]])
     raw = scaling.unscale_gamma(gamma)
     np.testing.assert_allclose(
@@ -109,11 +109,11 @@ def test_gamma_for_scaled_columns_gives_the_same_index_on_raw_ones():
     )
 
 
-def test_rows_carry_weights_that_add_up_to_one():
+def test_weights_of_rows_add_up_to_one():
     weight = np.random.default_rng(5).uniform(0.5, 2.0, 80)
     data = _data(weight=weight)
-    scaling = scaling_of(data, True)
-    outcome, both = selected_rows(data, scaling), all_rows(data, scaling)
+    scaling = data_scale_of(data, True)
+    outcome, both = outcome_rows(data, scaling), joint_rows(data, scaling)
     np.testing.assert_allclose(outcome.weight.sum(), 1.0)
     np.testing.assert_allclose(
         outcome.weight / outcome.weight[0], weight[data.s] / weight[data.s][0]
@@ -129,12 +129,14 @@ def test_a_weight_of_two_is_a_repeated_row():
     parts = {name: getattr(data, name)[twice] for name in ("x", "w", "s", "y")}
     repeated = replace(data, **parts, weight=np.ones(90))
     weighted = replace(data, weight=np.where(np.arange(60) % 2 == 0, 2.0, 1.0))
-    scaling = scaling_of(data, True)
+    scaling = data_scale_of(data, True)
     trained = [
-        train_cells([all_rows(each, scaling)], loss=JOINT, seeds=[1], config=SMALL, units=60)[0]
+        train_datasets([joint_rows(each, scaling)], loss=JOINT, seeds=[1], config=SMALL, units=60)[
+            0
+        ]
         for each in (repeated, weighted)
     ]
-    np.testing.assert_allclose(trained[0].theta, trained[1].theta, atol=1e-9)
+    np.testing.assert_allclose(trained[0].parameters, trained[1].parameters, atol=1e-9)
 
 
 def test_sigma_gives_back_what_selection_took_off_the_variance():
@@ -147,8 +149,8 @@ def test_sigma_gives_back_what_selection_took_off_the_variance():
     index = index[seen]
     mills = norm.pdf(index) / ndtr(index)
     weight = np.full(len(y), 1 / len(y))
-    cell = Rows(np.zeros((len(y), 1)), y, weight, mills, mills * (mills + index))
-    found = corrected_sigma(np.zeros((1, len(y))), np.array([c]), cell)
+    dataset = Batch(np.zeros((len(y), 1)), y, weight, mills, mills * (mills + index))
+    found = corrected_sigma(np.zeros((1, len(y))), np.array([c]), dataset)
     # The variance of 200 000 units is known to .3 %; four standard errors of sigma.
     np.testing.assert_allclose(found, [sigma], atol=0.007)
 
@@ -160,34 +162,36 @@ def test_inverse_propensities_are_bounded_and_average_to_one_over_the_selected()
     np.testing.assert_allclose(weight[:3] / weight[0], [1.0, 2.0, 500.0])
 
 
-def test_chunks_of_cells_give_the_same_networks_and_one_count_of_progress(monkeypatch):
+def test_chunks_of_datasets_give_the_same_networks_and_one_count_of_progress(monkeypatch):
     datas = [_data(80, seed) for seed in range(3)]
-    cells = [selected_rows(data, scaling_of(data, True)) for data in datas]
+    datasets = [outcome_rows(data, data_scale_of(data, True)) for data in datas]
     options = {"loss": GAUSSIAN, "seeds": [1, 2, 3], "config": SMALL, "units": 80}
-    together = train_cells(cells, **options)
+    together = train_datasets(datasets, **options)
     calls = []
-    monkeypatch.setattr(cells_module, "LAYER_BYTES", {"cpu": 1, "gpu": 1})
-    apart = train_cells(cells, **options, progress=lambda done, total: calls.append((done, total)))
+    monkeypatch.setattr(ensemble_training, "LAYER_BYTES", {"cpu": 1, "gpu": 1})
+    apart = train_datasets(
+        datasets, **options, progress=lambda done, total: calls.append((done, total))
+    )
     for one, other in zip(together, apart, strict=True):
-        np.testing.assert_allclose(one.theta, other.theta, atol=1e-9)
+        np.testing.assert_allclose(one.parameters, other.parameters, atol=1e-9)
         np.testing.assert_allclose(one.loss, other.loss, atol=1e-9)
     assert calls == [(done, 120) for done in range(1, 121)]
 
 
-def test_each_member_ends_where_its_own_fold_was_likeliest():
+def test_each_member_keeps_the_parameters_with_the_lowest_held_out_loss():
     data = _data(120, seed=4)
-    cell = selected_rows(data, scaling_of(data, True))
-    fold = np.arange(len(cell.y)) % 2
+    dataset = outcome_rows(data, data_scale_of(data, True))
+    fold = np.arange(len(dataset.y)) % 2
     config = replace(SMALL, hidden=(32, 32), epochs=400, folds=2, patience=50)
     options = {"loss": GAUSSIAN, "seeds": [1], "config": config, "units": 120}
-    (stopped,) = train_cells([replace(cell, fold=fold)], **options)
+    (stopped,) = train_datasets([replace(dataset, fold=fold)], **options)
     assert (stopped.best_epoch < 400).all()
     for j in range(2):
         seen, unseen = (
-            Rows(cell.x[keep], cell.y[keep], np.full(keep.sum(), 1 / keep.sum()))
+            Batch(dataset.x[keep], dataset.y[keep], np.full(keep.sum(), 1 / keep.sum()))
             for keep in (fold != j, fold == j)
         )
-        (to_the_end,) = train_cells([seen], **options)
+        (to_the_end,) = train_datasets([seen], **options)
         best, last = (
             -norm.logpdf(unseen.y, mean, np.exp(0.5 * log_variance)).mean()
             for mean, log_variance in (
@@ -201,9 +205,9 @@ def test_each_member_ends_where_its_own_fold_was_likeliest():
 def test_starts_are_kept_by_a_warm_up_that_never_ends():
     data = _data()
     config = replace(SMALL, warm_up=40)
-    cell = all_rows(data, scaling_of(data, True))
-    members = train_cells(
-        [cell],
+    dataset = joint_rows(data, data_scale_of(data, True))
+    members = train_datasets(
+        [dataset],
         loss=JOINT,
         seeds=[1],
         config=config,
@@ -215,15 +219,15 @@ def test_starts_are_kept_by_a_warm_up_that_never_ends():
 
 def test_mini_batches_train_the_two_step_loss():
     data = _data(200, seed=2)
-    cell = replace(selected_rows(data, scaling_of(data, True)), mills=np.ones(data.s.sum()))
+    dataset = replace(outcome_rows(data, data_scale_of(data, True)), mills=np.ones(data.s.sum()))
     config = replace(SMALL, batch_size=40, epochs=60)
-    (members,) = train_cells([cell], loss=TWO_STEP, seeds=[1], config=config, units=200)
+    (members,) = train_datasets([dataset], loss=TWO_STEP, seeds=[1], config=config, units=200)
     untrained = 0.5 * np.log(2 * np.pi) + 0.5  # of a standardised y under N(0, 1)
     assert (members.loss < untrained - 0.1).all()
 
 
-def _masks(cells, rows, hidden=(40, 30), members=2):
-    return dropout_masks(dropout_seeds(cells, members), rows, hidden, 0.1, like=torch.ones(1))
+def _masks(datasets, rows, hidden=(40, 30), members=2):
+    return dropout_masks(dropout_seeds(datasets, members), rows, hidden, 0.1, like=torch.ones(1))
 
 
 def test_dropout_masks_keep_the_mean():

@@ -17,8 +17,8 @@ from heckesel.methods.heckman_two_step import first_step
 from heckesel.methods.linear_start import linear_start
 from heckesel.networks.losses.normal import BLIND, JOINT
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import all_rows
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.ensemble_training import joint_rows
+from heckesel.networks.training.scaling import data_scale_of
 from reproduction.problems import as_data
 
 NETWORK = NetworkConfig(
@@ -62,7 +62,7 @@ def test_nothing_is_strong_without_an_instrument():
 
 def test_a_strong_instrument_starts_the_heads_at_a_classic_two_step():
     data = _pool(1.0, rho=0.6)
-    first = first_step(data, scaling_of(data, False), folds=5)
+    first = first_step(data, data_scale_of(data, False), folds=5)
     constant = np.ones((data.n, 1))
     classic = fit_two_step(
         selection_data(
@@ -82,7 +82,7 @@ def test_a_strong_instrument_starts_the_heads_at_a_classic_two_step():
 
 def test_a_weak_one_starts_them_at_least_squares_without_a_correction():
     data = _pool(0.0, rho=0.6)
-    first = first_step(data, scaling_of(data, True), folds=5)
+    first = first_step(data, data_scale_of(data, True), folds=5)
     x, y = first.cell.x, first.cell.y
     residual = y - x @ np.linalg.solve(x.T @ x, x.T @ y)
     start = linear_start(first.cell, first.strong)
@@ -90,18 +90,18 @@ def test_a_weak_one_starts_them_at_least_squares_without_a_correction():
     assert not first.strong
     assert c == 0
     assert sigma == pytest.approx(np.sqrt(np.mean(residual**2)), rel=1e-10)
-    cell = all_rows(data, scaling_of(data, True))
-    *_, log_sigma, atanh_rho = classic_head(cell, JOINT, first.strong)
+    dataset = joint_rows(data, data_scale_of(data, True))
+    *_, log_sigma, atanh_rho = classic_head(dataset, JOINT, first.strong)
     assert atanh_rho == 0
     assert np.exp(log_sigma) == pytest.approx(sigma, rel=1e-10)
-    assert classic_head(cell, BLIND, first.strong)[-1] == log_sigma
+    assert classic_head(dataset, BLIND, first.strong)[-1] == log_sigma
 
 
 @pytest.mark.parametrize("name", ["heckman_two_step", "heckman_joint"])
 def test_a_curve_is_not_taken_for_selection_where_nothing_is_excluded(name):
     data = _pool(0.0)  # rho is zero, f a sine: its bend loads on the Mills ratio
     fit = load_method(name).fit(data, seed=100, config=NETWORK)
-    linear = linear_start(first_step(data, scaling_of(data, True)).cell, strong=True).c
+    linear = linear_start(first_step(data, data_scale_of(data, True)).cell, strong=True).c
     assert linear > 3  # in sds of y, where a linear two-step would have started
     # Over three pools the two-step ends within .5 of zero and the joint within .2; started at the
     # linear two-step they end beyond 4.5 and .93.

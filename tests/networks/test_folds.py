@@ -1,6 +1,7 @@
-"""Members on folds: who sees what, where each ends, and how the noise is judged."""
+"""Members on folds: which rows each sees, when it stops, and how the noise is estimated."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,19 +22,19 @@ from heckesel.networks.ensembles.noise_calibration import (
     two_step_loss,
 )
 from heckesel.networks.losses.normal import GAUSSIAN, JOINT, joint
-from heckesel.networks.training.batches import Rows, full_batch, mini_batches, stack_cells
+from heckesel.networks.training.batches import Batch, full_batch, mini_batches, stack_datasets
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import (
-    all_rows,
+    joint_rows,
+    outcome_rows,
     schedule_of,
-    selected_rows,
     start_of,
-    train_cells,
+    train_datasets,
 )
-from heckesel.networks.training.folds import assign_folds, leave_own_fold_out, left_out, with_folds
+from heckesel.networks.training.folds import assign_folds, held_out, hold_out_own_fold, with_folds
 from heckesel.networks.training.loop import Stopping, train
-from heckesel.networks.training.scaling import scaling_of
-from heckesel.networks.training.steps import evaluate
+from heckesel.networks.training.scaling import data_scale_of
+from heckesel.networks.training.steps import evaluate, step_function
 from heckesel.numerics.normal import mills_delta
 
 NETWORK = NetworkConfig(
@@ -52,11 +53,11 @@ def _draw(n=200, seed=0, rho=0.7, sigma=lambda x: 0.4):
     return selection_data(x, np.column_stack([x, z]), seen)
 
 
-def _cell(data, rows=all_rows, folds=4, seed=5):
-    return with_folds(rows(data, scaling_of(data, True)), data, folds, seed)
+def _dataset(data, rows=joint_rows, folds=4, seed=5):
+    return with_folds(rows(data, data_scale_of(data, True)), data, folds, seed)
 
 
-def test_selected_and_unselected_units_are_dealt_out_evenly_and_by_seed_alone():
+def test_selected_and_unselected_units_are_split_evenly_and_by_seed_alone():
     data = _draw()
     fold = assign_folds(data, 4, seed=5)
     for part in (data.s, ~data.s):
@@ -68,25 +69,25 @@ def test_selected_and_unselected_units_are_dealt_out_evenly_and_by_seed_alone():
 
 def test_more_folds_than_the_selected_units_fill_are_refused():
     data = _draw(20)
-    with pytest.raises(DataError, match=r"selected units cannot be dealt into 9 folds"):
+    with pytest.raises(DataError, match=r"selected units cannot be split into 9 folds"):
         assign_folds(data, 9, seed=0)
 
 
 @pytest.mark.parametrize("steps", [1, 3])
-def test_a_network_never_sees_its_own_fold_and_is_read_on_nothing_else(steps):
+def test_a_network_never_sees_its_own_fold_and_is_evaluated_on_nothing_else(steps):
     data = _draw()
-    cell, members, folds = _cell(data), 6, 4
-    stacked = stack_cells([cell], dtype=torch.float64, device=torch.device("cpu"))
+    dataset, members, folds = _dataset(data), 6, 4
+    stacked = stack_datasets([dataset], dtype=torch.float64, device=torch.device("cpu"))
     source = full_batch(stacked, members)
     if steps > 1:
-        source = mini_batches([cell], stacked, [5], members, steps)
-    training, own = leave_own_fold_out(source, stacked, members, folds)
+        source = mini_batches([dataset], stacked, [5], members, steps)
+    training, own = hold_out_own_fold(source, stacked, members, folds)
     batches = list(training.batches(0))
     for j in range(members):
         seen = [y for b in batches for y in b.y[j][b.weight[j] > 0].tolist()]
-        assert sorted(seen) == sorted(cell.y[cell.fold != j % folds])
+        assert sorted(seen) == sorted(dataset.y[dataset.fold != j % folds])
         assert sorted(own.y[j][own.weight[j] > 0].tolist()) == sorted(
-            cell.y[cell.fold == j % folds]
+            dataset.y[dataset.fold == j % folds]
         )
     for rows, count in ((batches, steps), ([own], 1)):
         total = sum(b.weight.sum(dim=1) + b.weight_unselected.sum(dim=1) for b in rows) / count
@@ -94,32 +95,31 @@ def test_a_network_never_sees_its_own_fold_and_is_read_on_nothing_else(steps):
 
 
 def _trained_apart(seen, unseen, loss):
-    """All members on the rows of one cell, each stopped by those of another."""
+    """All members on the rows of one dataset, each stopped by those of another."""
     sizes = (seen.x.shape[1] - 1, *NETWORK.hidden, loss.outputs)
     start = start_of(seen, sizes, loss, [5], range(4), {}, None)
     source, others = (
-        full_batch(stack_cells([cell], dtype=torch.float64, device=torch.device("cpu")), 4)
-        for cell in (seen, unseen)
+        full_batch(stack_datasets([dataset], dtype=torch.float64, device=torch.device("cpu")), 4)
+        for dataset in (seen, unseen)
     )
     (rows,) = others.batches(0)
     return train(
         torch.as_tensor(start),
-        sizes,
-        loss,
+        partial(step_function, sizes=sizes, loss=loss),
         source,
         schedule_of(NETWORK, loss),
-        validation=lambda theta: evaluate(theta, sizes, loss, rows),
+        validation=lambda parameters: evaluate(parameters, sizes, loss, rows),
         stopping=Stopping(every=2, patience=NETWORK.patience),
     )
 
 
-@pytest.mark.parametrize(("loss", "rows"), [(GAUSSIAN, selected_rows), (JOINT, all_rows)])
+@pytest.mark.parametrize(("loss", "rows"), [(GAUSSIAN, outcome_rows), (JOINT, joint_rows)])
 def test_members_on_folds_are_those_trained_without_and_stopped_by_that_fold(loss, rows):
     data = _draw()
-    (together,) = train_cells(
-        [_cell(data, rows)], loss=loss, seeds=[5], config=NETWORK, units=data.n
+    (together,) = train_datasets(
+        [_dataset(data, rows)], loss=loss, seeds=[5], config=NETWORK, units=data.n
     )
-    scaling, fold = scaling_of(data, True), assign_folds(data, 4, seed=5)
+    scaling, fold = data_scale_of(data, True), assign_folds(data, 4, seed=5)
     for j in range(4):
         parts = []
         for keep in (fold != j, fold == j):
@@ -130,7 +130,7 @@ def test_members_on_folds_are_those_trained_without_and_stopped_by_that_fold(los
         alone = _trained_apart(*parts, loss)
         assert together.best_epoch[j] == alone.best_epoch[j]
         # Rows that weigh nothing change the order of sums; 150 steps magnify rounding.
-        np.testing.assert_allclose(together.theta[j], alone.theta[j], rtol=0, atol=1e-8)
+        np.testing.assert_allclose(together.parameters[j], alone.parameters[j], rtol=0, atol=1e-8)
         np.testing.assert_allclose(together.validation[j], alone.validation[j], rtol=1e-8)
 
 
@@ -139,14 +139,14 @@ def _simulated(k, seed, sigma=0.7, tau=0.3, n=4000, fit=0.0):
     a row are moved towards its noise and towards one another by `fit`."""
     rng = np.random.default_rng(seed)
     truth, noise = rng.normal(size=n), rng.normal(0, sigma, n)
-    out = left_out(rng.integers(0, 5, n), k, 5)
+    out = held_out(rng.integers(0, 5, n), k, 5)
     own = rng.normal(0, tau, (k, n))
     mean = truth + np.where(out, own, (1 - fit) * own + fit * noise)
     return truth + noise, mean, out
 
 
 @pytest.mark.parametrize("k", [5, 10])
-def test_the_judged_variance_and_that_between_members_add_up_to_the_ensembles_error(k):
+def test_the_held_out_variance_and_that_between_members_add_up_to_the_ensembles_error(k):
     y, mean, out = _simulated(k, seed=1)
     pairs = pairs_of(mean, np.ones_like(mean), np.full(len(y), 1 / len(y)), out)
     residual = y[pairs.row] - pairs.mean
@@ -159,7 +159,7 @@ def test_the_judged_variance_and_that_between_members_add_up_to_the_ensembles_er
     assert value < float(pairs.weight @ normal_loss(residual, (level + 0.05) ** 2 + pairs.doubt))
 
 
-def test_members_that_did_without_a_row_say_how_far_members_are_apart():
+def test_members_that_held_out_a_row_give_the_variance_between_members():
     _, mean, out = _simulated(10, seed=2, tau=0.5, fit=0.5)
     weight = np.full(mean.shape[1], 1 / mean.shape[1])
     own = own_variance(mean, out, weight)
@@ -179,7 +179,7 @@ def test_two_step_loss_uses_the_variance_that_selection_leaves():
     np.testing.assert_allclose(found, 0.5 * np.log(2 * np.pi * variance), rtol=1e-12)
 
 
-def test_joint_loss_without_doubt_is_the_one_that_networks_minimise():
+def test_joint_loss_without_epistemic_variance_is_the_one_that_networks_minimise():
     rng = np.random.default_rng(2)
     y, f, index, g = rng.normal(size=(4, 5))
     level, rho = 0.7, -0.4
@@ -188,7 +188,7 @@ def test_joint_loss_without_doubt_is_the_one_that_networks_minimise():
     found = joint_loss(y, level, rho, index, pairs)
     for i in range(5):
         one = torch.ones(1, 1, dtype=torch.float64)
-        rows = Rows(
+        rows = Batch(
             x=one[..., None],
             y=one * y[i],
             weight=one,
@@ -211,12 +211,12 @@ def test_methods_on_folds_answer_in_one_batch_as_alone(name):
         assert fitted.info["best_epoch"] == alone.info["best_epoch"]
         for part in ("mean", "epistemic", "aleatoric"):
             one, other = (getattr(f.predict(NEW), part) for f in (fitted, alone))
-            # Padding to the longer cell changes the order of sums; 150 steps magnify rounding.
+            # Padding to the longer dataset changes the order of sums; 150 steps magnify rounding.
             np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["heckman_two_step", "heckman_joint"])
-def test_noise_that_varies_is_found_and_noise_that_does_not_is_left_alone(name):
+def test_varying_noise_is_chosen_only_if_noise_varies(name):
     network = replace(NETWORK, noise="auto", n_members=5, folds=5, epochs=300)
     steep = _draw(1500, sigma=lambda x: 0.4 * np.exp(0.4 * x[:, 1]))
     flat = _draw(1500, sigma=lambda x: 0.4)
@@ -227,7 +227,7 @@ def test_noise_that_varies_is_found_and_noise_that_does_not_is_left_alone(name):
     ends = np.array([[0.0, -1.5], [0.0, 1.5]])
     sigma = np.sqrt(varying.predict(ends).aleatoric)
     truth = 0.4 * np.exp(0.4 * ends[:, 1])
-    # About 100 rows stand behind each end, and the spread is shrunk towards none.
+    # About 100 rows stand behind each end, and the factor is shrunk towards one.
     np.testing.assert_allclose(sigma, truth, rtol=0.45)
     assert sigma[1] > 2 * sigma[0]
     assert abs(np.mean(varying.info["rho"]) - 0.7) < 0.25
@@ -256,7 +256,7 @@ def test_a_rescaled_outcome_rescales_the_answer_on_folds():
             assert np.isfinite(small.predict(NEW, w, target).interval()).all()
 
 
-def test_noise_to_be_judged_needs_folds():
+def test_noise_chosen_on_held_out_rows_needs_folds():
     with pytest.raises(DataError, match="needs folds"):
         NetworkConfig(noise="varying")
     with pytest.raises(DataError, match="noise must be one of constant, varying, auto"):

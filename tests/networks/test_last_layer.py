@@ -1,4 +1,4 @@
-"""Last layers of members as columns, turned to the few axes that carry anything."""
+"""Last layers of members as columns, rotated to the few axes with information."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import torch
 
 from heckesel.networks.rho.last_layer import LEAST_INFORMATION, last_layers, side_by_side
 from heckesel.networks.rho.linear_joint import bases_of, conditional_optima, start_at
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.layers import parameter_count
 
@@ -23,7 +23,7 @@ def drawn(k, *, n=300, seed=0):
     w = np.column_stack([x, z, np.ones(n)])
     y = np.tanh(x[:, 0]) + 0.3 * rng.normal(size=n)
     weight = rng.integers(1, 3, size=n) / n
-    rows = Rows(
+    rows = Batch(
         x=np.column_stack([x, np.ones(n)])[s],
         y=y[s],
         weight=weight[s],
@@ -46,7 +46,7 @@ def test_members_of_a_set_stand_side_by_side():
     np.testing.assert_array_equal(found[1, :, 12:], 0)  # it has two members, the other three
 
 
-def test_every_column_but_the_constant_carries_the_ridge():
+def test_every_column_but_the_constant_has_the_ridge():
     members, rows = drawn(4)
     (basis,) = last_layers([members], [rows], [300.0], 2)
     columns = basis.columns(rows.x[:, :-1])
@@ -54,7 +54,7 @@ def test_every_column_but_the_constant_carries_the_ridge():
     np.testing.assert_array_equal(basis.membership[:, 0] == 0, (columns == 1).all(axis=(0, 1)))
 
 
-def test_axes_are_orthogonal_and_carry_all_but_what_rows_know_nothing_of():
+def test_axes_are_orthogonal_and_hold_all_information_but_a_negligible_part():
     members, rows = drawn(4)
     (basis,) = last_layers([members], [rows], [300.0], 2)
     for part, one in zip(
@@ -83,11 +83,11 @@ def test_a_ridge_does_not_mind_the_rotation(rho):
         a = torch.full((2,), np.arctanh(rho), dtype=torch.float64)
         v = conditional_optima(bases, a, *start_at(bases), updates=0).v.numpy()
         means.append(np.einsum("kmh,kh->km", columns, v[:, 4:-1]) / v[:, -1:])
-    # at a ridge of one the axes left out move a mean by at most their share of what is known
+    # at a ridge of one the dropped axes move a mean by at most their share of what is known
     np.testing.assert_allclose(means[1], means[0], atol=2e-4)
 
 
-def test_cells_beside_one_another_have_columns_of_one_width_and_their_own_axes():
+def test_datasets_have_columns_of_one_width_and_separate_axes():
     pairs = [drawn(4, seed=seed, n=n) for seed, n in ((0, 300), (1, 40))]
     together = last_layers(*zip(*pairs, strict=True), [300.0, 40.0], 2)
     widths = {basis.axes.shape[2] for basis in together}

@@ -228,8 +228,8 @@ def slope_in_log_ridge(bases, a, found, group, *, frozen):
 
 
 def test_settled_ridges_are_where_the_evidence_is_flat():
-    # Few rows and small coefficients, so that a fifth of what a ridge is judged by is doubt about
-    # them; the slope leaves out how the curvature of the likelihood moves with v, of order 1/n.
+    # Few rows and small coefficients, so that a fifth of what determines a ridge is their variance;
+    # the slope ignores how the curvature of the likelihood changes with v, which is of order 1/n.
     models = [draw(150, 14, seed) for seed in (7, 8)]
     for model, seed in zip(models, (70, 80), strict=True):
         beta = np.append(np.random.default_rng(seed).normal(size=14) * 0.12, 0.3)

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from torch import nn
 
 from heckesel.networks.losses import normal as losses
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.layers import (
     backward,
     forward,
@@ -28,7 +28,7 @@ LOSSES = {
     "two_step": losses.TWO_STEP,
     "joint": losses.JOINT,
     "joint_varying": losses.JOINT_VARYING,
-    "spread": losses.SPREAD,
+    "noise_scale": losses.NOISE_SCALE,
     "probit": losses.PROBIT,
     "blind": losses.BLIND,
 }
@@ -47,7 +47,7 @@ def _rows(seed=0, dtype=torch.float64):
         "w_unselected": with_ones(rng.normal(size=(K, M, Q))),
         "weight_unselected": weight[:, N:],
     }
-    return Rows(**{name: torch.tensor(array, dtype=dtype) for name, array in arrays.items()})
+    return Batch(**{name: torch.tensor(array, dtype=dtype) for name, array in arrays.items()})
 
 
 def with_ones(w):
@@ -105,7 +105,7 @@ def test_joint_density_of_a_selected_unit_integrates_to_its_selection_probabilit
     y = torch.linspace(-12, 12, 81, dtype=torch.float64)[:, None]  # one network, one row each
     one = torch.ones_like(y)
     none = one[:, :0]
-    rows = Rows(
+    rows = Batch(
         x=y[..., None],
         y=y,
         weight=one,
@@ -129,7 +129,7 @@ def test_blind_loss_is_the_joint_loss_at_rho_zero():
     )
 
 
-def test_a_local_sigma_of_no_spread_is_the_common_one():
+def test_a_local_sigma_with_factor_one_is_the_common_one():
     rows = _rows()
     output, head = _point(losses.JOINT)
     flat = torch.cat([output, torch.zeros_like(output)], dim=2)
@@ -142,10 +142,10 @@ def test_a_local_sigma_of_no_spread_is_the_common_one():
 def test_a_local_sigma_is_the_joint_loss_at_that_sigma():
     rows = _rows()
     output, head = _point(losses.JOINT_VARYING)
-    spread = losses.LOG_SPREAD_LIMIT * np.tanh(0.8 / losses.LOG_SPREAD_LIMIT)
+    log_factor = losses.LOG_NOISE_FACTOR_LIMIT * np.tanh(0.8 / losses.LOG_NOISE_FACTOR_LIMIT)
     output[..., 1] = 0.8
     moved = head.clone()
-    moved[:, -2] += spread
+    moved[:, -2] += log_factor
     np.testing.assert_allclose(
         losses.joint(output, head, rows)[0],
         losses.joint(output[..., :1], moved, rows)[0],

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from heckesel.networks.losses.normal import JOINT
 from heckesel.networks.losses.outcome_selection import FREE, PLAIN, START_SHAPE, error_shape
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 
 K, N, Q = 2, 9, 3
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ def _tensors(*arrays):
 
 def _rows(selected=SELECTED):
     y, weight, w, s = _tensors(Y, WEIGHT, W, selected)
-    return Rows(x=None, y=y, weight=weight, w=w, selected=s)
+    return Batch(x=None, y=y, weight=weight, w=w, selected=s)
 
 
 def _point(loss, seed=1):
@@ -69,7 +69,7 @@ def test_without_a_look_at_the_outcome_it_is_the_joint_likelihood():
     rows = _rows()
     y, weight, w, at = _split(rows, True)
     _, weight_out, w_out, _ = _split(rows, False)
-    split = Rows(x=None, y=y, weight=weight, w=w, w_unselected=w_out, weight_unselected=weight_out)
+    split = Batch(x=None, y=y, weight=weight, w=w, w_unselected=w_out, weight_unselected=weight_out)
     ours = PLAIN.value_and_slopes(output, head, rows)[0]
     theirs = JOINT.value_and_slopes(output[:, at], joint_head, split)[0]
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)

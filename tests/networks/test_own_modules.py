@@ -17,7 +17,7 @@ from heckesel.networks.training.layers import (
     layer_views,
     member_seed,
 )
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.scaling import data_scale_of
 
 SIZES = (2, 6, 5, 1)
 CONFIG = NetworkConfig(
@@ -57,7 +57,7 @@ def _perceptrons_like_ours(seed):
 def test_our_perceptron_given_as_a_module_gives_our_answer(method, module, batch_size):
     data, config = _data(), replace(CONFIG, batch_size=batch_size)
     ours = module.fit(data, seed=7, config=config)
-    scaling = scaling_of(data, True)
+    scaling = data_scale_of(data, True)
     theirs = own_network.fit(
         _perceptrons_like_ours(7), scaling.x(data.x), data, seed=7, method=method, config=config
     )
@@ -100,6 +100,25 @@ def test_modules_that_draw_from_the_global_generator_are_repeatable():
         means.append(fitted.predict(X_NEW).mean)
         assert torch.equal(before, torch.random.get_rng_state())
     np.testing.assert_array_equal(*means)
+
+
+def test_lazy_frozen_and_unused_weights_are_trained_as_torch_would():
+    data = _data()
+    unused, frozen = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(1), requires_grad=False)
+
+    def make_net(seed):
+        net = nn.Sequential(nn.LazyLinear(4), nn.SiLU(), nn.Linear(4, 1))
+        net.register_parameter("unused", unused)
+        net.register_parameter("frozen", frozen)
+        return net
+
+    config = replace(CONFIG, n_members=1, weight_decay=0.0)  # in float64, the weights in float32
+    fitted = own_network.fit(make_net, data.x.astype("float32"), data, seed=1, config=config)
+    (net,) = fitted.members.nets
+    assert {weight.dtype for weight in net.parameters()} == {torch.float32}
+    assert torch.equal(unused, torch.ones(3))
+    assert torch.equal(frozen, torch.ones(1))
+    assert fitted.info["training_loss"][0] < 1.0
 
 
 def test_a_module_with_the_wrong_output_is_refused():

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from heckesel.networks.losses import normal as losses
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import train_cells
+from heckesel.networks.training.ensemble_training import train_datasets
 
 pytestmark = pytest.mark.arithmetic
 
@@ -24,7 +24,7 @@ def _one_thread():
 
 def rows(n, p=3, seed=0):
     rng = np.random.default_rng(seed)
-    return Rows(
+    return Batch(
         x=np.column_stack([rng.normal(size=(n, p)), np.ones(n)]),
         y=rng.normal(size=n),
         weight=np.full(n, 1 / (n + 40)),
@@ -49,14 +49,14 @@ class Workers:
 def trained(n, hidden, loss, *, workers=None, **options):
     config = NetworkConfig(n_members=7, hidden=hidden, epochs=12, device="cpu", **options)
     if workers:
-        config = replace(config, spread=Workers(workers))
-    (members,) = train_cells([rows(n)], loss=loss, seeds=[1], config=config, units=n + 40)
+        config = replace(config, map_over_workers=Workers(workers))
+    (members,) = train_datasets([rows(n)], loss=loss, seeds=[1], config=config, units=n + 40)
     return members
 
 
 def test_same_seed_same_bits():
     one, again = (trained(137, (7, 5), losses.JOINT) for _ in range(2))
-    np.testing.assert_array_equal(one.theta, again.theta)
+    np.testing.assert_array_equal(one.parameters, again.parameters)
 
 
 # A block's members start at addresses and end in vectors that depend on rows times widths.
@@ -68,7 +68,7 @@ def test_members_do_not_depend_on_their_block(n, batch_size, loss, hidden):
     one = trained(n, hidden, loss, batch_size=batch_size)
     for workers in (2, 3):
         other = trained(n, hidden, loss, batch_size=batch_size, workers=workers)
-        np.testing.assert_array_equal(other.theta, one.theta)
+        np.testing.assert_array_equal(other.parameters, one.parameters)
         np.testing.assert_array_equal(other.loss, one.loss)
 
 
@@ -76,6 +76,6 @@ def test_rows_added_to_fill_vectors_do_not_count():
     """In float64, where only the order of sums is left: rows of a cell beside a longer one."""
     config = NetworkConfig(n_members=2, hidden=(7,), epochs=12, device="cpu", dtype="float64")
     options = {"loss": losses.JOINT, "config": config, "units": 77}
-    (alone,) = train_cells([rows(37)], seeds=[1], **options)
-    beside, _ = train_cells([rows(37), rows(90)], seeds=[1, 2], **options)
-    np.testing.assert_allclose(beside.theta, alone.theta, rtol=0, atol=1e-12)
+    (alone,) = train_datasets([rows(37)], seeds=[1], **options)
+    beside, _ = train_datasets([rows(37), rows(90)], seeds=[1, 2], **options)
+    np.testing.assert_allclose(beside.parameters, alone.parameters, rtol=0, atol=1e-12)

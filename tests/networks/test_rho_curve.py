@@ -19,8 +19,8 @@ from heckesel.networks.rho.rho_curve import (
     rho_interval,
     rho_modes,
 )
-from heckesel.networks.rho.rho_mixture import parts_of
-from heckesel.networks.rho.rho_prior import RhoPrior, cell_edges, rho_prior
+from heckesel.networks.rho.rho_mixture import mixture_points
+from heckesel.networks.rho.rho_prior import RhoPrior, bin_edges, rho_prior
 from tests.linear.linear_models import bases_of, draw, sample_of
 
 FREE = np.zeros((2, 0))  # one column and a constant, no ridge: the evidence has a second witness
@@ -63,7 +63,7 @@ def test_the_posterior_of_rho_is_that_of_a_fine_grid(n, true_rho):
     mean, sd, low, high = brute_force_posterior(model, np.linspace(-0.9975, 0.9975, 401))
     found = moments(curve)
     # Seven values or more hold the mass; the sum over them is good to a few hundredths of its sd,
-    # but an end of the interval falls into a cell over which mass is taken to be even.
+    # but an end of the interval falls into a bin over which mass is taken to be uniform.
     assert found[0] == pytest.approx(mean, abs=0.05 * sd)
     assert found[1] == pytest.approx(sd, rel=0.05)
     assert found[2:] == pytest.approx((low, high), abs=0.3 * sd)
@@ -73,7 +73,7 @@ def test_a_posterior_far_narrower_than_the_first_grid_is_resolved():
     model = plain(20_000, 2, rho=0.4)
     (curve,) = rho_curves(bases_of([model], FREE), 1, RhoPrior())
     mean, sd, low, high = brute_force_posterior(model, np.linspace(0.28, 0.52, 121))
-    assert sd < 0.03  # of .17, a cell of the first grid
+    assert sd < 0.03  # of .17, a bin of the first grid
     found = moments(curve)
     assert found[0] == pytest.approx(mean, abs=0.05 * sd)
     assert found[1] == pytest.approx(sd, rel=0.05)
@@ -99,11 +99,11 @@ def test_a_density_weighs_the_curve():
 )
 def test_a_sign_or_an_interval_has_no_mass_beyond_its_ends(given, low, high):
     (curve,) = rho_curves(bases_of([plain(200, 4, rho=0.3)], FREE), 1, rho_prior(given))
-    edges, share = cell_edges(curve.rho), curve.weight.sum(axis=1)
+    edges, share = bin_edges(curve.rho), curve.weight.sum(axis=1)
     assert share.sum() == pytest.approx(1)
     assert (share[(edges[1:] <= low) | (edges[:-1] >= high)] == 0).all()
     assert (share[(edges[1:] > low) & (edges[:-1] < high)] > 0).all()
-    # A value stands for the cell around it, so the last one may be half a cell beyond the end;
+    # A value stands for the bin around it, so the last one may be half a bin beyond the end;
     # the grid has closed in on the ends.
     beyond = share > 0
     reach = max(low - curve.rho[beyond].min(), curve.rho[beyond].max() - high)
@@ -114,7 +114,7 @@ def test_an_interval_is_the_same_as_its_density():
     bases = bases_of([plain(200, 5)], FREE)
     by_ends = rho_curves(bases, 1, rho_prior((-0.5, 0.5)))[0]
     by_density = rho_curves(bases, 1, rho_prior(lambda r: 3.0 * (np.abs(r) <= 0.5)))[0]
-    # Five nodes a cell see the ends to a tenth of a cell.
+    # Five nodes per bin resolve the ends to a tenth of a bin.
     assert moments(by_ends)[:2] == pytest.approx(moments(by_density)[:2], abs=0.01)
 
 
@@ -124,12 +124,12 @@ def test_knowing_nothing_can_be_written_in_several_ways(given):
     np.testing.assert_allclose(rho_prior(given).mass(edges), [0.7, 0.4, 0.9])
 
 
-def test_prior_mass_of_a_density_is_its_integral_over_the_cell():
-    edges = cell_edges(np.tanh(rho_curve.COARSE))
+def test_prior_mass_of_a_density_is_its_integral_over_the_bin():
+    edges = bin_edges(np.tanh(rho_curve.COARSE))
     assert (edges[0], edges[-1]) == (-1.0, 1.0)
     mass = rho_prior(lambda r: 0.75 * (1 - r**2)).mass(edges)
     integral = np.diff(0.75 * (edges - edges**3 / 3))
-    # The midpoint rule on fifths of a cell: 1/600 of its width squared times the curvature.
+    # The midpoint rule on fifths of a bin: 1/600 of its width squared times the curvature.
     np.testing.assert_allclose(mass, integral, atol=2e-5)
     assert mass.sum() == pytest.approx(1, abs=2e-4)
 
@@ -167,7 +167,7 @@ def test_a_function_that_is_no_density_is_refused(density):
         rho_prior(density).mass(np.linspace(-1, 1, 8))
 
 
-def test_models_of_a_cell_are_weighed_by_their_evidence():
+def test_models_of_a_dataset_are_weighted_by_their_evidence():
     model = plain(200, 6)
     worse = model | {"columns": model["columns"].copy()}
     noise = np.random.default_rng(7).normal(size=200)
@@ -175,7 +175,7 @@ def test_models_of_a_cell_are_weighed_by_their_evidence():
     bases = bases_of([model, worse], FREE)
     (curve,) = rho_curves(bases, 2, RhoPrior())
     evidence = np.stack([at_optimum(bases, curve, at) for at in range(len(curve.a))])
-    expected = evidence + np.log(np.diff(cell_edges(curve.rho)))[:, None]
+    expected = evidence + np.log(np.diff(bin_edges(curve.rho)))[:, None]
     expected = np.exp(expected - logsumexp(expected))
     np.testing.assert_allclose(curve.weight, expected, atol=1e-7)
     assert 0.01 < curve.weight[:, 1].sum() < 0.99
@@ -183,7 +183,7 @@ def test_models_of_a_cell_are_weighed_by_their_evidence():
     np.testing.assert_allclose(curve.log_evidence, combined, atol=1e-6)
 
 
-def test_the_curve_of_a_cell_does_not_depend_on_the_cells_beside_it():
+def test_the_curve_of_a_dataset_does_not_depend_on_other_datasets():
     membership = np.array([[1.0], [0.0]])
     models = [plain(60, 8, rho=0.0), plain(5000, 9, rho=0.7), plain(300, 10, rho=-0.4)]
     together = rho_curves(bases_of(models, membership), 1, RhoPrior())
@@ -216,7 +216,7 @@ def made_up(evidence, rho=None):
     """One model; theta is 1, 2, 3, ... along the curve."""
     evidence = np.asarray(evidence, dtype=float)
     rho = np.linspace(-0.9, 0.9, len(evidence)) if rho is None else np.asarray(rho)
-    mass = np.diff(cell_edges(rho))
+    mass = np.diff(bin_edges(rho))
     weight = mass * np.exp(evidence)
     theta = 1.0 + np.arange(len(evidence))
     return Curve(
@@ -224,7 +224,7 @@ def made_up(evidence, rho=None):
         log_evidence=evidence - evidence.max(),
         v=np.stack([np.zeros_like(theta), theta], axis=1)[:, None],
         ridge=np.zeros((len(evidence), 1, 0)),
-        doubt=np.ones(len(evidence)),
+        variance_factor=np.ones(len(evidence)),
         weight=(weight / weight.sum())[:, None],
     )
 
@@ -266,12 +266,12 @@ def test_a_mode_has_the_sigma_of_its_best_model():
     assert mode.sigma == pytest.approx(1 / 20)
 
 
-def test_the_interval_cuts_equal_tails_off_mass_spread_evenly_over_cells():
+def test_the_interval_cuts_equal_tails_off_mass_uniform_within_bins():
     # Equal evidence: the posterior is uniform on (-1, 1), whatever the grid.
     curve = made_up(np.zeros(5), rho=[-0.95, -0.3, 0.0, 0.1, 0.8])
     assert rho_interval(curve, 0.9) == pytest.approx((-0.9, 0.9))
     assert rho_interval(curve, 0.5) == pytest.approx((-0.5, 0.5))
-    # Two cells of mass 1/4 and 3/4 with the edge at 0: 5 % is a fifth into the first.
+    # Two bins of mass 1/4 and 3/4 with the edge at 0: 5 % is a fifth into the first.
     curve = made_up(np.log([0.25, 0.75]), rho=[-0.5, 0.5])
     assert rho_interval(curve) == pytest.approx((-0.8, 1 - 0.05 / 0.75))
 
@@ -287,12 +287,16 @@ def test_the_summary_of_a_curve_can_be_written_as_json():
 def test_parts_know_delta_and_theta_with_gamma_free():
     models = [plain(250, 12, rho=0.4), plain(400, 13, rho=-0.2)]
     bases = bases_of(models, FREE)
-    for model, parts in zip(models, parts_of(bases, rho_curves(bases, 1, RhoPrior())), strict=True):
+    for model, parts in zip(
+        models, mixture_points(bases, rho_curves(bases, 1, RhoPrior())), strict=True
+    ):
         sample, at = sample_of(model), int(np.argmax(np.abs(parts.rho)))
         classic = joint.solve_at(sample, np.arctanh(parts.rho[at]), joint.at_zero(sample))
         covariance = np.linalg.inv(-classic.hessian[:-1, :-1])[3:, 3:]
         # v is .005 standard errors from the optimum at most, and the curvature moves with it.
-        np.testing.assert_allclose(parts.spread[at] @ parts.spread[at].T, covariance, rtol=0.02)
+        np.testing.assert_allclose(
+            parts.cholesky_factor[at] @ parts.cholesky_factor[at].T, covariance, rtol=0.02
+        )
         found = np.concatenate([parts.gamma[at], parts.delta[at], parts.theta[at : at + 1]])
         np.testing.assert_allclose(found, classic.v, atol=0.01)
 
@@ -304,19 +308,19 @@ def test_modes_and_interval_stay_where_the_prior_is(prior):
     rho = np.tanh(a)
     evidence = np.logaddexp(-200 * (rho + 0.6) ** 2, 1 - 200 * (rho - 0.7) ** 2)
     belief = rho_prior(prior)
-    mass = (belief.mass(cell_edges(rho)) * np.exp(evidence))[:, None]
+    mass = (belief.mass(bin_edges(rho)) * np.exp(evidence))[:, None]
     curve = Curve(
         a,
         evidence - evidence.max(),
         v=np.ones((81, 1, 4)),
         ridge=np.ones((81, 1, 1)),
-        doubt=np.ones(81),
+        variance_factor=np.ones(81),
         weight=mass / mass.sum(),
         prior=belief,
     )
     low, high = rho_interval(curve)
     assert belief.low <= low < high <= belief.high
-    width = np.diff(cell_edges(rho)).max()  # a grid value may stand for a cell the prior cuts
+    width = np.diff(bin_edges(rho)).max()  # a grid value may stand for a bin that the prior cuts
     for mode in rho_modes(curve, 1.0):
         assert belief.low - width <= mode.rho <= belief.high + width
     assert sum(mode.weight for mode in rho_modes(curve, 1.0)) == pytest.approx(1.0)

@@ -28,25 +28,28 @@ def mixture(controlled):
     return spline_joint.fit(controlled)
 
 
-def test_parts_carry_the_weights_of_the_curve_but_for_what_is_negligible(mixture):
+def test_points_have_the_weights_of_the_curve_but_for_negligible_ones(mixture):
     kept = mixture.curve.weight > rho_mixture.NEGLIGIBLE
     at, model = np.nonzero(kept)
     share = mixture.curve.weight[kept]
-    np.testing.assert_allclose(mixture.parts.weight, share / share.sum(), rtol=1e-12)
-    np.testing.assert_allclose(mixture.parts.rho, mixture.curve.rho[at])
-    np.testing.assert_allclose(mixture.parts.delta, mixture.curve.v[at, model, 3:-1], atol=0.01)
+    np.testing.assert_allclose(mixture.points.weight, share / share.sum(), rtol=1e-12)
+    np.testing.assert_allclose(mixture.points.rho, mixture.curve.rho[at])
+    np.testing.assert_allclose(mixture.points.delta, mixture.curve.v[at, model, 3:-1], atol=0.01)
     assert 1 - share.sum() < 0.02
 
 
-def test_doubt_about_f_is_its_variance_under_draws_of_delta_and_theta(mixture):
+def test_the_variance_of_f_is_that_under_draws_of_delta_and_theta(mixture):
     x = np.array([[-2.5], [0.3], [2.0]])
     columns = mixture.basis.columns(mixture.scaling.x(x))
     mean, epistemic = mixture._moments(columns)
-    part = int(np.argmax(mixture.parts.weight))
-    centre = np.append(mixture.parts.delta[part], mixture.parts.theta[part])
+    part = int(np.argmax(mixture.points.weight))
+    centre = np.append(mixture.points.delta[part], mixture.points.theta[part])
     rng = np.random.default_rng(0)
     # Draws a hundredth as wide, where the delta method is exact but for 1e-4 of the variance.
-    draws = centre + 0.01 * rng.normal(size=(200_000, len(centre))) @ mixture.parts.spread[part].T
+    draws = (
+        centre
+        + 0.01 * rng.normal(size=(200_000, len(centre))) @ mixture.points.cholesky_factor[part].T
+    )
     f = draws[:, :-1] @ columns[0].T / draws[:, -1:]
     np.testing.assert_allclose(f.mean(axis=0), mean[part], atol=1e-3)
     # The variance of 2e5 draws has a relative sd of sqrt(2/2e5) = .3 %.
@@ -74,15 +77,15 @@ def test_the_index_holds_where_a_probability_rounds_to_one(mixture):
     indices = mixture._indices(far)
     assert indices[:, :2].min() > 9
     found = mixture.index(far)
-    log_out = logsumexp(np.log(mixture.parts.weight)[:, None] + log_ndtr(-indices), axis=0)
+    log_out = logsumexp(np.log(mixture.points.weight)[:, None] + log_ndtr(-indices), axis=0)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(log_ndtr(-found[:2]), log_out[:2], rtol=1e-10)
     near = np.array([[0.0, 0.4], [1.0, -0.2]])
-    probability = mixture.parts.weight @ ndtr(mixture._indices(near))
+    probability = mixture.points.weight @ ndtr(mixture._indices(near))
     np.testing.assert_allclose(ndtr(mixture.index(near)), probability, rtol=1e-12)
 
 
-def test_cells_need_not_have_splines_or_columns_alike(controlled):
+def test_datasets_may_differ_in_splines_and_columns(controlled):
     group, coarse = controlled.x[:, :1] > 0, np.digitize(controlled.x[:, 0], [-1, 0, 1])
     one = replace(controlled, x=group.astype(float))
     two = replace(one, x=np.column_stack([group, coarse]).astype(float), x_names=("g", "c"))
@@ -92,14 +95,14 @@ def test_cells_need_not_have_splines_or_columns_alike(controlled):
         np.testing.assert_allclose(alone.predict(data.x).mean, fit.predict(data.x).mean, atol=1e-6)
 
 
-def test_weights_that_are_spread_over_very_many_parts_still_make_a_mixture(monkeypatch):
+def test_weight_divided_among_very_many_points_still_makes_a_mixture(monkeypatch):
     monkeypatch.setattr(rho_mixture, "NEGLIGIBLE", 0.5)
     data = hk.datasets.make_controlled(200, rho=0.3, alpha=1.0, seed=5).frame
     table = selection_data(
         data[["x"]].to_numpy(), data[["x", "z"]].to_numpy(), data["y"].to_numpy()
     )
     fit = spline_joint.fit(table)
-    assert fit.parts.weight.sum() == pytest.approx(1)
+    assert fit.points.weight.sum() == pytest.approx(1)
     assert np.isfinite(fit.predict(table.x).mean).all()
 
 
@@ -127,7 +130,7 @@ def test_a_surface_describes_what_a_sum_of_curves_cannot():
 
 
 @pytest.mark.parametrize("folds", [2, 4, 5])
-def test_every_fold_is_left_out_by_a_start_on_either_sign(folds):
+def test_every_fold_is_held_out_by_starts_of_both_signs(folds):
     starts = both_signs(2 * folds, folds)
     first, second = starts[:folds], starts[folds:]
     np.testing.assert_array_equal(first, -second)
@@ -151,16 +154,16 @@ def test_the_profile_method_repeats_itself_and_keeps_to_its_prior(controlled):
     known = heckman_profile.fit(
         controlled, seed=1, config=ProfileConfig(SMALL, rho_prior=(-0.4, -0.2))
     )
-    assert -0.45 < known.parts.rho.min() < known.parts.rho.max() < -0.15
+    assert -0.45 < known.points.rho.min() < known.points.rho.max() < -0.15
 
 
-def test_the_constant_of_the_last_layer_carries_no_ridge(controlled, monkeypatch):
+def test_the_constant_of_the_last_layer_has_no_ridge(controlled, monkeypatch):
     # y is centred before the fit, so a ridge on the constant would hardly show in its answers.
     seen = []
 
-    def watched(cells, totals, scalings, bases, *rest):
+    def watched(datasets, totals, scalings, bases, *rest):
         seen.append((bases[0].columns(scalings[0].x(controlled.x)), bases[0].membership))
-        return rho_mixture.average_over_rho(cells, totals, scalings, bases, *rest)
+        return rho_mixture.average_over_rho(datasets, totals, scalings, bases, *rest)
 
     monkeypatch.setattr(heckman_profile, "average_over_rho", watched)
     heckman_profile.fit(controlled, seed=1, config=ProfileConfig(replace(SMALL, epochs=2)))

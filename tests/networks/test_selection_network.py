@@ -1,4 +1,4 @@
-"""A selection index of networks: cross-fitted, better where selection is not linear, judged."""
+"""A selection index of networks: cross-fitted, and chosen on held-out rows if it is better."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from heckesel.methods.heckman_two_step import first_step
 from heckesel.methods.selection_network import fit_indices
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.folds import assign_folds
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.scaling import data_scale_of
 from heckesel.numerics.normal import inverse_mills
 
 NETWORK = NetworkConfig(
@@ -59,7 +59,7 @@ def test_networks_do_not_beat_a_probit_where_the_index_is_linear():
 @pytest.mark.parametrize(
     ("curve", "best"), [(_bent, "network"), (lambda x, z: 0.3 - 0.5 * x + z, "linear")]
 )
-def test_rows_left_out_choose_between_a_probit_and_networks(curve, best):
+def test_held_out_rows_choose_between_a_probit_and_networks(curve, best):
     data, _ = _draw(1000, 4, curve)
     small = replace(NETWORK, epochs=60)
     fits = {
@@ -77,7 +77,7 @@ def test_rows_left_out_choose_between_a_probit_and_networks(curve, best):
     )
 
 
-def test_an_estimator_leaves_the_index_to_rows_left_out_where_there_are_some():
+def test_an_estimator_with_folds_chooses_the_index_on_held_out_rows():
     data, _ = _draw(700, 5, _bent)
     options = {"selection": "auto", "epochs": 200, "hidden": (8,), "progress": False}
     options |= {"instruments": [1]}
@@ -90,7 +90,7 @@ def test_an_estimator_leaves_the_index_to_rows_left_out_where_there_are_some():
 
 def test_a_units_index_does_not_depend_on_whether_it_was_selected():
     data, _ = _draw(300, 2, _bent)
-    scaling, fold = scaling_of(data, True), assign_folds(data, 4, seed=1)
+    scaling, fold = data_scale_of(data, True), assign_folds(data, 4, seed=1)
     (crossed,) = fit_indices([data], [scaling], seeds=[1], config=NETWORK)
     outputs = crossed.members.outputs(scaling.w(data.w))[..., 0]
     np.testing.assert_allclose(crossed.index, outputs[fold, np.arange(data.n)], rtol=1e-12)

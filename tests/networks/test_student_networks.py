@@ -16,7 +16,7 @@ from heckesel.errors import DataError
 from heckesel.methods import load_method
 from heckesel.networks.losses import normal as losses
 from heckesel.networks.losses.student import JOINT_STUDENT, degrees_of_freedom, joint_student
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.numerics.student_torch import log_cdf_and_slopes, log_density_and_slopes
 from tests.networks.test_losses import K, _rows
@@ -107,7 +107,7 @@ def test_the_loss_is_normal_in_the_limit_of_many_degrees_of_freedom():
 def test_a_selected_unit_has_the_bivariate_t_probability_of_its_half_plane():
     df, rho, index, sigma, y = 4.0, 0.6, -0.3, 1.4, 0.9
     one = torch.ones(1, 1, dtype=torch.float64)
-    rows = Rows(
+    rows = Batch(
         x=one[..., None],
         y=y * one,
         weight=one,
@@ -171,7 +171,7 @@ def test_t_errors_find_rho_and_the_tails_where_normal_ones_do_not():
         heavy[0].predict(x, np.column_stack([x, x]), "selected")
 
 
-def test_t_errors_on_folds_have_their_scale_judged_where_unseen():
+def test_t_errors_on_folds_have_their_scale_estimated_on_held_out_rows():
     network = NetworkConfig(
         hidden=(16,), n_members=4, epochs=120, device="cpu", folds=4, errors="t", noise="auto"
     )

@@ -1,4 +1,4 @@
-"""Tails judged on rows left out: their density, when a t is taken, and what it predicts."""
+"""Tails estimated on held-out rows: their density, when a t is chosen, and what it predicts."""
 
 from dataclasses import replace
 
@@ -105,7 +105,7 @@ def test_tails_too_heavy_for_a_variance_are_held_at_three_degrees_of_freedom():
     assert np.isfinite(found.level)
 
 
-def test_normal_residuals_stay_normal_and_tails_are_left_alone_unless_asked_for():
+def test_normal_residuals_stay_normal_and_tails_are_estimated_only_if_asked_for():
     for seed in range(5):
         normal = np.random.default_rng(seed).normal(0, 0.6, 2000)
 
@@ -131,7 +131,7 @@ METHODS = ["heckman_two_step", "heckman_joint", "blind_two_head", "deep_ensemble
 
 
 @pytest.mark.parametrize("name", [*METHODS, "weighted_ensemble"])
-def test_every_method_on_folds_takes_the_tails_that_rows_left_out_prefer(name):
+def test_every_method_on_folds_takes_the_tails_with_the_lower_held_out_loss(name):
     data, network = _draw(3.0), replace(NETWORK, tails="auto")
     wrap = (lambda n: WeightedConfig(network=n)) if name == "weighted_ensemble" else (lambda n: n)
     fit = load_method(name).fit(data, seed=1, config=wrap(network))
@@ -163,10 +163,10 @@ def test_given_selection_tails_keep_the_moments_that_selection_leaves():
     [
         ({"tails": "fat"}, "tails must be one of normal, auto, got 'fat'"),
         ({"tails": "auto", "folds": None}, 'tails="auto" needs folds'),
-        ({"tails": "auto", "errors": "t"}, 'errors="t" has tails of its own'),
+        ({"tails": "auto", "errors": "t"}, 'errors="t" has the tails of a t already'),
     ],
 )
-def test_tails_that_cannot_be_judged_are_refused(options, message):
+def test_tails_that_cannot_be_chosen_are_refused(options, message):
     with pytest.raises(DataError, match=message):
         replace(NETWORK, **options)
 

@@ -90,7 +90,7 @@ class Workers:
     [(5, 2, [2, 3]), (5, 8, [2, 3]), (1, 4, [1]), (3, 2, [3]), (10, 3, [3, 3, 4]), (4, 1, [4])],
 )
 def test_blocks_hold_every_member_once_and_never_one_alone(members, workers, sizes):
-    blocks = member_blocks(NetworkConfig(n_members=members, spread=Workers(workers)))
+    blocks = member_blocks(NetworkConfig(n_members=members, map_over_workers=Workers(workers)))
     assert [len(block) for block in blocks] == sizes
     assert [number for block in blocks for number in block] == list(range(members))
 
@@ -106,7 +106,7 @@ def test_what_is_no_client_is_refused():
         hk.DeepHeckmanRegressor(**QUICK).fit(X, Y, client="tcp://somewhere")
 
 
-def test_the_shell_spreads_members_too(client, tmp_path):
+def test_the_shell_trains_members_on_workers_too(client, tmp_path):
     from heckesel.cli import main
 
     DRAWN.to_csv(tmp_path / "rows.csv", index=False)

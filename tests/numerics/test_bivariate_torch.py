@@ -8,7 +8,7 @@ import torch
 from heckesel.likelihoods.binary import selected_units
 from heckesel.networks.losses.binary import INDEPENDENT_BINARY, JOINT_BINARY
 from heckesel.networks.losses.normal import product
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.numerics.bivariate import log_bivariate_cdf
 from heckesel.numerics.bivariate_torch import log_bivariate_cdf_and_slopes
 
@@ -57,7 +57,7 @@ def rows(seed=0):
     rng = np.random.default_rng(seed)
     weight, unselected = rng.uniform(0.2, 1, (K, N)), rng.uniform(0.2, 1, (K, M))
     weight[:, 3] = 0.0  # a row that is left out
-    return Rows(
+    return Batch(
         *tensors(rng.standard_normal((K, N, 2)), rng.choice([-1.0, 1.0], (K, N)), weight),
         w=torch.as_tensor(rng.standard_normal((K, N, Q))),
         w_unselected=torch.as_tensor(rng.standard_normal((K, M, Q))),
@@ -124,7 +124,7 @@ def test_float32_keeps_its_digits_where_classes_are_surprising():
     output, head = point()
     far = [10 * output, torch.cat([4 * head[:, :-1], head[:, -1:]], dim=1)]
     exact = JOINT_BINARY.value_and_slopes(*far, rows())
-    single = Rows(**{name: part.float() for name, part in rows().present().items()})
+    single = Batch(**{name: part.float() for name, part in rows().present().items()})
     rough = JOINT_BINARY.value_and_slopes(*(part.float() for part in far), single)
     for ours, theirs in zip(rough, exact, strict=True):
         assert ours.dtype == torch.float32

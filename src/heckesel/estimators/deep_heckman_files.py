@@ -21,7 +21,8 @@ from heckesel.linear.sample.stream import Stream, check_stream, open_stream
 from heckesel.methods.from_files import fit_joint, fit_two_step
 from heckesel.networks.ensembles.convergence import check_training
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.streamed import Table, scaling_from
+from heckesel.networks.training.scaling import data_scale_from_moments
+from heckesel.networks.training.streamed import RowsOnDisk
 from heckesel.predictive.transformed import target_transform
 from heckesel.progress import progress_bar
 from heckesel.tables.column_reader import (
@@ -59,7 +60,7 @@ def fit_files(
     items = split_row_groups(parts, size=size, seed=seed)
     seen = survey(reader, items, run)
     filled = [pair for pair in zip(items, seen, strict=True) if sum(map(sum, pair[1].counts))]
-    table = Table(
+    table = RowsOnDisk(
         tuple(item for item, _ in filled), reader.read, tuple(part.counts for _, part in filled)
     )
     whole = together(seen)
@@ -69,7 +70,7 @@ def fit_files(
     model.identification_ = _identified(probit, kept, whole.kept, table)
     keep_columns(model, reader.columns, y)
     model.transform_ = target_transform(model.target_transform)
-    scaling = scaling_from(whole.x, whole.w, whole.y)
+    scaling = data_scale_from_moments(whole.x, whole.w, whole.y)
     mass = whole.y.weight, whole.x.weight - whole.y.weight
     with progress_bar("training", enabled=model.progress) as progress:
         options = {"seed": seed, "config": config, "progress": progress}
@@ -105,7 +106,7 @@ def _check_options(model) -> None:
         raise DataError('method="two-step" has normal errors; errors="t" needs method="joint"')
 
 
-def _check_selection(table: Table, y: str) -> None:
+def _check_selection(table: RowsOnDisk, y: str) -> None:
     selected, unselected = (
         sum(pair[kind] for item in table.counts for pair in item) for kind in (0, 1)
     )
@@ -118,7 +119,7 @@ def _check_selection(table: Table, y: str) -> None:
         )
 
 
-def _probit(table: Table, reader, run) -> tuple[ProbitFit, SelectionData]:
+def _probit(table: RowsOnDisk, reader, run) -> tuple[ProbitFit, SelectionData]:
     """The probit on all files, its constant last, and the sample that it started from."""
     counts = [(sum(map(sum, item)), sum(pair[0] for pair in item)) for item in table.counts]
     rows, seen, kept = open_stream(Stream(table.items, reader.read_selection, run), counts)
@@ -127,7 +128,7 @@ def _probit(table: Table, reader, run) -> tuple[ProbitFit, SelectionData]:
 
 
 def _identified(
-    probit: ProbitFit, kept: SelectionData, sample: SelectionData, table: Table
+    probit: ProbitFit, kept: SelectionData, sample: SelectionData, table: RowsOnDisk
 ) -> Identification:
     """The verdict: instruments on all rows, the shape of the errors on a sample."""
     found = wald_verdict(kept, probit.gamma, inverse(-probit.hessian))

@@ -235,7 +235,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
             return np.array([mode[name] for mode in self.info_["modes"]])
         if name in self.info_:
             return np.array(self.info_[name])
-        return np.full(len(self.fitted_.members.theta), np.nan)
+        return np.full(len(self.fitted_.members.parameters), np.nan)
 
     def _config(self, selected: int, workers):
         from heckesel.networks.training.config import NetworkConfig
@@ -252,7 +252,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
             tails=plan.tails,
             errors=plan.errors,
             selection=plan.selection,
-            spread=workers,
+            map_over_workers=workers,
         )
 
     def _train(self, data: SelectionData, network):

@@ -168,4 +168,4 @@ def predicting_in_float64(fitted):
     """
     from heckesel.networks.ensembles.selection_ensemble import with_networks
 
-    return with_networks(fitted, lambda own: replace(own, theta=own.theta.astype(np.float64)))
+    return with_networks(fitted, lambda m: replace(m, parameters=m.parameters.astype(np.float64)))

@@ -167,7 +167,7 @@ def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Se
     """everyone : whether `at` are the rows of the fit, which are then weighted"""
     from heckesel.networks.rho.fixed_rho import means_over_rho
     from heckesel.networks.rho.last_layer import last_layers
-    from heckesel.networks.training.ensemble_training import all_rows
+    from heckesel.networks.training.ensemble_training import joint_rows
 
     _check_selection(data)
     fitted = getattr(model.fitted_, "outcome", model.fitted_)  # baselines keep theirs there
@@ -175,8 +175,8 @@ def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Se
     if hasattr(fitted, "basis"):
         basis = fitted.basis
     else:
-        rows, members = all_rows(data, fitted.scaling), fitted.members
-        (basis,) = last_layers([members], [rows], [data.weight.sum()], len(members.theta))
+        rows, members = joint_rows(data, fitted.scaling), fitted.members
+        (basis,) = last_layers([members], [rows], [data.weight.sum()], len(members.parameters))
     points = model.columns_.x(at)
     weight = data.weight if everyone else np.ones(len(points))
     weight = weight / weight.sum()

@@ -20,18 +20,18 @@ from heckesel.methods.linear_start import probit_start
 from heckesel.networks.ensembles.binary_mixture import BinaryMixture
 from heckesel.networks.losses.binary import INDEPENDENT_BINARY, JOINT_BINARY
 from heckesel.networks.losses.normal import PROBIT, Loss
-from heckesel.networks.rho.rho_prior import RhoPrior, cell_edges, rho_prior
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.rho.rho_prior import RhoPrior, bin_edges, rho_prior
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import WAY_OUT, NetworkConfig
 from heckesel.networks.training.ensemble_training import (
     Members,
-    all_rows,
-    selected_rows,
-    train_cells,
+    joint_rows,
+    outcome_rows,
+    train_datasets,
 )
 from heckesel.networks.training.folds import with_folds
 from heckesel.networks.training.loop import Progress
-from heckesel.networks.training.scaling import Scaling, scaling_of
+from heckesel.networks.training.scaling import DataScale, data_scale_of
 
 # atanh rho of the first grid: |rho| up to .95.
 COARSE = np.linspace(-1.8, 1.8, 7)
@@ -71,14 +71,14 @@ def fit(
     """data.y is 1 for the second class, 0 for the first and missing where not selected."""
     config = config or BinaryConfig()
     prior, network = rho_prior(config.rho_prior), config.network
-    scaling = replace(scaling_of(data, network.standardise), y_centre=0.0, y_scale=1.0)
+    scaling = replace(data_scale_of(data, network.standardise), y_centre=0.0, y_scale=1.0)
     signed = replace(data, y=2 * data.y - 1)
     if data.s.all():
         return _without_selection(signed, scaling, seed, network, device, progress)
-    cell = with_folds(all_rows(signed, scaling), signed, network.folds, seed)
+    cell = with_folds(joint_rows(signed, scaling), signed, network.folds, seed)
 
     def train(count: int, loss: Loss, config: NetworkConfig, **where) -> list[Members]:
-        found = train_cells(
+        found = train_datasets(
             [cell] * count,
             loss=loss,
             seeds=[seed] * count,
@@ -94,8 +94,8 @@ def fit(
     (first,) = train(1, INDEPENDENT_BINARY, network, heads=[np.append(probit_start(cell), 0.0)])
 
     def at(grid) -> list[RhoPoint]:
-        thetas = [_with_rho(first.theta, a) for a in grid]
-        members = train(len(grid), JOINT_BINARY, _moving(network), thetas=thetas)
+        parameters = [_with_rho(first.parameters, a) for a in grid]
+        members = train(len(grid), JOINT_BINARY, _moving(network), parameters=parameters)
         return [
             RhoPoint(float(a), each, held_out_loglik(each, cell, data.weight))
             for a, each in zip(grid, members, strict=True)
@@ -126,9 +126,9 @@ def _check_finite(found: list[Members]) -> None:
         raise HeckeselError(f"training diverged: the loss is not a finite number; {WAY_OUT}")
 
 
-def _with_rho(theta, a: float) -> np.ndarray:
+def _with_rho(parameters, a: float) -> np.ndarray:
     """(k, P) with atanh rho, the last column, at a."""
-    return np.column_stack([theta[:, :-1], np.full(len(theta), a)])
+    return np.column_stack([parameters[:, :-1], np.full(len(parameters), a)])
 
 
 def _moving(network: NetworkConfig) -> NetworkConfig:
@@ -142,7 +142,7 @@ def _moving(network: NetworkConfig) -> NetworkConfig:
     )
 
 
-def held_out_loglik(members: Members, cell: Rows, weight) -> float:
+def held_out_loglik(members: Members, cell: Batch, weight) -> float:
     """From each member's mean loss on its own fold. Whole weights count rows, others do not.
 
     Folds that no member left out count as those that one did.
@@ -150,7 +150,7 @@ def held_out_loglik(members: Members, cell: Rows, weight) -> float:
     fold = np.concatenate([cell.fold, cell.fold_unselected]).astype(int)
     mass = np.bincount(fold, np.concatenate([cell.weight, cell.weight_unselected]))
     assert members.validation is not None
-    own = np.arange(len(members.theta)) % len(mass)
+    own = np.arange(len(members.parameters)) % len(mass)
     count = np.bincount(own, minlength=len(mass))
     share = mass[own] / count[own]
     units = weight.sum() if (weight == np.round(weight)).all() else np.count_nonzero(weight)
@@ -160,12 +160,12 @@ def held_out_loglik(members: Members, cell: Rows, weight) -> float:
 def shares(points: list[RhoPoint], prior: RhoPrior) -> np.ndarray:
     """(g,) posterior of each rho of the grid."""
     with np.errstate(divide="ignore"):
-        mass = np.log(prior.mass(cell_edges(np.tanh([point.a for point in points]))))
+        mass = np.log(prior.mass(bin_edges(np.tanh([point.a for point in points]))))
     height = mass + np.array([point.held_out for point in points])
     return np.exp(height - logsumexp(height))
 
 
-def _mixture(points: list[RhoPoint], prior: RhoPrior, scaling: Scaling) -> BinaryMixture:
+def _mixture(points: list[RhoPoint], prior: RhoPrior, scaling: DataScale) -> BinaryMixture:
     share = shares(points, prior)
     kept = np.flatnonzero(share > min(NEGLIGIBLE, 0.5 * share.max()))
     chosen = [points[i].members for i in kept]
@@ -187,15 +187,17 @@ def _mixture(points: list[RhoPoint], prior: RhoPrior, scaling: Scaling) -> Binar
 
 
 def _side_by_side(parts: list[Members]) -> Members:
-    first = parts[0]
-    theta, loss = (np.concatenate([getattr(m, name) for m in parts]) for name in ("theta", "loss"))
-    return Members(first.sizes, theta, loss)
+    return Members(
+        parts[0].sizes,
+        np.concatenate([each.parameters for each in parts]),
+        np.concatenate([each.loss for each in parts]),
+    )
 
 
 def _without_selection(data, scaling, seed, network, device, progress) -> BinaryMixture:
     """A plain ensemble of probit networks."""
-    cell = with_folds(selected_rows(data, scaling), data, network.folds, seed)
-    (members,) = train_cells(
+    cell = with_folds(outcome_rows(data, scaling), data, network.folds, seed)
+    (members,) = train_datasets(
         [cell],
         loss=PROBIT,
         seeds=[seed],

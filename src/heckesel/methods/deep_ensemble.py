@@ -12,13 +12,13 @@ from heckesel.data import SelectionData
 from heckesel.networks.ensembles.noise_calibration import judged_shape, pairs_of, tailed_loss
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble, output_variance
 from heckesel.networks.losses.normal import GAUSSIAN
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.choices import best_of
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, selected_rows, train_cells
-from heckesel.networks.training.folds import left_out, with_folds
+from heckesel.networks.training.ensemble_training import Members, outcome_rows, train_datasets
+from heckesel.networks.training.folds import held_out, with_folds
 from heckesel.networks.training.loop import Progress
-from heckesel.networks.training.scaling import Scaling, scaling_of
+from heckesel.networks.training.scaling import DataScale, data_scale_of
 
 
 def fit(
@@ -55,12 +55,12 @@ def fit_gaussian(
 
 
 def _fit_gaussian(datas, seeds, factors, device, config, progress):
-    scalings = [scaling_of(data, config.standardise) for data in datas]
+    scalings = [data_scale_of(data, config.standardise) for data in datas]
     cells = [
-        with_folds(selected_rows(data, scaling, factor), data, config.folds, seed)
+        with_folds(outcome_rows(data, scaling, factor), data, config.folds, seed)
         for data, scaling, factor, seed in zip(datas, scalings, factors, seeds, strict=True)
     ]
-    trained = train_cells(
+    trained = train_datasets(
         cells,
         loss=GAUSSIAN,
         seeds=seeds,
@@ -75,18 +75,18 @@ def _fit_gaussian(datas, seeds, factors, device, config, progress):
     return [judge(*parts) for parts in zip(trained, scalings, cells, strict=True)]
 
 
-def _as_trained(members: Members, scaling: Scaling, cell: Rows) -> GaussianEnsemble:
+def _as_trained(members: Members, scaling: DataScale, cell: Batch) -> GaussianEnsemble:
     unit = np.log(scaling.y_scale)
     return GaussianEnsemble(members, scaling, {"training_loss": (members.loss + unit).tolist()})
 
 
 def _judged(
-    members: Members, scaling: Scaling, cell: Rows, folds: int, tails: str
+    members: Members, scaling: DataScale, cell: Batch, folds: int, tails: str
 ) -> GaussianEnsemble:
     """The ensemble with the level of its sigma(x), and its tails, judged on rows left out."""
     fitted = _as_trained(members, scaling, cell)
     outputs = members.outputs(cell.x[:, :-1])
-    out = left_out(cell.fold, len(outputs), folds)
+    out = held_out(cell.fold, len(outputs), folds)
     pairs = pairs_of(outputs[..., 0], np.sqrt(output_variance(outputs)), cell.weight, out)
     residual = cell.y[pairs.row] - pairs.mean
     found = judged_shape(

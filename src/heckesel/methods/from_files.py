@@ -14,18 +14,18 @@ from heckesel.methods.heckman_two_step import in_units_of_y
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.losses.normal import JOINT, TWO_STEP
 from heckesel.networks.losses.student import JOINT_STUDENT
-from heckesel.networks.training.batches import Rows, with_mills
+from heckesel.networks.training.batches import Batch, with_mills
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, all_rows, selected_rows
+from heckesel.networks.training.ensemble_training import Members, joint_rows, outcome_rows
 from heckesel.networks.training.layers import with_constant
 from heckesel.networks.training.loop import Progress
-from heckesel.networks.training.scaling import Scaling
-from heckesel.networks.training.streamed import Table, train_streamed
+from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.streamed import RowsOnDisk, train_streamed
 
 
 def fit_two_step(
-    table: Table,
-    scaling: Scaling,
+    table: RowsOnDisk,
+    scaling: DataScale,
     gamma: np.ndarray,
     mass: tuple[float, float],
     *,
@@ -49,17 +49,17 @@ def fit_two_step(
     return in_units_of_y(members, np.sqrt(squares + c**2 * delta), scaling, gamma)
 
 
-def mills_rows(data: SelectionData, *, scaling: Scaling, gamma, total: float) -> Rows:
+def mills_rows(data: SelectionData, *, scaling: DataScale, gamma, total: float) -> Batch:
     """The selected units with the Mills term; weights are divided by `total`."""
     index = with_constant(data.w[data.s]) @ gamma
-    return with_mills(selected_rows(data, scaling, total=total), index)
+    return with_mills(outcome_rows(data, scaling, total=total), index)
 
 
 def _residual_sums(item, *, read, cell_of, members: Members, c) -> list:
     """Weighted squares of residuals, (k,), and the weighted sum of delta: `corrected_sigma` of
     a whole table, one buffer after the other."""
 
-    def sums(cell: Rows) -> tuple:
+    def sums(cell: Batch) -> tuple:
         f = members.outputs(cell.x[:, :-1])[..., 0]
         residual = cell.y - f - c[:, None] * cell.mills
         return residual**2 @ cell.weight, cell.delta @ cell.weight
@@ -68,8 +68,8 @@ def _residual_sums(item, *, read, cell_of, members: Members, c) -> list:
 
 
 def fit_joint(
-    table: Table,
-    scaling: Scaling,
+    table: RowsOnDisk,
+    scaling: DataScale,
     mass: tuple[float, float],
     *,
     seed: int,
@@ -80,12 +80,12 @@ def fit_joint(
     loss = JOINT_STUDENT if config.errors == "t" else JOINT
     members = train_streamed(
         table,
-        partial(all_rows, scaling=scaling, total=sum(mass)),
+        partial(joint_rows, scaling=scaling, total=sum(mass)),
         loss=loss,
         seed=seed,
         config=config,
         starts=starts_of(loss, config),
         progress=progress,
     )
-    share = Rows(x=None, y=None, weight=np.array([mass[0] / sum(mass)]))
+    share = Batch(x=None, y=None, weight=np.array([mass[0] / sum(mass)]))
     return two_headed(loss, members, share, scaling)

@@ -114,10 +114,10 @@ def _spline_loss_left_out(spline: RhoMixture, data: SelectionData) -> float:
 def _said_of(spline: RhoMixture, k: int) -> dict:
     """What k networks would have said: quantiles of what splines believe of rho, each as likely as
     the next."""
-    parts, order = spline.parts, np.argsort(spline.parts.rho)
-    below = np.cumsum(parts.weight[order])
+    points, order = spline.points, np.argsort(spline.points.rho)
+    below = np.cumsum(points.weight[order])
     at = order[np.searchsorted(below, (np.arange(k) + 0.5) / k * below[-1])]
     return {
-        "rho": parts.rho[at].tolist(),
-        "sigma": (spline.scaling.y_scale / parts.theta[at]).tolist(),
+        "rho": points.rho[at].tolist(),
+        "sigma": (spline.scaling.y_scale / points.theta[at]).tolist(),
     }

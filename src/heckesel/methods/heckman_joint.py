@@ -24,14 +24,14 @@ from heckesel.networks.ensembles.noise_calibration import (
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, local_spread
 from heckesel.networks.losses.normal import JOINT, JOINT_VARYING, Loss
 from heckesel.networks.losses.student import JOINT_STUDENT, degrees_of_freedom
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.choices import best_of
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, all_rows, train_cells
-from heckesel.networks.training.folds import left_out, with_folds
+from heckesel.networks.training.ensemble_training import Members, joint_rows, train_datasets
+from heckesel.networks.training.folds import held_out, with_folds
 from heckesel.networks.training.loop import Progress
 from heckesel.networks.training.own_modules import ModuleMembers
-from heckesel.networks.training.scaling import Scaling, scaling_of
+from heckesel.networks.training.scaling import DataScale, data_scale_of
 
 # log 8: ten degrees of freedom, heavier than normal and a little away from it.
 START_LOG_EXTRA_DF = 2.08
@@ -75,13 +75,13 @@ def _fit_two_heads(datas, loss, seeds, device, config, progress):
         loss = JOINT_STUDENT
     if config.selection != "linear":
         raise DataError('the joint likelihood has a linear index; take the two-step for "network"')
-    scalings = [scaling_of(data, config.standardise) for data in datas]
+    scalings = [data_scale_of(data, config.standardise) for data in datas]
     cells = [
-        with_folds(all_rows(data, scaling), data, config.folds, seed)
+        with_folds(joint_rows(data, scaling), data, config.folds, seed)
         for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
     ]
     train = partial(
-        train_cells,
+        train_datasets,
         cells,
         seeds=seeds,
         units=max(data.n for data in datas),
@@ -117,7 +117,7 @@ def starts_of(loss: Loss, config: NetworkConfig) -> dict[str, list[float]]:
     return {"log_extra_df": [START_LOG_EXTRA_DF] * config.n_members}
 
 
-def classic_head(cell: Rows, loss: Loss, strong: bool) -> np.ndarray:
+def classic_head(cell: Batch, loss: Loss, strong: bool) -> np.ndarray:
     """(h,) where the heads start: gamma of a probit, log sigma and, where the loss has it, atanh
     rho of the linear model on the same rows; strong : whether instruments move selection."""
     gamma, linear = linear_start_of_both(cell, strong)
@@ -130,7 +130,7 @@ def classic_head(cell: Rows, loss: Loss, strong: bool) -> np.ndarray:
 
 
 def judged(
-    loss: Loss, members: Members, cell: Rows, scaling: Scaling, folds: int, tails: str
+    loss: Loss, members: Members, cell: Batch, scaling: DataScale, folds: int, tails: str
 ) -> SelectionEnsemble:
     """The ensemble with the level of sigma, and the tails, judged by the joint likelihood of rows
     left out."""
@@ -139,7 +139,7 @@ def judged(
     gamma = members.head.astype(float)[:, : cell.w.shape[1]]
     outputs = members.outputs(cell.x[:, :-1])
     spread = local_spread(outputs[..., 1]) if loss.outputs == 2 else np.ones(outputs.shape[:2])
-    out = left_out(cell.fold, len(outputs), folds)
+    out = held_out(cell.fold, len(outputs), folds)
     pairs = pairs_of(outputs[..., 0], spread, cell.weight, out)
     index = (cell.w[pairs.row] * gamma[pairs.member]).sum(axis=1)
     y, rho_of = cell.y[pairs.row], rho[pairs.member]
@@ -165,7 +165,7 @@ def judged(
 
 
 def two_headed(
-    loss: Loss, members: Members | ModuleMembers, cell: Rows, scaling: Scaling
+    loss: Loss, members: Members | ModuleMembers, cell: Batch, scaling: DataScale
 ) -> SelectionEnsemble:
     """The ensemble in units of y and w."""
     head = members.head.astype(float)

@@ -26,14 +26,14 @@ from heckesel.networks.ensembles.outcome_ensemble import (
     shape_of,
 )
 from heckesel.networks.losses.outcome_selection import FREE, PLAIN, START_SHAPE
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.choices import best_of
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, train_cells
-from heckesel.networks.training.folds import assign_folds, left_out
+from heckesel.networks.training.ensemble_training import Members, train_datasets
+from heckesel.networks.training.folds import assign_folds, held_out
 from heckesel.networks.training.layers import with_constant
 from heckesel.networks.training.loop import Progress, shifted
-from heckesel.networks.training.scaling import Scaling, scaling_of
+from heckesel.networks.training.scaling import DataScale, data_scale_of
 from heckesel.numerics.normal import HALF_LOG_2PI
 
 # theta over kappa at the start: selection sees what is unusual, or the outcome. Members end before
@@ -72,9 +72,9 @@ def fit_many(
 
 
 def _fit_many(datas, seeds, device, config, progress) -> list[OutcomeEnsemble]:
-    scalings = [scaling_of(data, config.standardise) for data in datas]
+    scalings = [data_scale_of(data, config.standardise) for data in datas]
     cells = [
-        replace(every_row(data, scaling), fold=assign_folds(data, config.folds, seed))
+        replace(flagged_rows(data, scaling), fold=assign_folds(data, config.folds, seed))
         for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
     ]
     heads = [
@@ -85,7 +85,7 @@ def _fit_many(datas, seeds, device, config, progress) -> list[OutcomeEnsemble]:
     for done, (loss, starts) in enumerate(forms):
         shape = START_SHAPE if loss is FREE else ()
         tried.append(
-            train_cells(
+            train_datasets(
                 cells,
                 loss=loss,
                 seeds=seeds,
@@ -106,9 +106,9 @@ def _loss_left_out(members: Members) -> float:
     return float(np.mean(np.asarray(members.validation)))
 
 
-def every_row(data: SelectionData, scaling: Scaling) -> Rows:
+def flagged_rows(data: SelectionData, scaling: DataScale) -> Batch:
     """Selected and unselected units, in the order of the data."""
-    return Rows(
+    return Batch(
         x=with_constant(scaling.x(data.x)),
         y=np.where(data.s, scaling.y(np.where(data.s, data.y, 0.0)), 0.0),
         weight=data.weight / data.weight.sum(),
@@ -117,13 +117,13 @@ def every_row(data: SelectionData, scaling: Scaling) -> Rows:
     )
 
 
-def classic_heads(cell: Rows, strong: bool) -> list[np.ndarray]:
+def classic_heads(cell: Batch, strong: bool) -> list[np.ndarray]:
     r"""(h,) for each of STARTS: the linear model on the same rows in the parameters of this one,
     :math:`\kappa = \rho/(\sigma\sqrt{1-\rho^2})`, and gamma such that
     :math:`w'\gamma + \theta x'\beta` is :math:`\sqrt{1+\kappa^2\sigma^2}` times the index of a
     probit."""
     s = cell.selected > 0
-    apart = Rows(
+    apart = Batch(
         x=cell.x[s],
         y=cell.y[s],
         weight=cell.weight[s],
@@ -142,13 +142,13 @@ def classic_heads(cell: Rows, strong: bool) -> list[np.ndarray]:
     ]
 
 
-def judged(members: Members, cell: Rows, scaling: Scaling, folds: int) -> OutcomeEnsemble:
+def judged(members: Members, cell: Batch, scaling: DataScale, folds: int) -> OutcomeEnsemble:
     """The ensemble with the level of its noise that makes selected units left out likeliest, given
     that they were selected."""
     shape = shape_of(members)
     mean, sigma = mean_and_sigma(members, shape, cell.x[:, :-1])
     pairs = pairs_of(
-        mean, sigma, cell.weight * cell.selected, left_out(cell.fold, len(mean), folds)
+        mean, sigma, cell.weight * cell.selected, held_out(cell.fold, len(mean), folds)
     )
     own = pairs.member
     index = index_beside_y(shape, shape.gamma @ cell.w.T, mean, sigma)[own, pairs.row]

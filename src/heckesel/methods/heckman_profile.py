@@ -32,10 +32,10 @@ from heckesel.networks.rho.last_layer import last_layers
 from heckesel.networks.rho.rho_mixture import RhoMixture, average_over_rho
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.config import NetworkConfig, torch_device
-from heckesel.networks.training.ensemble_training import all_rows, train_cells
+from heckesel.networks.training.ensemble_training import joint_rows, train_datasets
 from heckesel.networks.training.folds import with_folds
 from heckesel.networks.training.loop import Progress
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.scaling import data_scale_of
 
 # |atanh rho| at the start: far enough from the ridge at 0 to fall to its own side, near enough
 # that no start is at a boundary (tanh 1.2 = .83).
@@ -86,12 +86,12 @@ def fit_many(
 
 def _networks(datas, seeds, config, folds, device, progress) -> list[RhoMixture]:
     network = config.network
-    scalings = [scaling_of(data, network.standardise) for data in datas]
+    scalings = [data_scale_of(data, network.standardise) for data in datas]
     cells = [
-        with_folds(all_rows(data, scaling), data, folds, seed)
+        with_folds(joint_rows(data, scaling), data, folds, seed)
         for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
     ]
-    trained = train_cells(
+    trained = train_datasets(
         cells,
         loss=JOINT,
         seeds=seeds,

@@ -16,15 +16,15 @@ from heckesel.methods.selection_network import CrossFitted, fit_indices
 from heckesel.methods.two_step_on_folds import fit_on_folds
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.losses.normal import TWO_STEP
-from heckesel.networks.training.batches import Rows, with_mills
+from heckesel.networks.training.batches import Batch, with_mills
 from heckesel.networks.training.choices import best_of
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, selected_rows, train_cells
+from heckesel.networks.training.ensemble_training import Members, outcome_rows, train_datasets
 from heckesel.networks.training.folds import with_folds
 from heckesel.networks.training.layers import with_constant
 from heckesel.networks.training.loop import Progress
 from heckesel.networks.training.own_modules import ModuleMembers
-from heckesel.networks.training.scaling import Scaling, scaling_of
+from heckesel.networks.training.scaling import DataScale, data_scale_of
 
 
 def fit(
@@ -56,7 +56,7 @@ def fit_many(
 
 
 def _fit_many(datas, seeds, device, config, progress):
-    scalings = [scaling_of(data, config.standardise) for data in datas]
+    scalings = [data_scale_of(data, config.standardise) for data in datas]
     indices: Sequence[CrossFitted | None] = [None] * len(datas)
     if config.selection != "linear":
         indices = fit_indices(datas, scalings, seeds=seeds, config=config, device=device)
@@ -65,7 +65,7 @@ def _fit_many(datas, seeds, device, config, progress):
         for data, scaling, seed, index in zip(datas, scalings, seeds, indices, strict=True)
     ]
     train = partial(
-        train_cells,
+        train_datasets,
         seeds=seeds,
         units=max(data.n for data in datas),
         device=device,
@@ -92,8 +92,8 @@ class FirstStep:
     strong : whether instruments move selection, which is asked with folds only
     """
 
-    cell: Rows
-    scaling: Scaling
+    cell: Batch
+    scaling: DataScale
     gamma: np.ndarray
     strong: bool
     networks: CrossFitted | None = None
@@ -101,7 +101,7 @@ class FirstStep:
 
 def first_step(
     data: SelectionData,
-    scaling: Scaling,
+    scaling: DataScale,
     *,
     folds: int | None = None,
     seed: int = 0,
@@ -111,7 +111,7 @@ def first_step(
     units dealt out."""
     gamma = selection_probit(data).gamma
     at = with_constant(data.w[data.s]) @ gamma if index is None else index.index[data.s]
-    cell = with_mills(selected_rows(data, scaling), at)
+    cell = with_mills(outcome_rows(data, scaling), at)
     strong = folds is not None and instruments_are_strong(data)
     return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, strong, index)
 
@@ -123,7 +123,7 @@ def corrected(members: Members | ModuleMembers, f, first: FirstStep) -> Selectio
     return in_units_of_y(members, sigma, first.scaling, first.gamma)
 
 
-def in_units_of_y(members, sigma, scaling: Scaling, gamma) -> SelectionEnsemble:
+def in_units_of_y(members, sigma, scaling: DataScale, gamma) -> SelectionEnsemble:
     """The ensemble; sigma : (k,) for the scaled y; gamma : (q + 1,) for w as given."""
     unit = scaling.y_scale
     c = members.head[:, 0].astype(float)
@@ -141,7 +141,7 @@ def in_units_of_y(members, sigma, scaling: Scaling, gamma) -> SelectionEnsemble:
     )
 
 
-def corrected_sigma(f, c, cell: Rows) -> np.ndarray:
+def corrected_sigma(f, c, cell: Batch) -> np.ndarray:
     r"""(k,) sd of the population error: selection takes :math:`c^2\delta` off the variance of y,
 
     .. math:: \sigma^2 = \mathrm{mean}\,(y - f - c\lambda)^2 + c^2\,\mathrm{mean}\,\delta .

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from heckesel.linear.probit import fit_probit
-from heckesel.networks.training.batches import Rows, with_mills
+from heckesel.networks.training.batches import Batch, with_mills
 
 # A linear two-step may leave |rho| at one or beyond; this is where networks start then.
 START_RHO = 0.9
@@ -26,7 +26,7 @@ class LinearStart:
         return float(np.clip(self.c / self.sigma, -START_RHO, START_RHO))
 
 
-def linear_start(cell: Rows, strong: bool) -> LinearStart:
+def linear_start(cell: Batch, strong: bool) -> LinearStart:
     r"""A linear outcome on selected rows that have Mills terms, a first guess for the networks'.
 
     With strong instruments it is the classic two-step. Without, :math:`\lambda` is a function of x
@@ -42,14 +42,14 @@ def linear_start(cell: Rows, strong: bool) -> LinearStart:
     return LinearStart(found[: cell.x.shape[1]], float(c), float(sigma))
 
 
-def probit_start(cell: Rows) -> np.ndarray:
+def probit_start(cell: Batch) -> np.ndarray:
     """(q + 1,) gamma of a probit of selection on the cell's selected and unselected units."""
     w = np.vstack([cell.w, cell.w_unselected])
     weight = np.concatenate([cell.weight, cell.weight_unselected])
     return fit_probit(w, np.arange(len(w)) < len(cell.w), weight * len(w)).gamma
 
 
-def linear_start_of_both(cell: Rows, strong: bool) -> tuple[np.ndarray, LinearStart]:
+def linear_start_of_both(cell: Batch, strong: bool) -> tuple[np.ndarray, LinearStart]:
     """`probit_start`, and `linear_start` with the Mills terms of that probit."""
     gamma = probit_start(cell)
     selected = replace(cell, weight=cell.weight / cell.weight.sum())

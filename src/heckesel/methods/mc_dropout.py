@@ -13,10 +13,10 @@ from heckesel.networks.ensembles.selection_ensemble import predict_two_outputs
 from heckesel.networks.losses.normal import GAUSSIAN
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
-from heckesel.networks.training.ensemble_training import Members, selected_rows, train_cells
+from heckesel.networks.training.ensemble_training import Members, outcome_rows, train_datasets
 from heckesel.networks.training.layers import forward, layer_views, with_constant
 from heckesel.networks.training.loop import Progress
-from heckesel.networks.training.scaling import Scaling, scaling_of
+from heckesel.networks.training.scaling import DataScale, data_scale_of
 from heckesel.predictive.distribution import Predictive, check_target
 
 RATE = 0.1
@@ -34,7 +34,7 @@ class DropoutNetwork:
     """
 
     members: Members
-    scaling: Scaling
+    scaling: DataScale
     seed: int
     info: dict
 
@@ -47,14 +47,14 @@ class DropoutNetwork:
     def _outputs(self, x):
         """(PASSES, m, 2). A pass uses one mask for all rows, so it is one thinned network and
         the prediction at a point does not depend on which others are asked for."""
-        theta = torch.as_tensor(self.members.theta, device=self.members.device).expand(PASSES, -1)
-        layers = layer_views(theta, self.members.sizes)
-        hidden = self.members.sizes[1:-1]
-        thin = dropout_masks(dropout_seeds([self.seed], PASSES), 1, hidden, RATE, like=theta)()
+        members, hidden = self.members, self.members.sizes[1:-1]
+        block = torch.as_tensor(members.parameters, device=members.device).expand(PASSES, -1)
+        layers = layer_views(block, members.sizes)
+        thin = dropout_masks(dropout_seeds([self.seed], PASSES), 1, hidden, RATE, like=block)()
         x, parts = with_constant(x), []
-        at_once = PREDICTED_AT_ONCE["cpu" if theta.device.type == "cpu" else "gpu"]
+        at_once = PREDICTED_AT_ONCE["cpu" if block.device.type == "cpu" else "gpu"]
         for first in range(0, max(len(x), 1), at_once):
-            part = torch.as_tensor(x[first : first + at_once]).to(theta)
+            part = torch.as_tensor(x[first : first + at_once]).to(block)
             masks = [mask.expand(-1, len(part), -1) for mask in thin]
             parts.append(forward(part.expand(PASSES, -1, -1), layers, masks=masks).cpu().numpy())
         return np.concatenate(parts, axis=1).astype(float)
@@ -82,9 +82,9 @@ def fit_many(
 ) -> list[DropoutNetwork]:
     """One dropout network for each cell, trained as one batch; `config.n_members` is not used."""
     config = replace(config or NetworkConfig(), n_members=1)
-    scalings = [scaling_of(data, config.standardise) for data in datas]
-    trained = train_cells(
-        [selected_rows(data, scaling) for data, scaling in zip(datas, scalings, strict=True)],
+    scalings = [data_scale_of(data, config.standardise) for data in datas]
+    trained = train_datasets(
+        [outcome_rows(data, scaling) for data, scaling in zip(datas, scalings, strict=True)],
         loss=GAUSSIAN,
         seeds=seeds,
         config=config,

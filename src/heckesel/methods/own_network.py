@@ -15,10 +15,10 @@ from heckesel.methods.heckman_two_step import corrected, first_step
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.losses.normal import BLIND, JOINT, TWO_STEP
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import all_rows
+from heckesel.networks.training.ensemble_training import joint_rows
 from heckesel.networks.training.loop import Progress
 from heckesel.networks.training.own_modules import MakeNet, train_modules
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.scaling import data_scale_of
 
 LOSSES = {"two-step": TWO_STEP, "joint": JOINT, "blind": BLIND}
 
@@ -45,9 +45,9 @@ def fit(
     if len(inputs) != data.n:
         raise DataError(f"inputs have {len(inputs)} rows but there are {data.n} units")
     config, loss = config or NetworkConfig(), LOSSES[method]
-    scaling = replace(scaling_of(data, config.standardise), x_centre=None, x_scale=None)
+    scaling = replace(data_scale_of(data, config.standardise), x_centre=None, x_scale=None)
     first = first_step(data, scaling) if method == "two-step" else None
-    cell = all_rows(data, scaling) if first is None else first.cell
+    cell = joint_rows(data, scaling) if first is None else first.cell
     seen = inputs[torch.as_tensor(data.s)]
     members = train_modules(
         make_net,

@@ -13,12 +13,12 @@ from scipy.special import log_ndtr
 from heckesel.data import SelectionData
 from heckesel.linear.probit import fit_probit
 from heckesel.networks.losses.normal import PROBIT
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import AUTO, NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, train_cells
-from heckesel.networks.training.folds import assign_folds, left_out
+from heckesel.networks.training.ensemble_training import Members, train_datasets
+from heckesel.networks.training.folds import assign_folds, held_out
 from heckesel.networks.training.layers import with_constant
-from heckesel.networks.training.scaling import Scaling
+from heckesel.networks.training.scaling import DataScale
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class CrossFitted:
 
 def fit_indices(
     datas: Sequence[SelectionData],
-    scalings: Sequence[Scaling],
+    scalings: Sequence[DataScale],
     *,
     seeds: Sequence[int],
     config: NetworkConfig,
@@ -47,7 +47,7 @@ def fit_indices(
     networks, or with selection "auto" of a probit where its loss is the smaller one."""
     folds = config.folds or config.n_members
     cells = [
-        Rows(
+        Batch(
             x=with_constant(scaling.w(data.w)),
             y=np.where(data.s, 1.0, -1.0),
             weight=data.weight / data.weight.sum(),
@@ -56,7 +56,7 @@ def fit_indices(
         for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
     ]
     units = max(data.n for data in datas)
-    trained = train_cells(
+    trained = train_datasets(
         cells, loss=PROBIT, seeds=seeds, config=config, units=units, device=device
     )
     found = [_crossed(*pair, folds) for pair in zip(trained, cells, strict=True)]
@@ -65,16 +65,16 @@ def fit_indices(
     return [_preferred(*pair) for pair in zip(found, cells, strict=True)]
 
 
-def _preferred(networks: CrossFitted, cell: Rows) -> CrossFitted:
+def _preferred(networks: CrossFitted, cell: Batch) -> CrossFitted:
     if networks.losses["network"] < networks.losses["linear"]:
         return networks
     gamma = fit_probit(cell.x, cell.y > 0, cell.weight * len(cell.y)).gamma
     return replace(networks, members=None, index=cell.x @ gamma)
 
 
-def _crossed(members: Members, cell: Rows, folds: int) -> CrossFitted:
+def _crossed(members: Members, cell: Batch, folds: int) -> CrossFitted:
     outputs = members.outputs(cell.x[:, :-1])[..., 0]  # (k, n)
-    out = left_out(cell.fold, len(outputs), folds)
+    out = held_out(cell.fold, len(outputs), folds)
     index = np.where(out, outputs, 0.0).sum(axis=0) / out.sum(axis=0)
     linear = np.empty_like(index)
     for j in range(folds):

@@ -20,9 +20,9 @@ from heckesel.linear.estimable import dependent_columns
 from heckesel.networks.rho.rho_mixture import RhoMixture, average_over_rho, held_out_evidence
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.config import torch_device
-from heckesel.networks.training.ensemble_training import all_rows
+from heckesel.networks.training.ensemble_training import joint_rows
 from heckesel.networks.training.folds import with_folds
-from heckesel.networks.training.scaling import scaling_of
+from heckesel.networks.training.scaling import data_scale_of
 from heckesel.numerics.splines import INNER_KNOTS, Spline, spline_of, spline_width
 
 SURFACE_KNOTS = 1  # inside the range, in each direction of an interaction
@@ -82,7 +82,7 @@ def fit_many(
     """Splines for many cells; those whose bases have the same shape side by side."""
     config = config or SplineConfig()
     prior, place = rho_prior(config.rho_prior), torch_device(device or "cpu")
-    scalings = [scaling_of(data, standardise=True) for data in datas]
+    scalings = [data_scale_of(data, standardise=True) for data in datas]
     bases = [
         spline_basis(scaling.x(data.x[data.s]), config.interactions, config.knots)
         for data, scaling in zip(datas, scalings, strict=True)
@@ -92,7 +92,7 @@ def fit_many(
         ridges = basis.membership
         alike.setdefault((ridges.shape, ridges.tobytes()), []).append(cell)
     dealt = [
-        with_folds(all_rows(data, scaling), data, config.folds, seed)
+        with_folds(joint_rows(data, scaling), data, config.folds, seed)
         for data, scaling, seed in zip(datas, scalings, seeds or [0] * len(datas), strict=True)
     ]
     fitted: dict[int, RhoMixture] = {}

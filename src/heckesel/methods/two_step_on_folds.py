@@ -25,11 +25,11 @@ import numpy as np
 from heckesel.methods.linear_start import linear_start
 from heckesel.networks.ensembles.noise_calibration import judged_shape, pairs_of, two_step_loss
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, local_spread
-from heckesel.networks.losses.normal import SPREAD, TWO_STEP
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.losses.normal import NOISE_SCALE, TWO_STEP
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import Members
-from heckesel.networks.training.folds import left_out
+from heckesel.networks.training.folds import held_out
 from heckesel.predictive.distribution import RHO_LIMIT
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def fit_on_folds(prepared: Sequence[FirstStep], train, config: NetworkConfig, folds: int):
     """One ensemble for each first step; with noise "auto", what rows left out prefer.
 
-    train : `train_cells` with everything given but cells, loss, config and heads
+    train : `train_datasets` with everything given but cells, loss, config and heads
     """
 
     def outcomes(cells):
@@ -54,7 +54,7 @@ def fit_on_folds(prepared: Sequence[FirstStep], train, config: NetworkConfig, fo
         fits.append([judge(*each, None) for each in zip(members, prepared, strict=True)])
     if "varying" in config.noises:
         narrow = [_residual_rows(*each, folds) for each in zip(members, cells, strict=True)]
-        spreads = train(narrow, loss=SPREAD, config=config)
+        spreads = train(narrow, loss=NOISE_SCALE, config=config)
         wide = [
             replace(cell, mills=cell.mills * _crossed(each, cell, folds))
             for each, cell in zip(spreads, cells, strict=True)
@@ -72,16 +72,16 @@ def preferred(fits: Sequence[SelectionEnsemble]) -> SelectionEnsemble:
     return replace(best, info=best.info | {"held_out_losses": tried})
 
 
-def _start(cell: Rows, strong: bool) -> np.ndarray:
+def _start(cell: Batch, strong: bool) -> np.ndarray:
     start = linear_start(cell, strong)
     return np.array([start.c, np.log(start.sigma)])
 
 
-def _residual_rows(members: Members, cell: Rows, folds: int) -> Rows:
+def _residual_rows(members: Members, cell: Batch, folds: int) -> Batch:
     """Residuals of rows under members that did not see them, as wide as in the population."""
     f = members.outputs(cell.x[:, :-1])[..., 0]
     c = members.head[:, :1].astype(float)
-    out = left_out(cell.fold, len(f), folds)
+    out = held_out(cell.fold, len(f), folds)
     seen = out.any(axis=0)  # with fewer members than folds some rows have no honest residual
     residual = np.where(out, cell.y - f - c * cell.mills, 0.0).sum(axis=0) / np.maximum(
         out.sum(axis=0), 1
@@ -90,15 +90,15 @@ def _residual_rows(members: Members, cell: Rows, folds: int) -> Rows:
     weight = weight / weight.sum()
     square, c2 = residual**2 @ weight, float(np.mean(c)) ** 2
     rho2 = min(c2 / (square + c2 * (cell.delta @ weight)), RHO_LIMIT**2)
-    return Rows(
+    return Batch(
         x=cell.x, y=residual / np.sqrt(1 - rho2 * cell.delta), weight=weight, fold=cell.fold
     )
 
 
-def _crossed(spread: Members, cell: Rows, folds: int) -> np.ndarray:
+def _crossed(spread: Members, cell: Batch, folds: int) -> np.ndarray:
     """(n,) s(x) of each row by members that did not see it, of all members where there is none."""
     factor = local_spread(spread.outputs(cell.x[:, :-1])[..., 0])
-    out = left_out(cell.fold, len(factor), folds)
+    out = held_out(cell.fold, len(factor), folds)
     out = out | ~out.any(axis=0)
     return np.where(out, factor, 0.0).sum(axis=0) / out.sum(axis=0)
 
@@ -112,7 +112,7 @@ def _judged(
     x = cell.x[:, :-1]
     f = members.outputs(x)[..., 0]
     factor = np.ones_like(f) if spread is None else local_spread(spread.outputs(x)[..., 0])
-    pairs = pairs_of(f, factor, cell.weight, left_out(cell.fold, len(f), folds))
+    pairs = pairs_of(f, factor, cell.weight, held_out(cell.fold, len(f), folds))
     rows, own = pairs.row, pairs.member
     residual = cell.y[rows] - pairs.mean - c[own] * cell.mills[rows]
     found = judged_shape(

@@ -13,11 +13,11 @@ from heckesel.methods.spline_joint import SplineBasis
 from heckesel.networks.ensembles.averaged import AveragedEnsemble
 from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble, shape_of
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble, SelectionEnsemble
-from heckesel.networks.losses.normal import LOG_SPREAD_LIMIT, LOG_VARIANCE_RANGE
+from heckesel.networks.losses.normal import LOG_NOISE_FACTOR_LIMIT, LOG_VARIANCE_RANGE
 from heckesel.networks.rho.last_layer import LastLayer
 from heckesel.networks.rho.rho_mixture import Basis, RhoMixture
 from heckesel.networks.training.ensemble_training import Members
-from heckesel.networks.training.scaling import Scaling
+from heckesel.networks.training.scaling import DataScale
 from heckesel.onnx.graph import Graph
 from heckesel.onnx.output_moments import Part, several
 from heckesel.onnx.spline_graph import spline_columns
@@ -111,22 +111,22 @@ def _beside(graph: Graph, fit: BesideProbit, x: str) -> Part:
 def _mixture(graph: Graph, fit: RhoMixture, x: str) -> Part:
     r"""As `RhoMixture.predict`: part j has :math:`f_j = b'\delta_j/\theta_j` with the variance
     :math:`|(b, -f_j) S_j|^2/\theta_j^2` and the noise :math:`1/\theta_j^2`, b its columns."""
-    parts, unit = fit.parts, fit.scaling.y_scale
-    theta = parts.theta[:, None, None]
+    points, unit = fit.points, fit.scaling.y_scale
+    theta = points.theta[:, None, None]
     columns = _columns(graph, fit.basis, _scaled(graph, fit.scaling, x))
-    columns = graph.call("Gather", columns, parts.model, axis=0)  # (j, m, h)
-    spread = parts.spread / theta
-    f = graph.call("MatMul", columns, parts.delta[:, :, None] / theta)
+    columns = graph.call("Gather", columns, points.model, axis=0)  # (j, m, h)
+    factor = points.cholesky_factor / theta
+    f = graph.call("MatMul", columns, points.delta[:, :, None] / theta)
     slopes = graph.call(
         "Sub",
-        graph.call("MatMul", columns, spread[:, :-1]),
-        graph.call("Mul", f, spread[:, -1:]),
+        graph.call("MatMul", columns, factor[:, :-1]),
+        graph.call("Mul", f, factor[:, -1:]),
     )
     doubt = graph.call("ReduceSum", graph.square(slopes), np.array([2]), keepdims=0)  # (j, m)
     flat = graph.call("Squeeze", f, np.array([2]))
     mean = graph.call("Add", graph.call("Mul", flat, np.float64(unit)), fit.scaling.y_centre)
     variance = graph.call("Mul", graph.call("Add", doubt, theta[:, 0] ** -2), np.float64(unit**2))
-    return Part(mean, variance, "mixture of normals", weight=parts.weight)
+    return Part(mean, variance, "mixture of normals", weight=points.weight)
 
 
 def _columns(graph: Graph, basis: Basis, x: str) -> str:
@@ -142,7 +142,7 @@ def _last_layer(graph: Graph, basis: LastLayer, x: str) -> str:
     """(sets, m, h + 1): activations of a set's first members times their rows of the axes, then of
     its second ones, and so on, added up; a constant last."""
     hidden, sets = _hidden(graph, basis.members, x), len(basis.axes)
-    k, width = len(basis.members.theta), basis.members.sizes[-2]
+    k, width = len(basis.members.parameters), basis.members.sizes[-2]
     parts = []
     for first in range(0, k, sets):
         chosen = np.minimum(np.arange(first, first + sets), k - 1)  # beyond k the axes are zero
@@ -156,7 +156,7 @@ def _tailed(mean: str, variance: str, df: float | None) -> Part:
     return Part(mean, variance, "normal" if df is None else "t", df=df)
 
 
-def _mean_and_doubt(graph: Graph, f: str, scaling: Scaling) -> tuple[str, str]:
+def _mean_and_doubt(graph: Graph, f: str, scaling: DataScale) -> tuple[str, str]:
     """The mean over members in units of y, and their variance around it: (m,) both."""
     centre = graph.mean_over_members(f)
     doubt = graph.mean_over_members(graph.square(graph.call("Sub", f, centre)))
@@ -169,11 +169,11 @@ def _mean_and_doubt(graph: Graph, f: str, scaling: Scaling) -> tuple[str, str]:
 
 def _log_spread(graph: Graph, g: str) -> str:
     """The log of `local_spread`."""
-    limit = np.float64(LOG_SPREAD_LIMIT)
+    limit = np.float64(LOG_NOISE_FACTOR_LIMIT)
     return graph.call("Mul", graph.call("Tanh", graph.call("Div", g, limit)), limit)
 
 
-def _scaled(graph: Graph, scaling: Scaling, x: str) -> str:
+def _scaled(graph: Graph, scaling: DataScale, x: str) -> str:
     return graph.centred(x, scaling.x_centre, scaling.x_scale)
 
 
@@ -198,8 +198,8 @@ def _hidden(graph: Graph, members: Members, x: str) -> str:
 
 def _layer(graph: Graph, members: Members, at: int, values: str) -> str:
     ends = np.cumsum([0, *((low + 1) * high for low, high in pairwise(members.sizes))])
-    shape = (len(members.theta), members.sizes[at] + 1, members.sizes[at + 1])
-    block = members.theta[:, ends[at] : ends[at + 1]].reshape(shape)  # the bias last
+    shape = (len(members.parameters), members.sizes[at] + 1, members.sizes[at + 1])
+    block = members.parameters[:, ends[at] : ends[at + 1]].reshape(shape)  # the bias last
     return graph.call("Add", graph.call("MatMul", values, block[:, :-1]), block[:, -1:])
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.layers import parameter_count
-from heckesel.networks.training.scaling import Scaling
+from heckesel.networks.training.scaling import DataScale
 from heckesel.saving.model_file import Damage
 from heckesel.saving.saved_fields import Fields
 
 
 def members_state(members) -> dict:
-    return {"sizes": members.sizes, "theta": members.theta, "loss": members.loss}
+    return {"sizes": members.sizes, "theta": members.parameters, "loss": members.loss}
 
 
 def members_from(state: Fields, inputs: int, outputs: tuple[int, ...] = (1,)) -> Members:
@@ -19,18 +19,18 @@ def members_from(state: Fields, inputs: int, outputs: tuple[int, ...] = (1,)) ->
         raise Damage(f"has networks with layers {sizes!r:.40}")
     if sizes[0] != inputs or sizes[-1] not in outputs:
         raise Damage(f"has networks from {sizes[0]} to {sizes[-1]} numbers for {inputs} columns")
-    theta = state.array("theta", (None, None))
-    if not len(theta) or theta.shape[1] < parameter_count(sizes):
-        raise Damage(f"has {theta.shape} weights for networks with layers {sizes!r:.40}")
-    return Members(tuple(sizes), theta, state.array("loss", (len(theta),)))
+    parameters = state.array("theta", (None, None))
+    if not len(parameters) or parameters.shape[1] < parameter_count(sizes):
+        raise Damage(f"has {parameters.shape} weights for networks with layers {sizes!r:.40}")
+    return Members(tuple(sizes), parameters, state.array("loss", (len(parameters),)))
 
 
-def scaling_state(scaling: Scaling) -> dict:
-    return {name: getattr(scaling, name) for name in Scaling.__dataclass_fields__}
+def scaling_state(scaling: DataScale) -> dict:
+    return {name: getattr(scaling, name) for name in DataScale.__dataclass_fields__}
 
 
-def scaling_from(state: Fields, p: int, q: int) -> Scaling:
-    return Scaling(
+def scaling_from(state: Fields, p: int, q: int) -> DataScale:
+    return DataScale(
         x_centre=state.array("x_centre", (p,)),
         x_scale=state.array("x_scale", (p,), positive=True),
         w_centre=state.array("w_centre", (q,)),

@@ -8,7 +8,7 @@ from heckesel.errors import DataError
 from heckesel.methods.spline_joint import SplineBasis
 from heckesel.networks.rho.last_layer import LastLayer
 from heckesel.networks.rho.rho_curve import Curve
-from heckesel.networks.rho.rho_mixture import Parts, RhoMixture
+from heckesel.networks.rho.rho_mixture import MixturePoints, RhoMixture
 from heckesel.networks.rho.rho_prior import RhoPrior
 from heckesel.numerics.splines import DEGREE, Spline
 from heckesel.saving.model_file import Damage
@@ -20,7 +20,9 @@ from heckesel.saving.saved_members import (
     scaling_state,
 )
 
-CURVE = ("a", "log_evidence", "v", "ridge", "doubt", "weight")
+# What files call them; two more have other names there: spread and doubt.
+POINTS = ("model", "weight", "rho", "gamma", "delta", "theta")
+CURVE = ("a", "log_evidence", "v", "ridge", "weight")
 BASES = ("LastLayer", "SplineBasis")
 
 
@@ -29,9 +31,13 @@ def mixture_state(fit: RhoMixture) -> dict:
         raise DataError("a prior that is a function cannot be saved")
     return _basis(fit.basis) | {
         "scaling": scaling_state(fit.scaling),
-        "parts": {name: getattr(fit.parts, name) for name in Parts.__dataclass_fields__},
+        "parts": {name: getattr(fit.points, name) for name in POINTS}
+        | {"spread": fit.points.cholesky_factor},
         "curve": {name: getattr(fit.curve, name) for name in CURVE}
-        | {"prior": [fit.curve.prior.low, fit.curve.prior.high]},
+        | {
+            "doubt": fit.curve.variance_factor,
+            "prior": [fit.curve.prior.low, fit.curve.prior.high],
+        },
         "info": fit.info,
     }
 
@@ -45,13 +51,13 @@ def mixture_from(state: Fields, p: int, q: int) -> RhoMixture:
     return RhoMixture(
         basis=basis,
         scaling=scaling_from(state.inside("scaling"), p, q),
-        parts=_parts_from(state.inside("parts"), k, q, width),
+        points=_points_from(state.inside("parts"), k, q, width),
         curve=_curve_from(state.inside("curve"), k, q + 1 + width + 1, ridges),
         info=state.plain("info"),
     )
 
 
-def _parts_from(state: Fields, k: int, q: int, width: int) -> Parts:
+def _points_from(state: Fields, k: int, q: int, width: int) -> MixturePoints:
     model = state.array("model", (None,), dtype="int64")
     j = len(model)
     if not j or not ((model >= 0) & (model < k)).all():
@@ -59,14 +65,14 @@ def _parts_from(state: Fields, k: int, q: int, width: int) -> Parts:
     rho = state.array("rho", (j,))
     if not (abs(rho) < 1).all():
         raise Damage("has a correlation beyond one")
-    return Parts(
+    return MixturePoints(
         model=model,
         weight=state.array("weight", (j,), positive=True),
         rho=rho,
         gamma=state.array("gamma", (j, q + 1)),
         delta=state.array("delta", (j, width)),
         theta=state.array("theta", (j,), positive=True),
-        spread=state.array("spread", (j, width + 1, width + 1)),
+        cholesky_factor=state.array("spread", (j, width + 1, width + 1)),
     )
 
 
@@ -81,7 +87,7 @@ def _curve_from(state: Fields, k: int, size: int, ridges: int) -> Curve:
         log_evidence=state.array("log_evidence", (len(a),)),
         v=state.array("v", (len(a), k, size)),
         ridge=state.array("ridge", (len(a), k, ridges)),
-        doubt=state.array("doubt", (len(a),)),
+        variance_factor=state.array("doubt", (len(a),)),
         weight=state.array("weight", (len(a), k)),
         prior=RhoPrior(*ends),
     )
@@ -103,8 +109,8 @@ def _last_layer_from(state: Fields, p: int) -> LastLayer:
     members = members_from(state.inside("members"), p)
     axes = state.array("axes", (None, None, None))
     k, sides = axes.shape[:2]
-    if not k or sides != -(-len(members.theta) // k) * members.sizes[-2]:
-        raise Damage(f"has {k} x {sides} axes for {len(members.theta)} members")
+    if not k or sides != -(-len(members.parameters) // k) * members.sizes[-2]:
+        raise Damage(f"has {k} x {sides} axes for {len(members.parameters)} members")
     return LastLayer(members, axes)
 
 

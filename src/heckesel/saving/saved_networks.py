@@ -70,13 +70,13 @@ def _selection(fit: SelectionEnsemble) -> dict:
 
 def _selection_of(state: Fields, p: int, q: int) -> SelectionEnsemble:
     members = members_from(state.inside("members"), p, outputs=(1, 2))
-    k = len(members.theta)
+    k = len(members.parameters)
     gamma = state.array("gamma", (None, q + 1))
     if len(gamma) not in (1, k):
         raise Damage(f"has {len(gamma)} rows of gamma for {k} members")
     spread = members_from(state.inside("spread"), p) if state.has("spread") else None
-    if spread is not None and len(spread.theta) != k:
-        raise Damage(f"has {len(spread.theta)} networks of spread for {k} members")
+    if spread is not None and len(spread.parameters) != k:
+        raise Damage(f"has {len(spread.parameters)} networks of spread for {k} members")
     df = state.array("df", (k,)) if state.has("df") else None
     if df is not None and not (df > 2).all():
         raise Damage("has degrees of freedom that are not above 2")
@@ -191,8 +191,8 @@ def _binary_of(state: Fields, p: int, q: int) -> BinaryMixture:
     plain = len(rho) == 1 and np.isnan(rho).all()
     if not len(rho) or not (plain or (np.abs(rho) < 1).all()):
         raise Damage("has a correlation that is none")
-    if len(members.theta) % len(rho) or members.head.shape[1] != (0 if plain else q + 2):
-        raise Damage(f"has {members.theta.shape} weights for {len(rho)} values of rho")
+    if len(members.parameters) % len(rho) or members.head.shape[1] != (0 if plain else q + 2):
+        raise Damage(f"has {members.parameters.shape} weights for {len(rho)} values of rho")
     return BinaryMixture(
         members, scaling_from(state.inside("scaling"), p, q), weight, rho, state.plain("info")
     )

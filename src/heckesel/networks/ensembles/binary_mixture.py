@@ -17,7 +17,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
 
 from heckesel.errors import DataError
 from heckesel.networks.training.ensemble_training import Members
-from heckesel.networks.training.scaling import Scaling
+from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import averaged_index, probit_of
 from heckesel.predictive.distribution import check_target
@@ -35,7 +35,7 @@ class BinaryMixture:
     """
 
     members: Members
-    scaling: Scaling
+    scaling: DataScale
     weight: np.ndarray
     rho: np.ndarray
     info: dict
@@ -43,7 +43,7 @@ class BinaryMixture:
     @property
     def k(self) -> int:
         """Members at each rho."""
-        return len(self.members.theta) // len(self.weight)
+        return len(self.members.parameters) // len(self.weight)
 
     @property
     def has_selection(self) -> bool:

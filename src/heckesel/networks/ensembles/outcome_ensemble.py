@@ -12,7 +12,7 @@ from heckesel.networks.ensembles.selection_ensemble import local_spread
 from heckesel.networks.losses.outcome_selection import SCALARS, SHAPE, error_shape
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.layers import with_constant
-from heckesel.networks.training.scaling import Scaling
+from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.normal import inverse_mills
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.predictive.families import Normal
@@ -81,7 +81,7 @@ class OutcomeEnsemble:
     """level : factor on the noise of all members, judged on rows left out"""
 
     members: Members
-    scaling: Scaling
+    scaling: DataScale
     level: float
     info: dict
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from heckesel.errors import DataError
-from heckesel.networks.losses.normal import LOG_SPREAD_LIMIT, LOG_VARIANCE_RANGE
+from heckesel.networks.losses.normal import LOG_NOISE_FACTOR_LIMIT, LOG_VARIANCE_RANGE
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.own_modules import ModuleMembers
-from heckesel.networks.training.scaling import Scaling
+from heckesel.networks.training.scaling import DataScale
 from heckesel.predictive.distribution import (
     Predictive,
     check_target,
@@ -43,7 +43,7 @@ def with_tails(mean, epistemic, aleatoric, df: float | None) -> Predictive:
 
 def local_spread(g) -> np.ndarray:
     """The factor on sigma that an output g stands for; the twin of `losses.local_log_sigma`."""
-    return np.exp(LOG_SPREAD_LIMIT * np.tanh(g / LOG_SPREAD_LIMIT))
+    return np.exp(LOG_NOISE_FACTOR_LIMIT * np.tanh(g / LOG_NOISE_FACTOR_LIMIT))
 
 
 def with_networks(fitted, change: Callable[[Any], Any]):
@@ -69,7 +69,7 @@ class SelectionEnsemble:
     """
 
     members: Members | ModuleMembers
-    scaling: Scaling
+    scaling: DataScale
     sigma: np.ndarray
     covariance: np.ndarray
     gamma: np.ndarray
@@ -145,7 +145,7 @@ class GaussianEnsemble:
     """
 
     members: Members
-    scaling: Scaling
+    scaling: DataScale
     info: dict
     level: float = 1.0
     tail_df: float | None = None
@@ -158,7 +158,7 @@ class GaussianEnsemble:
 
 
 def predict_two_outputs(
-    outputs, scaling: Scaling, level: float = 1.0, tail_df: float | None = None
+    outputs, scaling: DataScale, level: float = 1.0, tail_df: float | None = None
 ) -> Predictive:
     """The normal, or the t, with the moments of a mixture of k normals; outputs : (k, m, 2)."""
     variance = level**2 * output_variance(outputs)

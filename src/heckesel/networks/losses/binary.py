@@ -1,4 +1,4 @@
-"""The joint likelihood of selection and an outcome of which only the class is seen."""
+"""Losses for a binary outcome: the joint likelihood of selection and the observed class."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def joint_binary(output, head, rows) -> Slopes:
 
 
 def independent_binary(output, head, rows) -> Slopes:
-    """`joint_binary` at rho = 0: two probits, no quadrature; the last of the head is unused."""
+    """`joint_binary` at rho = 0: two probits, no quadrature; the last column of head is unused."""
     gamma = head[:, :-1]
     log_index, by_index = log_ndtr_and_mills(product(rows.w, gamma))
     log_f, by_f = log_ndtr_and_mills(rows.y * output[..., 0])
@@ -57,8 +57,8 @@ def independent_binary(output, head, rows) -> Slopes:
 def _where_weighted(index, f, a, weight):
     """Value and slopes (k, n), in the precision of the weights.
 
-    A quadrature is worth leaving out where a fold or padding has weight zero; a GPU, whose steps
-    are recorded, needs the same shapes every time.
+    A CPU skips the quadrature for rows of weight zero (folds, padding). A GPU needs the same shapes
+    in every step, because steps are recorded.
     """
     if weight.is_cuda:
         return [part.to(weight) for part in log_bivariate_cdf_and_slopes(index, f, a)]

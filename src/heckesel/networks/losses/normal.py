@@ -1,7 +1,7 @@
-"""What k networks minimise: each loss is a weighted mean of -log-likelihood, one per network,
-and comes with its slopes in the network's outputs and in its own head.
+"""Losses with normal errors: weighted means of -log-likelihood, one value per network, with slopes
+in the outputs of the network and in the head of the loss.
 
-The slopes are written out because a step spends as long recording small operations as doing them.
+Slopes are written out because automatic differentiation doubles the time of small operations.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import torch
 
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
-# exp(-10) and exp(6): variances outside are no fit but an overflow under way.
+# Variances outside exp(-10) and exp(6) lead to overflow.
 LOG_VARIANCE_RANGE = (-10.0, 6.0)
-# A local sigma is at most three times the common one, or a third of it.
-LOG_SPREAD_LIMIT = math.log(3.0)
+# sigma(x) is between a third of the common sigma and three times it.
+LOG_NOISE_FACTOR_LIMIT = math.log(3.0)
 # tanh(20) is 1 in float32 and tanh(40) in float64; beyond, exp(a) squared would overflow.
 ATANH_RHO_LIMIT = {torch.float32: 20.0, torch.float64: 40.0}
 
@@ -28,17 +28,17 @@ Slopes = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss with what it needs beside the network.
+    """A loss and what it needs from the network and the head.
 
     value_and_slopes : (output (k, n, outputs), head (k, h), rows) -> loss (k,), slopes in both
     outputs : columns of the network's last layer
     linear : the head begins with gamma (q + 1,), for the index w'gamma
     scalars : further columns of the head, in order; all start at zero
     frozen : the last scalar keeps its start during the warm-up
-    quiet : that many of the last outputs start at 0 for every x
+    quiet : the number of last outputs that start at 0 for every x
     """
 
-    value_and_slopes: Callable[[torch.Tensor, torch.Tensor, Rows], Slopes]
+    value_and_slopes: Callable[[torch.Tensor, torch.Tensor, Batch], Slopes]
     outputs: int = 1
     learning_rate: float = 1e-2
     linear: bool = False
@@ -71,8 +71,8 @@ def two_step(output, head, rows) -> Slopes:
     return loss, by_mean[..., None], torch.cat([by_c, by_log_sigma], dim=1)
 
 
-def spread(output, head, rows) -> Slopes:
-    r"""One output g for the width of residuals y whose mean is zero:
+def noise_scale(output, head, rows) -> Slopes:
+    r"""One output g for the standard deviation of residuals y with mean zero:
     :math:`\log\sigma(x) + y^2/2\sigma(x)^2`, with sigma(x) of `local_log_sigma`."""
     log_sigma, bend = local_log_sigma(output[..., 0], head)
     square = (rows.y * torch.exp(-log_sigma)).square()
@@ -90,7 +90,7 @@ def probit(output, head, rows) -> Slopes:
 
 
 def joint(output, head, rows) -> Slopes:
-    r"""Both equations at once; with :math:`\eta = w'\gamma`, :math:`e = (y-f)/\sigma` and
+    r"""Outcome and selection jointly; with :math:`\eta = w'\gamma`, :math:`e = (y-f)/\sigma` and
     :math:`a = \mathrm{atanh}\,\rho`,
 
     .. math:: -\log\phi(e) + \log\sigma - \log\Phi(B), \quad
@@ -100,7 +100,7 @@ def joint(output, head, rows) -> Slopes:
     :math:`(\eta + \rho e)/\sqrt{1-\rho^2}` without the quotient, which fails at rho = 1. Its
     slopes are sinh a in e, cosh a in eta and :math:`\tfrac12[(\eta+e)e^a - (\eta-e)e^{-a}]` in a.
 
-    A second output, where there is one, makes sigma local: :math:`\log\sigma + g(x)`.
+    A second output g, if there is one, makes sigma a function of x, see `local_log_sigma`.
     """
     gamma, atanh_rho = head[:, :-2], head[:, -1:]
     log_sigma, bend = head[:, -2:-1], None
@@ -128,7 +128,7 @@ def joint(output, head, rows) -> Slopes:
 
 
 def blind(output, head, rows) -> Slopes:
-    """`joint` with rho = 0: a probit and a regression that share nothing but the ensemble."""
+    """`joint` with rho = 0: a probit and a regression without common parameters."""
     gamma = head[:, :-1]
     loss, by_mean, by_log_sigma = _normal(rows.y - output[..., 0], head[:, -1:], rows.weight)
     log_cdf, mills = log_ndtr_and_mills(product(rows.w, gamma))
@@ -139,14 +139,14 @@ def blind(output, head, rows) -> Slopes:
 
 
 def local_log_sigma(g, log_sigma):
-    r""":math:`\log\sigma + L\tanh(g(x)/L)` and its slope in g, (k, n) both: no row is further
-    than L from the common sigma, also where g is far from everything it was trained on."""
-    bent = torch.tanh(g / LOG_SPREAD_LIMIT)
-    return log_sigma + LOG_SPREAD_LIMIT * bent, 1 - bent.square()
+    r""":math:`\log\sigma + L\tanh(g(x)/L)` and its slope in g, (k, n) both. It stays within L of
+    the common log sigma, also where g extrapolates."""
+    bent = torch.tanh(g / LOG_NOISE_FACTOR_LIMIT)
+    return log_sigma + LOG_NOISE_FACTOR_LIMIT * bent, 1 - bent.square()
 
 
 def _by_outputs(by_mean, by_log_sigma, bend):
-    """Slopes in one output or two, (k, n, 1 or 2)."""
+    """Slopes in one or two outputs, (k, n, 1 or 2)."""
     if bend is None:
         return by_mean[..., None]
     return torch.stack([by_mean, by_log_sigma * bend], dim=2)
@@ -183,7 +183,7 @@ GAUSSIAN = Loss(gaussian, outputs=2, learning_rate=5e-3)
 TWO_STEP = Loss(two_step, scalars=("c", "log_sigma"))
 JOINT = Loss(joint, linear=True, scalars=("log_sigma", "atanh_rho"), frozen=True)
 PROBIT = Loss(probit)
-SPREAD = Loss(spread, scalars=("log_sigma",), quiet=1)
+NOISE_SCALE = Loss(noise_scale, scalars=("log_sigma",), quiet=1)
 JOINT_VARYING = Loss(
     joint, outputs=2, linear=True, scalars=("log_sigma", "atanh_rho"), frozen=True, quiet=1
 )

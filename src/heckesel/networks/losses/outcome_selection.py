@@ -1,17 +1,16 @@
-r"""The joint likelihood of a selection that may look at the outcome itself, errors of any shape.
+r"""The joint likelihood of a selection that may depend on the outcome itself, with flexible errors.
 
 .. math:: P(s = 1 \mid w, y) = \Phi(w'\gamma + \theta f(x) + \kappa(y - f(x))), \qquad
           y = f(x) + \sigma(x)\,e
 
-At :math:`\theta = 0` selection sees what is unusual about an outcome, which is Heckman's model in
-other parameters, :math:`\rho = \kappa\sigma/\sqrt{1+\kappa^2\sigma^2}`; at
-:math:`\theta = \kappa` it sees the outcome. With a linear f the two are one model. Otherwise
-P(s = 1 | w) bends with f(x) where theta is not 0, so the data say which, and unselected units say
-something about f.
+At :math:`\theta = 0` selection depends on the error of the outcome, which is Heckman's model with
+:math:`\rho = \kappa\sigma/\sqrt{1+\kappa^2\sigma^2}`; at :math:`\theta = \kappa` it depends on
+the outcome. If f is linear in w, the two are the same model. Otherwise P(s = 1 | w) depends on f(x)
+if theta is not 0, so theta is identified, and unselected units are informative about f.
 
-There are two of them: PLAIN has one sigma and a normal e. FREE has a sigma(x), and for e a mixture
-of three normals: a normal likelihood takes the skewness of outcomes for selection. Its mean and
-variance are left to f and sigma, so they are not 0 and 1; `error_shape` has the parts.
+PLAIN has one sigma and a normal e. FREE has a sigma(x), and e is a mixture of three normals: a
+normal likelihood mistakes skewness of the outcome for selection. The mean and variance of e are not
+fixed at 0 and 1; `error_shape` has the components.
 """
 
 from __future__ import annotations
@@ -31,30 +30,32 @@ from heckesel.networks.losses.normal import (
 from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
-PARTS = 3
-# A part is between half and twice as wide as sigma. Outcomes with repeated values, such as grades,
-# have no density: a part that may shrink onto one of them has a likelihood without bound.
+COMPONENTS = 3
+# The sd of a component is between half and twice sigma. For outcomes with repeated values, such as
+# grades, the likelihood of a component that shrinks onto one value is unbounded.
 LOG_WIDTH_LIMIT = math.log(2.0)
 SCALARS = ("log_sigma", "kappa", "theta")
-SHAPE = tuple(f"{name}_{part}" for name in ("logit", "shift", "width") for part in range(PARTS))
-# Close to a standard normal, with parts that differ: left, right and wide.
+SHAPE = tuple(
+    f"{name}_{part}" for name in ("logit", "shift", "width") for part in range(COMPONENTS)
+)
+# Close to a standard normal, with components that differ: left, right and wide.
 START_SHAPE = (-0.9, -0.9, -1.6, -0.3, 0.3, 0.0, -0.17, -0.17, 0.36)
 
 
 def error_shape(shape: torch.Tensor):
-    """(k, parts) log share, shift and log width of the parts of e, and the slope of the last in
-    the parameter behind it; shape : (k, 9), or (k, 0) for a standard normal"""
+    """(k, components) log share, shift and log width of the components of e, and the slope of the
+    log width in its parameter; shape : (k, 9), or (k, 0) for a standard normal"""
     if not shape.shape[1]:
         nothing = shape.new_zeros(len(shape), 1)
         return nothing, nothing, nothing, nothing
-    logit, shift, width = shape.split(PARTS, dim=1)
+    logit, shift, width = shape.split(COMPONENTS, dim=1)
     bent = torch.tanh(width / LOG_WIDTH_LIMIT)
     return torch.log_softmax(logit, dim=1), shift, LOG_WIDTH_LIMIT * bent, 1 - bent.square()
 
 
 def outcome_selection(output, head, rows) -> Slopes:
-    r"""With shares :math:`\pi_m`, shifts :math:`\mu_m` and widths :math:`\omega_m` of the parts and
-    :math:`t = w'\gamma`,
+    r"""With shares :math:`\pi_m`, shifts :math:`\mu_m` and widths :math:`\omega_m` of the
+    components and :math:`t = w'\gamma`,
 
     .. math:: -\log\sum_m \pi_m\,\phi\!\Big(\frac{e-\mu_m}{\omega_m}\Big)\frac1{\omega_m\sigma}
               - \log\Phi(t + \theta f + \kappa(y - f))
@@ -65,7 +66,8 @@ def outcome_selection(output, head, rows) -> Slopes:
               A_m = -\frac{t + \theta f + \kappa\sigma\mu_m}{S_m}, \quad
               S_m^2 = 1 + \kappa^2\sigma^2\omega_m^2
 
-    for an unselected one. Slopes of the sums are those of the parts times their posterior shares.
+    for an unselected one. Slopes of the sums are those of the components times their posterior
+    shares.
     """
     q = rows.w.shape[2]
     gamma, (log_sigma, kappa, theta) = head[:, :q], head[:, q : q + 3].split(1, dim=1)
@@ -76,7 +78,7 @@ def outcome_selection(output, head, rows) -> Slopes:
     index = product(rows.w, gamma) + theta * f
     at = _Model(f, log_sigma, index, kappa, theta, *(part[:, None] for part in shape))
     seen, unseen = rows.weight * rows.selected, rows.weight * (1 - rows.selected)
-    # a unit weighs nothing in one of the two, so the sums round nowhere
+    # every unit has weight zero in one of the two, so the sums do not round
     loss, by_index, by_f, by_log_sigma, by_kappa, by_logit, by_shift, by_width = map(
         torch.add, _selected(at, rows.y, seen), _unselected(at, unseen)
     )
@@ -95,10 +97,10 @@ def outcome_selection(output, head, rows) -> Slopes:
 
 @dataclass(frozen=True)
 class _Model:
-    """What the likelihood of a unit is made of.
+    """The quantities in the likelihood of a unit.
 
-    f, index : (k, n), the index with theta f in it; log_sigma : (k, n) or (k, 1)
-    kappa, theta : (k, 1); log_share, shift, log_width : (k, 1, parts)
+    f, index : (k, n), index includes theta f; log_sigma : (k, n) or (k, 1)
+    kappa, theta : (k, 1); log_share, shift, log_width : (k, 1, components)
     """
 
     f: torch.Tensor
@@ -113,14 +115,14 @@ class _Model:
 
 def _selected(at: _Model, y, weight) -> tuple[torch.Tensor, ...]:
     """Loss of selected units and its slopes in the index, f, log sigma and kappa, (k, n), and in
-    logit, shift and log width of the parts, (k, n, parts)."""
+    logit, shift and log width of the components, (k, n, components)."""
     sigma, width = torch.exp(at.log_sigma), torch.exp(at.log_width)
     residual, each = y - at.f, weight[..., None]
     e = residual / sigma
-    u = (e[..., None] - at.shift) / width  # (k, n, parts)
-    parts = at.log_share - 0.5 * u.square() - at.log_width
-    log_density = torch.logsumexp(parts, dim=2)
-    posterior = torch.exp(parts - log_density[..., None])
+    u = (e[..., None] - at.shift) / width  # (k, n, components)
+    terms = at.log_share - 0.5 * u.square() - at.log_width
+    log_density = torch.logsumexp(terms, dim=2)
+    posterior = torch.exp(terms - log_density[..., None])
     log_cdf, mills = log_ndtr_and_mills(at.index + at.kappa * residual)
     pull = weight * mills
     by_shift = -posterior * u / width * each
@@ -146,11 +148,11 @@ def _unselected(at: _Model, weight) -> tuple[torch.Tensor, ...]:
     root = torch.sqrt(1 + load.square())
     lean = at.index[..., None] + kappa * offset
     log_miss, mills = log_ndtr_and_mills(-lean / root)
-    parts = at.log_share + log_miss
-    missed = torch.logsumexp(parts, dim=2)
-    posterior = torch.exp(parts - missed[..., None])
+    terms = at.log_share + log_miss
+    missed = torch.logsumexp(terms, dim=2)
+    posterior = torch.exp(terms - missed[..., None])
     push = each * posterior * mills / root  # -(slope in A) / S
-    narrower = push * lean * (load / root).square()  # how a wider part takes A towards 0
+    narrower = push * lean * (load / root).square()  # how a wider component moves A towards 0
     by_index = push.sum(dim=2)
     return (
         -weight * missed,

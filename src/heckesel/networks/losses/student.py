@@ -1,4 +1,4 @@
-"""The joint likelihood with bivariate t errors, whose degrees of freedom are estimated too."""
+"""The joint likelihood with bivariate t errors and estimated degrees of freedom."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import torch
 from heckesel.networks.losses.normal import ATANH_RHO_LIMIT, Loss, Slopes, product, weighted_sum
 from heckesel.numerics.student_torch import log_cdf_and_slopes, log_density_and_slopes
 
-# log(df - 2): a variance needs more than two degrees of freedom, and beyond 1e4 the t is normal
-# to four digits of the log-likelihood of a unit.
+# Of log(df - 2): the variance exists above two degrees of freedom, and above 1e4 the log-likelihood
+# of a unit is that of the normal to four digits.
 LOG_EXTRA_DF_RANGE = (-5.0, 9.2)
 
 

@@ -1,1 +1,1 @@
-"""The evidence for rho: its curve, its prior and the mixture over it."""
+"""Averaging over rho: its prior, its evidence on a grid, and the mixture of fits."""

@@ -1,4 +1,4 @@
-"""What an ensemble would predict if rho were this: last layers refitted at values of rho."""
+"""Predictions of an ensemble at given values of rho: last layers are refitted at each."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from heckesel.data import SelectionData
 from heckesel.networks.rho.linear_joint import bases_of, conditional_optima, start_at
 from heckesel.networks.rho.rho_curve import FIRST_UPDATES
 from heckesel.networks.rho.rho_mixture import Basis
-from heckesel.networks.training.ensemble_training import all_rows
-from heckesel.networks.training.scaling import Scaling
+from heckesel.networks.training.ensemble_training import joint_rows
+from heckesel.networks.training.scaling import DataScale
 
 
 def means_over_rho(
-    data: SelectionData, scaling: Scaling, basis: Basis, rho: np.ndarray, x: np.ndarray
+    data: SelectionData, scaling: DataScale, basis: Basis, rho: np.ndarray, x: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(j, m) population means at x (m, p), averaged over members, and (j,) log-evidence, for
     rho (j,) in ascending order.
 
-    Columns stay those of the ensemble; what is linear in them is fitted anew at each rho.
+    The columns, activations of the ensemble, are fixed; coefficients are refitted at each rho.
     """
-    rows = all_rows(data, scaling)
+    rows = joint_rows(data, scaling)
     columns = basis.columns(rows.x[:, :-1])  # (k, n, h)
     models = [replace(rows, x=one) for one in columns]
     totals = [data.weight.sum()] * len(columns)
@@ -44,5 +44,5 @@ def means_over_rho(
 
 
 def _at(bases, a, v, ridge):
-    """The rho before may be far away, so that ridges are followed until they stand still."""
+    """Ridges are updated until they converge, because the previous rho may be far away."""
     return conditional_optima(bases, v.new_full((len(v),), a), v, ridge, updates=FIRST_UPDATES)

@@ -1,10 +1,10 @@
-r"""Last hidden layers as columns, those of members that did without the same fold side by side.
+r"""Last hidden layers as columns of a linear model; members that held out the same fold form a set.
 
-Activations A (n, d) of a set of members, hundreds of columns, mostly repeat one another. They are
-turned to their own axes, A R, and axes along which the rows know next to nothing are left out: with
-residuals of variance one the information about a coefficient is that axis' sum of squares, and
-where it is below `LEAST_INFORMATION` the ridge, which is about one or above and does not mind a
-rotation, says all there is.
+The activations A (n, d) of a set have hundreds of columns, which are almost collinear. They are
+rotated to their principal axes, A R, and axes with little information are dropped. With residuals
+of variance one, the information about a coefficient is the sum of squares along its axis. If that
+is below `LEAST_INFORMATION`, the ridge, which is about one or more and invariant under rotation,
+determines the coefficient.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.ensemble_training import Members
 
 LEAST_INFORMATION = 1e-3
@@ -22,10 +22,10 @@ LEAST_INFORMATION = 1e-3
 
 @dataclass(frozen=True)
 class LastLayer:
-    """Member j of k belongs to set j mod `len(axes)`.
+    """Columns from the last layers of k members; member j belongs to set j mod `len(axes)`.
 
-    axes : (sets, d, h) from the activations of a set's members side by side to its columns; zero
-    where a set has fewer members or axes than others
+    axes : (sets, d, h) rotation from the activations of a set to its columns; zero where a set has
+    fewer members or axes than others
     """
 
     members: Members
@@ -43,7 +43,7 @@ class LastLayer:
 
 
 def side_by_side(activations: np.ndarray, sets: int) -> np.ndarray:
-    """(sets, m, d) from (k, m, width + 1), whose last column is a constant."""
+    """(sets, m, d) from activations (k, m, width + 1), whose last column is constant."""
     k, m, width = activations.shape
     rounds = -(-k // sets)
     padded = np.zeros((rounds * sets, m, width - 1))
@@ -53,24 +53,24 @@ def side_by_side(activations: np.ndarray, sets: int) -> np.ndarray:
 
 
 def last_layers(
-    trained: Sequence[Members], cells: Sequence[Rows], totals: Sequence[float], sets: int
+    trained: Sequence[Members], datasets: Sequence[Batch], totals: Sequence[float], sets: int
 ) -> list[LastLayer]:
-    """One basis for each cell, all of one width; totals : units that the weights of a cell count"""
-    found = [_axes(*each, sets) for each in zip(trained, cells, totals, strict=True)]
+    """One basis for each dataset, all of one width; totals : the number of units in each."""
+    found = [_axes(*each, sets) for each in zip(trained, datasets, totals, strict=True)]
     width = max(one.shape[1] for axes in found for one in axes)
     return [
         LastLayer(
-            replace(members, theta=members.theta.astype(float)),
+            replace(members, parameters=members.parameters.astype(float)),
             np.stack([np.pad(one, ((0, 0), (0, width - one.shape[1]))) for one in axes]),
         )
         for members, axes in zip(trained, found, strict=True)
     ]
 
 
-def _axes(members: Members, cell: Rows, total: float, sets: int) -> list[np.ndarray]:
+def _axes(members: Members, dataset: Batch, total: float, sets: int) -> list[np.ndarray]:
     """(d, h) of each set, the most informative axis first."""
-    activations = side_by_side(members.last_layer(cell.x[:, :-1]), sets)
-    gram = activations.transpose(0, 2, 1) @ (activations * (total * cell.weight)[:, None])
+    activations = side_by_side(members.last_layer(dataset.x[:, :-1]), sets)
+    gram = activations.transpose(0, 2, 1) @ (activations * (total * dataset.weight)[:, None])
     information, axes = np.linalg.eigh(gram)
     return [
         each[:, known > LEAST_INFORMATION][:, ::-1]

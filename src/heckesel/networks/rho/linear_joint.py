@@ -1,19 +1,18 @@
-r"""The joint likelihood of k models whose outcome is linear in given columns, all at once.
+r"""The joint likelihood of k models whose outcome is linear in given columns, computed at once.
 
 The columns are the last hidden layer of k networks, or spline bases. In Olsen's coordinates
 v = (gamma, delta, theta), theta = 1/sigma and delta = beta/sigma, the log-likelihood is concave
-at fixed a = atanh rho (see `heckesel.linear.joint`). Groups of coefficients carry ridges,
+at fixed a = atanh rho (see `heckesel.linear.joint`). Groups of coefficients have ridges,
 
 .. math:: \ell(v; a) - \tfrac12 \sum_g \lambda_g |\delta_g|^2 ,
 
-that is, priors N(0, 1/lambda_g), and the ridges are chosen by the evidence: the likelihood with
-v averaged out around its optimum (Laplace),
+that is, priors N(0, 1/lambda_g). The ridges maximise the evidence, the likelihood with v integrated
+out (Laplace approximation),
 
 .. math:: \ell(\hat v; a) - \tfrac12 \sum_g \lambda_g |\hat\delta_g|^2
           + \tfrac12 \sum_g r_g \log\lambda_g - \tfrac12 \log|{-H}| ,
 
-r_g the size of a group. Over a grid of a it is a curve of rho in which a flexible model pays
-for its flexibility.
+r_g the size of a group. As a function of rho the evidence penalises flexible models.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from dataclasses import dataclass
 import torch
 
 from heckesel.networks.losses.normal import product, weighted_sum
-from heckesel.networks.training.batches import Rows, stack_cells
+from heckesel.networks.training.batches import Batch, stack_datasets
 from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills, mills_excess
 
-# A coefficient of a standardised column is then free (sd 300) or zero (sd 3e-5).
+# At the ends the prior sd of a coefficient is 300 (free) or 3e-5 (zero).
 RIDGE_RANGE = (1e-5, 1e9)
-# On gamma, so that columns of w may depend on one another, as all levels of a category do. Against
-# an information of about one for each row nothing else notices.
+# On gamma, so that columns of w may be collinear, as all levels of a category are. It is negligible
+# against an information of about one for each row.
 GAMMA_RIDGE = 1e-6
-# Gains in log-likelihood and in evidence that are given up: far below what moves a weight.
+# Gains in log-likelihood and in evidence below which iterations stop; both change weights little.
 GAIN_TOLERANCE = 1e-5
 EVIDENCE_TOLERANCE = 1e-2
 MAX_ITERATIONS = 60
@@ -47,7 +46,7 @@ class Bases:
     residual : (k, n, h + 1) = [-columns, y]; w : (k, n, q), weight : (k, n): the selected units
     w_unselected : (k, m, q), weight_unselected : (k, m)
     gram : (k, h + 1, h + 1) weighted residual'residual
-    membership : (h, ridges) one where the column carries that ridge, else zero
+    membership : (h, ridges) one where the column has that ridge, else zero
     """
 
     residual: torch.Tensor
@@ -63,10 +62,10 @@ class Bases:
         return self.w.shape[2]
 
 
-def bases_of(rows: Sequence[Rows], totals: Sequence[float], membership, device) -> Bases:
-    """One model for each of `rows`, whose x holds its columns and whose weights, which add up to
-    one, count `totals` units."""
-    stacked = stack_cells(rows, dtype=torch.float64, device=device)
+def bases_of(rows: Sequence[Batch], totals: Sequence[float], membership, device) -> Bases:
+    """One model for each of `rows`: x holds its columns, and its weights, which add up to one, are
+    those of `totals` units."""
+    stacked = stack_datasets(rows, dtype=torch.float64, device=device)
     total = torch.as_tensor(totals, dtype=torch.float64, device=device)[:, None]
     residual = torch.cat([-stacked.x, stacked.y[..., None]], dim=2)
     weight = total * stacked.weight
@@ -83,7 +82,7 @@ def bases_of(rows: Sequence[Rows], totals: Sequence[float], membership, device) 
 
 @dataclass(frozen=True)
 class Optima:
-    """Best v of each model at its a. v : (k, P), ridge : (k, ridges), evidence : (k,)
+    """The maximum of each model at its a. v : (k, P), ridge : (k, ridges), evidence : (k,)
 
     information : (k, P, P) minus the Hessian of the penalised log-likelihood
     """
@@ -106,7 +105,7 @@ class _Surface:
 
 
 def start_at(bases: Bases) -> tuple[torch.Tensor, torch.Tensor]:
-    """v and ridges to start from where nothing is known: zeros, sd of y and ridges one."""
+    """Initial v and ridges: coefficients zero, sigma and ridges one."""
     k, _, width = bases.residual.shape
     v = bases.residual.new_zeros(k, bases.q + width)
     v[:, -1] = 1.0
@@ -118,9 +117,9 @@ def conditional_optima(bases: Bases, a: torch.Tensor, v, ridge, *, updates: int 
 
     The update (Fellner and Schall's) moves to the fixed point of the evidence,
     :math:`\lambda_g \leftarrow (r_g - \lambda_g\,\mathrm{tr}\,V_{gg}) / |\delta_g|^2`. Along a grid
-    of a the best ridges move slowly and the evidence is flat in them at its top, so two updates
-    a step keep up. A model that has arrived stands still: its answer does not depend on its
-    neighbours.
+    of a the best ridges change slowly and the evidence is flat at its maximum, so two updates per
+    grid value are enough. A model that has converged is not changed any more, so its result does
+    not depend on the other models.
     """
     here = _surface(bases, v, a)
     moving = torch.ones(len(v), dtype=torch.bool, device=v.device)
@@ -193,23 +192,23 @@ def _penalised(bases: Bases, at: _Surface, ridge):
 
 
 def _updated_ridge(bases: Bases, at: _Surface, ridge):
-    """The next ridges, and about how much evidence (k,) the change is worth: its slope in
+    """The next ridges, and approximately how much evidence (k,) they gain: its slope in
     log lambda is (r_g - lambda_g tr V_gg - lambda_g |delta_g|^2)/2."""
     q, membership = bases.q, bases.membership
     _, _, information = _penalised(bases, at, ridge)
     covariance = torch.cholesky_inverse(torch.linalg.cholesky(information))
-    spread = covariance.diagonal(dim1=1, dim2=2)[:, q:-1] @ membership
+    variance = covariance.diagonal(dim1=1, dim2=2)[:, q:-1] @ membership
     size = at.v[:, q:-1].square() @ membership
-    degrees = (membership.sum(dim=0) - ridge * spread).clamp(min=0)
+    degrees = (membership.sum(dim=0) - ridge * variance).clamp(min=0)
     moved = (degrees / size.clamp(min=1e-300)).clamp(*RIDGE_RANGE)
-    # At the start every delta is zero and says nothing about its ridge.
+    # At the start every delta is zero and has no information about its ridge.
     moved = torch.where(size > 0, moved, ridge)
     promised = 0.5 * (degrees - ridge * size) * (moved / ridge).log()
     return moved, promised.abs().sum(dim=1)
 
 
 def _line_search(bases: Bases, here: _Surface, a, ridge, step, gain) -> _Surface:
-    """Halve the step of each model until its penalised likelihood does not fall."""
+    """Halve the step of each model until its penalised likelihood does not decrease."""
     value, _, _ = _penalised(bases, here, ridge)
     length = torch.ones_like(value)
     for _ in range(MAX_HALVINGS):

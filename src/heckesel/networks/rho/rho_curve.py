@@ -1,9 +1,9 @@
-r"""The evidence of k models of each cell as a curve over rho, on a grid that closes in on its mass.
+r"""The evidence of the k models of each dataset as a function of rho, on an adaptive grid.
 
-Models of a cell share a grid of a = atanh rho: 33 values over all of (-1, 1), then midpoints
-wherever an interval holds much of the posterior mass, until none does. What counts as evidence
-is the judge's: the likelihood with coefficients averaged out (`Laplace`), or that of units the
-models did not see (`heckesel.networks.rho.rho_held_out`).
+The models of a dataset share a grid of a = atanh rho: 33 values over all of (-1, 1), then midpoints
+of intervals with much posterior mass, until there are none. A `Criterion` computes the evidence:
+the likelihood with coefficients integrated out (`Laplace`), or that of held-out units
+(`heckesel.networks.rho.rho_held_out`).
 """
 
 from __future__ import annotations
@@ -16,32 +16,36 @@ import torch
 from scipy.special import logsumexp
 
 from heckesel.networks.rho.linear_joint import Bases, Optima, conditional_optima, start_at
-from heckesel.networks.rho.rho_prior import UNIFORM, RhoPrior, cell_edges
+from heckesel.networks.rho.rho_prior import UNIFORM, RhoPrior, bin_edges
 
 COARSE = np.linspace(-3.2, 3.2, 33)  # |rho| up to .9967
-# No single grid value may stand for more than this share of the posterior; six halvings
-# resolve a curve that is sixty times narrower than a coarse step.
+# The largest posterior share of one grid value; six halvings resolve a curve that is sixty times
+# narrower than a coarse step.
 LARGEST_SHARE = 0.15
 ROUNDS = 6
-FIRST_UPDATES = 50  # of the ridges at rho = 0, where nothing is known about them
-INSERTED = 4  # midpoints a round
+FIRST_UPDATES = 50  # of the ridges at rho = 0, from arbitrary initial values
+INSERTED = 4  # midpoints per round
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the k models of a cell say at j values of rho.
+    """The evidence of the k models of a dataset at j values of rho.
 
     log_evidence : (j,); share : (j, k) of each model in it, adding up to one over models
-    doubt : (j,) the factor on the variance of delta that it calls for
+    variance_factor : (j,) posterior mean of the factor on the variance of delta
     """
 
     log_evidence: np.ndarray
     share: np.ndarray
-    doubt: np.ndarray
+    variance_factor: np.ndarray
 
 
-class Judge(Protocol):
-    """readings : (k, c) of k models at their optima; evidence : of one cell's readings (j, k, c)"""
+class Criterion(Protocol):
+    """What counts as evidence for rho.
+
+    readings : (k, c) numbers of k models at their optima; evidence : from the readings (j, k, c) of
+    one dataset
+    """
 
     def readings(self, optima: Optima) -> np.ndarray: ...
 
@@ -49,7 +53,7 @@ class Judge(Protocol):
 
 
 class Laplace:
-    """Likelihoods with v averaged out; models side by side are weighed by theirs."""
+    """Likelihoods with v integrated out; models are weighted by theirs."""
 
     def readings(self, optima: Optima) -> np.ndarray:
         return optima.evidence.cpu().numpy()[:, None]
@@ -62,18 +66,18 @@ class Laplace:
 
 @dataclass(frozen=True)
 class Curve:
-    """Optima of the k models of one cell on its grid of j values, ordered by rho.
+    """Optima of the k models of one dataset on its grid of j values, ordered by rho.
 
     a : (j,); log_evidence : (j,); v : (j, k, P); ridge : (j, k, ridges);
-    doubt : (j,); weight : (j, k), the posterior of (rho, model), which adds up to one, under
-    `prior`
+    variance_factor : (j,); weight : (j, k), the posterior of (rho, model) under `prior`, which adds
+    up to one
     """
 
     a: np.ndarray
     log_evidence: np.ndarray
     v: np.ndarray
     ridge: np.ndarray
-    doubt: np.ndarray
+    variance_factor: np.ndarray
     weight: np.ndarray
     prior: RhoPrior = UNIFORM
 
@@ -83,34 +87,35 @@ class Curve:
 
 
 def rho_curves(
-    bases: Bases, models: int, prior: RhoPrior, judge: Judge | None = None
+    bases: Bases, models: int, prior: RhoPrior, criterion: Criterion | None = None
 ) -> list[Curve]:
-    """One curve for each cell of `models` models; model j of cell c is row c * models + j."""
-    judge = judge or Laplace()
+    """One curve for each dataset, which has `models` models; model j of dataset c is row
+    c * models + j of `bases`."""
+    criterion = criterion or Laplace()
     count = len(bases.w) // models
-    found: list[list] = [[] for _ in range(count)]  # per cell: (a, readings, v, ridge)
+    found: list[list] = [[] for _ in range(count)]  # per dataset: (a, readings, v, ridge)
     for a, optima in _coarse(bases):
-        for cell, part in enumerate(_by_cell(optima, models, judge)):
-            found[cell].append((a, *part))
+        for dataset, part in enumerate(_by_dataset(optima, models, criterion)):
+            found[dataset].append((a, *part))
     for _ in range(ROUNDS):
-        wanted = [_midpoints(part, prior, judge) for part in found]
+        wanted = [_midpoints(part, prior, criterion) for part in found]
         if not any(wanted):
             break
         for place in range(INSERTED):
             chosen = [each[place] if place < len(each) else None for each in wanted]
             if not any(chosen):
                 break
-            parts = _by_cell(_at(bases, models, found, chosen), models, judge)
+            parts = _by_dataset(_at(bases, models, found, chosen), models, criterion)
             for own, here, part in zip(found, chosen, parts, strict=True):
                 if here is not None:
                     own.append((here[0], *part))
         for part in found:
             part.sort(key=lambda point: point[0])
-    return [_curve(part, prior, judge) for part in found]
+    return [_curve(part, prior, criterion) for part in found]
 
 
 def _coarse(bases: Bases):
-    """Outward from rho = 0 on both sides, each optimum the start of the next."""
+    """From rho = 0 outwards in both directions; each optimum is the start of the next."""
     k = len(bases.w)
     centre = len(COARSE) // 2
 
@@ -128,8 +133,8 @@ def _coarse(bases: Bases):
     return [(float(COARSE[position]), results[position]) for position in range(len(COARSE))]
 
 
-def _by_cell(optima: Optima, models: int, judge: Judge):
-    parts = [judge.readings(optima), optima.v.cpu().numpy(), optima.ridge.cpu().numpy()]
+def _by_dataset(optima: Optima, models: int, criterion: Criterion):
+    parts = [criterion.readings(optima), optima.v.cpu().numpy(), optima.ridge.cpu().numpy()]
     return [
         tuple(part[first : first + models] for part in parts)
         for first in range(0, len(parts[0]), models)
@@ -137,7 +142,7 @@ def _by_cell(optima: Optima, models: int, judge: Judge):
 
 
 def _at(bases, models, found, chosen) -> Optima:
-    """Optima at (a, neighbour to start from) of each cell; a cell that wants none repeats one."""
+    """Optima at (a, grid position to start from) of each dataset; its first one again if None."""
     where = [(part[0][0], 0) if c is None else c for part, c in zip(found, chosen, strict=True)]
     device = bases.w.device
     a = np.repeat([value for value, _ in where], models)
@@ -148,9 +153,9 @@ def _at(bases, models, found, chosen) -> Optima:
     return conditional_optima(bases, *(torch.as_tensor(x, device=device) for x in (a, v, ridge)))
 
 
-def _midpoints(part, prior, judge) -> list[tuple[float, int]]:
-    """(a, position of the neighbour below) beside grid values that hold too much."""
-    curve = _curve(part, prior, judge)
+def _midpoints(part, prior, criterion) -> list[tuple[float, int]]:
+    """(a, position of the grid value below) beside grid values with too much posterior mass."""
+    curve = _curve(part, prior, criterion)
     share = curve.weight.sum(axis=1)
     if share.max() <= LARGEST_SHARE:
         return []
@@ -159,23 +164,23 @@ def _midpoints(part, prior, judge) -> list[tuple[float, int]]:
     return [(0.5 * (curve.a[at] + curve.a[at + 1]), int(at)) for at in best]
 
 
-def _curve(part, prior: RhoPrior, judge: Judge) -> Curve:
+def _curve(part, prior: RhoPrior, criterion: Criterion) -> Curve:
     a = np.array([point[0] for point in part])
     readings, v, ridge = (np.stack([point[field] for point in part]) for field in (1, 2, 3))
-    found = judge.evidence(readings)
+    found = criterion.evidence(readings)
     with np.errstate(divide="ignore"):
-        log_posterior = found.log_evidence + np.log(prior.mass(cell_edges(np.tanh(a))))
+        log_posterior = found.log_evidence + np.log(prior.mass(bin_edges(np.tanh(a))))
     posterior = np.exp(log_posterior - logsumexp(log_posterior))
     weight = posterior[:, None] * found.share
-    return Curve(a, found.log_evidence, v, ridge, found.doubt, weight, prior)
+    return Curve(a, found.log_evidence, v, ridge, found.variance_factor, weight, prior)
 
 
 @dataclass(frozen=True)
 class RhoMode:
     """A local maximum of the posterior density of rho.
 
-    weight : posterior share of its side of the valleys; log_density : 0 for the best
-    boundary : the density still rises at the last grid value that the prior allows
+    weight : posterior mass between the minima around it; log_density : 0 for the highest mode
+    boundary : the density still increases at the last grid value that the prior allows
     """
 
     rho: float
@@ -186,9 +191,9 @@ class RhoMode:
 
 
 def rho_modes(curve: Curve, y_scale: float) -> list[RhoMode]:
-    """Local maxima, best first; without a prior these are the modes of the evidence."""
+    """Local maxima, highest first; without a prior these are the modes of the evidence."""
     height = curve.log_evidence + curve.prior.log_density(curve.rho)
-    if not np.isfinite(height).any():  # an interval so narrow that it lies between grid values
+    if not np.isfinite(height).any():  # the prior is an interval between two grid values
         height = np.where(curve.weight.any(axis=1), curve.log_evidence, -np.inf)
     allowed = np.flatnonzero(np.isfinite(height))
     height = height - height.max()
@@ -216,16 +221,15 @@ def rho_modes(curve: Curve, y_scale: float) -> list[RhoMode]:
 
 
 def rho_interval(curve: Curve, level: float = 0.9) -> tuple[float, float]:
-    """Equal-tailed posterior interval of rho; within a grid cell the mass is spread evenly."""
-    edges = np.clip(cell_edges(curve.rho), curve.prior.low, curve.prior.high)
+    """Equal-tailed posterior interval of rho; mass is uniform within the bin of a grid value."""
+    edges = np.clip(bin_edges(curve.rho), curve.prior.low, curve.prior.high)
     below = np.concatenate([[0.0], np.cumsum(curve.weight.sum(axis=1))])
     low, high = np.interp([(1 - level) / 2, (1 + level) / 2], below / below[-1], edges)
     return float(low), float(high)
 
 
 def curve_summary(curve: Curve, y_scale: float) -> dict:
-    """What a fit says of rho, JSON-safe: modes, a 90 % interval and the curve itself, 0 at its
-    largest."""
+    """Modes, a 90 % interval and the curve, with maximum 0, as plain lists and numbers."""
     low, high = rho_interval(curve)
     height = curve.log_evidence - curve.log_evidence.max()
     return {

@@ -1,25 +1,25 @@
-r"""The evidence for rho in units that a network did not see.
+r"""The evidence for rho from held-out units.
 
-A last layer that was trained on its rows at one rho fits them well at that rho, and the likelihood
-of those rows, coefficients averaged out or not, prefers it by tens of log-units. Rows left out have
-no such memory. So the coefficients of model j are found without fold j and judged there, and folds,
-being different units, add up.
+A last layer that was trained at one rho fits its training rows well at that rho, and their
+likelihood, with coefficients integrated out or not, prefers it by tens of log-units. Held-out rows
+do not have this bias. So the coefficients of model j are fitted without fold j, the evidence is the
+likelihood of fold j, and the log-likelihoods of the folds are added up.
 
-There f is not known but estimated, with an error :math:`\tau_i` that is independent of the
-row's own. It takes the residual's correlation with selection down, so that a plug-in f would
-make large rho look too large. Each row therefore enters with
+On held-out rows f is estimated, with an error :math:`\tau_i` that is independent of the row's own
+error. It reduces the correlation of the residual with selection, so a plug-in f would overestimate
+large rho. Each row therefore enters with
 
 .. math:: \sigma_i^2 = \sigma^2 + \tau_i^2, \qquad \rho_i = \rho\,\sigma/\sigma_i,
           \qquad \tau_i^2 = c\,\sigma^2\, b_i' V b_i ,
 
-V the covariance of delta. V takes the columns b as given; that they were found from data as well is
-the factor c, averaged over by the same likelihood. Predictions carry it on.
+V the covariance of delta. V treats the columns b as known; the factor c accounts for their
+estimation from the data. The likelihood averages over c, and predictions use its posterior mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -28,19 +28,18 @@ from scipy.special import logsumexp
 from heckesel.networks.losses.normal import product
 from heckesel.networks.rho.linear_joint import Bases, Optima
 from heckesel.networks.rho.rho_curve import Evidence
-from heckesel.networks.training.batches import Rows
+from heckesel.networks.training.batches import Batch
 from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
-# Values of c, and what is believed of them before the data. Given columns have c = 1; last layers,
-# on draws that no experiment uses, had 1.5 on one curve and 8 to 14 on five interacting columns.
-DOUBTS = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
-BELIEFS = 1 / (1 + DOUBTS) / np.sum(1 / (1 + DOUBTS))
+# Values of c and their prior. Known columns have c = 1; last layers, on draws that no experiment
+# uses, had 1.5 with one column and 8 to 14 with five interacting columns.
+VARIANCE_FACTORS = np.array([0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
+PRIOR_WEIGHTS = 1 / (1 + VARIANCE_FACTORS) / np.sum(1 / (1 + VARIANCE_FACTORS))
 
 
-def without_own_fold(models: Sequence[Rows], folds: int) -> tuple[list[Rows], list[Rows]]:
-    """Rows of each model but those of its own fold, and those alone; model j has fold j mod
-    `folds`."""
+def split_held_out(models: Sequence[Batch], folds: int) -> tuple[list[Batch], list[Batch]]:
+    """Training rows and held-out rows of each model; model j holds out fold j mod `folds`."""
     kept, held = [], []
     for place, rows in enumerate(models):
         fold = place % folds
@@ -50,39 +49,35 @@ def without_own_fold(models: Sequence[Rows], folds: int) -> tuple[list[Rows], li
     return kept, held
 
 
-def _taken(rows: Rows, selected, unselected) -> Rows:
-    return replace(
-        rows,
-        x=rows.x[selected],
-        y=rows.y[selected],
-        weight=rows.weight[selected],
-        w=rows.w[selected],
-        w_unselected=rows.w_unselected[unselected],
-        weight_unselected=rows.weight_unselected[unselected],
-        fold=None,
-        fold_unselected=None,
+def _taken(rows: Batch, selected, unselected) -> Batch:
+    return Batch(
+        **{
+            name: values[unselected if name.endswith("unselected") else selected]
+            for name, values in rows.present().items()
+            if not name.startswith("fold")
+        }
     )
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """held : rows left out by each model"""
+    """Held-out likelihood as evidence; held : the held-out rows of each model"""
 
     held: Bases
 
     def readings(self, optima: Optima) -> np.ndarray:
-        """(k, c) log-likelihood of the rows left out, at each of `DOUBTS`."""
+        """(k, c) log-likelihood of the held-out rows at each of `VARIANCE_FACTORS`."""
         held, q, v = self.held, self.held.q, optima.v
         covariance = torch.cholesky_inverse(torch.linalg.cholesky(optima.information))
         columns, index = held.residual[:, :, :-1], product(held.w, v[:, :q])
         e = product(held.residual, v[:, q:])
-        doubt = (torch.bmm(columns, covariance[:, q:-1, q:-1]) * columns).sum(dim=2)
+        variance = (torch.bmm(columns, covariance[:, q:-1, q:-1]) * columns).sum(dim=2)
         out, _ = log_ndtr_and_mills(-product(held.w_unselected, v[:, :q]))
         unselected = (held.weight_unselected * out).sum(dim=1)
         log_theta, rho = v[:, -1:].log(), torch.tanh(optima.a)[:, None]
         found = []
-        for c in DOUBTS:
-            wider = (1 + c * doubt).sqrt()
+        for c in VARIANCE_FACTORS:
+            wider = (1 + c * variance).sqrt()
             own_rho, own_e = rho / wider, e / wider
             argument = (index + own_rho * own_e) / ((1 - own_rho) * (1 + own_rho)).sqrt()
             log_cdf, _ = log_ndtr_and_mills(argument)
@@ -91,9 +86,9 @@ class HeldOut:
         return torch.stack(found, dim=1).cpu().numpy()
 
     def evidence(self, readings: np.ndarray) -> Evidence:
-        """readings : (j, k, c), of k folds, which speak of different units and count alike."""
-        by_doubt = np.log(BELIEFS) + readings.sum(axis=1)  # (j, c)
-        log_evidence = logsumexp(by_doubt, axis=1)
-        belief = np.exp(by_doubt - log_evidence[:, None])  # in each c, given rho
+        """readings : (j, k, c) of k folds, which have the same weight."""
+        by_factor = np.log(PRIOR_WEIGHTS) + readings.sum(axis=1)  # (j, c)
+        log_evidence = logsumexp(by_factor, axis=1)
+        posterior = np.exp(by_factor - log_evidence[:, None])  # of each c, given rho
         share = np.full(readings.shape[:2], 1 / readings.shape[1])
-        return Evidence(log_evidence, share, belief @ DOUBTS)
+        return Evidence(log_evidence, share, posterior @ VARIANCE_FACTORS)

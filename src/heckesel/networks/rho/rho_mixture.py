@@ -1,4 +1,4 @@
-"""From curves over rho to one `Predictive`: a mixture over rho and over models."""
+"""Predictions averaged over rho and over models, with the evidence as weights."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from scipy.special import log_ndtr
 
 from heckesel.networks.rho.linear_joint import Bases, bases_of, conditional_optima
 from heckesel.networks.rho.rho_curve import Curve, curve_summary, rho_curves
-from heckesel.networks.rho.rho_held_out import HeldOut, without_own_fold
+from heckesel.networks.rho.rho_held_out import HeldOut, split_held_out
 from heckesel.networks.rho.rho_prior import RhoPrior
-from heckesel.networks.training.batches import Rows
-from heckesel.networks.training.scaling import Scaling
+from heckesel.networks.training.batches import Batch
+from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.normal import averaged_index
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.predictive.mixture import mixed_given_selection, mixed_normal
 
-# Columns of all cells whose curves are computed side by side.
+# Size of the columns of all datasets whose curves are computed at the same time.
 COLUMN_BYTES = {"cpu": 32 * 2**20, "gpu": 2**30}
-# Share of the posterior below which a rho is left out of predictions, and of which a k-th below
-# which one of its k models is.
+# Predictions ignore a rho with less than this share of the posterior, and one of its k models with
+# less than a k-th of it.
 NEGLIGIBLE = 1e-3
-# Ridge updates on the way from the units a model was judged without to all units.
+# Ridge updates when coefficients that were fitted without a fold are refitted to all units.
 UPDATES = 3
 
 
 class Basis(Protocol):
     """k column sets: (k, m, h) at x (m, p) in a network's units.
 
-    membership : (h, ridges) one where a column carries that ridge, else zero
+    membership : (h, ridges) one where a column has that ridge, else zero
     """
 
     def columns(self, x: np.ndarray) -> np.ndarray: ...
@@ -41,11 +41,11 @@ class Basis(Protocol):
 
 
 @dataclass(frozen=True)
-class Parts:
+class MixturePoints:
     """j pairs of a model and a rho, in standardised units.
 
     model : (j,) which column set; weight, rho, theta : (j,); delta : (j, h); gamma : (j, q)
-    spread : (j, h + 1, h + 1) with spread spread' the covariance of (delta, theta)
+    cholesky_factor : (j, h + 1, h + 1) of the covariance of (delta, theta)
     """
 
     model: np.ndarray
@@ -54,73 +54,75 @@ class Parts:
     gamma: np.ndarray
     delta: np.ndarray
     theta: np.ndarray
-    spread: np.ndarray
+    cholesky_factor: np.ndarray
 
 
 def average_over_rho(
-    cells: Sequence[Rows],
+    datasets: Sequence[Batch],
     totals: Sequence[float],
-    scalings: Sequence[Scaling],
+    scalings: Sequence[DataScale],
     bases: Sequence[Basis],
     prior: RhoPrior,
     device: torch.device,
     folds: int | None = None,
 ) -> list[RhoMixture]:
-    """One mixture for each cell; all cells have column sets of one width and the same ridges. As
-    many cells side by side as memory is kind to.
+    """One mixture per dataset; all datasets have column sets of one width and the same ridges.
 
-    totals : units that the weights of a cell, which add up to one, count. folds : there is a column
-    set for each fold of `cells`, found without it and judged there; None judges by all rows.
+    totals : the number of units in each dataset, whose weights add up to one. folds : there is one
+    column set per fold, fitted without that fold, and the evidence is its held-out likelihood; with
+    None the evidence is the Laplace approximation on all rows.
     """
-    columns = [basis.columns(cell.x[:, :-1]) for basis, cell in zip(bases, cells, strict=True)]
+    columns = [basis.columns(rows.x[:, :-1]) for basis, rows in zip(bases, datasets, strict=True)]
     limit = COLUMN_BYTES["cpu" if device.type == "cpu" else "gpu"]
     at_once = max(1, limit // max(each.nbytes for each in columns))
-    curves: list[Curve] = []
-    parts: list[Parts] = []
-    for first in range(0, len(cells), at_once):
-        chunk = range(first, min(first + at_once, len(cells)))
-        models = [replace(cells[c], x=one) for c in chunk for one in columns[c]]
+    mixed: list[tuple[Curve, MixturePoints]] = []
+    for first in range(0, len(datasets), at_once):
+        chunk = range(first, min(first + at_once, len(datasets)))
+        models = [replace(datasets[c], x=one) for c in chunk for one in columns[c]]
         counts = [totals[c] for c in chunk for _ in columns[c]]
-        found, part = _curves_and_parts(
+        mixed += _curves_and_points(
             models, counts, len(columns[first]), bases[first].membership, prior, device, folds
         )
-        curves, parts = curves + found, parts + part
     return [
-        RhoMixture(basis, scaling, part, curve, curve_summary(curve, scaling.y_scale))
-        for basis, scaling, part, curve in zip(bases, scalings, parts, curves, strict=True)
+        RhoMixture(basis, scaling, points, curve, curve_summary(curve, scaling.y_scale))
+        for basis, scaling, (curve, points) in zip(bases, scalings, mixed, strict=True)
     ]
 
 
-def _curves_and_parts(models, counts, per_cell, membership, prior, device, folds):
+def _curves_and_points(models, counts, per_dataset, membership, prior, device, folds):
     everything = bases_of(models, counts, membership, device)
     if folds is None:
-        curves = rho_curves(everything, per_cell, prior)
-        return curves, parts_of(everything, curves)
-    kept, held = without_own_fold(models, folds)
-    judge = HeldOut(bases_of(held, counts, membership, device))
-    curves = rho_curves(bases_of(kept, counts, membership, device), per_cell, prior, judge)
-    return curves, parts_of(everything, curves, updates=UPDATES)
+        curves = rho_curves(everything, per_dataset, prior)
+        return zip(curves, mixture_points(everything, curves), strict=True)
+    kept, held = (
+        bases_of(rows, counts, membership, device) for rows in split_held_out(models, folds)
+    )
+    curves = rho_curves(kept, per_dataset, prior, HeldOut(held))
+    return zip(curves, mixture_points(everything, curves, updates=UPDATES), strict=True)
 
 
 def held_out_evidence(
-    cells: Sequence[Rows],
+    datasets: Sequence[Batch],
     totals: Sequence[float],
     fits: Sequence[RhoMixture],
     device: torch.device,
     folds: int,
 ) -> np.ndarray:
-    """(cells,) log-likelihood of the units left out, fold by fold of `cells`, for fits of one
-    column set that were judged by all rows: at their best rho, coefficients found without the
-    fold."""
+    """(datasets,) log-likelihood of held-out units, added up over the folds of `datasets`.
+
+    Each fit has one column set and was fitted to all rows. Its best rho is kept; coefficients are
+    refitted without each fold.
+    """
     at = [int(np.argmax(fit.curve.log_evidence)) for fit in fits]
-    columns = [fit.basis.columns(cell.x[:, :-1])[0] for fit, cell in zip(fits, cells, strict=True)]
     models = [
-        replace(cell, x=one) for cell, one in zip(cells, columns, strict=True) for _ in range(folds)
+        replace(rows, x=fit.basis.columns(rows.x[:, :-1])[0])
+        for fit, rows in zip(fits, datasets, strict=True)
+        for _ in range(folds)
     ]
     counts = np.repeat(totals, folds).tolist()
     kept, held = (
         bases_of(part, counts, fits[0].basis.membership, device)
-        for part in without_own_fold(models, folds)
+        for part in split_held_out(models, folds)
     )
     a, v, ridge = (
         np.repeat([values[place] for values, place in zip(found, at, strict=True)], folds, axis=0)
@@ -131,40 +133,42 @@ def held_out_evidence(
         )
     )
     start = (torch.as_tensor(each, device=device) for each in (a, v, ridge))
-    judge = HeldOut(held)
-    readings = judge.readings(conditional_optima(kept, *start, updates=UPDATES))
-    return judge.evidence(readings.reshape(len(fits), folds, -1)).log_evidence
+    criterion = HeldOut(held)
+    readings = criterion.readings(conditional_optima(kept, *start, updates=UPDATES))
+    return criterion.evidence(readings.reshape(len(fits), folds, -1)).log_evidence
 
 
-def parts_of(bases: Bases, curves: Sequence[Curve], *, updates: int = 0) -> list[Parts]:
-    """The pairs of each cell that carry weight, fitted to all rows.
+def mixture_points(
+    bases: Bases, curves: Sequence[Curve], *, updates: int = 0
+) -> list[MixturePoints]:
+    """The pairs (model, rho) of each dataset whose weight is not negligible, fitted to all rows.
 
-    The covariance is that of the whole fit: what is not known about gamma, the first stage, is
-    in it, because gamma was free while delta and theta were judged.
+    The covariance comes from the information of all coefficients, so it includes the uncertainty
+    of gamma, the first stage.
     """
     models = curves[0].weight.shape[1]
-    carries = [
+    matters = [
         curve.weight > min(NEGLIGIBLE / models, 0.5 * curve.weight.max()) for curve in curves
     ]
-    carrying = [np.flatnonzero(own.any(axis=1)) for own in carries]
+    kept = [np.flatnonzero(own.any(axis=1)) for own in matters]  # positions on each grid
     found: list[list] = [[] for _ in curves]
-    for rank in range(max(map(len, carrying))):
-        positions = [own[min(rank, len(own) - 1)] for own in carrying]
-        v, spread = _solved(bases, curves, positions, updates)
-        for cell, (curve, position) in enumerate(zip(curves, positions, strict=True)):
-            if rank >= len(carrying[cell]):
+    for rank in range(max(map(len, kept))):
+        positions = [own[min(rank, len(own) - 1)] for own in kept]
+        v, factor = _solved(bases, curves, positions, updates)
+        for dataset, (curve, at) in enumerate(zip(curves, positions, strict=True)):
+            if rank >= len(kept[dataset]):
                 continue
-            for model in np.flatnonzero(carries[cell][position]):
-                row = cell * models + model
-                weight, doubt = curve.weight[position, model], np.sqrt(curve.doubt[position])
-                found[cell].append(
-                    (model, weight, curve.rho[position], v[row], doubt * spread[row])
-                )
-    return [_parts(each, bases.q) for each in found]
+            scale = np.sqrt(curve.variance_factor[at])
+            for model in np.flatnonzero(matters[dataset][at]):
+                row = dataset * models + model
+                point = (model, curve.weight[at, model], curve.rho[at], v[row], scale * factor[row])
+                found[dataset].append(point)
+    return [_points(each, bases.q) for each in found]
 
 
 def _solved(bases, curves, positions, updates):
-    """v and the spread of (delta, theta) for all models, each cell at its own grid position."""
+    """v and the Cholesky factor of the covariance of (delta, theta), for all models, each dataset
+    at its position on the grid."""
     pairs = list(zip(curves, positions, strict=True))
     a = np.repeat([curve.a[at] for curve, at in pairs], curves[0].weight.shape[1])
     v, ridge = (
@@ -174,69 +178,69 @@ def _solved(bases, curves, positions, updates):
     start = (torch.as_tensor(x, device=device) for x in (a, v, ridge))
     optima = conditional_optima(bases, *start, updates=updates)
     covariance = torch.cholesky_inverse(torch.linalg.cholesky(optima.information))
-    spread = torch.linalg.cholesky(covariance[:, bases.q :, bases.q :])
-    return optima.v.cpu().numpy(), spread.cpu().numpy()
+    factor = torch.linalg.cholesky(covariance[:, bases.q :, bases.q :])
+    return optima.v.cpu().numpy(), factor.cpu().numpy()
 
 
-def _parts(found, q) -> Parts:
-    model, weight, rho, v, spread = (np.array(column) for column in zip(*found, strict=True))
-    return Parts(
+def _points(found, q) -> MixturePoints:
+    model, weight, rho, v, factor = (np.array(column) for column in zip(*found, strict=True))
+    return MixturePoints(
         model=model,
         weight=weight / weight.sum(),
         rho=rho,
         gamma=v[:, :q],
         delta=v[:, q:-1],
         theta=v[:, -1],
-        spread=spread,
+        cholesky_factor=factor,
     )
 
 
 @dataclass(frozen=True)
 class RhoMixture:
-    """A fitted model that does not commit to one rho. `curve` is the evidence it weighed."""
+    """A fitted model that averages over rho; `curve` is the evidence for each rho."""
 
     basis: Basis
-    scaling: Scaling
-    parts: Parts
+    scaling: DataScale
+    points: MixturePoints
     curve: Curve
     info: dict
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
-        """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
+        """y at x (m, p) of any unit or, with w (m, q), of a selected or an unselected one."""
         check_target(target, needs_w=w is None)
-        parts, unit = self.parts, self.scaling.y_scale
+        points, unit = self.points, self.scaling.y_scale
         mean, epistemic = self._moments(self.basis.columns(self.scaling.x(x)))
         mean, epistemic = self.scaling.y_centre + unit * mean, unit**2 * epistemic
-        sigma = unit / parts.theta[:, None]
+        sigma = unit / points.theta[:, None]
         if target == "population":
-            return mixed_normal(parts.weight, mean, epistemic, sigma)
+            return mixed_normal(points.weight, mean, epistemic, sigma)
         sign, index = (1.0 if target == "selected" else -1.0), self._indices(w)
         return mixed_given_selection(
-            np.log(parts.weight)[:, None] + log_ndtr(sign * index),
+            np.log(points.weight)[:, None] + log_ndtr(sign * index),
             mean,
             epistemic,
             sigma,
-            sign * parts.rho[:, None] * sigma,
+            sign * points.rho[:, None] * sigma,
             sign * index,
         )
 
     def index(self, w) -> np.ndarray:
-        """(m,) the probit index of P(s = 1 | w), averaged over parts."""
-        return averaged_index(self._indices(w), np.log(self.parts.weight)[:, None])
+        """(m,) the probit index of P(s = 1 | w), averaged over the points."""
+        return averaged_index(self._indices(w), np.log(self.points.weight)[:, None])
 
     def _indices(self, w) -> np.ndarray:
         """(j, m)"""
         scaled = self.scaling.w(np.asarray(w, dtype=float))
-        return self.parts.gamma[:, :-1] @ scaled.T + self.parts.gamma[:, -1:]
+        return self.points.gamma[:, :-1] @ scaled.T + self.points.gamma[:, -1:]
 
     def _moments(self, columns):
         r"""f = b'delta/theta and its variance by the delta method, slopes (b, -f)/theta: (j, m)."""
-        mean, epistemic = [], []
-        for model, delta, theta, spread in zip(
-            self.parts.model, self.parts.delta, self.parts.theta, self.parts.spread, strict=True
+        at, mean, epistemic = self.points, [], []
+        for model, delta, theta, factor in zip(
+            at.model, at.delta, at.theta, at.cholesky_factor, strict=True
         ):
             f = columns[model] @ delta / theta
             slopes = np.column_stack([columns[model], -f]) / theta
             mean.append(f)
-            epistemic.append(((slopes @ spread) ** 2).sum(axis=1))
+            epistemic.append(((slopes @ factor) ** 2).sum(axis=1))
         return np.stack(mean), np.stack(epistemic)

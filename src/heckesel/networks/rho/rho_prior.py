@@ -1,4 +1,4 @@
-"""What a user knows about rho before the data speak: nothing, a sign, an interval, a density."""
+"""Priors of rho: uniform, on a sign or an interval, or a density."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from heckesel.errors import DataError
 
 SIGNS = {"uniform": (-1.0, 1.0), "positive": (0.0, 1.0), "negative": (-1.0, 0.0)}
-NODES = 5  # of the midpoint rule for a density over one grid cell
+NODES = 5  # of the midpoint rule for a density over one bin
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class RhoPrior:
     density: Callable | None = None
 
     def log_density(self, rho: np.ndarray) -> np.ndarray:
-        """(j,) up to a constant; minus infinity where the prior rules rho out."""
+        """(j,) up to a constant; minus infinity where the prior is zero."""
         with np.errstate(divide="ignore"):
             if self.density is not None:
                 return np.log(np.asarray(self.density(rho), dtype=float))
@@ -48,13 +48,13 @@ class RhoPrior:
 UNIFORM = RhoPrior()
 
 
-def cell_edges(rho: np.ndarray) -> np.ndarray:
-    """(j + 1,) boundaries of the cells around an ordered grid, from -1 to 1."""
+def bin_edges(rho: np.ndarray) -> np.ndarray:
+    """(j + 1,) boundaries of the bins around an ordered grid, from -1 to 1."""
     return np.concatenate([[-1.0], 0.5 * (rho[1:] + rho[:-1]), [1.0]])
 
 
 def rho_prior(given) -> RhoPrior:
-    """From None or "uniform", a sign, an interval (low, high) or a function of rho."""
+    """The prior from None or "uniform", a sign, an interval (low, high) or a function of rho."""
     if given is None:
         return UNIFORM
     if isinstance(given, str):

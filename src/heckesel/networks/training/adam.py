@@ -1,7 +1,7 @@
 """Adam with L2 weight decay and a cosine schedule, on one (k, P) block of parameters.
 
-Everything that changes from step to step is a row of a table made beforehand, so that a step is
-the same few operations every time and can be recorded once and replayed on a GPU.
+Everything that changes between steps is a row of a table computed beforehand, so that every step is
+the same few operations and can be recorded once and replayed on a GPU.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # of Kingma and Ba, and torch's defa
 
 @dataclass(frozen=True)
 class Schedule:
-    """Learning rate over `epochs`, and how long the last `frozen` columns keep their start."""
+    """Learning rate over `epochs`; the last `frozen` columns are constant for `warm_up` epochs."""
 
     epochs: int
     learning_rate: float
@@ -27,7 +27,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class AdamState:
-    """Tensors a step updates in place.
+    """Tensors that a step updates in place.
 
     first, second : (k, P) moving averages of the gradient and its square
     step : (1,) steps taken; table : (steps, 4, 2) of `factor_table`
@@ -50,8 +50,8 @@ def factor_table(schedule: Schedule, steps: int) -> np.ndarray:
     .. math:: u_1 = 1-\beta_1, \quad u_2 = 1-\beta_2, \quad
               a = 1/(\alpha\sqrt{1-\beta_2^t}), \quad b = \epsilon/\alpha .
 
-    A frozen column has :math:`u_1 = u_2 = 0` and counts its steps from the end of the warm-up,
-    as an optimiser does that was never given its gradient.
+    A frozen column has :math:`u_1 = u_2 = 0` and counts its steps from the end of the warm-up, as
+    in an optimiser that receives its gradient only from then on.
     """
     step = np.arange(schedule.epochs * steps)
     epoch = step // steps
@@ -74,20 +74,20 @@ def factor_table(schedule: Schedule, steps: int) -> np.ndarray:
     return np.stack(columns, axis=2)
 
 
-def start_adam(theta: torch.Tensor, schedule: Schedule, steps: int) -> AdamState:
-    """Both averages at zero, no step taken."""
-    group = torch.zeros(theta.shape[1], dtype=torch.long, device=theta.device)
-    group[theta.shape[1] - schedule.frozen :] = 1
+def start_adam(parameters: torch.Tensor, schedule: Schedule, steps: int) -> AdamState:
+    """Both averages are zero, and no step has been taken."""
+    group = torch.zeros(parameters.shape[1], dtype=torch.long, device=parameters.device)
+    group[parameters.shape[1] - schedule.frozen :] = 1
     return AdamState(
-        first=torch.zeros_like(theta),
-        second=torch.zeros_like(theta),
-        step=torch.zeros(1, dtype=torch.long, device=theta.device),
-        table=torch.as_tensor(factor_table(schedule, steps)).to(theta),
+        first=torch.zeros_like(parameters),
+        second=torch.zeros_like(parameters),
+        step=torch.zeros(1, dtype=torch.long, device=parameters.device),
+        table=torch.as_tensor(factor_table(schedule, steps)).to(parameters),
         group=group,
     )
 
 
-def adam_step(theta: torch.Tensor, gradient: torch.Tensor, state: AdamState) -> None:
+def adam_step(parameters: torch.Tensor, gradient: torch.Tensor, state: AdamState) -> None:
     r"""One step in place: :math:`\theta \leftarrow \theta - m / (a\sqrt v + b)`, after
 
     .. math:: m \leftarrow m + u_1 (g - m), \quad v \leftarrow v + u_2 (g^2 - v) .
@@ -98,5 +98,5 @@ def adam_step(theta: torch.Tensor, gradient: torch.Tensor, state: AdamState) -> 
     state.first.lerp_(gradient, factors[0])
     state.second.lerp_(gradient.square(), factors[1])
     denominator = torch.addcmul(factors[3], state.second.sqrt(), factors[2])
-    theta.addcdiv_(state.first, denominator, value=-1)
+    parameters.addcdiv_(state.first, denominator, value=-1)
     state.step.add_(1)

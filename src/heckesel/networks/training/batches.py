@@ -1,5 +1,7 @@
-"""`Rows`: the data as losses see it. Selected rows are gathered, since most losses need f on them
-alone; unselected rows enter the joint likelihood through the linear head only.
+"""`Batch`, the rows that a loss is computed on, and `Source`, the batches of each epoch.
+
+Selected and unselected rows are separate: most losses need the network on selected rows only, and
+unselected rows enter the joint likelihood through the linear head.
 """
 
 from __future__ import annotations
@@ -19,20 +21,19 @@ Values = Any  # an array, or a tensor once rows are stacked; None where a loss h
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows of one cell (arrays), or of k networks side by side (tensors, leading axis k).
+class Batch:
+    """Rows of one dataset (arrays), or of k networks (tensors with leading axis k).
 
     x : (n, p + 1), y, weight : (n,) the selected units; padding has weight zero
-    mills, delta : (n,) the inverse Mills ratio at the probit index (two-step), and what selection
-        takes off the variance there in units of rho^2 sigma^2
+    mills, delta : (n,) the inverse Mills ratio at the probit index (two-step), and by how much
+        selection reduces the variance there, in units of rho^2 sigma^2
     w : (n, q + 1), w_unselected : (m, q + 1), weight_unselected : (m,) (joint likelihood)
-    selected : (n,) 1 or 0, where a loss needs f on unselected units too; these are then among
-        the rows of x and w, with a y that is not read
-    fold : (n,), fold_unselected : (m,) the fold of each unit, where members leave one out
+    selected : (n,) 1 or 0, for losses that need f on unselected units too; x and w then have rows
+        for all units, and y of an unselected unit is not used
+    fold : (n,), fold_unselected : (m,) the fold of each unit, if members hold one out
 
-    x and w end in a constant column.
-
-    Weights add up to one over all rows the loss uses: the loss is a weighted mean.
+    The last column of x and w is constant. Weights add up to one over all rows of the loss, which
+    is a weighted mean.
     """
 
     x: Values
@@ -52,30 +53,34 @@ class Rows:
         named = ((field.name, getattr(self, field.name)) for field in fields(self))
         return {name: values for name, values in named if values is not None}
 
+    def map(self, function: Callable) -> Batch:
+        """The same rows with `function` applied to every field that this loss uses."""
+        return Batch(**{name: function(values) for name, values in self.present().items()})
 
-def with_mills(rows: Rows, index: np.ndarray) -> Rows:
-    """Rows of one cell with the Mills term and delta at the probit index (n,) of each."""
+
+def with_mills(rows: Batch, index: np.ndarray) -> Batch:
+    """Rows of one dataset with `mills` and `delta` at the probit index (n,)."""
     mills = inverse_mills(index)
     return replace(rows, mills=mills, delta=mills_delta(index, mills))
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where training steps take their rows: `batches(epoch)` yields `steps` of them, all of the
-    same shapes. A stream from disk or network is another function with this signature."""
+    """The rows of the training steps: `batches(epoch)` yields `steps` batches of the same shapes,
+    from memory or from a stream."""
 
     steps: int
-    batches: Callable[[int], Iterable[Rows]]
+    batches: Callable[[int], Iterable[Batch]]
 
 
-def stack_cells(
-    cells: Sequence[Rows], *, dtype: torch.dtype, device: torch.device, multiple_of: int = 1
-) -> Rows:
-    """Cells side by side with leading axis len(cells), padded with zeros to the longest, and to a
+def stack_datasets(
+    datasets: Sequence[Batch], *, dtype: torch.dtype, device: torch.device, multiple_of: int = 1
+) -> Batch:
+    """Datasets with leading axis len(datasets), padded with zeros to the longest, and to a
     `multiple_of` rows."""
 
     def stacked(name):
-        arrays = [getattr(cell, name) for cell in cells]
+        arrays = [getattr(dataset, name) for dataset in datasets]
         # one row to point at, if empty
         length = rounded_up(max(1, *(len(array) for array in arrays)), multiple_of)
         block = np.zeros((len(arrays), length, *arrays[0].shape[1:]))
@@ -83,7 +88,7 @@ def stack_cells(
             place[: len(array)] = array
         return torch.as_tensor(block, dtype=dtype, device=device)
 
-    return Rows(**{name: stacked(name) for name in cells[0].present()})
+    return Batch(**{name: stacked(name) for name in datasets[0].present()})
 
 
 def rows_together(hidden: Sequence[int]) -> int:
@@ -101,23 +106,20 @@ def rounded_up(rows: int, multiple_of: int) -> int:
     return math.ceil(rows / multiple_of) * multiple_of
 
 
-def full_batch(stacked: Rows, members: int) -> Source:
-    """Every step sees every row; network c * members + j sees the rows of cell c.
+def full_batch(stacked: Batch, members: int) -> Source:
+    """One batch of all rows; network c * members + j sees the rows of dataset c.
 
-    Rows are copied for each member: next to the activations of a hidden layer they are small.
+    Rows are copied for each member. They are small compared with the activations of a hidden layer.
     """
-    repeated = {
-        name: values.repeat_interleave(members, dim=0) for name, values in stacked.present().items()
-    }
-    rows = Rows(**repeated)
+    rows = stacked.map(lambda values: values.repeat_interleave(members, dim=0))
     return Source(1, lambda epoch: (rows,))
 
 
 def of_networks(source: Source, networks: torch.Tensor) -> Source:
-    """The same steps for some of the networks."""
+    """The same batches for some of the networks."""
 
     def chosen(rows):
-        return Rows(**{name: values[networks] for name, values in rows.present().items()})
+        return rows.map(lambda values: values[networks])
 
     if source.steps == 1:
         (rows,) = source.batches(0)
@@ -127,22 +129,24 @@ def of_networks(source: Source, networks: torch.Tensor) -> Source:
 
 
 def mini_batches(
-    cells: Sequence[Rows],
-    stacked: Rows,
+    datasets: Sequence[Batch],
+    stacked: Batch,
     seeds,
     members: int,
     steps: int,
     first: int = 0,
     multiple_of: int = 1,
 ) -> Source:
-    """Each epoch cuts the rows of each network into `steps` parts, in an order of its own, padded
-    to a `multiple_of` rows; the members are those from number `first` on.
+    """Each epoch splits the rows of each network into `steps` batches, in a separate random order
+    for each network, padded to a `multiple_of` rows; the members are those from number `first` on.
 
-    Selected and unselected rows are cut separately, so that every step has its share of both.
-    Weights are multiplied by `steps`, which makes each step's gradient unbiased.
+    Selected and unselected rows are split separately, so that every batch has its share of both.
+    Weights are multiplied by `steps`, which makes the gradient of a batch unbiased.
     """
-    selected = [len(cell.y) for cell in cells]
-    unselected = [0 if cell.w_unselected is None else len(cell.w_unselected) for cell in cells]
+    selected = [len(dataset.y) for dataset in datasets]
+    unselected = [
+        0 if dataset.w_unselected is None else len(dataset.w_unselected) for dataset in datasets
+    ]
 
     def batches(epoch):
         order = batch_generators(seeds, range(first, first + members), epoch)
@@ -157,7 +161,7 @@ def mini_batches(
 
 
 def batch_generators(seeds, members, epoch) -> list[list[np.random.Generator]]:
-    """What draws the order of rows in one epoch: by cell, then by member."""
+    """Generators of the order of rows in one epoch, by dataset, then by member."""
     return [
         [np.random.default_rng(member_seed(seed, j, MINI_BATCHES, epoch)) for j in members]
         for seed in seeds
@@ -172,7 +176,7 @@ def step_rows(count: int, steps: int, multiple_of: int) -> int:
 def positions(rngs, counts, steps: int, length: int) -> np.ndarray:
     """(steps, k, length) rows of each step, -1 where a network has none left.
 
-    rngs : by cell, then by member; counts : rows of each cell
+    rngs : by dataset, then by member; counts : rows of each dataset
     """
     places = np.full((steps, sum(map(len, rngs)), length), -1)
     network = 0
@@ -186,15 +190,15 @@ def positions(rngs, counts, steps: int, length: int) -> np.ndarray:
     return places
 
 
-def take(stacked: Rows, members: int, steps: int, chosen, others) -> Rows:
-    """The rows at these places, (k, length) of selected and of unselected ones."""
+def take(stacked: Batch, members: int, steps: int, chosen, others) -> Batch:
+    """The rows at these positions, (k, length) of selected and of unselected units."""
     device = stacked.y.device
-    cell = torch.arange(len(stacked.y), device=device).repeat_interleave(members)[:, None]
+    dataset = torch.arange(len(stacked.y), device=device).repeat_interleave(members)[:, None]
     chosen, others = (torch.as_tensor(at, device=device) for at in (chosen, others))
 
     def taken(name):
         at = others if name.endswith("unselected") else chosen
-        values = getattr(stacked, name)[cell, at.clamp(min=0)]
+        values = getattr(stacked, name)[dataset, at.clamp(min=0)]
         return values * (at >= 0) * steps if name.startswith("weight") else values
 
     return replace(stacked, **{name: taken(name) for name in stacked.present()})

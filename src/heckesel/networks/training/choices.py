@@ -1,7 +1,7 @@
-"""What the rows left out decide beside the noise: the weight decay, and the errors.
+"""Choosing the weight decay and the error distribution by the loss on held-out rows.
 
-Every candidate is a fit of its own, members and folds alike, so that their mean losses on the rows
-left out compare; the least wins, cell by cell.
+Every candidate is fitted with the same members and folds, so their mean held-out losses are
+comparable. The lowest is chosen for each dataset.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from itertools import product
 from heckesel.networks.training.config import AUTO, ERRORS, NetworkConfig
 from heckesel.networks.training.loop import Progress, shifted
 
-# From none to speak of to as much as networks of a few dozen units bear; a decade or more apart,
-# since the loss is flat between.
+# From almost none to as much as networks of a few dozen units tolerate; a decade or more apart,
+# because the loss is flat in between.
 WEIGHT_DECAYS = (1e-5, 1e-3, 1e-2)
 
 
 def candidates(config: NetworkConfig) -> list[NetworkConfig]:
-    """The configurations that `config` leaves open. t errors have tails of their own."""
+    """The configurations to compare; with t errors `tails` is "normal"."""
     decays = WEIGHT_DECAYS if config.weight_decay == AUTO else (config.weight_decay,)
     errors = ERRORS if config.errors == AUTO else (config.errors,)
     return [
@@ -38,9 +38,9 @@ def best_of(
     fit_many: Callable[[NetworkConfig, Progress | None], Sequence],
     progress: Progress | None,
 ) -> list:
-    """For each cell, the fit whose rows left out have the least loss; it reports all of them.
+    """For each dataset, the fit with the lowest held-out loss; its `info` lists all of them.
 
-    fit_many : (config, progress) -> one fit for each cell
+    fit_many : (config, progress) -> one fit for each dataset
     """
     tried = candidates(config)
     if len(tried) == 1:

@@ -1,4 +1,4 @@
-"""`NetworkConfig`: every choice a network method leaves to its user, with the paper's values."""
+"""`NetworkConfig`: the options of the network methods, with the paper's values as defaults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heckesel.networks.training.memory import check_memory
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
-AUTO = "auto"  # what units left out decide
+AUTO = "auto"  # chosen by the loss on held-out units
 NOISES = ("constant", "varying", AUTO)
 ERRORS = ("normal", "t")
 TAILS = ("normal", AUTO)
@@ -24,8 +24,8 @@ WAY_OUT = "lower learning_rate or weight_decay, or rescale columns with extreme 
 SELECTIONS = ("linear", "network", AUTO)
 
 
-class Spread(Protocol):
-    """A `map` over workers, as many as `workers`."""
+class WorkerMap(Protocol):
+    """A function like `map` that uses `workers` workers."""
 
     @property
     def workers(self) -> int: ...
@@ -36,26 +36,27 @@ class Spread(Protocol):
 class NetworkConfig:
     """Architecture, ensemble size and training schedule.
 
-    learning_rate : None takes the method's own: 1e-2 with one output, 5e-3 with two.
+    learning_rate : None is the default of the loss: 1e-2 with one output, 5e-3 with two.
     warm_up : epochs during which the joint likelihood keeps rho at its start, 0.
     batch_size : units per step; None is the full batch.
-    folds : units are dealt into that many folds; member j never sees fold j mod folds, ends where
-        its loss on that fold was lowest, and sigma is judged there; None trains every member on
-        all units to the end. patience : epochs without a better reading after which it ends.
-    noise : "constant" is one sigma, "varying" a sigma(x) of the network, "auto" what the units
-        left out prefer; the last two need folds.
-    tails : "auto" gives predictions the tails of a t where the units left out prefer them; needs
-        folds. Networks are trained as for normal errors.
-    errors : "normal", or "t" with degrees of freedom that are estimated (joint likelihood only), or
-        "auto", whichever the units left out prefer.
-    weight_decay : L2 on all parameters; "auto" is what the units left out prefer of `choices`.
-    selection : "linear" is a probit; "network" an index of networks on w, each unit's from members
-        that did not see it; "auto" is whichever describes selection better on units left out. The
-        last two are for the two-step with folds.
-    standardise : networks see x and w over all units, y over the selected ones, at mean 0 and
-        sd 1; predictions are mapped back. Without it, rescaling y changes the fit.
-    spread : a map over `spread.workers` workers, each of which trains a block of the members; None
-        trains all of them here. Members are the same either way.
+    folds : the number of folds that units are split into. Member j holds out fold j mod folds, for
+        early stopping and to estimate sigma. None trains every member on all units for all epochs.
+    patience : epochs without a lower held-out loss after which a member stops.
+    noise : "constant" is one sigma, "varying" a sigma(x) given by the network, "auto" whichever has
+        the lower held-out loss; the last two need folds.
+    tails : "auto" gives predictions the tails of a t if that lowers the held-out loss; needs folds.
+        Networks are trained as for normal errors.
+    errors : "normal"; "t", with estimated degrees of freedom (joint likelihood only); or "auto",
+        whichever has the lower held-out loss.
+    weight_decay : L2 penalty on all parameters; "auto" is the one of `choices.WEIGHT_DECAYS` with
+        the lowest held-out loss.
+    selection : "linear" is a probit; "network" an index given by networks on w, for each unit the
+        mean over members that held it out; "auto" whichever predicts the selection of held-out
+        units better. The last two are for the two-step with folds.
+    standardise : scale x and w over all units, and y over the selected ones, to mean 0 and sd 1;
+        predictions are mapped back. Without it, rescaling y changes the fit.
+    map_over_workers : a map over workers, each of which trains a block of members; None trains all
+        of them in this process. Members are the same either way.
     """
 
     hidden: tuple[int, ...] = (64, 64)
@@ -74,41 +75,32 @@ class NetworkConfig:
     tails: str = "normal"
     errors: str = "normal"
     selection: str = "linear"
-    spread: Spread | None = None
+    map_over_workers: WorkerMap | None = None
 
     def __post_init__(self):
-        if not is_one_of(self.dtype, DTYPES):
-            raise DataError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        for name, known in (
+            ("dtype", DTYPES),
+            ("noise", NOISES),
+            ("errors", (*ERRORS, AUTO)),
+            ("tails", TAILS),
+            ("selection", SELECTIONS),
+        ):
+            if not is_one_of(value := getattr(self, name), known):
+                raise DataError(f"{name} must be one of {', '.join(known)}, got {value!r}")
         self._check_numbers()
         check_device(self.device)
-        if self.spread is None:  # else the workers have the cards
+        if self.map_over_workers is None:  # else the workers have the cards
             torch_device(self.device)
-        if self.noise not in NOISES:
-            raise DataError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
-        if self.errors not in (*ERRORS, AUTO):
-            known = ", ".join((*ERRORS, AUTO))
-            raise DataError(f"errors must be one of {known}, got {self.errors!r}")
         if self.errors != "normal" and self.noise == "varying":
-            raise DataError('errors="t" has one sigma; take noise="constant"')
-        if isinstance(self.weight_decay, str) and self.weight_decay != AUTO:
-            raise DataError(f'weight_decay is a number or "auto", got {self.weight_decay!r}')
-        for name, value in (("weight_decay", self.weight_decay), ("errors", self.errors)):
-            if value == AUTO and self.folds is None:
-                raise DataError(f'{name}="auto" needs folds to judge it on; set folds, say to 5')
-        if self.noise != "constant" and self.folds is None:
-            raise DataError(f"noise={self.noise!r} needs folds to judge it on; set folds, say to 5")
-        if self.tails not in TAILS:
-            raise DataError(f"tails must be one of {', '.join(TAILS)}, got {self.tails!r}")
-        if self.tails == "auto" and self.folds is None:
-            raise DataError('tails="auto" needs folds to judge them on; set folds, say to 5')
-        if self.tails == "auto" and self.errors == "t":
-            raise DataError('errors="t" has tails of its own; take tails="normal"')
-        if self.selection not in SELECTIONS:
-            known = ", ".join(SELECTIONS)
-            raise DataError(f"selection must be one of {known}, got {self.selection!r}")
+            raise DataError('errors="t" has one sigma; set noise="constant"')
+        for name in ("weight_decay", "errors", "noise", "tails"):
+            if (value := getattr(self, name)) in (AUTO, "varying") and self.folds is None:
+                raise DataError(f'{name}="{value}" needs folds to hold out; set folds, such as 5')
+        if self.tails == AUTO and self.errors == "t":
+            raise DataError('errors="t" has the tails of a t already; set tails="normal"')
         if self.selection != "linear" and not 2 <= (self.folds or 0) <= self.n_members:
             raise DataError(
-                f"selection={self.selection!r} needs folds, and a member to leave out each: "
+                f"selection={self.selection!r} needs folds, and a member to hold out each: "
                 f"folds is {self.folds}, n_members {self.n_members}"
             )
 
@@ -127,13 +119,13 @@ class NetworkConfig:
                 f"got {self.learning_rate!r}"
             )
         decay = self.weight_decay
-        if not isinstance(decay, str) and not (decay == 0 or _finite(decay, above=0.0)):
+        if decay != AUTO and not (decay == 0 or _finite(decay, above=0.0)):
             raise DataError(
                 f'weight_decay must be a number that is not negative or "auto", got {decay!r}'
             )
         hidden = layer_widths(self.hidden)
         check_memory(
-            (1, *hidden, 1),  # at least; `train_cells` knows the columns and rows
+            (1, *hidden, 1),  # a lower bound; `train_datasets` knows the columns and rows
             members=self.n_members,
             rows=1,
             steps=self.epochs,
@@ -145,12 +137,12 @@ class NetworkConfig:
     def decay(self) -> float:
         """The weight decay of one training."""
         if isinstance(self.weight_decay, str):
-            raise DataError('nothing judges weight_decay="auto" in this method; give a number')
+            raise DataError('this method cannot choose weight_decay="auto"; set a number')
         return self.weight_decay
 
     @property
     def noises(self) -> tuple[str, ...]:
-        """The kinds of noise to try; t errors have one sigma."""
+        """The kinds of noise to compare; t errors have one sigma."""
         if self.errors == "t":
             return NOISES[:1]
         return NOISES[:2] if self.noise == "auto" else (self.noise,)
@@ -184,7 +176,7 @@ def _finite(value, *, above: float) -> bool:
 
 
 def torch_device(name) -> torch.device:
-    """The device called `name` on this machine; "auto" is CUDA where there is one, else the CPU."""
+    """The device called `name`; "auto" is CUDA if this machine has a card, else the CPU."""
     check_device(name)
     cards = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
@@ -192,7 +184,7 @@ def torch_device(name) -> torch.device:
     device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= cards:
         raise DataError(
-            f"device is {str(name)!r}, and torch finds {cards or 'no'} CUDA "
+            f"device is {str(name)!r}, but torch finds {cards or 'no'} CUDA "
             f"card{'s' * (cards != 1)} on this machine; use 'cpu' or 'auto'"
         )
     return device

@@ -1,7 +1,7 @@
-"""Dropout masks from a counter: functions of the network, the step and the place.
+"""Dropout masks computed from a counter, as functions of the network, the step and the position.
 
-Nothing is drawn network after network, so hundreds of them cost a handful of operations, and the
-masks are the same on a CPU and a GPU, in any batch, and beside networks with more rows.
+Masks of hundreds of networks take a few operations, and they are the same on a CPU and a GPU, in
+any batch, and beside networks with more rows.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from heckesel.networks.training.layers import DROPOUT, member_seed
 GOLDEN = -0x61C8864680B583EB
 MULTIPLIERS = (-0x40A7B892E31B1A47, -0x6B2FB644ECCEEE15)
 SHIFTS = (30, 27, 31)
-PER_WORD = 4  # one 64-bit word holds four 16-bit numbers, enough to tell rates 1/65536 apart
+PER_WORD = 4  # one 64-bit word holds four 16-bit numbers, a resolution of 1/65536 in the rate
 
 
 @dataclass(frozen=True)
 class DropoutMasks:
-    """Call it for the factors of the next step, one (k, n, width) for each hidden layer: 0 with
-    probability `rate`, else 1/(1 - rate), so that activations keep their mean.
+    """A call returns the factors of the next step, one (k, n, width) for each hidden layer: 0 with
+    probability `rate`, else 1/(1 - rate), which keeps the mean of the activations.
 
-    seeds : (k, 1); step : (1,), moved on by each call; places, words, bits, factors : for each
-    layer the positions (1, W), room for words and their 16-bit view, and the factors themselves.
+    seeds : (k, 1); step : (1,), increased by each call; places, words, bits, factors : for each
+    layer the positions (1, W), memory for words and its 16-bit view, and the factors.
     """
 
     seeds: torch.Tensor
@@ -51,7 +51,7 @@ class DropoutMasks:
 
 
 def dropout_seeds(seeds: Sequence[int], members: int, first: int = 0) -> np.ndarray:
-    """(k,) one 64-bit number for each member of each cell, from member number `first` on."""
+    """(k,) one 64-bit number for each member of each dataset, from member number `first` on."""
     states = [
         member_seed(seed, j, DROPOUT).generate_state(1, dtype=np.uint64)[0]
         for seed in seeds
@@ -67,7 +67,7 @@ def dropout_masks(
     k, device = len(seeds), like.device
     places, words, bits, factors = [], [], [], []
     for width in hidden:
-        # Words are counted row by row, so that more rows of padding change nothing before them.
+        # Words are numbered row by row, so that rows of padding do not change those before them.
         per_row = -(-width // PER_WORD)
         count = rows * per_row
         places.append(torch.arange(count, device=device)[None] * GOLDEN)
@@ -87,9 +87,9 @@ def dropout_masks(
 
 
 def _mix(words: torch.Tensor) -> torch.Tensor:
-    """splitmix64's finaliser, in place: every bit of the input moves every bit of the output."""
+    """splitmix64's finaliser, in place: every bit of the input affects every bit of the output."""
     for shift, multiplier in zip(SHIFTS, (*MULTIPLIERS, 1), strict=True):
-        # shifts of signed numbers fill with the sign; the mask makes that zeros
+        # a shift of a signed number fills with the sign bit, which the mask sets to zero
         words.bitwise_xor_((words >> shift) & ((1 << (64 - shift)) - 1))
         if multiplier != 1:
             words.mul_(multiplier)

@@ -1,4 +1,4 @@
-"""Cells in, trained ensembles out: every member of every cell in one batched training."""
+"""From datasets to trained ensembles: all members of all datasets in one batched training."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from heckesel.data import SelectionData
 from heckesel.networks.losses.normal import Loss
 from heckesel.networks.training.adam import Schedule
 from heckesel.networks.training.batches import (
-    Rows,
+    Batch,
     full_batch,
     mini_batches,
     rows_together,
-    stack_cells,
+    stack_datasets,
 )
 from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_device
 from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
-from heckesel.networks.training.folds import leave_own_fold_out
+from heckesel.networks.training.folds import hold_out_own_fold
 from heckesel.networks.training.layers import (
     INITIAL_HEAD,
     INITIAL_WEIGHTS,
@@ -36,34 +36,34 @@ from heckesel.networks.training.layers import (
 )
 from heckesel.networks.training.loop import Progress, Stopping, Trained, shifted, train
 from heckesel.networks.training.memory import check_memory
-from heckesel.networks.training.scaling import Scaling
-from heckesel.networks.training.steps import evaluate
+from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.steps import evaluate, step_function
 from heckesel.networks.training.workers import joined, member_blocks
 
-# Rows predicted at once: five members' activations of this many rows take some 20 MB.
+# Rows predicted at once: the activations of five members take about 20 MB.
 PREDICTED_AT_ONCE = 16384
-# Epochs between readings of the fold left out. Small tables are done after some twenty epochs, and
-# a reading costs a third of a step.
+# Epochs between evaluations of the held-out loss. Training on small datasets stops after about
+# twenty epochs, and an evaluation takes a third of the time of a step.
 READ_EVERY = 2
-# Activations of one layer, over all networks trained side by side. A CPU wants the few layers of
-# a step in its cache (30 networks of 1000 rows take a third longer at once than five by five);
-# a GPU wants as many networks as its memory holds.
+# Size of the activations of one layer, over all networks trained at once. On a CPU the layers of a
+# step should fit into the cache (30 networks of 1000 rows take a third longer at once than five by
+# five); on a GPU as many networks as its memory holds are fastest.
 LAYER_BYTES = {"cpu": 2 * 2**20, "gpu": 2 * 2**30}
 
 
 @dataclass(frozen=True)
 class Members:
-    """The k trained networks of one cell, off the device.
+    """The k trained networks of one dataset, as arrays.
 
-    theta : (k, P) laid out as in `heckesel.networks.training.layers`
+    parameters : (k, P) laid out as in `heckesel.networks.training.layers`
     loss : (k,) final training loss
-    validation, best_epoch : (k,) loss on the own fold and the epoch it was reached, or None
-    late_gain : (k,) as `Trained` has it, or None
+    validation, best_epoch : (k,) lowest held-out loss and its epoch, or None
+    late_gain : (k,) as in `Trained`, or None
     device : where outputs are computed
     """
 
     sizes: tuple[int, ...]
-    theta: np.ndarray
+    parameters: np.ndarray
     loss: np.ndarray
     validation: np.ndarray | None = None
     best_epoch: np.ndarray | None = None
@@ -71,24 +71,24 @@ class Members:
     device: str = "cpu"
 
     def on(self, device: str) -> Members:
-        """The same networks, with outputs computed there."""
+        """The same networks with outputs computed on `device`."""
         return replace(self, device=str(torch_device(device)))
 
     @property
     def head(self) -> np.ndarray:
-        """(k, h) what the loss trained beside the networks."""
-        return self.theta[:, parameter_count(self.sizes) :]
+        """(k, h) the parameters of the loss."""
+        return self.parameters[:, parameter_count(self.sizes) :]
 
     @property
     def diverged(self) -> bool:
-        """Whether a network ended without a finite loss; on folds it was put back to its start,
-        before the first epoch."""
+        """Whether a network ended without a finite loss. On folds it then has its initial
+        parameters, those of epoch 0."""
         if self.best_epoch is not None:
             return bool((self.best_epoch == 0).any())
-        return not (np.isfinite(self.theta).all() and np.isfinite(self.loss).all())
+        return not (np.isfinite(self.parameters).all() and np.isfinite(self.loss).all())
 
     def outputs(self, x: np.ndarray) -> np.ndarray:
-        """(k, m, out) at x (m, p), in the networks' own units."""
+        """(k, m, out) at scaled x (m, p), for the scaled y."""
         return self._over_rows(x, forward)
 
     def last_layer(self, x: np.ndarray) -> np.ndarray:
@@ -96,43 +96,43 @@ class Members:
         return self._over_rows(x, last_activations)
 
     def _over_rows(self, x, function) -> np.ndarray:
-        theta, x = torch.as_tensor(self.theta, device=self.device), with_constant(x)
-        layers = layer_views(theta, self.sizes)
+        parameters, x = torch.as_tensor(self.parameters, device=self.device), with_constant(x)
+        layers = layer_views(parameters, self.sizes)
         parts = []
         for first in range(0, max(len(x), 1), PREDICTED_AT_ONCE):
-            part = torch.as_tensor(x[first : first + PREDICTED_AT_ONCE]).to(theta)
-            parts.append(function(part.expand(len(theta), -1, -1), layers).cpu().numpy())
+            part = torch.as_tensor(x[first : first + PREDICTED_AT_ONCE]).to(parameters)
+            parts.append(function(part.expand(len(parameters), -1, -1), layers).cpu().numpy())
         return np.concatenate(parts, axis=1).astype(float)
 
 
-def selected_rows(data: SelectionData, scaling: Scaling, factor=1.0, *, total=None) -> Rows:
-    """The selected units alone, with weights `data.weight * factor` that add up to one.
+def outcome_rows(data: SelectionData, scaling: DataScale, factor=1.0, *, total=None) -> Batch:
+    """The selected units, with weights `data.weight * factor` that add up to one.
 
-    total : what they are divided by instead, where these are some rows of a longer table
+    total : the sum to divide weights by, if these are some rows of a longer table
     """
     weight = (data.weight * factor)[data.s]
-    return Rows(
+    return Batch(
         x=with_constant(scaling.x(data.x[data.s])),
         y=scaling.y(data.y[data.s]),
         weight=weight / (weight.sum() if total is None else total),
     )
 
 
-def all_rows(data: SelectionData, scaling: Scaling, *, total=None) -> Rows:
+def joint_rows(data: SelectionData, scaling: DataScale, *, total=None) -> Batch:
     """Selected and unselected units for a joint likelihood; weights add up to one over both, or
     are divided by `total`."""
     total = data.weight.sum() if total is None else total
     w = with_constant(scaling.w(data.w))
     return replace(
-        selected_rows(data, scaling, total=total),
+        outcome_rows(data, scaling, total=total),
         w=w[data.s],
         w_unselected=w[~data.s],
         weight_unselected=data.weight[~data.s] / total,
     )
 
 
-def train_cells(
-    cells: Sequence[Rows],
+def train_datasets(
+    datasets: Sequence[Batch],
     *,
     loss: Loss,
     seeds: Sequence[int],
@@ -140,53 +140,57 @@ def train_cells(
     units: int,
     starts: dict[str, Sequence[float]] | None = None,
     heads: Sequence[np.ndarray] | None = None,
-    thetas: Sequence[np.ndarray] | None = None,
+    parameters: Sequence[np.ndarray] | None = None,
     dropout: float = 0.0,
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[Members]:
-    """One ensemble of `config.n_members` for each cell; all cells have the same columns.
+    """One ensemble of `config.n_members` for each dataset; all datasets have the same columns.
 
-    units : rows of the largest cell, unselected ones included; with `config.batch_size` they
-    set the number of steps. starts : values (n_members,) for scalars of the loss that should
-    not start at zero; with `warm_up >= epochs` the last one keeps them. heads : for each cell
-    (h,) where the heads of its members start. thetas : for each cell (n_members, P) where its
-    members start, networks and heads, in place of everything drawn. Cells with a `fold` have each
-    member do without its own fold, and end where its loss there was lowest. With `config.spread`
-    blocks of members go to its workers, and `progress` is not told.
+    If datasets have folds, each member holds one out and keeps the parameters with the lowest loss
+    there. With `config.map_over_workers` workers train blocks of members and `progress` is not
+    called.
+
+    units : rows of the largest dataset, selected or not; with `config.batch_size` they determine
+        the number of steps
+    starts : initial values (n_members,) of scalars of the loss; with `warm_up >= epochs` the last
+        scalar keeps them
+    heads : for each dataset (h,), the initial heads of its members
+    parameters : for each dataset (n_members, P), the initial networks and heads of its members, in
+        place of random ones
     """
-    each = _Each(cells, seeds, heads, thetas)
+    each = _Each(datasets, seeds, heads, parameters)
     training = _Training(loss, config, units, starts or {}, dropout, device or config.device)
     blocks = member_blocks(config)
-    if len(blocks) == 1 or config.spread is None:
+    if len(blocks) == 1 or config.map_over_workers is None:
         return _train_members(blocks[0], each, training, progress)
-    there = replace(training, config=replace(config, spread=None))
-    found = config.spread(partial(_train_members, each=each, training=there), blocks)
+    there = replace(training, config=replace(config, map_over_workers=None))
+    found = config.map_over_workers(partial(_train_members, each=each, training=there), blocks)
     return [joined(parts) for parts in zip(*found, strict=True)]
 
 
 @dataclass(frozen=True)
 class _Each:
-    """What `train_cells` is given for each cell."""
+    """Arguments of `train_datasets` with one item for each dataset."""
 
-    cells: Sequence[Rows]
+    datasets: Sequence[Batch]
     seeds: Sequence[int]
     heads: Sequence[np.ndarray] | None
-    thetas: Sequence[np.ndarray] | None
+    parameters: Sequence[np.ndarray] | None
 
     def part(self, chunk: slice) -> _Each:
         return _Each(
-            self.cells[chunk],
+            self.datasets[chunk],
             self.seeds[chunk],
             None if self.heads is None else self.heads[chunk],
-            None if self.thetas is None else self.thetas[chunk],
+            None if self.parameters is None else self.parameters[chunk],
         )
 
 
 @dataclass(frozen=True)
 class _Training:
-    """What `train_cells` is given for all of them; device : by name, since workers have their
-    own."""
+    """Arguments of `train_datasets` for all datasets; device : a name, since workers have their own
+    devices."""
 
     loss: Loss
     config: NetworkConfig
@@ -197,7 +201,7 @@ class _Training:
 
     @property
     def steps(self) -> int:
-        """Of an epoch."""
+        """Steps per epoch."""
         size = self.config.batch_size
         return 1 if size is None else math.ceil(self.units / size)
 
@@ -205,12 +209,12 @@ class _Training:
 def _train_members(
     numbers: range, each: _Each, training: _Training, progress: Progress | None = None
 ) -> list[Members]:
-    """The members with these numbers, of every cell; as many cells at once as `LAYER_BYTES` has
-    room for."""
+    """The members with these numbers of every dataset, as many datasets at once as `LAYER_BYTES`
+    allows."""
     config, place = training.config, torch_device(training.device)
-    rows = max(len(cell.x) for cell in each.cells) / training.steps
+    rows = max(len(dataset.x) for dataset in each.datasets) / training.steps
     item = DTYPES[config.dtype].itemsize
-    columns = each.cells[0].x.shape[1] - 1
+    columns = each.datasets[0].x.shape[1] - 1
     check_memory(
         (columns, *config.hidden, training.loss.outputs),
         members=len(numbers),
@@ -221,7 +225,7 @@ def _train_members(
     )
     layer = len(numbers) * rows * max(config.hidden) * item
     at_once = max(1, int(LAYER_BYTES["cpu" if place.type == "cpu" else "gpu"] // layer))
-    firsts = range(0, len(each.cells), at_once)
+    firsts = range(0, len(each.datasets), at_once)
     trained: list[Members] = []
     for done, first in enumerate(firsts):
         chunk, report = slice(first, first + at_once), shifted(progress, done, len(firsts))
@@ -230,36 +234,40 @@ def _train_members(
 
 
 def _train_chunk(numbers: range, each: _Each, training: _Training, place, progress):
-    loss, config, cells = training.loss, training.config, each.cells
+    loss, config, datasets = training.loss, training.config, each.datasets
     dtype, members, first = DTYPES[config.dtype], len(numbers), numbers.start
-    sizes = (cells[0].x.shape[1] - 1, *config.hidden, loss.outputs)
-    if each.thetas is None:
-        start = start_of(cells[0], sizes, loss, each.seeds, numbers, training.starts, each.heads)
+    sizes = (datasets[0].x.shape[1] - 1, *config.hidden, loss.outputs)
+    if each.parameters is None:
+        start = start_of(datasets[0], sizes, loss, each.seeds, numbers, training.starts, each.heads)
     else:
-        start = np.concatenate([theta[first : first + members] for theta in each.thetas])
+        start = np.concatenate(
+            [parameters[first : first + members] for parameters in each.parameters]
+        )
     # masks are drawn row by row, so padding would change them
     together = 1 if training.dropout else rows_together(config.hidden)
-    stacked = stack_cells(cells, dtype=dtype, device=place, multiple_of=together)
+    stacked = stack_datasets(datasets, dtype=dtype, device=place, multiple_of=together)
     source, validation = full_batch(stacked, members), None
     if config.batch_size is not None:
-        source = mini_batches(cells, stacked, each.seeds, members, training.steps, first, together)
-    if cells[0].fold is not None:
-        assert config.folds is not None  # it dealt them
-        source, left_out = leave_own_fold_out(source, stacked, members, config.folds, first)
-        validation = partial(evaluate, sizes=sizes, loss=loss, rows=left_out)
+        source = mini_batches(
+            datasets, stacked, each.seeds, members, training.steps, first, together
+        )
+    if datasets[0].fold is not None:
+        assert config.folds is not None  # the rows have folds
+        source, held_out = hold_out_own_fold(source, stacked, members, config.folds, first)
+        validation = partial(evaluate, sizes=sizes, loss=loss, rows=held_out)
+        assert not training.dropout  # its masks are for all networks, and some stop early
     seeds = dropout_seeds(each.seeds, members, first)
+    masks = _masks(source, seeds, config.hidden, training.dropout)
     trained = train(
         torch.as_tensor(start, dtype=dtype, device=place),
-        sizes,
-        loss,
+        partial(step_function, sizes=sizes, loss=loss, masks=masks),
         source,
         schedule_of(config, loss),
         validation=validation,
         stopping=Stopping(every=READ_EVERY, patience=config.patience),
-        masks=_masks(source, seeds, config.hidden, training.dropout),
         progress=progress,
     )
-    return members_of(trained, sizes, len(cells))
+    return members_of(trained, sizes, len(datasets))
 
 
 def _masks(source, seeds, hidden, rate):
@@ -270,32 +278,32 @@ def _masks(source, seeds, hidden, rate):
 
 
 def members_of(trained: Trained, sizes, count) -> list[Members]:
-    """The networks of a chunk, cell by cell."""
+    """The networks of each of `count` datasets."""
 
-    def by_cell(values):
+    def by_dataset(values):
         if values is None:
             return [None] * count
         return list(values.cpu().numpy().reshape(count, -1, *values.shape[1:]))
 
-    losses = [values.astype(float) for values in by_cell(trained.loss)]
+    losses = [values.astype(float) for values in by_dataset(trained.loss)]
     parts = (
-        by_cell(trained.theta),
+        by_dataset(trained.parameters),
         losses,
-        by_cell(trained.validation),
-        by_cell(trained.best_epoch),
-        by_cell(trained.late_gain),
+        by_dataset(trained.validation),
+        by_dataset(trained.best_epoch),
+        by_dataset(trained.late_gain),
     )
     return [Members(sizes, *each) for each in zip(*parts, strict=True)]
 
 
-def start_of(cell, sizes, loss, seeds, members, starts, given):
-    """(k, P): networks, then heads."""
+def start_of(dataset, sizes, loss, seeds, members, starts, given):
+    """(k, P) initial parameters: networks, then heads."""
     who = [(seed, j) for seed in seeds for j in members]
     weights = initial_weights([member_seed(*one, INITIAL_WEIGHTS) for one in who], sizes)
     if loss.quiet:
         last = layer_views(torch.as_tensor(weights), sizes)[-1]
         last[..., -loss.quiet :] = 0.0
-    heads = [start_head(cell, loss, *one) for one in who]
+    heads = [start_head(dataset, loss, *one) for one in who]
     if given is not None:
         heads = [head.copy() for head in given for _ in members]
     for name, values in starts.items():
@@ -305,13 +313,13 @@ def start_of(cell, sizes, loss, seeds, members, starts, given):
     return np.hstack([weights, np.stack(heads)])
 
 
-def start_head(cell: Rows, loss: Loss, seed: int, member: int) -> np.ndarray:
-    """(h,): a linear layer's usual start where the loss has one, then zeros."""
+def start_head(dataset: Batch, loss: Loss, seed: int, member: int) -> np.ndarray:
+    """(h,): random gamma as in a linear layer, if the loss has one, then zeros."""
     scalars = np.zeros(len(loss.scalars))
     if not loss.linear:
         return scalars
     stream = member_seed(seed, member, INITIAL_HEAD)
-    return np.concatenate([initial_weights([stream], (cell.w.shape[1] - 1, 1))[0], scalars])
+    return np.concatenate([initial_weights([stream], (dataset.w.shape[1] - 1, 1))[0], scalars])
 
 
 def schedule_of(config, loss):

@@ -1,4 +1,4 @@
-"""Folds: every member does without one, so that every unit has members that never saw it."""
+"""Folds: every member holds out one, so every unit has members that were trained without it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import torch
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.networks.training.batches import Rows, Source, full_batch
+from heckesel.networks.training.batches import Batch, Source, full_batch
 
-# Rows of each network begin where vector instructions want them, so that its digits do not depend
-# on which networks lie beside it.
+# The rows of each network start at a multiple of this, the alignment of vector instructions, so
+# that its rounding does not depend on the networks beside it.
 ALIGNED = 16
-# A stream of the cell, not of a member: its key has one number where theirs have two.
+# Random stream of the dataset, not of a member: its key has one number, those of members have two.
 FOLDS = 0
 
 
 def assign_folds(data: SelectionData, folds: int, seed: int) -> np.ndarray:
-    """(n,) fold of each unit, selected and unselected ones dealt out separately."""
+    """(n,) fold of each unit; selected and unselected units are split separately."""
     selected = int(data.s.sum())
     if selected < 2 * folds:
         raise DataError(
-            f"{selected} selected units cannot be dealt into {folds} folds of at least two; "
-            "ask for fewer folds"
+            f"{selected} selected units cannot be split into {folds} folds of at least two; "
+            "set fewer folds"
         )
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(FOLDS,)))
     fold = np.empty(data.n, dtype=int)
@@ -34,28 +34,28 @@ def assign_folds(data: SelectionData, folds: int, seed: int) -> np.ndarray:
     return fold
 
 
-def with_folds(cell: Rows, data: SelectionData, folds: int | None, seed: int) -> Rows:
-    """The cell with the fold of each of its units; with `folds` None, the cell as it is."""
+def with_folds(dataset: Batch, data: SelectionData, folds: int | None, seed: int) -> Batch:
+    """The dataset with the fold of each unit; unchanged if `folds` is None."""
     if folds is None:
-        return cell
+        return dataset
     fold = assign_folds(data, folds, seed)
-    unselected = None if cell.w_unselected is None else fold[~data.s]
-    return replace(cell, fold=fold[data.s], fold_unselected=unselected)
+    unselected = None if dataset.w_unselected is None else fold[~data.s]
+    return replace(dataset, fold=fold[data.s], fold_unselected=unselected)
 
 
-def left_out(fold: np.ndarray, members: int, folds: int) -> np.ndarray:
-    """(k, n) True where member j did without row i."""
+def held_out(fold: np.ndarray, members: int, folds: int) -> np.ndarray:
+    """(k, n) True where member j held out row i."""
     return np.arange(members)[:, None] % folds == fold
 
 
-def leave_own_fold_out(
-    source: Source, stacked: Rows, members: int, folds: int, first: int = 0
-) -> tuple[Source, Rows]:
-    """Training rows without each network's own fold, and the rows of that fold alone; the members
-    are those from number `first` on.
+def hold_out_own_fold(
+    source: Source, stacked: Batch, members: int, folds: int, first: int = 0
+) -> tuple[Source, Batch]:
+    """Training rows without the fold that each network holds out, and its held-out rows; `first` is
+    the number of the first member.
 
-    Weights are scaled so that they add up to one again. In mini-batches, whose shape must not
-    change from step to step, rows left out stay where they are and weigh nothing.
+    Weights are rescaled to add up to one. The shape of mini-batches must not change between steps,
+    so held-out rows stay in them with weight zero.
     """
     (everything,) = full_batch(stacked, members).batches(0)
     member = first + torch.arange(len(everything.y), device=everything.y.device) % members
@@ -75,8 +75,8 @@ def leave_own_fold_out(
     return Source(source.steps, batches), held_rows
 
 
-def _gathered(rows: Rows, own, inside: bool) -> Rows:
-    """The rows of each network's own fold (or of all others), moved together."""
+def _gathered(rows: Batch, own, inside: bool) -> Batch:
+    """The rows of each network's own fold (or of all others), without gaps."""
     parts = {}
     for fold, weight_name, names in (
         (rows.fold, "weight", ("x", "y", "weight", "mills", "delta", "w", "selected")),
@@ -91,11 +91,11 @@ def _gathered(rows: Rows, own, inside: bool) -> Rows:
             if (values := getattr(rows, name)) is not None:
                 parts[name] = _at(values, place)
         parts[weight_name] *= _at(wanted, place)
-    return Rows(**parts)
+    return Batch(**parts)
 
 
 def _at(values, place):
-    """values (k, n, ...) at place (k, m) of each network."""
+    """values (k, n, ...) at the positions (k, m) of each network."""
     shape = (*place.shape, *values.shape[2:])
     return values.gather(1, place.reshape(*place.shape, *[1] * (values.dim() - 2)).expand(shape))
 

@@ -1,8 +1,8 @@
-"""k multilayer perceptrons side by side: one batched product per layer, all parameters in
-one (k, P) block whose row j is network j.
+"""k multilayer perceptrons at once: one batched product per layer, all parameters in one (k, P)
+block whose row j is network j.
 
-A row holds, layer by layer, a matrix (in + 1, out) whose last line is the bias, and after the
-last layer the head of the loss. Inputs carry a constant column to meet the biases.
+A row holds, layer by layer, a matrix (in + 1, out) whose last line is the bias, and after the last
+layer the head of the loss. The last input is constant and multiplies the bias.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import torch
 # not depend on how many networks come before it.
 ALIGNED = 16
 
-# Purposes of the random streams of one ensemble member; each has its own spawn key, so that
-# asking for one never shifts another.
+# Purposes of the random streams of an ensemble member. Each has its own spawn key, so that drawing
+# from one never changes another.
 INITIAL_WEIGHTS, INITIAL_HEAD, MINI_BATCHES, DROPOUT = range(4)
 
 
 def member_seed(seed: int, member: int, *purpose: int) -> np.random.SeedSequence:
-    """The stream of one member of one cell: the same in any batch and on any device."""
+    """The random stream of one member: the same in any batch and on any device."""
     return np.random.SeedSequence(seed, spawn_key=(member, *purpose))
 
 
@@ -36,9 +36,9 @@ def parameter_count(sizes: Sequence[int]) -> int:
 
 
 def initial_weights(seeds, sizes: Sequence[int]) -> np.ndarray:
-    r"""Start of k networks: weights and biases uniform on :math:`\pm 1/\sqrt{\text{fan in}}`.
+    r"""Initial (k, P): weights and biases uniform on :math:`\pm 1/\sqrt{\text{fan in}}`.
 
-    seeds : k seed sequences. Returns (k, P) in float64. Sizes (q, 1) are a linear head.
+    seeds : k seed sequences. The result is in float64. Sizes (q, 1) are a linear head.
     """
     return np.stack([_initial_row(np.random.default_rng(seed), sizes) for seed in seeds])
 
@@ -68,9 +68,9 @@ def layer_views(block: torch.Tensor, sizes: Sequence[int]) -> list[torch.Tensor]
 
 @dataclass(frozen=True)
 class Workspace:
-    """Memory that training steps use again and again; fresh pages cost more than the sums in them.
+    """Memory that all training steps reuse; allocating it takes longer than computing in it.
 
-    before : for each hidden layer (k, n, width), its argument and later the loss's slope there
+    before : for each hidden layer (k, n, width), its argument, later the slope of the loss in it
     after : for each hidden layer (k, n, width + 1), its activations and a constant
     slopes : by width, (k, n, width)
     products : for each layer (k, in + 1, out), or transposed where that is faster; every network's

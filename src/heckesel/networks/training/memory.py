@@ -1,4 +1,4 @@
-"""How much memory a training takes, and how much there is."""
+"""The memory that a training needs, and the memory of the machine or card."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import torch
 
 from heckesel.errors import DataError
 
-# Copies of the parameters: start, two moments, gradient, best so far, and those in training.
+# Copies of the parameters: start, two moments, gradient, best so far, current.
 COPIES = 6
-# Of every unit of a layer and every input of a row: the value, its slope and one temporary.
+# Numbers for every unit of a layer and every input of a row: value, slope and a temporary.
 VALUES = 3
-# Numbers of the schedule for each step: eight factors and as many temporaries, in double.
+# Numbers of the schedule for each step: eight factors and eight temporaries, in float64.
 SCHEDULE = 16
-UNLIMITED = 2**50  # bytes, where the system does not say what it has
+UNLIMITED = 2**50  # bytes, if the system does not report its memory
 
 
 def check_memory(
     sizes, *, members: int, rows: float, steps: int, item: int, place: torch.device
 ) -> None:
-    """Refuse a training that cannot fit into the memory of `place`.
+    """Raise `DataError` if a training does not fit into the memory of `place`.
 
-    sizes : widths of the layers, inputs first; rows : of one step; steps : of the whole training;
-    item : bytes of a number
+    sizes : widths of the layers, inputs first; rows : per step; steps : of the whole training;
+    item : bytes per number
     """
     parameters = sum((low + 1) * high for low, high in zip(sizes, sizes[1:], strict=False))
     networks = members * item * (COPIES * parameters + VALUES * rows * sum(sizes))
@@ -33,18 +33,18 @@ def check_memory(
         return
     raise DataError(
         f"training {members:,} networks with layers of {', '.join(f'{s:,}' for s in sizes[1:-1])} "
-        f"units for {steps:,} steps takes about {needed / 2**30:,.0f} GB of memory, and there are "
+        f"units for {steps:,} steps needs about {needed / 2**30:,.0f} GB of memory, and there are "
         f"{there / 2**30:,.0f} GB; lower n_members, hidden or epochs, or set a smaller batch_size"
     )
 
 
 def memory_of(place: torch.device) -> int:
-    """Bytes of the card, or of the machine (of its container, where that has a limit)."""
+    """Bytes of memory of the card, or of the machine or its container, whichever is less."""
     if place.type == "cuda":
         return torch.cuda.mem_get_info(place)[1]
     try:
         found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # no such question on Windows
+    except (AttributeError, OSError, ValueError):  # not available on Windows
         return UNLIMITED
     limit = Path("/sys/fs/cgroup/memory.max")
     try:

@@ -1,7 +1,7 @@
-"""Ensembles of a user's own `nn.Module`, trained one after another with the same losses.
+"""Ensembles of a user's `nn.Module`, trained one after another.
 
-Modules of any shape cannot be laid side by side, so this is a loop; everything around the
-networks, head, schedule, warm-up and mini-batches, is that of the batched trainer.
+Modules of any architecture cannot be computed in one batched product, and torch computes their
+gradients. Loop, losses, optimiser, schedule and mini-batches are those of the built-in networks.
 """
 
 from __future__ import annotations
@@ -9,20 +9,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from heckesel.errors import DataError
 from heckesel.networks.losses.normal import Loss
-from heckesel.networks.training.batches import Rows, Source, full_batch, mini_batches, stack_cells
+from heckesel.networks.training.adam import adam_step
+from heckesel.networks.training.batches import (
+    Batch,
+    full_batch,
+    mini_batches,
+    stack_datasets,
+)
 from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_device
-from heckesel.networks.training.ensemble_training import start_head
+from heckesel.networks.training.ensemble_training import schedule_of, start_head
 from heckesel.networks.training.layers import INITIAL_WEIGHTS, member_seed
-from heckesel.networks.training.loop import Progress, shifted
+from heckesel.networks.training.loop import Progress, shifted, train
 
-# Rows predicted at once when training took all of them: modules may be large.
+# Rows predicted at once after training on the full batch: modules may be large.
 PREDICTED_AT_ONCE = 1024
 
 MakeNet = Callable[[int], nn.Module]
@@ -39,7 +47,7 @@ class ModuleMembers:
     device: torch.device
 
     def outputs(self, inputs) -> np.ndarray:
-        """(k, m, 1) at inputs (m, ...), in the networks' own units."""
+        """(k, m, 1) at inputs (m, ...), for the scaled y."""
         inputs = torch.as_tensor(inputs)
         with torch.no_grad():
             members = [
@@ -52,7 +60,7 @@ class ModuleMembers:
 def train_modules(
     make_net: MakeNet,
     inputs,
-    cell: Rows,
+    rows: Batch,
     *,
     loss: Loss,
     seed: int,
@@ -61,79 +69,73 @@ def train_modules(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> ModuleMembers:
-    """`config.n_members` modules for one cell.
+    """`config.n_members` modules for one dataset.
 
     make_net : seed -> module from a batch (b, ...) to (b, 1); inputs : (n, ...) of the selected
-    units, in the order of `cell`, whose x is not used; units : all units, as in `train_cells`.
-    torch's global generator is seeded for each member and put back, so that modules which draw
-    their weights or dropout from it are repeatable too.
+    units, in the order of `rows`, whose x is not used; units : the number of all units, as in
+    `train_datasets`. torch's global generator is seeded for each member and then restored, so that
+    modules that draw weights or dropout from it are reproducible.
     """
-    place, inputs = torch_device(device or config.device), torch.as_tensor(inputs)
-    dtype, source_of = DTYPES[config.dtype], _sources(cell, config, units, place)
-    trained = []
+    place = torch_device(device or config.device)
+    inputs, source_of = torch.as_tensor(inputs).to(place), _sources(rows, config, units, place)
+    nets, heads, losses = [], [], []
     for j in range(config.n_members):
-        own = int(member_seed(seed, j, INITIAL_WEIGHTS).generate_state(1)[0])
-        head = torch.as_tensor(start_head(cell, loss, seed, j)[None]).to(place, dtype)
+        own_seed = int(member_seed(seed, j, INITIAL_WEIGHTS).generate_state(1)[0])
         with torch.random.fork_rng():
-            torch.manual_seed(own)
-            net = make_net(own).to(place)
-            report = shifted(progress, j, config.n_members)
-            source = source_of(seed, j)
-            value = _train(net, head, inputs.to(place), source, loss, config, report)
-        trained.append((net.eval(), head.cpu().numpy()[0], value))
-    nets, heads, values = zip(*trained, strict=True)
+            torch.manual_seed(own_seed)
+            net = make_net(own_seed).to(place)
+            if any(map(is_lazy, net.parameters())):
+                net(inputs[:2])  # which tells lazy layers their shapes
+            weights = [weight for weight in net.parameters() if weight.requires_grad]
+            head = torch.as_tensor(start_head(rows, loss, seed, j), device=place)
+            start = torch.cat([*(weight.detach().flatten() for weight in weights), head])[None]
+            trained = train(
+                start.to(DTYPES[config.dtype]),
+                partial(_module_step, net=net, weights=weights, inputs=inputs, loss=loss),
+                source_of(seed, j),
+                schedule_of(config, loss),
+                progress=shifted(progress, j, config.n_members),
+            )
+        nets.append(net.eval())
+        heads.append(trained.parameters[0, start.shape[1] - len(head) :].cpu().numpy())
+        losses.append(float(trained.loss))
     at_once = config.batch_size or PREDICTED_AT_ONCE
-    return ModuleMembers(nets, np.stack(heads).astype(float), np.array(values), at_once, place)
-
-
-def _sources(cell, config, units, place):
-    """(seed, member) -> rows of that member; x holds positions among the selected units."""
-    positions = torch.arange(len(cell.y), device=place)[None]
-    stacked = stack_cells(
-        [replace(cell, x=np.zeros((len(cell.y), 0)))], dtype=DTYPES[config.dtype], device=place
+    return ModuleMembers(
+        tuple(nets), np.stack(heads).astype(float), np.array(losses), at_once, place
     )
-    stacked = replace(stacked, x=positions)
+
+
+def _sources(rows: Batch, config, units, place):
+    """(seed, member) -> the batches of that member; x holds positions among the selected units."""
+    no_columns = replace(rows, x=np.zeros((len(rows.y), 0)))
+    stacked = stack_datasets([no_columns], dtype=DTYPES[config.dtype], device=place)
+    stacked = replace(stacked, x=torch.arange(len(rows.y), device=place)[None])
     if config.batch_size is None:
         return lambda seed, j: full_batch(stacked, 1)
     steps = math.ceil(units / config.batch_size)
-
-    def own(seed, j) -> Source:
-        everyone = mini_batches([cell], stacked, [seed], j + 1, steps)
-        return Source(steps, lambda epoch: map(_last_network, everyone.batches(epoch)))
-
-    return own
+    return lambda seed, j: mini_batches([rows], stacked, [seed], 1, steps, first=j)
 
 
-def _last_network(rows):
-    return Rows(**{name: values[-1:] for name, values in rows.present().items()})
+def _module_step(parameters, source, schedule, state, *, net, weights, inputs, loss):
+    """`steps.step_function` for one module: `parameters` (1, P) holds its weights and the head."""
+    counts = [weight.numel() for weight in weights]
 
+    def step(rows):
+        output = _checked(net(inputs[rows.x[0]]), rows)
+        head = parameters[:, sum(counts) :]
+        value, by_output, by_head = loss.value_and_slopes(output.detach().to(head), head, rows)
+        slopes = torch.autograd.grad(
+            output, weights, by_output.to(output.dtype), materialize_grads=True
+        )
+        gradient = torch.cat([*(slope.reshape(1, -1).to(head) for slope in slopes), by_head], dim=1)
+        adam_step(parameters, gradient.add_(parameters, alpha=schedule.weight_decay), state)
+        with torch.no_grad():
+            updated = parameters[0, : sum(counts)].split(counts)
+            for weight, values in zip(weights, updated, strict=True):
+                weight.copy_(values.view_as(weight))
+        return value
 
-def _train(net, head, inputs, source, loss, config, progress) -> float:
-    """Train one module and, in place, its head; the mean loss of the last epoch."""
-    rate = loss.learning_rate if config.learning_rate is None else config.learning_rate
-    late = head.shape[1] - int(loss.frozen)
-    free, frozen = nn.Parameter(head[:, :late].clone()), nn.Parameter(head[:, late:].clone())
-    optimiser = torch.optim.Adam(
-        [*net.parameters(), free, frozen], lr=rate, weight_decay=config.decay
-    )
-    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, T_max=config.epochs)
-    for epoch in range(config.epochs):
-        values = []
-        for rows in source.batches(epoch):
-            output = _checked(net(inputs[rows.x[0]]), rows).to(head.dtype)
-            joined = torch.cat([free, frozen], dim=1).detach()
-            value, by_output, by_head = loss.value_and_slopes(output.detach(), joined, rows)
-            optimiser.zero_grad()
-            output.backward(by_output)
-            free.grad = by_head[:, :late]
-            frozen.grad = by_head[:, late:] if epoch >= config.warm_up else None
-            optimiser.step()
-            values.append(value[0])
-        cosine.step()
-        if progress is not None:
-            progress(epoch + 1, config.epochs)
-    head.copy_(torch.cat([free, frozen], dim=1).detach())
-    return float(torch.stack(values).mean())
+    return step
 
 
 def _checked(output, rows):

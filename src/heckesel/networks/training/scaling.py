@@ -1,4 +1,4 @@
-"""Columns at mean 0 and sd 1 on the way into a network, and predictions on the way back."""
+"""Scaling of x, w and y to mean 0 and sd 1 before training, and back after prediction."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.data import SelectionData
+from heckesel.numerics.moments import Moments
 
 
 @dataclass(frozen=True)
-class Scaling:
+class DataScale:
     """Centre and scale of x (p,), w (q,) and y (one number each).
 
-    Inputs of a user's own network stay as they are: x_centre and x_scale are None.
+    Inputs of a user's module are not scaled: x_centre and x_scale are None.
     """
 
     x_centre: np.ndarray | None
@@ -35,36 +36,45 @@ class Scaling:
         return (y - self.y_centre) / self.y_scale
 
     def unscale_gamma(self, gamma: np.ndarray) -> np.ndarray:
-        """Coefficients (k, q + 1), constant last, for w as the user wrote it."""
+        """Coefficients (k, q + 1), constant last, for w in the user's units."""
         slopes = gamma[:, :-1] / self.w_scale
         constant = gamma[:, -1:] - slopes @ self.w_centre[:, None]
         return np.hstack([slopes, constant])
 
 
-def scaling_of(data: SelectionData, standardise: bool) -> Scaling:
-    """x and w over all units, y over the selected ones; without `standardise` nothing moves.
+def data_scale_of(data: SelectionData, standardise: bool) -> DataScale:
+    """Moments of x and w over all units, of y over the selected ones; 0 and 1 if not `standardise`.
 
-    Unselected units may lack x, so its moments are over the values there are. A column that
-    does not vary keeps scale 1. A weight of two counts as two rows.
+    x may be missing for unselected units, so its moments ignore NaN. A constant column has scale 1.
+    A weight of two counts as two rows.
     """
     p, q = data.x.shape[1], data.w.shape[1]
     if not standardise:
-        return Scaling(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
+        return DataScale(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
     s, weight = data.s, data.weight
-    y_centre, y_scale = _moments(data.y[s, None], weight[s])
-    (x_centre, x_scale), (w_centre, w_scale) = _moments(data.x, weight), _moments(data.w, weight)
-    y_moments = float(y_centre[0]), float(y_scale[0])
-    return Scaling(x_centre, x_scale, w_centre, w_scale, *y_moments)
+    return _data_scale(
+        _moments(data.x, weight), _moments(data.w, weight), _moments(data.y[s, None], weight[s])
+    )
+
+
+def data_scale_from_moments(x: Moments, w: Moments, y: Moments) -> DataScale:
+    """As `data_scale_of`, from moments of x and w over all units and of y over selected ones."""
+    return _data_scale(*((each.mean, np.sqrt(each.squares / each.weight)) for each in (x, w, y)))
 
 
 def _moments(values, weight):
     if (weight == weight[0]).all():
-        centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-    else:
-        share = np.where(np.isnan(values), 0.0, weight[:, None])
-        share /= share.sum(axis=0)
-        centre = np.nansum(share * values, axis=0)
-        scale = np.sqrt(np.nansum(share * (values - centre) ** 2, axis=0))
-    # The sd of a constant column comes out as rounding error, about 1e-16 of its level.
-    varies = scale > 1e-12 * np.abs(centre)
-    return centre, np.where(varies, scale, 1.0)
+        return np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    share = np.where(np.isnan(values), 0.0, weight[:, None])
+    share /= share.sum(axis=0)
+    centre = np.nansum(share * values, axis=0)
+    return centre, np.sqrt(np.nansum(share * (values - centre) ** 2, axis=0))
+
+
+def _data_scale(*moments) -> DataScale:
+    """From mean and sd of x, w and y. The computed sd of a constant column is rounding error, about
+    1e-16 of its mean."""
+    x, w, y = (
+        (centre, np.where(scale > 1e-12 * np.abs(centre), scale, 1.0)) for centre, scale in moments
+    )
+    return DataScale(*x, *w, float(y[0][0]), float(y[1][0]))

@@ -1,5 +1,7 @@
-"""One training step of k networks: run operation by operation, or recorded once as a CUDA
-graph and replayed, since launching forty small kernels costs more than running them.
+"""One training step of k built-in networks: loss, gradient and Adam.
+
+On a GPU a step is recorded once as a CUDA graph and replayed, because launching forty small kernels
+takes longer than running them.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import torch
 
 from heckesel.networks.losses.normal import Loss
 from heckesel.networks.training.adam import AdamState, Schedule, adam_step
-from heckesel.networks.training.batches import Rows, Source
+from heckesel.networks.training.batches import Batch, Source
 from heckesel.networks.training.dropout import DropoutMasks
 from heckesel.networks.training.layers import (
     backward,
@@ -21,38 +23,41 @@ from heckesel.networks.training.layers import (
     workspace,
 )
 
-# Replays allocate nothing, so memory must be in place before recording; torch asks for a few
-# ordinary runs on a side stream, for which the schedule must have room.
+# A replay allocates nothing, so memory must be allocated before recording. For that torch requires
+# a few ordinary runs on a side stream, and the schedule must have at least as many steps.
 RUNS_BEFORE_RECORDING = 3
 
 
-def split(theta: torch.Tensor, sizes: Sequence[int]) -> tuple[list[torch.Tensor], torch.Tensor]:
+def split(
+    parameters: torch.Tensor, sizes: Sequence[int]
+) -> tuple[list[torch.Tensor], torch.Tensor]:
     """Views of a (k, P) block: the layers of the networks, and the head (k, h)."""
-    return layer_views(theta, sizes), theta[:, parameter_count(sizes) :]
+    return layer_views(parameters, sizes), parameters[:, parameter_count(sizes) :]
 
 
-def evaluate(theta, sizes: Sequence[int], loss: Loss, rows: Rows) -> torch.Tensor:
-    """Loss (k,) at theta, without gradients and without dropout."""
+def evaluate(parameters, sizes: Sequence[int], loss: Loss, rows: Batch) -> torch.Tensor:
+    """Loss (k,) at these parameters, without gradients and without dropout."""
     with torch.no_grad():
-        layers, head = split(theta, sizes)
+        layers, head = split(parameters, sizes)
         return loss.value_and_slopes(forward(rows.x, layers), head, rows)[0]
 
 
 def step_function(
-    theta: torch.Tensor,
-    sizes: Sequence[int],
-    loss: Loss,
+    parameters: torch.Tensor,
     source: Source,
     schedule: Schedule,
     state: AdamState,
+    *,
+    sizes: Sequence[int],
+    loss: Loss,
     masks: DropoutMasks | None = None,
-) -> Callable[[Rows], torch.Tensor]:
-    """A function that moves theta and its state by one step on the rows it is given and returns
-    the loss (k,) before that step."""
+) -> Callable[[Batch], torch.Tensor]:
+    """A function that takes one step on a batch of rows: it updates `parameters` and `state` in
+    place and returns the loss (k,) before the step."""
     first = next(iter(source.batches(0)))
-    layers, head = split(theta, sizes)
+    layers, head = split(parameters, sizes)
     room = workspace(first.x, layers)
-    gradient = torch.empty_like(theta)
+    gradient = torch.empty_like(parameters)
     layer_gradients, head_gradient = split(gradient, sizes)
 
     @torch.no_grad()
@@ -62,22 +67,22 @@ def step_function(
         value, by_output, by_head = loss.value_and_slopes(output, head, rows)
         backward(rows.x, layers, by_output, layer_gradients, room, thin)
         head_gradient.copy_(by_head)
-        adam_step(theta, gradient.add_(theta, alpha=schedule.weight_decay), state)
+        adam_step(parameters, gradient.add_(parameters, alpha=schedule.weight_decay), state)
         return value
 
     steps_left = len(state.table) - int(state.step)
-    if theta.device.type != "cuda" or steps_left <= RUNS_BEFORE_RECORDING:
+    if parameters.device.type != "cuda" or steps_left <= RUNS_BEFORE_RECORDING:
         return step
-    moving = [theta, state.first, state.second, state.step]
+    moving = [parameters, state.first, state.second, state.step]
     return _recorded(step, first, moving if masks is None else [*moving, masks.step])
 
 
-def _recorded(step, rows: Rows, moving: Sequence[torch.Tensor]):
-    """`step` as a CUDA graph over its own copy of the rows; `step` itself where recording fails.
+def _recorded(step, rows: Batch, moving: Sequence[torch.Tensor]):
+    """`step` as a CUDA graph that reads a copy of the rows; `step` itself if recording fails.
 
-    moving : what a step changes; put back after the runs that recording needs.
+    moving : tensors that a step changes; they are restored after the runs that recording needs.
     """
-    own = Rows(**{name: values.clone() for name, values in rows.present().items()})
+    own = rows.map(torch.clone)
     start = [tensor.clone() for tensor in moving]
     graph, recorded = torch.cuda.CUDAGraph(), True
     try:
@@ -91,9 +96,9 @@ def _recorded(step, rows: Rows, moving: Sequence[torch.Tensor]):
         tensor.copy_(before)
     if not recorded:
         return step
-    last: list[Rows] = []
+    last: list[Batch] = []
 
-    def replay(rows, _tensors_of=step):  # the graph reads them; they must outlive this call
+    def replay(rows, _tensors_of=step):  # the graph reads its tensors, which must outlive this call
         if not last or rows is not last[0]:
             for name, values in rows.present().items():
                 getattr(own, name).copy_(values)

@@ -1,8 +1,8 @@
-"""Training on more rows than memory holds: every epoch reads them again, a buffer at a time.
+"""Training on more rows than fit into memory: every epoch reads them again, one buffer at a time.
 
-Buffers come in an order of the epoch and rows in an order of epoch and member, both drawn from
-the seed. A step is that of rows in memory, and a table that fits one buffer is cut into the same
-steps as there, so that its networks are the same.
+The order of buffers is drawn for each epoch, that of rows for each epoch and member, both from the
+seed. Steps are those of rows in memory, and a table that fits into one buffer is split into the
+same batches, so that its networks are the same.
 """
 
 from __future__ import annotations
@@ -19,26 +19,25 @@ import torch
 from heckesel.data import SelectionData
 from heckesel.networks.losses.normal import Loss
 from heckesel.networks.training.batches import (
-    Rows,
+    Batch,
     Source,
     batch_generators,
     positions,
     rows_together,
-    stack_cells,
+    stack_datasets,
     step_rows,
     take,
 )
 from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_device
 from heckesel.networks.training.ensemble_training import Members, members_of, schedule_of, start_of
 from heckesel.networks.training.loop import Progress, train
-from heckesel.networks.training.scaling import Scaling
+from heckesel.networks.training.steps import step_function
 from heckesel.networks.training.workers import joined, member_blocks
-from heckesel.numerics.moments import Moments
 
 
 @dataclass(frozen=True)
-class Table:
-    """Rows on disk. An item is what `read` turns into one or more buffers of rows.
+class RowsOnDisk:
+    """Rows on disk; `read` turns each item into one or more buffers of rows.
 
     counts : for each item the (selected, unselected) rows of each of its buffers
     """
@@ -49,8 +48,8 @@ class Table:
 
 
 def train_streamed(
-    table: Table,
-    cell_of: Callable[[SelectionData], Rows],
+    table: RowsOnDisk,
+    rows_of: Callable[[SelectionData], Batch],
     *,
     loss: Loss,
     seed: int,
@@ -58,35 +57,36 @@ def train_streamed(
     starts: Mapping[str, Sequence[float]] | None = None,
     progress: Progress | None = None,
 ) -> Members:
-    """An ensemble of `config.n_members`; `cell_of` makes the rows of the loss from a buffer, with
-    weights that add up to one over all buffers. With `config.spread` each worker reads the table
-    for its block of members."""
+    """An ensemble of `config.n_members`; `rows_of` makes the rows of the loss from a buffer, with
+    weights that add up to one over all buffers. With `config.map_over_workers` each worker reads
+    the table for its block of members."""
     options: dict = {"loss": loss, "seed": seed, "starts": starts or {}}
     blocks = member_blocks(config)
-    if len(blocks) == 1 or config.spread is None:
-        return _train_block(blocks[0], table, cell_of, config=config, progress=progress, **options)
-    here = replace(config, spread=None)
-    task = partial(_train_block, table=table, cell_of=cell_of, config=here, **options)
-    return joined(list(config.spread(task, blocks)))
+    if len(blocks) == 1 or config.map_over_workers is None:
+        return _train_block(blocks[0], table, rows_of, config=config, progress=progress, **options)
+    here = replace(config, map_over_workers=None)
+    task = partial(_train_block, table=table, rows_of=rows_of, config=here, **options)
+    return joined(list(config.map_over_workers(task, blocks)))
 
 
-def _train_block(numbers: range, table, cell_of, *, loss, seed, config, starts, progress=None):
+def _train_block(numbers: range, table, rows_of, *, loss, seed, config, starts, progress=None):
     dtype, place = DTYPES[config.dtype], torch_device(config.device)
-    cell = cell_of(next(table.read(table.items[0])))
-    sizes = (cell.x.shape[1] - 1, *config.hidden, loss.outputs)
-    start = start_of(cell, sizes, loss, [seed], numbers, starts, None)
+    dataset = rows_of(next(table.read(table.items[0])))
+    sizes = (dataset.x.shape[1] - 1, *config.hidden, loss.outputs)
+    start = start_of(dataset, sizes, loss, [seed], numbers, starts, None)
     trained = train(
         torch.as_tensor(start, dtype=dtype, device=place),
-        sizes,
-        loss,
-        streamed_batches(table, cell_of, seed, numbers, config),
+        partial(step_function, sizes=sizes, loss=loss),
+        streamed_batches(table, rows_of, seed, numbers, config),
         schedule_of(config, loss),
         progress=progress,
     )
     return members_of(trained, sizes, 1)[0]
 
 
-def streamed_batches(table: Table, cell_of, seed, members: range, config: NetworkConfig) -> Source:
+def streamed_batches(
+    table: RowsOnDisk, rows_of, seed, members: range, config: NetworkConfig
+) -> Source:
     """A `Source` whose every epoch visits every row once. Each buffer is cut into as many steps
     as its rows need; all steps are padded to the longest, and weights are multiplied by their
     number, which makes each step's gradient unbiased."""
@@ -109,13 +109,13 @@ def streamed_batches(table: Table, cell_of, seed, members: range, config: Networ
         rngs = batch_generators([seed], members, epoch)
         for item in _order(seed, epoch, len(table.items)):
             for buffer, cuts in zip(table.read(table.items[item]), steps_of[item], strict=True):
-                cell = cell_of(buffer)
-                unselected = 0 if cell.w_unselected is None else len(cell.w_unselected)
+                dataset = rows_of(buffer)
+                unselected = 0 if dataset.w_unselected is None else len(dataset.w_unselected)
                 places = [
                     positions(rngs, [count], cuts, length)
-                    for count, length in zip((len(cell.y), unselected), lengths, strict=True)
+                    for count, length in zip((len(dataset.y), unselected), lengths, strict=True)
                 ]
-                stacked = stack_cells([cell], dtype=dtype, device=device)
+                stacked = stack_datasets([dataset], dtype=dtype, device=device)
                 for step in range(cuts):
                     yield take(stacked, len(members), steps, *(place[step] for place in places))
 
@@ -123,20 +123,6 @@ def streamed_batches(table: Table, cell_of, seed, members: range, config: Networ
 
 
 def _order(seed: int, epoch: int, items: int) -> np.ndarray:
-    # A stream of the table, not of a member: no key of theirs has four numbers.
+    # A random stream of the table, not of a member: their keys do not have four numbers.
     sequence = np.random.SeedSequence(seed, spawn_key=(0, 0, 0, epoch))
     return np.random.default_rng(sequence).permutation(items)
-
-
-def scaling_from(x: Moments, w: Moments, y: Moments) -> Scaling:
-    """x and w over all units, y over the selected ones."""
-    y_centre, y_scale = _centre_and_scale(y)
-    return Scaling(
-        *_centre_and_scale(x), *_centre_and_scale(w), float(y_centre[0]), float(y_scale[0])
-    )
-
-
-def _centre_and_scale(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """As `scaling_of` has them: a column that does not vary keeps scale 1."""
-    scale = np.sqrt(moments.squares / moments.weight)
-    return moments.mean, np.where(scale > 1e-12 * np.abs(moments.mean), scale, 1.0)

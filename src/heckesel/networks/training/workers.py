@@ -1,7 +1,7 @@
-"""Members of an ensemble over workers: each trains a block of them and sends them back.
+"""Training an ensemble on several workers: each trains a block of members and returns it.
 
-A member has seeds of its own, so a block needs to hear nothing from the others, and the ensemble is
-the one a single machine would have trained.
+Each member has its own seeds, so blocks do not communicate, and the ensemble is the same as on a
+single machine.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ import numpy as np
 
 from heckesel.networks.training.config import NetworkConfig
 
-# A block of one would be multiplied by another routine than a block of several, and end in other
-# digits.
+# The product of a single pair of matrices uses another routine than a batched one and rounds
+# differently, so a block has at least two members.
 FEWEST_IN_A_BLOCK = 2
 
 
 def member_blocks(config: NetworkConfig) -> list[range]:
-    """Numbers of the members, dealt out in order; one block where all are trained here."""
-    workers = 1 if config.spread is None else config.spread.workers
+    """Numbers of the members of each block, in order; one block without workers."""
+    workers = 1 if config.map_over_workers is None else config.map_over_workers.workers
     count = max(1, min(workers, config.n_members // FEWEST_IN_A_BLOCK))
     ends = [config.n_members * j // count for j in range(count + 1)]
     return [range(*pair) for pair in pairwise(ends)]
 
 
 def joined(parts: Sequence):
-    """One `Members` from blocks of them."""
+    """One `Members` from the blocks of several workers."""
 
     def together(name):
         values = [getattr(part, name) for part in parts]
         return None if values[0] is None else np.concatenate(values)
 
-    names = ("theta", "loss", "late_gain", "validation", "best_epoch")
+    names = ("parameters", "loss", "late_gain", "validation", "best_epoch")
     return replace(parts[0], **{name: together(name) for name in names})
