@@ -6,14 +6,13 @@ from typing import Any
 
 from heckesel.device import check_device
 from heckesel.errors import DataError, cannot_import
+from heckesel.methods import DEEP, names_of
+from heckesel.methods import METHODS as KNOWN
 
-LINEAR = {"linear-ml": "ml", "linear-two-step": "two-step"}
-DEEP = ("two-step", "joint", "averaged", "profile")
-BASELINES = ("ensemble", "weighted-ensemble")
-METHODS = (*DEEP, *LINEAR)
-
-
-CLASSIFIERS = {"profile": "network", "linear-ml": "linear"}
+LINEAR = tuple(names_of("HeckmanRegressor"))
+METHODS = (*names_of(DEEP), *LINEAR)
+BASELINES = tuple(names_of("DeepEnsembleRegressor", "WeightedEnsembleRegressor"))
+CLASSIFIERS = {each.name: each.outcome for each in KNOWN.values() if each.name and each.outcome}
 
 
 def method_for(method: str | None, data) -> str:
@@ -67,7 +66,9 @@ def make_model(method: str, instruments: list[str], *, missing: str, **options):
         _refuse_networks_options(given, method)
         from heckesel.estimators.heckman_regressor import HeckmanRegressor
 
-        return HeckmanRegressor(method=LINEAR[method], target_transform=transform, **common)
+        return HeckmanRegressor(
+            method=method.removeprefix("linear-"), target_transform=transform, **common
+        )
     _need_torch(method)
     if method in BASELINES:
         from heckesel.estimators.deep_ensemble_regressor import DeepEnsembleRegressor

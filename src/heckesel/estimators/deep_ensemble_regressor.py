@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError
-from heckesel.estimators.network_options import beside_probit, network_config, train
+from heckesel.estimators.network_options import network_config, train
 from heckesel.estimators.regression import identify, read_table
 from heckesel.estimators.selection_regressor import SelectionRegressor
 
@@ -80,6 +80,8 @@ class DeepEnsembleRegressor(SelectionRegressor):
             self.identification_ = Identification(NOT_IDENTIFIED, f"{error}.", {})
             possible = False
         trained = train(self, "deep_ensemble", data, network_config(self, int(data.s.sum())))
+        from heckesel.networks.ensembles.beside_probit import beside_probit
+
         self.fitted_ = beside_probit(trained, data, possible=possible)
         self.info_ = self.fitted_.info
         return self

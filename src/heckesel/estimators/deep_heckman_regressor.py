@@ -12,16 +12,11 @@ from heckesel.errors import DataError, is_one_of
 from heckesel.estimators.network_options import ON_FOLDS, judging, train, training_options
 from heckesel.estimators.regression import identify, read_table
 from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.methods import DEEP, load_method, names_of
 from heckesel.tables.cluster import cluster_of
 
-METHODS = {
-    "two-step": "heckman_two_step",
-    "joint": "heckman_joint",
-    "averaged": "heckman_averaged",
-    "profile": "heckman_profile",
-}
 # Of a network method that leaves them open: the paper's, and what held-out folds chose.
-WEIGHT_DECAY = {"two-step": 1e-5, "joint": 1e-5, "averaged": 1e-5, "profile": 1e-3}
+WEIGHT_DECAY, PROFILE_DECAY = 1e-5, 1e-3
 
 
 class DeepHeckmanRegressor(SelectionRegressor):
@@ -118,8 +113,9 @@ class DeepHeckmanRegressor(SelectionRegressor):
         With `client`, a `dask.distributed.Client`, its workers train blocks of the members; the
         networks are the same.
         """
-        if not is_one_of(self.method, METHODS):
-            raise DataError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
+        known = names_of(DEEP)
+        if not is_one_of(self.method, known):
+            raise DataError(f"method must be one of {', '.join(known)}, got {self.method!r}")
         if self.rho_prior is not None and self.method != "profile":
             raise DataError(f"rho_prior needs method='profile', and this one is {self.method!r}")
         spread = None if client is None else cluster_of(client)
@@ -153,12 +149,13 @@ class DeepHeckmanRegressor(SelectionRegressor):
         from heckesel.networks.training.config import NetworkConfig
 
         profile, decay = self.method == "profile", self.weight_decay
+        open_decay = PROFILE_DECAY if profile else WEIGHT_DECAY
         judged = judging(self, selected, needs_folds=self.method in ON_FOLDS)
         return NetworkConfig(
             **training_options(self),
             n_members=judged.n_members,
             warm_up=0 if profile else self.warm_up,
-            weight_decay=WEIGHT_DECAY[self.method] if decay is None else decay,
+            weight_decay=open_decay if decay is None else decay,
             folds=judged.folds,
             noise=judged.noise,
             tails=judged.tails,
@@ -168,10 +165,6 @@ class DeepHeckmanRegressor(SelectionRegressor):
         )
 
     def _train(self, data: SelectionData, network):
-        name = METHODS[self.method] if not data.s.all() else "deep_ensemble"
-        config: object = network
-        if name == "heckman_profile":
-            from heckesel.methods.heckman_profile import ProfileConfig
-
-            config = ProfileConfig(network, self.rho_prior)
-        return train(self, name, data, config)
+        name = names_of(DEEP)[self.method] if not data.s.all() else "deep_ensemble"
+        build = getattr(load_method(name), "options", None)
+        return train(self, name, data, build(network, self) if build else network)

@@ -16,11 +16,11 @@ from heckesel.data import SelectionData, check_weights, selected_rows
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError, IdentificationWarning, is_one_of
 from heckesel.estimators.classifier_networks import fit_binary_networks, judge_networks
+from heckesel.estimators.load import save
 from heckesel.estimators.regression import known_target, read_columns
 from heckesel.linear.results.assemble_probit import fit_binary
 from heckesel.linear.results.inference import check_level
 from heckesel.linear.results.probit_prediction import LinearProbit
-from heckesel.saving.saved_model import save_model
 from heckesel.tables.array_design import with_intercept
 from heckesel.tables.frames import check_same_order, like_input
 from heckesel.tables.labels import class_codes, label_column, learn_classes
@@ -231,7 +231,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
 
     def save(self, path) -> None:
         """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
-        save_model(self, path)
+        save(self, path)
 
     def _codes(self, y, selected) -> np.ndarray:
         codes = class_codes(label_column(y), self.classes_, selected, self.outcome_name_)

@@ -9,10 +9,7 @@ from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError, is_one_of, is_whole
-from heckesel.linear.probit import fit_probit
-from heckesel.predictive.distribution import Predictive
 from heckesel.progress import progress_bar
-from heckesel.tables.array_design import with_intercept
 
 AUTO = "auto"
 # Each fold is left out by two of ten members; more than ten change nothing (X4).
@@ -22,37 +19,6 @@ PAPERS_MEMBERS = 5  # all on all rows
 ON_FOLDS = ("averaged", "profile")  # methods that have nothing else to be judged by
 CROSS_FITTED = ("two-step", "averaged")  # methods that take an index of networks
 LEAST_SELECTED = 100  # a fold of twenty to end by
-
-
-@dataclass(frozen=True)
-class BesideProbit:
-    """An outcome model that takes selection for chance, and beside it a probit of selection.
-
-    gamma : (q + 1,) the constant first; None where no probit could be fitted
-    """
-
-    outcome: object
-    gamma: np.ndarray | None
-    info: dict
-
-    def predict(self, x, w=None, target: str = "population") -> Predictive:
-        """The same for all three targets."""
-        return self.outcome.predict(x, w, target)  # type: ignore[attr-defined]
-
-    def index(self, w) -> np.ndarray:
-        if self.gamma is None:
-            raise DataError(
-                "no probit of selection could be fitted, so there is no likelihood of it; "
-                "identification_ says why"
-            )
-        return with_intercept(w) @ self.gamma
-
-
-def beside_probit(outcome, data: SelectionData, *, possible: bool) -> BesideProbit:
-    gamma = None
-    if possible and not data.s.all():
-        gamma = fit_probit(with_intercept(data.w), data.s, data.weight).gamma
-    return BesideProbit(outcome, gamma, outcome.info)
 
 
 @dataclass(frozen=True)
@@ -151,12 +117,11 @@ def seed_of(model) -> int:
 def train(model, method: str, data: SelectionData, config):
     """The fitted `method`, with the seed and the progress bar `model` asks for."""
     from heckesel.estimators.convergence import check_outcome, check_training
-    from heckesel.methods import load_method
+    from heckesel.methods import fit_one
 
     check_outcome(data)
-    fit, seed = load_method(method).fit, seed_of(model)
     with progress_bar("training", enabled=model.progress) as progress:
-        fitted = fit(data, seed=seed, config=config, progress=progress)
+        fitted = fit_one(method, data, seed=seed_of(model), config=config, progress=progress)
     fitted = predicting_in_float64(fitted)
     check_training(fitted, getattr(config, "network", config), data)
     return fitted

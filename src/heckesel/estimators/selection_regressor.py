@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from heckesel.estimators.load import save
 from heckesel.estimators.regression import (
     mean_log_likelihood,
     predict_mean,
@@ -13,7 +14,6 @@ from heckesel.estimators.regression import (
 )
 from heckesel.onnx.export import export_model
 from heckesel.predictive.distribution import Predictive
-from heckesel.saving.saved_model import save_model
 
 
 class SelectionRegressor(RegressorMixin, BaseEstimator):
@@ -49,7 +49,7 @@ class SelectionRegressor(RegressorMixin, BaseEstimator):
 
     def save(self, path) -> None:
         """Write the fitted model to one file, which `hk.load` reads; no pickle, no rows."""
-        save_model(self, path)
+        save(self, path)
 
     def export_onnx(self, path) -> None:
         """Write the population prediction to an ONNX file, which other programs and languages run.

@@ -9,7 +9,7 @@ import numpy as np
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.estimators.network_options import beside_probit, network_config, train
+from heckesel.estimators.network_options import network_config, train
 from heckesel.estimators.regression import identify, read_table
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.numeric_input import numeric
@@ -92,6 +92,8 @@ class WeightedEnsembleRegressor(SelectionRegressor):
             self.identification_ = Identification(NOT_IDENTIFIED, f"{error}.", {})
             possible = False
         trained, self.propensity_ = _train(self, data, given)
+        from heckesel.networks.ensembles.beside_probit import beside_probit
+
         self.fitted_ = beside_probit(trained, data, possible=possible)
         self.info_ = self.fitted_.info
         return self

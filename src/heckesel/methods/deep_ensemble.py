@@ -21,18 +21,6 @@ from heckesel.networks.training.loop import Progress
 from heckesel.networks.training.scaling import Scaling, scaling_of
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> GaussianEnsemble:
-    """The ensemble for one cell."""
-    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
-
-
 def fit_many(
     datas: Sequence[SelectionData],
     *,

@@ -37,18 +37,6 @@ from heckesel.networks.training.scaling import Scaling, scaling_of
 START_LOG_EXTRA_DF = 2.08
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> SelectionEnsemble:
-    """The joint model for one cell."""
-    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
-
-
 def fit_many(
     datas: Sequence[SelectionData],
     *,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from heckesel.predictive.distribution import (
     possible_covariance,
     predict_given_selection,
 )
+from heckesel.tables.array_design import with_intercept
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,45 @@ class LinearHeckmanFit:
         return predict_given_selection(mean, epistemic, found.sigma, covariance, index)
 
 
-def fit(data: SelectionData, *, seed: int = 0, config=None) -> LinearHeckmanFit:
+@dataclass(frozen=True)
+class LinearModel:
+    """A `HeckmanFit` under the contract of fitted methods: x and w without constants.
+
+    result : the fit, or what a saved model keeps of it
+    at_boundary : the same estimates where rho = +-1. No covariance of all of them exists there,
+    so predictions take that of the others given rho, and .999 where they need a density.
+    """
+
+    result: Any
+    at_boundary: LinearHeckmanFit | None = None
+
+    @property
+    def info(self) -> dict:
+        return {"rho": [self.result.rho], "sigma": [self.result.sigma]}
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        if self.at_boundary is not None:
+            return self.at_boundary.predict(x, w, target)
+        if target == "population" or abs(self.result.rho) <= 1:
+            return self.result.predict(x=x, w=w, target=target)
+        # two steps can put rho beyond one, where no distribution is: take the nearest, and say so
+        sign, sigma = 1.0 if target == "selected" else -1.0, self.result.sigma
+        f = self.result.predict(x=x)
+        covariance = sign * possible_covariance(self.result.rho * sigma, sigma)
+        return predict_given_selection(f.mean, f.epistemic, sigma, covariance, sign * self.index(w))
+
+    def index(self, w) -> np.ndarray:
+        return with_intercept(w) @ self.result.params["select"].to_numpy()
+
+
+def fit_many(
+    datas: Sequence[SelectionData], *, seeds=None, config=None, device=None, progress=None
+) -> list[LinearHeckmanFit]:
     """The best of all modes over rho; nothing is random and there is nothing to choose."""
+    return [_fit(data) for data in datas]
+
+
+def _fit(data: SelectionData) -> LinearHeckmanFit:
     sample, scalings = standardised_sample(
         replace(
             data,

@@ -59,18 +59,6 @@ class SplineBasis:
         return np.concatenate(_blocks(self.curves, self.surfaces, x), axis=1)[None]
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int = 0,
-    config: SplineConfig | None = None,
-    device: str | None = None,
-    progress=None,
-) -> RhoMixture:
-    """Splines for one cell; nothing is random but the folds that `seed` deals out."""
-    return fit_many([data], seeds=[seed], config=config, device=device)[0]
-
-
 def fit_many(
     datas: Sequence[SelectionData],
     *,

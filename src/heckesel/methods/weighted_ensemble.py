@@ -28,18 +28,6 @@ class WeightedConfig:
     network: NetworkConfig = field(default_factory=NetworkConfig)
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: WeightedConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> GaussianEnsemble:
-    """The weighted ensemble for one cell."""
-    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
-
-
 def fit_many(
     datas: Sequence[SelectionData],
     *,

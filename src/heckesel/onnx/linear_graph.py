@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from heckesel.estimators.heckman_regressor import LinearModel
 from heckesel.linear.results.prediction import covariance_of_known
+from heckesel.methods.linear_heckman import LinearModel
 from heckesel.onnx.graph import Graph
 from heckesel.onnx.output_moments import Part
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from heckesel.errors import DataError
-from heckesel.estimators.network_options import BesideProbit
 from heckesel.methods.spline_joint import SplineBasis
 from heckesel.networks.ensembles.averaged import AveragedEnsemble
+from heckesel.networks.ensembles.beside_probit import BesideProbit
 from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble, shape_of
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble, SelectionEnsemble
 from heckesel.networks.losses.normal import LOG_SPREAD_LIMIT, LOG_VARIANCE_RANGE
