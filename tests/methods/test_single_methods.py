@@ -114,7 +114,8 @@ def test_the_blind_model_gives_all_three_targets_the_same_mean():
 
 
 @pytest.mark.parametrize(
-    ("method", "classic"), [(heckman_two_step, fit_two_step), (heckman_joint, partial(fit_one, linear_heckman))]
+    ("method", "classic"),
+    [(heckman_two_step, fit_two_step), (heckman_joint, partial(fit_one, linear_heckman))],
 )
 def test_on_a_line_the_corrected_ensembles_find_what_the_classic_estimator_finds(method, classic):
     data, _ = _draw(3000)

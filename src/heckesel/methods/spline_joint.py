@@ -17,6 +17,7 @@ import torch
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.linear.estimable import dependent_columns
+from heckesel.methods.spline_graph import spline_columns
 from heckesel.networks.rho.rho_mixture import RhoMixture, average_over_rho, held_out_evidence
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.config import torch_device
@@ -57,6 +58,10 @@ class SplineBasis:
     def columns(self, x: np.ndarray) -> np.ndarray:
         """(1, m, h)"""
         return np.concatenate(_blocks(self.curves, self.surfaces, x), axis=1)[None]
+
+    def graph(self, graph, x: str) -> str:
+        """The same in an ONNX graph."""
+        return spline_columns(graph, self, x)
 
 
 def fit_many(

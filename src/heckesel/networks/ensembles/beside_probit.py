@@ -32,6 +32,10 @@ class BesideProbit:
         """The same for all three targets."""
         return self.outcome.predict(x, w, target)
 
+    def graph(self, graph, x: str):
+        """The population prediction at x (m, p) in an ONNX graph."""
+        return self.outcome.graph(graph, x)
+
     def index(self, w) -> np.ndarray:
         if self.gamma is None:
             raise DataError(
