@@ -80,7 +80,7 @@ class DeepEnsembleRegressor(SelectionRegressor):
             self.identification_ = Identification(NOT_IDENTIFIED, f"{error}.", {})
             possible = False
         trained = train(self, "deep_ensemble", data, network_config(self, int(data.s.sum())))
-        from heckesel.networks.ensembles.beside_probit import beside_probit
+        from heckesel.methods.beside_probit import beside_probit
 
         self.fitted_ = beside_probit(trained, data, possible=possible)
         self.info_ = self.fitted_.info

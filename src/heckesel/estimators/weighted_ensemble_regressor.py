@@ -92,7 +92,7 @@ class WeightedEnsembleRegressor(SelectionRegressor):
             self.identification_ = Identification(NOT_IDENTIFIED, f"{error}.", {})
             possible = False
         trained, self.propensity_ = _train(self, data, given)
-        from heckesel.networks.ensembles.beside_probit import beside_probit
+        from heckesel.methods.beside_probit import beside_probit
 
         self.fitted_ = beside_probit(trained, data, possible=possible)
         self.info_ = self.fitted_.info
