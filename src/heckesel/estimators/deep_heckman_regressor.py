@@ -12,11 +12,8 @@ from heckesel.errors import DataError, is_one_of
 from heckesel.estimators.network_options import ON_FOLDS, judging, train, training_options
 from heckesel.estimators.regression import identify, read_table
 from heckesel.estimators.selection_regressor import SelectionRegressor
-from heckesel.methods import DEEP, load_method, names_of
+from heckesel.methods import DEEP, METHODS, load_method, names_of
 from heckesel.tables.cluster import cluster_of
-
-# Of a network method that leaves them open: the paper's, and what held-out folds chose.
-WEIGHT_DECAY, PROFILE_DECAY = 1e-5, 1e-3
 
 
 class DeepHeckmanRegressor(SelectionRegressor):
@@ -149,13 +146,12 @@ class DeepHeckmanRegressor(SelectionRegressor):
         from heckesel.networks.training.config import NetworkConfig
 
         profile, decay = self.method == "profile", self.weight_decay
-        open_decay = PROFILE_DECAY if profile else WEIGHT_DECAY
         judged = judging(self, selected, needs_folds=self.method in ON_FOLDS)
         return NetworkConfig(
             **training_options(self),
             n_members=judged.n_members,
             warm_up=0 if profile else self.warm_up,
-            weight_decay=open_decay if decay is None else decay,
+            weight_decay=weight_decay_of(self.method) if decay is None else decay,
             folds=judged.folds,
             noise=judged.noise,
             tails=judged.tails,
@@ -168,3 +164,8 @@ class DeepHeckmanRegressor(SelectionRegressor):
         name = names_of(DEEP)[self.method] if not data.s.all() else "deep_ensemble"
         build = getattr(load_method(name), "options", None)
         return train(self, name, data, build(network, self) if build else network)
+
+
+def weight_decay_of(method: str) -> float:
+    """What a method's networks take where the user leaves it open."""
+    return METHODS[names_of(DEEP)[method]].weight_decay

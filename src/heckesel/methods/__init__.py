@@ -27,6 +27,7 @@ class Method:
     estimator : the public class that fits it
     fitted : the class of what `fit_many` returns, by its name in the module
     outcome : the `outcome` of `HeckmanClassifier` that is this method for two classes
+    weight_decay : of its networks, where nothing else was asked for
     """
 
     module: str | None
@@ -35,6 +36,7 @@ class Method:
     estimator: str | None = None
     fitted: str | None = None
     outcome: str | None = None
+    weight_decay: float = 1e-5
 
 
 METHODS = {
@@ -48,7 +50,13 @@ METHODS = {
         "heckesel.methods.heckman_averaged", "averaged", "averaged", DEEP, "AveragedEnsemble"
     ),
     "heckman_profile": Method(
-        "heckesel.methods.heckman_profile", "profile", "profile", DEEP, "RhoMixture", "network"
+        "heckesel.methods.heckman_profile",
+        "profile",
+        "profile",
+        DEEP,
+        "RhoMixture",
+        "network",
+        weight_decay=1e-3,
     ),
     "linear_heckman": Method(
         "heckesel.methods.linear_heckman",

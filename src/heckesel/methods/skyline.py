@@ -9,7 +9,7 @@ import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.methods.deep_ensemble import fit_gaussian
+from heckesel.methods import deep_ensemble
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.loop import Progress
@@ -34,7 +34,7 @@ def fit_many(
     """The skyline for many datasets; `config` is one for each, all with the same network."""
     configs = [config] if isinstance(config, SkylineConfig) else config
     complete = [_complete(data, each.y) for data, each in zip(datas, configs, strict=True)]
-    return fit_gaussian(
+    return deep_ensemble.fit_many(
         complete, seeds=seeds, config=configs[0].network, device=device, progress=progress
     )
 

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from heckesel.data import SelectionData
 from heckesel.linear.probit import selection_probit
-from heckesel.methods.deep_ensemble import fit_gaussian
+from heckesel.methods import deep_ensemble
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.loop import Progress
@@ -47,7 +47,7 @@ def fit_many(
         for data, each in zip(datas, configs, strict=True)
     ]
     network = configs[0].network
-    return fit_gaussian(
+    return deep_ensemble.fit_many(
         datas, seeds=seeds, config=network, factors=factors, device=device, progress=progress
     )
 

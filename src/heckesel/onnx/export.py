@@ -38,7 +38,7 @@ def export_model(model, path) -> None:
 
 
 def _about(model, part: Part) -> dict[str, str]:
-    """What a reader of the file needs to know, as texts."""
+    """What a reader of the file needs to know, as strings."""
     about = {
         "model": type(model).__name__,
         "heckesel": __version__,

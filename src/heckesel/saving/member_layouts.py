@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import numpy as np
+
 from heckesel.saving.codec import Layout, Reader, Sizes, array, number
 from heckesel.saving.model_file import Damage
 from heckesel.saving.saved_fields import Fields
@@ -33,23 +37,21 @@ def _layers(state: Fields, name: str, sizes: Sizes) -> tuple[int, ...]:
     found = state.items(name)
     if len(found) < 2 or not all(type(size) is int and size > 0 for size in found):
         raise Damage(f"has networks with layers {found!r:.40}")
+    sizes["least weights"] = sum((low + 1) * high for low, high in pairwise(found))
     return tuple(found)
 
 
-def _check_members(members, sizes: Sizes) -> None:
-    from heckesel.networks.training.layers import parameter_count
-
-    if not len(members.loss) or members.theta.shape[1] < parameter_count(members.sizes):
-        raise Damage(
-            f"has {members.theta.shape} weights for networks with layers {members.sizes!r:.40}"
-        )
+def _weights(state: Fields, name: str, sizes: Sizes) -> np.ndarray:
+    found = array("k", "weights")(state, name, sizes)
+    if not len(found) or found.shape[1] < sizes["least weights"]:
+        raise Damage(f"has {found.shape} weights for networks with more")
+    return found
 
 
 MEMBERS = Layout(
     f"{TRAINING}.ensemble_training",
     "Members",
-    {"sizes": _layers, "theta": array("k", "weights"), "loss": array("k")},
-    check=_check_members,
+    {"sizes": _layers, "theta": _weights, "loss": array("k")},
 )
 SCALING = Layout(
     f"{TRAINING}.scaling",

@@ -67,7 +67,7 @@ class Fields:
             raise self._wrong(field, value)
         return value
 
-    def texts(self, field: str) -> tuple[str, ...]:
+    def strings(self, field: str) -> tuple[str, ...]:
         value = self.items(field)
         if not all(isinstance(item, str) for item in value):
             raise self._wrong(field, value)

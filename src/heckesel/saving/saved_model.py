@@ -183,7 +183,7 @@ def _columns(columns: Columns) -> dict:
 
 
 def _columns_of(state: Fields) -> Columns:
-    names, instruments = state.texts("names"), state.texts("instruments")
+    names, instruments = state.strings("names"), state.strings("instruments")
     _check_names(names, None)
     _check_names(instruments, names)
     if len(instruments) == len(names):
@@ -228,7 +228,7 @@ def _pairs(state: Fields, field: str, names, kind: type = list) -> list:
 
 
 def _check_names(found: tuple, among) -> None:
-    """Texts, none twice and, where `among` is given, each one of it."""
+    """Strings, none twice and, where `among` is given, each one of it."""
     for name in found:
         if not isinstance(name, str) or (among is not None and name not in among):
             raise Damage(f"names a column {name!r:.60} that it does not have")
