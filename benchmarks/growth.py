@@ -47,7 +47,7 @@ def network_seconds(members: int, cells: int, turns: int = 2) -> dict:
     """The two-step network on cells of 2000 rows, trained side by side."""
     from heckesel.data import selection_data
     from heckesel.datasets.controlled import make_controlled
-    from heckesel.methods import load_method
+    from heckesel.methods import fit_one, load_method
     from heckesel.networks.training.config import NetworkConfig
 
     data = []
@@ -59,7 +59,7 @@ def network_seconds(members: int, cells: int, turns: int = 2) -> dict:
     for _ in range(turns):
         started = time.perf_counter()
         if cells == 1:
-            method.fit(data[0], seed=0, config=config)
+            fit_one(method, data[0], seed=0, config=config)
         else:
             method.fit_many(data, seeds=list(range(cells)), config=config)
         taken.append(time.perf_counter() - started)

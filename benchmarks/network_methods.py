@@ -20,7 +20,7 @@ import torch
 from benchmarks import looped_reference
 from heckesel.data import selection_data
 from heckesel.datasets.controlled import make_controlled
-from heckesel.methods import load_method
+from heckesel.methods import fit_one
 from heckesel.methods.weighted_ensemble import WeightedConfig
 from heckesel.metrics.regions import regions
 from heckesel.networks.training.config import NetworkConfig
@@ -70,7 +70,7 @@ def _compare(name: str, epochs: int, turns: int, folds: int | None = None) -> di
         start = time.perf_counter()
         means = looped_reference.METHODS[name](cell, torch.tensor(x_new).float(), epochs)
         middle = time.perf_counter()
-        fitted = load_method(name).fit(data, seed=0, config=config)
+        fitted = fit_one(name, data, seed=0, config=config)
         looped_s.append(middle - start)
         ours_s.append(time.perf_counter() - middle)
 

@@ -79,7 +79,7 @@ def gaussian_process(n: int = 1000, columns: int = 2) -> dict:
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
     from heckesel.data import selection_data
-    from heckesel.methods import gp
+    from heckesel.methods import fit_one, gp
 
     rng = np.random.default_rng(0)
     x = rng.uniform(-3, 3, (n, columns))
@@ -93,7 +93,7 @@ def gaussian_process(n: int = 1000, columns: int = 2) -> dict:
         ).fit(x, y)
     middle = time.perf_counter()
     config = gp.GPConfig(device="cpu")
-    fit = gp.fit(selection_data(x, x, y), seed=0, config=config)
+    fit = fit_one(gp, selection_data(x, x, y), seed=0, config=config)
     ended = time.perf_counter()
     new = rng.uniform(-3, 3, (200, columns))
     apart = np.abs(fit.predict(new).mean - peer.predict(new)).max()

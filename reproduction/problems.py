@@ -72,7 +72,7 @@ def _fit(name, problems, seeds, network, device, oracle) -> list:
     datas = [one.data for one in problems]
     config: object = network
     if name == "oracle":
-        return [method.fit(data, seed=0, config=oracle) for data in datas]
+        return method.fit_many(datas, seeds=seeds, config=oracle)
     if name == "gp":
         return method.fit_many(datas, seeds=seeds)
     if name == "weighted_ensemble":

@@ -84,7 +84,7 @@ def run_with_prior(cells: Sequence, problems: list[Problem], device: str) -> lis
     method, prior = load_method(cells[0].method), cells[0].prior
     datas = [one.data for one in problems]
     if cells[0].method == "oracle":
-        fits = [method.fit(data, seed=0, config=ORACLE) for data in datas]
+        fits = method.fit_many(datas, config=ORACLE)
     else:
         config: object = NETWORK
         if cells[0].method == "heckman_profile":

@@ -12,7 +12,7 @@ from itertools import product
 
 from heckesel.diagnostics.evidence import identify
 from heckesel.diagnostics.verdict import VERDICTS
-from heckesel.methods import load_method
+from heckesel.methods import fit_one
 from reproduction.e1_controlled import DATA_HASHES, controlled_problem
 from reproduction.problems import Problem, metrics_row
 from reproduction.runner import attempt
@@ -50,7 +50,7 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
 def _row(cell: Cell) -> dict[str, float]:
     one = problem(cell)
     found = identify(one.data)
-    fit = load_method("spline_joint").fit(one.data, device="cpu")
+    fit = fit_one("spline_joint", one.data, device="cpu")
     row = {"verdict": float(VERDICTS.index(found.verdict))}
     row |= {
         name: float(found.evidence[name])

@@ -68,13 +68,13 @@ NUMBERS = X[["x", "z"]].assign(wave=np.sin(np.arange(N)), flag=(np.arange(N) % 7
 @cache
 def with_splines(interactions="all", names=("x", "wave", "flag")):
     """A model of these columns of NUMBERS whose mixture is over splines; flag has no curve."""
-    from heckesel.methods import spline_joint
+    from heckesel.methods import fit_one, spline_joint
 
     table, y = NUMBERS[[*names, "z"]], Y + 2 * NUMBERS["x"] * NUMBERS["wave"] ** 2
     model = hk.DeepHeckmanRegressor(method="profile", **SMALL).fit(table, y)
     data = selection_data(table[[*names]], table, y)
     config = spline_joint.SplineConfig(interactions=interactions)
-    model.fitted_ = spline_joint.fit(data, config=config)
+    model.fitted_ = fit_one(spline_joint, data, config=config)
     model.info_ = model.fitted_.info
     return model
 

@@ -1,19 +1,8 @@
-"""What the pages and figures call each method."""
+"""What the pages and figures call each method: as the library does, and variants by options."""
 
-LABELS = {
-    "deep_ensemble": "deep ensemble",
-    "mc_dropout": "MC dropout",
-    "gp": "GP",
-    "weighted_ensemble": "weighted ensemble",
-    "blind_two_head": "blind two-head",
-    "heckman_joint": "joint",
-    "heckman_two_step": "two-step",
-    "heckman_averaged": "averaged",
-    "heckman_outcome": "outcome likelihood",
-    "oracle": "oracle",
-    "skyline": "skyline",
-    "heckman_profile": "profile",
-    "spline_joint": "spline",
+from heckesel.methods import METHODS
+
+LABELS = {name: method.label for name, method in METHODS.items()} | {
     "heckman_joint_t": "joint, t errors",
     "heckman_two_step_open": "two-step, open",
     "heckman_joint_open": "joint, open",

@@ -21,7 +21,7 @@ _HOMES = {
     "DeepHeckmanRegressor": "heckesel.estimators.deep_heckman_regressor",
     "DeepEnsembleRegressor": "heckesel.estimators.deep_ensemble_regressor",
     "WeightedEnsembleRegressor": "heckesel.estimators.weighted_ensemble_regressor",
-    "load": "heckesel.saving.saved_model",
+    "load": "heckesel.estimators.load",
     "joint_log_likelihood_scorer": "heckesel.estimators.scoring",
     "Predictive": "heckesel.predictive.distribution",
     "HeckeselError": "heckesel.errors",

@@ -8,7 +8,7 @@ import statsmodels.api as sm
 import heckesel as hk
 from heckesel.data import selection_data
 from heckesel.diagnostics.sensitivity_curves import Sensitivity
-from heckesel.methods import spline_joint
+from heckesel.methods import fit_one, spline_joint
 from heckesel.networks.rho.fixed_rho import means_over_rho
 from heckesel.networks.training.scaling import data_scale_of
 
@@ -116,11 +116,11 @@ def test_splines_at_a_fixed_rho_are_those_of_a_fit_with_a_prior_on_it_alone(a, f
     y = frame["y"] + np.sin(2 * X["x"]) + 2 * X["v"] ** 2
     data = selection_data(X[["x", "v"]], X, y)
     model = hk.DeepHeckmanRegressor(["z"], epochs=1, n_members=1, progress=False).fit(X, y)
-    model.fitted_ = spline_joint.fit(data)
+    model.fitted_ = fit_one(spline_joint, data)
     found = hk.sensitivity(model, X, y, rho=[np.tanh(a)])
     # An interval of a hundredth around a value of the grid: the curve is near linear in it.
     prior = tuple(np.tanh([a - 0.005, a + 0.005]))
-    there = spline_joint.fit(data, config=spline_joint.SplineConfig(rho_prior=prior))
+    there = fit_one(spline_joint, data, config=spline_joint.SplineConfig(rho_prior=prior))
     np.testing.assert_allclose(found.predictions[0], there.predict(data.x).mean, atol=1e-3)
 
 

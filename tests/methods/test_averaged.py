@@ -15,7 +15,7 @@ import heckesel as hk
 from heckesel.data import selection_data
 from heckesel.errors import DataError
 from heckesel.linear.probit import fit_probit
-from heckesel.methods import heckman_averaged, heckman_outcome, heckman_two_step
+from heckesel.methods import fit_one, heckman_averaged, heckman_outcome, heckman_two_step
 from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble, mean_and_sigma, shape_of
 from heckesel.networks.losses.outcome_selection import PLAIN
 from heckesel.networks.training.batches import Batch
@@ -113,7 +113,7 @@ def _seen(look: float, n=3000, seed=0):
 
 @cache
 def _fit_to_seen(look: float):
-    return heckman_outcome.fit(_seen(look)[0], seed=0, config=SMALL)
+    return fit_one(heckman_outcome, _seen(look)[0], seed=0, config=SMALL)
 
 
 @pytest.mark.parametrize("look", [0.0, 1.0])
@@ -124,7 +124,7 @@ def test_the_data_say_what_selection_looked_at(look):
     true = 1.5 * 0.5 / np.sqrt(1 + (1.5 * 0.5) ** 2)
     assert np.mean(fit.info["rho"]) == pytest.approx(true, abs=0.1)
     assert np.mean(fit.info["sigma"]) == pytest.approx(0.5, abs=0.05)
-    two_step = heckman_two_step.fit(data, seed=0, config=SMALL)
+    two_step = fit_one(heckman_two_step, data, seed=0, config=SMALL)
     errors = [np.sqrt(np.mean((one.predict(x).mean - f) ** 2)) for one in (fit, two_step)]
     assert errors[0] < 0.7 * errors[1]
     assert errors[0] < 0.08
@@ -132,11 +132,13 @@ def test_the_data_say_what_selection_looked_at(look):
 
 def test_of_all_starts_units_left_out_take_the_best(monkeypatch):
     data, _, _ = _seen(1.0, n=400)
-    both = heckman_outcome.fit(data, seed=0, config=SMALL)
+    both = fit_one(heckman_outcome, data, seed=0, config=SMALL)
     losses = []
     for start in heckman_outcome.STARTS:
         monkeypatch.setattr(heckman_outcome, "STARTS", (start,))
-        losses.append(heckman_outcome.fit(data, seed=0, config=SMALL).members.validation.mean())
+        losses.append(
+            fit_one(heckman_outcome, data, seed=0, config=SMALL).members.validation.mean()
+        )
     assert losses[0] != losses[1]
     assert both.members.validation.mean() == min(losses)
 
@@ -185,12 +187,12 @@ def _corners(n=900):
 
 @pytest.fixture(scope="module")
 def of_three():
-    return heckman_averaged.fit(_smooth(), seed=0, config=SMALL)
+    return fit_one(heckman_averaged, _smooth(), seed=0, config=SMALL)
 
 
 @pytest.fixture(scope="module")
 def of_two():
-    return heckman_averaged.fit(_corners(), seed=0, config=SMALL)
+    return fit_one(heckman_averaged, _corners(), seed=0, config=SMALL)
 
 
 @pytest.mark.parametrize(("kind", "parts"), [("of_three", 3), ("of_two", 2)])
@@ -211,7 +213,7 @@ def test_the_average_lies_between_its_parts_and_what_they_differ_by_is_doubt(kin
         share_below = np.mean([one.cdf(mean + 0.3) for one in each], axis=0)
         np.testing.assert_allclose(found.cdf(mean + 0.3), share_below, rtol=1e-12)
     np.testing.assert_array_equal(fit.index(w), fit.two_step.index(w))
-    alone = heckman_two_step.fit(data, seed=0, config=SMALL)
+    alone = fit_one(heckman_two_step, data, seed=0, config=SMALL)
     np.testing.assert_array_equal(alone.predict(x).mean, fit.two_step.predict(x).mean)
     assert len(fit.info["rho"]) == len(fit.info["sigma"]) == parts * SMALL.n_members
     assert len(fit.info["best_epoch"]) == 2 * SMALL.n_members
@@ -245,7 +247,7 @@ def test_a_standard_error_is_all_that_splines_are_given(of_three, above, joins, 
 
 def test_losses_of_units_left_out_compare_whatever_the_unit_of_y(of_three):
     data = _smooth()
-    milli = heckman_averaged.fit(replace(data, y=1000 * data.y), seed=0, config=SMALL)
+    milli = fit_one(heckman_averaged, replace(data, y=1000 * data.y), seed=0, config=SMALL)
     for name, loss in of_three.info["joint_losses"].items():
         moved = milli.info["joint_losses"][name] - data.s.mean() * np.log(1000)
         assert moved == pytest.approx(loss, abs=1e-6)
@@ -287,7 +289,7 @@ def test_what_splines_believe_of_rho_is_listed_beside_the_members(of_three):
 )
 def test_what_these_methods_do_not_have_is_refused(method, config, says):
     with pytest.raises(DataError, match=says):
-        method.fit(_seen(0.0, n=200)[0], seed=0, config=config)
+        fit_one(method, _seen(0.0, n=200)[0], seed=0, config=config)
 
 
 def test_the_regressor_takes_folds_whatever_the_number_of_rows():

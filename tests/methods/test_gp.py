@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from heckesel.data import selection_data
 from heckesel.errors import DataError
-from heckesel.methods import gp
+from heckesel.methods import fit_one, gp
 from heckesel.numerics import marginal_likelihood as numpy_twin
 
 pytestmark = pytest.mark.arithmetic
@@ -109,14 +109,14 @@ def test_a_singular_covariance_has_likelihood_zero():
 @pytest.mark.parametrize("p", [1, 3])
 def test_the_optimum_is_at_least_that_of_sklearn(p):
     x, y = draw(150, p, seed=5)
-    own = gp.fit(all_selected(x, y), seed=0).info["log_marginal_likelihood"]
+    own = fit_one(gp, all_selected(x, y), seed=0).info["log_marginal_likelihood"]
     assert own > sklearn_optimum(x, y, seed=0).log_marginal_likelihood_value_ - 1e-6
 
 
 @pytest.mark.parametrize(("p", "low_rank"), [(1, True), (3, False)])
 def test_predictions_equal_those_of_sklearn_with_the_same_hyper_parameters(p, low_rank):
     x, y = draw(250, p, seed=6)
-    fit = gp.fit(all_selected(x, y), seed=0)
+    fit = fit_one(gp, all_selected(x, y), seed=0)
     assert (len(fit.points) < 250) == (fit.inner is not None) == low_rank
     info = fit.info
     theta = np.log([info["constant"], *info["length_scales"], info["noise"]])
@@ -135,7 +135,7 @@ def test_predictions_equal_those_of_sklearn_with_the_same_hyper_parameters(p, lo
 
 def test_far_from_the_data_everything_is_unknown_but_the_mean_of_y():
     x, y = draw(100, 3, seed=7)
-    fit = gp.fit(all_selected(x, y), seed=0)
+    fit = fit_one(gp, all_selected(x, y), seed=0)
     far = fit.predict(np.full((1, 3), 1e8))
     np.testing.assert_allclose(far.mean, y.mean())
     np.testing.assert_allclose(far.epistemic, fit.info["constant"] * y.var())
@@ -145,8 +145,8 @@ def fits_without_and_with_restarts():
     x, y = draw(60, 3, seed=3, noise=1.2)
     # 20 outcomes stand twice: memorising them beats every smooth function
     data = all_selected(np.vstack([x, x[:20]]), np.concatenate([y, y[:20]]))
-    without = gp.fit(data, seed=3, config=gp.GPConfig(restarts=0)).info
-    return without, gp.fit(data, seed=3).info
+    without = fit_one(gp, data, seed=3, config=gp.GPConfig(restarts=0)).info
+    return without, fit_one(gp, data, seed=3).info
 
 
 def test_restarts_find_a_better_optimum_than_the_first_start():
@@ -172,8 +172,8 @@ def test_restarts_judged_on_a_part_of_the_rows_are_refined_on_all(monkeypatch):
 def test_rescaling_the_outcome_or_a_column_rescales_the_answer():
     x, y = draw(120, 3, seed=8)
     scale = np.array([1e6, 1.0, 1e-3])
-    fit = gp.fit(all_selected(x, y), seed=0)
-    other = gp.fit(all_selected(x * scale + 5, 1e4 * y - 3), seed=0)
+    fit = fit_one(gp, all_selected(x, y), seed=0)
+    other = fit_one(gp, all_selected(x * scale + 5, 1e4 * y - 3), seed=0)
     own, scaled = fit.predict(points(3)), other.predict(points(3) * scale + 5)
     # scaling rounds x and y, and the climb ends within 1e-10 of the optimum's value
     np.testing.assert_allclose(scaled.mean, 1e4 * own.mean - 3, rtol=1e-4)
@@ -187,17 +187,17 @@ def test_the_order_of_the_rows_changes_no_digit():
     x, y = draw(100, 3, seed=9)
     y[::4] = np.nan
     order = np.random.default_rng(1).permutation(100)
-    one = gp.fit(all_selected(x, y), seed=0)
-    other = gp.fit(all_selected(x[order], y[order]), seed=0)
+    one = fit_one(gp, all_selected(x, y), seed=0)
+    other = fit_one(gp, all_selected(x[order], y[order]), seed=0)
     assert one.info == other.info
     np.testing.assert_array_equal(one.predict(points(3)).std, other.predict(points(3)).std)
 
 
 def test_unselected_rows_are_not_used_even_where_x_is_missing():
     x, y = draw(100, 3, seed=10)
-    alone = gp.fit(all_selected(x[:60], y[:60]), seed=0)
+    alone = fit_one(gp, all_selected(x[:60], y[:60]), seed=0)
     x[60:], y[60:] = np.nan, np.nan
-    assert gp.fit(all_selected(x, y), seed=0).info == alone.info
+    assert fit_one(gp, all_selected(x, y), seed=0).info == alone.info
 
 
 def test_a_large_sample_is_cut_to_the_rows_the_seed_draws():
@@ -206,16 +206,16 @@ def test_a_large_sample_is_cut_to_the_rows_the_seed_draws():
     rows = 20 + np.random.default_rng(7).choice(70, 50, replace=False)
     drawn = np.full(90, np.nan)
     drawn[rows] = y[rows]
-    cut = gp.fit(all_selected(x, y), seed=7, config=gp.GPConfig(max_rows=50))
+    cut = fit_one(gp, all_selected(x, y), seed=7, config=gp.GPConfig(max_rows=50))
     assert cut.info["n_rows"] == 50
-    assert cut.info == gp.fit(all_selected(x, drawn), seed=7).info
+    assert cut.info == fit_one(gp, all_selected(x, drawn), seed=7).info
 
 
 def test_a_constant_column_and_a_constant_outcome_are_fitted():
     x, y = draw(50, 3, seed=12)
     x[:, 1] = 4.0
-    assert np.isfinite(gp.fit(all_selected(x, y), seed=0).predict(x).std).all()
-    flat = gp.fit(all_selected(x, np.full(50, 2.5)), seed=0).predict(x)
+    assert np.isfinite(fit_one(gp, all_selected(x, y), seed=0).predict(x).std).all()
+    flat = fit_one(gp, all_selected(x, np.full(50, 2.5)), seed=0).predict(x)
     np.testing.assert_allclose(flat.mean, 2.5)
 
 
@@ -263,7 +263,7 @@ def test_the_torch_twin_works_through_more_cells_than_fit_at_once(monkeypatch):
 def test_cells_fitted_together_in_torch_equal_those_fitted_alone(monkeypatch):
     pytest.importorskip("torch")
     datas, _ = three_cells()
-    alone = [gp.fit(data, seed=k) for k, data in enumerate(datas)]
+    alone = [fit_one(gp, data, seed=k) for k, data in enumerate(datas)]
     monkeypatch.setattr(gp, "_torch_device", lambda device: "cpu")
     together = gp.fit_many(datas, seeds=range(3))
     for one, other in zip(alone, together, strict=True):
@@ -291,10 +291,10 @@ def test_an_error_on_the_device_reaches_the_caller(monkeypatch):
 def test_what_cannot_be_fitted_is_refused_in_a_sentence():
     x, y = draw(30, 3)
     with pytest.raises(DataError, match="cannot weight rows"):
-        gp.fit(all_selected(x, y, weight=np.arange(1.0, 31.0)), seed=0)
+        fit_one(gp, all_selected(x, y, weight=np.arange(1.0, 31.0)), seed=0)
     with pytest.raises(DataError, match='"cpu" or "cuda" but is \'tpu\''):
-        gp.fit(all_selected(x, y), seed=0, config=gp.GPConfig(device="tpu"))
+        fit_one(gp, all_selected(x, y), seed=0, config=gp.GPConfig(device="tpu"))
     with pytest.raises(DataError, match="population, selected, unselected, got 'all'"):
-        gp.fit(all_selected(x, y), seed=0).predict(x, target="all")
+        fit_one(gp, all_selected(x, y), seed=0).predict(x, target="all")
     with pytest.raises(DataError, match="the same number of columns"):
         gp.fit_many([all_selected(x, y), all_selected(x[:, :2], y)], seeds=[0, 1])

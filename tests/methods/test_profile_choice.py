@@ -8,7 +8,7 @@ import torch
 
 import heckesel as hk
 from heckesel.data import selection_data
-from heckesel.methods import heckman_profile, spline_joint
+from heckesel.methods import fit_one, heckman_profile, spline_joint
 from heckesel.methods.heckman_profile import ProfileConfig
 from heckesel.methods.spline_joint import SplineConfig, affordable
 from heckesel.networks.rho.linear_joint import bases_of, conditional_optima
@@ -49,18 +49,18 @@ def test_the_evidence_is_that_of_each_fold_under_coefficients_without_it(smooth)
 
 
 def test_asking_for_the_evidence_does_not_change_the_fit(smooth):
-    asked, plain = (spline_joint.fit(smooth, config=SplineConfig(folds=f)) for f in (3, None))
+    asked, plain = (fit_one(spline_joint, smooth, config=SplineConfig(folds=f)) for f in (3, None))
     np.testing.assert_array_equal(asked.predict(smooth.x).mean, plain.predict(smooth.x).mean)
     assert "held_out_evidence" not in plain.info
 
 
 def test_splines_take_the_place_of_networks_that_were_hardly_trained(smooth):
     hardly = replace(SMALL, epochs=5)
-    fit = heckman_profile.fit(smooth, seed=1, config=ProfileConfig(hardly))
+    fit = fit_one(heckman_profile, smooth, seed=1, config=ProfileConfig(hardly))
     told = fit.info["held_out_evidence"]
     assert told["spline"] > told["network"] + 10
     assert fit.info["outcome"] == "spline"
-    alone = spline_joint.fit(smooth, config=SplineConfig("all"))
+    alone = fit_one(spline_joint, smooth, config=SplineConfig("all"))
     np.testing.assert_allclose(fit.predict(smooth.x).mean, alone.predict(smooth.x).mean)
     assert len(fit.info["member_rho"]) == 4
 
@@ -70,7 +70,7 @@ def test_networks_stay_where_effects_are_of_three_columns_at_once():
     x, z, u = np.sign(rng.normal(size=(900, 3))), rng.normal(size=900), rng.normal(size=900)
     y = 2 * x.prod(axis=1) + 0.3 * (0.5 * u + rng.normal(size=900))
     data = selection_data(x, np.column_stack([x, z]), np.where(0.5 + z + u > 0, y, np.nan))
-    fit = heckman_profile.fit(data, seed=1, config=ProfileConfig(SMALL))
+    fit = fit_one(heckman_profile, data, seed=1, config=ProfileConfig(SMALL))
     told = fit.info["held_out_evidence"]
     assert told["network"] > told["spline"] + 100
     assert fit.info["outcome"] == "network"
@@ -83,7 +83,7 @@ def test_what_is_preferred_does_not_depend_on_the_unit_of_y(smooth, standardise)
     for unit in (1.0, 1000.0):
         data = replace(smooth, y=unit * smooth.y)
         evidence.append(
-            heckman_profile.fit(data, seed=1, config=ProfileConfig(network)).info[
+            fit_one(heckman_profile, data, seed=1, config=ProfileConfig(network)).info[
                 "held_out_evidence"
             ]
         )
@@ -95,7 +95,7 @@ def test_what_is_preferred_does_not_depend_on_the_unit_of_y(smooth, standardise)
 
 def test_columns_that_repeat_others_leave_the_choice_to_networks(smooth):
     twice = replace(smooth, x=np.column_stack([smooth.x, 3 - smooth.x]), x_names=("x", "again"))
-    fit = heckman_profile.fit(twice, seed=1, config=ProfileConfig(replace(SMALL, epochs=5)))
+    fit = fit_one(heckman_profile, twice, seed=1, config=ProfileConfig(replace(SMALL, epochs=5)))
     assert set(fit.info["held_out_evidence"]) == {"network"}
     beside = heckman_profile.fit_many(
         [twice, replace(twice, x=np.column_stack([smooth.x, smooth.x**2]))],

@@ -1,6 +1,7 @@
 """What is particular to single methods; what they share is in the contract test."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from heckesel.linear.two_step import fit_two_step
 from heckesel.methods import (
     blind_two_head,
     deep_ensemble,
+    fit_one,
     heckman_joint,
     heckman_two_step,
     least_squares,
@@ -48,9 +50,9 @@ def _assert_equal(one, other):
 
 def test_equal_propensities_are_the_plain_ensemble_and_unequal_ones_are_not():
     data, _ = _draw()
-    plain = deep_ensemble.fit(data, seed=1, config=CONFIG).predict(X_NEW)
+    plain = fit_one(deep_ensemble, data, seed=1, config=CONFIG).predict(X_NEW)
     equal, unequal = (
-        weighted_ensemble.fit(data, seed=1, config=WeightedConfig(p, CONFIG)).predict(X_NEW)
+        fit_one(weighted_ensemble, data, seed=1, config=WeightedConfig(p, CONFIG)).predict(X_NEW)
         for p in (np.full(data.n, 0.3), ndtr(data.w @ [-0.5, 1.0]))
     )
     _assert_equal(equal, plain)
@@ -67,20 +69,20 @@ def test_a_propensity_that_is_not_given_comes_from_a_probit():
 def test_the_skyline_is_the_ensemble_on_complete_data():
     data, y = _draw()
     complete = selection_data(data.x, data.w, y)
-    expected = deep_ensemble.fit(complete, seed=1, config=CONFIG).predict(X_NEW)
-    found = skyline.fit(data, seed=1, config=SkylineConfig(y, CONFIG)).predict(X_NEW)
+    expected = fit_one(deep_ensemble, complete, seed=1, config=CONFIG).predict(X_NEW)
+    found = fit_one(skyline, data, seed=1, config=SkylineConfig(y, CONFIG)).predict(X_NEW)
     _assert_equal(found, expected)
     with pytest.raises(DataError, match="needs x and y of every unit"):
-        skyline.fit(data, seed=1, config=SkylineConfig(data.y, CONFIG))
+        fit_one(skyline, data, seed=1, config=SkylineConfig(data.y, CONFIG))
 
 
 def test_the_oracle_repeats_what_it_was_told():
     config = OracleConfig(lambda x: 2 * x[:, 0], 0.5)
-    predictive = oracle.fit(_draw()[0], seed=0, config=config).predict(X_NEW)
+    predictive = fit_one(oracle, _draw()[0], seed=0, config=config).predict(X_NEW)
     np.testing.assert_allclose(predictive.mean, 2 * X_NEW[:, 0])
     np.testing.assert_allclose(predictive.std, 0.5)
     with pytest.raises(DataError, match="the population only"):
-        oracle.fit(_draw()[0], seed=0, config=config).predict(X_NEW, target="selected")
+        fit_one(oracle, _draw()[0], seed=0, config=config).predict(X_NEW, target="selected")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_the_oracle_repeats_what_it_was_told():
 def test_the_training_loss_is_a_log_density_in_the_units_of_y(method):
     data, _ = _draw()
     small, large = (
-        method.fit(replace(data, y=unit * data.y), seed=1, config=CONFIG).info["training_loss"]
+        fit_one(method, replace(data, y=unit * data.y), seed=1, config=CONFIG).info["training_loss"]
         for unit in (1.0, 1000.0)
     )
     # Outcomes a thousand times as large have a density a thousand times as low; where the mean
@@ -101,7 +103,7 @@ def test_the_training_loss_is_a_log_density_in_the_units_of_y(method):
 
 def test_the_blind_model_gives_all_three_targets_the_same_mean():
     data, _ = _draw()
-    fitted = blind_two_head.fit(data, seed=1, config=CONFIG)
+    fitted = fit_one(blind_two_head, data, seed=1, config=CONFIG)
     everyone = fitted.predict(X_NEW)
     w = np.column_stack([X_NEW, np.zeros(9)])
     for target in ("selected", "unselected"):
@@ -112,13 +114,14 @@ def test_the_blind_model_gives_all_three_targets_the_same_mean():
 
 
 @pytest.mark.parametrize(
-    ("method", "classic"), [(heckman_two_step, fit_two_step), (heckman_joint, linear_heckman.fit)]
+    ("method", "classic"),
+    [(heckman_two_step, fit_two_step), (heckman_joint, partial(fit_one, linear_heckman))],
 )
 def test_on_a_line_the_corrected_ensembles_find_what_the_classic_estimator_finds(method, classic):
     data, _ = _draw(3000)
     data = replace(data, w=data.w * [1, 4] + [0, 3])
     config = replace(CONFIG, hidden=(8, 8), epochs=1200, warm_up=100, dtype="float32")
-    fitted = method.fit(data, seed=1, config=config)
+    fitted = fit_one(method, data, seed=1, config=config)
     if classic is fit_two_step:
         constant = np.ones((data.n, 1))
         found = classic(
@@ -135,7 +138,7 @@ def test_on_a_line_the_corrected_ensembles_find_what_the_classic_estimator_finds
 
 
 def test_thinned_networks_are_the_same_for_a_point_in_any_company():
-    fitted = mc_dropout.fit(_draw()[0], seed=1, config=CONFIG)
+    fitted = fit_one(mc_dropout, _draw()[0], seed=1, config=CONFIG)
     together, alone = fitted.predict(X_NEW), fitted.predict(X_NEW[3:4])
     np.testing.assert_allclose(together.mean[3:4], alone.mean, rtol=1e-12)
     assert (together.epistemic > 0).all()
@@ -144,8 +147,8 @@ def test_thinned_networks_are_the_same_for_a_point_in_any_company():
 def test_linear_methods_recover_a_line_and_only_one_of_them_without_bias():
     data, y = _draw(40_000)
     line = 1 + 0.5 * X_NEW[:, 0]
-    naive = least_squares.fit(data).predict(X_NEW)
-    corrected = linear_heckman.fit(data)
+    naive = fit_one(least_squares, data).predict(X_NEW)
+    corrected = fit_one(linear_heckman, data)
     predictive = corrected.predict(X_NEW)
     assert (naive.mean - line > 0.1).all()
     # Errors in units of the fit's own standard error; nine correlated points, four of them.

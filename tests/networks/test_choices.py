@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import heckesel as hk
-from heckesel.methods import load_method
+from heckesel.methods import fit_one, load_method
 from heckesel.networks.training import choices
 from heckesel.networks.training.choices import WEIGHT_DECAYS, candidates
 from heckesel.networks.training.config import NetworkConfig
@@ -56,7 +56,7 @@ def test_t_errors_are_found_where_tails_are_heavy():
     """t(3) errors on 3000 units are worth dozens of log-units."""
     draw = hk.datasets.make_controlled(3000, rho=0.5, alpha=1.0, seed=3, errors="t")
     config = replace(OPEN, weight_decay=1e-5, errors="auto", tails="normal", epochs=150)
-    fit = load_method("heckman_joint").fit(as_data(draw), seed=1, config=config, device="cpu")
+    fit = fit_one("heckman_joint", as_data(draw), seed=1, config=config, device="cpu")
     assert fit.info["errors"] == "t"
     assert fit.df is not None
     by_errors = {one["errors"]: one["held_out_loss"] for one in fit.info["choices"]}
@@ -65,8 +65,13 @@ def test_t_errors_are_found_where_tails_are_heavy():
 
 def test_progress_runs_through_all_candidates_once(datas):
     seen = []
-    load_method("deep_ensemble").fit(
-        datas[0], seed=1, config=OPEN, device="cpu", progress=lambda *at: seen.append(at)
+    fit_one(
+        "deep_ensemble",
+        datas[0],
+        seed=1,
+        config=OPEN,
+        device="cpu",
+        progress=lambda *at: seen.append(at),
     )
     done, of = (np.array(column) for column in zip(*seen, strict=True))
     assert set(of) == {len(choices.WEIGHT_DECAYS) * OPEN.epochs}
@@ -96,4 +101,4 @@ def test_methods_without_held_out_rows_refuse_them(name, datas):
 
         config = ProfileConfig(config)
     with pytest.raises(hk.DataError, match="set a number"):
-        load_method(name).fit(datas[0], seed=1, config=config, device="cpu")
+        fit_one(name, datas[0], seed=1, config=config, device="cpu")

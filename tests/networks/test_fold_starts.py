@@ -11,7 +11,7 @@ from heckesel.diagnostics.instrument_strength import probit_verdict
 from heckesel.diagnostics.verdict import IDENTIFIED
 from heckesel.linear.two_step import fit_two_step
 from heckesel.linear.wald import instruments_are_strong
-from heckesel.methods import load_method
+from heckesel.methods import fit_one
 from heckesel.methods.heckman_joint import classic_head
 from heckesel.methods.heckman_two_step import first_step
 from heckesel.methods.linear_start import linear_start
@@ -100,7 +100,7 @@ def test_a_weak_one_starts_them_at_least_squares_without_a_correction():
 @pytest.mark.parametrize("name", ["heckman_two_step", "heckman_joint"])
 def test_a_curve_is_not_taken_for_selection_where_nothing_is_excluded(name):
     data = _pool(0.0)  # rho is zero, f a sine: its bend loads on the Mills ratio
-    fit = load_method(name).fit(data, seed=100, config=NETWORK)
+    fit = fit_one(name, data, seed=100, config=NETWORK)
     linear = linear_start(first_step(data, data_scale_of(data, True)).cell, strong=True).c
     assert linear > 3  # in sds of y, where a linear two-step would have started
     # Over three pools the two-step ends within .5 of zero and the joint within .2; started at the

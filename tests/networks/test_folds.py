@@ -11,7 +11,7 @@ from heckesel.data import selection_data
 from heckesel.errors import DataError
 from heckesel.estimators.deep_ensemble_regressor import DeepEnsembleRegressor
 from heckesel.estimators.deep_heckman_regressor import DeepHeckmanRegressor
-from heckesel.methods import load_method
+from heckesel.methods import fit_one, load_method
 from heckesel.networks.ensembles.noise_calibration import (
     Pairs,
     joint_loss,
@@ -207,7 +207,7 @@ def test_methods_on_folds_answer_in_one_batch_as_alone(name):
     method, network = load_method(name), replace(NETWORK, n_members=3)  # fewer than folds
     together = method.fit_many(datas, seeds=[5, 6], config=network)
     for fitted, data, seed in zip(together, datas, [5, 6], strict=True):
-        alone = method.fit(data, seed=seed, config=network)
+        alone = fit_one(method, data, seed=seed, config=network)
         assert fitted.info["best_epoch"] == alone.info["best_epoch"]
         for part in ("mean", "epistemic", "aleatoric"):
             one, other = (getattr(f.predict(NEW), part) for f in (fitted, alone))
@@ -243,9 +243,7 @@ def test_a_rescaled_outcome_rescales_the_answer_on_folds():
     for noise in ("constant", "varying"):
         network = replace(NETWORK, noise=noise)
         small, large = (
-            load_method("heckman_two_step").fit(
-                replace(data, y=factor * data.y), seed=3, config=network
-            )
+            fit_one("heckman_two_step", replace(data, y=factor * data.y), seed=3, config=network)
             for factor in (1.0, unit)
         )
         np.testing.assert_allclose(

@@ -9,7 +9,7 @@ from torch import nn
 
 from heckesel.data import selection_data
 from heckesel.errors import DataError
-from heckesel.methods import heckman_joint, heckman_two_step, own_network
+from heckesel.methods import fit_one, heckman_joint, heckman_two_step, own_network
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.layers import (
     INITIAL_WEIGHTS,
@@ -56,7 +56,7 @@ def _perceptrons_like_ours(seed):
 )
 def test_our_perceptron_given_as_a_module_gives_our_answer(method, module, batch_size):
     data, config = _data(), replace(CONFIG, batch_size=batch_size)
-    ours = module.fit(data, seed=7, config=config)
+    ours = fit_one(module, data, seed=7, config=config)
     scaling = data_scale_of(data, True)
     theirs = own_network.fit(
         _perceptrons_like_ours(7), scaling.x(data.x), data, seed=7, method=method, config=config

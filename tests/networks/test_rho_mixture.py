@@ -9,7 +9,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 import heckesel as hk
 from heckesel.data import selection_data
-from heckesel.methods import heckman_profile, spline_joint
+from heckesel.methods import fit_one, heckman_profile, spline_joint
 from heckesel.methods.heckman_profile import ProfileConfig, both_signs
 from heckesel.methods.spline_joint import SplineConfig
 from heckesel.networks.rho import rho_mixture
@@ -25,7 +25,7 @@ def controlled():
 
 @pytest.fixture(scope="module")
 def mixture(controlled):
-    return spline_joint.fit(controlled)
+    return fit_one(spline_joint, controlled)
 
 
 def test_points_have_the_weights_of_the_curve_but_for_negligible_ones(mixture):
@@ -91,7 +91,7 @@ def test_datasets_may_differ_in_splines_and_columns(controlled):
     two = replace(one, x=np.column_stack([group, coarse]).astype(float), x_names=("g", "c"))
     together = spline_joint.fit_many([one, controlled, two])
     for fit, data in zip(together, (one, controlled, two), strict=True):
-        alone = spline_joint.fit(data)
+        alone = fit_one(spline_joint, data)
         np.testing.assert_allclose(alone.predict(data.x).mean, fit.predict(data.x).mean, atol=1e-6)
 
 
@@ -101,7 +101,7 @@ def test_weight_divided_among_very_many_points_still_makes_a_mixture(monkeypatch
     table = selection_data(
         data[["x"]].to_numpy(), data[["x", "z"]].to_numpy(), data["y"].to_numpy()
     )
-    fit = spline_joint.fit(table)
+    fit = fit_one(spline_joint, table)
     assert fit.points.weight.sum() == pytest.approx(1)
     assert np.isfinite(fit.predict(table.x).mean).all()
 
@@ -109,7 +109,7 @@ def test_weight_divided_among_very_many_points_still_makes_a_mixture(monkeypatch
 def test_unknown_interactions_are_refused(controlled):
     for pair in ((0, 0), (0, 1), (-1, 0)):
         with pytest.raises(hk.DataError, match="an interaction is two different columns below 1"):
-            spline_joint.fit(controlled, config=SplineConfig(interactions=[pair]))
+            fit_one(spline_joint, controlled, config=SplineConfig(interactions=[pair]))
 
 
 def test_a_surface_describes_what_a_sum_of_curves_cannot():
@@ -123,7 +123,7 @@ def test_a_surface_describes_what_a_sum_of_curves_cannot():
     truth = 2 * at[:, 0] * at[:, 1]
     errors = []
     for pairs in ((), "all"):
-        fit = spline_joint.fit(data, config=SplineConfig(interactions=pairs))
+        fit = fit_one(spline_joint, data, config=SplineConfig(interactions=pairs))
         errors.append(np.sqrt(np.mean((fit.predict(at).mean - truth) ** 2)))
     assert errors[0] > 0.4  # the whole of x1 x2, which has sd .6 in these units
     assert errors[1] < 0.12
@@ -144,15 +144,15 @@ SMALL = NetworkConfig(hidden=(8,), n_members=2, epochs=30, folds=2, warm_up=0)
 
 def test_the_profile_method_repeats_itself_and_keeps_to_its_prior(controlled):
     first, again = (
-        heckman_profile.fit(controlled, seed=1, config=ProfileConfig(SMALL)) for _ in range(2)
+        fit_one(heckman_profile, controlled, seed=1, config=ProfileConfig(SMALL)) for _ in range(2)
     )
     np.testing.assert_array_equal(
         first.predict(controlled.x).quantile(0.3), again.predict(controlled.x).quantile(0.3)
     )
     assert json.loads(json.dumps(first.info)) == first.info
     assert len(first.info["member_rho"]) == 2
-    known = heckman_profile.fit(
-        controlled, seed=1, config=ProfileConfig(SMALL, rho_prior=(-0.4, -0.2))
+    known = fit_one(
+        heckman_profile, controlled, seed=1, config=ProfileConfig(SMALL, rho_prior=(-0.4, -0.2))
     )
     assert -0.45 < known.points.rho.min() < known.points.rho.max() < -0.15
 
@@ -166,7 +166,7 @@ def test_the_constant_of_the_last_layer_has_no_ridge(controlled, monkeypatch):
         return rho_mixture.average_over_rho(datasets, totals, scalings, bases, *rest)
 
     monkeypatch.setattr(heckman_profile, "average_over_rho", watched)
-    heckman_profile.fit(controlled, seed=1, config=ProfileConfig(replace(SMALL, epochs=2)))
+    fit_one(heckman_profile, controlled, seed=1, config=ProfileConfig(replace(SMALL, epochs=2)))
     ((columns, membership),) = seen
     assert columns.shape[:2] == (2, 400)
     assert columns.shape[2] == len(membership)
@@ -189,4 +189,4 @@ def test_the_constant_of_the_last_layer_has_no_ridge(controlled, monkeypatch):
 def test_the_profile_method_refuses_options_it_does_not_have(controlled, options, sentence):
     network = replace(SMALL, **options)
     with pytest.raises(hk.DataError, match=sentence):
-        heckman_profile.fit(controlled, seed=1, config=ProfileConfig(network))
+        fit_one(heckman_profile, controlled, seed=1, config=ProfileConfig(network))

@@ -8,7 +8,7 @@ import pytest
 import heckesel as hk
 from heckesel.data import selection_data
 from heckesel.errors import DataError
-from heckesel.methods import load_method
+from heckesel.methods import fit_one
 from heckesel.methods.heckman_two_step import first_step
 from heckesel.methods.selection_network import fit_indices
 from heckesel.networks.training.config import NetworkConfig
@@ -36,13 +36,11 @@ def _bent(x, z):
 
 def test_a_bent_index_is_found_where_a_probit_misses_it():
     data, index = _draw(2500, 0, _bent)
-    fitted = load_method("heckman_two_step").fit(data, seed=1, config=NETWORK)
+    fitted = fit_one("heckman_two_step", data, seed=1, config=NETWORK)
     losses = fitted.info["selection_losses"]
     assert losses["network"] < losses["linear"] - 0.02
     assert np.corrcoef(fitted.index(data.w), index)[0, 1] > 0.9
-    probit = load_method("heckman_two_step").fit(
-        data, seed=1, config=replace(NETWORK, selection="linear")
-    )
+    probit = fit_one("heckman_two_step", data, seed=1, config=replace(NETWORK, selection="linear"))
     assert np.corrcoef(probit.index(data.w), index)[0, 1] < 0.9
     for target in ("selected", "unselected"):
         assert np.isfinite(fitted.predict(data.x[:5], data.w[:5], target).interval()).all()
@@ -50,9 +48,7 @@ def test_a_bent_index_is_found_where_a_probit_misses_it():
 
 def test_networks_do_not_beat_a_probit_where_the_index_is_linear():
     data, _ = _draw(1000, 1, lambda x, z: 0.3 - 0.5 * x + z)
-    losses = (
-        load_method("heckman_two_step").fit(data, seed=1, config=NETWORK).info["selection_losses"]
-    )
+    losses = fit_one("heckman_two_step", data, seed=1, config=NETWORK).info["selection_losses"]
     assert losses["linear"] < losses["network"] + 0.005
 
 
@@ -63,9 +59,7 @@ def test_held_out_rows_choose_between_a_probit_and_networks(curve, best):
     data, _ = _draw(1000, 4, curve)
     small = replace(NETWORK, epochs=60)
     fits = {
-        name: load_method("heckman_two_step").fit(
-            data, seed=1, config=replace(small, selection=name)
-        )
+        name: fit_one("heckman_two_step", data, seed=1, config=replace(small, selection=name))
         for name in ("linear", "network", "auto")
     }
     chosen = fits["auto"]
@@ -110,4 +104,4 @@ def test_a_network_index_is_refused_where_it_cannot_be_cross_fitted():
         NetworkConfig(selection="tree")
     data, _ = _draw(200, 3, _bent)
     with pytest.raises(DataError, match="linear index"):
-        load_method("heckman_joint").fit(data, seed=0, config=NETWORK)
+        fit_one("heckman_joint", data, seed=0, config=NETWORK)

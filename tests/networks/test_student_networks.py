@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 from heckesel.data import selection_data
 from heckesel.errors import DataError
-from heckesel.methods import load_method
+from heckesel.methods import fit_one, load_method
 from heckesel.networks.losses import normal as losses
 from heckesel.networks.losses.student import JOINT_STUDENT, degrees_of_freedom, joint_student
 from heckesel.networks.training.batches import Batch
@@ -175,7 +175,7 @@ def test_t_errors_on_folds_have_their_scale_estimated_on_held_out_rows():
     network = NetworkConfig(
         hidden=(16,), n_members=4, epochs=120, device="cpu", folds=4, errors="t", noise="auto"
     )
-    fit = load_method("heckman_joint").fit(_draw(800, 3), seed=0, config=network)
+    fit = fit_one("heckman_joint", _draw(800, 3), seed=0, config=network)
     assert len(set(fit.info["sigma"])) == 1
     assert abs(fit.info["sigma"][0] - 0.5) < 0.12  # members' shared error is in it
     assert 2.1 < fit.info["df"][0] < 9
@@ -184,8 +184,11 @@ def test_t_errors_on_folds_have_their_scale_estimated_on_held_out_rows():
 
 def test_t_errors_are_refused_where_they_do_not_exist():
     with pytest.raises(DataError, match="joint likelihood"):
-        load_method("heckman_two_step").fit(
-            _draw(100, 0), seed=0, config=NetworkConfig(errors="t", device="cpu")
+        fit_one(
+            "heckman_two_step",
+            _draw(100, 0),
+            seed=0,
+            config=NetworkConfig(errors="t", device="cpu"),
         )
     with pytest.raises(DataError, match="errors must be one of normal, t"):
         NetworkConfig(errors="cauchy")

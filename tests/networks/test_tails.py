@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 from heckesel.data import selection_data
 from heckesel.errors import DataError
-from heckesel.methods import load_method
+from heckesel.methods import fit_one
 from heckesel.methods.heckman_profile import ProfileConfig
 from heckesel.methods.weighted_ensemble import WeightedConfig
 from heckesel.networks.ensembles.noise_calibration import (
@@ -134,8 +134,8 @@ METHODS = ["heckman_two_step", "heckman_joint", "blind_two_head", "deep_ensemble
 def test_every_method_on_folds_takes_the_tails_with_the_lower_held_out_loss(name):
     data, network = _draw(3.0), replace(NETWORK, tails="auto")
     wrap = (lambda n: WeightedConfig(network=n)) if name == "weighted_ensemble" else (lambda n: n)
-    fit = load_method(name).fit(data, seed=1, config=wrap(network))
-    plain = load_method(name).fit(data, seed=1, config=wrap(NETWORK))
+    fit = fit_one(name, data, seed=1, config=wrap(network))
+    plain = fit_one(name, data, seed=1, config=wrap(NETWORK))
     assert 3 <= fit.tail_df < 12
     assert fit.info["tail_df"] == fit.tail_df
     assert fit.info["held_out_loss"] < plain.info["held_out_loss"] - 1 / data.n
@@ -149,7 +149,7 @@ def test_every_method_on_folds_takes_the_tails_with_the_lower_held_out_loss(name
 
 def test_given_selection_tails_keep_the_moments_that_selection_leaves():
     data = _draw(3.0)
-    fit = load_method("heckman_two_step").fit(data, seed=1, config=replace(NETWORK, tails="auto"))
+    fit = fit_one("heckman_two_step", data, seed=1, config=replace(NETWORK, tails="auto"))
     for target in ("selected", "unselected"):
         tailed = fit.predict(NEW[:, :2], NEW, target)
         normal = replace(fit, tail_df=None).predict(NEW[:, :2], NEW, target)
@@ -174,4 +174,4 @@ def test_tails_that_cannot_be_chosen_are_refused(options, message):
 def test_the_profile_method_refuses_tails_it_does_not_have():
     config = ProfileConfig(replace(NETWORK, tails="auto"))
     with pytest.raises(DataError, match="the profile method has normal errors"):
-        load_method("heckman_profile").fit(_draw(5.0), seed=0, config=config)
+        fit_one("heckman_profile", _draw(5.0), seed=0, config=config)

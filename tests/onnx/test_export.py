@@ -259,7 +259,7 @@ def test_what_a_graph_cannot_hold_is_refused_and_leaves_no_file(path):
         ),
         ("code", pd.Categorical([2**24, 2**24 + 1] * (N // 2)), "single precision"),
         ("X", ["a", "b"] * (N // 2), "rename it"),
-        ("note", ["", None, "b"] * (N // 3), "gaps and empty texts"),
+        ("note", ["", None, "b"] * (N // 3), "gaps and empty strings"),
     ],
 )
 def test_a_category_that_onnx_cannot_hold_is_one_sentence(name, values, fragment, path):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import heckesel as hk
-from heckesel.saving.saved_model import VERDICTS
+from heckesel.diagnostics.verdict import VERDICTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 NUMBER = r"[-−]?\d*\.?\d+(?![\w.])"

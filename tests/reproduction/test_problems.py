@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from heckesel.datasets import make_controlled
-from heckesel.methods import load_method
+from heckesel.methods import fit_one
 from reproduction import e1_controlled, e2_semireal
 
 CELL = e1_controlled.Cell(0.9, 1.0, 3, "")
@@ -63,7 +63,7 @@ def test_a_row_does_not_depend_on_the_cells_beside_it(monkeypatch):
 def test_networks_predict_on_a_gpu_what_they_predict_without_one(method):
     one = e1_controlled.problem(CELL)
     config = replace(e1_controlled.NETWORK, epochs=20)
-    fit = load_method(method).fit(one.data, seed=0, config=config, device="cpu")
+    fit = fit_one(method, one.data, seed=0, config=config, device="cpu")
     here = fit.predict(one.x)
     there = replace(fit, members=fit.members.on("cuda")).predict(one.x)
     # Products in float32, summed in another order; MC dropout draws the same masks.

@@ -7,12 +7,13 @@ from typing import Any
 from heckesel.cli.training_data import TrainingData
 from heckesel.device import check_device
 from heckesel.errors import DataError, cannot_import
+from heckesel.methods import DEEP, names_of
+from heckesel.methods import METHODS as KNOWN
 
-LINEAR = {"linear-ml": "ml", "linear-two-step": "two-step"}
-DEEP = ("two-step", "joint", "averaged", "profile")
-BASELINES = {"ensemble": "DeepEnsembleRegressor", "weighted-ensemble": "WeightedEnsembleRegressor"}
-METHODS = (*DEEP, *LINEAR)
-CLASSIFIERS = {"profile": "network", "linear-ml": "linear"}
+LINEAR = tuple(names_of("HeckmanRegressor"))
+METHODS = (*names_of(DEEP), *LINEAR)
+BASELINES = names_of("DeepEnsembleRegressor", "WeightedEnsembleRegressor")
+CLASSIFIERS = {each.name: each.outcome for each in KNOWN.values() if each.name and each.outcome}
 OPTIONS = {"n_members": "members"}  # parameters whose option has another name
 
 
@@ -60,9 +61,9 @@ def make_model(method: str, data: TrainingData, **options):
     if data.classes is not None:
         return hk.HeckmanClassifier(outcome=CLASSIFIERS[method], **common, **given)
     if method in LINEAR:
-        return hk.HeckmanRegressor(method=LINEAR[method], **common, **given)
+        return hk.HeckmanRegressor(method=method.removeprefix("linear-"), **common, **given)
     if method in BASELINES:
-        return getattr(hk, BASELINES[method])(**common, **given)
+        return getattr(hk, str(KNOWN[BASELINES[method]].estimator))(**common, **given)
     if "rho_prior" in given and method != "profile":
         raise DataError(f"--rho-prior needs --method profile, but the method is {method}")
     return hk.DeepHeckmanRegressor(method=method, **common, **given)

@@ -41,7 +41,7 @@ def predict(model, data, level, target, out, delimiter, decimal):
     from heckesel.atomic_files import check_output
     from heckesel.cli.outputs import check_outputs
     from heckesel.cli.waiting import notes, waiting
-    from heckesel.saving.saved_model import load
+    from heckesel.estimators.load import load
     from heckesel.tables.file_columns import prediction_columns, with_numbers
     from heckesel.tables.table_file import (
         as_csv,

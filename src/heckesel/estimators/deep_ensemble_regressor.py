@@ -5,7 +5,7 @@ from __future__ import annotations
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError
-from heckesel.estimators.network_options import beside_probit, network_config, train
+from heckesel.estimators.network_options import network_config, train
 from heckesel.estimators.selection_regressor import SelectionRegressor, identify
 from heckesel.tables.fit_input import read_table
 
@@ -60,6 +60,8 @@ class EnsembleRegressor(SelectionRegressor):
         return True
 
     def _keep(self, trained, data: SelectionData, *, probit: bool):
+        from heckesel.methods.beside_probit import beside_probit
+
         self.fitted_ = beside_probit(trained, data, possible=probit)
         self.info_ = self.fitted_.info
         return self

@@ -11,17 +11,9 @@ from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError, is_one_of
 from heckesel.estimators.network_options import ON_FOLDS, train, training_options, training_plan
 from heckesel.estimators.selection_regressor import SelectionRegressor, identify
+from heckesel.methods import DEEP, METHODS, load_method, names_of
 from heckesel.tables.cluster import cluster_of
 from heckesel.tables.fit_input import read_table
-
-METHODS = {
-    "two-step": "heckman_two_step",
-    "joint": "heckman_joint",
-    "averaged": "heckman_averaged",
-    "profile": "heckman_profile",
-}
-# weight_decay=None: the paper's value, and for "profile" the one that held-out folds chose.
-WEIGHT_DECAY = {"two-step": 1e-5, "joint": 1e-5, "averaged": 1e-5, "profile": 1e-3}
 
 
 class DeepHeckmanRegressor(SelectionRegressor):
@@ -206,8 +198,9 @@ class DeepHeckmanRegressor(SelectionRegressor):
         ConvergenceWarning
             If training needs more epochs.
         """
-        if not is_one_of(self.method, METHODS):
-            raise DataError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
+        known = names_of(DEEP)
+        if not is_one_of(self.method, known):
+            raise DataError(f"method must be one of {', '.join(known)}, got {self.method!r}")
         if self.rho_prior is not None and self.method != "profile":
             raise DataError(f"rho_prior needs method='profile', but method is {self.method!r}")
         workers = None if client is None else cluster_of(client)
@@ -246,7 +239,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
             **training_options(self),
             n_members=plan.n_members,
             warm_up=0 if profile else self.warm_up,
-            weight_decay=WEIGHT_DECAY[self.method] if decay is None else decay,
+            weight_decay=weight_decay_of(self.method) if decay is None else decay,
             folds=plan.folds,
             noise=plan.noise,
             tails=plan.tails,
@@ -256,10 +249,11 @@ class DeepHeckmanRegressor(SelectionRegressor):
         )
 
     def _train(self, data: SelectionData, network):
-        name = METHODS[self.method] if not data.s.all() else "deep_ensemble"
-        config: object = network
-        if name == "heckman_profile":
-            from heckesel.methods.heckman_profile import ProfileConfig
+        name = names_of(DEEP)[self.method] if not data.s.all() else "deep_ensemble"
+        build = getattr(load_method(name), "options", None)
+        return train(self, name, data, build(network, self) if build else network)
 
-            config = ProfileConfig(network, self.rho_prior)
-        return train(self, name, data, config)
+
+def weight_decay_of(method: str) -> float:
+    """What a method's networks take where the user leaves it open."""
+    return METHODS[names_of(DEEP)[method]].weight_decay

@@ -18,6 +18,7 @@ from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError, IdentificationWarning, is_one_of
 from heckesel.estimators.classifier_networks import fit_binary_networks, verdict_on_networks
 from heckesel.estimators.heckman import warn_of_fit
+from heckesel.estimators.load import save
 from heckesel.estimators.selection_regressor import (
     check_same_length,
     mean_over_units,
@@ -26,7 +27,6 @@ from heckesel.estimators.selection_regressor import (
 from heckesel.linear.results.assemble_probit import fit_binary
 from heckesel.linear.results.inference import check_level
 from heckesel.linear.results.probit_prediction import LinearProbit
-from heckesel.saving.saved_model import save_model
 from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import read_columns
 from heckesel.tables.frames import check_same_order, like_input
@@ -373,7 +373,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         path : str or path
             File to write, such as "loans.heckesel". It holds no pickle and no rows of the data.
         """
-        save_model(self, path)
+        save(self, path)
 
     def _codes(self, y, selected) -> np.ndarray:
         codes = class_codes(label_column(y), self.classes_, selected, self.outcome_name_)

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-import numpy as np
+from dataclasses import replace
 
 from heckesel.estimators.heckman import check_model, fit_checked
 from heckesel.estimators.selection_regressor import SelectionRegressor
-from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.methods import linear_heckman
-from heckesel.methods.linear_heckman import LinearHeckmanFit
-from heckesel.predictive.distribution import (
-    Predictive,
-    possible_covariance,
-    predict_given_selection,
-)
-from heckesel.tables.array_design import with_intercept
+from heckesel.methods import fit_one, linear_heckman
+from heckesel.methods.linear_heckman import LinearModel
 from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.weights import kind_of_weights, scaled_weight
-
-if TYPE_CHECKING:
-    from heckesel.saving.saved_linear import SavedFit
 
 
 class HeckmanRegressor(SelectionRegressor):
@@ -129,7 +116,7 @@ class HeckmanRegressor(SelectionRegressor):
         self.fitted_ = LinearModel(self.result_)
         if self.result_.status == "boundary":
             counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
-            self.fitted_ = LinearModel(self.result_, linear_heckman.fit(counted))
+            self.fitted_ = LinearModel(self.result_, fit_one(linear_heckman, counted))
         self.identification_ = self.result_.identification
         outcome = self.result_.params["outcome"]
         self.intercept_ = float(outcome["Intercept"])
@@ -137,33 +124,3 @@ class HeckmanRegressor(SelectionRegressor):
         self.coef_names_ = data.x_names
         self.rho_, self.sigma_ = self.result_.rho, self.result_.sigma
         return self
-
-
-@dataclass(frozen=True)
-class LinearModel:
-    """A `HeckmanFit` with the interface of fitted methods: x and w without constants.
-
-    at_boundary : the same estimates if rho = +-1. They have no joint covariance, so predictions use
-        that of the others given rho, and rho = .999 where they need a density.
-    """
-
-    result: HeckmanFit | SavedFit
-    at_boundary: LinearHeckmanFit | None = None
-
-    @property
-    def info(self) -> dict:
-        return {"rho": [self.result.rho], "sigma": [self.result.sigma]}
-
-    def predict(self, x, w=None, target: str = "population") -> Predictive:
-        if self.at_boundary is not None:
-            return self.at_boundary.predict(x, w, target)
-        if target == "population" or abs(self.result.rho) <= 1:
-            return self.result.predict(x=x, w=w, target=target)
-        # a two-step rho beyond one belongs to no distribution: use the nearest covariance that does
-        sign, sigma = 1.0 if target == "selected" else -1.0, self.result.sigma
-        f = self.result.predict(x=x)
-        covariance = sign * possible_covariance(self.result.rho * sigma, sigma)
-        return predict_given_selection(f.mean, f.epistemic, sigma, covariance, sign * self.index(w))
-
-    def index(self, w) -> np.ndarray:
-        return with_intercept(w) @ self.result.params["select"].to_numpy()

@@ -9,10 +9,7 @@ from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError, is_one_of, is_whole
-from heckesel.linear.probit import fit_probit
-from heckesel.predictive.distribution import Predictive
 from heckesel.progress import progress_bar
-from heckesel.tables.array_design import with_intercept
 
 AUTO = "auto"
 # Two of ten members hold out the same fold; more than ten members change nothing (X4).
@@ -22,37 +19,6 @@ PAPERS_MEMBERS = 5  # all trained on all rows
 ON_FOLDS = ("averaged", "profile")  # methods that need held-out rows
 CROSS_FITTED = ("two-step", "averaged")  # methods that support a network for selection
 LEAST_SELECTED = 100  # so that a fold has twenty rows for early stopping
-
-
-@dataclass(frozen=True)
-class BesideProbit:
-    """An outcome model that assumes outcomes missing at random, with a separate selection probit.
-
-    gamma : (q + 1,) coefficients, the constant first; None if no probit could be fitted
-    """
-
-    outcome: object
-    gamma: np.ndarray | None
-    info: dict
-
-    def predict(self, x, w=None, target: str = "population") -> Predictive:
-        """The same for all three targets."""
-        return self.outcome.predict(x, w, target)  # type: ignore[attr-defined]
-
-    def index(self, w) -> np.ndarray:
-        if self.gamma is None:
-            raise DataError(
-                "no probit of selection could be fitted, so its likelihood is not available; "
-                "identification_ says why"
-            )
-        return with_intercept(w) @ self.gamma
-
-
-def beside_probit(outcome, data: SelectionData, *, possible: bool) -> BesideProbit:
-    gamma = None
-    if possible and not data.s.all():
-        gamma = fit_probit(with_intercept(data.w), data.s, data.weight).gamma
-    return BesideProbit(outcome, gamma, outcome.info)
 
 
 @dataclass(frozen=True)
@@ -149,13 +115,12 @@ def seed_of(model) -> int:
 
 def train(model, method: str, data: SelectionData, config):
     """The fitted `method`, trained with the seed and the progress bar of `model`."""
-    from heckesel.methods import load_method
+    from heckesel.methods import fit_one
     from heckesel.networks.ensembles.convergence import check_outcome, check_training
 
     check_outcome(data)
-    fit, seed = load_method(method).fit, seed_of(model)
     with progress_bar("training", enabled=model.progress) as progress:
-        fitted = fit(data, seed=seed, config=config, progress=progress)
+        fitted = fit_one(method, data, seed=seed_of(model), config=config, progress=progress)
     fitted = predicting_in_float64(fitted)
     check_training(fitted, getattr(config, "network", config), data)
     return fitted

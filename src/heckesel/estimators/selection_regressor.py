@@ -14,10 +14,10 @@ from heckesel.data import SelectionData, check_weights, marked_rows, selected_ro
 from heckesel.diagnostics.evidence import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, IdentificationWarning
+from heckesel.estimators.load import save
 from heckesel.onnx.export import export_model
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.predictive.transformed import transformed, transformed_distribution
-from heckesel.saving.saved_model import save_model
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import check_same_order, like_input
 
@@ -198,7 +198,7 @@ class SelectionRegressor(RegressorMixin, BaseEstimator):
         DataError
             If the file cannot be written, or the model cannot be saved.
         """
-        save_model(self, path)
+        save(self, path)
 
     def export_onnx(self, path) -> None:
         """Export the population prediction to an ONNX file, for other programs and languages.

@@ -21,37 +21,22 @@ from heckesel.networks.training.loop import Progress
 from heckesel.networks.training.scaling import DataScale, data_scale_of
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> GaussianEnsemble:
-    """The ensemble for one cell."""
-    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
-
-
 def fit_many(
     datas: Sequence[SelectionData],
     *,
     seeds: Sequence[int],
     config: NetworkConfig | None = None,
+    factors: Sequence | None = None,
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[GaussianEnsemble]:
-    """The ensemble for many cells with the same columns, trained as one batch."""
-    return fit_gaussian(datas, seeds=seeds, config=config, device=device, progress=progress)
+    """The ensemble for many datasets with the same columns, trained as one batch.
 
-
-def fit_gaussian(
-    datas, *, seeds, config=None, factors=None, device=None, progress=None
-) -> list[GaussianEnsemble]:
-    """Two-output ensembles; factors : for each cell (n,) numbers that multiply its weights."""
+    factors : for each dataset (n,) numbers that multiply its weights
+    """
     factors = [1.0] * len(datas) if factors is None else factors
-    fit_one = partial(_fit_gaussian, datas, seeds, factors, device)
-    return best_of(config or NetworkConfig(), fit_one, progress)
+    fit = partial(_fit_gaussian, datas, seeds, factors, device)
+    return best_of(config or NetworkConfig(), fit, progress)
 
 
 def _fit_gaussian(datas, seeds, factors, device, config, progress):

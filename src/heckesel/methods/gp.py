@@ -7,7 +7,7 @@ mean 0 and variance 1. The p + 2 hyper-parameters theta maximise the marginal li
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -108,19 +108,22 @@ class GPFit:
         )
 
 
-def fit(data: SelectionData, *, seed: int, config: GPConfig = GPConfig()) -> GPFit:
-    """One Gaussian process; `seed` draws the rows, when there are too many, and the restarts."""
-    return fit_many([data], seeds=[seed], config=config)[0]
-
-
 def fit_many(
-    datas: Sequence[SelectionData], *, seeds: Sequence[int], config: GPConfig = GPConfig()
+    datas: Sequence[SelectionData],
+    *,
+    seeds: Sequence[int],
+    config: GPConfig | None = None,
+    device: str | None = None,
+    progress=None,
 ) -> list[GPFit]:
-    """One Gaussian process per cell, the same as from `fit`.
+    """One Gaussian process for each dataset; seeds draw the rows, when there are too many, and the
+    restarts.
 
     On the CPU the cells follow one another: an evaluation is one Cholesky factorisation, which
     keeps LAPACK busy by itself. On a GPU all cells are factorised together.
     """
+    config = config or GPConfig()
+    config = config if device is None else replace(config, device=device)
     cells = [_scaled_rows(data, seed, config) for data, seed in zip(datas, seeds, strict=True)]
     rows = [(x, y) for x, y, _ in cells]
     if len({x.shape[1] for x, _ in rows}) > 1:

@@ -27,18 +27,6 @@ from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.loop import Progress, shifted
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> AveragedEnsemble:
-    """The average for one cell."""
-    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
-
-
 def fit_many(
     datas: Sequence[SelectionData],
     *,

@@ -37,40 +37,25 @@ from heckesel.networks.training.scaling import DataScale, data_scale_of
 START_LOG_EXTRA_DF = 2.08
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> SelectionEnsemble:
-    """The joint model for one cell."""
-    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
-
-
 def fit_many(
     datas: Sequence[SelectionData],
+    loss: Loss = JOINT,
     *,
     seeds: Sequence[int],
     config: NetworkConfig | None = None,
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[SelectionEnsemble]:
-    """The joint model for many cells with the same columns, trained as one batch."""
-    return fit_two_heads(datas, JOINT, seeds=seeds, config=config, device=device, progress=progress)
+    """Ensembles for many datasets with the same columns, trained as one batch.
+
+    loss : has a linear selection head, which ends in log sigma and, where there is one, atanh rho
+    """
+    return best_of(
+        config or NetworkConfig(), partial(_fit_many, datas, loss, seeds, device), progress
+    )
 
 
-def fit_two_heads(
-    datas, loss: Loss, *, seeds, config=None, device=None, progress=None
-) -> list[SelectionEnsemble]:
-    """Ensembles for a loss with a linear selection head; the head ends in log sigma and, where
-    the loss has it, atanh rho."""
-    fit_one = partial(_fit_two_heads, datas, loss, seeds, device)
-    return best_of(config or NetworkConfig(), fit_one, progress)
-
-
-def _fit_two_heads(datas, loss, seeds, device, config, progress):
+def _fit_many(datas, loss, seeds, device, config, progress):
     if loss is JOINT and config.errors == "t":
         loss = JOINT_STUDENT
     if config.selection != "linear":

@@ -41,18 +41,6 @@ from heckesel.numerics.normal import HALF_LOG_2PI
 STARTS = (0.0, 1.0)
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> OutcomeEnsemble:
-    """The model for one cell."""
-    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
-
-
 def fit_many(
     datas: Sequence[SelectionData],
     *,

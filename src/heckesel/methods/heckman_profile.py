@@ -54,16 +54,9 @@ class ProfileConfig:
     rho_prior: object = None
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: ProfileConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> RhoMixture:
-    """The profile model for one cell."""
-    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
+def options(network: NetworkConfig, model) -> ProfileConfig:
+    """The options of an estimator whose networks are to be trained so."""
+    return ProfileConfig(network, model.rho_prior)
 
 
 def fit_many(

@@ -27,18 +27,6 @@ from heckesel.networks.training.own_modules import ModuleMembers
 from heckesel.networks.training.scaling import DataScale, data_scale_of
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> SelectionEnsemble:
-    """The deep two-step for one cell."""
-    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
-
-
 def fit_many(
     datas: Sequence[SelectionData],
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,8 +29,14 @@ class LinearFit:
         return Predictive.normal(x @ self.beta, epistemic, self.sigma**2)
 
 
-def fit(data: SelectionData, *, seed: int = 0, config=None) -> LinearFit:
+def fit_many(
+    datas: Sequence[SelectionData], *, seeds=None, config=None, device=None, progress=None
+) -> list[LinearFit]:
     """Weighted least squares with a constant; nothing is random and there is nothing to choose."""
+    return [_fit(data) for data in datas]
+
+
+def _fit(data: SelectionData) -> LinearFit:
     x = np.column_stack([data.x[data.s], np.ones(int(data.s.sum()))])
     y, weight = data.y[data.s], data.weight[data.s]
     found = fit_least_squares(x, y, weight)

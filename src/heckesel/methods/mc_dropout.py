@@ -60,18 +60,6 @@ class DropoutNetwork:
         return np.concatenate(parts, axis=1).astype(float)
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> DropoutNetwork:
-    """The dropout network for one cell."""
-    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
-
-
 def fit_many(
     datas: Sequence[SelectionData],
     *,

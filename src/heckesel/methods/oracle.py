@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,13 @@ class Oracle:
         return Predictive.normal(mean, 0.0, self.config.sigma**2)
 
 
-def fit(data: SelectionData, *, seed: int, config: OracleConfig) -> Oracle:
-    """Nothing is learned from the data."""
-    return Oracle(config, {"sigma": [config.sigma]})
+def fit_many(
+    datas: Sequence[SelectionData],
+    *,
+    seeds=None,
+    config: OracleConfig,
+    device=None,
+    progress=None,
+) -> list[Oracle]:
+    """The same for every dataset: nothing is learned from data."""
+    return [Oracle(config, {"sigma": [config.sigma]}) for _ in datas]

@@ -9,7 +9,7 @@ import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.methods.deep_ensemble import fit_gaussian
+from heckesel.methods import deep_ensemble
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.loop import Progress
@@ -23,30 +23,19 @@ class SkylineConfig:
     network: NetworkConfig = field(default_factory=NetworkConfig)
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: SkylineConfig,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> GaussianEnsemble:
-    """The skyline for one cell."""
-    return fit_many([data], seeds=[seed], config=[config], device=device, progress=progress)[0]
-
-
 def fit_many(
     datas: Sequence[SelectionData],
     *,
     seeds: Sequence[int],
-    config: Sequence[SkylineConfig],
+    config: SkylineConfig | Sequence[SkylineConfig],
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[GaussianEnsemble]:
-    """The skyline for many cells; `config` is one for each cell, all with the same network."""
-    complete = [_complete(data, each.y) for data, each in zip(datas, config, strict=True)]
-    return fit_gaussian(
-        complete, seeds=seeds, config=config[0].network, device=device, progress=progress
+    """The skyline for many datasets; `config` is one for each, all with the same network."""
+    configs = [config] if isinstance(config, SkylineConfig) else config
+    complete = [_complete(data, each.y) for data, each in zip(datas, configs, strict=True)]
+    return deep_ensemble.fit_many(
+        complete, seeds=seeds, config=configs[0].network, device=device, progress=progress
     )
 
 

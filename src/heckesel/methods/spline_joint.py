@@ -17,6 +17,7 @@ import torch
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.linear.estimable import dependent_columns
+from heckesel.methods.spline_graph import spline_columns
 from heckesel.networks.rho.rho_mixture import RhoMixture, average_over_rho, held_out_evidence
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.config import torch_device
@@ -58,17 +59,9 @@ class SplineBasis:
         """(1, m, h)"""
         return np.concatenate(_blocks(self.curves, self.surfaces, x), axis=1)[None]
 
-
-def fit(
-    data: SelectionData,
-    *,
-    seed: int = 0,
-    config: SplineConfig | None = None,
-    device: str | None = None,
-    progress=None,
-) -> RhoMixture:
-    """Splines for one cell; nothing is random but the folds that `seed` deals out."""
-    return fit_many([data], seeds=[seed], config=config, device=device)[0]
+    def graph(self, graph, x: str) -> str:
+        """The same in an ONNX graph."""
+        return spline_columns(graph, self, x)
 
 
 def fit_many(

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from heckesel.data import SelectionData
 from heckesel.linear.probit import selection_probit
-from heckesel.methods.deep_ensemble import fit_gaussian
+from heckesel.methods import deep_ensemble
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.loop import Progress
@@ -26,18 +26,6 @@ class WeightedConfig:
 
     propensity: np.ndarray | None = None
     network: NetworkConfig = field(default_factory=NetworkConfig)
-
-
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: WeightedConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> GaussianEnsemble:
-    """The weighted ensemble for one cell."""
-    return fit_many([data], seeds=[seed], config=config, device=device, progress=progress)[0]
 
 
 def fit_many(
@@ -59,7 +47,7 @@ def fit_many(
         for data, each in zip(datas, configs, strict=True)
     ]
     network = configs[0].network
-    return fit_gaussian(
+    return deep_ensemble.fit_many(
         datas, seeds=seeds, config=network, factors=factors, device=device, progress=progress
     )
 

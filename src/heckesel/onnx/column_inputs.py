@@ -25,18 +25,18 @@ def number_names(columns: Columns) -> tuple[str, ...]:
 
 
 def text_names(columns: Columns) -> tuple[str, ...]:
-    """The columns that are inputs of their own."""
+    """The columns that are separate inputs."""
     return tuple(name for name in columns.outcome_names if _is_text(columns, name))
 
 
 def write_columns(graph: Graph, columns: Columns) -> str:
     """(m, p) in double, what `columns.x` makes of a table."""
-    numbers, texts = number_names(columns), text_names(columns)
-    taken = [name for name in TAKEN if name in texts]
+    numbers, strings = number_names(columns), text_names(columns)
+    taken = [name for name in TAKEN if name in strings]
     if taken:
         raise DataError(f"the text column {taken[0]!r} has a name that ONNX files use; rename it")
     table = graph.numbers(NUMBERS, len(numbers)) if numbers else ""
-    given = {name: graph.text(name) for name in texts}
+    given = {name: graph.text(name) for name in strings}
     for at, name in enumerate(numbers):
         if name in columns.levels or name in columns.fill:
             given[name] = graph.call("Gather", table, np.array([at]), axis=1)
@@ -75,8 +75,8 @@ def _absent(graph: Graph, columns: Columns, name: str, column: str) -> str:
     if _is_text(columns, name):
         if "" in columns.levels[name]:
             raise DataError(
-                f"column {name!r} has gaps and empty texts, which are one in an ONNX file; give "
-                "the empty texts a name"
+                f"column {name!r} has gaps and empty strings, which are the same in an ONNX file; "
+                "replace the empty strings by a name"
             )
         return graph.call("Equal", column, np.array([[""]], dtype=object))
     return graph.call("IsNaN", column)
@@ -105,10 +105,10 @@ def _levels(graph: Graph, columns: Columns, name: str, column: str, absent: str 
 
 def _is_text(columns: Columns, name: str) -> bool:
     levels = columns.levels.get(name, ())
-    texts = sum(isinstance(level, str) for level in levels)
-    if not texts and all(isinstance(level, Real | np.bool_) for level in levels):
+    strings = sum(isinstance(level, str) for level in levels)
+    if not strings and all(isinstance(level, Real | np.bool_) for level in levels):
         return False
-    if texts == len(levels):
+    if strings == len(levels):
         return True
     kind = next(type(level) for level in levels if not isinstance(level, str))
     raise DataError(

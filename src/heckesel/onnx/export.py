@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import import_module
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -11,8 +10,8 @@ from heckesel import __version__
 from heckesel.atomic_files import check_output, write_atomically
 from heckesel.errors import DataError
 from heckesel.onnx.column_inputs import number_names, text_names, write_columns
-from heckesel.onnx.graph import Graph
-from heckesel.onnx.output_moments import Part, exponential, mixed
+from heckesel.onnx.graph import Graph, Part
+from heckesel.onnx.output_moments import exponential, mixed
 
 
 def export_model(model, path) -> None:
@@ -26,9 +25,9 @@ def export_model(model, path) -> None:
         )
     graph = Graph()
     x = write_columns(graph, model.columns_)
-    # the networks need torch, a linear fit does not
-    home = "linear_graph" if hasattr(model, "result_") else "network_graphs"
-    part = import_module(f"heckesel.onnx.{home}").write_fit(graph, model.fitted_, x)
+    if not hasattr(model.fitted_, "graph"):
+        raise DataError(f"a fit of kind {type(model.fitted_).__name__} cannot be exported")
+    part = model.fitted_.graph(graph, x)
     if model.transform_ is not None:
         part = exponential(graph, part)
     part = mixed(graph, part)
@@ -39,7 +38,7 @@ def export_model(model, path) -> None:
 
 
 def _about(model, part: Part) -> dict[str, str]:
-    """What a reader of the file needs to know, as texts."""
+    """What a reader of the file needs to know, as strings."""
     about = {
         "model": type(model).__name__,
         "heckesel": __version__,

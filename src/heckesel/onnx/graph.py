@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,6 +20,17 @@ def onnx_package():
             "exporting needs onnx, which is not installed: pip install 'heckesel[onnx]'"
         ) from None
     return onnx
+
+
+@dataclass(frozen=True)
+class Part:
+    """mean, variance : values (m,) or, with a weight (j,), (j, m); df : of a t"""
+
+    mean: str
+    variance: str
+    distribution: str
+    df: float | None = None
+    weight: np.ndarray | None = None
 
 
 @dataclass
@@ -67,6 +78,26 @@ class Graph:
     def mean_over_members(self, value: str) -> str:
         """(m,) of (k, m)."""
         return self.call("ReduceMean", value, np.array([0]), keepdims=0)
+
+    def several(self, part: Part) -> Part:
+        """`part` with a weight: one that has none is the only one of its kind."""
+        if part.weight is not None:
+            return part
+        first = np.array([0])
+        mean, variance = (self.call("Unsqueeze", at, first) for at in (part.mean, part.variance))
+        return replace(part, mean=mean, variance=variance, weight=np.ones(1))
+
+    def part(
+        self,
+        mean: str,
+        variance: str,
+        distribution: str,
+        *,
+        df: float | None = None,
+        weight: np.ndarray | None = None,
+    ) -> Part:
+        """What a fit says about y."""
+        return Part(mean, variance, distribution, df, weight)
 
     def model(self, outputs: tuple[str, ...], about: dict[str, str]):
         """The whole as an ONNX model; outputs are (m,) numbers, `about` is its metadata."""

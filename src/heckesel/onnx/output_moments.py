@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from heckesel.onnx.graph import Graph
-
-
-@dataclass(frozen=True)
-class Part:
-    """mean, variance : values (m,) or, with a weight (j,), (j, m); df : of a t"""
-
-    mean: str
-    variance: str
-    distribution: str
-    df: float | None = None
-    weight: np.ndarray | None = None
+from heckesel.onnx.graph import Graph, Part
 
 
 def exponential(graph: Graph, part: Part) -> Part:
@@ -29,15 +18,6 @@ def exponential(graph: Graph, part: Part) -> Part:
     variance = graph.call("Mul", graph.square(mean), graph.call("Mul", excess, np.float32(2)))
     name = {"normal": "log-normal", "mixture of normals": "mixture of log-normals"}
     return replace(part, mean=mean, variance=variance, distribution=name[part.distribution])
-
-
-def several(graph: Graph, part: Part) -> Part:
-    """`part` with a weight: one that has none is the only one of its kind."""
-    if part.weight is not None:
-        return part
-    first = np.array([0])
-    mean, variance = (graph.call("Unsqueeze", at, first) for at in (part.mean, part.variance))
-    return replace(part, mean=mean, variance=variance, weight=np.ones(1))
 
 
 def mixed(graph: Graph, part: Part) -> Part:

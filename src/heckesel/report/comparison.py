@@ -11,10 +11,10 @@ from sklearn.base import clone
 
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.estimators.deep_ensemble_regressor import DeepEnsembleRegressor
-from heckesel.estimators.deep_heckman_regressor import WEIGHT_DECAY
+from heckesel.estimators.deep_heckman_regressor import weight_decay_of
 from heckesel.estimators.heckman_regressor import HeckmanRegressor
 from heckesel.estimators.network_options import AUTO, ON_FOLDS, training_plan
-from heckesel.methods import least_squares
+from heckesel.methods import fit_one, least_squares
 from heckesel.metrics.regions import AGAINST_BELOW, FEWEST_POINTS, WELL_FROM, regions
 from heckesel.predictive.distribution import Predictive
 from heckesel.predictive.transformed import transformed
@@ -215,7 +215,7 @@ def plain_ensemble(model, selected: int) -> DeepEnsembleRegressor:
     options_used = training_plan(model, selected, needs_folds=model.method in ON_FOLDS)
     used = {name: getattr(options_used, name) for name in ("folds", "n_members", "tails")}
     if model.weight_decay is None:
-        used["weight_decay"] = WEIGHT_DECAY[model.method]
+        used["weight_decay"] = weight_decay_of(model.method)
     elif model.weight_decay == AUTO:  # chosen on held-out rows
         used["weight_decay"] = model.info_["weight_decay"]
     return DeepEnsembleRegressor(**options | used)
@@ -226,7 +226,7 @@ def _least_squares(model, data: ReportData) -> Naive:
     sample = read_table(
         twin, data.frame, data.y, selected=data.s, sample_weight=data.weight, linear=True
     )
-    fitted = least_squares.fit(sample)
+    fitted = fit_one(least_squares, sample)
     names = (*sample.x_names, "Intercept")
     predictive = transformed(fitted.predict(sample.x), twin.transform_)
     return Naive(LEAST_SQUARES, predictive, dict(zip(names, fitted.beta.tolist(), strict=True)))

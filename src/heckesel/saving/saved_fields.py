@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from heckesel.saving.model_file import Damage
 
@@ -68,7 +67,7 @@ class Fields:
             raise self._wrong(field, value)
         return value
 
-    def texts(self, field: str) -> tuple[str, ...]:
+    def strings(self, field: str) -> tuple[str, ...]:
         value = self.items(field)
         if not all(isinstance(item, str) for item in value):
             raise self._wrong(field, value)
@@ -111,22 +110,3 @@ class Fields:
         shown = repr(value)
         shown = shown if len(shown) <= 40 else f"{shown[:40]}…"
         return Damage(f"holds {shown} for {field!r} of {self.name}")
-
-
-def mode_state(mode) -> dict:
-    """A maximum of a likelihood as plain fields and one array."""
-    return {field.name: getattr(mode, field.name) for field in fields(mode)} | {
-        "params": mode.params.to_numpy(),
-        "near_boundary": bool(mode.near_boundary),
-    }
-
-
-def mode_fields(state: Fields, labels: pd.Index, statuses: tuple[str, ...]) -> dict:
-    """What every kind of maximum has, from `mode_state`."""
-    return {
-        "rho": state.number("rho"),
-        "loglik": state.number("loglik"),
-        "status": state.text("status", statuses),
-        "params": pd.Series(state.array("params", (len(labels),)), labels),
-        "near_boundary": state.truth("near_boundary"),
-    }

@@ -27,34 +27,16 @@ from heckesel.saving.model_file import (
 from heckesel.saving.saved_fields import Fields
 from heckesel.tables.columns import Columns
 
-# class -> where it lives, and where its `state_of` and `restore` do. A new one is a line here.
-CLASSES = {
-    "HeckmanRegressor": ("heckesel.estimators.heckman_regressor", "heckesel.saving.saved_linear"),
-    "HeckmanClassifier": (
-        "heckesel.estimators.heckman_classifier",
-        "heckesel.saving.saved_classifier",
-    ),
-    "DeepHeckmanRegressor": (
-        "heckesel.estimators.deep_heckman_regressor",
-        "heckesel.saving.saved_networks",
-    ),
-    "DeepEnsembleRegressor": (
-        "heckesel.estimators.deep_ensemble_regressor",
-        "heckesel.saving.saved_networks",
-    ),
-    "WeightedEnsembleRegressor": (
-        "heckesel.estimators.weighted_ensemble_regressor",
-        "heckesel.saving.saved_networks",
-    ),
-}
+# Class -> the module it lives in, and the module of `saving` with its `state_of` and `restore`.
+Classes = dict[str, tuple[str, str]]
 
 
-def save_model(model, path) -> None:
+def save_model(model, path, classes: Classes) -> None:
     """`model`, fitted, as the file `path`, which is replaced in one step."""
     check_is_fitted(model)
     name = type(model).__name__
-    if name not in CLASSES:
-        raise DataError(f"a {name} cannot be saved; known: {', '.join(CLASSES)}")
+    if name not in classes:
+        raise DataError(f"a {name} cannot be saved; known: {', '.join(classes)}")
     content = {
         "class": name,
         "parameters": _parameters(model),
@@ -62,16 +44,16 @@ def save_model(model, path) -> None:
         "outcome": model.outcome_name_,
         "transform": None if _transform(model) is None else "log",
         "identification": _identification(model.identification_),
-        "state": import_module(CLASSES[name][1]).state_of(model),
+        "state": import_module(classes[name][1]).state_of(model),
     }
     try:  # what could not be read back is not written
-        _restored(Fields(as_read(content)))
+        _restored(Fields(as_read(content)), classes)
     except Damage as damage:
         raise HeckeselError(f"this fit cannot be saved: it {damage}") from None
     write_model(path, content)
 
 
-def load(path):
+def load_model(path, classes: Classes):
     """The model that `save` wrote to `path`; its predictions are the same to the last bit.
 
     Nothing in the file is run. A file that is damaged, altered, of a newer version or not a model
@@ -79,14 +61,14 @@ def load(path):
     """
     content = read_model(path)
     with refusing(path):
-        return _restored(Fields(content))
+        return _restored(Fields(content), classes)
 
 
-def _restored(fields: Fields):
+def _restored(fields: Fields, classes: Classes):
     name = fields.text("class")
-    if name not in CLASSES:
+    if name not in classes:
         raise Damage(f"holds a {name[:60]!r}, which this version of heckesel does not know")
-    home, states = (imported(module) for module in CLASSES[name])
+    home, states = (imported(module) for module in classes[name])
     model = _with_parameters(getattr(home, name), fields.plain("parameters"))
     model.columns_ = _columns_of(fields.inside("columns"))
     model.outcome_name_ = fields.text("outcome")
@@ -201,7 +183,7 @@ def _columns(columns: Columns) -> dict:
 
 
 def _columns_of(state: Fields) -> Columns:
-    names, instruments = state.texts("names"), state.texts("instruments")
+    names, instruments = state.strings("names"), state.strings("instruments")
     _check_names(names, None)
     _check_names(instruments, names)
     if len(instruments) == len(names):
@@ -246,7 +228,7 @@ def _pairs(state: Fields, field: str, names, kind: type = list) -> list:
 
 
 def _check_names(found: tuple, among) -> None:
-    """Texts, none twice and, where `among` is given, each one of it."""
+    """Strings, none twice and, where `among` is given, each one of it."""
     for name in found:
         if not isinstance(name, str) or (among is not None and name not in among):
             raise Damage(f"names a column {name!r:.60} that it does not have")

@@ -34,3 +34,15 @@ class AveragedEnsemble:
     def index(self, w) -> np.ndarray:
         """(m,) selection index at w (m, q), of the two-step."""
         return self.two_step.index(w)
+
+    def graph(self, graph, x: str):
+        """The population prediction at x (m, p) in an ONNX graph: the parts of all side by side."""
+        parts = [graph.several(part.graph(graph, x)) for part in self.parts]
+        df = self.two_step.tail_df
+        return graph.part(
+            graph.call("Concat", *(part.mean for part in parts), axis=0),
+            graph.call("Concat", *(part.variance for part in parts), axis=0),
+            "mixture of normals" if df is None else "mixture of normals and a t",
+            df=df,
+            weight=np.concatenate([part.weight for part in parts]) / len(parts),
+        )

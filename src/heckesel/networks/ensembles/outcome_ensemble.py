@@ -10,6 +10,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from heckesel.networks.ensembles.selection_ensemble import local_spread
 from heckesel.networks.losses.outcome_selection import SCALARS, SHAPE, error_shape
+from heckesel.networks.member_graphs import log_factor, member_outputs, one_output, scaled
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.layers import with_constant
 from heckesel.networks.training.scaling import DataScale
@@ -117,6 +118,30 @@ class OutcomeEnsemble:
         own = np.exp(weight - logsumexp(weight, axis=0)).reshape(k, parts, m)
         centres = (location + covariance * inverse_mills(index)).reshape(k, parts, m)
         return _doubt_between_members(given, own, centres)
+
+    def graph(self, graph, x: str):
+        """The population prediction at x (m, p) in an ONNX graph: the j parts of all
+        members' errors."""
+        shape, scaling = shape_of(self.members), self.scaling
+        k, parts = shape.share.shape
+        outputs = member_outputs(graph, self.members, scaled(graph, scaling, x))
+        f, varies = one_output(graph, outputs, 0), self.members.sizes[-1] == 2
+        log_spread = log_factor(graph, one_output(graph, outputs, 1)) if varies else None
+        spread = graph.call("Exp", log_spread or graph.call("Sub", f, f))
+        member = np.repeat(np.arange(k), parts)  # of each of the j
+        f, spread = (graph.call("Gather", value, member, axis=0) for value in (f, spread))  # (j, m)
+        sigma = scaling.y_scale * shape.sigma[:, None]
+        centre = sigma * (shape.mean[:, None] + self.level * shape.shift)  # (k, parts)
+        width = sigma * self.level * shape.width
+        mean = graph.call(
+            "Add", graph.call("Mul", f, np.float64(scaling.y_scale)), scaling.y_centre
+        )
+        return graph.part(
+            graph.call("Add", mean, graph.call("Mul", spread, centre.reshape(-1, 1))),
+            graph.square(graph.call("Mul", spread, width.reshape(-1, 1))),
+            "mixture of normals",
+            weight=shape.share.ravel() / k,
+        )
 
 
 def _doubt_between_members(given: Predictive, share, mean) -> Predictive:

@@ -10,6 +10,14 @@ import numpy as np
 
 from heckesel.errors import DataError
 from heckesel.networks.losses.normal import LOG_NOISE_FACTOR_LIMIT, LOG_VARIANCE_RANGE
+from heckesel.networks.member_graphs import (
+    log_factor,
+    mean_and_doubt,
+    member_outputs,
+    one_output,
+    scaled,
+    tailed,
+)
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.own_modules import ModuleMembers
 from heckesel.networks.training.scaling import DataScale
@@ -100,6 +108,32 @@ class SelectionEnsemble:
         # What the two-step was judged by: the moments that selection leaves, and the tails.
         return with_tails(given.mean, given.epistemic, given.aleatoric, self.tail_df)
 
+    def graph(self, graph, x: str):
+        """The population prediction at x (m, p) in an ONNX graph."""
+        if not isinstance(self.members, Members):
+            raise DataError(
+                "networks of your own cannot be exported; torch.onnx.export takes each module"
+            )
+        x = scaled(graph, self.scaling, x)
+        outputs = member_outputs(graph, self.members, x)
+        f = one_output(graph, outputs, 0)
+        mean, doubt = mean_and_doubt(graph, f, self.scaling)
+        local = None
+        if self.spread is not None:
+            local = one_output(graph, member_outputs(graph, self.spread, x), 0)
+        elif self.members.sizes[-1] == 2:
+            local = one_output(graph, outputs, 1)
+        if self.df is not None:
+            noise = graph.call("Add", doubt, np.mean(self.sigma**2 * self.df / (self.df - 2)))
+            return graph.part(mean, noise, "t", df=2 + float(np.exp(np.mean(np.log(self.df - 2)))))
+        if local is None:
+            variance = graph.call("Add", doubt, np.mean(self.sigma**2))
+        else:
+            square = graph.call("Mul", log_factor(graph, local), np.float32(2))
+            own = graph.call("Mul", graph.call("Exp", square), self.sigma[:, None] ** 2)
+            variance = graph.call("Add", doubt, graph.mean_over_members(own))
+        return tailed(graph, mean, variance, self.tail_df)
+
     def reporting_sigma_of(self, x, weight) -> SelectionEnsemble:
         """The same, with the root of the mean of sigma(x)^2 over units x (n, p) in its summary;
         `sigma` itself is what networks with an output of 0 would have."""
@@ -155,6 +189,16 @@ class GaussianEnsemble:
         check_target(target)
         outputs = self.members.outputs(self.scaling.x(x))
         return predict_two_outputs(outputs, self.scaling, self.level, self.tail_df)
+
+    def graph(self, graph, x: str):
+        """The population prediction at x (m, p) in an ONNX graph."""
+        outputs = member_outputs(graph, self.members, scaled(graph, self.scaling, x))
+        mean, doubt = mean_and_doubt(graph, one_output(graph, outputs, 0), self.scaling)
+        low, high = (np.float64(end) for end in LOG_VARIANCE_RANGE)
+        own = graph.call("Exp", graph.call("Clip", one_output(graph, outputs, 1), low, high))
+        unit = np.float64((self.level * self.scaling.y_scale) ** 2)
+        noise = graph.call("Mul", graph.mean_over_members(own), unit)
+        return tailed(graph, mean, graph.call("Add", doubt, noise), self.tail_df)
 
 
 def predict_two_outputs(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from heckesel.networks.member_graphs import last_hidden
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.ensemble_training import Members
 
@@ -40,6 +41,19 @@ class LastLayer:
         """(sets, m, h + 1), a constant last."""
         turned = side_by_side(self.members.last_layer(x), len(self.axes)) @ self.axes
         return np.concatenate([turned, np.ones((*turned.shape[:2], 1))], axis=2)
+
+    def graph(self, graph, x: str) -> str:
+        """`columns` in an ONNX graph: activations of a set's first members times their rows of the
+        axes, then of its second ones, and so on, added up; a constant last."""
+        hidden, sets = last_hidden(graph, self.members, x), len(self.axes)
+        k, width = len(self.members.parameters), self.members.sizes[-2]
+        parts = []
+        for first in range(0, k, sets):
+            chosen = np.minimum(np.arange(first, first + sets), k - 1)  # beyond k the axes are zero
+            rows = slice(first // sets * width, (first // sets + 1) * width)
+            own = graph.call("Gather", hidden, chosen, axis=0)
+            parts.append(graph.call("MatMul", own, self.axes[:, rows]))
+        return graph.call("Pad", graph.call("Sum", *parts), np.array([0] * 5 + [1]), np.float32(1))
 
 
 def side_by_side(activations: np.ndarray, sets: int) -> np.ndarray:

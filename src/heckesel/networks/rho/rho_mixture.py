@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from scipy.special import log_ndtr
 
+from heckesel.networks.member_graphs import scaled
 from heckesel.networks.rho.linear_joint import Bases, bases_of, conditional_optima
 from heckesel.networks.rho.rho_curve import Curve, curve_summary, rho_curves
 from heckesel.networks.rho.rho_held_out import HeldOut, split_held_out
@@ -36,6 +37,7 @@ class Basis(Protocol):
     """
 
     def columns(self, x: np.ndarray) -> np.ndarray: ...
+    def graph(self, graph, x: str) -> str: ...
     @property
     def membership(self) -> np.ndarray: ...
 
@@ -223,6 +225,29 @@ class RhoMixture:
             sign * points.rho[:, None] * sigma,
             sign * index,
         )
+
+    def graph(self, graph, x: str):
+        r"""The population prediction at x (m, p) in an ONNX graph: part j has
+        :math:`f_j = b'\delta_j/\theta_j` with the variance
+        :math:`|(b, -f_j) S_j|^2/\theta_j^2` and the noise :math:`1/\theta_j^2`, b its columns."""
+        points, unit = self.points, self.scaling.y_scale
+        theta = points.theta[:, None, None]
+        columns = self.basis.graph(graph, scaled(graph, self.scaling, x))
+        columns = graph.call("Gather", columns, points.model, axis=0)  # (j, m, h)
+        factor = points.cholesky_factor / theta
+        f = graph.call("MatMul", columns, points.delta[:, :, None] / theta)
+        slopes = graph.call(
+            "Sub",
+            graph.call("MatMul", columns, factor[:, :-1]),
+            graph.call("Mul", f, factor[:, -1:]),
+        )
+        doubt = graph.call("ReduceSum", graph.square(slopes), np.array([2]), keepdims=0)  # (j, m)
+        flat = graph.call("Squeeze", f, np.array([2]))
+        mean = graph.call("Add", graph.call("Mul", flat, np.float64(unit)), self.scaling.y_centre)
+        variance = graph.call(
+            "Mul", graph.call("Add", doubt, theta[:, 0] ** -2), np.float64(unit**2)
+        )
+        return graph.part(mean, variance, "mixture of normals", weight=points.weight)
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over the points."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from heckesel.methods.spline_joint import SplineBasis
 from heckesel.numerics.splines import DEGREE, Spline
-from heckesel.onnx.graph import Graph
 
 
-def spline_columns(graph: Graph, basis: SplineBasis, x: str) -> str:
+def spline_columns(graph, basis, x: str) -> str:
     """(1, m, h), as `SplineBasis.columns` at x (m, p)."""
     own = [graph.call("Gather", x, np.array([j]), axis=1) for j in range(len(basis.curves))]
     wiggles = [
@@ -27,14 +25,14 @@ def spline_columns(graph: Graph, basis: SplineBasis, x: str) -> str:
     return graph.call("Unsqueeze", blocks, np.array([0]))
 
 
-def _with_wiggles(graph: Graph, spline: Spline | None, x: str) -> tuple[str, int]:
+def _with_wiggles(graph, spline: Spline | None, x: str) -> tuple[str, int]:
     """(m, h) of x (m, 1) and its wiggles, and h."""
     if spline is None:
         return x, 1
     return graph.call("Concat", x, _wiggles(graph, spline, x), axis=1), 1 + spline.turn.shape[1]
 
 
-def _products(graph: Graph, one: tuple[str, int], other: tuple[str, int]) -> str:
+def _products(graph, one: tuple[str, int], other: tuple[str, int]) -> str:
     """(m, h) of every column of one with every column of the other."""
     (left, rows), (right, columns) = one, other
     left, right = (
@@ -45,7 +43,7 @@ def _products(graph: Graph, one: tuple[str, int], other: tuple[str, int]) -> str
     )
 
 
-def _wiggles(graph: Graph, spline: Spline, x: str) -> str:
+def _wiggles(graph, spline: Spline, x: str) -> str:
     r"""(m, h) as `Spline.columns` at x (m, 1), with the line inside the coefficients.
 
     B-splines add up to one, and weighted by the means :math:`g` of the knots inside each of them
@@ -59,7 +57,7 @@ def _wiggles(graph: Graph, spline: Spline, x: str) -> str:
     return graph.call("MatMul", _b_splines(graph, knots, x), turn)
 
 
-def _b_splines(graph: Graph, knots: np.ndarray, x: str) -> str:
+def _b_splines(graph, knots: np.ndarray, x: str) -> str:
     r"""(m, K) by the recursion of Cox and de Boor, x (m, 1) within the knots:
 
     .. math:: B_{i,d} = r_{i,d} B_{i,d-1} + (1 - r_{i+1,d}) B_{i+1,d-1}, \qquad

@@ -1,0 +1,45 @@
+"""`model.save(path)` and `hk.load(path)`, and the table of classes that have both."""
+
+from __future__ import annotations
+
+from heckesel.saving.saved_model import load_model, save_model
+
+_NETWORKS = "heckesel.saving.network_layouts"
+# Class -> where it lives, and the module that makes plain fields of its fit.
+CLASSES = {
+    "HeckmanRegressor": ("heckesel.estimators.heckman_regressor", "heckesel.saving.saved_linear"),
+    "HeckmanClassifier": (
+        "heckesel.estimators.heckman_classifier",
+        "heckesel.saving.saved_classifier",
+    ),
+    "DeepHeckmanRegressor": ("heckesel.estimators.deep_heckman_regressor", _NETWORKS),
+    "DeepEnsembleRegressor": ("heckesel.estimators.deep_ensemble_regressor", _NETWORKS),
+    "WeightedEnsembleRegressor": ("heckesel.estimators.weighted_ensemble_regressor", _NETWORKS),
+}
+
+
+def save(model, path) -> None:
+    """Write `model`, fitted, to the file `path`, which is replaced in one step."""
+    save_model(model, path, CLASSES)
+
+
+def load(path):
+    """Load a model that `save` wrote.
+
+    Nothing in the file is run, and predictions are the same to the last bit.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    The fitted estimator.
+
+    Raises
+    ------
+    DataError
+        If the file is damaged, altered, of a newer version or not a model.
+    """
+    return load_model(path, CLASSES)

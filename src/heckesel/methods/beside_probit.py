@@ -1,0 +1,52 @@
+"""Networks that take selection for chance, and a probit that says who was selected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heckesel.data import SelectionData
+from heckesel.errors import DataError
+from heckesel.linear.probit import fit_probit
+from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
+from heckesel.predictive.distribution import Predictive
+from heckesel.tables.array_design import with_intercept
+
+
+@dataclass(frozen=True)
+class BesideProbit:
+    """An outcome model that takes selection for chance, and beside it a probit of selection.
+
+    gamma : (q + 1,) the constant first; None where no probit could be fitted
+    """
+
+    outcome: GaussianEnsemble
+    gamma: np.ndarray | None
+
+    @property
+    def info(self) -> dict:
+        return self.outcome.info
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """The same for all three targets."""
+        return self.outcome.predict(x, w, target)
+
+    def graph(self, graph, x: str):
+        """The population prediction at x (m, p) in an ONNX graph."""
+        return self.outcome.graph(graph, x)
+
+    def index(self, w) -> np.ndarray:
+        if self.gamma is None:
+            raise DataError(
+                "no probit of selection could be fitted, so there is no likelihood of it; "
+                "identification_ says why"
+            )
+        return with_intercept(w) @ self.gamma
+
+
+def beside_probit(outcome, data: SelectionData, *, possible: bool) -> BesideProbit:
+    gamma = None
+    if possible and not data.s.all():
+        gamma = fit_probit(with_intercept(data.w), data.s, data.weight).gamma
+    return BesideProbit(outcome, gamma)

@@ -1,0 +1,199 @@
+"""The layouts of mixtures over rho: over last layers or over splines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heckesel.errors import DataError
+from heckesel.saving.codec import Layout, Sizes, array, plain
+from heckesel.saving.member_layouts import SCALING, networks, part
+from heckesel.saving.model_file import Damage
+from heckesel.saving.saved_fields import Fields
+
+RHO = "heckesel.networks.rho"
+
+
+def _check_points(points, sizes: Sizes) -> None:
+    if not len(points.model) or not (points.model >= 0).all():
+        raise Damage("mixes no models, or one below the first")
+    if not (np.abs(points.rho) < 1).all():
+        raise Damage("has a correlation beyond one")
+
+
+def _prior(state: Fields, name: str, sizes: Sizes):
+    from heckesel.networks.rho.rho_prior import RhoPrior
+
+    ends = state.items(name)
+    if len(ends) != 2 or not all(type(end) is float for end in ends):
+        raise Damage(f"holds {ends!r:.40} for the ends of a prior")
+    if not -1 <= ends[0] < ends[1] <= 1:
+        raise Damage(f"has a prior from {ends[0]:g} to {ends[1]:g}")
+    return RhoPrior(*ends)
+
+
+def _split_curve(curve) -> dict:
+    if curve.prior.density is not None:
+        raise DataError("a prior that is a function cannot be saved")
+    found = {name: getattr(curve, CURVE.attributes.get(name, name)) for name in CURVE.fields}
+    return found | {"prior": [curve.prior.low, curve.prior.high]}
+
+
+def _split_mixture(fit) -> dict:
+    """The basis is not an object of the file: its tag and its fields are among the others."""
+    basis = type(fit.basis).__name__
+    if basis not in BASES:
+        raise DataError(f"a mixture over {basis} cannot be saved")
+    own = BASES[basis].write(fit.basis)
+    own = {"splines": own} if basis == "SplineBasis" else own
+    shared = {"scaling": fit.scaling, "parts": fit.points, "curve": fit.curve, "info": fit.info}
+    return {"basis": basis} | own | shared
+
+
+def _basis(state: Fields, name: str, sizes: Sizes):
+    # Files that say nothing of a basis have networks.
+    if state.has(name) and state.text(name, tuple(BASES)) == "SplineBasis":
+        return part(SPLINE_BASIS)(state, "splines", sizes)
+    return LAST_LAYER.read(state, sizes)
+
+
+def _check_mixture(fit, sizes: Sizes) -> None:
+    k = len(getattr(fit.basis, "axes", [None]))
+    width, ridges = fit.basis.membership.shape
+    points, curve = fit.points, fit.curve
+    if not (points.model < k).all():
+        raise Damage(f"mixes models beyond the {k} it has")
+    if points.delta.shape[1] != width:
+        raise Damage(f"has {points.delta.shape[1]} coefficients for {width} columns")
+    if curve.v.shape[1:] != (k, sizes["q"] + width + 2) or curve.ridge.shape[2] != ridges:
+        raise Damage(f"has a curve over rho of {curve.v.shape} for {width} columns")
+
+
+def _check_axes(basis, sizes: Sizes) -> None:
+    k, sides = basis.axes.shape[:2]
+    if not k or sides != -(-len(basis.members.loss) // k) * basis.members.sizes[-2]:
+        raise Damage(f"has {k} x {sides} axes for {len(basis.members.loss)} members")
+
+
+def _split_splines(basis) -> dict:
+    """Surfaces as pairs of columns, and the small spline of a column once."""
+    small = [None] * len(basis.curves)
+    for i, j, one, other in basis.surfaces:
+        small[i], small[j] = one, other
+    pairs = np.array([surface[:2] for surface in basis.surfaces], np.int64).reshape(-1, 2)
+    return {"curves": basis.curves, "small": small, "pairs": pairs, "membership": basis.membership}
+
+
+def _join_splines(found: dict) -> dict:
+    small, pairs = found["small"], found["pairs"].tolist()
+    p = len(small)
+    if not all(0 <= at < p for pair in pairs for at in pair) or any(i == j for i, j in pairs):
+        raise Damage(f"has surfaces that are no two of its {p} columns")
+    surfaces = tuple((i, j, small[i], small[j]) for i, j in pairs)
+    return {name: found[name] for name in ("curves", "membership")} | {"surfaces": surfaces}
+
+
+def _check_splines(basis, sizes: Sizes) -> None:
+    def wiggles(spline) -> int:
+        return spline.turn.shape[1] if spline else 0
+
+    surfaces = ((1 + wiggles(one)) * (1 + wiggles(other)) for *_, one, other in basis.surfaces)
+    width = 1 + sizes["p"] + sum(map(wiggles, basis.curves)) + sum(surfaces)
+    if len(basis.membership) != width or not np.isin(basis.membership, (0, 1)).all():
+        raise Damage(f"has ridges that do not belong to {width} columns")
+
+
+def _each_spline(state: Fields, name: str, sizes: Sizes) -> tuple:
+    items = state.items(name)
+    if len(items) != sizes["p"]:
+        raise Damage(f"has {len(items)} splines for {sizes['p']} columns in {name!r}")
+    read = SPLINE.read
+    return tuple(
+        None if item is None else read(Fields(item, f"{state.name}, {name} {j}"), sizes)
+        for j, item in enumerate(items)
+    )
+
+
+def _check_spline(spline, sizes: Sizes) -> None:
+    from heckesel.numerics.splines import DEGREE
+
+    knots = spline.knots
+    count = len(knots) - DEGREE - 1
+    if count <= DEGREE or (np.diff(knots) < 0).any():
+        raise Damage("has a spline whose knots do not ascend")
+    first, last = knots[: DEGREE + 1], knots[count:]
+    if np.ptp(first) or np.ptp(last) or not first[0] < last[0]:
+        raise Damage("has a spline whose first or last knots are not repeated")
+    if len(spline.turn) != count:
+        raise Damage(f"has {len(spline.turn)} coefficients for {count} splines")
+
+
+SPLINE = Layout(
+    "heckesel.numerics.splines",
+    "Spline",
+    {"knots": array("knots"), "turn": array("count", "h"), "line": array(2, "h")},
+    check=_check_spline,
+)
+SPLINE_BASIS = Layout(
+    "heckesel.methods.spline_joint",
+    "SplineBasis",
+    {
+        "curves": _each_spline,
+        "small": _each_spline,
+        "pairs": array("surfaces", 2, dtype="int64"),
+        "membership": array("columns", "ridges"),
+    },
+    check=_check_splines,
+    split=_split_splines,
+    join=_join_splines,
+)
+LAST_LAYER = Layout(
+    f"{RHO}.last_layer",
+    "LastLayer",
+    {"members": networks("p"), "axes": array("sets", "d", "h")},
+    check=_check_axes,
+)
+POINTS = Layout(
+    f"{RHO}.rho_mixture",
+    "MixturePoints",
+    {
+        "model": array("j", dtype="int64"),
+        "weight": array("j", positive=True),
+        "rho": array("j"),
+        "gamma": array("j", "q+1"),
+        "delta": array("j", "h"),
+        "theta": array("j", positive=True),
+        "spread": array("j", "h+1", "h+1"),
+    },
+    attributes={"spread": "cholesky_factor"},
+    check=_check_points,
+)
+CURVE = Layout(
+    f"{RHO}.rho_curve",
+    "Curve",
+    {
+        "a": array("grid"),
+        "log_evidence": array("grid"),
+        "v": array("grid", "k", "size"),
+        "ridge": array("grid", "k", "ridges"),
+        "doubt": array("grid"),
+        "weight": array("grid", "k"),
+        "prior": _prior,
+    },
+    attributes={"doubt": "variance_factor"},
+    split=_split_curve,
+)
+RHO_MIXTURE = Layout(
+    f"{RHO}.rho_mixture",
+    "RhoMixture",
+    {
+        "basis": _basis,
+        "scaling": part(SCALING),
+        "parts": part(POINTS),
+        "curve": part(CURVE),
+        "info": plain,
+    },
+    attributes={"parts": "points"},
+    check=_check_mixture,
+    split=_split_mixture,
+)
+BASES = {layout.name: layout for layout in (LAST_LAYER, SPLINE_BASIS)}

@@ -1,0 +1,65 @@
+"""A new method is one file and one line of METHODS: everything else takes it from there."""
+
+import numpy as np
+import pytest
+
+import heckesel as hk
+from heckesel.cli.models import make_model
+from heckesel.methods import DEEP, METHODS, Method, fit_one
+from heckesel.saving.model_file import read_model, write_model
+from tests.small_models import SMALL, X, Y
+
+TOY = Method("tests.methods.toy_method", "a toy", "toy", DEEP, "ToyFit")
+
+
+@pytest.fixture
+def model(monkeypatch):
+    monkeypatch.setitem(METHODS, "toy_method", TOY)
+    return hk.DeepHeckmanRegressor(method="toy", **SMALL).fit(X, Y)
+
+
+def test_a_new_method_fits_and_predicts_by_the_name_a_user_types(model):
+    seen = Y.notna()
+    columns = np.column_stack([model.columns_.x(X)[seen], np.ones(seen.sum())])
+    expected = columns @ np.linalg.lstsq(columns, Y[seen], rcond=None)[0]
+    np.testing.assert_allclose(model.predict(X)[seen], expected)
+    assert model.rho_.tolist() == [0.0]
+    made = make_model("toy", ["z"], missing="indicator")
+    np.testing.assert_array_equal(made.fit(X, Y).predict(X), model.predict(X))
+
+
+def test_a_new_method_is_fitted_by_its_name_in_the_table(model):
+    from heckesel.data import selection_data
+
+    data = selection_data(X[["x"]], X[["x", "z"]], Y)
+    assert fit_one("toy_method", data).predict(data.x).mean.shape == (len(X),)
+
+
+def test_a_fit_of_a_new_method_is_saved_loaded_and_checked(model, tmp_path):
+    path = tmp_path / "toy.heckesel"
+    model.save(path)
+    loaded = hk.load(path)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.fitted_.slope, model.fitted_.slope)
+    assert loaded.info_ == model.info_
+    for field, value in {"slope": np.array([np.nan]), "constant": "one", "sigma": None}.items():
+        content = read_model(path)
+        content["state"]["fitted"][field] = value
+        write_model(tmp_path / "bad.heckesel", content)
+        with pytest.raises(hk.DataError, match=field):
+            hk.load(tmp_path / "bad.heckesel")
+
+
+def test_a_fit_of_a_new_method_is_exported(model, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    plain = hk.DeepHeckmanRegressor(method="toy", **SMALL).fit(X[["x", "z"]], Y)
+    plain.export_onnx(tmp_path / "toy.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "toy.onnx")
+    mean, std = session.run(["mean", "std"], {"X": X[["x"]].to_numpy(np.float32)})
+    np.testing.assert_allclose(mean, plain.predict(X[["x", "z"]]), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(std, plain.fitted_.sigma, rtol=1e-5)
+
+
+def test_without_its_line_a_method_is_unknown():
+    with pytest.raises(hk.DataError, match="method must be one of two-step, joint"):
+        hk.DeepHeckmanRegressor(method="toy", **SMALL).fit(X, Y)

@@ -1,0 +1,46 @@
+"""A line through the selected outcomes: what the file of a new method holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heckesel.predictive.distribution import Predictive, check_target
+
+
+@dataclass(frozen=True)
+class ToyFit:
+    """y is normal around constant + x'slope; the share of selected units is the same everywhere."""
+
+    slope: np.ndarray
+    constant: float
+    sigma: float
+    share: float
+    info: dict
+
+    def predict(self, x, w=None, target="population") -> Predictive:
+        check_target(target)
+        return Predictive.normal(np.asarray(x) @ self.slope + self.constant, 0.0, self.sigma**2)
+
+    def index(self, w) -> np.ndarray:
+        return np.full(len(w), self.share)
+
+    def graph(self, graph, x):
+        apart = graph.centred(x, np.zeros(len(self.slope)))
+        mean = graph.call("MatMul", apart, self.slope[:, None])
+        mean = graph.call("Squeeze", graph.call("Add", mean, self.constant), np.array([1]))
+        none = graph.call("Sub", mean, mean)
+        return graph.part(mean, graph.call("Add", none, self.sigma**2), "normal")
+
+
+def fit_many(datas, *, seeds, config=None, device=None, progress=None):
+    return [_fit(data) for data in datas]
+
+
+def _fit(data) -> ToyFit:
+    x = np.column_stack([data.x[data.s], np.ones(data.s.sum())])
+    beta, *_ = np.linalg.lstsq(x, data.y[data.s], rcond=None)
+    sigma = float(np.std(data.y[data.s] - x @ beta))
+    info = {"rho": [0.0], "sigma": [sigma]}
+    return ToyFit(beta[:-1], float(beta[-1]), sigma, float(data.s.mean()), info)

@@ -1,0 +1,34 @@
+"""Models that an earlier version saved load, and predict what they predicted there."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heckesel as hk
+
+FILES = Path(__file__).parent / "files"
+SAID = json.loads((FILES / "predictions.json").read_text())
+POINTS = pd.DataFrame({"x": [-1.0, 0.0, 1.5], "z": [0.5, -0.5, 0.0]})
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_model_of_an_earlier_version_predicts_what_it_did(name):
+    model = hk.load(FILES / f"{name}.heckesel")
+    for target, expected in SAID[name].items():
+        if name == "classifier":
+            found = model.predict_proba(POINTS, target=target)
+        else:
+            found = model.predict(POINTS, return_std=True, target=target)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_a_model_of_an_earlier_version_is_saved_again_with_the_same_content(name, tmp_path):
+    from heckesel.saving.model_file import read_model
+
+    old = read_model(FILES / f"{name}.heckesel")
+    hk.load(FILES / f"{name}.heckesel").save(tmp_path / "again.heckesel")
+    np.testing.assert_equal(read_model(tmp_path / "again.heckesel"), old)
