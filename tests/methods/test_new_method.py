@@ -5,6 +5,7 @@ import pytest
 
 import heckesel as hk
 from heckesel.cli.models import make_model
+from heckesel.cli.training_data import TrainingData
 from heckesel.methods import DEEP, METHODS, Method, fit_one
 from heckesel.saving.model_file import read_model, write_model
 from tests.small_models import SMALL, X, Y
@@ -24,7 +25,7 @@ def test_a_new_method_fits_and_predicts_by_the_name_a_user_types(model):
     expected = columns @ np.linalg.lstsq(columns, Y[seen], rcond=None)[0]
     np.testing.assert_allclose(model.predict(X)[seen], expected)
     assert model.rho_.tolist() == [0.0]
-    made = make_model("toy", ["z"], missing="indicator")
+    made = make_model("toy", TrainingData(X, Y, ["z"], None, None, "indicator"))
     np.testing.assert_array_equal(made.fit(X, Y).predict(X), model.predict(X))
 
 

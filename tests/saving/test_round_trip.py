@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 import heckesel as hk
 from heckesel import atomic_files as atomic
 from heckesel.predictive.distribution import TARGETS
+from heckesel.saving import model_file
 from tests.small_models import MODELS, SMALL, N, X, Y, fitted, heavy_tailed
 
 
@@ -228,3 +230,17 @@ def test_no_pickle_is_imported_for_saving_or_loading():
         source = path.read_text()
         assert "import pickle" not in source
         assert "eval(" not in source
+
+
+def test_the_mode_that_a_fit_uses_is_saved(tmp_path):
+    model = hk.HeckmanRegressor(["z"]).fit(X[["x", "z"]], Y)
+    found, modes = model.identification_, ((0.99, 0.0), (0.4, -1.0))
+    profile = replace(found.profile, modes=modes, selected=1)
+    model.identification_ = replace(found, profile=profile)
+    model.save(tmp_path / "model")
+    assert hk.load(tmp_path / "model").identification_.profile.selected == 1
+    content = model_file.read_model(tmp_path / "model")
+    content["identification"]["profile"]["selected"] = 2
+    model_file.write_model(tmp_path / "model", content)
+    with pytest.raises(hk.DataError, match="mode 2 of the 2"):
+        hk.load(tmp_path / "model")

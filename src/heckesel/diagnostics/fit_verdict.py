@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, scaled_weight
 from heckesel.diagnostics.profile_curve import profile_curve
 from heckesel.diagnostics.verdict import (
     NOT_IDENTIFIED,
@@ -21,7 +21,6 @@ from heckesel.linear.results.heckman_probit_fit import HeckmanProbitFit
 from heckesel.linear.results.resampling import rows_of
 from heckesel.linear.rho_scan import Scan
 from heckesel.linear.sample.stream import StreamedData
-from heckesel.tables.weights import scaled_weight
 
 
 def heckman_verdict(fit: HeckmanFit) -> Identification:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, scaled_weight
 from heckesel.diagnostics.fit_verdict import heckman_verdict
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.linear.estimable import check_estimable, check_scale
@@ -22,7 +22,6 @@ from heckesel.tables.both_equations import columns_from_arrays, columns_from_for
 from heckesel.tables.fit_options import check_instruments, covariance_kind, side_column
 from heckesel.tables.formula import FormulaDesign
 from heckesel.tables.frames import as_pandas
-from heckesel.tables.weights import scaled_weight
 
 METHODS = ("ml", "two-step")
 ERRORS = tuple(ERROR_MODELS)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from heckesel.data import SelectionData, check_weights, selected_rows
+from heckesel.data import SelectionData, check_weights, kind_of_weights, selected_rows
 from heckesel.diagnostics.fit_verdict import classifier_verdict
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError, IdentificationWarning, is_one_of
@@ -31,7 +31,6 @@ from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import read_columns
 from heckesel.tables.frames import check_same_order, like_input
 from heckesel.tables.labels import class_codes, label_column, learn_classes
-from heckesel.tables.weights import kind_of_weights
 
 OUTCOMES = ("linear", "network")
 

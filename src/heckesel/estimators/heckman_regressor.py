@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from heckesel.data import kind_of_weights, scaled_weight
 from heckesel.estimators.heckman import check_model, fit_checked
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.methods import fit_one, linear_heckman
 from heckesel.methods.linear_heckman import LinearModel
 from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import read_table
-from heckesel.tables.weights import kind_of_weights, scaled_weight
 
 
 class HeckmanRegressor(SelectionRegressor):

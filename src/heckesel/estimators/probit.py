@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from heckesel.data import check_complete, check_not_tiny, check_weights
+from heckesel.data import check_complete, check_not_tiny, check_weights, scaled_weight
 from heckesel.errors import DataError, printable
 from heckesel.linear.covariance import covariance_of
 from heckesel.linear.estimable import (
@@ -34,7 +34,6 @@ from heckesel.tables.formula import (
     split_formula,
 )
 from heckesel.tables.frames import as_pandas
-from heckesel.tables.weights import scaled_weight
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -109,6 +109,9 @@ def _profile_of(state: Fields) -> ProfileCurve:
     if len(pairs) < 2 or not all(len(p) == 2 and all(type(v) is float for v in p) for p in pairs):
         raise Damage("holds a likelihood over rho whose modes or interval are no numbers")
     rho = state.array("rho", (None,))
+    selected = state.integer("selected") if state.has("selected") else 0  # older files: the best
+    if not 0 <= selected < len(pairs) - 1:
+        raise Damage(f"uses mode {selected} of the {len(pairs) - 1} modes over rho")
     return ProfileCurve(
         rho=rho,
         loglik=state.array("loglik", rho.shape, finite=False),
@@ -116,6 +119,7 @@ def _profile_of(state: Fields) -> ProfileCurve:
         interval=(pairs[0][0], pairs[0][1]),
         level=state.number("level", positive=True),
         rows=state.integer("rows"),
+        selected=selected,
     )
 
 

@@ -13,13 +13,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from heckesel.data import SelectionData, selection_data
+from heckesel.data import SelectionData, kind_of_weights, scaled_weight, selection_data
 from heckesel.errors import DataError
 from heckesel.numeric_input import numeric
 from heckesel.predictive.transformed import target_transform, transform_outcome
 from heckesel.tables.columns import Columns, learn_columns
 from heckesel.tables.frames import check_same_order, numbers_of
-from heckesel.tables.weights import kind_of_weights, scaled_weight
 
 
 def read_table(model, X, y, *, selected, sample_weight, linear: bool = False) -> SelectionData:

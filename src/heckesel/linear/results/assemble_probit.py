@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, scaled_weight
 from heckesel.errors import DataError, warn_user
 from heckesel.linear.covariance import covariance_of
 from heckesel.linear.estimable import (
@@ -33,7 +33,6 @@ from heckesel.linear.results.inference import in_given_weights, labelled
 from heckesel.linear.results.probit_prediction import ATANH_RHO
 from heckesel.linear.separated import RIDGE, fit_separated, separates_all_rows
 from heckesel.tables.fit_options import covariance_kind
-from heckesel.tables.weights import scaled_weight
 
 
 def fit_binary(

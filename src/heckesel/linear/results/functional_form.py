@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, scaled_weight
 from heckesel.errors import DataError, as_list, is_whole
 from heckesel.linear.estimable import check_estimable
 from heckesel.linear.forms.error_models import GAUSSIAN
@@ -24,7 +24,6 @@ from heckesel.linear.forms.form_weights import (
 )
 from heckesel.linear.results.inference import labelled
 from heckesel.linear.sample.stream import StreamedData
-from heckesel.tables.weights import scaled_weight
 
 WIDTH = 78
 
