@@ -151,3 +151,47 @@ def _mixed(weight, mean, epistemic, aleatoric, parts) -> Predictive:
     doubt = (weight * (epistemic + (mean - overall) ** 2)).sum(axis=0)
     noise = (weight * aleatoric).sum(axis=0)
     return Predictive(overall, doubt, noise, Mixture(weight, parts))
+
+
+@dataclass(frozen=True)
+class WeightedPool:
+    """Parts of any kinds; weight : (j, m), adds up to one over j."""
+
+    parts: tuple[Predictive, ...]
+    weight: np.ndarray
+
+    def cdf(self, y):
+        return sum(w * part.cdf(y) for w, part in zip(self.weight, self.parts, strict=True))
+
+    def log_density(self, y):
+        with np.errstate(divide="ignore"):
+            return logsumexp([p.log_density(y) for p in self.parts] + np.log(self.weight), axis=0)
+
+    def quantile(self, p):
+        each = np.stack([part.quantile(p) for part in self.parts])
+        scale = np.max([part.std for part in self.parts], axis=0)
+        start = (self.weight * each).sum(axis=0)
+        return _search(self, p, start, scale, each.min(axis=0), each.max(axis=0))
+
+    def sample(self, size, rng):
+        below = np.cumsum(self.weight, axis=0)[:-1]
+        chosen = (rng.random((size, 1, below.shape[1])) > below).sum(axis=1)
+        each = np.stack([part.sample(size, rng) for part in self.parts])
+        return np.take_along_axis(each, chosen[None], axis=0)[0]
+
+    def take(self, rows) -> WeightedPool:
+        return WeightedPool(tuple(part.take(rows) for part in self.parts), self.weight[:, rows])
+
+
+def weighted_pool(parts: Sequence[Predictive], log_weight) -> Predictive:
+    """Parts with these log weights (j, m); what their means differ by is epistemic."""
+    weight = np.exp(log_weight - logsumexp(log_weight, axis=0))
+    means = np.stack([part.mean for part in parts])
+    mean = (weight * means).sum(axis=0)
+    inside = np.stack([part.epistemic for part in parts])
+    return Predictive(
+        mean,
+        (weight * (inside + (means - mean) ** 2)).sum(axis=0),
+        (weight * np.stack([part.aleatoric for part in parts])).sum(axis=0),
+        WeightedPool(tuple(parts), weight),
+    )
