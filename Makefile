@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint types docs reproduce bench check package clean
+.PHONY: setup demo test portable lint types docs reproduce bench check package locked clean
 
 setup: $(READY)
 
@@ -17,6 +17,10 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# The tests that depend on arithmetic, as other processors and other Pythons compute.
+portable: $(READY)
+	$(BIN)/python scripts/emulated_processors.py
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -38,12 +42,16 @@ bench: $(READY)
 
 # Re-run what is cheap, regenerate what is published, and fail on any difference.
 check: $(READY)
-	$(BIN)/python -m reproduction.check
+	$(BIN)/python -m reproduction.pages.check
 	$(BIN)/python -m benchmarks.page --check
 
 # Wheel and sdist, each in an empty environment without torch.
 package: $(READY)
 	$(BIN)/python scripts/smoke_packages.py
+
+# What requirements.lock names, with hashes, in an empty environment.
+locked: $(READY)
+	$(BIN)/python scripts/lock.py --try
 
 clean:
 	rm -rf .venv build dist docs/_build docs/_generated .pytest_cache .mypy_cache .ruff_cache

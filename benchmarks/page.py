@@ -16,14 +16,14 @@ HEAD = """# Speed
 
 <!-- made by `python -m benchmarks.page` from benchmarks/*.json; do not edit -->
 
-Ratios within one run count: a clock shows what else the machine does, too. Each
-contender runs in a process of its own, in turns with the others; importing and drawing the data are
-not timed. `make bench` measures everything again.
+Compare ratios within one run rather than seconds, because other processes affect the clock. Each
+program runs in a separate process, alternating with the others. Imports and data generation are
+not timed. `make bench` repeats all measurements.
 """
 
 
 def speed_md(folder: Path = FOLDER) -> str:
-    """The page as text; a part that was not measured is left out."""
+    """The page as text; parts that were not measured are omitted."""
     results = json.loads((folder / "results.json").read_text())
     frozen = json.loads((folder / "frozen.json").read_text())
     gpu = json.loads((folder / "gpu_grid.json").read_text())
@@ -50,8 +50,8 @@ def classic(found: dict) -> str:
         for name, row in found["contenders"].items()
     ]
     return _section(
-        f"Classic fits of {found['n']:,} rows, {found['columns']} columns",
-        "Against statsmodels' probit, which is the first half of the first step only.",
+        f"Linear fits of {found['n']:,} rows, {found['columns']} columns",
+        "The reference is the probit of statsmodels, which is only a part of the first step.",
         ("", "seconds", "ratio", "peak GB"),
         rows,
     )
@@ -64,7 +64,7 @@ def fifty_million(found: dict) -> str:
 def streamed(
     found: list[dict],
     title: str = "From Parquet files",
-    sentence: str = "12 columns of float64; the same fit in memory beside it.",
+    sentence: str = "12 columns of float64. The same fit in memory is shown for comparison.",
 ) -> str:
     rows = []
     for run in found:
@@ -76,7 +76,7 @@ def streamed(
     return _section(
         title,
         sentence,
-        ("method", "rows are in", "rows", "seconds", "µs a row", "CPU µs a row", "peak GB"),
+        ("method", "data in", "rows", "seconds", "µs per row", "CPU µs per row", "peak GB"),
         rows,
     )
 
@@ -94,9 +94,9 @@ def peers(found: dict) -> str:
     }
     rows = [(names[row[0]], *row[1:]) for row in rows]
     return _section(
-        "Peers in the same run",
+        "Other programs in the same run",
         "",
-        ("", "rows", "peer, seconds", "heckesel, seconds", "ratio"),
+        ("", "rows", "other, seconds", "heckesel, seconds", "ratio"),
         rows,
     )
 
@@ -106,15 +106,14 @@ def networks(found: dict) -> str:
     whole = _against_loop(
         found,
         "Networks, five members",
-        f"A plain PyTorch loop over members against ours, {found['epochs']} epochs of one "
-        "controlled cell on two cores.",
+        f"A PyTorch loop over members compared with heckesel, {found['epochs']} epochs of one "
+        "simulated dataset on two cores.",
     )
     ending = _against_loop(
         early,
-        "Networks that end early",
-        f"The same with all {early['epochs']} epochs of the loop, and our members on five folds, "
-        "each ending by its own; MC dropout trains on. The bias is that in the region selection "
-        "avoids.",
+        "Networks with early stopping",
+        f"The loop trains for {early['epochs']} epochs. heckesel uses five folds with early "
+        "stopping, except for MC dropout. The bias is that in the selected-against region.",
     )
     return "\n".join([whole, ending])
 
@@ -135,7 +134,7 @@ def growth(found: dict) -> str:
         rows.append((name, "exponent", "", "", part["exponent"]))
     return _section(
         "Growth",
-        "The exponent is the slope of log seconds on log size; peak memory includes the data.",
+        "The exponent is the slope of log seconds on log size. Peak memory includes the data.",
         ("what grows", "size", "seconds", "peak GB", "exponent"),
         rows,
     )
@@ -149,8 +148,8 @@ def on_a_gpu(found: dict) -> str:
     ]
     table = _section(
         f"The controlled grid on one {found['warm']['device']}",
-        "Draws, training and metrics included, once another process has read the CUDA libraries "
-        "from disk. The methods that train networks apart from the others.",
+        "Times include data generation, training and metrics, with the CUDA libraries already "
+        "cached. The methods that train networks are also timed separately.",
         ("grid", "method rows", "seconds", "networks, seconds", "peak GB"),
         rows,
     )
@@ -166,8 +165,8 @@ def whole_paper(found: dict) -> str:
     total = sum(row[1] for row in rows), sum(row[2] for row in rows)
     return _section(
         f"The whole paper in one run on one {found['device']}",
-        f"All at once, in {found['processes']} processes: the seconds of an experiment are those "
-        "until its last row, those of the total all there is, imports included.",
+        f"All experiments run at once in {found['processes']} processes. The seconds of an "
+        "experiment are the time until its last row. The total includes imports.",
         ("experiment", "rows", "failed", "seconds"),
         [*rows, ("total", *total, found["seconds"])],
     )
@@ -185,10 +184,10 @@ def gpu_growth(found: dict) -> str:
             rows.append((name, f"from {part['full_from']:,} on", "", "", part["exponent"]))
     return _section(
         f"Growth on one {found['device']}",
-        "An epoch of the two-step on controlled cells, all networks side by side. A card is full "
-        "where an epoch takes twice as long as the smallest size; the exponent is that of the "
-        "sizes from there on.",
-        ("what grows", "size", "ms an epoch", "peak GB", "exponent"),
+        "One epoch of the two-step on simulated datasets, with all networks in one batch. The GPU "
+        "is saturated once an epoch takes twice as long as at the smallest size; the exponent is "
+        "computed from there on.",
+        ("what grows", "size", "ms per epoch", "peak GB", "exponent"),
         rows,
     )
 
@@ -207,12 +206,12 @@ def share_of_the_card(run: dict) -> str:
     bandwidth = PASSES * values * 4 / step / 1e12
     flops = PRODUCTS * 2 * values * run["width"] / step / 1e12
     return (
-        f"In E1's two-step a step of {run['networks']} networks on {run['rows']} rows takes "
-        f"{1e3 * step:.2f} ms. Its {PASSES} passes over the activations of a layer make "
-        f"{bandwidth:.1f} TB/s, {100 * bandwidth / run['card_terabytes_a_second']:.0f} % of what "
-        f"the card can move, its products {flops:.0f} TFLOP/s, "
-        f"{100 * flops / run['card_float32_teraflops']:.0f} % of its float32 peak: memory bounds "
-        "it, and the gaps between some forty small kernels.\n"
+        f"In the two-step of E1, a step of {run['networks']} networks on {run['rows']} rows takes "
+        f"{1e3 * step:.2f} ms. Its {PASSES} passes over the activations of a layer amount to "
+        f"{bandwidth:.1f} TB/s, {100 * bandwidth / run['card_terabytes_a_second']:.0f} % of the "
+        f"memory bandwidth. Its matrix products amount to {flops:.0f} TFLOP/s, "
+        f"{100 * flops / run['card_float32_teraflops']:.0f} % of the float32 peak. The step is "
+        "limited by memory bandwidth and by the gaps between about forty small kernels.\n"
     )
 
 
@@ -221,8 +220,8 @@ def not_in_this_run(found: dict) -> str:
         (row["who"], row["task"], row["seconds"], row.get("peak_gb", "")) for row in found["rows"]
     ]
     return _section(
-        "Frozen",
-        "Measured once on an earlier day and not in this run, so compare with care.",
+        "Earlier measurements",
+        "These were measured once, not in this run, so compare them with care.",
         ("", "task", "seconds", "peak GB"),
         rows,
     )

@@ -29,7 +29,7 @@ autodoc_member_order = "bysource"
 exclude_patterns = ["_build", "_generated"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-nitpicky = True  # a link that leads nowhere is an error
+nitpicky = True  # broken links are errors
 
 
 def setup(app):

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw themselves: no script, and none from the network."""
+"""Render formulas as MathML, which browsers display without JavaScript."""
 
 from __future__ import annotations
 

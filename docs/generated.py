@@ -1,5 +1,5 @@
-"""What the pages show and nobody draws or types: pictures made by a page's own code, and tables
-of committed results. All of it goes to `_generated`, which is not committed."""
+"""Figures made by a page's own code, and tables of committed results, written when the pages are
+built. The output folder `_generated` is not committed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHOWN = {
 
 
 def run_pictures(folder: Path) -> None:
-    """Run the pages that draw, in order, and keep what they drew."""
+    """Run the code of the pages that draw and save their figures."""
     matplotlib.use("Agg")
     out = folder / "_generated"
     out.mkdir(exist_ok=True)
@@ -41,7 +41,7 @@ def run_pictures(folder: Path) -> None:
 
 
 def make_tables(folder: Path) -> None:
-    """Coverage and bias of X2 where selection is against a unit, with and without instrument."""
+    """Coverage and bias of X2 in the selected-against region, with and without an instrument."""
     rows = read_rows(folder.parent / "results" / "x2_misspecified.json")
     lines = [
         "| errors | instrument | ρ | " + " | ".join(SHOWN.values()) + " |",

@@ -11,12 +11,12 @@ from threading import Lock
 import click
 
 from heckesel.cli.dask_client import dask_client
+from heckesel.cli.models import check_device_option
 from heckesel.errors import DataError, HeckeselError
 from reproduction import EXPERIMENTS
 
 GATE = "e0"
-# Experiments whose chunks the workers may have at the same time. The longest of the quick ones
-# takes as long as the three after it.
+# Experiments that run at the same time. The longest quick one takes as long as the next three.
 AT_ONCE = 4
 LOADING = Lock()  # imports and panels, one after the other
 
@@ -28,9 +28,9 @@ def _completed(context, parameter, begun: str) -> list[str]:
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("experiments", nargs=-1, shell_complete=_completed)
 @click.option("--out", default="results", show_default=True, help="Folder for the JSON files.")
-@click.option("--quick", is_flag=True, help="A small grid for two cores, kept apart in OUT/quick.")
+@click.option("--quick", is_flag=True, help="Run a small grid and write it to OUT/quick.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
-@click.option("--workers", default=1, show_default=True, help="Processes, one thread each.")
+@click.option("--workers", default=1, show_default=True, help="Processes, with one thread each.")
 @click.option("--dask", metavar="ADDRESS", help="Scheduler of a running Dask cluster.")
 @click.option("--data", metavar="FOLDER", help="Benchmark panels (or set HECKESEL_DATA).")
 def reproduce(
@@ -42,7 +42,10 @@ def reproduce(
     dask: str | None,
     data: str | None,
 ) -> None:
-    """Run EXPERIMENTS (default: all) and write one JSON file each; rows already there are kept.
+    """Run EXPERIMENTS (default: all) and write one JSON file each.
+
+    Existing rows are kept, and failed ones are run again. A file whose rows come from another
+    version of Python or of a package, or from another device, is not extended.
 
     The faithfulness gate e0 runs first, and nothing else runs unless it passes.
 
@@ -59,6 +62,7 @@ def reproduce(
         raise DataError(f"there is no experiment {unknown[0]!r}; known: {', '.join(EXPERIMENTS)}")
     if workers < 1:
         raise DataError(f"--workers must be at least 1, got {workers}")
+    check_device_option(device, dask)
     if data is not None:
         os.environ["HECKESEL_DATA"] = data
     _pass_the_gate()
@@ -73,8 +77,8 @@ def reproduce(
 
 
 def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
-    """Jobs begun in order, up to AT_ONCE of them not done, so that no worker waits for the last
-    chunk of an experiment. After a failure nothing more begins."""
+    """Start jobs in order, at most AT_ONCE at a time, so that no worker waits for the last chunk of
+    an experiment. After a failure no further job starts."""
     from collections import deque
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -90,6 +94,9 @@ def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
 
 def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
     from reproduction import load
+    from reproduction.pages.claims.kill_condition import kill_condition
+    from reproduction.pages.experiment_table import experiment_table
+    from reproduction.pages.rows import Results, flat
     from reproduction.result_files import results_path
     from reproduction.runner import failed, run
 
@@ -98,38 +105,25 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
             module = load(name)
             module.cells(quick)
             getattr(module, "check_data", lambda: None)()
-    except DataError as reason:  # benchmark panels do not ship
+    except DataError as reason:  # the benchmark panels are not in the repository
         if asked_for:
             raise
-        click.echo(f"{name}: left out, since {reason}")
+        click.echo(f"{name}: skipped, because {reason}")
         return
     rows = run(name, out, quick=quick, device=device, executor=executor, report=click.echo)
-    bad = failed(rows)
-    if bad:
+    if bad := failed(rows):
         raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
     place = results_path(name, out, quick)
-    found = _found(name, rows) if quick else ""  # of a whole grid the pages of `paper/` tell
-    click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}{found}")
-    if name == "e1" and not quick:
-        click.echo(_kill_verdict(rows))
-
-
-def _found(name: str, rows: list[dict]) -> str:
-    from reproduction.experiment_table import experiment_table
-
-    table = experiment_table(name, rows)
-    return "" if table is None else f"\n{table}\n"
-
-
-def _kill_verdict(rows: list[dict]) -> str:
-    from reproduction.kill_condition import kill_condition
-    from reproduction.pages.rows import Results, flat
-
-    return kill_condition(Results(e1=flat(rows))).sentence
+    click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
+    if quick:  # the pages in `paper/` show the whole grids
+        if table := experiment_table(name, rows):
+            click.echo(f"{table}\n")
+    elif name == "e1":
+        click.echo(kill_condition(Results(e1=flat(rows))).sentence)
 
 
 def _pass_the_gate() -> None:
-    """Always computed afresh: a result on disk says nothing about the program of today."""
+    """Always computed again: a result on disk says nothing about the current program."""
     from reproduction import load
 
     module = load(GATE)

@@ -7,31 +7,23 @@ standardised here, as in the paper.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import product
 
 from heckesel.datasets import Controlled, make_controlled
 from heckesel.datasets.controlled import controlled_f0
-from heckesel.methods import load_method
 from heckesel.methods.oracle import OracleConfig
 from heckesel.networks.training.config import NetworkConfig
-from reproduction.fit_cells import Problem, as_data, fit_cells, problem_row
-from reproduction.runner import attempt
+from reproduction.problems import TRAINED, Problem, as_data, run_problems
 
 RHOS, ALPHAS, SEEDS = (0.0, 0.3, 0.6, 0.9), (0.0, 1.0), range(8)
 POOL, TEST, TEST_SEED_OFFSET = 2000, 3000, 10_000
 SIGMA = 0.5
-METHODS = (
-    "heckman_joint",
-    "heckman_two_step",
-    "blind_two_head",
-    "deep_ensemble",
-    "weighted_ensemble",
-    "mc_dropout",
-    "gp",
-    "oracle",
-)
+METHODS = (*TRAINED, "oracle")
 NETWORK = NetworkConfig(standardise=False)
+ORACLE = OracleConfig(f0=lambda x: controlled_f0(x[:, 0]), sigma=SIGMA)
 DATA_HASHES: dict[str, str] = {}  # everything is drawn
 
 
@@ -45,7 +37,7 @@ class Cell:
 
 def cells(quick: bool = False) -> list[Cell]:
     rhos, seeds = ((0.0, 0.9), range(1)) if quick else (RHOS, SEEDS)
-    return [Cell(r, a, s, m) for r in rhos for a in ALPHAS for s in seeds for m in METHODS]
+    return [Cell(*each) for each in product(rhos, ALPHAS, seeds, METHODS)]
 
 
 def chunk_of(cell: Cell) -> str:
@@ -54,14 +46,9 @@ def chunk_of(cell: Cell) -> str:
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    problems = [problem(cell) for cell in cells]
-    if cells[0].method == "oracle":
-        config = OracleConfig(f0=lambda x: controlled_f0(x[:, 0]), sigma=SIGMA)
-        fits = [load_method("oracle").fit(one.data, seed=0, config=config) for one in problems]
-    else:
-        seeds = [cell.seed for cell in cells]
-        fits = fit_cells(cells[0].method, problems, seeds, network=NETWORK, device=device)
-    return [attempt(problem_row, *pair) for pair in zip(problems, fits, strict=True)]
+    problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
+    settings = {"network": NETWORK, "device": device, "oracle": ORACLE}
+    return run_problems(cells[0].method, problems, seeds, **settings)
 
 
 def problem(cell) -> Problem:
@@ -71,13 +58,17 @@ def problem(cell) -> Problem:
 # Every method asks for the same draws: those of the whole grid, some 20 MB.
 @lru_cache(len(RHOS) * len(ALPHAS) * len(SEEDS))
 def _problem(rho: float, alpha: float, seed: int) -> Problem:
-    draw = partial(make_controlled, rho=rho, alpha=alpha, sigma=SIGMA)
-    own, test = draw(POOL, seed=seed), draw(TEST, seed=TEST_SEED_OFFSET + seed)
-    return controlled_problem(own, test)
+    return controlled_problem(rho=rho, alpha=alpha, seed=seed)
 
 
-def controlled_problem(pool: Controlled, test: Controlled) -> Problem:
-    return Problem(as_data(pool), pool.truth, test.frame[["x"]].to_numpy(), test.truth)
+def controlled_problem(
+    *, seed: int, make: Callable[..., Controlled] = make_controlled, size: int = POOL, **draw
+) -> Problem:
+    """A pool of `size` drawn by `make`, and test points drawn by it with another seed."""
+    make = partial(make, sigma=SIGMA, **draw)
+    own, test = make(size, seed=seed), make(TEST, seed=TEST_SEED_OFFSET + seed)
+    x = test.frame.drop(columns=["z", "y"]).to_numpy()
+    return Problem(as_data(own), own.truth, x, test.truth)
 
 
 def pool(cell) -> Controlled:

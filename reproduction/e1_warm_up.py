@@ -7,11 +7,13 @@ the same draws with and without it, at the paper's schedule and at two short one
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from heckesel.methods import load_method
 from reproduction.e1_controlled import DATA_HASHES, NETWORK, problem
+from reproduction.problems import rho_row
 
 __all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
 
@@ -35,14 +37,7 @@ class Cell:
 def cells(quick: bool = False) -> list[Cell]:
     seeds = range(1) if quick else SEEDS
     schedules = ("200 epochs",) if quick else tuple(SCHEDULES)
-    return [
-        Cell(r, a, s, schedule, warm_up)
-        for r in RHOS
-        for a in ALPHAS
-        for s in seeds
-        for schedule in schedules
-        for warm_up in WARM_UPS
-    ]
+    return [Cell(*each) for each in product(RHOS, ALPHAS, seeds, schedules, WARM_UPS)]
 
 
 def chunk_of(cell: Cell) -> str:
@@ -61,8 +56,4 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
 
 
 def _metrics(fit) -> dict[str, float]:
-    rho = np.array(fit.info["rho"])
-    row = {"rho_hat": float(rho.mean()), "rho_hat_sd": float(rho.std())}
-    row |= {f"rho_member_{j}": float(value) for j, value in enumerate(rho)}
-    row["loss"] = float(np.mean(fit.info["training_loss"]))
-    return row
+    return rho_row(fit) | {"loss": float(np.mean(fit.info["training_loss"]))}

@@ -1,12 +1,13 @@
 """A-E2/E3: real tables with induced, documented selection.
 
-California housing and red wine quality; half of the outcomes of a pool hidden by
-`induce_selection`; eight methods fitted on what is left, metrics on test rows that were never
-selected on, split by P(s = 1 | x). Everything is standardised by the pool, as in the paper.
+California housing and red wine quality. `induce_selection` hides half of the outcomes of a pool.
+Eight methods are fitted to the others; metrics are computed on test rows without selection and
+split by P(s = 1 | x). Everything is standardised by the pool, as in the paper.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -19,22 +20,17 @@ from heckesel.datasets import (
 from heckesel.datasets.california_housing import FILES as CALIFORNIA_FILES
 from heckesel.datasets.wine_quality import FILES as WINE_FILES
 from heckesel.networks.training.config import NetworkConfig
-from reproduction.fit_cells import Problem, as_data, fit_cells, problem_row
-from reproduction.runner import attempt
+from reproduction.problems import TRAINED, Problem, as_data, run_problems
 
 # rows of the pool and of the test set
 SIZES = {"california": (6000, 4000), "wine": (1100, 499)}
+# loader, outcome
+TABLES: dict[str, tuple[Callable, str]] = {
+    "california": (cache(load_california_housing), "MedHouseVal"),
+    "wine": (cache(load_wine_quality), "quality"),
+}
 SEEDS = {0.0: range(3), 0.5: range(3), 0.8: range(8)}
-METHODS = (
-    "heckman_joint",
-    "heckman_two_step",
-    "blind_two_head",
-    "deep_ensemble",
-    "weighted_ensemble",
-    "mc_dropout",
-    "gp",
-    "skyline",
-)
+METHODS = (*TRAINED, "skyline")
 NETWORK = NetworkConfig(standardise=False)  # the draws are standardised already
 DATA_HASHES = CALIFORNIA_FILES | WINE_FILES
 
@@ -65,10 +61,8 @@ def chunk_of(cell: Cell) -> str:
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    problems = [problem(cell) for cell in cells]
-    seeds = [cell.seed for cell in cells]
-    fits = fit_cells(cells[0].method, problems, seeds, network=NETWORK, device=device)
-    return [attempt(problem_row, *pair) for pair in zip(problems, fits, strict=True)]
+    problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
+    return run_problems(cells[0].method, problems, seeds, network=NETWORK, device=device)
 
 
 def problem(cell) -> Problem:
@@ -78,7 +72,7 @@ def problem(cell) -> Problem:
 # Every method asks for the same draws: those of the whole grid, some 25 MB.
 @lru_cache(len(SIZES) * sum(map(len, SEEDS.values())))
 def _problem(dataset: str, rho: float, seed: int) -> Problem:
-    return semireal_problem(_draw(dataset, rho, seed))
+    return semireal_problem(draw_table(*TABLES[dataset], SIZES[dataset], rho, seed))
 
 
 def semireal_problem(one: SemiReal) -> Problem:
@@ -87,19 +81,11 @@ def semireal_problem(one: SemiReal) -> Problem:
 
 
 def draw(cell) -> SemiReal:
-    return _draw(cell.dataset, cell.rho, cell.seed)
+    return draw_table(*TABLES[cell.dataset], SIZES[cell.dataset], cell.rho, cell.seed)
 
 
-def _draw(dataset: str, rho: float, seed: int) -> SemiReal:
-    n_pool, n_test = SIZES[dataset]
-    frame, outcome = _table(dataset)
+def draw_table(load: Callable, outcome: str, sizes: tuple, rho: float, seed: int) -> SemiReal:
+    n_pool, n_test = sizes
     return induce_selection(
-        frame, outcome=outcome, rho=rho, seed=seed, n_pool=n_pool, n_test=n_test
+        load(), outcome=outcome, rho=rho, seed=seed, n_pool=n_pool, n_test=n_test
     )
-
-
-@cache
-def _table(dataset: str):
-    if dataset == "california":
-        return load_california_housing(), "MedHouseVal"
-    return load_wine_quality(), "quality"

@@ -2,7 +2,7 @@
 
 A cell of a panel is selected where a score was reported. No column of these data is known to move
 reporting and not the score, so the fits show what a selection model does without an instrument:
-most end at |rho| = 1. The paper counts 8 of 13 on a dump that is not to be had.
+most end at |rho| = 1. The paper counts 8 of 13 on a dump that is no longer available.
 
 * by_paper_2022, the main table: the flat table of 2022-11-04, one row per paper
 * by_model_2020: the full dump of 2020-08-28, one row per model
@@ -11,8 +11,8 @@ The whole panel is fitted by score on ability (the mean of the row's other score
 dummies, a pair by the score on the target on the score on the anchor; selection has the same
 columns. A cell with instrument "age" adds the paper's own candidate to the selection equation: the
 dataset's age, in years from the first result on it anywhere in the source to the row's date. Cells
-without a date and cells of datasets not yet there are left out and counted, and the row repeats
-the fit without age on the cells that are left. Age is a doubtful instrument: beside dataset
+without a date and cells of datasets not yet there are dropped and counted, and the row repeats
+the fit without age on the remaining cells. Age is a doubtful instrument: beside dataset
 dummies, and in a pair, it is the row's date less a constant, and later work scores higher.
 """
 
@@ -88,7 +88,7 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
 def run_cell(cell: Cell) -> dict[str, float]:
     """Estimates of both methods, every mode, and how much the data say about rho.
 
-    Left-out datasets are keys: "unreported: " by no row of the panel, "complete: " by every one.
+    Dropped datasets are keys: "unreported: " by no row of the panel, "complete: " by every one.
     """
     panel = load_panel(cell.source, cell.task)
     if panel is None:
@@ -112,17 +112,17 @@ def _load_results(source: str) -> pd.DataFrame:
 
 def fit_row(frame: pd.DataFrame, right: str, instrument: str = "") -> dict[str, float]:
     """Score on `right`, by both methods; selection on the same and the instrument, if any."""
-    left_out: dict[str, float] = {}
+    dropped: dict[str, float] = {}
     if instrument:
-        frame, left_out = _with_age(frame)
+        frame, dropped = _with_age(frame)
     if "dataset" in frame:
         frame, complete = without_complete(frame)
-        left_out |= {f"complete: {name}": 1.0 for name in complete}
+        dropped |= {f"complete: {name}": 1.0 for name in complete}
     outcome, same = f"score ~ {right}", f"~ {right}"
     select = f"{same} + {instrument}" if instrument else same
     joint = heckman(outcome, select, frame, method="ml")
     two_step = heckman(outcome, select, frame, method="two-step")
-    row = left_out | _estimates(joint, right.split()[0])
+    row = dropped | _estimates(joint, right.split()[0])
     row["rho_two_step"] = two_step.rho
     row["lambda_two_step"] = float(two_step.params["mills", "lambda"])
     if instrument:

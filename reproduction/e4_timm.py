@@ -8,9 +8,9 @@ dummies, and z is a column of the selection equation even where alpha = 0.
 * ability "known": the mean of the row's other scores, hidden or not, as the rule has it
 * ability "reported": the mean of those reported, as an analyst has it, on rows that report twice
 
-The errors are as real as the scores: their excess kurtosis is above 20, their spread differs
-between test sets, and variants of one architecture share them. rho says how the rule treats the
-residual, not that the residual is normal.
+The errors are as real as the scores: their excess kurtosis is above 20, their standard deviation
+differs between test sets, and variants of one architecture share them. rho says how the rule treats
+the residual, not that the residual is normal.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -65,14 +66,7 @@ class HiddenPanel:
 
 def cells(quick: bool = False) -> list[Cell]:
     rhos, seeds = ((0.0, 0.8), range(2)) if quick else (RHOS, SEEDS)
-    return [
-        Cell(known, rho, alpha, seed, method)
-        for known in ABILITIES
-        for rho in rhos
-        for alpha in ALPHAS
-        for seed in seeds
-        for method in METHODS
-    ]
+    return [Cell(*each) for each in product(ABILITIES, rhos, ALPHAS, seeds, METHODS)]
 
 
 def check_data() -> None:
@@ -130,9 +124,9 @@ def hide(scores: pd.DataFrame, *, rho: float, alpha: float, seed: int) -> Hidden
     .. math:: s = 1[c + b m + \alpha z + u > 0], \quad u = \rho r + \sqrt{1 - \rho^2}\, v,
               \quad z, v \sim N(0, 1)
 
-    where c leaves half of all cells reported. corr(u, r) = ρ over all cells; within a dataset
-    with a spread of its own it is not. `default_rng(seed)` draws z, then v, for all cells, so
-    panels of one seed differ in nothing but the rule.
+    where c leaves half of all cells reported. corr(u, r) = ρ over all cells, but not within a
+    dataset, since residuals have another standard deviation in each. `default_rng(seed)` draws z,
+    then v, for all cells, so panels of one seed differ in nothing but the rule.
     """
     y, m = scores.to_numpy(), ability(scores).to_numpy()
     r = y - m * (m * y).sum() / (m * m).sum()  # both have mean 0 in every dataset: no dummies

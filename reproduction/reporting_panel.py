@@ -87,8 +87,8 @@ def build_panel(results: pd.DataFrame, task: str, unit: str) -> Panel | None:
 
 def standardise(scores: pd.DataFrame) -> pd.DataFrame:
     """Mean 0 and sd 1 (divisor n) over what each column reports; equal scores become 0."""
-    spread = scores.std(ddof=0)
-    return (scores - scores.mean()) / spread.where(spread > 0, 1.0)
+    sd = scores.std(ddof=0)
+    return (scores - scores.mean()) / sd.where(sd > 0, 1.0)
 
 
 def ability(scores: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,8 @@
 
 A chunk is trained as one batch and is the unit of resumption. Which cells it holds depends on the
 grid alone, never on what is missing, so a run that was killed and taken up again ends in the same
-bytes as one that was not.
+bytes as one that was not. A file has one header for all its rows, so rows are added only where
+the header of today is the header that is there.
 """
 
 from __future__ import annotations
@@ -16,9 +17,17 @@ from dataclasses import asdict
 from pathlib import Path
 
 from heckesel.atomic_files import write_atomically
-from heckesel.errors import HeckeselError, IdentificationWarning
+from heckesel.errors import DataError, HeckeselError, IdentificationWarning
 from reproduction import load
-from reproduction.result_files import cell_key, read_rows, results_path, write_results
+from reproduction.result_files import (
+    cell_key,
+    difference,
+    provenance,
+    read_results_file,
+    read_times,
+    results_path,
+    write_results,
+)
 
 
 def attempt(function: Callable, *arguments):
@@ -38,7 +47,7 @@ def run(
     executor: Executor | None = None,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[dict]:
-    """Run what is missing of `name`, write `folder/<module>.json`, and return all rows.
+    """Run what is missing or failed of `name`, write `folder/<module>.json`, return all rows.
 
     Quick rows go to `folder/quick`, where they cannot stand in for full ones. An `executor`
     (processes, or a Dask cluster's) runs chunks side by side; rows and bytes are the same.
@@ -47,20 +56,19 @@ def run(
     path = results_path(name, folder, quick)
     times_path = path.with_suffix(".times.json")
     grid = module.cells(quick)
-    done = {cell_key(row["cell"]): row for row in _rows_there(path)}
-    times = json.loads(times_path.read_text()) if times_path.exists() else {}
     chunks = _chunks(module, grid)
+    made = provenance(_device_name(device), module.DATA_HASHES)
+    done = _finished(path, chunks, made)
+    times = read_times(times_path) if times_path.exists() else {}
     missing = [
-        chunk
-        for chunk, members in chunks.items()
-        if not all(cell_key(asdict(cell)) in done for cell in members)
+        chunk for chunk, members in chunks.items() if cell_key(asdict(members[0])) not in done
     ]
     for chunk, (outcomes, seconds) in _outcomes(name, missing, quick, device, executor):
         for cell, outcome in zip(chunks[chunk], outcomes, strict=True):
             done[cell_key(asdict(cell))] = _row(cell, outcome)
         times[chunk] = seconds
         rows = [done[cell_key(asdict(cell))] for cell in grid if cell_key(asdict(cell)) in done]
-        write_results(path, rows, device=_device_name(device), data_hashes=module.DATA_HASHES)
+        write_results(path, rows, made)
         write_atomically(times_path, json.dumps(times, indent=1, sort_keys=True) + "\n")
         failures = sum(isinstance(outcome, Exception) for outcome in outcomes)
         report(f"{name} {chunk}: {len(outcomes)} cells, {failures} failed, {seconds:.1f} s")
@@ -122,8 +130,25 @@ def _limit_threads(threads: int) -> None:
     threadpool_limits(threads)
 
 
-def _rows_there(path: Path) -> list[dict]:
-    return read_rows(path) if path.exists() else []
+def _finished(path: Path, chunks: dict[str, list], made: dict) -> dict[str, dict]:
+    """Rows by cell, of the chunks that are there whole and without an error.
+
+    Where some are not, new rows would come under the same header, so it has to be that of today.
+    """
+    if not path.exists():
+        return {}
+    content = read_results_file(path)
+    there = {cell_key(row["cell"]): row for row in content["rows"] if "metrics" in row}
+    wanted = [[cell_key(asdict(cell)) for cell in members] for members in chunks.values()]
+    whole = [keys for keys in wanted if all(key in there for key in keys)]
+    differs = difference(content, made)
+    if whole and len(whole) < len(wanted) and differs:
+        raise DataError(
+            f"{path} {differs}, and {len(wanted) - len(whole)} of its {len(wanted)} chunks are "
+            "missing or failed; one file holds rows of one environment only: finish it in that "
+            "environment, give another folder as --out, or move the file away to run all cells"
+        )
+    return {key: there[key] for keys in whole for key in keys}
 
 
 def failed(rows: list[dict]) -> list[dict]:

@@ -1,5 +1,5 @@
-"""X2: errors that are not normal, with and without an instrument: the honesty curve of methods
-that rest on the normal shape.
+"""X2: errors that are not normal, with and without an instrument, for methods that assume normal
+errors.
 
 The draws of A-E1 with t(3) and with centred chi-squared(3) errors of the same variances and
 correlation; normal ones beside them.
@@ -8,15 +8,15 @@ correlation; normal ones beside them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
-from heckesel.datasets import Controlled, make_controlled
 from heckesel.datasets.error_draws import ERRORS
-from reproduction import e1_controlled as e1
-from reproduction.fit_cells import metrics_row
-from reproduction.runner import attempt
-from reproduction.x1_profile import curve_row, fit_pools
+from reproduction.e1_controlled import ALPHAS, DATA_HASHES, RHOS, SEEDS, controlled_problem
+from reproduction.problems import Problem
+from reproduction.x1_profile import run_with_prior
 
-DATA_HASHES = e1.DATA_HASHES
+__all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
+
 METHODS = ("heckman_profile", "spline_joint", "heckman_two_step", "heckman_joint", "deep_ensemble")
 
 
@@ -31,16 +31,9 @@ class Cell:
 
 
 def cells(quick: bool = False) -> list[Cell]:
-    rhos, seeds = ((0.9,), range(2)) if quick else (e1.RHOS, e1.SEEDS)
+    rhos, seeds = ((0.9,), range(2)) if quick else (RHOS, SEEDS)
     methods = ("spline_joint",) if quick else METHODS
-    return [
-        Cell(e, r, a, s, m)
-        for e in ERRORS
-        for r in rhos
-        for a in e1.ALPHAS
-        for s in seeds
-        for m in methods
-    ]
+    return [Cell(*each) for each in product(ERRORS, rhos, ALPHAS, seeds, methods)]
 
 
 def chunk_of(cell: Cell) -> str:
@@ -48,17 +41,9 @@ def chunk_of(cell: Cell) -> str:
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    pools = [_draw(cell, e1.POOL, cell.seed) for cell in cells]
-    fits = fit_pools(cells[0], pools, [cell.seed for cell in cells], device)
-    return [attempt(_metrics, *parts) for parts in zip(cells, fits, strict=True)]
+    return run_with_prior(cells, [problem(cell) for cell in cells], device)
 
 
-def _draw(cell: Cell, size: int, seed: int) -> Controlled:
-    return make_controlled(
-        size, rho=cell.rho, alpha=cell.alpha, seed=seed, sigma=e1.SIGMA, errors=cell.errors
-    )
-
-
-def _metrics(cell: Cell, fit) -> dict[str, float]:
-    test = _draw(cell, e1.TEST, e1.TEST_SEED_OFFSET + cell.seed)
-    return metrics_row(fit, test.frame[["x"]].to_numpy(), test.truth) | curve_row(fit)
+def problem(cell: Cell) -> Problem:
+    draw = {"rho": cell.rho, "alpha": cell.alpha, "errors": cell.errors}
+    return controlled_problem(seed=cell.seed, **draw)

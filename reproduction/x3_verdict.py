@@ -1,21 +1,20 @@
-"""X3: is the verdict on identification right? 432 generated data sets of which the truth is known.
+"""X3: is the verdict on identification right? 432 generated datasets with known truth.
 
 The curve of A-E1 with an instrument that is strong, weak, irrelevant (a column of noise) or absent,
-at three correlations and three sizes. Each data set gets the verdict of `hk.identify` and a spline
-fit, whose 90 % intervals are then counted where selection was against.
+at three correlations and three sizes. Each dataset gets the verdict of `hk.identify` and a spline
+fit; the coverage of its 90 % intervals in the selected-against region is part of the row.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 
-from heckesel.data import SelectionData
-from heckesel.datasets import Controlled, make_controlled
 from heckesel.diagnostics.evidence import identify
 from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.methods import load_method
-from reproduction.e1_controlled import DATA_HASHES, SIGMA, TEST, TEST_SEED_OFFSET
-from reproduction.fit_cells import as_data, metrics_row
+from reproduction.e1_controlled import DATA_HASHES, controlled_problem
+from reproduction.problems import Problem, metrics_row
 from reproduction.runner import attempt
 from reproduction.x1_profile import curve_row
 
@@ -24,7 +23,7 @@ __all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
 # Strength of the instrument in the index, where the error has sd 1.
 INSTRUMENTS = {"strong": 1.0, "weak": 0.1, "irrelevant": 0.0, "none": 0.0}
 RHOS, SIZES, SEEDS = (0.0, 0.5, 0.9), (500, 2000, 8000), range(12)
-FIRST_SEED = 50_000  # draws that no other experiment has
+FIRST_SEED = 50_000  # no other experiment has these draws
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Cell:
 
 def cells(quick: bool = False) -> list[Cell]:
     sizes, seeds = ((500,), range(1)) if quick else (SIZES, SEEDS)
-    return [Cell(i, r, n, s) for i in INSTRUMENTS for r in RHOS for n in sizes for s in seeds]
+    return [Cell(*each) for each in product(INSTRUMENTS, RHOS, sizes, seeds)]
 
 
 def chunk_of(cell: Cell) -> str:
@@ -49,36 +48,23 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
 
 
 def _row(cell: Cell) -> dict[str, float]:
-    data = pool(cell)
-    found = identify(data)
-    fit = load_method("spline_joint").fit(data, device="cpu")
-    test = _draw(cell, TEST, TEST_SEED_OFFSET)
+    one = problem(cell)
+    found = identify(one.data)
+    fit = load_method("spline_joint").fit(one.data, device="cpu")
     row = {"verdict": float(VERDICTS.index(found.verdict))}
     row |= {
         name: float(found.evidence[name])
         for name in ("wald", "likelihood_ratio", "mills_share", "rho", "rho_low", "rho_high")
         if name in found.evidence
     }
-    return row | metrics_row(fit, test.frame[["x"]].to_numpy(), test.truth) | _fit_row(fit)
+    row |= metrics_row(fit, one.x, one.test_truth)
+    return row | {f"fit_{name}": value for name, value in curve_row(fit).items()}
 
 
-def _fit_row(fit) -> dict[str, float]:
-    return {f"fit_{name}": value for name, value in curve_row(fit).items()}
-
-
-def pool(cell: Cell) -> SelectionData:
+def problem(cell: Cell) -> Problem:
     """x and, unless there is no instrument at all, z."""
-    data = as_data(_draw(cell, cell.n, 0))
+    draw = {"rho": cell.rho, "alpha": INSTRUMENTS[cell.instrument]}
+    one = controlled_problem(seed=FIRST_SEED + cell.seed, size=cell.n, **draw)
     if cell.instrument != "none":
-        return data
-    return replace(data, w=data.x, w_names=data.x_names)
-
-
-def _draw(cell: Cell, size: int, offset: int) -> Controlled:
-    return make_controlled(
-        size,
-        rho=cell.rho,
-        alpha=INSTRUMENTS[cell.instrument],
-        seed=FIRST_SEED + offset + cell.seed,
-        sigma=SIGMA,
-    )
+        return one
+    return replace(one, data=replace(one.data, w=one.data.x, w_names=one.data.x_names))

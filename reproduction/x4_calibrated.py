@@ -1,18 +1,18 @@
-"""X4: calibrated on real data. Members on folds, sigma(x) where rows left out ask for it.
+"""X4: calibrated on real data. Members hold out a fold; sigma(x) where held-out rows prefer it.
 
 The pools, seeds and test rows of A-E2, and of A-E1 as a control; two further tables, college
 grades and school tests, with selection induced by the same rule; the baselines on the same
 folds. "controlled-t" is A-E1 with t errors of five degrees of freedom, which the joint likelihood
-with errors="t" (method "heckman_joint_t") meets and the normal one does not. `members` is the
+with errors="t" (method "heckman_joint_t") assumes and the normal one does not. `members` is the
 size of the ensemble: the two-step is run with 2 to 40.
 
 Eight draws leave a standard error of .01 on the calibration error of wine, more than methods
 differ by: "more" tables are 32 further draws of California, wine and A-E1 with the instrument, on
-which the paper's settings (methods called "paper") are run again. Nothing was chosen on them: that
-the average predicts the mixture of its parts was decided later, on other tables.
+which the paper's settings (methods called "paper") are run again. No choice was made on them: the
+decision that the average predicts the mixture of its parts came later, on other tables.
 
-`docs/defaults.md` tells how the defaults were chosen. Nothing was chosen on the two further tables:
-they are the test of that, and of what SETTLED_ON_TEST_ROWS names. Methods called "open" choose more
+`docs/defaults.md` says how the defaults were chosen. No choice was made on the two further tables:
+they test the defaults, and the choices in SETTLED_ON_TEST_ROWS. Methods called "open" choose more
 in every fit: the weight decay, the selection index or the errors.
 """
 
@@ -20,49 +20,38 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
+from itertools import product
 
 import numpy as np
 
-from heckesel.datasets import (
-    SemiReal,
-    induce_selection,
-    load_college_gpa,
-    load_school_tests,
-    make_controlled,
-)
+from heckesel.datasets import load_college_gpa, load_school_tests
 from heckesel.datasets.college_gpa import FILES as COLLEGE_FILES
 from heckesel.datasets.school_tests import FILES as SCHOOL_FILES
 from heckesel.networks.training.config import NetworkConfig
 from reproduction import e1_controlled, e2_semireal
-from reproduction.fit_cells import Problem, fit_cells, problem_row
-from reproduction.runner import attempt
+from reproduction.problems import Problem, problem_row, run_problems
 
 # So California and wine are no clean test of the method; the two further tables are.
 SETTLED_ON_TEST_ROWS = (
-    "means by least squares in rounds of their own (rows left out, all of them selected, see no "
-    "gain in it: a loss of .52 against .50 on California)",
-    "the factor 2 (1 - 1/k) of `heckesel.networks.ensembles.noise_calibration`, which follows from its derivation",
-    "that σ(x) is bounded, by a factor of 3 of the common σ (California's test points)",
-    "in the average, that selection may see the outcome or not: fixed at the outcome, the error on "
-    "A-E1 was .125 at ρ = .9, and .024 on California",
+    "means are fitted by least squares in separate rounds (on the held-out rows, which are all "
+    "selected, this does not help: a loss of .52 against .50 on California)",
+    "the factor 2 (1 - 1/k) of `heckesel.networks.ensembles.noise_calibration`, which follows "
+    "from its derivation",
+    "σ(x) is bounded by a factor of 3 of the common σ (California's test points)",
+    "in the average, selection may or may not depend on the outcome: if it always does, the error "
+    "is .125 on A-E1 at ρ = .9, and .024 on California",
     "in the average, two starts for that instead of one halfway, which had .032 on California and "
-    ".055 on wine (fifteen other tables see no difference: .059 and .075 either way)",
+    ".055 on wine (fifteen other tables show no difference: .059 and .075 either way)",
 )
 NETWORK = NetworkConfig(n_members=10, folds=5, noise="auto", tails="auto")
 METHODS = (
-    "heckman_averaged",
-    "heckman_two_step",
-    "heckman_outcome",
-    "heckman_joint",
-    "blind_two_head",
-    "deep_ensemble",
-    "weighted_ensemble",
-    "skyline",
+    *("heckman_averaged", "heckman_two_step", "heckman_outcome", "heckman_joint"),
+    *("blind_two_head", "deep_ensemble", "weighted_ensemble", "skyline"),
 )
 CONTROL_METHODS = ("heckman_averaged", "heckman_two_step", "heckman_joint", "deep_ensemble")
 TAIL_METHODS = ("heckman_joint", "heckman_joint_t")
-# What methods leave to the rows left out beside the weight decay.
+# What methods choose by the held-out loss beside the weight decay.
 OPEN_METHODS: dict[str, dict] = {
     "heckman_two_step_open": {"selection": "auto"},
     "heckman_joint_open": {"errors": "auto"},
@@ -92,27 +81,18 @@ class Cell:
 def cells(quick: bool = False) -> list[Cell]:
     if quick:
         return [Cell("wine", 0.8, 1.0, seed, name, 5) for seed in range(2) for name in METHODS]
-    usual = NETWORK.n_members
+    usual, tables = NETWORK.n_members, (*e2_semireal.SIZES, *FURTHER)
     real = [
         Cell(dataset, rho, 1.0, seed, name, usual)
-        for dataset in (*e2_semireal.SIZES, *FURTHER)
-        for rho, seeds in SEEDS.items()
-        for seed in seeds
-        for name in METHODS
+        for dataset, (rho, seeds) in product(tables, SEEDS.items())
+        for seed, name in product(seeds, METHODS)
     ]
-    left_open = [
+    chosen = [
         Cell(dataset, 0.8, 1.0, seed, name, usual)
-        for dataset in (*e2_semireal.SIZES, *FURTHER)
-        for seed in SEEDS[0.8]
-        for name in OPEN_METHODS
+        for dataset, seed, name in product(tables, SEEDS[0.8], OPEN_METHODS)
     ]
-    control = [
-        Cell("controlled", rho, alpha, seed, name, usual)
-        for rho in e1_controlled.RHOS
-        for alpha in e1_controlled.ALPHAS
-        for seed in e1_controlled.SEEDS
-        for name in CONTROL_METHODS
-    ]
+    grid = (e1_controlled.RHOS, e1_controlled.ALPHAS, e1_controlled.SEEDS, CONTROL_METHODS)
+    control = [Cell("controlled", *each, usual) for each in product(*grid)]
     sizes = [
         Cell(dataset, rho, 1.0, seed, "heckman_two_step", members)
         for dataset, rho in (*((name, 0.8) for name in e2_semireal.SIZES), ("controlled", 0.9))
@@ -122,11 +102,9 @@ def cells(quick: bool = False) -> list[Cell]:
     ]
     heavy = [
         Cell("controlled-t", rho, 1.0, seed, name, usual)
-        for rho in (0.0, 0.6, 0.9)
-        for seed in range(8)
-        for name in TAIL_METHODS
+        for rho, seed, name in product((0.0, 0.6, 0.9), range(8), TAIL_METHODS)
     ]
-    return real + left_open + control + sizes + heavy + _more_cells()
+    return real + chosen + control + sizes + heavy + _more_cells()
 
 
 def _more_cells() -> list[Cell]:
@@ -136,8 +114,7 @@ def _more_cells() -> list[Cell]:
     methods |= {name + PAPER: e2_semireal.NETWORK.n_members for name in MORE_METHODS[1:]}
     return [
         Cell(MORE + dataset, rho, 1.0, seed, name, members)
-        for dataset, rho in draws
-        for name, members in methods.items()
+        for (dataset, rho), (name, members) in product(draws, methods.items())
         if dataset != "controlled" or not name.startswith("skyline")
         for seed in MORE_SEEDS
     ]
@@ -149,7 +126,6 @@ def chunk_of(cell: Cell) -> str:
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    problems = [problem(cell) for cell in cells]
     name, network = cells[0].method, replace(NETWORK, n_members=cells[0].members)
     if cells[0].dataset == "controlled-t":
         network = replace(network, noise="constant", tails="normal")
@@ -160,8 +136,8 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     if name in OPEN_METHODS:
         network = replace(network, weight_decay="auto", **OPEN_METHODS[name])
         name = name.removesuffix("_open")
-    fits = fit_cells(name, problems, [cell.seed for cell in cells], network=network, device=device)
-    return [attempt(_metrics, *pair) for pair in zip(problems, fits, strict=True)]
+    problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
+    return run_problems(name, problems, seeds, network=network, device=device, row=_metrics)
 
 
 def problem(cell: Cell) -> Problem:
@@ -169,39 +145,29 @@ def problem(cell: Cell) -> Problem:
     if cell.dataset == "controlled":
         return e1_controlled.problem(cell)
     if cell.dataset == "controlled-t":
-        return _heavy_tailed(cell)
+        draw = {"rho": cell.rho, "alpha": cell.alpha, "errors": "t", "df": TAIL_DF}
+        return e1_controlled.controlled_problem(seed=cell.seed, **draw)
     if cell.dataset in FURTHER:
-        return e2_semireal.semireal_problem(_further(cell))
+        table, sizes = TABLES[cell.dataset], FURTHER[cell.dataset]
+        drawn = e2_semireal.draw_table(*table, sizes, cell.rho, cell.seed)
+        return e2_semireal.semireal_problem(drawn)
     return e2_semireal.problem(cell)
-
-
-def _heavy_tailed(cell: Cell) -> Problem:
-    draw = partial(make_controlled, rho=cell.rho, alpha=cell.alpha, sigma=e1_controlled.SIGMA)
-    draw = partial(draw, errors="t", df=TAIL_DF)
-    pool = draw(e1_controlled.POOL, seed=cell.seed)
-    test = draw(e1_controlled.TEST, seed=e1_controlled.TEST_SEED_OFFSET + cell.seed)
-    return e1_controlled.controlled_problem(pool, test)
-
-
-def _further(cell: Cell) -> SemiReal:
-    n_pool, n_test = FURTHER[cell.dataset]
-    frame, outcome = TABLES[cell.dataset]()
-    return induce_selection(
-        frame, outcome=outcome, rho=cell.rho, seed=cell.seed, n_pool=n_pool, n_test=n_test
-    )
 
 
 @cache
 def _college():
-    return load_college_gpa().drop(columns="hsizesq"), "colgpa"
+    return load_college_gpa().drop(columns="hsizesq")
 
 
 @cache
 def _school():
-    return load_school_tests()[["math4", "lunch", "enroll", "exppp"]], "math4"
+    return load_school_tests()[["math4", "lunch", "enroll", "exppp"]]
 
 
-TABLES: dict[str, Callable] = {"college_gpa": _college, "school_tests": _school}
+TABLES: dict[str, tuple[Callable, str]] = {
+    "college_gpa": (_college, "colgpa"),
+    "school_tests": (_school, "math4"),
+}
 
 
 def _metrics(one: Problem, fit) -> dict[str, float]:
@@ -214,16 +180,12 @@ def _metrics(one: Problem, fit) -> dict[str, float]:
     for name in ("held_out_loss", "outcome_seen", "weight_decay", "tail_df"):
         if name in fit.info:
             row[name] = float(fit.info[name])
-    if "best_epoch" in fit.info:
-        row["best_epoch"] = float(np.mean(fit.info["best_epoch"]))
-    if "df" in fit.info:
-        row["df_hat"] = float(np.mean(fit.info["df"]))
+    for name, shown in (("best_epoch", "best_epoch"), ("df", "df_hat")):
+        if name in fit.info:
+            row[shown] = float(np.mean(fit.info[name]))
     if "averaged" in fit.info:
         row["splines"] = float("splines" in fit.info["averaged"])
-    for index, value in fit.info.get("selection_losses", {}).items():
-        row[f"selection_loss_{index}"] = float(value)
-    for outcome, value in fit.info.get("joint_losses", {}).items():
-        row[f"joint_loss_{outcome}"] = float(value)
-    for noise, value in fit.info.get("held_out_losses", {}).items():
-        row[f"held_out_loss_{noise}"] = float(value)
+    for name in ("selection_loss", "joint_loss", "held_out_loss"):
+        losses = fit.info.get(f"{name}es", {})
+        row |= {f"{name}_{choice}": float(value) for choice, value in losses.items()}
     return row

@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent.parent
 REPRODUCTION = ROOT / "reproduction"
 LAYERS = [
     {"errors"},
-    {"atomic_files", "progress", "numerics"},
+    {"atomic_files", "device", "numeric_input", "progress", "numerics"},
     {"data", "likelihoods", "predictive"},
     {"tables", "metrics", "datasets"},
     {"linear", "networks"},
@@ -176,8 +176,8 @@ for call in (
 def test_without_torch_or_matplotlib_one_sentence_names_the_extra():
     printed = subprocess.run([sys.executable, "-c", ABSENT], capture_output=True, check=True).stdout
     networks = "networks need torch, which is not installed: pip install 'heckesel[deep]'"
-    pictures = "pictures need matplotlib, which is not installed: pip install 'heckesel[report]'"
-    assert printed.decode().splitlines() == [networks, networks, pictures]
+    plots = "plots need matplotlib, which is not installed: pip install 'heckesel[report]'"
+    assert printed.decode().splitlines() == [networks, networks, plots]
 
 
 def test_the_guide_for_contributors_lists_the_layers_as_they_are():

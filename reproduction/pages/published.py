@@ -12,11 +12,10 @@ import sys
 from pathlib import Path
 
 from heckesel.atomic_files import write_atomically
+from reproduction.pages.beyond_paper import ours_md
 from reproduction.pages.claims import claims_md
 from reproduction.pages.figure_data import FROM_RESULTS, train_example
-from reproduction.pages.numbers import numbers_tex
-from reproduction.pages.ours import ours_md
-from reproduction.pages.ours.figure_data import FROM_OUR_RESULTS
+from reproduction.pages.macros import numbers_tex
 from reproduction.pages.rows import read_results
 from reproduction.pages.scoreboard import scoreboard_md
 
@@ -26,15 +25,15 @@ TRAINED = "figures/fig1a.json"
 def generated(folder_results: Path) -> dict[str, str]:
     """Path below `paper/` -> the text that belongs there."""
     results = read_results(Path(folder_results))
-    texts = {
+    pages = {
         "numbers.tex": numbers_tex(results),
         "scoreboard.md": scoreboard_md(results),
         "claims.md": claims_md(results),
         "ours.md": ours_md(results),
     }
-    for name, data in (FROM_RESULTS | FROM_OUR_RESULTS).items():
-        texts[f"figures/{name}.json"] = _json(data(results))
-    return texts
+    for name, data in FROM_RESULTS.items():
+        pages[f"figures/{name}.json"] = _json(data(results))
+    return pages
 
 
 def regenerate(folder_results: Path, folder_paper: Path, *, train: bool = False) -> list[Path]:
@@ -42,11 +41,11 @@ def regenerate(folder_results: Path, folder_paper: Path, *, train: bool = False)
 
     The example of figure 1 (a) is trained if it is missing or `train` asks for it.
     """
-    texts = generated(folder_results)
+    pages = generated(folder_results)
     if train or not (Path(folder_paper) / TRAINED).exists():
-        texts[TRAINED] = _json(train_example())
+        pages[TRAINED] = _json(train_example())
     written = []
-    for name, text in texts.items():
+    for name, text in pages.items():
         path = Path(folder_paper) / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +95,7 @@ def _indented(value, depth: int) -> str:
 
 
 def main() -> int:
-    from reproduction.pages.figures import draw_figures
+    from reproduction.pages.paper_figures import draw_figures
 
     paper = Path("paper")
     for path in regenerate(Path("results"), paper, train="--train" in sys.argv[1:]):

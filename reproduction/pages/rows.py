@@ -39,7 +39,7 @@ class Results:
 def flat(rows: Iterable[dict]) -> list[Row]:
     """{"cell": ..., "metrics": ...} as one dict; a failed row has no number to publish.
 
-    What was found beside a part of the cell of the same name is told from it: rho and rho_hat.
+    A metric with the name of a setting gets another one: the estimate of rho is rho_hat.
     """
     rows = list(rows)
     for row in rows:
@@ -60,7 +60,7 @@ def succeeded(rows: Iterable[dict]) -> list[Row]:
 def read_results(folder: Path) -> Results:
     """What is in `folder`; panels may be missing, because their data do not ship.
 
-    A failed row of the paper's experiments is refused, one of our own is left out.
+    A failed row of the paper's experiments is refused, one of our own is skipped.
     """
     found = {}
     for part in fields(Results):

@@ -7,13 +7,14 @@ programs apart.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import t as student
 
-from reproduction.pages.numbers import MACROS, NOT_AVAILABLE, Macro
-from reproduction.pages.paired import standard_error
+from reproduction.pages.macros import MACROS, NOT_AVAILABLE, Macro
+from reproduction.pages.paired_tests import standard_error
 from reproduction.pages.rows import (
     Results,
     read_paper,
@@ -30,14 +31,14 @@ RULES = {
     "gp": f"Gaussian process: within {GP_TOLERANCE} of the printed value",
     "seeds": (
         f"trained methods: within {STANDARD_ERRORS:.0f} standard errors of the mean difference "
-        "over seeds (`se`: ours less the paper's, seed by seed), plus half a printed unit"
+        "over seeds (`se`: ours minus the paper's, seed by seed), plus half a printed unit"
     ),
     "p": f"p-values: on the same side of {SIGNIFICANCE}",
-    "listed": "standard deviations over seeds, and the benchmark panels (another dump): not judged",
+    "listed": "standard deviations over seeds, and benchmark panels (another dump): not compared",
 }
 
 _GP_OPTIMUM = (
-    "One cell of eight decides it: wine, seed 3. There the likelihood of the hyper-parameters has "
+    "One of eight cells decides it: wine, seed 3. There the likelihood of the hyper-parameters has "
     "several optima. The paper's row (coverage 77.0 %, ECE .155) is the one that scikit-learn's "
     "first start reaches, log marginal likelihood -480.15; ours is -445.59, 34.6 units higher, "
     "with coverage 84.4 % and ECE .073. Without that seed the difference is below .001."
@@ -52,12 +53,12 @@ EXPLANATIONS = {
     "RealCovWineGP": _GP_OPTIMUM,
     "RealECEWineGP": _GP_OPTIMUM,
     "CovAgEnsMidNoInstr": (
-        "0.3 points on 55.7 %, all draws the same. It is the one exceedance that chance allows: "
-        "with eight seeds the ratio of the mean difference to its standard error follows a t "
-        "distribution with 7 degrees of freedom, which passes 3 in 2 % of cases, and the count "
-        "above is what that predicts. The same ensemble shows no common direction: its mean "
-        "differences in the other seven cells of rho and alpha are between -0.04 and +0.23 points, "
-        "and its bias and ECE in this cell agree."
+        "The difference is 0.3 points on 55.7 %, on the same draws. Chance alone explains one such "
+        "difference: with eight seeds, the ratio of the mean difference to its standard error "
+        "follows a t distribution with 7 degrees of freedom, which exceeds 3 in 2 % of cases, and "
+        "the count above is what that predicts. The same ensemble shows no common direction: its "
+        "mean differences in the other seven cells of rho and alpha are between -0.04 and +0.23 "
+        "points, and its bias and ECE in this cell agree."
     ),
 }
 
@@ -101,12 +102,11 @@ def scoreboard_md(results: Results) -> str:
     found = scores(results)
     parts = [
         "# Scoreboard",
-        "Every number that the paper derives from its results, and the same number from "
-        "`results/*.json`. Generated; do not edit.",
+        "Every number that the paper derives from its results, and the same number computed from "
+        "`results/*.json`. This page is generated; do not edit it.",
         *_summary(found),
         _regions(results),
-        "| macro | paper | ours | se | agrees |\n|---|---|---|---|---|\n"
-        + "\n".join(_line(score) for score in found),
+        _table(("macro", "paper", "ours", "se", "agrees"), map(_line, found)),
         f"`{NOT_AVAILABLE}`: our panels have no such fit, or the fit has no standard error.",
         "## Why these differ",
         *_explanations([score.macro for score in found if score.verdict == "differs"]),
@@ -115,54 +115,46 @@ def scoreboard_md(results: Results) -> str:
 
 
 def _score(macro: Macro, published: dict, results: Results, paper: Results) -> Score:
-    rule = rule_of(macro.name)
-    pairs = np.empty(0)
-    if macro.seeds is not None:
-        pairs = macro.seeds(results) - macro.seeds(paper)
-    if rule == "listed":
-        verdict = "listed"
+    rule, value, ours = rule_of(macro.name), macro.value(results), macro.printed(results)
+    pairs = macro.seeds(results) - macro.seeds(paper) if macro.seeds else np.empty(0)
+    if rule == "printed" or value is None:
+        agrees = ours == published["printed"]
+    elif rule == "p":
+        agrees = (value < SIGNIFICANCE) == (published["value"] < SIGNIFICANCE)
     else:
-        verdict = "agrees" if _agrees(macro, published, results, pairs) else "differs"
-    ours = macro.printed(results)
+        allowed = GP_TOLERANCE
+        if rule == "seeds":
+            half_unit = printed_unit(published["printed"]) / 2
+            allowed = STANDARD_ERRORS * standard_error(pairs) + half_unit
+        agrees = abs(value - published["value"]) <= allowed
+    verdict = "listed" if rule == "listed" else "agrees" if agrees else "differs"
     return Score(macro.name, rule, published["printed"], ours, pairs, verdict)
 
 
-def _agrees(macro: Macro, published: dict, results: Results, pairs: np.ndarray) -> bool:
-    rule, value = rule_of(macro.name), macro.value(results)
-    if rule == "printed" or value is None:
-        return macro.printed(results) == published["printed"]
-    if rule == "p":
-        return (value < SIGNIFICANCE) == (published["value"] < SIGNIFICANCE)
-    if rule == "gp":
-        allowed = GP_TOLERANCE
-    else:
-        allowed = STANDARD_ERRORS * standard_error(pairs) + printed_unit(published["printed"]) / 2
-    return abs(value - published["value"]) <= allowed
-
-
 def _summary(found: list[Score]) -> list[str]:
-    count = {v: sum(s.verdict == v for s in found) for v in ("agrees", "differs", "listed")}
-    judged = count["agrees"] + count["differs"]
-    lines = [
-        f"**{count['agrees']} agree, {count['differs']} differ, {count['listed']} are listed "
-        f"without a verdict: {count['agrees'] / judged:.1%} of the {judged} judged agree.**",
-        "| rule | agrees | differs | listed |\n|---|---|---|---|",
+    agree, differ, listed = _counts(found)
+    compared = agree + differ
+    rules = [
+        (meaning, *map(str, _counts([score for score in found if score.rule == rule])))
+        for rule, meaning in RULES.items()
     ]
-    for rule, meaning in RULES.items():
-        of = [score for score in found if score.rule == rule]
-        cells = [str(sum(s.verdict == v for s in of)) for v in ("agrees", "differs", "listed")]
-        lines[-1] += f"\n| {meaning} | {' | '.join(cells)} |"
     trained = [score for score in found if score.rule == "seeds"]
     beyond = sum(abs(s.pairs.mean()) > STANDARD_ERRORS * standard_error(s.pairs) for s in trained)
     expected = sum(2 * student.sf(STANDARD_ERRORS, len(s.pairs) - 1) for s in trained)
-    share = np.mean([score.verdict == "agrees" for score in trained])
-    lines.append(
-        f"Of the {len(trained)} trained numbers {share:.1%} agree. Compared with the paper's rows "
-        f"before rounding, {beyond} mean differences are beyond {STANDARD_ERRORS:.0f} standard "
-        f"errors; two runs of one program with fresh initial weights would put {expected:.1f} "
-        "there."
-    )
-    return lines
+    return [
+        f"**{agree} agree, {differ} differ, {listed} are listed without a verdict: "
+        f"{agree / compared:.1%} of the {compared} compared agree.**",
+        _table(("rule", "agrees", "differs", "listed"), rules),
+        f"Of the {len(trained)} trained numbers {_counts(trained)[0] / len(trained):.1%} agree. "
+        f"Compared with the paper's rows before rounding, {beyond} mean differences exceed "
+        f"{STANDARD_ERRORS:.0f} standard errors; {expected:.1f} are expected of two runs of one "
+        "program with different initial weights.",
+    ]
+
+
+def _counts(found: list[Score]) -> list[int]:
+    """How many agree, differ and are listed."""
+    return [sum(s.verdict == verdict for s in found) for verdict in ("agrees", "differs", "listed")]
 
 
 def _regions(results: Results) -> str:
@@ -180,7 +172,7 @@ def _regions(results: Results) -> str:
             for row in theirs
         )
         sentences.append(f"{same} of {len(theirs)} draws of {title}")
-    return f"Points per region equal the paper's in {' and '.join(sentences)}."
+    return f"The number of points per region equals the paper's in {' and '.join(sentences)}."
 
 
 def _explanations(macros: list[str]) -> list[str]:
@@ -191,11 +183,15 @@ def _explanations(macros: list[str]) -> list[str]:
     return [f"**{', '.join(names)}.** {reason}" for reason, names in reasons.items()]
 
 
-def _line(score: Score) -> str:
+def _line(score: Score) -> tuple[str, ...]:
     se = ""
     if score.rule in ("seeds", "gp"):
-        se = f"{standard_error(score.pairs):.2g}"
-        if score.paper.endswith("%"):
-            se = f"{100 * standard_error(score.pairs):.2g}%"
+        percent = score.paper.endswith("%")
+        se = f"{standard_error(score.pairs) * (100 if percent else 1):.2g}{'%' if percent else ''}"
     paper, ours = (text.replace("\\%", "%") for text in (score.paper, score.ours))
-    return f"| {score.macro} | {paper} | {ours} | {se} | {score.verdict} |"
+    return score.macro, paper, ours, se, score.verdict
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in (header, *rows)]
+    return "\n".join([lines[0], "|---" * len(header) + "|", *lines[1:]])

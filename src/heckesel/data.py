@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
 
 import numpy as np
 
 from heckesel.errors import DataError
+from heckesel.numeric_input import numeric
 
-HOLDS_DATES = "holds dates; make it a number, such as years since 2000"
+CONSTANT = "Intercept"
 LARGEST = 1e100  # squares of larger numbers overflow when they are added up
+SMALLEST = 1e-100  # squares of smaller numbers, added up, lose digits or are zero
+
+
+def term_names(names) -> tuple[str, ...]:
+    """Columns as terms of an equation, where `Intercept` is the constant: a column of that name is
+    I(Intercept), which a formula could call it, too."""
+    return tuple(f"I({CONSTANT})" if name == CONSTANT else name for name in names)
 
 
 @dataclass(frozen=True)
@@ -106,29 +113,7 @@ def check_values(x, w, s, y, x_names, w_names, y_name: str) -> None:
     _check_outcome_size(y[s], np.flatnonzero(s), y_name)
     for values, names, rows in ((w, w_names, np.arange(len(s))), (x, x_names, np.flatnonzero(s))):
         check_complete(values, names, rows)
-
-
-def is_date(value) -> bool:
-    """Dates and times of any library, which say so by themselves."""
-    return isinstance(value, date | timedelta | np.datetime64 | np.timedelta64)
-
-
-def numeric(values, name: str) -> np.ndarray:
-    """`values` as float64, or a sentence that shows the first value that is no number."""
-    array = np.asarray(values)
-    if array.dtype.kind in "fiub":
-        return array.astype(float, copy=False)
-    flat = np.asarray(values, dtype=object).ravel()
-    for row, value in enumerate(flat):
-        try:
-            float("nan" if value is None else value)
-        except (TypeError, ValueError):
-            if is_date(value):
-                raise DataError(f"column {name!r} {HOLDS_DATES}") from None
-            raise DataError(
-                f"column {name!r} must hold numbers but row {row} holds {value!r}; make it a number"
-            ) from None
-    return np.array([float("nan" if v is None else v) for v in flat]).reshape(array.shape)
+        check_not_tiny(values[rows], names)
 
 
 def _column(y, name: str) -> np.ndarray:
@@ -204,6 +189,10 @@ def _check_outcome_size(values, rows, name: str) -> None:
             f"the outcome {name!r} is {values[at]:g} in row {rows[at]}; "
             "rescale it, remove the row or leave the outcome missing"
         )
+    if 0 < np.abs(values).max(initial=0.0) < SMALLEST:
+        raise DataError(
+            f"all values of the outcome {name!r} lie within {SMALLEST:g} of zero; rescale it"
+        )
 
 
 def check_complete(values, names, rows) -> None:
@@ -221,6 +210,17 @@ def check_complete(values, names, rows) -> None:
         f"in {', '.join(map(repr, bad_columns))} (missing, infinite or beyond 1e100); "
         "fill, rescale or drop them"
     )
+
+
+def check_not_tiny(values, names) -> None:
+    """Refuse columns so small that a fit cannot compute their variance."""
+    largest = np.abs(values).max(axis=0, initial=0.0)
+    tiny = np.flatnonzero((largest > 0) & (largest < SMALLEST))
+    if len(tiny):
+        raise DataError(
+            f"column {names[tiny[0]]!r} is nowhere larger than {largest[tiny[0]]:g}; squares of "
+            "such numbers vanish, so rescale it"
+        )
 
 
 def check_weights(weight, n: int, s: np.ndarray) -> np.ndarray:
@@ -243,4 +243,10 @@ def check_weight_values(weight: np.ndarray) -> None:
     if len(bad):
         raise DataError(
             f"weights must be finite and not negative but row {bad[0]} has {weight[bad[0]]:g}"
+        )
+    odd = np.flatnonzero((weight > LARGEST) | ((weight > 0) & (weight < SMALLEST)))
+    if len(odd):
+        raise DataError(
+            f"weights must lie between {SMALLEST:g} and {LARGEST:g}, or be zero, but row {odd[0]} "
+            f"has {weight[odd[0]]:g}; divide all of them by the same number"
         )

@@ -16,10 +16,10 @@ class Shown:
     err: str
 
 
-def run(capsys, *arguments) -> Shown:
+def run(capsys, *arguments, program=main) -> Shown:
     """Exit code and what was printed; an exception other than SystemExit is the test's own."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
+        program([str(argument) for argument in arguments])
     printed = capsys.readouterr()
     return Shown(int(stop.value.code or 0), printed.out, printed.err)

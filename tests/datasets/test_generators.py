@@ -241,12 +241,12 @@ def test_units_of_the_source_do_not_matter():
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"n": 0}, "n is 0 but must be a positive whole number"),
+        ({"n": 0}, "n is 0 but must be a positive integer"),
         ({"rho": 1.0}, "rho is 1.0 but must lie strictly between -1 and 1"),
         ({"rho": np.nan}, "rho is nan but must lie"),
         ({"alpha": np.inf}, "alpha is inf but must be a finite number"),
         ({"sigma": 0}, "sigma is 0 but must be a positive number"),
-        ({"seed": None}, "seed is None but must be a whole number"),
+        ({"seed": None}, "seed is None but must be a non-negative integer"),
     ],
 )
 def test_make_controlled_refuses_arguments_by_name(wrong, sentence):
@@ -278,18 +278,18 @@ def with_instrument_name(table):
     ("spoil", "wrong", "sentence"),
     [
         (None, {"rho": -1}, "rho is -1 but must lie strictly between -1 and 1"),
-        (None, {"seed": -1}, "seed is -1 but must be a whole number, 0 or above"),
-        (None, {"n_test": 0}, "n_test is 0 but must be a positive whole number"),
+        (None, {"seed": -1}, "seed is -1 but must be a non-negative integer"),
+        (None, {"n_test": 0}, "n_test is 0 but must be a positive integer"),
         (None, {"n_test": 21}, r"n_pool \+ n_test is 61 but frame has 60 rows"),
         (None, {"n_pool": 3}, "frame has 2 columns besides 'target', but there must be"),
-        (None, {"outcome": "price"}, "outcome is 'price', which is not a column of frame"),
+        (None, {"outcome": "price"}, "frame has no column 'price'"),
         (dict, {}, "frame is a dict but must be a pandas DataFrame"),
-        (with_text, {}, "column 'b' is not numeric: encode it first"),
-        (with_gap, {}, "column 'b' has missing or infinite values: drop those rows"),
-        (with_constant, {}, "column 'b' is constant in the pool of seed 0: drop it"),
+        (with_text, {}, "column 'b' is not numeric; encode it first"),
+        (with_gap, {}, "column 'b' has missing or infinite values; drop those rows"),
+        (with_constant, {}, "column 'b' is constant in the pool of seed 0; drop it"),
         (with_exact_outcome, {}, "target is an exact linear function of the other columns"),
-        (with_instrument_name, {}, "frame has a column 'z', a name the result needs: rename"),
-        (lambda t: pd.concat([t, t["a"]], axis=1), {}, "frame has two columns named 'a'"),
+        (with_instrument_name, {}, "frame has a column 'z', a name that the result uses; rename"),
+        (lambda t: pd.concat([t, t["a"]], axis=1), {}, "column 'a' appears twice in frame"),
     ],
 )
 def test_induce_selection_refuses_what_it_cannot_use_by_name(spoil, wrong, sentence):

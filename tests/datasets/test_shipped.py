@@ -76,7 +76,7 @@ def test_every_shipped_file_has_the_hash_its_module_and_its_docstring_state():
 
 def test_a_file_with_another_hash_is_refused():
     with pytest.raises(DataError, match=r"mroz\.csv\.gz has SHA-256 8ac5.* instead of 0000"):
-        read_shipped("mroz.csv.gz", "0" * 64)
+        read_shipped({"mroz.csv.gz": "0" * 64})
 
 
 @pytest.mark.parametrize("name", LOADED)

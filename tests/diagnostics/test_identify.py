@@ -64,7 +64,7 @@ def test_an_instrument_that_is_a_curve_in_x_is_none(curved):
     assert found.evidence["wald"] > 100  # strong by the test alone
     if curved:
         assert found.verdict == "weak instrument"
-        assert "z moves selection, but 0.0 % of its effect is beyond smooth" in found.sentence
+        assert "explain all but 0.0 % of its effect" in found.sentence
     else:
         assert found.verdict == "identified by an instrument"
         assert found.evidence["share_beyond_smooth"] == pytest.approx(1, abs=0.01)
@@ -135,7 +135,7 @@ def test_without_an_instrument_a_curve_decides_between_form_and_nothing():
     assert hk.identify(strong[["x"]], strong["y"]).verdict == "functional form only"
     nothing = hk.identify(faint[["x"]], faint["y"])
     assert nothing.verdict == "not identified"
-    assert "any rho from" in nothing.sentence
+    assert "rejects no rho from" in nothing.sentence
     assert "sensor, site, annotator" in nothing.sentence
 
 

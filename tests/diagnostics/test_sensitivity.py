@@ -56,7 +56,7 @@ def test_breakdown_is_the_crossing_nearest_to_zero():
     assert found.breakdown("line", threshold=0.5) == pytest.approx(0.5)
     assert found.breakdown("never") is None
     assert found.crossings("twice") == pytest.approx([-0.5, 0.5], abs=0.01)
-    with pytest.raises(hk.DataError, match="there is no 'effect'"):
+    with pytest.raises(hk.DataError, match="there is no value named 'effect'"):
         found.breakdown("effect")
 
 
@@ -194,7 +194,7 @@ def test_bounds_are_what_filling_in_the_extremes_gives():
     assert hk.bounds(y, 0, 4, sample_weight=weights) == pytest.approx(tuple(filled))
     with pytest.raises(hk.DataError, match="beyond the bounds"):
         hk.bounds(y, 0, 2)
-    with pytest.raises(hk.DataError, match="low < high"):
+    with pytest.raises(hk.DataError, match="low must be below high"):
         hk.bounds(y, 4, 0)
 
 

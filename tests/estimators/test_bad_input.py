@@ -181,7 +181,7 @@ CASES = {
     "selected of another length": (fit(selected=[1, 0]), "selected has shape (2,)"),
     "selected not known": (
         fit(selected=pd.Series([pd.NA, *[True] * 199], dtype="boolean")),
-        "'selected' must hold numbers but row 0 holds <NA>",
+        "selected must be 0 or 1 but row 0 holds nan",
     ),
     "cluster not known": (
         fit(clusters=np.array([pd.NA, *"ab" * 100][:200], dtype=object)),

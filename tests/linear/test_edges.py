@@ -319,7 +319,7 @@ def test_rows_in_clusters_have_no_likelihood_of_their_own():
     for ask in (found.test_rho_zero, lambda how: found.interval("rho", method=how)):
         with pytest.raises(hk.DataError, match="rows in clusters have no"):
             ask("lr" if ask == found.test_rho_zero else "profile")
-    assert "(as if rows were independent)" in found.summary()
+    assert "(assuming independent rows)" in found.summary()
     assert "independent" not in fit().summary()
 
 

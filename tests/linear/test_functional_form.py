@@ -220,7 +220,7 @@ def test_the_judgement_on_plain_numbers():
 
 def test_the_section_of_the_docs_runs(capsys):
     page = (Path(__file__).parents[2] / "docs" / "classic.md").read_text()
-    section = page.split("## How much rests on the normal curve?")[1].split("\n## ")[0]
+    section = page.split("## Sensitivity to the error distribution")[1].split("\n## ")[0]
     scope: dict = {}
     for block in re.findall(r"```python\n(.*?)```", section, re.DOTALL):
         exec(compile(block, "classic.md", "exec"), scope)

@@ -282,7 +282,7 @@ def test_joined_moments_are_those_of_all_rows():
 
 def test_the_example_of_the_documentation_runs(capsys):
     page = (Path(__file__).parents[2] / "docs" / "classic.md").read_text()
-    block = page.partition("## More rows than memory")[2].partition("```python\n")[2]
+    block = page.partition("## Data larger than memory")[2].partition("```python\n")[2]
     scope: dict = {}
     exec(compile(block.partition("```")[0], "classic.md", "exec"), scope)
     assert_same(scope["fit"], hk.heckman(**_mroz()))

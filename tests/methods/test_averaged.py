@@ -25,7 +25,7 @@ from heckesel.networks.training.layers import parameter_count
 from heckesel.networks.training.scaling import Scaling, scaling_of
 from heckesel.numerics.normal import inverse_mills
 from heckesel.report.contents import _method
-from reproduction.fit_cells import as_data
+from reproduction.problems import as_data
 from tests.small_models import averaged_with_splines
 
 SMALL = NetworkConfig(hidden=(16, 16), n_members=4, folds=2, epochs=300, dtype="float64")

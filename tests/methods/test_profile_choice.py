@@ -15,7 +15,7 @@ from heckesel.networks.rho.linear_joint import bases_of, conditional_optima
 from heckesel.networks.rho.rho_held_out import BELIEFS, HeldOut, without_own_fold
 from heckesel.networks.rho.rho_mixture import UPDATES, held_out_evidence
 from heckesel.networks.training.config import NetworkConfig
-from reproduction.fit_cells import as_data
+from reproduction.problems import as_data
 
 CPU = torch.device("cpu")
 SMALL = NetworkConfig(hidden=(16,), n_members=4, epochs=400, folds=2, warm_up=0, weight_decay=1e-3)

@@ -23,7 +23,8 @@ from heckesel.metrics import (
     sharpness,
 )
 from heckesel.numerics.truncated import moments_given_selection
-from heckesel.predictive.distribution import GivenSelection, Predictive
+from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.families import GivenSelection
 
 M = 200
 LEVELS = np.arange(1, 20) / 20

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from heckesel.metrics import evaluate
-from heckesel.predictive import distribution as predictive
-from heckesel.predictive import mixture, transformed
+from heckesel.predictive import families, mixture, transformed
 from heckesel.predictive.distribution import (
     Predictive,
     predict_given_selection,
@@ -42,19 +41,19 @@ def _given(rows, function, *options):
     return function(*shared, *options)
 
 
-def _pooled(rows):
-    return mixture.pooled([_mixed(rows), predict_student(MEAN[rows], TAU2[rows], SIGMA[rows], DF)])
+def _equal_weights(rows):
+    return mixture.mix_predictives(
+        [_mixed(rows), predict_student(MEAN[rows], TAU2[rows], SIGMA[rows], DF)]
+    )
 
 
 MAKERS = {
-    predictive.Normal: lambda rows: Predictive.normal(MEAN[rows], TAU2[rows], SIGMA[rows] ** 2),
-    predictive.Student: lambda rows: predict_student(MEAN[rows], TAU2[rows], SIGMA[rows], DF),
-    predictive.GivenSelection: lambda rows: _given(rows, predict_given_selection),
-    predictive.StudentGivenSelection: lambda rows: _given(
-        rows, predict_student_given_selection, DF
-    ),
+    families.Normal: lambda rows: Predictive.normal(MEAN[rows], TAU2[rows], SIGMA[rows] ** 2),
+    families.Student: lambda rows: predict_student(MEAN[rows], TAU2[rows], SIGMA[rows], DF),
+    families.GivenSelection: lambda rows: _given(rows, predict_given_selection),
+    families.StudentGivenSelection: lambda rows: _given(rows, predict_student_given_selection, DF),
     mixture.Mixture: _mixed,
-    mixture.Pool: _pooled,
+    mixture.PredictiveMixture: _equal_weights,
     transformed.Transformed: _cubed,
 }
 
@@ -62,9 +61,9 @@ MAKERS = {
 def test_no_distribution_is_forgotten_here():
     found = {
         value
-        for module in (predictive, mixture, transformed)
+        for module in (families, mixture, transformed)
         for _, value in inspect.getmembers(module, inspect.isclass)
-        if hasattr(value, "log_density") and value not in (Predictive, predictive.Distribution)
+        if hasattr(value, "log_density") and value not in (Predictive, families.Distribution)
     }
     assert found == set(MAKERS)
 

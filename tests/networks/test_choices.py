@@ -10,7 +10,7 @@ from heckesel.methods import load_method
 from heckesel.networks.training import choices
 from heckesel.networks.training.choices import WEIGHT_DECAYS, candidates
 from heckesel.networks.training.config import NetworkConfig
-from reproduction.fit_cells import as_data
+from reproduction.problems import as_data
 
 OPEN = NetworkConfig(
     hidden=(8,), n_members=2, folds=2, epochs=40, patience=10, weight_decay="auto", tails="auto"

@@ -7,9 +7,10 @@ import pytest
 
 from heckesel.data import selection_data
 from heckesel.datasets import make_controlled
-from heckesel.diagnostics.instrument_strength import instruments_are_strong, probit_verdict
+from heckesel.diagnostics.instrument_strength import probit_verdict
 from heckesel.diagnostics.verdict import IDENTIFIED
 from heckesel.linear.two_step import fit_two_step
+from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods import load_method
 from heckesel.methods.heckman_joint import classic_head
 from heckesel.methods.heckman_two_step import first_step
@@ -18,7 +19,7 @@ from heckesel.networks.losses.normal import BLIND, JOINT
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import all_rows
 from heckesel.networks.training.scaling import scaling_of
-from reproduction.fit_cells import as_data
+from reproduction.problems import as_data
 
 NETWORK = NetworkConfig(
     hidden=(16,), n_members=4, epochs=300, dtype="float64", device="cpu", folds=4, patience=40

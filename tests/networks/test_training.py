@@ -19,6 +19,8 @@ from heckesel.networks.training.layers import (
 from heckesel.networks.training.loop import Stopping, train
 from heckesel.networks.training.steps import evaluate
 
+pytestmark = pytest.mark.arithmetic
+
 SIZES = (2, 8, 8, 1)
 Q = 3
 

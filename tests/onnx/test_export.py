@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import heckesel as hk
@@ -327,3 +328,35 @@ def test_a_linear_model_is_exported_without_torch(path):
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "False"
     assert path.exists()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        hk.HeckmanRegressor([2]),
+        hk.DeepHeckmanRegressor([2], epochs=100, n_members=3, hidden=(16,), progress=False),
+        hk.DeepHeckmanRegressor(
+            [2], method="profile", epochs=100, n_members=5, hidden=(16,), progress=False
+        ),
+        hk.DeepEnsembleRegressor([2], epochs=100, n_members=3, hidden=(16,), progress=False),
+    ],
+    ids=["linear", "two-step", "profile", "ensemble"],
+)
+@pytest.mark.parametrize("missing", ["error", "indicator"])
+def test_an_offset_of_1e5_standard_deviations_keeps_the_digits(model, missing, tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 3))
+    u = rng.normal(size=400)
+    y = np.where(x @ [0.5, 0, 1] + u > 0, np.sin(2 * x[:, 0]) - x[:, 1] + u, np.nan)
+    x[:, 0] += 1e5  # standard deviations
+    x[:, 1] = 100 + 1e-3 * x[:, 1]
+    x = x.astype(np.float32).astype(float)  # what the file is given
+    if missing == "indicator":
+        x[rng.random(400) < 0.2, 0] = np.nan
+    model = clone(model).set_params(missing=missing).fit(x, y)
+    model.export_onnx(tmp_path / "far.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "far.onnx")
+    mean, std = session.run(None, {"X": x[:, :2].astype(np.float32)})
+    expected, expected_std = model.predict(x, return_std=True)
+    np.testing.assert_allclose(mean, expected, rtol=0, atol=1e-5 * np.std(expected))
+    np.testing.assert_allclose(std, expected_std, rtol=1e-5)

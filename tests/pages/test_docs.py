@@ -1,9 +1,9 @@
-"""Every Python block of the pages runs, in order, and its comments tell the truth.
+"""Every Python block of the pages runs, in order, and the values in its comments are correct.
 
-A comment behind an expression that starts with a number, several with commas between, or a text in
-quotes says what the expression is: numbers to their last printed place. Networks depend on the
-machine a little; `about` in front of a number leaves a quarter of it, or one in its last place.
-A `text` block shows what the page printed.
+A comment after an expression that starts with a number, several numbers separated by commas, or a
+quoted string states the value of the expression, rounded to the printed digits. Networks depend
+slightly on the machine: `about` allows a quarter of the number, or one unit in the last digit.
+A `text` block shows what the page prints.
 """
 
 import ast
@@ -101,3 +101,12 @@ def test_every_verdict_is_in_the_reference():
 def test_every_page_is_in_the_table_of_contents():
     listed = (DOCS / "index.md").read_text().split()
     assert [page.stem for page in DOCS.glob("*.md") if page.stem not in [*listed, "index"]] == []
+
+
+def test_every_committed_picture_is_small_and_shown():
+    pages = "".join(page.read_text() for page in DOCS.glob("*.md"))
+    pictures = list((DOCS / "_static").glob("*.png"))
+    assert len(pictures) >= 5
+    for picture in pictures:
+        assert f"(_static/{picture.name})" in pages
+        assert picture.stat().st_size < 60_000

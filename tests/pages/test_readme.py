@@ -1,4 +1,4 @@
-"""Every block of the README runs, in order, and says what its comments say."""
+"""The code of the README and of the page on the command line runs and prints what they show."""
 
 import os
 import re
@@ -6,29 +6,41 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 import heckesel as hk
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+NUMBER = re.compile(r"[-+]?\d+\.?\d*")
 
 
 def blocks(path, language):
     return re.findall(rf"```{language}\n(.*?)```", path.read_text(), re.DOTALL)
 
 
-def test_the_readme_runs(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # a report is written
-    found = blocks(README, "python")
-    assert len(found) >= 3
-    scope: dict = {}
-    for block in found:
-        exec(compile(block, "README.md", "exec"), scope)
-    assert f"{scope['fit'].params['outcome', 'educ']:.5f}" == "0.10835"
-    assert scope["model"].identification_.verdict == "identified by an instrument"
-    assert (tmp_path / "report.html").stat().st_size > 10_000
-    assert "Identification: identified by an instrument" in capsys.readouterr().out
+def test_the_readme_prints_what_it_shows(capsys):
+    for block in blocks(README, "python"):
+        exec(compile(block, "README.md", "exec"), {})
+    printed = capsys.readouterr().out.split()
+    (shown,) = blocks(README, "text")
+    assert [NUMBER.sub("#", word) for word in printed] == [
+        NUMBER.sub("#", word) for word in shown.split()
+    ]
+    found, stated = (
+        [float(number) for number in NUMBER.findall(" ".join(words))]
+        for words in (printed, shown.split())
+    )
+    # networks depend a little on the machine: .05 of a bias, 5 points of a coverage
+    room = [0.05 if abs(number) < 1 else 5 for number in stated]
+    assert np.all(np.abs(np.subtract(found, stated)) <= room), printed
+
+
+def test_every_link_of_the_readme_leads_to_a_file():
+    links = re.findall(r"\]\(([^)#]+)\)", README.read_text())
+    assert len(links) > 20
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def run_commands(path, folder):
@@ -44,24 +56,14 @@ def run_commands(path, folder):
     )
 
 
-def test_the_commands_of_the_readme_run(tmp_path):
-    shown = run_commands(README, tmp_path)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.count("Identification: identified by an instrument") == 3
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "wages.csv",
-        "wages.heckesel",
-        "predicted.csv",
-    }
-    predicted = pd.read_csv(tmp_path / "predicted.csv")
-    assert (predicted["lower"] < predicted["mean"]).all()
-
-
 def test_the_commands_of_the_page_on_the_shell_run(tmp_path):
     shown = run_commands(ROOT / "docs" / "shell.md", tmp_path)
     assert shown.returncode == 0, shown.stderr
     assert shown.stderr == "probability of default = 1\n"
     assert "default has two classes, 0 and 1: what is predicted is the probability" in shown.stdout
+    assert shown.stdout.count("Identification: identified by an instrument") == 4
+    predicted = pd.read_csv(tmp_path / "predicted.csv")
+    assert (predicted["lower"] < predicted["mean"]).all()
     predicted = pd.read_csv(tmp_path / "defaults.csv")
     assert predicted["probability"].between(0, 1).all()
     assert (tmp_path / "wages.html").stat().st_size > 10_000

@@ -1,4 +1,4 @@
-"""`Mixture`: a predictive spread over several models."""
+"""Mixtures of several models."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,15 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import logsumexp, ndtr
 
-from heckesel.predictive.distribution import (
-    GivenSelection,
-    Normal,
-    Predictive,
-    predict_given_selection,
+from heckesel.predictive.distribution import Predictive, predict_given_selection
+from heckesel.predictive.families import GivenSelection, Normal
+from heckesel.predictive.mixture import (
+    Mixture,
+    PredictiveMixture,
+    mix_predictives,
+    mixed_given_selection,
+    mixed_normal,
 )
-from heckesel.predictive.mixture import Mixture, Pool, mixed_given_selection, mixed_normal, pooled
 
 WEIGHT = np.array([0.5, 0.3, 0.2])
 MEAN = np.array([[0.0, 4.0], [1.5, 4.2], [-6.0, 3.0]])  # (3, 2): far apart, then close
@@ -35,7 +37,7 @@ def selected_mixture(sign=1.0):
 def pool():
     """A t, a mixture of normals and one given selection."""
     heavy = Predictive.student(np.array([1.0, 3.0]), 0.3, np.array([0.8, 0.5]), df=12.0)
-    return pooled([heavy, normal_mixture(), selected_mixture()])
+    return mix_predictives([heavy, normal_mixture(), selected_mixture()])
 
 
 BOTH = pytest.mark.parametrize("make", [normal_mixture, selected_mixture, pool])
@@ -53,7 +55,7 @@ def test_a_normal_mixture_has_the_distribution_of_its_parts():
 
 def test_parts_of_a_pool_are_each_as_likely_as_the_next():
     found, y = pool(), np.array([0.8, 3.7])
-    parts = found.distribution.parts
+    parts = found.distribution.components
     np.testing.assert_allclose(found.cdf(y), sum(part.cdf(y) for part in parts) / 3, rtol=1e-13)
     density = sum(np.exp(part.log_density(y)) for part in parts) / 3
     np.testing.assert_allclose(np.exp(found.log_density(y)), density, rtol=1e-12)
@@ -62,7 +64,7 @@ def test_parts_of_a_pool_are_each_as_likely_as_the_next():
 
 def test_a_pool_of_equals_is_any_of_them():
     one = Predictive.student(np.array([1.0, -2.0]), 0.3, np.array([0.8, 0.5]), df=5.0)
-    both = pooled([one, one])
+    both = mix_predictives([one, one])
     for p in (1e-6, 0.3, 0.5, 0.95):
         np.testing.assert_allclose(both.quantile(p), one.quantile(p), rtol=1e-12)
     np.testing.assert_array_equal(both.mean, one.mean)
@@ -205,7 +207,7 @@ def test_points_can_be_taken_one_by_one(make):
     y = np.array([0.3, 3.3])
     for rows in ([1], np.array([False, True]), slice(1, 2)):
         part = whole.take(rows)
-        assert isinstance(whole, Pool) or part.weight.shape == (3, 1)
+        assert isinstance(whole, PredictiveMixture) or part.weight.shape == (3, 1)
         np.testing.assert_allclose(part.cdf(y[1:]), whole.cdf(y)[1:], rtol=1e-13)
         np.testing.assert_allclose(part.quantile(0.4), whole.quantile(0.4)[1:], rtol=1e-12)
 
@@ -215,7 +217,7 @@ def test_weights_are_those_of_the_models_among_the_selected():
     log_weight = np.log(WEIGHT)[:, None] - 2000.0 + np.zeros((3, 2))
     found = mixed_given_selection(log_weight, MEAN, EPISTEMIC, SIGMA, RHO * SIGMA, INDEX)
     assert isinstance(found.distribution, Mixture)
-    assert isinstance(found.distribution.parts, GivenSelection)
+    assert isinstance(found.distribution.components, GivenSelection)
     np.testing.assert_allclose(found.distribution.weight, np.column_stack([WEIGHT, WEIGHT]))
     shares = selected_mixture().distribution.weight
     log_share = np.log(WEIGHT)[:, None] + stats.norm.logcdf(INDEX)

@@ -10,7 +10,7 @@ import pytest
 import heckesel as hk
 from heckesel.diagnostics.verdict import IDENTIFIED, NO_SELECTION, Identification
 from heckesel.report import write_report
-from heckesel.report.headline import edge_reached, judge
+from heckesel.report.verdict_box import boundary_reached, verdict_box
 from tests.report.test_page import check_page
 
 
@@ -31,11 +31,16 @@ def test_a_fit_at_the_boundary_is_not_recommended(wages):
     check_page(wages)
     assert 'class="verdict bad"' in wages
     assert "can be used for everyone" not in wages
-    assert wages.count("The fit ran to ρ = +1, which mostly means that the model does not fit") == 1
+    assert (
+        wages.count(
+            "The estimate is ρ = +1, the end of the range, which usually means that the model"
+        )
+        == 1
+    )
     assert "target_transform=&#34;log&#34;" in wages
     assert "Do not use the corrected predictions as they are." in wages
-    assert "what the correction would be, not to be used: For the" in wages
-    assert "leaves out the doubt about ρ itself" in wages
+    assert "Do not use this; it shows what the correction would be. For the" in wages
+    assert "does not include the uncertainty about ρ itself" in wages
 
 
 def test_intervals_that_do_not_exist_are_one_sign_and_the_page_says_why(wages):
@@ -64,7 +69,7 @@ def modes(*rho, end=False):
     ],
 )
 def test_networks_are_at_the_boundary_by_what_they_predict_with(model, edge):
-    assert edge_reached(model) == edge
+    assert boundary_reached(model) == edge
 
 
 def test_two_steps_beyond_one_are_at_the_boundary():
@@ -72,23 +77,25 @@ def test_two_steps_beyond_one_are_at_the_boundary():
     model = hk.HeckmanRegressor(method="two-step")
     model.result_, model.rho_ = result, -1.2
     model.identification_ = SimpleNamespace(verdict=IDENTIFIED)
-    assert edge_reached(model) == -1.0
+    assert boundary_reached(model) == -1.0
     model.rho_ = -0.8
-    assert edge_reached(model) is None
+    assert boundary_reached(model) is None
 
 
 def test_a_verdict_whose_own_likelihood_ran_to_the_boundary_is_not_green():
     found = Identification(IDENTIFIED, "z moves selection.", {"at_boundary": True, "rho": 0.995})
-    box = judge(found, edge=None)
-    assert (box.tone, box.heading) == ("doubtful", IDENTIFIED)
-    assert "highest near ρ = ±1" in box.reasons[1]
-    assert judge(replace(found, evidence={"at_boundary": False}), edge=None).tone == "good"
+    box = verdict_box(found, boundary=None)
+    assert (box.tone, box.heading) == ("caution", IDENTIFIED)
+    assert "peaks near ρ = ±1" in box.reasons[1]
+    assert (
+        verdict_box(replace(found, evidence={"at_boundary": False}), boundary=None).tone == "good"
+    )
 
 
 def test_a_fit_inside_has_no_edge():
     df = hk.datasets.load_mroz()
     model = hk.HeckmanRegressor(["age"]).fit(df[["educ", "age"]], df["lwage"])
-    assert edge_reached(model) is None
+    assert boundary_reached(model) is None
 
 
 def test_an_interval_with_one_end_keeps_it():

@@ -8,10 +8,10 @@ import pytest
 
 import heckesel as hk
 from heckesel.predictive.distribution import Predictive
-from heckesel.report.changes import compare, doubt_of_change, plain_ensemble
-from heckesel.report.coefficient_table import read_rows
+from heckesel.report.comparison import compare, plain_ensemble, uncertainty_of_change
 from heckesel.report.contents import report_contents
 from heckesel.report.formatting import Digits
+from heckesel.report.report_data import read_report_data
 from tests.report.test_page import linear_draw
 
 
@@ -52,8 +52,8 @@ def test_the_doubt_of_a_change_bounds_that_of_a_mean():
     other = Predictive.normal(x, (0.4 * x) ** 2, 1.0)
     # sd of either slope .3 and .4, of their difference .5, and so .5 times the mean of x
     expected = 1.6449 * 0.5 * 2.0
-    assert doubt_of_change(one, other, np.arange(3)) == pytest.approx(expected, rel=1e-4)
-    assert doubt_of_change(one, other, np.array([2])) == pytest.approx(1.6449 * 1.5, rel=1e-4)
+    assert uncertainty_of_change(one, other, np.arange(3)) == pytest.approx(expected, rel=1e-4)
+    assert uncertainty_of_change(one, other, np.array([2])) == pytest.approx(1.6449 * 1.5, rel=1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -78,16 +78,16 @@ def test_a_change_within_its_uncertainty_is_no_clear_difference(fits):
 def test_a_clear_change_has_a_direction(fits):
     contents = report_contents(*fits[0.7])
     seldom = contents.comparison.regions[0]
-    assert abs(seldom.change) > seldom.doubt > 0
+    assert abs(seldom.change) > seldom.uncertainty > 0
     assert contents.in_words(seldom) == "corrected is lower"
     assert "lower on average than the naive one" in contents.headline
 
 
 def test_the_sentence_is_about_a_group_that_clearly_changed(fits):
-    found = compare(fits[0.7][0], read_rows(*fits[0.7]))
+    found = compare(fits[0.7][0], read_report_data(*fits[0.7]))
     wide, narrow = found.regions[0], found.regions[1]
-    wide = replace(wide, corrected=wide.naive + 9, doubt=10.0)
-    narrow = replace(narrow, corrected=narrow.naive + 1, doubt=0.5)
+    wide = replace(wide, corrected=wide.naive + 9, uncertainty=10.0)
+    narrow = replace(narrow, corrected=narrow.naive + 1, uncertainty=0.5)
     assert replace(found, regions=(wide, narrow)).largest is narrow
     assert replace(found, regions=(wide,)).largest is wide
 

@@ -1,4 +1,4 @@
-"""The check on cases left out: every method can be refitted for it, and what it says is true."""
+"""The held-out check: every method can be refitted for it, and what it says is true."""
 
 import re
 
@@ -11,9 +11,7 @@ from heckesel.datasets.controlled import make_controlled
 from heckesel.diagnostics.verdict import IDENTIFIED, Identification
 from heckesel.metrics.calibration import LEVELS, reliability
 from heckesel.report import write_report
-from heckesel.report.changes import compare, has_t_errors
-from heckesel.report.coefficient_table import read_rows
-from heckesel.report.headline import TONES, judge
+from heckesel.report.comparison import compare, has_t_errors
 from heckesel.report.held_out_check import (
     Calibration,
     NotChecked,
@@ -22,6 +20,8 @@ from heckesel.report.held_out_check import (
     half_band,
     smaller,
 )
+from heckesel.report.report_data import read_report_data
+from heckesel.report.verdict_box import TONES, verdict_box
 from tests.report.test_page import check_page
 
 SMALL = {"hidden": (8,), "epochs": 20, "progress": False}
@@ -47,7 +47,7 @@ def draw(n=300):
 def test_every_method_can_be_refitted_for_the_check_whatever_its_folds(options, size):
     X, y = draw()
     model = hk.DeepHeckmanRegressor(["z"], **options, **SMALL).fit(X, y)
-    found = check_held_out(model, read_rows(model, X, y))
+    found = check_held_out(model, read_report_data(model, X, y))
     assert isinstance(found, Calibration)
     assert f"as an ensemble of {size}," in found.how
 
@@ -65,7 +65,7 @@ def test_t_errors_are_seen_where_they_were_chosen_too(errors, monkeypatch):
     model = hk.DeepHeckmanRegressor(["z"], **options).fit(X, y)
     model.errors = errors  # "auto" that chose t leaves the same fit
     assert has_t_errors(model)
-    table = read_rows(model, X, y)
+    table = read_report_data(model, X, y)
     found = check_held_out(model, table)
     assert isinstance(found, NotChecked)
     assert "t errors" in found.reason
@@ -84,7 +84,7 @@ def test_a_prediction_that_fails_is_not_taken_for_one_that_is_not_there(monkeypa
 
     monkeypatch.setattr(hk.HeckmanRegressor, "predict_distribution", broken)
     with pytest.raises(hk.DataError, match="a column is gone"):
-        compare(model, read_rows(model, X, y))
+        compare(model, read_report_data(model, X, y))
 
 
 @pytest.mark.parametrize("m", [50, 400])
@@ -102,14 +102,14 @@ def test_the_band_narrows_with_the_root_of_the_cases():
 
 def test_a_check_that_fails_is_said_in_words_with_its_widest_gap():
     u = (np.arange(400) + 0.5) / 400
-    assert "The check is passed: all 19 points" in calibration(u, "").sentence
+    assert "The check passed: all 19 points" in calibration(u, "").sentence
     failed = calibration(u**2, "")
     assert not failed.passed
     expected = np.sqrt(failed.level)
     outside = np.abs(expected - failed.level) > failed.high - np.array(failed.level)
     assert failed.outside == outside.sum() > 0
     assert failed.worst == (0.25, 0.5)  # sqrt(p) - p is largest at a quarter
-    assert f"not passed: {failed.outside} of 19 points lie outside" in failed.sentence
+    assert f"failed: {failed.outside} of 19 points lie outside" in failed.sentence
     assert "50.0 % of the outcomes lie below a value that 25 % were predicted" in failed.sentence
 
 
@@ -118,20 +118,20 @@ def test_a_gap_that_only_many_cases_show_does_not_fail_the_check():
     found = calibration(u**1.03, "")  # off by .011 at most
     assert found.outside > 0
     assert found.passed
-    assert "gaps that do not matter" in found.sentence
+    assert "does not matter in practice" in found.sentence
     assert not calibration(u**1.1, "").passed
 
 
 def test_a_failed_check_takes_the_green_away():
     found = Identification(IDENTIFIED, "z moves selection.", {})
-    assert judge(found, edge=None).tone == "good"
-    box = judge(found, edge=None, holds=False)
-    assert (box.tone, box.heading) == ("doubtful", f"{IDENTIFIED}, but a check failed")
+    assert verdict_box(found, boundary=None).tone == "good"
+    box = verdict_box(found, boundary=None, passed=False)
+    assert (box.tone, box.heading) == ("caution", f"{IDENTIFIED}, but the held-out check failed")
     assert "can be used for everyone" not in box.advice
-    assert "not passed" in box.reasons[1]
+    assert "held-out check failed" in box.reasons[1]
     for verdict, tone in TONES.items():
-        box = judge(Identification(verdict, "", {}), edge=None, holds=False)
-        assert box.tone == ("bad" if tone == "bad" else "doubtful")
+        box = verdict_box(Identification(verdict, "", {}), boundary=None, passed=False)
+        assert box.tone == ("bad" if tone == "bad" else "caution")
 
 
 def heavy_tails(n=600):
@@ -149,9 +149,9 @@ def test_heavy_tails_show_beside_a_strong_instrument(tmp_path):
     assert model.identification_.verdict == IDENTIFIED
     text = write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")
     check_page(text)
-    assert re.search("Student t errors describe the data better .* by [0-9,]+ AIC units", text)
-    assert 'class="verdict doubtful"' in text
-    assert "The check is not passed" in text
+    assert re.search("Student t errors fit better .* by [0-9,]+ AIC units", text)
+    assert 'class="verdict caution"' in text
+    assert "The check failed" in text
     assert "can be used for everyone" not in text
 
 
@@ -161,5 +161,5 @@ def test_a_linear_model_from_a_file_has_a_page_too(tmp_path):
     model = hk.load(tmp_path / "model")
     text = write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")
     check_page(text)
-    assert "Other error models were not tried: the model comes from a file" in text
-    assert "a model from a file has none" in text
+    assert "Other error models were not tried: a saved model" in text
+    assert "which a saved model does not contain" in text

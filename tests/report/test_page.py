@@ -14,13 +14,13 @@ from heckesel.datasets.controlled import make_controlled
 from heckesel.errors import DataError
 from heckesel.metrics.calibration import LEVELS
 from heckesel.report import write_report
-from heckesel.report.changes import chance_of_selection, compare
-from heckesel.report.coefficient_table import read_rows
+from heckesel.report.comparison import compare, selection_probability
 from heckesel.report.contents import report_contents
 from heckesel.report.formatting import Digits, digits_for, significant
-from heckesel.report.held_out_check import NotChecked, calibration, check_held_out, deal
+from heckesel.report.held_out_check import NotChecked, assign_folds, calibration, check_held_out
+from heckesel.report.report_data import read_report_data
 from heckesel.report.rho_section import evidence_on_rho
-from heckesel.report.style import Scale, nice_ticks
+from heckesel.report.shapes import Scale, nice_ticks
 
 NASTY = "<script>alert('x')</script>"
 
@@ -153,7 +153,7 @@ def test_names_that_look_like_markup_are_harmless(tmp_path):
 
 def test_least_squares_is_the_naive_fit_of_a_linear_model(linear):
     model, X, y, _ = linear
-    table = read_rows(model, X, y)
+    table = read_report_data(model, X, y)
     found = compare(model, table)
     seen = y.notna()
     slope, constant = np.polyfit(X["x"][seen], y[seen], 1)
@@ -166,10 +166,10 @@ def test_groups_partition_the_cases_by_the_probit_of_selection(linear):
     from scipy.stats import norm
 
     model, X, y, _ = linear
-    table = read_rows(model, X, y)
+    table = read_report_data(model, X, y)
     gamma = model.result_.params["select"]
     expected = norm.cdf(gamma["Intercept"] + gamma["x"] * X["x"] + gamma["z"] * X["z"])
-    np.testing.assert_allclose(chance_of_selection(model, table), expected, rtol=1e-10)
+    np.testing.assert_allclose(selection_probability(model, table), expected, rtol=1e-10)
     found = compare(model, table)
     assert [g.cases for g in found.regions] == [
         (expected < 0.3).sum(),
@@ -188,9 +188,9 @@ def test_groups_partition_the_cases_by_the_probit_of_selection(linear):
 def test_the_correction_moves_towards_the_truth_where_selection_was_rare():
     X, y, truth = linear_draw(6000)
     model = hk.HeckmanRegressor(["z"]).fit(X, y)
-    table = read_rows(model, X, y)
+    table = read_report_data(model, X, y)
     found = compare(model, table)
-    against = chance_of_selection(model, table) < 0.3
+    against = selection_probability(model, table) < 0.3
     f0 = (1 + 2 * X["x"])[against].mean()
     # least squares is off by about .36 here; the standard error of the corrected mean is .04
     assert abs(found.regions[0].corrected - f0) < 0.5 * abs(found.regions[0].naive - f0)
@@ -230,17 +230,17 @@ def test_a_right_model_is_calibrated_and_a_shifted_one_is_not():
     assert any(s > h for s, h in zip(shifted.share, shifted.high, strict=True))
 
 
-def test_folds_deal_out_observed_and_unobserved_cases_evenly():
+def test_folds_split_observed_and_unobserved_cases_evenly():
     s = np.random.default_rng(0).random(503) < 0.3
-    fold = deal(s)
+    fold = assign_folds(s)
     for part in (s, ~s):
         counts = np.bincount(fold[part], minlength=5)
         assert counts.max() - counts.min() <= 1
 
 
-def test_cases_left_out_are_judged_by_fits_that_did_not_see_them(linear, monkeypatch):
+def test_held_out_cases_are_predicted_by_fits_that_did_not_see_them(linear, monkeypatch):
     model, X, y, _ = linear
-    table = read_rows(model, X, y)
+    table = read_report_data(model, X, y)
     seen = []
     original = hk.HeckmanRegressor.fit
 
@@ -252,7 +252,7 @@ def test_cases_left_out_are_judged_by_fits_that_did_not_see_them(linear, monkeyp
     found = check_held_out(model, table)
     assert len(seen) == 5
     times = np.bincount([row for rows in seen for row in rows], minlength=len(X))
-    np.testing.assert_array_equal(times, 4)  # every case is left out of one fit
+    np.testing.assert_array_equal(times, 4)  # every case is held out of one fit
     assert found.cases == y.notna().sum()
     # the model is right, so 9 of 10 outcomes lie inside up to four standard errors
     assert abs(found.covered - 0.9) < 4 * np.sqrt(0.09 / found.cases)
@@ -262,14 +262,14 @@ def test_a_refit_that_cannot_be_made_is_said_not_hidden(linear, tmp_path):
     _, X, y, _ = linear
     place = np.full(len(X), "town")
     place[[np.flatnonzero(y.notna())[0], np.flatnonzero(y.isna())[0]]] = "island"
-    X = X.assign(place=place)  # without one of the two, "island" foretells selection
+    X = X.assign(place=place)  # without one of the two, "island" predicts selection
     model = hk.HeckmanRegressor(["z"]).fit(X, y)
-    found = check_held_out(model, read_rows(model, X, y))
+    found = check_held_out(model, read_report_data(model, X, y))
     assert isinstance(found, NotChecked)
     assert "predicts selection perfectly" in found.reason
     text = write_report(model, X, y, tmp_path / "page.html").read_text()
     check_page(text)
-    assert "This was not checked: a refit" in text
+    assert "This was not checked: the model could not be refitted" in text
 
 
 def test_networks_with_t_errors_say_what_they_cannot_do(networks, tmp_path):
@@ -280,7 +280,7 @@ def test_networks_with_t_errors_say_what_they_cannot_do(networks, tmp_path):
     text = write_report(model, X, y, tmp_path / "page.html").read_text()
     check_page(text)
     assert "t errors have no distribution given selection" in text
-    assert "knowing also that they were not selected" not in text
+    assert "Given that they were not selected" not in text
 
 
 def test_no_selection_makes_a_short_page(tmp_path):
@@ -300,7 +300,7 @@ def test_without_an_instrument_the_page_shows_other_error_models(tmp_path):
     text = write_report(model, X, y, tmp_path / "page.html").read_text()
     check_page(text)
     assert f"Verdict: {model.identification_.verdict}" in text
-    assert "How much rests on the normal curve?" in text
+    assert "How much depends on the assumption of normal errors?" in text
 
 
 def test_two_steps_and_arrays_and_transformed_outcomes_have_pages(tmp_path):
@@ -314,7 +314,7 @@ def test_two_steps_and_arrays_and_transformed_outcomes_have_pages(tmp_path):
 
 def test_every_verdict_has_a_tone_and_advice():
     from heckesel.diagnostics import verdict
-    from heckesel.report.headline import ADVICE, TONES
+    from heckesel.report.verdict_box import ADVICE, TONES
 
     known = {verdict.IDENTIFIED, verdict.WEAK, verdict.FUNCTIONAL_FORM}
     known |= {verdict.NOT_IDENTIFIED, verdict.NO_SELECTION}
@@ -342,7 +342,7 @@ def test_options_are_shown_without_addresses():
     ("change", "fragment"),
     [
         (lambda m, X, y: (hk.DeepEnsembleRegressor(), X, y, "p.html"), "not DeepEnsembleRegressor"),
-        (lambda m, X, y: (m, X[["x"]], y, "p.html"), "X lacks the column 'z'"),
+        (lambda m, X, y: (m, X[["x"]], y, "p.html"), "X has no column 'z'"),
         (lambda m, X, y: (m, X, y[:-1], "p.html"), "600 rows but y has 599"),
         (lambda m, X, y: (m, X.to_numpy()[:, :1], y, "p.html"), "the fit had 2 columns"),
         (lambda m, X, y: (m, X, y, "."), "is a folder"),

@@ -46,7 +46,7 @@ def test_a_profile_tells_its_best_value_and_where_the_weight_is(networks):
     model, *_ = networks["profile"]
     found = own_rho(model)
     assert found.value == model.info_["modes"][0]["rho"]
-    assert f"values from {ends(model.info_['rho_interval'])}" in found.sentence
+    assert f"between {ends(model.info_['rho_interval']).replace(' to ', ' and ')}" in found.sentence
     assert not evidence_on_rho(model).whose
 
 
@@ -57,7 +57,10 @@ def test_the_own_rho_stands_before_that_of_the_splines_and_the_splines_are_named
     page = write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")
     check_page(page)
     text = words(page)
-    own, other = text.index("This model puts ρ at"), text.index("What follows is of another model")
+    own, other = (
+        text.index("This model estimates ρ as"),
+        text.index("The curve below belongs to another model"),
+    )
     assert own < other < text.index("Maxima of the curve of the spline model")
     assert "are those of a spline model, not of the networks" in text
 
@@ -81,4 +84,4 @@ def test_only_signs_before_numbers_become_minus_signs():
 def test_a_linear_model_tells_its_rho(tmp_path):
     X, y, _ = linear_draw()
     model = hk.HeckmanRegressor(["z"]).fit(X, y)
-    assert own_rho(model).sentence == f"This model puts ρ at {significant(model.rho_, 3)}."
+    assert own_rho(model).sentence == f"This model estimates ρ as {significant(model.rho_, 3)}."

@@ -7,7 +7,7 @@ import pytest
 
 import heckesel as hk
 from heckesel.errors import DataError
-from heckesel.report.coefficient_table import read_rows
+from heckesel.report.report_data import read_report_data
 from tests.report.test_page import linear_draw
 
 
@@ -26,11 +26,11 @@ def test_other_rows_than_those_of_the_fit_are_refused(models, kind):
     X, y, _ = linear_draw()
     sentence = (
         "X has 100 rows but the model was fitted to 600; give the report the rows of the fit, or "
-        "fit the model to these"
+        "fit the model to these rows"
     )
     with pytest.raises(DataError, match=re.escape(sentence)):
-        read_rows(models[kind], X[:100], y[:100])
-    assert read_rows(models[kind], X, y).n == 600
+        read_report_data(models[kind], X[:100], y[:100])
+    assert read_report_data(models[kind], X, y).n == 600
 
 
 def test_a_model_from_a_file_knows_its_rows_too(models, tmp_path):
@@ -38,7 +38,7 @@ def test_a_model_from_a_file_knows_its_rows_too(models, tmp_path):
     for kind, model in models.items():
         model.save(tmp_path / kind)
         with pytest.raises(DataError, match="100 rows but the model was fitted to 600"):
-            read_rows(hk.load(tmp_path / kind), X[:100], y[:100])
+            read_report_data(hk.load(tmp_path / kind), X[:100], y[:100])
 
 
 def test_weights_that_count_rows_do_not_change_how_many_rows_there_are(tmp_path):
@@ -48,4 +48,4 @@ def test_weights_that_count_rows_do_not_change_how_many_rows_there_are(tmp_path)
     assert model.result_.n == 800
     model.save(tmp_path / "model")
     for one in (model, hk.load(tmp_path / "model")):
-        assert read_rows(one, X, y, sample_weight=weight).n == 600
+        assert read_report_data(one, X, y, sample_weight=weight).n == 600

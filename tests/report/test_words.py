@@ -10,7 +10,7 @@ from heckesel.cli.demo import _rand_hie
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.report import write_report
 from heckesel.report.figures import truth_figure
-from heckesel.report.style import Area, Text
+from heckesel.report.shapes import Area, Text
 from tests.report.test_page import check_page, linear_draw
 
 
@@ -26,7 +26,7 @@ def complete(tmp_path_factory):
 
 def test_a_page_without_selection_speaks_of_no_others(complete):
     check_page(complete)
-    for phrase in ("nothing selected", "Nobody can check the others", "mean, without", "both eq"):
+    for phrase in ("nothing selected", "Unobserved outcomes cannot be", "mean, without", "both eq"):
         assert phrase not in complete
     assert "every unit has an outcome" in complete
     assert "observed in\nevery row." in complete
@@ -36,17 +36,17 @@ def test_a_page_without_selection_speaks_of_no_others(complete):
 def test_a_page_with_selection_speaks_of_the_others(tmp_path):
     X, y, _ = linear_draw(300)
     page = write_report(hk.HeckmanRegressor(["z"]).fit(X, y), X, y, tmp_path / "p.html").read_text()
-    assert "Nobody can check the\nothers" in page
+    assert "Unobserved outcomes cannot be\nchecked" in page
     assert "mean, without" in page
-    assert "ρ = 0 selection is chance given the columns" in page
+    assert "ρ = 0 outcomes are missing at random given the columns" in page
 
 
 def test_the_band_of_the_known_truth_is_in_the_legend_and_the_caption():
     x = np.linspace(-1, 1, 5)
     ends = np.column_stack([x - 1, x + 1])
     drawn = truth_figure(x, x, x, x, ends, seen=([0.0], [0.0]), column="x", outcome="y")
-    assert sum(isinstance(part, Area) for part in drawn.parts) == 1
-    assert "corrected 90 % interval" in [p.text for p in drawn.parts if isinstance(p, Text)]
+    assert sum(isinstance(shape, Area) for shape in drawn.shapes) == 1
+    assert "corrected 90 % interval" in [p.text for p in drawn.shapes if isinstance(p, Text)]
     assert "the band is the corrected 90 % interval" in drawn.description
 
 

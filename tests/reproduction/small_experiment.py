@@ -22,7 +22,10 @@ def chunk_of(cell):
 
 def run_chunk(cells, device="auto"):
     time.sleep(float(os.environ.get("SECONDS_A_CHUNK", "0.03")))
+    unlucky = "SEVEN" not in os.environ
     return [
-        ValueError("seven is unlucky") if cell.number == 7 else {"square": cell.number**2 / 3}
+        ValueError("seven is unlucky")
+        if unlucky and cell.number == 7
+        else {"square": cell.number**2 / 3}
         for cell in cells
     ]

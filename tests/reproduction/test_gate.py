@@ -12,6 +12,8 @@ import heckesel as hk
 from reproduction import e0_gate
 from reproduction.command import reproduce
 
+pytestmark = pytest.mark.arithmetic
+
 
 @pytest.mark.parametrize("cell", e0_gate.cells(), ids=lambda c: f"{c.data}-{c.method}")
 def test_every_cell_of_the_gate_passes(cell):

@@ -48,7 +48,7 @@ def test_a_panel_worked_out_by_hand():
     assert list(panel.scores) == ["A", "B", "D"]
     np.testing.assert_allclose(panel.scores["A"], a, atol=1e-12)
     np.testing.assert_allclose(panel.scores["B"], [*b, *[np.nan] * 10], atol=1e-12)
-    assert panel.scores["D"].dropna().tolist() == [0.0] * 10  # equal scores have no spread
+    assert panel.scores["D"].dropna().tolist() == [0.0] * 10  # equal scores: sd 0
     assert panel.unreported == ("C",)
     assert panel.unparsed == 1
     frame = panel_frame(panel)
@@ -146,7 +146,7 @@ def test_a_row_holds_the_estimates_of_both_fits_and_nothing_json_cannot_write():
     row = e4_panels.fit_row(pairs(4000), "anchor")
     json.dumps(row, allow_nan=False)
     assert all(isinstance(value, float) for value in row.values())
-    # z is left out here, so the error of the index is z + u, of variance 2
+    # z is omitted here, so the error of the index is z + u, of variance 2
     assert row["rho_low"] < 0.5 / np.sqrt(2) < row["rho_high"]
     assert row["mode_0_rho"] == row["rho"]
     assert row["mode_0_loglik"] == pytest.approx(row["loglik"])
@@ -162,7 +162,7 @@ def test_samples_of_forty_end_at_the_boundary_even_where_the_model_is_right():
     assert all(("rho_se" in row) != row["boundary"] for row in rows)
 
 
-def test_an_instrument_is_judged_beside_the_fit_without_it_on_the_same_cells():
+def test_a_fit_with_an_instrument_is_shown_with_the_fit_without_it_on_the_same_cells():
     frame = pairs(6000)
     frame["age"] += 5.0
     frame.loc[:9, "age"] = np.nan
@@ -175,7 +175,7 @@ def test_an_instrument_is_judged_beside_the_fit_without_it_on_the_same_cells():
     assert row["rho_without"] == pytest.approx(again["rho"], abs=1e-8)
 
 
-def test_a_complete_dataset_is_left_out_of_the_fit_and_named():
+def test_a_complete_dataset_is_dropped_from_the_fit_and_named():
     panel = build_panel(results(*ladder()), "Reading", "paper")
     frame, complete = e4_panels.without_complete(panel_frame(panel))
     assert complete == ["A"]

@@ -15,10 +15,14 @@ from multiprocessing import get_context
 import pytest
 
 import heckesel as hk
+from heckesel.cli import run_command
 from reproduction import EXPERIMENTS
-from reproduction.command import AT_ONCE, overlapping
+from reproduction.command import AT_ONCE, overlapping, reproduce
+from reproduction.pages import check
 from reproduction.runner import failed, on_cluster, run
+from tests.cli.command_line import run as command
 
+MAIN = partial(run_command, reproduce, "python -m reproduction")
 SMALL = "tests.reproduction.small_experiment"
 PROGRAM = (
     "import sys; from pathlib import Path; from reproduction import EXPERIMENTS; "
@@ -62,8 +66,131 @@ def test_a_second_run_computes_only_what_is_missing(tmp_path, whole):
     path.write_text(json.dumps(content))
     said = []
     run("small", tmp_path, report=said.append)
-    assert sorted(line.split(":")[0] for line in said) == ["small chunk 1", "small chunk 4"]
+    again = [f"small chunk {number}" for number in (1, 3, 4)]  # cell 7 of chunk 3 failed
+    assert sorted(line.split(":")[0] for line in said) == again
     assert bytes_of(tmp_path) == whole
+
+
+def test_failed_rows_are_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEVEN", "is lucky")
+    run("small", tmp_path / "lucky")
+    monkeypatch.delenv("SEVEN")
+    assert len(failed(run("small", tmp_path))) == 1
+    monkeypatch.setenv("SEVEN", "is lucky")
+    said = []
+    assert failed(run("small", tmp_path, report=said.append)) == []
+    assert len(said) == 1
+    assert bytes_of(tmp_path) == bytes_of(tmp_path / "lucky")
+
+
+def edited(folder, *keys, value, rows=4):
+    """The results file of a run, with one entry of its header changed and its first rows only."""
+    run("small", folder)
+    path = folder / "small_experiment.json"
+    content = json.loads(path.read_text())
+    place = content
+    for key in keys[:-1]:
+        place = place[key]
+    place[keys[-1]] = value
+    kept = [{"number": number} for number in range(rows)]
+    content["rows"] = [row for row in content["rows"] if row["cell"] in kept]
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "named"),
+    [
+        (("packages", "heckesel"), "0.0.9", "heckesel 0.0.9"),
+        (("packages", "numpy"), "1.0.0", "numpy 1.0.0"),
+        (("packages", "torch"), None, "torch None"),
+        (("python",), "3.9.1", "Python 3.9.1"),
+        (("device",), "Abacus", "device Abacus"),
+        (("data", "a.csv"), "abc", "data file a.csv abc"),
+    ],
+)
+def test_rows_made_elsewhere_are_not_relabelled(keys, value, named, tmp_path):
+    path = edited(tmp_path, *keys, value=value)
+    before = path.read_bytes()
+    with pytest.raises(hk.DataError, match=rf"was made with {named}, but this run has") as caught:
+        run("small", tmp_path)
+    assert all(part in str(caught.value) for part in (str(path), "4 of its 6 chunks", "--out"))
+    assert path.read_bytes() == before
+
+
+def test_a_finished_file_made_elsewhere_is_read_and_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEVEN", "is lucky")
+    path = edited(tmp_path, "device", value="Abacus", rows=12)
+    before = path.read_bytes()
+    assert len(run("small", tmp_path)) == 12
+    assert path.read_bytes() == before
+
+
+def test_a_file_without_a_finished_chunk_is_written_anew(tmp_path, whole):
+    edited(tmp_path, "device", value="Abacus", rows=1)
+    run("small", tmp_path)
+    assert bytes_of(tmp_path) == whole
+
+
+def changed(content, change):
+    content = json.loads(content)
+    change(content)
+    return json.dumps(content).encode()
+
+
+DAMAGE = {
+    "cannot be read": lambda content: content[: len(content) // 2],
+    "cannot be read (": lambda content: b"",
+    "cannot be read ('utf-8'": lambda content: b"\xff" + content,
+    "cannot be read (maximum recursion": lambda content: b"[" * 100_000,
+    "is not a results file": lambda content: b"[]",
+    "has schema None": lambda content: b"{}",
+    "has schema 7": lambda content: changed(content, lambda c: c.update(schema=7)),
+    "'rows' is missing": lambda content: changed(content, lambda c: c.pop("rows")),
+    "'packages' is missing": lambda content: changed(content, lambda c: c.update(packages=[])),
+    "row 3 does not have": lambda content: changed(content, lambda c: c["rows"][2].pop("metrics")),
+    "row 12 does not have": lambda content: changed(content, lambda c: c["rows"].insert(11, 5)),
+    "row 1 does not have": lambda content: changed(content, lambda c: c["rows"][0].update(cell=1)),
+    'two rows have the cell {"number": 0}': lambda content: changed(
+        content, lambda c: c["rows"].insert(3, c["rows"][0])
+    ),
+}
+
+
+@pytest.mark.parametrize("said", DAMAGE)
+def test_a_damaged_results_file_is_named_in_one_sentence(said, tmp_path, whole, capsys):
+    path = tmp_path / "small_experiment.json"
+    path.write_bytes(DAMAGE[said](whole))
+    before = path.read_bytes()
+    shown = command(capsys, "small", "--out", tmp_path, program=MAIN)
+    assert shown.code == 2
+    assert shown.err.count("\n") == 1
+    assert f"{path} " in shown.err
+    assert said in shown.err
+    assert path.read_bytes() == before
+
+
+def test_a_device_is_checked_before_anything_is_run(capsys):
+    shown = command(capsys, "e0", "--device", "gpuu", program=MAIN)
+    said = "heckesel: device must be 'auto', 'cpu', 'cuda' or 'cuda:0', got 'gpuu'\n"
+    assert (shown.code, shown.out, shown.err) == (2, "", said)
+
+
+def test_a_damaged_file_of_times_is_named(tmp_path):
+    run("small", tmp_path)
+    path = tmp_path / "small_experiment.times.json"
+    for content in ("{", "[]"):
+        path.write_text(content)
+        with pytest.raises(hk.DataError, match=r"times\.json"):
+            run("small", tmp_path)
+
+
+def test_the_check_of_committed_results_names_a_damaged_file(tmp_path, monkeypatch, capsys):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "e0_gate.json").write_text('{"schema": 1,')
+    monkeypatch.chdir(tmp_path)
+    assert check.main() == 1
+    assert "e0_gate.json is damaged" in capsys.readouterr().out
 
 
 def test_ten_kills_at_random_moments_leave_the_same_bytes(tmp_path, whole):
@@ -172,7 +299,7 @@ def test_a_chunk_whose_workers_all_die_is_not_recorded_and_stops_no_other(tmp_pa
     assert len(json.loads(bytes_of(tmp_path))["rows"]) == 10
     said = []
     run("small", tmp_path, report=said.append)
-    assert len(said) == 1
+    assert [line.split(":")[0] for line in said] == ["small chunk 2", "small chunk 3"]  # 3 failed
     assert bytes_of(tmp_path) == whole
 
 

@@ -6,43 +6,48 @@ from dataclasses import dataclass
 
 from heckesel.errors import DataError
 from reproduction.pages.claims import (
-    classic,
-    controlled,
-    panels,
-    semireal,
-    training,
-    weighting,
+    classic_fits,
+    joint_training,
+    oracle_weighting,
+    real_tables,
+    reporting_panels,
+    with_instrument,
     without_instrument,
 )
+from reproduction.pages.claims.claim import FAILS, HOLDS, PARTLY, UNTESTED, Claim
 from reproduction.pages.rows import Results, read_paper
-from reproduction.pages.verdicts import FAILS, HOLDS, PARTLY, UNTESTED, Claim
 
-__all__ = ["CHAPTERS", "claims_md", "judge_paper_rows"]
+__all__ = ["CHAPTERS", "claims_md", "decide_on_paper_rows"]
 
-CHAPTERS: dict[str, tuple[Claim, ...]] = {
-    "Classic fits and protocol": classic.CLAIMS,
-    "The controlled experiment, with the instrument": controlled.CLAIMS,
-    "Weighting by oracle propensities": weighting.CLAIMS,
-    "Without an instrument": without_instrument.CLAIMS,
-    "Training": training.CLAIMS,
-    "Real tables with induced selection": semireal.CLAIMS,
-    "Reporting panels": panels.CLAIMS,
+MODULES = {
+    "Classic fits and protocol": classic_fits,
+    "The controlled experiment, with the instrument": with_instrument,
+    "Weighting by oracle propensities": oracle_weighting,
+    "Without an instrument": without_instrument,
+    "Training": joint_training,
+    "Real tables with induced selection": real_tables,
+    "Reporting panels": reporting_panels,
+}
+# The claims of a module in the order in which it defines them.
+CHAPTERS = {
+    title: [value for value in vars(module).values() if isinstance(value, Claim)]
+    for title, module in MODULES.items()
 }
 INTRODUCTION = """\
-Every claim the paper makes in words, judged on `results/*.json` by a rule that is written beside \
-it. Generated; do not edit.
+This page lists every claim the paper makes in words, the rule that tests it, and the verdict of \
+that rule on `results/*.json`. It is generated; do not edit it.
 
-Unless another region is named, metrics are those of the selected-against region and means over \
-seeds. p-values are exact Wilcoxon signed-rank tests over seeds, paired by draw; with eight seeds \
-they cannot fall below .008 two-sided and .004 one-sided; "beyond chance" is p ≤ .05 without \
-correction for their number. *Paper's rows* is the verdict of the same rule on the rows that the \
-paper published, where these have what the rule needs."""
+Metrics refer to the selected-against region, unless another region is named, and are means over \
+seeds. p-values come from exact Wilcoxon signed-rank tests over seeds, paired by draw. With eight \
+seeds they cannot fall below .008 (two-sided) or .004 (one-sided). *Significant* means p ≤ .05, \
+without correction for multiple tests. *Paper's rows* is the verdict of the same rule on the rows \
+that the paper published, where they contain what the rule needs."""
 
 
-def judge_paper_rows(claim: Claim) -> tuple[str, str] | None:
+def decide_on_paper_rows(claim: Claim) -> tuple[str, str] | None:
     """The same rule on the published rows, None where they lack a metric or a whole experiment."""
     try:
-        verdict, numbers = claim.judge(read_paper())
+        verdict, numbers = claim.decide(read_paper())
     except (KeyError, DataError):
         return None
     return None if verdict == UNTESTED else (verdict, numbers)
@@ -50,6 +55,7 @@ def judge_paper_rows(claim: Claim) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class _Entry:
+    position: int
     claim: Claim
     verdict: str
     numbers: str
@@ -57,43 +63,38 @@ class _Entry:
 
 
 def claims_md(results: Results) -> str:
-    judged = {
-        chapter: [_Entry(claim, *claim.judge(results), judge_paper_rows(claim)) for claim in claims]
-        for chapter, claims in CHAPTERS.items()
-    }
-    entries = [entry for chapter in judged.values() for entry in chapter]
+    every = [(chapter, claim) for chapter, claims in CHAPTERS.items() for claim in claims]
+    entries = [
+        _Entry(position, claim, *claim.decide(results), decide_on_paper_rows(claim))
+        for position, (_, claim) in enumerate(every, start=1)
+    ]
     parts = ["# Claims", INTRODUCTION, _counts(entries), _overview(entries)]
-    position = 0
-    for chapter, chapter_entries in judged.items():
-        parts.append(f"## {chapter}")
-        for entry in chapter_entries:
-            position += 1
-            parts.append(_paragraph(position, entry))
+    for (chapter, _), entry in zip(every, entries, strict=True):
+        if f"## {chapter}" not in parts:
+            parts.append(f"## {chapter}")
+        parts.append(_paragraph(entry))
     return "\n\n".join(parts) + "\n"
 
 
 def _counts(entries: list[_Entry]) -> str:
     verdicts = [entry.verdict for entry in entries]
-    plural = {HOLDS: "hold", PARTLY: "hold in part", FAILS: "do not hold"}
-    each = ", ".join(
-        f"{verdicts.count(verdict)} {plural.get(verdict, verdict)}"
-        for verdict in (HOLDS, PARTLY, FAILS, UNTESTED)
-    )
+    plural = {HOLDS: "hold", PARTLY: "hold in part", FAILS: "do not hold", UNTESTED: UNTESTED}
+    each = ", ".join(f"{verdicts.count(verdict)} {words}" for verdict, words in plural.items())
     return f"**{len(entries)} claims: {each}.**"
 
 
 def _overview(entries: list[_Entry]) -> str:
     lines = ["| # | claim | verdict | paper's rows |", "|---|---|---|---|"]
-    for position, entry in enumerate(entries, start=1):
+    for entry in entries:
         says = entry.claim.says.replace("|", "\\|")  # a bar would end the cell
         theirs = entry.theirs[0] if entry.theirs else ""
-        lines.append(f"| {position} | {says} | {entry.verdict} | {theirs} |")
+        lines.append(f"| {entry.position} | {says} | {entry.verdict} | {theirs} |")
     return "\n".join(lines)
 
 
-def _paragraph(position: int, entry: _Entry) -> str:
+def _paragraph(entry: _Entry) -> str:
     lines = [
-        f"**{position}. {entry.claim.says}** ({entry.claim.where})\n",
+        f"**{entry.position}. {entry.claim.says}** ({entry.claim.where})\n",
         f"- Verdict: **{entry.verdict}**",
     ]
     if entry.verdict == UNTESTED:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from heckesel.cli.diagnose import diagnose
 from heckesel.cli.fit import fit
 from heckesel.cli.predict import predict
 from heckesel.cli.reproduce import reproduce
+from heckesel.cli.terminal import discard_output, prepare_streams, say
 from heckesel.errors import DataError, HeckeselError, IdentificationWarning
 
 
@@ -50,6 +50,7 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     """
     # every command prints the verdict, so a warning would say it twice
     warnings.simplefilter("ignore", IdentificationWarning)
+    prepare_streams()
     try:
         code = command.main(
             None if arguments is None else list(arguments), name, standalone_mode=False
@@ -66,9 +67,10 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     except HeckeselError as error:
         _stop(str(error), 1)
     except BrokenPipeError:  # who read the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         sys.exit(1)
     except OSError as error:
+        discard_output()
         where = f"{error.filename}: " if error.filename else ""
         _stop(f"{where}{error.strerror or error}", 1)
     except MemoryError:
@@ -85,5 +87,5 @@ def _usage(error: click.ClickException) -> str:
 
 def _stop(sentence: str, code: int) -> None:
     """One line on stderr, whatever was in the sentence."""
-    print(f"heckesel: {' '.join(sentence.split())}", file=sys.stderr)
+    say(f"heckesel: {' '.join(sentence.split())}", err=True)
     sys.exit(code)

@@ -7,9 +7,17 @@ import warnings
 
 import click
 
-from heckesel.cli.models import BASELINES, CLASSIFIERS, METHODS, make_classifier, make_model
+from heckesel.cli.models import (
+    BASELINES,
+    CLASSIFIERS,
+    METHODS,
+    check_device_option,
+    make_classifier,
+    make_model,
+)
+from heckesel.cli.terminal import say
 from heckesel.cli.training_data import data_options, read_training_data
-from heckesel.cli.verdict import as_plain, verdict_of
+from heckesel.cli.verdict_output import as_plain, verdict_of
 from heckesel.errors import DataError, HeckeselError
 
 ALL = (*METHODS, *BASELINES)
@@ -49,6 +57,7 @@ def compare(methods, splits, transform, members, epochs, seed, device, as_json, 
     unknown = [name for name in names if name not in ALL]
     if unknown:
         raise DataError(f"there is no method {unknown[0]!r}; known: {', '.join(ALL)}")
+    check_device_option(device)
     given = read_training_data(**data)
     classes = given.classes
     names = names or list(ALL if classes is None else CLASSIFIERS)
@@ -85,7 +94,7 @@ def compare(methods, splits, transform, members, epochs, seed, device, as_json, 
         "identification": as_plain(verdict),
         "caveat": CAVEAT,
     }
-    click.echo(json.dumps(result, indent=1) if as_json else _as_text(result, given.rule))
+    say(json.dumps(result, indent=1) if as_json else _as_text(result, given.rule))
     if all("error" in row for row in rows):
         raise HeckeselError(f"no method could be fitted: {rows[0]['error']}")
 

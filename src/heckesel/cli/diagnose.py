@@ -6,8 +6,9 @@ import json
 
 import click
 
+from heckesel.cli.terminal import say
 from heckesel.cli.training_data import data_options, read_training_data
-from heckesel.cli.verdict import as_plain, verdict_of
+from heckesel.cli.verdict_output import as_plain, verdict_of
 
 
 @click.command()
@@ -27,10 +28,10 @@ def diagnose(as_json, **data):
     with waiting("judging"), notes(said=(*VERDICTS, "all ")):
         verdict = verdict_of(given)
     if as_json:
-        click.echo(json.dumps(as_plain(verdict), indent=1))
+        say(json.dumps(as_plain(verdict), indent=1))
         return
     if given.rule is not None:
-        click.echo(given.rule)
-    click.echo(f"Identification: {verdict}")
+        say(given.rule)
+    say(f"Identification: {verdict}")
     for line in verdict.details():
-        click.echo(f"  {line}")
+        say(f"  {line}")

@@ -8,9 +8,17 @@ import math
 import click
 
 from heckesel.cli.dask_client import dask_client
-from heckesel.cli.models import CLASSIFIERS, METHODS, make_classifier, make_model, method_for
+from heckesel.cli.models import (
+    CLASSIFIERS,
+    METHODS,
+    check_device_option,
+    make_classifier,
+    make_model,
+    method_for,
+)
+from heckesel.cli.terminal import say
 from heckesel.cli.training_data import TrainingData, data_options, read_training_data
-from heckesel.cli.verdict import as_plain
+from heckesel.cli.verdict_output import as_plain
 from heckesel.errors import DataError, HeckeselError
 
 
@@ -78,6 +86,7 @@ def fit(
 
     check_outputs({f"the table {data['data']}": data["data"]}, {"--out": out, "--report": report})
     check_output(out)
+    check_device_option(device, dask)
     write_report = None
     if report is not None:
         check_output(report)
@@ -101,9 +110,9 @@ def fit(
     _write(model, given, out, report, write_report)
     summary = _summary(model, given, method, out, report)
     if as_json:
-        click.echo(json.dumps(summary, indent=1))
+        say(json.dumps(summary, indent=1))
     else:
-        click.echo(_as_text(summary, rule or given.rule, getattr(model, "result_", None)))
+        say(_as_text(summary, rule or given.rule, getattr(model, "result_", None)))
 
 
 def _read(data: dict, asked: str | None) -> tuple[TrainingData, str | None]:

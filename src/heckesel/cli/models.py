@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from heckesel.errors import DataError
+from heckesel.device import check_device
+from heckesel.errors import DataError, cannot_import
 
 LINEAR = {"linear-ml": "ml", "linear-two-step": "two-step"}
 DEEP = ("two-step", "joint", "averaged", "profile")
@@ -26,6 +27,17 @@ def method_for(method: str | None, data) -> str:
             f"{' or '.join(CLASSIFIERS)}" + ", or --kind regression" * data.could_be_number
         )
     return method
+
+
+def check_device_option(device: str | None, dask: str | None = None) -> None:
+    """Before anything is read; on a cluster the workers have the cards."""
+    if device is None:
+        return
+    check_device(device)
+    if device.startswith("cuda") and dask is None:
+        from heckesel.networks.training.config import torch_device
+
+        torch_device(device)
 
 
 def make_classifier(method: str, instruments: list[str], *, missing: str, **options):
@@ -80,10 +92,9 @@ def _refuse_networks_options(given: dict, method: str) -> None:
 def _need_torch(method: str) -> None:
     try:
         import torch  # noqa: F401
-    except ImportError:
-        raise DataError(
-            f"method {method} needs networks: pip install 'heckesel[deep]', or take linear-ml"
-        ) from None
+    except Exception as error:  # a broken torch can raise anything
+        why = cannot_import("torch", error, "pip install 'heckesel[deep]'")
+        raise DataError(f"method {method} needs {why}; or take linear-ml") from None
 
 
 NAMES = {"n-members": "members"}  # options whose name is not that of the parameter

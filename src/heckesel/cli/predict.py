@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from heckesel.cli.terminal import print_table, say
 from heckesel.errors import DataError
 
 ROWS_AT_ONCE = 50_000  # between two movements of the bar
@@ -27,7 +28,8 @@ def predict(model, data, level, target, out, delimiter, decimal):
     """Predict every row of DATA (.csv or .parquet) with a saved MODEL.
 
     The columns of DATA come back as they are, then mean, std, lower and upper; for an outcome of
-    two classes probability (of the second one), lower, upper and class.
+    two classes probability (of the second one), lower, upper and class. If DATA has a column of
+    that name, the prediction is predicted_mean, and so on.
 
     \b
     heckesel predict loans.heckesel applicants.csv --out predicted.csv
@@ -43,7 +45,6 @@ def predict(model, data, level, target, out, delimiter, decimal):
         check_table_output,
         read_table,
         suffix_of,
-        with_predictions,
         write_table,
     )
 
@@ -62,17 +63,32 @@ def predict(model, data, level, target, out, delimiter, decimal):
         X = prediction_columns(table, fitted.columns_, target)
     with notes():
         predictions = _predictions(fitted, X, target, level)
-    frame = with_predictions(table, predictions)
+    frame = _with_predictions(table, predictions)
     if hasattr(fitted, "classes_"):
-        click.echo(f"probability of {fitted.outcome_name_} = {fitted.classes_[1]}", err=True)
+        say(f"probability of {fitted.outcome_name_} = {fitted.classes_[1]}", err=True)
     if out is None:
-        click.echo(as_csv(frame, table), nl=False)
+        print_table(as_csv(frame, table))
         return
     with waiting("writing"):
         if suffix_of(out) == ".parquet":
             frame = with_numbers(frame, table.decimal)
         write_table(out, frame, table)
-    click.echo(f"{len(frame):,} rows, target {target}, level {level:g}: wrote {out}")
+    say(f"{len(frame):,} rows, target {target}, level {level:g}: wrote {out}")
+
+
+def _with_predictions(table, predictions: dict):
+    """The table with the predictions as further columns, renamed if the table has the name."""
+    from heckesel.cli.waiting import note
+
+    added = {}
+    for name, values in predictions.items():
+        free = name
+        while free in table.frame.columns:
+            free = f"predicted_{free}"
+        if free != name:
+            note(f"{table.path} has a column {name!r}, so the prediction is in {free!r}")
+        added[free] = values
+    return table.frame.assign(**added)
 
 
 def _predictions(fitted, X, target: str, level: float) -> dict:

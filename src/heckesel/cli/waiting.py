@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import click
 
+from heckesel.cli.terminal import say
 from heckesel.errors import IdentificationWarning
 
 SHOW_AFTER = 1.0  # seconds
@@ -41,7 +42,7 @@ def note(text: str) -> None:
     said = set() if context is None else context.meta.setdefault(__name__, set())
     if text not in said:
         said.add(text)
-        click.echo(f"note: {text}", err=True)
+        say(f"note: {text}", err=True)
 
 
 @contextmanager
@@ -56,4 +57,4 @@ def notes(*, said: tuple[str, ...] = ()) -> Iterator[None]:
     shown = dict.fromkeys(" ".join(str(each.message).split()) for each in caught)
     for text in shown:
         if not text.startswith(said):
-            click.echo(f"note: {text}", err=True)
+            say(f"note: {text}", err=True)

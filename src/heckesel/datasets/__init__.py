@@ -1,4 +1,4 @@
-"""Data that ship with heckesel, and generators of data whose truth is known."""
+"""Datasets that ship with heckesel, and generators of data whose truth is known."""
 
 from heckesel.datasets.california_housing import load_california_housing
 from heckesel.datasets.college_gpa import load_college_gpa

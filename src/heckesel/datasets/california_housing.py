@@ -20,13 +20,27 @@ FILES = {
 
 
 def load_california_housing() -> pd.DataFrame:
-    """One row per block group: 20640 rows, 9 columns, the last of which is the usual outcome.
+    """Load house values in Californian block groups.
 
-    MedInc : median income in 10000 dollars; HouseAge : median age of the houses
-    AveRooms, AveBedrms, AveOccup : rooms, bedrooms and people per household
-    Population : people; Latitude, Longitude : place in degrees
-    MedHouseVal : median house value in 100000 dollars
+    Returns
+    -------
+    pandas.DataFrame
+        20640 rows, one per block group, and 9 columns. The usual outcome is ``MedHouseVal``.
 
-    Values above 5 were recorded as 5.00001 (965 rows), so the outcome is censored at the top.
+    Notes
+    -----
+    - ``MedInc``: median income in 10000 dollars
+    - ``HouseAge``: median age of the houses
+    - ``AveRooms``, ``AveBedrms``, ``AveOccup``: rooms, bedrooms and people per household
+    - ``Population``: number of people
+    - ``Latitude``, ``Longitude``: location in degrees
+    - ``MedHouseVal``: median house value in 100000 dollars. Values above 5 are recorded as 5.00001
+      (965 rows), so the outcome is censored at the top.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> hk.datasets.load_california_housing().shape
+    (20640, 9)
     """
-    return read_shipped(*next(iter(FILES.items())))
+    return read_shipped(FILES)

@@ -19,12 +19,26 @@ FILES = {
 
 
 def load_college_gpa() -> pd.DataFrame:
-    """One row per student: 4137 rows, 12 columns.
+    """Load college grades and what was known when the students applied.
 
-    colgpa : grade point average after the fall semester, 0 to 4; the usual outcome
-    sat, verbmath : combined score, and verbal over mathematical score
-    hsize, hsizesq : size of the high school class in hundreds, and its square
-    hsrank, hsperc : rank in that class, and percentile from its top
-    tothrs : hours of courses so far; athlete, female, white, black : 1 where true
+    Returns
+    -------
+    pandas.DataFrame
+        4137 rows, one per student, and 12 columns. The usual outcome is ``colgpa``.
+
+    Notes
+    -----
+    - ``colgpa``: grade point average after the fall semester, 0 to 4
+    - ``sat``, ``verbmath``: combined SAT score, and verbal divided by mathematical score
+    - ``hsize``, ``hsizesq``: size of the high school class in hundreds, and its square
+    - ``hsrank``, ``hsperc``: rank in that class, and percentile from the top
+    - ``tothrs``: hours of courses so far
+    - ``athlete``, ``female``, ``white``, ``black``: indicators
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> hk.datasets.load_college_gpa().shape
+    (4137, 12)
     """
-    return read_shipped(*next(iter(FILES.items())))
+    return read_shipped(FILES)

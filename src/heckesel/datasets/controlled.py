@@ -1,9 +1,9 @@
-"""A population with one covariate and one instrument, of which everything is known."""
+"""A simulated population with one covariate and one instrument."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -14,16 +14,31 @@ from heckesel.datasets.error_draws import (
     probability_given_x,
     selection_probability,
 )
-from heckesel.datasets.truth import Truth
+from heckesel.datasets.truth import Truth, check_draw
 from heckesel.errors import DataError
 
 INDEX_SLOPE = -1.8 / 3
-# x reaches 3, so without z the chance of selection runs from Phi(1.8) = .96 down to .04.
+# x ranges up to 3, so without z P(s = 1) falls from Phi(1.8) = .96 to .04.
 
 
 @dataclass(frozen=True)
 class Controlled:
-    """n units: `frame` with columns x, z, y (NaN where not selected), and their `truth`."""
+    """A simulated sample and its truth.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        n rows with the covariates, the instrument ``z`` and ``y``, which is NaN if the unit was not
+        selected.
+    truth : Truth
+        The truth about the same rows.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> list(hk.datasets.make_controlled(100, rho=0.5, alpha=1.0, seed=0).frame)
+    ['x', 'z', 'y']
+    """
 
     frame: pd.DataFrame
     truth: Truth
@@ -39,23 +54,56 @@ def make_controlled(
     errors: str = "normal",
     df: float = DEGREES,
 ) -> Controlled:
-    r"""Draw units whose selection depends on x, on an instrument z and on their own error.
+    r"""Simulate units whose selection depends on x, on an instrument z and on the outcome error.
 
+    Parameters
+    ----------
+    n : int, default 2000
+        Number of units.
+    rho : float
+        Correlation of the two errors, strictly between -1 and 1.
+    alpha : float
+        Effect of the instrument on selection. With 0 the column ``z`` is irrelevant.
+    seed : int
+    sigma : float, default 0.5
+        Standard deviation of the outcome error.
+    errors : {"normal", "t", "chi2"}, default "normal"
+        All have the same variances and correlation.
+    df : float, default 3
+        Degrees of freedom of t errors, above 2.
+
+    Returns
+    -------
+    Controlled
+        The columns of its ``frame`` are ``x``, ``z`` and ``y``.
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range.
+
+    Notes
+    -----
     .. math::
         x \sim U[-3, 3], \quad z \sim N(0, 1), \quad
         y = \sin(1.5 x) + x/2 + \varepsilon, \quad
         s = 1[-1.8\,x/3 + \alpha z + u > 0]
 
-    with sd ε = σ, Var u = 1, corr(ε, u) = ρ. With α = 0 the instrument is still a column, and
-    says nothing. Large x is selected against. `errors` of kind "t" or "chi2" have the same
-    variances and correlation (see `draw_errors`); df > 2 are the degrees of freedom of the t.
+    with sd ε = σ, Var u = 1 and corr(ε, u) = ρ. Units with large x are rarely selected.
 
-    `default_rng(seed)` draws x, then z, then the (n, 2) standard normals that the Cholesky factor
-    of the covariance of (ε, u) turns into errors; this order makes the draws those of the
-    published experiment. Its test set is `make_controlled(3000, seed=10000 + seed, ...)`, of which
-    it uses `truth.y`.
+    ``default_rng(seed)`` draws x, then z, then the (n, 2) standard normals that the Cholesky factor
+    of the covariance of (ε, u) turns into errors. This order reproduces the draws of the published
+    experiment. Its test set is ``make_controlled(3000, seed=10000 + seed, ...)``, of which it uses
+    ``truth.y``.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> draw = hk.datasets.make_controlled(1000, rho=0.5, alpha=1.0, seed=0)
+    >>> int(draw.frame["y"].notna().sum())
+    468
     """
-    check_draw(n, rho, alpha, seed, sigma)
+    check_draw(rho, seed, sizes={"n": n}, alpha=alpha, sigma=sigma)
     if not (isinstance(df, Real) and df > 2):
         raise DataError(f"df is {df!r} but must exceed 2, or the errors have no variance")
     rng = np.random.default_rng(seed)
@@ -75,17 +123,3 @@ def make_controlled(
 def controlled_f0(x: np.ndarray) -> np.ndarray:
     """(n,) the regression function at x (n,)."""
     return np.sin(1.5 * x) + x / 2
-
-
-def check_draw(n, rho, alpha, seed, sigma):
-    """Refuse what no generator here can draw from."""
-    if not (isinstance(n, Integral) and n >= 1):
-        raise DataError(f"n is {n!r} but must be a positive whole number")
-    if not (isinstance(rho, Real) and -1 < rho < 1):
-        raise DataError(f"rho is {rho!r} but must lie strictly between -1 and 1")
-    if not (isinstance(alpha, Real) and np.isfinite(alpha)):
-        raise DataError(f"alpha is {alpha!r} but must be a finite number")
-    if not (isinstance(sigma, Real) and 0 < sigma < np.inf):
-        raise DataError(f"sigma is {sigma!r} but must be a positive number")
-    if not (isinstance(seed, Integral) and seed >= 0):
-        raise DataError(f"seed is {seed!r} but must be a whole number, 0 or above")

@@ -1,4 +1,4 @@
-"""Correlated errors of the two equations: normal ones, and two kinds that no normal model fits."""
+"""Correlated errors of the two equations: normal, Student t and chi-squared."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from heckesel.errors import DataError
 
 ERRORS = ("normal", "t", "chi2")
 DEGREES = 3
-# Of the chi-squared errors and, unless told otherwise, of the t: the heaviest tail that has a
-# variance, and a skewness of 1.6.
+# Of the chi-squared errors, and the default of t errors: 3 is the smallest integer with a finite
+# variance of the t, and gives chi-squared errors a skewness of 1.6.
 
 CHOLESKY_JITTER = 1e-12
-# Part of the published draws: added to the variances, it moves the last digits of u.
+# Part of the published draws: added to the variances, it changes the last digits of u.
 HERMITE_NODES = 96
 
 
 def draw_errors(rng, n: int, *, rho: float, sigma: float, errors: str, df: float = DEGREES):
     r"""(epsilon, u), (n,) each: sd sigma and 1, correlation rho.
 
-    normal: bivariate normal. t: the same over a common root of a chi-square with df > 2 degrees
-    of freedom, scaled back to these variances. chi2: :math:`u` and :math:`v` independent
-    :math:`(\chi^2_3 - 3)/\sqrt6`, :math:`\varepsilon = \sigma(\rho u + \sqrt{1-\rho^2}\,v)`.
+    "normal" is bivariate normal. "t" is bivariate t with df > 2 degrees of freedom, scaled to these
+    variances. "chi2" has independent :math:`u` and :math:`v`, both :math:`(\chi^2_3 - 3)/\sqrt6`,
+    and :math:`\varepsilon = \sigma(\rho u + \sqrt{1-\rho^2}\,v)`.
     """
     if errors not in ERRORS:
         raise DataError(f"errors must be one of {', '.join(ERRORS)}, got {errors!r}")

@@ -1,19 +1,15 @@
-"""A population with five covariates that interact and one instrument."""
+"""A simulated population with five covariates that interact and one instrument."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from heckesel.datasets.controlled import Controlled, check_draw
-from heckesel.datasets.error_draws import (
-    draw_errors,
-    probability_given_x,
-    selection_probability,
-)
-from heckesel.datasets.truth import Truth
+from heckesel.datasets.controlled import Controlled
+from heckesel.datasets.error_draws import draw_errors, probability_given_x, selection_probability
+from heckesel.datasets.truth import Truth, check_draw
 
-INDEX_SLOPE = -1.2  # in x1 and x4: without z the chance of selection runs from .99 to .01
+INDEX_SLOPE = -1.2  # in x1 and x4: without z P(s = 1) ranges from .99 to .01
 
 
 def make_interactions(
@@ -25,16 +21,46 @@ def make_interactions(
     sigma: float = 0.5,
     errors: str = "normal",
 ) -> Controlled:
-    r"""Draw units whose outcome no sum of curves describes.
+    r"""Simulate units whose outcome is not additive in its five covariates.
 
+    Parameters
+    ----------
+    n : int, default 4000
+        Number of units.
+    rho : float
+        Correlation of the two errors, strictly between -1 and 1.
+    alpha : float
+        Effect of the instrument on selection.
+    seed : int
+    sigma : float, default 0.5
+        Standard deviation of the outcome error.
+    errors : {"normal", "t", "chi2"}, default "normal"
+        As in `make_controlled`.
+
+    Returns
+    -------
+    Controlled
+        The columns of its ``frame`` are ``x1`` to ``x5``, ``z`` and ``y``.
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range.
+
+    Notes
+    -----
     .. math::
         x \sim U[-1, 1]^5, \quad
         f_0 = \sin(\pi x_1 x_2) + x_3 x_4 + x_5^2 + x_1/2, \quad
         s = 1[-1.2\,(x_1 + x_4) + \alpha z + u > 0]
 
-    Errors as in `make_controlled`; columns x1 to x5, z, y.
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> hk.datasets.make_interactions(100, rho=0.5, alpha=1.0, seed=0).frame.shape
+    (100, 7)
     """
-    check_draw(n, rho, alpha, seed, sigma)
+    check_draw(rho, seed, sizes={"n": n}, alpha=alpha, sigma=sigma)
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, size=(n, 5))
     z = rng.normal(size=n)

@@ -1,4 +1,4 @@
-"""Loan applications of which some were granted, and what all of them would have come to."""
+"""Simulated loan applications, with defaults observed only for the loans that were granted."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from heckesel.datasets.controlled import check_draw
 from heckesel.datasets.error_draws import draw_errors, probability_given_x
-from heckesel.datasets.truth import Truth
+from heckesel.datasets.truth import Truth, check_draw
 
-# Effects of one standard deviation of (log income, debt, years at the job) on the probit of a
-# default and of a grant; lenders look at what predicts default, and so grant against it.
+# (intercept, slopes) of the probits of a default and of a grant; slopes are per standard deviation
+# of (log income, debt, tenure). Lenders grant loans to those less likely to default.
 DEFAULT = (-0.9, np.array([-0.35, 0.45, -0.25]))
 GRANT = (0.1, np.array([0.45, -0.5, 0.2]))
 LENIENCY = 0.7
@@ -21,32 +20,71 @@ LENIENCY = 0.7
 
 @dataclass(frozen=True)
 class Loans:
-    """n applications: `frame` with columns log_income, debt, tenure, leniency and default (NaN
-    where the loan was not granted), and their `truth`."""
+    """Simulated loan applications and their truth.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        n rows with the columns ``log_income``, ``debt``, ``tenure``, ``leniency`` and ``default``,
+        which is NaN if the loan was not granted.
+    truth : Truth
+        The truth about the same rows.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> list(hk.datasets.make_loans(100).frame)
+    ['log_income', 'debt', 'tenure', 'leniency', 'default']
+    """
 
     frame: pd.DataFrame
     truth: Truth
 
 
 def make_loans(n: int = 4000, *, rho: float = -0.6, seed: int = 0) -> Loans:
-    r"""Draw applications that a lender granted on more than the file shows.
+    r"""Simulate loan applications that a lender granted on more than the columns show.
 
+    Parameters
+    ----------
+    n : int, default 4000
+        Number of applications.
+    rho : float, default -0.6
+        Correlation of the two errors. It is negative if loan officers, by impressions that no
+        column records, turn down applicants who would default.
+    seed : int, default 0
+
+    Returns
+    -------
+    Loans
+        ``truth.y`` is the default of every application, granted or not, and ``truth.f0`` its
+        probability given the three covariates.
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range.
+
+    Notes
+    -----
     .. math::
         \text{default} = 1[-0.9 - 0.35 i + 0.45 d - 0.25 t + \varepsilon > 0], \quad
         \text{granted} = 1[0.1 + 0.45 i - 0.5 d + 0.2 t + 0.7 l + u > 0]
 
-    with i = log_income - log 30, d = (debt - .3)/.1 and t = (tenure - 6)/3 truncated at none, all
-    standard normal but for the truncation. leniency, l, is that of the officer the application was
-    handed to by chance: an instrument. (ε, u) have variance one and correlation ρ: negative where
-    the officer, by an impression that is in no column, turns down those who would default.
+    with i = log_income - log 30, d = (debt - .3)/.1, t = (tenure - 6)/3 and l = leniency. All are
+    standard normal, except that t is truncated so that tenure is not negative. Leniency is that of
+    the randomly assigned loan officer: an instrument. (ε, u) have variance one and correlation ρ.
 
-    `truth.y` is the default of every application, granted or not, `truth.f0` its probability given
-    the three columns.
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> loans = hk.datasets.make_loans(1000)
+    >>> bool(loans.frame["default"].mean() < loans.truth.y.mean())
+    True
     """
-    check_draw(n, rho, LENIENCY, seed, 1.0)
+    check_draw(rho, seed, sizes={"n": n})
     rng = np.random.default_rng(seed)
     i, d, t, leniency = rng.standard_normal((4, n))
-    t = np.maximum(t, -2.0)  # nobody has been at the job for less than no time
+    t = np.maximum(t, -2.0)  # so that tenure is not negative
     epsilon, u = draw_errors(rng, n, rho=rho, sigma=1.0, errors="normal", df=np.inf)
     scores = np.column_stack([i, d, t])
     risk = DEFAULT[0] + scores @ DEFAULT[1]

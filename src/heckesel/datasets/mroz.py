@@ -17,21 +17,46 @@ FILES = {"mroz.csv.gz": "8ac5e7db5d8b0f3a321e35bab754d9db8ef85b06bd40e09e4b5df88
 
 
 def load_mroz() -> pd.DataFrame:
-    """One row per woman: 753 rows, 22 columns.
+    """Load the labour supply of married women in 1975.
 
-    Outcome and selection
-        wage, lwage : hourly wage in dollars and its log, NaN where she did not work
-        inlf : 1 where she worked; hours : hours worked
-    The woman
-        age; educ : years of schooling; exper, expersq : years of experience and their square
-        kidslt6, kidsge6 : children under 6, and from 6 to 18; motheduc, fatheduc : her parents'
-        schooling; repwage : wage she named in 1976; mtr : her marginal federal tax rate
-    The household
-        nwifeinc : (faminc - wage * hours) / 1000; faminc : family income
-        hushrs, husage, huseduc, huswage : hours, age, schooling and hourly wage of the husband
-        unem : unemployment rate of the county; city : 1 in a metropolitan area
+    Returns
+    -------
+    pandas.DataFrame
+        753 rows, one per woman, and 22 columns. The usual outcome is ``lwage``, which is observed
+        for the 428 women who worked.
 
-    Copies of these data elsewhere differ in huswage and nwifeinc; published estimates that use
-    nwifeinc are matched by this one. The wage is stored to single precision.
+    Notes
+    -----
+    Outcome and selection:
+
+    - ``wage``, ``lwage``: hourly wage in dollars and its log, NaN if she did not work
+    - ``inlf``: 1 if she worked
+    - ``hours``: hours worked
+
+    The woman:
+
+    - ``age``, ``educ``: age and years of schooling
+    - ``exper``, ``expersq``: years of experience and their square
+    - ``kidslt6``, ``kidsge6``: children under 6, and from 6 to 18
+    - ``motheduc``, ``fatheduc``: schooling of her parents
+    - ``repwage``: wage she reported in 1976
+    - ``mtr``: her marginal federal tax rate
+
+    The household:
+
+    - ``faminc``: family income; ``nwifeinc``: (faminc - wage * hours) / 1000
+    - ``hushrs``, ``husage``, ``huseduc``, ``huswage``: hours, age, schooling and hourly wage of the
+      husband
+    - ``unem``: unemployment rate of the county
+    - ``city``: 1 in a metropolitan area
+
+    Other copies of these data differ in ``huswage`` and ``nwifeinc``; this one reproduces published
+    estimates that use ``nwifeinc``. The wage is stored in single precision.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> int(hk.datasets.load_mroz()["lwage"].notna().sum())
+    428
     """
-    return read_shipped(*next(iter(FILES.items())))
+    return read_shipped(FILES)

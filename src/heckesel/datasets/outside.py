@@ -1,4 +1,4 @@
-"""Reading data files that do not ship: the variable HECKESEL_DATA names the folder they lie in."""
+"""Reading data files that do not ship, from the folder in the variable HECKESEL_DATA."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_outside(name: str, sha256: str, path: str | Path | None, *, published: str) -> bytes:
-    """The content of `path` or, without one, of `name` in the folder that HECKESEL_DATA names.
+    """The content of `path`, or by default of `name` in the folder HECKESEL_DATA, unzipped.
 
-    A file found by name must have the recorded SHA-256, because committed results rest on it; a
-    file given by its path is read as it is. Gzip is undone in both cases.
+    A file found by name must have the recorded SHA-256, because committed results depend on it. A
+    file given by its path is read as it is.
 
-    published : where the file is to be had and what it contains, for the error that says it is
-        not there
+    published : where the file is published and what it contains, for error messages
     """
     found = Path(path) if path is not None else _in_data_folder(name, published)
     try:
@@ -36,7 +35,7 @@ def _in_data_folder(name: str, published: str) -> Path:
     folder = os.environ.get(VARIABLE)
     if not folder:
         raise DataError(
-            f"{name} does not ship with heckesel: {published}; put it into a folder, set "
+            f"{name} does not ship with heckesel: {published}; save it in a folder and set "
             f"{VARIABLE} to that folder, or give its path"
         )
     return Path(folder) / name
@@ -46,6 +45,5 @@ def _check_hash(found: Path, packed: bytes, sha256: str) -> None:
     computed = hashlib.sha256(packed).hexdigest()
     if computed != sha256:
         raise DataError(
-            f"{found} has SHA-256 {computed} instead of {sha256}; give it as a path to read it "
-            "all the same"
+            f"{found} has SHA-256 {computed} instead of {sha256}; give its path to read it anyway"
         )

@@ -1,9 +1,9 @@
-"""Papers with Code: what papers reported on which benchmark, as one tidy frame.
+"""Papers with Code: the results that papers reported on benchmarks, as one tidy frame.
 
 Two files, neither of which ships:
 
 * `evaluation-tables.json.gz`, the site's own dump: tasks, their subtasks, each with datasets and
-  leaderboard rows. The recorded one is of 2020-08-28.
+  leaderboard rows. The recorded hash is that of 2020-08-28.
 * `results-by-paper.csv.gz`, a flat table of the dump of 2022-11-04 with one line for each
   result: paper, task, dataset, metric, value. It does not say which of a paper's models a
   result belongs to.
@@ -38,7 +38,7 @@ REPOSITORY = "github.com/paperswithcode/paperswithcode-data"
 FLAT_COLUMNS = ["paper", "task", "dataset", "metric", "value"]
 
 # A comma is a thousands separator only in front of exactly three digits and behind a number
-# that does not start with 0: "82,5" and "0,358" are decimals to some authors and stay unread.
+# that does not start with 0: some authors write "82,5" and "0,358" for decimals, which are NaN.
 NUMBER = r"(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 VALUE = re.compile(rf"([+-]?{NUMBER})\s*%?\s*(?:\(?\s*(?:±|\+/-|\+-)\s*{NUMBER}\s*%?\s*\)?)?")
 ARXIV_MONTH = re.compile(r"(\d\d)(0[1-9]|1[0-2])\.\d{4,5}")
@@ -47,8 +47,8 @@ ARXIV_MONTH = re.compile(r"(\d\d)(0[1-9]|1[0-2])\.\d{4,5}")
 def load_evaluation_tables(path: str | Path | None = None) -> pd.DataFrame:
     """One row per result of the dump: task, dataset, model, metric, value, printed, date.
 
-    value is NaN where `printed`, the text of the dump, is not a number; a warning counts these.
-    date is the paper's, NaT where the dump has none. The dump repeats a task under each of its
+    value is NaN if `printed`, the string in the dump, is not a number; a warning counts these.
+    date is that of the paper, NaT if the dump has none. The dump repeats a task under each of its
     parents; its tables are read once.
     """
     published = (
@@ -70,8 +70,8 @@ def load_evaluation_tables(path: str | Path | None = None) -> pd.DataFrame:
 def load_results_by_paper(path: str | Path | None = None) -> pd.DataFrame:
     """One row per result of the flat table: task, dataset, paper, metric, value, printed, date.
 
-    value is NaN where `printed` is not a number; a warning counts these. The table has no dates:
-    date is the first day of the month in the paper's arXiv number, NaT where it has none.
+    value is NaN if `printed` is not a number; a warning counts these. The table has no dates:
+    date is the first day of the month in the paper's arXiv number, NaT if it has none.
     """
     published = (
         f"it is a flat copy of the dump published at {REPOSITORY}, a CSV file with the columns "
@@ -88,7 +88,7 @@ def load_results_by_paper(path: str | Path | None = None) -> pd.DataFrame:
 
 
 def parse_value(text: str) -> float:
-    """The number a result is printed as, without its per cent sign or its ± spread; else NaN.
+    """The number in a printed result, without its per cent sign or its ± part; else NaN.
 
     Nothing is converted: "84.5%" is 84.5 and "0.845" is 0.845.
     """
@@ -102,7 +102,7 @@ def _with_values(frame: pd.DataFrame, unit: str) -> pd.DataFrame:
     if len(unread):
         warnings.warn(
             f"{len(unread)} of {len(frame)} results are not numbers (most often "
-            f"{unread.mode()[0]!r}); their value is missing and 'printed' has their text",
+            f"{unread.mode()[0]!r}); their value is missing and 'printed' holds the string",
             stacklevel=3,
         )
     return frame[["task", "dataset", unit, "metric", "value", "printed", "date"]]
@@ -123,7 +123,7 @@ def _leaderboards(datasets: list[dict]) -> Iterator[tuple[str, list[dict]]]:
 
 
 def _distinct(tables) -> list[tuple[str, str, list[dict]]]:
-    """Each table once; tables that share their names but not their rows are all kept."""
+    """Each table once; tables with the same names but different rows are all kept."""
     seen: dict[tuple[str, str, str], tuple] = {}
     for task, dataset, rows in tables:
         seen.setdefault((task, dataset, repr(rows)), (task, dataset, rows))

@@ -19,11 +19,26 @@ FILES = {
 
 
 def load_school_tests() -> pd.DataFrame:
-    """One row per school: 1823 rows, 11 columns.
+    """Load pass rates of fourth-graders in Michigan.
 
-    math4, read4 : percent of fourth-graders satisfactory in mathematics and in reading
-    lunch : percent of pupils eligible for free or cheaper lunch
-    enroll, expend, exppp : pupils, spending in dollars, spending per pupil
-    lenroll, lexpend, lexppp : their logs; dcode, bcode : district and building
+    Returns
+    -------
+    pandas.DataFrame
+        1823 rows, one per school, and 11 columns. The usual outcome is ``math4``.
+
+    Notes
+    -----
+    - ``math4``, ``read4``: per cent of fourth-graders who are satisfactory in mathematics and in
+      reading
+    - ``lunch``: per cent of pupils eligible for free or reduced-price lunch
+    - ``enroll``, ``expend``, ``exppp``: number of pupils, spending in dollars, spending per pupil
+    - ``lenroll``, ``lexpend``, ``lexppp``: their logs
+    - ``dcode``, ``bcode``: district and building
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> hk.datasets.load_school_tests().shape
+    (1823, 11)
     """
-    return read_shipped(*next(iter(FILES.items())))
+    return read_shipped(FILES)

@@ -1,15 +1,14 @@
-"""Selection induced on real data: the outcomes are real, who keeps one is drawn."""
+"""Selection induced on real data: the outcomes are real, and selection is simulated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from heckesel.datasets.truth import Truth
+from heckesel.datasets.truth import Truth, check_draw
 from heckesel.errors import DataError
 
 NO_RESIDUAL = 1e-10
@@ -18,12 +17,30 @@ NO_RESIDUAL = 1e-10
 
 @dataclass(frozen=True)
 class SemiReal:
-    """A pool with induced selection and held-out rows, in units of the pool's mean and sd.
+    """Real data with induced selection, standardised by the mean and sd of the pool.
 
-    frame : (n_pool rows) covariates, z, y (NaN where not selected)
-    truth : of the pool
-    test_frame : (n_test rows) covariates and y, never missing; no z is drawn for these rows
-    test_truth : of the test rows, without `propensity`
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The pool: ``n_pool`` rows with the covariates, ``z`` and ``y``, which is NaN if the unit was
+        not selected.
+    truth : Truth
+        The truth about the pool.
+    test_frame : pandas.DataFrame
+        ``n_test`` held-out rows with the covariates and ``y``, which is never missing. They have no
+        ``z``.
+    test_truth : Truth
+        The truth about the test rows, without ``propensity``.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> wine = hk.datasets.load_wine_quality()
+    >>> semi = hk.datasets.induce_selection(
+    ...     wine, outcome="quality", rho=0.5, seed=0, n_pool=1000, n_test=500
+    ... )
+    >>> semi.test_frame.shape
+    (500, 12)
     """
 
     frame: pd.DataFrame
@@ -37,21 +54,55 @@ def induce_selection(
 ) -> SemiReal:
     r"""Hide half of the outcomes of a complete table, depending on the outcomes themselves.
 
-    With m the linear prediction of the outcome from all other columns and r its residual, both
-    standardised over the pool, and c the median of the left side over the pool,
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Numeric columns without missing values.
+    outcome : str
+        Column of `frame` that becomes ``y``. All other columns are covariates.
+    rho : float
+        Dependence of selection on the outcome, strictly between -1 and 1.
+    seed : int
+    n_pool, n_test : int
+        Number of rows of the pool and of the test set.
+
+    Returns
+    -------
+    SemiReal
+
+    Raises
+    ------
+    DataError
+        If an argument is out of range, if a column is constant, not numeric or not complete, or if
+        the other columns determine the outcome.
+
+    Notes
+    -----
+    Let m be the linear prediction of the outcome from all other columns and r its residual, both
+    standardised over the pool, and let c be the median of the left-hand side over the pool. Then
 
     .. math:: s = 1[-m + z + \rho r + \sqrt{1 - \rho^2}\, v > c], \quad z, v \sim N(0, 1)
 
-    so units that look good are selected against, and at ρ > 0 those better than they look are
-    selected for. Taking ρr + √(1-ρ²)v as standard normal given x, the truth has
-    P(s=1 | x, z) = Φ(-m + z - c) and P(s=1 | x) = Φ((-m - c)/√2); both are exact at ρ = 0 only.
+    so units with a high prediction are less likely to be selected and, if ρ > 0, units with a
+    positive residual are more likely. The truth takes ρr + √(1-ρ²)v as standard normal given x:
+    P(s=1 | x, z) = Φ(-m + z - c) and P(s=1 | x) = Φ((-m - c)/√2). Both are exact only at ρ = 0.
 
-    Rows are ordered by `default_rng(seed).permutation`: the pool first, then the test rows. A
-    new `default_rng(seed)` draws z, then v. Means and standard deviations (divisor n), the
-    linear fit and c come from the pool alone and are applied to the test rows as they are. With
-    these rules the draws are those of the published experiments.
+    ``default_rng(seed).permutation`` orders the rows: the pool first, then the test rows. A new
+    ``default_rng(seed)`` draws z, then v. Means, standard deviations (divisor n), the linear fit
+    and c are computed on the pool only. These rules reproduce the draws of the published
+    experiments.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> wine = hk.datasets.load_wine_quality()
+    >>> semi = hk.datasets.induce_selection(
+    ...     wine, outcome="quality", rho=0.5, seed=0, n_pool=1000, n_test=500
+    ... )
+    >>> int(semi.frame["y"].notna().sum())
+    500
     """
-    _check_arguments(rho, seed, n_pool, n_test)
+    check_draw(rho, seed, sizes={"n_pool": n_pool, "n_test": n_test})
     x_names = _check_frame(frame, outcome, n_pool, n_test)
     order = np.random.default_rng(seed).permutation(len(frame))
     rows = np.split(order[: n_pool + n_test], [n_pool])  # (n_pool,), (n_test,)
@@ -65,7 +116,10 @@ def induce_selection(
     index = -m + z + rho * r + np.sqrt(1 - rho**2) * v
     c = np.median(index)
 
-    y, y_test = pool[:, -1].copy(), test[:, -1].copy()  # editing a frame must not edit the truth
+    y, y_test = (
+        pool[:, -1].copy(),
+        test[:, -1].copy(),
+    )  # so that editing a frame does not change the truth
     observed = np.where(index > c, y, np.nan)
     columns = np.column_stack([pool[:, :-1], z, observed])
     return SemiReal(
@@ -77,7 +131,7 @@ def induce_selection(
 
 
 def _propensity_given_x(m, c):
-    """P(s = 1 | x): z and the noise beside it are independent, their sum has variance 2."""
+    """P(s = 1 | x): z and the noise are independent, so their sum has variance 2."""
     return ndtr((-m - c) / np.sqrt(2))
 
 
@@ -98,36 +152,26 @@ def _linear_prediction(pool, test, outcome):
     residual = pool[:, -1] - fitted
     if residual.std() < NO_RESIDUAL:
         raise DataError(
-            f"{outcome} is an exact linear function of the other columns, which leaves no "
-            "residual for selection to depend on"
+            f"{outcome} is an exact linear function of the other columns, so it has no residual "
+            "that selection could depend on"
         )
     m, m_test = _scale_by_first(fitted, fitted_test)
     return m, m_test, _scale_by_first(residual)[0]
 
 
-def _check_arguments(rho, seed, n_pool, n_test):
-    if not (isinstance(rho, Real) and -1 < rho < 1):
-        raise DataError(f"rho is {rho!r} but must lie strictly between -1 and 1")
-    if not (isinstance(seed, Integral) and seed >= 0):
-        raise DataError(f"seed is {seed!r} but must be a whole number, 0 or above")
-    for name, size in (("n_pool", n_pool), ("n_test", n_test)):
-        if not (isinstance(size, Integral) and size >= 1):
-            raise DataError(f"{name} is {size!r} but must be a positive whole number")
-
-
 def _check_frame(frame, outcome, n_pool, n_test):
-    """The names of the covariates, once the frame is found to be complete and large enough."""
+    """The names of the covariates of a frame that is complete and large enough."""
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"frame is a {type(frame).__name__} but must be a pandas DataFrame")
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise DataError(f"frame has two columns named {twice!r}: rename one")
+        raise DataError(f"column {twice!r} appears twice in frame; rename one")
     if outcome not in frame.columns:
-        raise DataError(f"outcome is {outcome!r}, which is not a column of frame")
+        raise DataError(f"frame has no column {outcome!r}, which is the outcome")
     x_names = [name for name in frame.columns if name != outcome]
     for name in ("y", "z"):
         if name in x_names:
-            raise DataError(f"frame has a column {name!r}, a name the result needs: rename it")
+            raise DataError(f"frame has a column {name!r}, a name that the result uses; rename it")
     if n_pool + n_test > len(frame):
         raise DataError(f"n_pool + n_test is {n_pool + n_test} but frame has {len(frame)} rows")
     if not 1 <= len(x_names) < n_pool - 1:
@@ -137,13 +181,13 @@ def _check_frame(frame, outcome, n_pool, n_test):
         )
     for name in frame.columns:
         if not pd.api.types.is_numeric_dtype(frame[name]):
-            raise DataError(f"column {name!r} is not numeric: encode it first")
+            raise DataError(f"column {name!r} is not numeric; encode it first")
         if not np.isfinite(frame[name].to_numpy(dtype=float, na_value=np.nan)).all():
-            raise DataError(f"column {name!r} has missing or infinite values: drop those rows")
+            raise DataError(f"column {name!r} has missing or infinite values; drop those rows")
     return x_names
 
 
 def _check_varies(pool, names, seed):
     for name, column in zip(names, pool.T, strict=True):
         if np.ptp(column) == 0:
-            raise DataError(f"column {name!r} is constant in the pool of seed {seed}: drop it")
+            raise DataError(f"column {name!r} is constant in the pool of seed {seed}; drop it")

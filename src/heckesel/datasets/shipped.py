@@ -11,16 +11,19 @@ import pandas as pd
 from heckesel.errors import DataError
 
 
-def read_shipped(name: str, sha256: str) -> pd.DataFrame:
-    """The table in one file of `datasets/files`, refused unless its SHA-256 is the recorded one.
+def read_shipped(hashes: dict[str, str], name: str | None = None) -> pd.DataFrame:
+    """The table in a file of `datasets/files`, by default the first.
 
-    Published results rest on the order and the last digit of these rows, so a damaged or
-    replaced file is an error and not a warning.
+    Published results depend on the order and the last digit of these rows, so a file whose SHA-256
+    differs from the recorded one is an error.
+
+    hashes : file name -> SHA-256
     """
+    name = name or next(iter(hashes))
     packed = resources.files("heckesel.datasets").joinpath("files", name).read_bytes()
     found = hashlib.sha256(packed).hexdigest()
-    if found != sha256:
+    if found != (recorded := hashes[name]):
         raise DataError(
-            f"{name} has SHA-256 {found} instead of {sha256}: reinstall heckesel to restore it"
+            f"{name} has SHA-256 {found} instead of {recorded}; reinstall heckesel to restore it"
         )
     return pd.read_csv(io.BytesIO(packed), compression="gzip")

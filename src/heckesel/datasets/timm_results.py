@@ -4,8 +4,8 @@ Source: the folder `results` of huggingface/pytorch-image-models on GitHub, the 
 of its models, one CSV file for each test set. The files do not ship.
 Licence: Apache 2.0.
 
-Every model was evaluated on every test set, so the panel has next to no holes: what a selective
-reporter would have left out is known.
+Nearly every model was evaluated on every test set, so the results that selective reporting would
+omit are known.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ PUBLISHED = (
 def load_timm_results(folder: str | Path | None = None) -> pd.DataFrame:
     """Top-1 accuracy in per cent: one row per model and image size, one column per test set.
 
-    A model evaluated at two image sizes is two rows, and variants of one architecture are many:
-    rows are far from independent. A score that a test set's file lacks is NaN: in the recorded
-    files 1555 of 1557 rows have all six.
+    A model evaluated at two image sizes has two rows, and one architecture has many variants, so
+    rows are far from independent. A score that is not in the file of a test set is NaN; in the
+    recorded files 1555 of 1557 rows have all six.
     """
     scores = {test_set: _top1(name, folder) for test_set, name in TEST_SETS.items()}
     return pd.DataFrame(scores).sort_index()
 
 
 def _top1(name: str, folder: str | Path | None) -> pd.Series:
-    shelf = f"timm/{name}"
+    recorded = f"timm/{name}"
     path = None if folder is None else Path(folder) / name
-    content = read_outside(shelf, FILES[shelf], path, published=PUBLISHED)
+    content = read_outside(recorded, FILES[recorded], path, published=PUBLISHED)
     table = pd.read_csv(io.BytesIO(content))
     missing = [column for column in (*UNIT, "top1") if column not in table.columns]
     if missing:

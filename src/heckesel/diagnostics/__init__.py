@@ -1,1 +1,1 @@
-"""Can the data carry the correction? Evidence and a verdict in plain words."""
+"""Whether the data support a correction: instruments, profile likelihood, verdict, sensitivity."""

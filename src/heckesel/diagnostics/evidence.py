@@ -1,8 +1,8 @@
-"""Can these data carry a correction? All the evidence, whatever model is fitted afterwards.
+"""Evidence on whether the data support a correction, whatever model is fitted afterwards.
 
-The outcome is taken as a sum of smooth curves of its columns, since a straight line that does not
-fit would pass for selection. Instruments are judged on all rows; the likelihood over rho, the
-shape of the residuals and other error models on at most 10,000 random ones.
+The outcome is modelled as a sum of smooth functions of its columns, because the misfit of a
+straight line would look like selection. The instruments are tested on all rows. The profile
+likelihood, the residuals and other error models use at most 10,000 random rows.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from heckesel.numerics.normal import inverse_mills, probit_of
 from heckesel.numerics.splines import spline_of, spline_width
 
 MOST_ROWS = 10_000
-FORM_ROWS = 2500  # other error models cost ten fits; their range needs no more
-SEED = 20_790  # fixed, so that the same data always gets the same verdict
-SMOOTH_KNOTS = (6, 4, 2, 1)  # inside the range: the most that rows and columns allow
-ROWS_A_COLUMN = 20  # selected rows that each column of the smooth outcome must have
-MOST_COLUMNS = 40  # of the smooth outcome: each step costs their square
+FORM_ROWS = 2500  # enough for the range of ten other error models
+SEED = 20_790  # fixed, so that the same data always give the same verdict
+SMOOTH_KNOTS = (6, 4, 2, 1)  # interior knots; the first that rows and columns allow is used
+ROWS_PER_COLUMN = 20  # selected rows needed for each column of the smooth outcome
+MOST_COLUMNS = 40  # of the smooth outcome: the cost grows with their square
 FEWEST_ROWS = 20
 
 
 def identify(data: SelectionData, *, forms: bool = False) -> Identification:
-    """The verdict with its evidence; x and w of `data` have no constants.
+    """The verdict with its evidence; x and w of `data` have no constant column.
 
     forms : whether to fit the other error models too
     """
-    if not data.weight.all():  # a row that counts for nothing must not place a knot
+    if not data.weight.all():  # a row of weight zero must not place a knot
         data = data.take(data.weight > 0)
     found = probit_verdict(data)
     if found.verdict == NOT_IDENTIFIED:
@@ -63,8 +63,10 @@ def identify(data: SelectionData, *, forms: bool = False) -> Identification:
 def identify_shape(
     found: Identification, data: SelectionData, *, forms: bool = False
 ) -> Identification:
-    """A verdict on the instruments with what the shape of the outcome adds; `data` may be a sample
-    of the rows that `found` is about."""
+    """A verdict on the instruments with the evidence of the profile likelihood added.
+
+    `data` may be a sample of the rows that `found` is about.
+    """
     found = beyond_smooth(found)
     evidence = found.evidence
     with threadpool_limits(1, user_api="blas"):
@@ -80,7 +82,7 @@ def identify_shape(
 
 @dataclass(frozen=True)
 class _Shape:
-    """The likelihood over rho of at most 10,000 rows, and where it came from."""
+    """The profile likelihood of at most 10,000 rows, and the fit behind it."""
 
     design: SelectionData
     sample: Sample
@@ -89,7 +91,7 @@ class _Shape:
 
 
 def _instrument_strength(data: SelectionData) -> dict:
-    """Likelihood ratio of the instruments, and `smooth_shares`."""
+    """Likelihood ratio test of the instruments, and `smooth_shares`."""
     if not data.instruments:
         return {}
     kept = [j for j, name in enumerate(data.w_names) if name not in data.instruments]
@@ -105,8 +107,10 @@ def _instrument_strength(data: SelectionData) -> dict:
 
 
 def smooth_shares(data: SelectionData, slopes, constant: float) -> dict:
-    """What smooth functions of x could not do in the instruments' place, for the evidence; slopes,
-    constant : of the probit."""
+    """How much of the instruments' effect smooth functions of x cannot replace.
+
+    slopes, constant : coefficients of the probit
+    """
     return {
         "mills_share": _mills_share(data, slopes, constant),
         "share_beyond_smooth": _share_beyond_smooth(data, slopes),
@@ -114,8 +118,10 @@ def smooth_shares(data: SelectionData, slopes, constant: float) -> dict:
 
 
 def _share_beyond_smooth(data: SelectionData, slopes) -> float:
-    """Of what instruments add to the index beyond x, the share that is beyond smooth functions of
-    x, too; near 0 they are curves in x."""
+    """Share of the instruments' effect, given x, that smooth functions of x do not explain.
+
+    Near 0 the instruments are themselves functions of x.
+    """
     known = np.flatnonzero(~np.isnan(data.x).any(axis=1))
     some = known[_random_rows(len(known), MOST_ROWS)]
     chosen = [j for j, name in enumerate(data.w_names) if name in data.instruments]
@@ -129,15 +135,17 @@ def _share_beyond_smooth(data: SelectionData, slopes) -> float:
 
 
 def _mills_share(data: SelectionData, slopes, constant: float) -> float:
-    """The share of the Mills ratio's variance that smooth functions of x do not explain, among at
-    most 10,000 selected rows."""
+    """Share of the variance of the inverse Mills ratio that smooth functions of x do not explain.
+
+    It is computed on at most 10,000 selected rows.
+    """
     some = np.flatnonzero(data.s)[_random_rows(int(data.s.sum()), MOST_ROWS)]
     mills = inverse_mills(constant + data.w[some] @ slopes)
     return _unexplained(smooth_columns(data.x[some]), mills, data.weight[some])
 
 
 def _random_rows(count: int, most: int) -> np.ndarray:
-    """All of `count` rows, or a fixed random choice of `most`, in order."""
+    """All of `count` rows, or a fixed random sample of `most`, in order."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).choice(count, most, replace=False))
@@ -156,19 +164,19 @@ def _unexplained(columns, values, weight) -> float:
 
 
 def smooth_columns(x: np.ndarray) -> np.ndarray:
-    """x with the bends of a cubic spline beside each column, as many as rows and time allow."""
+    """x and cubic splines of its columns, with as many knots as rows and columns allow."""
     for knots in SMOOTH_KNOTS:
         width = x.shape[1] + sum(spline_width(column, knots) for column in x.T)
-        if width <= min(len(x) / ROWS_A_COLUMN, MOST_COLUMNS):
-            bends = [(spline_of(column, knots), column) for column in x.T]
+        if width <= min(len(x) / ROWS_PER_COLUMN, MOST_COLUMNS):
+            splines = [(spline_of(column, knots), column) for column in x.T]
             return np.column_stack(
-                [x, *(b.columns(column) for b, column in bends if b is not None)]
+                [x, *(b.columns(column) for b, column in splines if b is not None)]
             )
     return x
 
 
 def _shape(data: SelectionData) -> _Shape | None:
-    """None where there are too few rows, or an outcome that x explains exactly."""
+    """None if there are too few rows, or if x explains the outcome exactly."""
     design = _design(data, _random_rows(data.n, MOST_ROWS))
     if design.s.sum() < max(FEWEST_ROWS, 2 * design.x.shape[1]) or design.s.all():
         return None
@@ -182,7 +190,7 @@ def _shape(data: SelectionData) -> _Shape | None:
 
 
 def _design(data: SelectionData, rows) -> SelectionData:
-    """These rows, with constants, smooth outcome columns and none that others determine."""
+    """These rows with constants and smooth outcome columns, without collinear ones."""
     s = data.s[rows]
     wide = smooth_columns(data.x[rows][s])
     scaled = np.column_stack([np.ones(len(wide)), (wide - wide.mean(axis=0))])
@@ -220,14 +228,14 @@ def _residual_evidence(shape: _Shape) -> dict:
 
 
 def _normal_scores(e, index, atanh_rho: float) -> np.ndarray:
-    """(n,) normal under the model whatever the selection was: those of P(E <= e | selected)."""
+    """(n,) normal scores of P(E <= e | selected), which are standard normal under the model."""
     below = log_conditional_cdf(e, index, -atanh_rho)
     above = log_conditional_cdf(-e, index, atanh_rho)
     return probit_of(below, above)
 
 
 def _normality(z, weight):
-    """Skewness and excess kurtosis of z, and Jarque and Bera's p-value."""
+    """Skewness and excess kurtosis of z, and the p-value of the Jarque-Bera test."""
     z = z - np.average(z, weights=weight)
     z = z / np.sqrt(np.average(z**2, weights=weight))
     skewness = float(np.average(z**3, weights=weight))
@@ -237,8 +245,7 @@ def _normality(z, weight):
 
 
 def _form_evidence(design: SelectionData) -> dict:
-    """Other error models on at most 2,500 rows: the range of Kendall's tau among those with a
-    say."""
+    """Other error models on at most 2,500 rows, and the range of Kendall's tau of those weighed."""
     few = design.take(_random_rows(design.n, FORM_ROWS))
     try:
         check_estimable(few)

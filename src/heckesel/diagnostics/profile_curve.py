@@ -1,4 +1,4 @@
-"""The profile likelihood over rho as evidence: a curve, its modes, what it cannot reject."""
+"""The profile likelihood over rho: a curve, its modes, and an interval."""
 
 from __future__ import annotations
 
@@ -14,17 +14,41 @@ from heckesel.linear.rho_scan import Scan
 
 LEVEL = 0.9
 STEPS = 4001  # of the interpolated curve, over |atanh rho| up to 7
-STEPS_SHOWN = 20  # every twentieth is kept, to draw
-# A 90 % interval that reaches this far on both sides says nothing about rho, sign included.
+STEPS_SHOWN = 20  # every twentieth is kept for plots
+# A 90 % interval that extends this far on both sides says nothing about rho, not even its sign.
 SAYS_NOTHING = 0.5
 
 
 @dataclass(frozen=True)
 class ProfileCurve:
-    """log-likelihood of each rho, everything else at its best, relative to the best rho.
+    """Profile log-likelihood over rho, relative to its maximum.
 
-    rho, loglik : (j,); modes : (rho, loglik) of every local maximum, best first; interval : the
-    smallest that holds every rho the likelihood does not reject at `level`; rows : of the curve
+    At each rho all other parameters are at their best values.
+
+    Attributes
+    ----------
+    rho : ndarray of shape (j,)
+        Increasing values of rho.
+    loglik : ndarray of shape (j,)
+        Log-likelihood at each rho minus its maximum.
+    modes : tuple of (rho, loglik)
+        Every local maximum, best first.
+    interval : tuple of float
+        The smallest interval that contains every rho that a likelihood-ratio test at `level` does
+        not reject.
+    level : float
+        Confidence level of `interval`.
+    rows : int
+        Number of rows the likelihood was computed on.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame
+    >>> profile = hk.identify(frame[["x", "z"]], frame["y"], instruments=["z"]).profile
+    >>> low, high = profile.interval
+    >>> bool(low < profile.modes[0][0] < high)
+    True
     """
 
     rho: np.ndarray
@@ -36,15 +60,26 @@ class ProfileCurve:
 
     @property
     def says_nothing(self) -> bool:
+        """Whether the interval contains both large positive and large negative values."""
         return self.interval[0] < -SAYS_NOTHING and self.interval[1] > SAYS_NOTHING
 
     @property
     def at_boundary(self) -> bool:
-        """Whether the best rho is one, or minus one."""
+        """Whether the best rho is close to 1 or -1."""
         return abs(self.modes[0][0]) > NEAR_BOUNDARY
 
     def plot(self, axes=None):
-        """The curve with its modes and interval, on matplotlib axes, which are returned."""
+        """Plot the curve with its modes and interval.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes, optional
+            Where to draw. By default a new figure is made.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         axes = axes or new_axes()
         axes.axvspan(*self.interval, color="0.9", label=f"{100 * self.level:g} % interval")
         axes.plot(self.rho, self.loglik, color="#0072B2")
@@ -58,21 +93,22 @@ class ProfileCurve:
 
 
 def new_axes():
-    """matplotlib axes of a figure of their own."""
+    """matplotlib axes in a new figure."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise HeckeselError(
-            "pictures need matplotlib, which is not installed: pip install 'heckesel[report]'"
+            "plots need matplotlib, which is not installed: pip install 'heckesel[report]'"
         ) from None
     return plt.subplots(figsize=(5.5, 3.2), layout="constrained")[1]
 
 
 def profile_curve(found: Scan, level: float = LEVEL, *, unit: float = 1.0) -> ProfileCurve:
-    """From a scan, whose curve is stretched to all rows where it is that of a part; unit : the
-    factor that makes its weights count rows.
+    """The curve of a scan. A scan of some of the rows is scaled up to all of them.
 
     Between grid values the curve is the cubic with their values and slopes.
+
+    unit : the factor that turns the weights into a number of rows
     """
     stretch = unit * found.stretch
     a, height = found.atanh_rho, found.loglik
@@ -80,14 +116,8 @@ def profile_curve(found: Scan, level: float = LEVEL, *, unit: float = 1.0) -> Pr
     fine = np.linspace(a[0], a[-1], STEPS)
     curve = stretch * CubicHermiteSpline(a, height, slope)(fine)
     best = max(curve.max(), stretch * height.max())
-    drop = 0.5 * float(chdtri(1, 1 - level))
-    kept = fine[curve >= best - drop]
-    low, high = (kept[0], kept[-1]) if len(kept) else (fine[np.argmax(curve)],) * 2
-    ends = (
-        -1.0 if low == fine[0] else float(np.tanh(low)),
-        1.0 if high == fine[-1] else float(np.tanh(high)),
-    )
-    # Modes of a long table were polished on all its rows: their heights need no stretching.
+    ends = _not_rejected(fine, curve, best - _allowed_drop(level))
+    # With many rows the modes were refined on all of them, so their heights need no scaling.
     modes = tuple(
         (float(np.tanh(mode.a)), unit * float(mode.value - found.modes[0].value))
         for mode in found.modes
@@ -97,21 +127,33 @@ def profile_curve(found: Scan, level: float = LEVEL, *, unit: float = 1.0) -> Pr
 
 
 def held_out_profile(rho, loglik, rows: int, level: float = LEVEL) -> ProfileCurve:
-    """From the log-likelihood of units left out at each rho of an ordered grid.
+    """The curve of the held-out log-likelihood at each rho of an increasing grid.
 
-    Between grid values the curve is monotone, so that its modes are theirs. Where it has not
-    fallen far enough at an end of the grid the interval reaches to rho = +-1.
+    Between grid values the curve is monotone, so its modes are grid values.
     """
     a, height = np.arctanh(np.asarray(rho)), np.asarray(loglik) - np.max(loglik)
     fine = np.linspace(a[0], a[-1], STEPS // STEPS_SHOWN)
     curve = PchipInterpolator(a, height)(fine)
-    kept = np.tanh(fine[curve >= -0.5 * float(chdtri(1, 1 - level))])
-    low, high = (kept[0], kept[-1]) if len(kept) else (rho[np.argmax(height)],) * 2
-    ends = (
-        -1.0 if np.isclose(low, rho[0]) else float(low),
-        1.0 if np.isclose(high, rho[-1]) else float(high),
-    )
+    ends = _not_rejected(fine, curve, -_allowed_drop(level))
     rises = np.concatenate([[True], np.diff(height) > 0, [False]])
     peaks = np.flatnonzero(rises[:-1] & ~rises[1:])
     modes = sorted(((float(rho[at]), float(height[at])) for at in peaks), key=lambda m: -m[1])
     return ProfileCurve(np.tanh(fine), curve, tuple(modes), ends, level, rows)
+
+
+def _allowed_drop(level: float) -> float:
+    """How far below its maximum a likelihood-ratio test at `level` lets the log-likelihood be."""
+    return 0.5 * float(chdtri(1, 1 - level))
+
+
+def _not_rejected(atanh_rho, height, lowest: float) -> tuple[float, float]:
+    """The first and the last rho with a height of at least `lowest`.
+
+    If that is an end of the grid, the interval extends to rho = +-1.
+    """
+    kept = atanh_rho[height >= lowest]
+    low, high = (kept[0], kept[-1]) if len(kept) else (atanh_rho[np.argmax(height)],) * 2
+    return (
+        -1.0 if low == atanh_rho[0] else float(np.tanh(low)),
+        1.0 if high == atanh_rho[-1] else float(np.tanh(high)),
+    )

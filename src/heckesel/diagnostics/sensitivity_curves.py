@@ -1,25 +1,45 @@
-"""How much rests on rho? Conclusions as curves over it, where they break down, and bounds that
-need no model."""
+"""How much the conclusions depend on rho, and bounds that need no model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
 from heckesel.diagnostics.profile_curve import new_axes
 from heckesel.errors import DataError
+from heckesel.numeric_input import numeric
 
-# Evenly spaced in atanh rho: |rho| up to .96, closer together where it matters more.
+# Evenly spaced in atanh rho: |rho| up to .96, denser where estimates change faster.
 RHO = np.tanh(np.linspace(-2.0, 2.0, 21))
-PLAUSIBLE = 2.0  # log units below the best that a curve is drawn in full
+PLAUSIBLE = 2.0  # log-likelihood units below the best within which a curve is highlighted
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """rho, loglik : (j,), the latter relative to its best; values : name -> (j,) conclusions
+    """Conclusions of a model as functions of rho, which is held fixed at each value.
 
-    predictions : (j, m) population means of the rows asked for
+    Attributes
+    ----------
+    rho : ndarray of shape (j,)
+        Increasing values of rho.
+    loglik : ndarray of shape (j,)
+        Log-likelihood at each rho minus its maximum.
+    values : dict of str to ndarray of shape (j,)
+        The conclusions: coefficients of the outcome equation and the mean prediction.
+    predictions : ndarray of shape (j, m)
+        Population means of the m prediction points at each rho.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from heckesel.diagnostics.sensitivity_curves import Sensitivity
+    >>> rho = np.array([-0.5, 0.0, 0.5])
+    >>> slope = np.array([-1.0, 0.5, 1.0])
+    >>> curves = Sensitivity(rho, np.zeros(3), {"slope": slope}, np.empty((3, 0)))
+    >>> round(curves.breakdown("slope"), 3)
+    -0.167
     """
 
     rho: np.ndarray
@@ -28,10 +48,28 @@ class Sensitivity:
     predictions: np.ndarray
 
     def crossings(self, name: str, threshold: float = 0.0) -> list[float]:
-        """Every rho at which the value passes `threshold`, by a straight line between grid
-        values."""
+        """Find every rho at which a conclusion crosses a threshold.
+
+        Parameters
+        ----------
+        name : str
+            A key of `values`.
+        threshold : float, default 0
+
+        Returns
+        -------
+        list of float
+            In increasing order, by linear interpolation between grid values.
+
+        Raises
+        ------
+        DataError
+            If `values` has no key `name`.
+        """
         if name not in self.values:
-            raise DataError(f"there is no {name!r} here; there are {', '.join(self.values)}")
+            raise DataError(
+                f"there is no value named {name!r}; use one of {', '.join(self.values)}"
+            )
         gap = self.values[name] - threshold
         found = []
         for left in range(len(gap) - 1):
@@ -44,24 +82,52 @@ class Sensitivity:
         return found + ([float(self.rho[-1])] if gap[-1] == 0.0 else [])
 
     def breakdown(self, name: str, threshold: float = 0.0) -> float | None:
-        """The rho nearest to 0, in either direction, at which the conclusion of a fit that
-        ignores selection flips; None if none on the grid does it."""
-        found = self.crossings(name, threshold)
-        return min(found, key=abs) if found else None
+        """Find the rho closest to 0 at which the conclusion of a naive fit flips.
+
+        Parameters
+        ----------
+        name : str
+            A key of `values`.
+        threshold : float, default 0
+
+        Returns
+        -------
+        float or None
+            None if the conclusion does not cross the threshold anywhere on the grid.
+        """
+        return min(self.crossings(name, threshold), key=abs, default=None)
 
     def to_frame(self):
-        """One row for each rho."""
+        """Return the curves as a pandas DataFrame indexed by rho.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns are ``loglik`` and the keys of `values`.
+        """
         import pandas as pd
 
         index = pd.Index(self.rho, name="rho")
         return pd.DataFrame({"loglik": self.loglik, **self.values}, index=index)
 
     def plot(self, name: str = "mean", axes=None):
-        """The curve of one value, faint where the likelihood is far below its best."""
+        """Plot one conclusion over rho, grey where the likelihood is far below its best.
+
+        Parameters
+        ----------
+        name : str, default "mean"
+            A key of `values`.
+        axes : matplotlib.axes.Axes, optional
+            Where to draw. By default a new figure is made.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         axes = axes or new_axes()
         axes.plot(self.rho, self.values[name], color="0.75")
         plausible = np.where(self.loglik > -PLAUSIBLE, self.values[name], np.nan)
-        label = f"within {PLAUSIBLE:g} log units of the best"
+        label = f"within {PLAUSIBLE:g} log-likelihood units of the best"
         axes.plot(self.rho, plausible, "o-", color="#0072B2", label=label)
         axes.axvline(0.0, color="0.5", lw=0.8)
         axes.set(xlabel="rho, held fixed", ylabel=name, xlim=(-1, 1))
@@ -70,29 +136,32 @@ class Sensitivity:
 
 
 def check_rho(rho) -> np.ndarray:
-    """(j,) ascending values inside (-1, 1); None is the usual grid."""
+    """(j,) increasing values inside (-1, 1); None gives the default grid."""
     if rho is None:
         return RHO
-    values = np.sort(np.atleast_1d(np.asarray(rho, dtype=float)))
+    values = np.sort(np.atleast_1d(numeric(rho, "rho")))
     if values.ndim != 1 or not len(values) or not (np.abs(values) < 1).all():
         raise DataError(f"rho must be numbers between -1 and 1, got {rho!r}")
     return values
 
 
 def worst_case_bounds(y, s, weight, low: float, high: float) -> tuple[float, float]:
-    r"""Smallest and largest average outcome of all units, if every unseen one lies in [low, high].
+    r"""Manski's bounds on the mean outcome of all units, given that outcomes lie in [low, high].
 
     .. math:: \frac{1}{n}\sum_{s=1} y_i + \frac{n_0}{n}\,[\text{low}, \text{high}]
 
-    Manski's bounds: no model and no instrument, and no narrower without one of them.
+    They need neither a model nor an instrument.
     """
     seen = np.asarray(y)[s]
-    if not low < high:
-        raise DataError(f"bounds need low < high, got {low!r} and {high!r}")
+    if not (isinstance(low, Real) and isinstance(high, Real) and low < high):
+        raise DataError(
+            f"low must be below high, and both must be numbers, got low={low!r} and high={high!r}"
+        )
+    low, high = float(low), float(high)
     if seen.min() < low or seen.max() > high:
         raise DataError(
-            f"outcomes run from {seen.min():g} to {seen.max():g}, beyond the bounds {low:g} to "
-            f"{high:g}; give bounds that hold"
+            f"observed outcomes range from {seen.min():g} to {seen.max():g}, beyond the bounds "
+            f"{low:g} to {high:g}; give wider bounds"
         )
     share = float(weight[~s].sum() / weight.sum())
     mean = float(np.average(seen, weights=weight[s])) * (1 - share)

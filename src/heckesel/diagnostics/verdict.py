@@ -1,13 +1,15 @@
-"""The verdict on identification, one of five strings, with a sentence and its evidence."""
+"""The verdict on identification: one of five strings, with a sentence and its evidence."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import chdtrc
 
 from heckesel.diagnostics.profile_curve import ProfileCurve
+from heckesel.errors import printable
+from heckesel.linear.wald import STRONG_WALD_PER_INSTRUMENT, wald_test
 
 IDENTIFIED = "identified by an instrument"
 WEAK = "weak instrument"
@@ -17,43 +19,45 @@ NO_SELECTION = "no selection"
 # The order is part of the results: committed rows hold a position in this tuple.
 VERDICTS = (IDENTIFIED, WEAK, FUNCTIONAL_FORM, NOT_IDENTIFIED, NO_SELECTION)
 
-# Below ten per instrument the correction's error is dominated by the instrument's own noise;
-# the rule of thumb of instrumental variables. An irrelevant column passes it once in 600.
-STRONG_WALD_PER_INSTRUMENT = 10.0
-
-AT_THE_END = 0.99999  # |rho| of a maximum at the end of the range
-WORTH_SAYING = 10.0  # a mode further below the best, in log-likelihood, is as good as absent
-# Evidence that `details` puts into words; what a fit did not look at is left out there.
-NUMBERS = (
-    "wald",
-    "degrees_of_freedom",
-    "likelihood_ratio",
-    "mills_share",
-    "rho",
-    "rho_low",
-    "rho_high",
-    "rho_level",
-    "member_rho_low",
-    "member_rho_high",
-    "residual_skewness",
-    "residual_excess_kurtosis",
-    "residual_normality_p",
-    "tau_low",
-    "tau_high",
-    "form_rows",
-    "rows_profiled",
-)
-
-NATURAL_INSTRUMENTS = (
-    "which sensor, site, annotator or batch produced the row, or randomness in who was chosen"
+AT_BOUNDARY = 0.99999  # |rho| of a maximum at the end of its range
+WORTH_LISTING = 10.0  # modes further below the best, in log-likelihood, do not matter
+FIND_AN_INSTRUMENT = (
+    "look for a column that affects selection but not the outcome, such as the sensor, site, "
+    "annotator or batch that produced the row, or random variation in who was selected."
 )
 
 
 @dataclass(frozen=True, repr=False)
 class Identification:
-    """verdict: one of `VERDICTS`; evidence: JSON-safe numbers behind it.
+    """Whether the data support a correction for selection, and why.
 
-    profile : the likelihood over rho, with `plot()`; None where no likelihood was looked at
+    Attributes
+    ----------
+    verdict : str
+        One of ``"identified by an instrument"``, ``"weak instrument"``,
+        ``"functional form only"``, ``"not identified"`` and ``"no selection"``.
+    sentence : str
+        The reason for the verdict, in one or two sentences.
+    evidence : dict
+        The numbers behind the verdict, safe to write as JSON: among others ``wald`` and
+        ``p_value`` of the instruments, and ``rho``, ``rho_low`` and ``rho_high`` of the profile
+        likelihood. A number that was not computed has no key.
+    profile : ProfileCurve or None
+        The profile likelihood over rho; None if it was not computed.
+
+    Notes
+    -----
+    ``print(identification)`` shows the verdict with its sentence; ``details()`` lists the evidence.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame
+    >>> found = hk.identify(frame[["x", "z"]], frame["y"], instruments=["z"])
+    >>> found.verdict
+    'identified by an instrument'
+    >>> round(found.evidence["wald"], 1)
+    109.7
     """
 
     verdict: str
@@ -62,7 +66,7 @@ class Identification:
     profile: ProfileCurve | None = None
 
     def __str__(self) -> str:
-        return f"{self.verdict}: {self.sentence}"
+        return printable(f"{self.verdict}: {self.sentence}")
 
     def __repr__(self) -> str:
         return "\n".join(
@@ -70,61 +74,14 @@ class Identification:
         )
 
     def details(self) -> list[str]:
-        """The evidence, a line each."""
-        return [text for key, text in self._lines().items() if key in self.evidence]
+        """List the evidence in words.
 
-    def _lines(self) -> dict[str, str]:
-        known = {**dict.fromkeys(NUMBERS, float("nan")), **self.evidence}
-        return {
-            "wald": f"instruments in the selection equation: Wald {known['wald']:.1f} on "
-            f"{known['degrees_of_freedom']} degrees of freedom",
-            "likelihood_ratio": f"the same by likelihood ratio: {known['likelihood_ratio']:.1f}",
-            "mills_share": f"{100 * known['mills_share']:.0f} % of the Mills ratio's variance is "
-            "beyond smooth functions of x",
-            "rho_low": f"rho {known['rho']:.2f}, {100 * known['rho_level']:.0f} % profile interval "
-            f"{known['rho_low']:.2f} to {known['rho_high']:.2f}{_aside(known)}"
-            f"{_other_modes(known.get('modes'))}",
-            "member_rho_low": f"members put rho between {known['member_rho_low']:.2f} and "
-            f"{known['member_rho_high']:.2f}",
-            "residual_normality_p": "residuals given the model: skewness "
-            f"{known['residual_skewness']:.2f}, excess kurtosis "
-            f"{known['residual_excess_kurtosis']:.2f} (if normal, "
-            f"{_p_text(known['residual_normality_p'])})",
-            "tau_low": f"Kendall's tau of the errors from {known['tau_low']:.2f} to "
-            f"{known['tau_high']:.2f} over error models that fit about as well as the best or no "
-            f"worse than the normal one, on {known['form_rows']:,} rows",
-            "rows_profiled": f"the likelihood over rho is that of {known['rows_profiled']:,} rows",
-        }
-
-
-def _at_the_end(rho: float) -> str:
-    return (
-        f"The likelihood is largest at rho = {rho:+.0f}, the end of its range: mostly the errors "
-        "are not normal on this scale of the outcome, or what drove selection is missing; do not "
-        "use the correction as it is."
-    )
-
-
-def _aside(known: dict) -> str:
-    """What the likelihood over rho took for granted."""
-    taken = [
-        text
-        for text, holds in (
-            ("outcome smooth in each column", known.get("smooth_outcome")),
-            ("as if rows were independent", not known.get("independent_rows", True)),
-        )
-        if holds
-    ]
-    return f" ({', '.join(taken)})" if taken else ""
-
-
-def _other_modes(modes) -> str:
-    others = [
-        f"{mode['rho']:.2f} ({mode['loglik']:.1f})"
-        for mode in (modes or [])[1:]
-        if mode["loglik"] > -WORTH_SAYING
-    ]
-    return f"; other modes {', '.join(others)}" if others else ""
+        Returns
+        -------
+        list of str
+            One line for each piece of evidence that was computed.
+        """
+        return [line(self.evidence) for key, line in LINES.items() if key in self.evidence]
 
 
 def nothing_selected() -> Identification:
@@ -136,14 +93,16 @@ def nothing_selected() -> Identification:
 def with_profile(
     found: Identification, profile: ProfileCurve, *, independent: bool = True
 ) -> Identification:
-    """The verdict once the likelihood over rho is known: without an instrument, one that rejects
-    neither a large positive nor a large negative rho has nothing to say.
+    """The verdict with the evidence of the profile likelihood.
 
-    independent : False where rows come in clusters, which this likelihood does not know of
+    Without an instrument, a likelihood that rejects neither a large positive nor a large negative
+    rho identifies nothing.
+
+    independent : False if rows are clustered, which this likelihood ignores
     """
-    low, high = profile.interval
-    seen = {
-        "rho": profile.modes[0][0],
+    best, (low, high) = profile.modes[0][0], profile.interval
+    evidence = found.evidence | {
+        "rho": best,
         "rho_low": low,
         "rho_high": high,
         "rho_level": profile.level,
@@ -152,51 +111,55 @@ def with_profile(
         "rows_profiled": profile.rows,
     }
     if not independent:
-        seen["independent_rows"] = False
-    found = replace(found, evidence=found.evidence | seen)
-    if abs(profile.modes[0][0]) > AT_THE_END:
-        found = replace(found, sentence=f"{found.sentence} {_at_the_end(profile.modes[0][0])}")
-    if found.verdict == FUNCTIONAL_FORM and profile.says_nothing:
-        return Identification(
-            NOT_IDENTIFIED,
-            "no column moves selection alone, and the likelihood allows any rho from "
-            f"{low:.2f} to {high:.2f}; look for a column that moved selection and not the outcome: "
-            f"{NATURAL_INSTRUMENTS}.",
-            found.evidence,
-            profile,
+        evidence["independent_rows"] = False
+    verdict, sentence = found.verdict, found.sentence
+    if verdict == FUNCTIONAL_FORM and profile.says_nothing:
+        verdict = NOT_IDENTIFIED
+        sentence = (
+            "no column affects selection alone, and the likelihood rejects no rho from "
+            f"{low:.2f} to {high:.2f}; {FIND_AN_INSTRUMENT}"
         )
-    return replace(found, profile=profile)
+    elif abs(best) > AT_BOUNDARY:
+        sentence += (
+            f" The likelihood is largest at rho = {best:+.0f}, the end of its range. This usually "
+            "means that the errors are not normal on this scale of the outcome, or that a column "
+            "that explains selection is missing; do not use the correction as it is."
+        )
+    return Identification(verdict, sentence, evidence, profile)
 
 
 def beyond_smooth(found: Identification) -> Identification:
-    """The verdict once it is known what share of the instruments' work curves in x could do: the
-    rest must be strong by itself, or an outcome that bends with x passes for a correction."""
+    """The verdict once smooth functions of x are allowed to take the instruments' place.
+
+    The share of the instruments' effect that they cannot replace must be strong by itself.
+    Otherwise curvature of the outcome in x would look like a correction.
+    """
     evidence = found.evidence
     share = evidence.get("share_beyond_smooth", 1.0)
     needed = STRONG_WALD_PER_INSTRUMENT * len(evidence["instruments"])
     if found.verdict != IDENTIFIED or share * evidence["wald"] >= needed:
         return found
-    one, named = len(evidence["instruments"]) == 1, ", ".join(evidence["instruments"])
+    named, one = _named(evidence["instruments"])
     return replace(
         found,
         verdict=WEAK,
-        sentence=f"{named} {'moves' if one else 'move'} selection, but {100 * share:.1f} % of "
-        f"{'its' if one else 'their'} effect is beyond smooth functions of the outcome's columns: "
-        "the correction can hardly be told from a bend in the outcome; look for a column that "
-        "those do not determine.",
+        sentence=f"{named} {'affects' if one else 'affect'} selection, but smooth functions of the "
+        f"outcome's columns explain all but {100 * share:.1f} % of {'its' if one else 'their'} "
+        "effect, so the correction can hardly be distinguished from curvature in the outcome; look "
+        "for an instrument that those columns do not determine.",
     )
 
 
 def with_members(found: Identification, rho) -> Identification:
-    """The verdict with the range of rho over the members of an ensemble, where it has one."""
+    """The verdict with the range of rho over the members of an ensemble, unless rho is None."""
     if rho is None:
         return found
-    spread = {"member_rho_low": float(np.min(rho)), "member_rho_high": float(np.max(rho))}
-    return replace(found, evidence=found.evidence | spread)
+    ends = {"member_rho_low": float(np.min(rho)), "member_rho_high": float(np.max(rho))}
+    return replace(found, evidence=found.evidence | ends)
 
 
 def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -> Identification:
-    """Judge by the Wald test of the excluded columns in the selection equation.
+    """The verdict by the Wald test of the excluded columns in the selection equation.
 
     instruments : their names; gamma : (k,) their coefficients; covariance : (k, k)
     varying_columns : how many selection columns are not constant
@@ -204,24 +167,24 @@ def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -
     if varying_columns == 0:
         return Identification(
             NOT_IDENTIFIED,
-            "nothing in the selection equation varies, so the correction cannot be told from the "
-            "intercept; add what drove the selection.",
+            "no column of the selection equation varies, so the correction cannot be distinguished "
+            "from the intercept; add columns that explain selection.",
             {"instruments": []},
         )
     if not len(instruments):
         return Identification(
             FUNCTIONAL_FORM,
-            "every selection column is also in the outcome equation, so rho rests on the normal "
-            "shape of the errors alone; look for a column that moved selection and not the "
-            f"outcome: {NATURAL_INSTRUMENTS}.",
+            "every selection column is also in the outcome equation, so only the assumption of "
+            f"normal errors identifies rho; {FIND_AN_INSTRUMENT}",
             {"instruments": []},
         )
+    named, one = _named(instruments)
     wald, p = wald_test(gamma, covariance)
     if not np.isfinite(wald):
         return Identification(
             WEAK,
-            f"the effect of {', '.join(instruments)} on selection has no covariance (too few "
-            "clusters?), so nothing shows that there is any.",
+            f"the effect of {named} on selection has no covariance estimate, possibly because "
+            "there are too few clusters, so its strength cannot be tested.",
             {"instruments": list(instruments)},
         )
     evidence = {
@@ -230,38 +193,76 @@ def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -
         "degrees_of_freedom": len(instruments),
         "p_value": p,
     }
-    one = len(instruments) == 1
-    named = ", ".join(instruments)
+    verb = "affects" if one else "affect"
     test = f"chi2({len(instruments)}) = {wald:.1f}, {_p_text(p)}"
     if wald >= STRONG_WALD_PER_INSTRUMENT * len(instruments):
         return Identification(
             IDENTIFIED,
-            f"{named} {'moves' if one else 'move'} selection ({test}) and "
-            f"{'is' if one else 'are'} left out of the outcome equation; that "
-            f"{'it has no effect of its' if one else 'they have no effect of their'} own on the "
+            f"{named} {verb} selection ({test}) and {'is' if one else 'are'} excluded from the "
+            f"outcome equation; that {'it has' if one else 'they have'} no direct effect on the "
             "outcome is your assumption.",
             evidence,
         )
     return Identification(
         WEAK,
-        f"{named} hardly {'moves' if one else 'move'} selection ({test}; "
-        f"{STRONG_WALD_PER_INSTRUMENT:.0f} per instrument would be strong), so rho rests "
-        "mostly on the normal shape of the errors.",
+        f"{named} hardly {verb} selection ({test}; {STRONG_WALD_PER_INSTRUMENT:.0f} per instrument "
+        "would be strong), so rho is identified mostly by the assumption of normal errors.",
         evidence,
     )
 
 
-def wald_test(estimate, covariance) -> tuple[float, float]:
-    """estimate' V^-1 estimate and its chi-squared p-value; NaN where V is no covariance."""
-    if not np.isfinite(covariance).all():
-        return float("nan"), float("nan")
-    try:
-        np.linalg.cholesky(covariance)
-    except np.linalg.LinAlgError:  # not a covariance, as a two-step rho beyond one can make it
-        return float("nan"), float("nan")
-    statistic = float(estimate @ np.linalg.solve(covariance, estimate))
-    return statistic, float(chdtrc(len(estimate), statistic))
+def _named(instruments) -> tuple[str, bool]:
+    """The instruments as a list in words, and whether there is only one."""
+    return ", ".join(instruments), len(instruments) == 1
 
 
 def _p_text(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def _assumptions(evidence: dict) -> str:
+    """What the profile likelihood assumes beyond the model."""
+    smooth = ["an outcome smooth in each column"] if evidence.get("smooth_outcome") else []
+    rows = [] if evidence.get("independent_rows", True) else ["independent rows"]
+    return f" (assuming {' and '.join(smooth + rows)})" if smooth or rows else ""
+
+
+def _other_modes(evidence: dict) -> str:
+    others = [
+        f"{mode['rho']:.2f} ({mode['loglik']:.1f})"
+        for mode in evidence.get("modes", [])[1:]
+        if mode["loglik"] > -WORTH_LISTING
+    ]
+    return f"; other modes {', '.join(others)}" if others else ""
+
+
+# A line of `Identification.details` for each key of the evidence.
+LINES: dict[str, Callable[[dict], str]] = {
+    "wald": lambda e: (
+        f"instruments in the selection equation: Wald statistic {e['wald']:.1f} with "
+        f"{e['degrees_of_freedom']} degree{'s' if e['degrees_of_freedom'] > 1 else ''} of freedom"
+    ),
+    "likelihood_ratio": lambda e: f"their likelihood ratio statistic: {e['likelihood_ratio']:.1f}",
+    "mills_share": lambda e: (
+        f"smooth functions of x leave {100 * e['mills_share']:.0f} % of the variance of the "
+        "inverse Mills ratio unexplained"
+    ),
+    "rho_low": lambda e: (
+        f"rho {e['rho']:.2f}, {100 * e['rho_level']:.0f} % profile interval {e['rho_low']:.2f} to "
+        f"{e['rho_high']:.2f}{_assumptions(e)}{_other_modes(e)}"
+    ),
+    "member_rho_low": lambda e: (
+        f"rho of the members: {e['member_rho_low']:.2f} to {e['member_rho_high']:.2f}"
+    ),
+    "residual_normality_p": lambda e: (
+        f"residuals under the model: skewness {e['residual_skewness']:.2f}, excess kurtosis "
+        f"{e['residual_excess_kurtosis']:.2f} (test of normality: "
+        f"{_p_text(e['residual_normality_p'])})"
+    ),
+    "tau_low": lambda e: (
+        f"Kendall's tau of the errors: {e['tau_low']:.2f} to {e['tau_high']:.2f} over the error "
+        "models that fit about as well as the best or no worse than the normal one, on "
+        f"{e['form_rows']:,} rows"
+    ),
+    "rows_profiled": lambda e: f"rows used for the profile likelihood: {e['rows_profiled']:,}",
+}

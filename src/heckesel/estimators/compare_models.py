@@ -35,7 +35,7 @@ def compare_models(
     A model that cannot be fitted has `error` in their place. Folds keep the share of selected rows.
     """
     values = outcome_column(y)
-    s = selected_rows(values, None if selected is None else np.asarray(selected), "y")
+    s = selected_rows(values, selected, "y")
     weight = check_weights(sample_weight, len(s), s)
     smallest = min(s.sum(), (~s).sum()) if not s.all() else s.sum()
     if not 2 <= splits <= smallest:

@@ -13,6 +13,7 @@ from heckesel.data import SelectionData
 from heckesel.diagnostics.evidence import identify_shape, smooth_shares
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
+from heckesel.estimators.convergence import check_training
 from heckesel.estimators.network_options import AUTO, ON_FOLDS, predicting_in_float64, seed_of
 from heckesel.estimators.regression import keep_columns
 from heckesel.linear.covariance import inverse
@@ -71,7 +72,9 @@ def fit_files(
             fitted = fit_joint(table, scaling, mass, **options)
         else:
             fitted = fit_two_step(table, scaling, probit.gamma, mass, run=run, **options)
-    model.fitted_ = predicting_in_float64(fitted)
+    fitted = predicting_in_float64(fitted)
+    check_training(fitted, config, whole.kept, rows=sum(sum(p) for i in table.counts for p in i))
+    model.fitted_ = fitted
 
 
 def _check_options(model) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import with_members
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of
 from heckesel.estimators.network_options import ON_FOLDS, judging, train, training_options
 from heckesel.estimators.regression import identify, read_table
 from heckesel.estimators.selection_regressor import SelectionRegressor
@@ -118,7 +118,7 @@ class DeepHeckmanRegressor(SelectionRegressor):
         With `client`, a `dask.distributed.Client`, its workers train blocks of the members; the
         networks are the same.
         """
-        if self.method not in METHODS:
+        if not is_one_of(self.method, METHODS):
             raise DataError(f"method must be one of {', '.join(METHODS)}, got {self.method!r}")
         if self.rho_prior is not None and self.method != "profile":
             raise DataError(f"rho_prior needs method='profile', and this one is {self.method!r}")

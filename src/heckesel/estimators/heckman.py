@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from heckesel.data import SelectionData, selected_rows, selection_data
+from heckesel.data import SelectionData, selected_rows, selection_data, term_names
 from heckesel.diagnostics.verdict import nothing_selected
-from heckesel.errors import DataError, IdentificationWarning
+from heckesel.errors import DataError, IdentificationWarning, is_one_of
 from heckesel.estimators.heckman_files import fit_files
 from heckesel.linear.estimable import check_estimable
-from heckesel.linear.least_squares import fit_least_squares, least_squares_covariance
+from heckesel.linear.ols import fit_least_squares, least_squares_covariance
 from heckesel.linear.results.assemble import fit_both_steps, fit_ml
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.inference import in_given_weights, labelled
@@ -73,9 +73,9 @@ def heckman(
     memory does not grow with them. With ``client``, a `dask.distributed.Client`, the cluster's
     workers read them.
     """
-    if method not in METHODS:
+    if not is_one_of(method, METHODS):
         raise DataError(f"method must be 'ml' or 'two-step', got {method!r}")
-    if errors not in ERRORS:
+    if not is_one_of(errors, ERRORS):
         raise DataError(f"errors must be 'normal' or 't', got {errors!r}")
     if errors == "t" and method != "ml":
         raise DataError("two steps rest on normal errors; use method='ml' with errors='t'")
@@ -185,16 +185,14 @@ def _from_formulas(outcome, select, data, weights, selected):
 def _from_arrays(y, x, w, selected, weights):
     check_same_order(x, of="x", w=w, y=y, selected=selected, weights=weights)
     design = array_design(x, w)
-    if "Intercept" in (*design.x_names, *design.w_names):
-        raise DataError("the name 'Intercept' is taken: one is added to each equation")
     checked = selection_data(
         with_intercept(design.x),
         with_intercept(design.w),
         y,
         selected=selected,
         weight=weights,
-        x_names=("Intercept", *design.x_names),
-        w_names=("Intercept", *design.w_names),
+        x_names=("Intercept", *term_names(design.x_names)),
+        w_names=("Intercept", *term_names(design.w_names)),
         y_name=str(getattr(y, "name", None) or "y"),
     )
     return checked, design

@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from heckesel.data import SelectionData, check_weights, numeric, selected_rows
+from heckesel.data import SelectionData, check_weights, selected_rows
 from heckesel.diagnostics.verdict import NO_SELECTION
-from heckesel.errors import DataError, IdentificationWarning
+from heckesel.errors import DataError, IdentificationWarning, is_one_of
 from heckesel.estimators.classifier_networks import fit_binary_networks, judge_networks
 from heckesel.estimators.regression import known_target, read_columns
 from heckesel.linear.results.assemble_probit import fit_binary
@@ -120,7 +120,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         return self._fit_linear(data) if linear else self._fit_networks(data)
 
     def _check_options(self) -> None:
-        if self.outcome not in OUTCOMES:
+        if not is_one_of(self.outcome, OUTCOMES):
             raise DataError(f"outcome must be one of {', '.join(OUTCOMES)}, got {self.outcome!r}")
         if self.outcome == "linear":
             if self.rho_prior is not None:
@@ -202,7 +202,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         second = self.fitted_.probabilities(*self._rows(X, "selected"))[:, 1] > 0.5
         codes = self._codes(y, selected)
         seen = selected_rows(codes, None, self.outcome_name_)
-        weight = None if sample_weight is None else numeric(sample_weight, "sample_weight")[seen]
+        weight = check_weights(sample_weight, len(codes), seen)[seen]
         return float(accuracy_score(codes[seen] == 1.0, second[seen], sample_weight=weight))
 
     def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
@@ -256,9 +256,6 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _with_constants(data: SelectionData) -> SelectionData:
-    for names in (data.x_names, data.w_names):
-        if "Intercept" in names:
-            raise DataError("the name 'Intercept' is taken: one is added to each equation")
     return replace(
         data,
         x=with_intercept(data.x),

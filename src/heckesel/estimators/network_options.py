@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.linear.probit import fit_probit
 from heckesel.predictive.distribution import Predictive
 from heckesel.progress import progress_bar
@@ -79,6 +79,11 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
     """
     members, folds = model.n_members, model.folds
     errors = getattr(model, "errors", "normal")
+    if not (folds is None or is_one_of(folds, (AUTO,)) or is_whole(folds)):
+        raise DataError(f"folds must be a whole number, 'auto' or None, got {folds!r}")
+    for name in ("errors", "noise", "tails", "selection"):
+        if not isinstance(getattr(model, name, AUTO), str):
+            raise DataError(f"{name} must be a string, got {getattr(model, name)!r}")
     if model.target_transform == "log" and errors == "t":
         raise DataError(
             "with errors='t' and target_transform='log' the outcome has no finite mean; take "
@@ -87,6 +92,10 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
     if errors == AUTO and model.target_transform is not None:
         errors = "normal"
     profile = getattr(model, "method", None) == "profile"
+    from heckesel.networks.training.config import check_whole
+
+    if members is not None:
+        check_whole("n_members", members, 1)
     if folds == AUTO:
         most = FOLDS if members is None else min(FOLDS, members)
         enough = needs_folds or selected >= LEAST_SELECTED
@@ -108,8 +117,10 @@ def judging(model, selected: int, *, needs_folds: bool = False) -> Judging:
 
 def training_options(model) -> dict:
     """The options of `model` that `NetworkConfig` takes as they are."""
+    from heckesel.networks.training.config import layer_widths
+
     names = ("epochs", "learning_rate", "dtype", "device", "batch_size")
-    return {name: getattr(model, name) for name in names} | {"hidden": tuple(model.hidden)}
+    return {name: getattr(model, name) for name in names} | {"hidden": layer_widths(model.hidden)}
 
 
 def network_config(model, selected: int):
@@ -128,17 +139,27 @@ def network_config(model, selected: int):
 
 def seed_of(model) -> int:
     """The seed of a fit, from `random_state`: a number, a generator or None."""
-    return int(check_random_state(model.random_state).randint(2**31))
+    try:
+        return int(check_random_state(model.random_state).randint(2**31))
+    except ValueError:
+        raise DataError(
+            "random_state must be a whole number from 0 to 4294967295, a RandomState or None, got "
+            f"{model.random_state!r}"
+        ) from None
 
 
 def train(model, method: str, data: SelectionData, config):
     """The fitted `method`, with the seed and the progress bar `model` asks for."""
+    from heckesel.estimators.convergence import check_outcome, check_training
     from heckesel.methods import load_method
 
+    check_outcome(data)
     fit, seed = load_method(method).fit, seed_of(model)
     with progress_bar("training", enabled=model.progress) as progress:
         fitted = fit(data, seed=seed, config=config, progress=progress)
-    return predicting_in_float64(fitted)
+    fitted = predicting_in_float64(fitted)
+    check_training(fitted, getattr(config, "network", config), data)
+    return fitted
 
 
 def predicting_in_float64(fitted):

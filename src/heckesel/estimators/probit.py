@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from heckesel.data import check_complete, check_weights
-from heckesel.errors import DataError
+from heckesel.data import check_complete, check_not_tiny, check_weights
+from heckesel.errors import DataError, printable
 from heckesel.linear.covariance import covariance_of
 from heckesel.linear.estimable import (
     check_columns,
@@ -19,8 +19,13 @@ from heckesel.linear.estimable import (
     says_next_to_nothing,
 )
 from heckesel.linear.probit import fit_probit, probit_scores
-from heckesel.linear.results.inference import coefficient_frame, labelled, standard_errors
-from heckesel.linear.results.summary import coefficient_block
+from heckesel.linear.results.inference import (
+    cluster_freedom,
+    coefficient_frame,
+    labelled,
+    standard_errors,
+)
+from heckesel.linear.results.summary import coefficient_block, covariance_words
 from heckesel.tables.fit_options import covariance_kind, side_column
 from heckesel.tables.formula import (
     Equation,
@@ -45,13 +50,14 @@ class ProbitResult:
     n: int
     name: str
     equation: Equation
+    freedom: float = float("inf")
 
     @cached_property
     def se(self) -> pd.Series:
         return standard_errors(self.cov)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        return coefficient_frame(self.params, self.cov, level)
+        return coefficient_frame(self.params, self.cov, level, self.freedom)
 
     def predict(self, data) -> np.ndarray:
         """P(s = 1) for each row."""
@@ -60,10 +66,11 @@ class ProbitResult:
     def summary(self, level: float = 0.95) -> str:
         share = 1 - self.loglik / self.loglik_constant
         head = [
-            f"Probit of {self.name}, {self.n:,} units, covariance: {self.covariance}",
+            f"Probit of {self.name}, {self.n:,} units, covariance: {covariance_words(self)}",
             f"Log-likelihood {self.loglik:.4f}, pseudo R2 {share:.4f}, status: {self.status}",
         ]
-        return "\n".join([*head, *coefficient_block(self.to_frame(level), level, self.name)])
+        lines = [*head, *coefficient_block(self.to_frame(level), level, self.name, self.freedom)]
+        return printable("\n".join(lines))
 
     def __repr__(self) -> str:
         return (
@@ -88,12 +95,13 @@ def probit(
     s = _binary(evaluate_column(name, frame, "outcome"), name)
     equation, w = build_equation(right, frame, np.ones(len(frame), bool), "probit")
     check_complete(w, equation.names, np.arange(len(w)))
+    check_not_tiny(w, equation.names)
     given = check_weights(side_column(weights, frame), len(frame), s)
-    counts = weight_kind == "frequency"
-    weight = scaled_weight(given, weight_kind)
     kind, codes = covariance_kind(
         covariance, side_column(clusters, frame), given, weight_kind, has_likelihood=True
     )
+    counts = weight_kind == "frequency"
+    weight = scaled_weight(given, weight_kind)
     check_columns(w, equation.names, f"over all {len(w)} rows")
     check_separation(w, s, equation.names)
     fit = fit_probit(w, s, weight)
@@ -111,7 +119,18 @@ def probit(
     constant = fit_probit(np.ones((len(s), 1)), s, weight)
     loglik, loglik_constant = (one.loglik * given.sum() / weight.sum() for one in (fit, constant))
     n = round(given.sum()) if counts else int(np.count_nonzero(given))
-    return ProbitResult(params, cov, loglik, loglik_constant, fit.status, kind, n, name, equation)
+    return ProbitResult(
+        params=params,
+        cov=cov,
+        loglik=loglik,
+        loglik_constant=loglik_constant,
+        status=fit.status,
+        covariance=kind,
+        n=n,
+        name=name,
+        equation=equation,
+        freedom=cluster_freedom(codes, given),
+    )
 
 
 def _binary(values, name: str) -> np.ndarray:

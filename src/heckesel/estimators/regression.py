@@ -15,17 +15,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_ndtr
 
-from heckesel.data import (
-    SelectionData,
-    check_weights,
-    marked_rows,
-    numeric,
-    selected_rows,
-    selection_data,
-)
+from heckesel.data import SelectionData, check_weights, marked_rows, selected_rows, selection_data
 from heckesel.diagnostics.evidence import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, IdentificationWarning
+from heckesel.numeric_input import numeric
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.predictive.transformed import (
     target_transform,
@@ -34,7 +28,7 @@ from heckesel.predictive.transformed import (
     transformed_distribution,
 )
 from heckesel.tables.columns import Columns, learn_columns
-from heckesel.tables.frames import check_same_order, like_input
+from heckesel.tables.frames import check_same_order, like_input, numbers_of
 from heckesel.tables.weights import kind_of_weights, scaled_weight
 
 
@@ -97,9 +91,8 @@ def outcome_column(y) -> np.ndarray:
     """y as (n,) float64; a table of one column is taken as that column, with a warning."""
     if y is None:
         raise DataError("this estimator requires y to be passed, but the target y is None")
-    if isinstance(y, pd.Series) and pd.api.types.is_numeric_dtype(y):
-        y = y.to_numpy(dtype=float, na_value=np.nan)  # pandas' own NA is no float
-    values = numeric(y, str(getattr(y, "name", None) or "y"))
+    name = str(getattr(y, "name", None) or "y")
+    values = numbers_of(y, name) if isinstance(y, pd.Series) else numeric(y, name)
     if values.ndim == 2 and values.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
@@ -109,6 +102,8 @@ def outcome_column(y) -> np.ndarray:
             stacklevel=4,
         )
         return values[:, 0]
+    if values.ndim != 1:
+        raise DataError(f"{name!r} must be one column but has shape {values.shape}")
     return values
 
 
@@ -136,6 +131,8 @@ def check_fitted(model) -> None:
 
 def predict_mean(model, X, return_std: bool, target: str = "population"):
     """The target's mean, in the library X comes from; with `return_std` the total sd as well."""
+    if not isinstance(return_std, bool | np.bool_):
+        raise DataError(f"return_std must be True or False, got {return_std!r}")
     predictive = predict_target(model, X, target)
     mean = like_input(predictive.mean, X, model.outcome_name_)
     return (mean, like_input(predictive.std, X, "std")) if return_std else mean
@@ -177,6 +174,8 @@ def r2_given_selection(model, X, y, selected, sample_weight) -> float:
             "shuffling: cv=KFold(5, shuffle=True)"
         )
     mean = predict_target(model, X, "selected").mean
+    if len(mean) != len(y):
+        raise DataError(f"X has {len(mean)} rows but y has {len(y)}")
     weight = None if sample_weight is None else check_weights(sample_weight, len(y), rows)[rows]
     return float(r2_score(y[rows], mean[rows], sample_weight=weight))
 

@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.sensitivity_curves import Sensitivity, check_rho, worst_case_bounds
-from heckesel.errors import DataError
-from heckesel.estimators.regression import read_table
+from heckesel.errors import DataError, as_list
+from heckesel.estimators.regression import outcome_column, read_table
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.linear.fixed_rho import estimates_over_rho
 from heckesel.linear.results.heckman_fit import HeckmanFit
@@ -35,7 +35,7 @@ def sensitivity(
     the side of a threshold, flips. Networks keep their hidden layers: what is linear in the last
     one is fitted anew at each rho. Of `method="averaged"` they are those of the two-step.
     """
-    values = check_rho(rho)
+    values, effects = check_rho(rho), as_list("effects", effects)
     if isinstance(model, HeckmanFit):
         points = None if at is None else model.design.outcome_matrix(_rows_at(model, at))
         return _classic(model.data, points, effects, values)
@@ -67,7 +67,7 @@ def bounds(y, low: float, high: float, *, selected=None, sample_weight=None):
     """The average outcome of all units can only lie between these two numbers, if unseen outcomes
     lie in [low, high]; no model is behind them."""
     table = SimpleNamespace(instruments=None, missing="error", target_transform=None)
-    zeros = np.zeros((len(y), 1))
+    zeros = np.zeros((len(outcome_column(y)), 1))
     data = read_table(table, zeros, y, selected=selected, sample_weight=sample_weight)
     return worst_case_bounds(data.y, data.s, data.weight, low, high)
 

@@ -6,12 +6,13 @@ import warnings
 
 import numpy as np
 
-from heckesel.data import SelectionData, numeric
+from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.network_options import beside_probit, network_config, train
 from heckesel.estimators.regression import identify, read_table
 from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.numeric_input import numeric
 from heckesel.tables.frames import check_same_order
 
 

@@ -1,13 +1,13 @@
-r"""Bivariate normal errors and an outcome of which only the sign is seen.
+r"""Bivariate normal errors and a binary outcome.
 
-y = 1[f + eps > 0] is observed where s = 1[eta + u > 0] is one; both errors have variance one and
-a = atanh rho is their correlation. With t = +1 where y = 1 and -1 where y = 0:
+y = 1[f + eps > 0] is observed if s = 1[eta + u > 0] is one. Both errors have variance one and
+correlation rho = tanh a. With t = +1 if y = 1 and -1 if y = 0:
 
 * unselected: log Phi(-eta), see `normal.unselected_units`
 * selected:   log Phi_2(eta, t f; t a)
 
-A distribution function of normals is log-concave in its limits, so at fixed a each unit is
-concave in (eta, f), and so is their sum.
+The bivariate normal distribution function is log-concave, so at fixed a the log-likelihood is
+concave in (eta, f).
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def selected_units(index, f, atanh_rho, sign) -> SelectedUnits:
 
         P_{ha} = -H q,\; P_{ka} = -K q,\; P_{aa} = (H K - S/C) P_a
 
-    and the second derivatives of log P are P_xy/P - (P_x/P)(P_y/P). Signs come back at the end:
-    one t for each f and each a.
+    and the second derivatives of log P are P_xy/P - (P_x/P)(P_y/P). At the end each derivative in f
+    and each one in a is multiplied by t.
     """
     h, k, a = index, sign * f, sign * atanh_rho
     up, down = np.exp(a), np.exp(-a)
     cosh, sinh = 0.5 * (up + down), 0.5 * (up - down)
-    # without the cancellation that k cosh a - h sinh a has where rho is near +-1
+    # k cosh a - h sinh a would cancel for rho near +-1
     given_h = 0.5 * ((k - h) * up + (k + h) * down)
     given_k = 0.5 * ((h - k) * up + (h + k) * down)
     value = log_bivariate_cdf(h, k, a)

@@ -1,19 +1,19 @@
-r"""Other dependence of the two errors, each of which stays normal: Frank, Clayton, Gumbel.
+r"""Normal errors with a Frank, Clayton or Gumbel copula.
 
-C is the copula of U, the selection error's rank, and V, the outcome error's. With u = Phi(-eta)
-and v = Phi(e) a unit is selected where U > u, so it contributes
+C is the copula of U and V, the ranks of the selection error and the outcome error. With
+u = Phi(-eta) and v = Phi(e) a unit is selected if U > u, so its log-likelihood is
 
 * unselected: log Phi(-eta)
 * selected:   log phi(e) + log P(U > u | V = v),  P(U <= u | V = v) = h(u, v) = dC(u, v)/dv
 
-Clayton ties the errors together where both are low, Gumbel where both are high. A rotation turns
-one error round: the copula rotated by
+Clayton has dependence in the lower tail, Gumbel in the upper tail. A rotation reflects the errors:
+the copula rotated by
 
 *  90 is that of (-u, eps), v - C(1 - u, v)
 * 180 is that of (-u, -eps)
 * 270 is that of (u, -eps), u - C(u, 1 - v)
 
-so that 90 and 270 are negative dependence. Everything is computed from log(-log Phi), which is
+so 90 and 270 degrees have negative dependence. Everything is computed from log(-log Phi), which is
 finite for any index and residual. For the Gaussian copula see `normal`.
 """
 
@@ -29,7 +29,7 @@ ROTATIONS = (0, 90, 180, 270)
 # From here on 1 - Phi is below 1e-15 and log(-log Phi(a)) is log Phi(-a) to rounding.
 UPPER_TAIL = 8.0
 LARGEST_EXPONENT = 700.0
-SMALL = 0.05  # below it 1/x terms cancel and a series takes over
+SMALL = 0.05  # below it 1/x terms cancel and a series replaces them
 
 
 def selected_units(index, e, parameter: float, *, family: str, rotation: int = 0) -> Jet:
@@ -39,7 +39,7 @@ def selected_units(index, e, parameter: float, *, family: str, rotation: int = 0
     """
     eta, residual, shared = coordinates(index, e, parameter)
     turn_u, turn_v = rotation in (90, 180), rotation in (180, 270)
-    # U > u turned round is U < 1 - u, and Phi(eta) = 1 - u
+    # U > u is reflected to U < 1 - u, and Phi(eta) = 1 - u
     above = FAMILIES[family](
         eta if turn_u else -eta, -residual if turn_v else residual, shared, upper=not turn_u
     )
@@ -102,7 +102,7 @@ def _log_ndtr(t):
 def _log_neg_log_ndtr(t):
     """log(-log Phi(t)); with g = lambda/(-log Phi) the derivatives are -g and -g (g - t - lambda).
 
-    Far up -log Phi is Phi(-t), and g is lambda(-t).
+    For large t -log Phi is Phi(-t), and g is lambda(-t).
     """
     value, mills = log_ndtr_and_mills(np.minimum(t, UPPER_TAIL))
     far = t > UPPER_TAIL

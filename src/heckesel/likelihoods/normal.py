@@ -1,13 +1,13 @@
-r"""Bivariate normal errors, in the coordinates where the model is simple.
+r"""Bivariate normal errors, in the coordinates (index, e, atanh rho).
 
-A unit enters only through its index eta = w'gamma, its standardised residual
-e = (y - f)/sigma and the shared a = atanh rho:
+The log-likelihood of a unit depends on its index eta = w'gamma, its standardised residual
+e = (y - f)/sigma and the common a = atanh rho:
 
 * unselected: log Phi(-eta)
 * selected:   log phi(e) + log Phi(B),  B = eta cosh a + e sinh a
 
-(the -log sigma of the density of y is added where sigma is known). B is the usual
-(eta + rho e)/sqrt(1 - rho^2), written so that nothing divides by zero as rho nears +-1.
+(the caller adds the -log sigma of the density of y). B is the usual
+(eta + rho e)/sqrt(1 - rho^2), written so that nothing divides by zero as rho approaches +-1.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from heckesel.numerics.normal import LOG_2PI, log_ndtr_and_mills, mills_excess
 
 @dataclass(frozen=True)
 class SelectedUnits:
-    """Log-likelihood of each selected unit and its derivatives in (index, e, atanh_rho), each
-    computed where it is asked for; see `selected_units`."""
+    """Log-likelihood of each selected unit and its derivatives in (index, e, atanh_rho).
+
+    Each is computed on access; for the formulas see `selected_units`.
+    """
 
     e: np.ndarray
     cosh: float
@@ -98,8 +100,8 @@ def selected_units(index, e, atanh_rho) -> SelectedUnits:
         \ell_{\eta a} = \lambda S - \delta C D,\; \ell_{ea} = \lambda C - \delta S D,\;
         \ell_{aa} = \lambda B - \delta D^2
 
-    B and D come from (eta + e) e^a and (eta - e) e^{-a}: for a = 20 the plain sum
-    eta cosh a + e sinh a would lose every digit where eta is close to -e.
+    B and D are computed from (eta + e) e^a and (eta - e) e^{-a}: for a = 20 the direct sum
+    eta cosh a + e sinh a would lose every digit if eta is close to -e.
     """
     plus = (index + e) * (0.5 * np.exp(atanh_rho))
     minus = (index - e) * (0.5 * np.exp(-atanh_rho))

@@ -3,9 +3,9 @@ r"""Bivariate t errors with a common nu, in the coordinates (index, e, atanh rho
 * unselected: log T_nu(-eta)
 * selected:   log t_nu(e) + log T_{nu+1}(B sqrt((nu + 1)/(nu + e^2))),  B as in `normal`
 
-(the -log sigma of the density of y is added where sigma is known). sigma is the scale of the
-outcome error; its standard deviation is sigma sqrt(nu/(nu - 2)). Both errors share one mixing
-variable: even at rho = 0 they are uncorrelated and not independent. As nu grows this is `normal`.
+(the caller adds the -log sigma of the density of y). sigma is the scale of the outcome error; its
+standard deviation is sigma sqrt(nu/(nu - 2)). Both errors share one mixing variable, so at rho = 0
+they are uncorrelated but not independent. As nu grows the model approaches `normal`.
 """
 
 from __future__ import annotations

@@ -15,13 +15,14 @@ import numpy as np
 from scipy.special import logsumexp
 
 from heckesel.data import SelectionData
+from heckesel.errors import HeckeselError
 from heckesel.methods.linear_start import probit_start
 from heckesel.networks.ensembles.binary_mixture import BinaryMixture
 from heckesel.networks.losses.binary import INDEPENDENT_BINARY, JOINT_BINARY
 from heckesel.networks.losses.normal import PROBIT, Loss
 from heckesel.networks.rho.rho_prior import RhoPrior, cell_edges, rho_prior
 from heckesel.networks.training.batches import Rows
-from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.config import WAY_OUT, NetworkConfig
 from heckesel.networks.training.ensemble_training import (
     Members,
     all_rows,
@@ -77,7 +78,7 @@ def fit(
     cell = with_folds(all_rows(signed, scaling), signed, network.folds, seed)
 
     def train(count: int, loss: Loss, config: NetworkConfig, **where) -> list[Members]:
-        return train_cells(
+        found = train_cells(
             [cell] * count,
             loss=loss,
             seeds=[seed] * count,
@@ -87,6 +88,8 @@ def fit(
             progress=progress,
             **where,
         )
+        _check_finite(found)
+        return found
 
     (first,) = train(1, INDEPENDENT_BINARY, network, heads=[np.append(probit_start(cell), 0.0)])
 
@@ -116,6 +119,11 @@ def _unfinished(members: Members, network: NetworkConfig) -> dict:
     error that all members share, so their spread does not show it."""
     assert members.best_epoch is not None
     return {"unfinished": int((np.asarray(members.best_epoch) >= network.epochs).sum())}
+
+
+def _check_finite(found: list[Members]) -> None:
+    if any(each.diverged for each in found):
+        raise HeckeselError(f"training diverged: the loss is not a finite number; {WAY_OUT}")
 
 
 def _with_rho(theta, a: float) -> np.ndarray:
@@ -196,6 +204,7 @@ def _without_selection(data, scaling, seed, network, device, progress) -> Binary
         device=device,
         progress=progress,
     )
+    _check_finite([members])
     info = {"best_epoch": np.asarray(members.best_epoch).tolist()}
     info |= _unfinished(members, network)
     return BinaryMixture(members, scaling, np.ones(1), np.full(1, np.nan), info)

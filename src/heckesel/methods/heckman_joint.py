@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.instrument_strength import instruments_are_strong
 from heckesel.errors import DataError
+from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods.linear_start import linear_start_of_both
 from heckesel.methods.two_step_on_folds import preferred
 from heckesel.networks.ensembles.noise_calibration import (

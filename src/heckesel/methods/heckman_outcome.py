@@ -1,7 +1,7 @@
 """Deep joint likelihood of a selection that may look at the outcome, with errors of any shape.
 
-The model is in `heckesel.networks.losses.outcome_selection`. It is sharper than the two-step, and leans on its
-model of the errors where that leans on little; `heckman_averaged` has both.
+The model is in `heckesel.networks.losses.outcome_selection`. It is sharper than the two-step, and
+leans on its model of the errors where that leans on little; `heckman_averaged` has both.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.instrument_strength import instruments_are_strong
 from heckesel.errors import DataError
+from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods.linear_start import linear_start_of_both
 from heckesel.networks.ensembles.noise_calibration import judged_level, pairs_of
 from heckesel.networks.ensembles.outcome_ensemble import (

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.instrument_strength import instruments_are_strong
 from heckesel.errors import DataError
 from heckesel.linear.probit import selection_probit
+from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods.selection_network import CrossFitted, fit_indices
 from heckesel.methods.two_step_on_folds import fit_on_folds
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.linear.least_squares import fit_least_squares, least_squares_covariance
+from heckesel.linear.ols import fit_least_squares, least_squares_covariance
 from heckesel.predictive.distribution import Predictive, check_target
 
 

@@ -1,11 +1,10 @@
-"""How good is a predictive? Functions of (y, Predictive), and `evaluate` for the whole row."""
+"""Metrics of a `Predictive`, and `evaluate`, which computes all of them."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from heckesel.errors import DataError
-from heckesel.metrics.bias import bias, mean_error, rmse, root_mean_square
+from heckesel.metrics.bias import bias, rmse
 from heckesel.metrics.calibration import (
     calibration_error,
     central,
@@ -13,6 +12,7 @@ from heckesel.metrics.calibration import (
     mean_gap,
 )
 from heckesel.metrics.coverage import coverage, covered, sharpness
+from heckesel.metrics.points import points_of
 from heckesel.metrics.regions import regions
 from heckesel.metrics.scores import (
     crps,
@@ -38,35 +38,63 @@ __all__ = [
     "sharpness",
 ]
 
-LEVEL = 0.9  # of the intervals in a row
+LEVEL = 0.9  # of the intervals
 
 
 def evaluate(y, predictive: Predictive, *, f0=None, propensity_x=None) -> dict[str, float]:
-    """Every metric as one flat row: over all points, then by region with the region as suffix.
+    """Compute every metric, over all points and by region.
 
-    y : (m,) outcomes of the population, selected or not
-    f0 : (m,) the true regression function; without it the row has no bias and no rmse
-    propensity_x : (m,) true P(s = 1 | x); without it the row has no regions. `n_against`,
-        `n_mid`, `n_well` count their points; a region of fewer than ten has no keys at all.
+    Parameters
+    ----------
+    y : array-like of shape (m,)
+        Outcomes of the population, selected or not.
+    predictive : Predictive
+        Predictions for the same points.
+    f0 : array-like of shape (m,), optional
+        The true regression function. Without it there are no ``bias_f0`` and ``rmse_f0``.
+    propensity_x : array-like of shape (m,), optional
+        True P(s = 1 | x). Without it there are no metrics by region.
+
+    Returns
+    -------
+    dict of str to float
+        The metrics over all points, then those of each region with the region as suffix, as in
+        ``coverage90_against``. ``n_against``, ``n_mid`` and ``n_well`` count the points; a region
+        with fewer than ten has no keys.
+
+    Raises
+    ------
+    DataError
+        If an array does not have one finite value per point.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> row = evaluate([0.0, 1.0], hk.Predictive.normal([0.0, 0.0], 0.0, 1.0), f0=[0.0, 0.0])
+    >>> row["coverage90"], row["bias_f0"]
+    (1.0, 0.0)
     """
-    y = _points(y, "y", len(predictive))
-    f0 = None if f0 is None else _points(f0, "f0", len(predictive))
-    judged = _judged(y, predictive, f0)
-    row = _means(judged, slice(None))
+    y = points_of(y, "y", predictive)
+    f0 = None if f0 is None else points_of(f0, "f0", predictive)
+    per_point = _per_point(y, predictive, f0)
+    row = _averages(per_point, slice(None))
     if propensity_x is None:
         return row
-    propensity_x = _points(propensity_x, "propensity_x", len(predictive))
+    propensity_x = points_of(propensity_x, "propensity_x", predictive)
     for name, rows in regions(propensity_x).items():
-        row |= {f"{metric}_{name}": value for metric, value in _means(judged, rows).items()}
+        averages = _averages(per_point, rows)
+        row |= {f"{metric}_{name}": value for metric, value in averages.items()}
         row[f"n_{name}"] = len(rows)
     return row
 
 
-def _judged(y, predictive, f0) -> dict[str, np.ndarray]:
-    """(m,) what each point adds to the metrics of all points and of its region: quantiles and
-    distribution functions, which may cost a search, are then asked for once."""
+def _per_point(y, predictive, f0) -> dict[str, np.ndarray]:
+    """(m,) the term of each point in every metric.
+
+    Quantiles and distribution functions, which can be slow, are computed once for all regions.
+    """
     lower, upper = predictive.interval(LEVEL).T
-    judged = {
+    terms = {
         "coverage90": covered(y, lower, upper),
         "width90": upper - lower,
         "nll": gaussian_losses(y, predictive),
@@ -74,28 +102,15 @@ def _judged(y, predictive, f0) -> dict[str, np.ndarray]:
         "interval_score90": interval_scores(y, lower, upper, LEVEL),
         "transform": predictive.cdf(y),
     }
-    return judged if f0 is None else judged | {"error": predictive.mean - f0}
+    return terms if f0 is None else terms | {"error": predictive.mean - f0}
 
 
-def _means(judged: dict[str, np.ndarray], rows) -> dict[str, float]:
+def _averages(per_point: dict[str, np.ndarray], rows) -> dict[str, float]:
     """The metrics over some of the points."""
-    judged = {name: values[rows] for name, values in judged.items()}
-    u, error = judged.pop("transform"), judged.pop("error", None)
-    row = {name: float(np.mean(values)) for name, values in judged.items()}
+    terms = {name: values[rows] for name, values in per_point.items()}
+    u, error = terms.pop("transform"), terms.pop("error", None)
+    row = {name: float(np.mean(values)) for name, values in terms.items()}
     row |= {"ece": mean_gap(u), "ece_central": mean_gap(central(u))}
     if error is not None:
-        row |= {"bias_f0": mean_error(error), "rmse_f0": root_mean_square(error)}
+        row |= {"bias_f0": float(np.mean(error)), "rmse_f0": float(np.sqrt(np.mean(error**2)))}
     return row
-
-
-def _points(values, name: str, m: int) -> np.ndarray:
-    values = np.asarray(values, dtype=float)
-    if values.shape != (m,):
-        raise DataError(f"{name} has shape {values.shape} but the predictive has {m} points")
-    if not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise DataError(
-            f"{name} is {values[row]} in row {row}; metrics need a value at every point, so "
-            "evaluate on the rows that have one"
-        )
-    return values

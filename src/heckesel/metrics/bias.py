@@ -4,25 +4,64 @@ from __future__ import annotations
 
 import numpy as np
 
+from heckesel.metrics.points import points_of
 from heckesel.predictive.distribution import Predictive
 
 
 def bias(f0: np.ndarray, predictive: Predictive) -> float:
-    r"""Mean of predicted minus true, signed: :math:`\frac1m \sum_i (\mu_i - f_0(x_i))`.
+    r"""Mean error of the predicted mean.
 
-    Positive and negative errors cancel, across points and, when averaged again, across seeds.
+    Parameters
+    ----------
+    f0 : ndarray of shape (m,)
+        The true regression function at each point.
+    predictive : Predictive
+        Predictions for the same points.
+
+    Returns
+    -------
+    float
+        Positive if predictions are too high on average.
+
+    Notes
+    -----
+    .. math:: \frac1m \sum_i (\mu_i - f_0(x_i))
+
+    Positive and negative errors cancel.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> predictive = hk.Predictive.normal([1.0, 2.0], 0.0, 1.0)
+    >>> bias([0.5, 2.0], predictive)
+    0.25
     """
-    return mean_error(predictive.mean - f0)
+    return float(np.mean(predictive.mean - points_of(f0, "f0", predictive)))
 
 
 def rmse(f0: np.ndarray, predictive: Predictive) -> float:
-    r"""Root mean squared error of the mean: :math:`\sqrt{\frac1m\sum_i(\mu_i - f_0(x_i))^2}`."""
-    return root_mean_square(predictive.mean - f0)
+    r"""Root mean squared error of the predicted mean.
 
+    Parameters
+    ----------
+    f0 : ndarray of shape (m,)
+        The true regression function at each point.
+    predictive : Predictive
+        Predictions for the same points.
 
-def mean_error(error: np.ndarray) -> float:
-    return float(np.mean(error))
+    Returns
+    -------
+    float
 
+    Notes
+    -----
+    .. math:: \sqrt{\frac1m\sum_i(\mu_i - f_0(x_i))^2}
 
-def root_mean_square(error: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(error**2)))
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> predictive = hk.Predictive.normal([1.0, 2.0], 0.0, 1.0)
+    >>> rmse([0.0, 1.0], predictive)
+    1.0
+    """
+    return float(np.sqrt(np.mean((predictive.mean - points_of(f0, "f0", predictive)) ** 2)))

@@ -1,10 +1,10 @@
 """Networks, k side by side. All of it needs torch, which the base installation does not have."""
 
-from heckesel.errors import HeckeselError
+from heckesel.errors import HeckeselError, cannot_import
 
 try:
     import torch  # noqa: F401
-except ImportError:
+except Exception as error:  # a broken torch can raise anything: ImportError, OSError, RuntimeError
     raise HeckeselError(
-        "networks need torch, which is not installed: pip install 'heckesel[deep]'"
+        "networks need " + cannot_import("torch", error, "pip install 'heckesel[deep]'")
     ) from None

@@ -1,1 +1,1 @@
-"""Formulas that survive the tails."""
+"""Special functions, quadrature and splines that stay accurate in the tails."""

@@ -1,7 +1,7 @@
 """Values of n units together with their exact first and second derivatives in k coordinates.
 
-A formula written in jets is differentiated by the chain rule as it is computed; only functions of
-one or two numbers need derivatives of their own.
+A formula written in jets is differentiated by the chain rule as it is computed. Only functions of
+one or two numbers need explicit derivatives.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Jet:
-    """value : (n,), gradient : (k, n), hessian : (k, k, n); n may be 1 for a shared number."""
+    """value : (n,), gradient : (k, n), hessian : (k, k, n); n is 1 for a shared number."""
 
     value: np.ndarray
     gradient: np.ndarray
@@ -63,7 +63,7 @@ class Jet:
 
 
 def coordinates(*values) -> tuple[Jet, ...]:
-    """The k coordinates themselves; numbers are shared by all units."""
+    """The k coordinates as jets; numbers are shared by all units."""
     size = len(values)
     jets = []
     for position, value in enumerate(values):
@@ -74,7 +74,7 @@ def coordinates(*values) -> tuple[Jet, ...]:
 
 
 def chain_two(a: Jet, b: Jet, value, first, second) -> Jet:
-    """f(a, b), given f, (f_a, f_b) and (f_aa, f_ab, f_bb) there."""
+    """f(a, b), given the values of f, (f_a, f_b) and (f_aa, f_ab, f_bb)."""
     mixed = a.gradient[:, None] * b.gradient
     hessian = (
         first[0] * a.hessian

@@ -3,8 +3,8 @@ r"""Marginal likelihood of a Gaussian process with a squared-exponential kernel 
 .. math:: k(x, x') = c \exp\Big(-\tfrac12 \sum_d (x_d - x'_d)^2 / \ell_d^2\Big), \qquad
           K_{ij} = k(x_i, x_j) + (\nu + \text{ridge})\, 1\{i = j\}
 
-theta = (log c, log l_1, ..., log l_p, log nu) everywhere. Columns of x should be centred: the
-squared distances are expanded, and lose the digits that a common offset takes up.
+theta = (log c, log l_1, ..., log l_p, log nu). Columns of x should be centred: the squared
+distances are expanded, and a common offset would cost digits.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 
-# The ridge of scikit-learn's regressor: far below any noise, above the rounding of K.
+# The default of scikit-learn's GaussianProcessRegressor: far below any noise, above rounding of K.
 RIDGE = 1e-10
-# In one or two columns a smooth kernel has few eigenvalues above rounding: 25 of 1000 on six
-# length scales. Its factor is complete when no unit has more than this share of variance left.
+# With one or two columns a smooth kernel has few eigenvalues above rounding: 25 of 1000 over six
+# length scales. The factor is complete once no unit has more than this share of its variance left.
 LOW_RANK_COLUMNS = 2
 LOW_RANK_REST = 1e-14
 
 
 def kernel(theta: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """k between the rows of a and those of b, (len(a), len(b)); one array is made and reused."""
+    """k between the rows of a and those of b, (len(a), len(b)); computed in place."""
     a, b = a / np.exp(theta[1:-1]), b / np.exp(theta[1:-1])
     k = a @ b.T
     k *= -2.0
@@ -40,7 +40,7 @@ def noise_with_ridge(theta: np.ndarray) -> float:
 def log_marginal_likelihood(
     theta: np.ndarray, x: np.ndarray, y: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """log N(y; 0, K) and its gradient in theta, by the cheaper of the two ways below."""
+    """log N(y; 0, K) and its gradient in theta, by the cheaper of the two methods below."""
     if x.shape[1] <= LOW_RANK_COLUMNS and (low_rank := low_rank_factor(theta, x)) is not None:
         return low_rank_likelihood(theta, x, y, low_rank[0])
     return dense_likelihood(theta, x, y)
@@ -53,8 +53,8 @@ def dense_likelihood(theta, x, y):
               \partial = \tfrac12 \sum_{ij} (aa' - K^{-1})_{ij}\, \partial K_{ij}
 
     For a log length dK_ij = k_ij (z_i - z_j)^2 with z = x/l. With M_ij = (aa' - K^{-1})_ij k_ij
-    the sum is then sum_i z_i^2 (M1)_i - z'Mz: two products of M, and no n x n array per column.
-    Minus infinity, with gradient 0, where K is not positive definite in floating point.
+    the sum is sum_i z_i^2 (M1)_i - z'Mz: two products with M, and no n x n array per column.
+    The value is -infinity, with gradient 0, if K is not positive definite in floating point.
     """
     n, z = len(y), x / np.exp(theta[1:-1])
     k = kernel(theta, x, x)

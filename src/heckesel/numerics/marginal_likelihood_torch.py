@@ -1,4 +1,4 @@
-"""Marginal likelihoods of many Gaussian processes at once, in torch: twin of the NumPy one."""
+"""Torch twin of `heckesel.numerics.marginal_likelihood`, for a batch of Gaussian processes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import torch
 
 from heckesel.numerics.marginal_likelihood import RIDGE
 
-# Doubles in one array of cells x n x n: 1 GiB, of which about six are alive at a time.
+# Doubles in one array of datasets x n x n: 1 GiB; about six such arrays exist at a time.
 DOUBLES_AT_ONCE = 2**27
 
 
 @dataclass(frozen=True)
-class PaddedCells:
-    """b cells with p columns each, filled up with rows to the size n of the largest.
+class PaddedDatasets:
+    """b datasets with p columns each, padded with rows to the size n of the largest.
 
-    x : (b, n, p); y : (b, n), 0 in filling rows; real : (b, n), 0 in filling rows, 1 elsewhere
+    x : (b, n, p); y : (b, n), 0 in padding rows; real : (b, n), 0 in padding rows, 1 elsewhere
     """
 
     x: torch.Tensor
@@ -28,44 +28,47 @@ class PaddedCells:
     real: torch.Tensor
 
 
-def pad_cells(cells: Sequence[tuple[np.ndarray, np.ndarray]], device: str) -> PaddedCells:
-    """Pairs x (n_k, p), y (n_k,) as one block on the device."""
-    n, p = max(len(y) for _, y in cells), cells[0][0].shape[1]
-    x, (y, real) = np.zeros((len(cells), n, p)), np.zeros((2, len(cells), n))
-    for k, (cell_x, cell_y) in enumerate(cells):
-        rows = slice(len(cell_y))
-        x[k, rows], y[k, rows], real[k, rows] = cell_x, cell_y, 1.0
-    return PaddedCells(*(torch.as_tensor(part, device=device) for part in (x, y, real)))
+def pad_datasets(datasets: Sequence[tuple[np.ndarray, np.ndarray]], device: str) -> PaddedDatasets:
+    """Pairs x (n_k, p), y (n_k,) as one padded batch on the device."""
+    n, p = max(len(y) for _, y in datasets), datasets[0][0].shape[1]
+    x, (y, real) = np.zeros((len(datasets), n, p)), np.zeros((2, len(datasets), n))
+    for k, (one_x, one_y) in enumerate(datasets):
+        rows = slice(len(one_y))
+        x[k, rows], y[k, rows], real[k, rows] = one_x, one_y, 1.0
+    return PaddedDatasets(*(torch.as_tensor(part, device=device) for part in (x, y, real)))
 
 
 def likelihoods(
-    cells: PaddedCells, which: Sequence[int], theta: np.ndarray
+    datasets: PaddedDatasets, which: Sequence[int], theta: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values (b,) and gradients (b, p + 2) of the cells `which`, each at its own row of theta."""
-    at_once = max(1, DOUBLES_AT_ONCE // cells.x.shape[1] ** 2)
-    at = torch.as_tensor(theta, device=cells.x.device)
+    """Values (b,) and gradients (b, p + 2) of the datasets `which`, each at its row of theta."""
+    at_once = max(1, DOUBLES_AT_ONCE // datasets.x.shape[1] ** 2)
+    at = torch.as_tensor(theta, device=datasets.x.device)
     parts = []
     for start in range(0, len(which), at_once):
         rows = list(which[start : start + at_once])
-        block = PaddedCells(cells.x[rows], cells.y[rows], cells.real[rows])
+        block = PaddedDatasets(datasets.x[rows], datasets.y[rows], datasets.real[rows])
         parts.append(batched_likelihood(at[start : start + at_once], block))
     values, gradients = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
     return values, gradients
 
 
-def batched_likelihood(theta: torch.Tensor, cells: PaddedCells):
-    """`dense_likelihood` of b cells at theta (b, p + 2).
+def batched_likelihood(theta: torch.Tensor, datasets: PaddedDatasets):
+    """`dense_likelihood` of b datasets at theta (b, p + 2).
 
-    A filling row has covariance 1 with itself, 0 with others, and outcome 0: it adds 0 to the
+    A padding row has variance 1, covariance 0 with other rows, and outcome 0, so it adds 0 to the
     log-determinant, to the quadratic form and to every product with the kernel.
     """
-    x, y, real = cells.x, cells.y, cells.real
+    x, y, real = datasets.x, datasets.y, datasets.real
     z = x / theta[:, None, 1:-1].exp()
     k = _kernel(theta, z) * (real[:, :, None] * real[:, None, :])
     noise, n = theta[:, -1].exp(), real.sum(1)
     covariance = k.clone()
     covariance.diagonal(dim1=1, dim2=2).add_((noise + RIDGE)[:, None] * real + (1 - real))
     factor, failed = torch.linalg.cholesky_ex(covariance)
+    bad = failed > 0
+    # what was reached before a factorisation failed depends on the routine, and may not be inverted
+    factor[bad] = torch.eye(factor.shape[1], dtype=factor.dtype, device=factor.device)
     a = torch.cholesky_solve(y[..., None], factor)  # (b, n, 1)
     fit = (y * a[..., 0]).sum(1)
     log_det = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)
@@ -78,12 +81,11 @@ def batched_likelihood(theta: torch.Tensor, cells: PaddedCells):
     lengths = (z**2 * product[..., :1] - z * product[..., 1:]).sum(1)
     constant = 0.5 * (fit - n - (noise + RIDGE) * a_less_trace)
     gradient = torch.cat([constant[:, None], lengths, (0.5 * noise * a_less_trace)[:, None]], 1)
-    bad = failed > 0
     return value.masked_fill(bad, -torch.inf), gradient.masked_fill(bad[:, None], 0.0)
 
 
 def _kernel(theta, z):
-    """(b, n, n); one array is made and reused."""
+    """(b, n, n), computed in place."""
     squares = (z * z).sum(-1)
     k = (z @ z.mT).mul_(-2.0)
     k.add_(squares[:, :, None]).add_(squares[:, None, :]).clamp_(min=0.0)
@@ -93,15 +95,15 @@ def _kernel(theta, z):
 def climb_side_by_side(
     climb: Callable,
     starts: Sequence[np.ndarray],
-    cells: Sequence[tuple[np.ndarray, np.ndarray]],
+    datasets: Sequence[tuple[np.ndarray, np.ndarray]],
     device: str,
 ) -> list:
-    """climb(likelihood, start) of every cell, with the likelihoods computed together.
+    """climb(likelihood, start) of every dataset, with the likelihoods computed together.
 
-    Each climb runs in a thread and waits with its theta until all that still climb have one. So
-    it takes the steps that it would take alone, whatever its neighbours do.
+    Each climb runs in a thread and waits until all threads that are still running have asked for a
+    likelihood. It takes the same steps as if it ran alone.
     """
-    padded = pad_cells(cells, device)
+    padded = pad_datasets(datasets, device)
     questions: queue.Queue = queue.Queue()
     answers: list[queue.Queue] = [queue.Queue() for _ in starts]
 
@@ -131,7 +133,7 @@ def climb_side_by_side(
 
 
 def _answer(padded, asked):
-    """Pairs (k, (value, gradient)); an error goes to every climb, or they would wait forever."""
+    """Pairs (k, (value, gradient)); an error goes to every climb, so that none waits forever."""
     if not asked:
         return []
     which, thetas = zip(*asked, strict=True)

@@ -1,4 +1,4 @@
-"""Mean and squares of columns seen in batches, joined as if they had been seen at once."""
+"""Mean and sum of squares of columns, accumulated over batches."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean, weighted squares about it, smallest and largest value; weight : the number of rows
-    where they have none of their own."""
+    """Mean, weighted sum of squares about it, smallest and largest value.
+
+    weight : the sum of the weights, or the number of rows if they have none
+    """
 
     weight: float
     mean: np.ndarray
@@ -19,7 +21,7 @@ class Moments:
     high: np.ndarray
 
     def joined(self, other: Moments) -> Moments:
-        """Of both together; differences of means stay small where squares would cancel."""
+        """The moments of both batches, without the cancellation of raw sums of squares."""
         if not self.weight or not other.weight:
             return self if self.weight else other
         weight = self.weight + other.weight
@@ -34,7 +36,7 @@ class Moments:
 
 
 def moments_of(values: np.ndarray, weight: np.ndarray | None = None) -> Moments:
-    """Of values (n, p), with weights (n,) or without."""
+    """The moments of values (n, p), optionally with weights (n,)."""
     total = len(values) if weight is None else float(weight.sum())
     if not total:
         none = np.zeros(values.shape[1])

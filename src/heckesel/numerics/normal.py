@@ -10,14 +10,14 @@ SQRT_2_OVER_PI = np.sqrt(2.0 / np.pi)
 LOG_2PI = np.log(2 * np.pi)
 HALF_LOG_2PI = 0.5 * LOG_2PI
 
-# Below this point lambda(t) + t loses more than a digit to cancellation; above it the
-# continued fraction would need more than CONTINUED_FRACTION_DEPTH terms for 1e-16.
+# Below this point lambda(t) + t loses more than a digit to cancellation. Above it the continued
+# fraction needs more than CONTINUED_FRACTION_DEPTH terms for 1e-16.
 CANCELLATION_AT = -5.0
 CONTINUED_FRACTION_DEPTH = 24
 
 
 def inverse_mills(t):
-    r"""Inverse Mills ratio: the mean of a standard normal cut from below at -t.
+    r"""Inverse Mills ratio: the mean of a standard normal truncated from below at -t.
 
     .. math:: \lambda(t) = \phi(t)/\Phi(t) = \sqrt{2/\pi}\,/\,\mathrm{erfcx}(-t/\sqrt{2})
     """
@@ -27,7 +27,7 @@ def inverse_mills(t):
 def mills_excess(t, mills=None):
     r"""lambda(t) + t, positive and decreasing to 1/|t| as t falls.
 
-    The sum cancels for t far below zero, where the continued fraction takes over:
+    Far below zero the sum cancels, and a continued fraction replaces it:
 
     .. math:: \lambda(-x) - x = 1/(x + 2/(x + 3/(x + \dots)))
     """
@@ -46,7 +46,7 @@ def mills_excess(t, mills=None):
 
 
 def mills_delta(t, mills=None):
-    r"""delta(t) = lambda(t) (lambda(t) + t), the share of variance that selection removes.
+    r"""delta(t) = lambda(t) (lambda(t) + t), the share of the variance that truncation removes.
 
     It is minus the slope of the inverse Mills ratio and lies strictly between 0 and 1.
     """
@@ -74,8 +74,10 @@ def log_ndtr_and_mills(t):
 
 
 def probit_of(log_p, log_rest):
-    """z with Phi(z) = p, from log p and log(1 - p): the larger of the two probabilities rounds to
-    1 at |z| = 8, the smaller one keeps its digits."""
+    """z with Phi(z) = p, from log p and log(1 - p).
+
+    At |z| = 8 the larger of the two probabilities rounds to 1, so the smaller one is inverted.
+    """
     return np.where(log_p < log_rest, ndtri_exp(log_p), -ndtri_exp(log_rest))
 
 

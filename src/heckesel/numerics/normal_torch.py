@@ -1,7 +1,7 @@
-"""Torch twins of `heckesel.numerics.normal`, for losses that write out their own slopes.
+"""Torch twins of `heckesel.numerics.normal`, for losses with explicit derivatives.
 
-The derivative torch gives its own log Phi is 3 % off at t = -40 in float32 and useless
-beyond -100. The inverse Mills ratio, which is that slope, comes from `erfcx` here.
+In float32 the derivative of torch's log Phi has an error of 3 % at t = -40 and no correct digit
+below -100. That derivative is the inverse Mills ratio, which is computed with `erfcx` here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 
 
 def log_ndtr_and_mills(t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """log Phi(t) and lambda(t) from one `erfcx`, as in the twin. No gradient flows through."""
+    """log Phi(t) and lambda(t) from one `erfcx`, without autograd."""
     t = t.detach()
     scaled = torch.special.erfcx(SQRT_HALF * t.abs())
     half_square = 0.5 * t.square()
@@ -30,7 +30,7 @@ def log_ndtr_and_mills(t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def mills_excess(t, mills):
-    """lambda(t) + t, through the continued fraction where the sum cancels."""
+    """lambda(t) + t, by the continued fraction where the sum cancels."""
     x = -t.clamp(max=CANCELLATION_AT)
     tail = x
     for j in range(CONTINUED_FRACTION_DEPTH, 1, -1):

@@ -1,4 +1,4 @@
-"""Cubic splines of one column, written so that their penalty is a plain ridge."""
+"""Cubic splines of one column, in a basis in which their roughness penalty is a ridge penalty."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import numpy as np
 from scipy.interpolate import BSpline
 
 DEGREE = 3
-# Knots inside the range: far more than a smooth curve needs, since the ridge decides.
+# More than a smooth curve needs, because the ridge penalty determines its smoothness.
 INNER_KNOTS = 18
 
 
 @dataclass(frozen=True)
 class Spline:
-    """The wiggly part of a cubic spline: b(x) = (B(x) - B_0 - x B_1) T, columns (h,).
+    """The nonlinear part of a cubic spline: b(x) = (B(x) - B_0 - x B_1) T, columns (h,).
 
-    knots : with the ends repeated; turn : (K, h) to the columns; line : (2, h), the straight line
-    that is taken off, so that b is orthogonal to (1, x) over the points it was built from
+    knots : with the ends repeated; turn : (K, h) from B-splines to columns; line : (2, h), the
+    straight lines that are subtracted, so that b is orthogonal to (1, x) over the points it was
+    built from
 
-    Beyond the outer knots the spline is continued by its value there.
+    Outside the outer knots the spline is constant.
     """
 
     knots: np.ndarray
@@ -37,17 +38,16 @@ def spline_of(x: np.ndarray, inner_knots: int = INNER_KNOTS) -> Spline | None:
     r"""A basis whose ridge :math:`|\delta|^2` is the roughness :math:`\int (f'')^2`, up to scale.
 
     With the roughness matrix R'R, R = V diag(r) U', columns :math:`B U_+ r_+^{-1}` turn it into the
-    identity; the two directions without roughness are the straight lines, which are left to the
-    caller. R itself is decomposed, since knots far from each other and close ones differ by more
-    in R'R than rounding leaves. Knots are quantiles of x. None for a column with fewer than five
-    values, where a curve has nothing to bend to.
+    identity. The two directions without roughness are straight lines, which the caller adds. R
+    itself is decomposed, because R'R would lose digits if some knots are much closer together than
+    others. Knots are quantiles of x. None for a column with fewer than five distinct values.
     """
     knots = _knots(x, inner_knots)
     if knots is None:
         return None
     _, size, vectors = np.linalg.svd(_roughness_root(knots))
     bent = len(vectors) - 2
-    # Row by row, as files hold it: products of either order round differently.
+    # In row-major order, as in saved files, because the order affects rounding.
     turn = np.ascontiguousarray(vectors[:bent].T) / size[:bent]
     columns = BSpline.design_matrix(x, knots, DEGREE).toarray() @ turn
     straight = np.column_stack([np.ones_like(x), x])
@@ -57,9 +57,9 @@ def spline_of(x: np.ndarray, inner_knots: int = INNER_KNOTS) -> Spline | None:
 
 
 def spline_width(x: np.ndarray, inner_knots: int) -> int:
-    """How many columns `spline_of` has, 0 for none."""
+    """The number of columns of `spline_of`, 0 if it is None."""
     knots = _knots(x, inner_knots)
-    return 0 if knots is None else len(knots) - DEGREE - 1 - 2  # straight lines are left out
+    return 0 if knots is None else len(knots) - DEGREE - 1 - 2  # without the straight lines
 
 
 def _knots(x: np.ndarray, inner_knots: int) -> np.ndarray | None:
@@ -72,8 +72,10 @@ def _knots(x: np.ndarray, inner_knots: int) -> np.ndarray | None:
 
 
 def _roughness_root(knots: np.ndarray) -> np.ndarray:
-    """(nodes, K) R with R'R the integrals of B_i'' B_j''; B'' is linear between knots, so two
-    nodes do."""
+    """(nodes, K) R with R'R the integrals of B_i'' B_j''.
+
+    B'' is linear between knots, so two nodes per interval are exact.
+    """
     count = len(knots) - DEGREE - 1
     bends = BSpline(knots, np.eye(count), DEGREE).derivative(2)
     left, right = knots[DEGREE : -DEGREE - 1], knots[DEGREE + 1 : len(knots) - DEGREE]

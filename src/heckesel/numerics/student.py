@@ -1,10 +1,10 @@
 r"""Student's t distribution: its density and log T with derivatives in the degrees of freedom.
 
-T has no closed derivative in nu, so T and its derivatives are integrals of the density
+T has no closed-form derivative in nu, so T and its derivatives are integrals of the density
 
 .. math:: k(t, \nu) = \log t_\nu(t) = c(\nu) - \tfrac{\nu+1}{2}\log(1 + t^2/\nu)
 
-by one Gauss-Legendre rule; the derivatives in t then follow from t_nu/T_nu.
+by a Gauss-Legendre rule. The derivatives in t follow from t_nu/T_nu.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, polygamma, psi
 
-# The integral from 0 to t up to here, the tail beyond: at 2 the tail is at least .02, so that
-# 1/2 minus the integral keeps all but a digit.
+# Up to here the integral runs from 0 to t, beyond it over the tail. At 2 the tail is at least .02,
+# so 1/2 minus the integral loses at most a digit.
 NEAR = 2.0
-# For nu >= 1 the poles of both integrands leave 1e-15 at these orders.
+# For nu >= 1 the relative error at these orders is 1e-15.
 NEAR_NODES, NEAR_WEIGHTS = np.polynomial.legendre.leggauss(20)
 TAIL_NODES, TAIL_WEIGHTS = np.polynomial.legendre.leggauss(32)
 TAIL_REACH = 6.1  # in r with density exp(-r^2): 7e-17 lies beyond
@@ -40,7 +40,7 @@ class LogValue(NamedTuple):
 def log_constant(nu: float) -> tuple[float, float, float]:
     """c(nu) = log Gamma((nu+1)/2) - log Gamma(nu/2) - log(pi nu)/2 and two derivatives.
 
-    From nu = 50 by the series of the ratio: the difference of two log Gamma would lose digits.
+    From nu = 50 on it uses the series of the ratio: the difference of two log Gamma loses digits.
     """
     z = 0.5 * nu
     if nu < SERIES_FROM:
@@ -82,7 +82,7 @@ def _density_in_nu(square, nu: float, log_term=None):
 
 
 def log_cdf(t, nu: float) -> LogValue:
-    """log T_nu(t) and its derivatives, in the far tail too; nu >= 1."""
+    """log T_nu(t) and its derivatives, accurate in the far tail; nu >= 1."""
     t = np.asarray(t, dtype=float)
     value, d_nu, d_nu_nu = np.empty((3, *t.shape))
     near, below = np.abs(t) <= NEAR, t < -NEAR
@@ -121,7 +121,7 @@ def _tail(x, nu: float):
     .. math:: P(S > x) = e^{c(\nu)} (1 + x^2/\nu)^{-\nu/2}
               \int_0^\infty e^{-r^2} \frac{\sqrt{1 + s^2/\nu}}{s}\, 2r\, dr
 
-    so nothing underflows; the derivatives are moments of k_nu under the same weights.
+    so nothing underflows. The derivatives are moments of k_nu under the same weights.
     """
     r = 0.5 * TAIL_REACH * (1 + TAIL_NODES)
     growth = 2 * r * r / nu

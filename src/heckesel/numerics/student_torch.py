@@ -1,5 +1,6 @@
-r"""Student's t in torch: log density and log distribution function, with slopes in t and in the
-degrees of freedom, right in both tails and up to the normal limit.
+r"""Student's t in torch: log density and log distribution function, with slopes in t and df.
+
+They are accurate in both tails and up to the normal limit.
 
 torch has no distribution function of the t. With a = |t| and density p, the tail beyond a is
 p(a) M(a, df); writing the exponent as h makes M an integral against exp(-h),
@@ -7,9 +8,9 @@ p(a) M(a, df); writing the exponent as h makes M an integral against exp(-h),
 .. math:: M = \int_0^\infty e^{-h}\,\frac{\nu+u^2}{(\nu+1)\,u}\,dh, \qquad
           u^2 = a^2 + (\nu + a^2)\,(e^{2h/(\nu+1)} - 1) ,
 
-which a Gauss-Laguerre rule does well away from a = 0. Near zero the density itself is integrated
-from 0 to t. Nothing here is recorded for autograd; everything is computed in float64, because
-log gamma functions of many degrees of freedom cancel.
+for which a Gauss-Laguerre rule is accurate away from a = 0. Near zero the density is integrated
+from 0 to t. Nothing is recorded for autograd. Everything is computed in float64, because log gamma
+functions cancel for large df.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ import math
 import numpy as np
 import torch
 
-# Beyond this |t| the tail rule takes over. There both rules are right to 1e-8 or better for two
-# degrees of freedom and more.
+# Beyond this |t| the tail rule is used. At it both rules have an error below 1e-8 for df >= 2.
 CENTRE = 2.0
 LAGUERRE = [column.tolist() for column in np.polynomial.laguerre.laggauss(32)]
 LEGENDRE = [column.tolist() for column in np.polynomial.legendre.leggauss(24)]

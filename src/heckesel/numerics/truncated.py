@@ -11,13 +11,13 @@ from scipy.special import log_ndtr, ndtri, ndtri_exp
 from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
 
-# Newton from the normal approximation needs five or six steps; the bracket halves otherwise,
-# and 80 halvings bring any bracket below one ulp.
+# Newton's method from the normal approximation needs five or six steps. Otherwise the bracket is
+# halved, and 80 halvings bring any bracket below one ulp.
 QUANTILE_STEPS = 80
 
 
 def cdf_given_selection(e, index, rho):
-    r"""P(E <= e | U > -index), to about 1e-14, however rare the selection.
+    r"""P(E <= e | U > -index), with an error of about 1e-14 however unlikely selection is.
 
     .. math:: \Phi_2(\text{index}, e; -\rho) / \Phi(\text{index})
     """
@@ -40,14 +40,14 @@ def moments_given_selection(index, rho):
 
 
 def quantile_given_selection(p, index, rho):
-    """The e with P(E <= e | U > -index) = p, by Newton inside a shrinking bracket."""
+    """The e with P(E <= e | U > -index) = p, by Newton's method inside a shrinking bracket."""
     p, index, rho = (
         part.ravel()
         for part in np.broadcast_arrays(*(np.asarray(v, float) for v in (p, index, rho)))
     )
     mean, variance = moments_given_selection(index, rho)
     sd = np.sqrt(variance)
-    # A log-concave density falls at least exponentially: 40 sd hold all but 1e-17 of it.
+    # A log-concave density falls at least exponentially: all but 1e-17 of it lies within 40 sd.
     low, high = mean - 40 * sd, mean + 40 * sd
     return invert_cdf(
         p,
@@ -59,9 +59,9 @@ def quantile_given_selection(p, index, rho):
 
 
 def invert_cdf(p, cdf, log_density, start, bracket):
-    """The e with cdf(e, at) = p[at], by Newton inside a bracket that shrinks.
+    """The e with cdf(e, at) = p[at], by Newton's method inside a shrinking bracket.
 
-    cdf, log_density : functions of e and of the positions it is asked for
+    cdf, log_density : functions of e and of the positions it belongs to
     """
     e, (low, high) = start, bracket
     active = np.arange(len(e))

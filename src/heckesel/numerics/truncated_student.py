@@ -16,20 +16,20 @@ from heckesel.numerics.student import log_cdf, log_density
 from heckesel.numerics.truncated import invert_cdf
 
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(96)
-LEAST_GAP = 1e-10  # a layer narrower than this holds less of the integral than rounding
+LEAST_GAP = 1e-10  # a narrower boundary layer contributes less than rounding
 
 
 def cdf_given_selection(e, index, rho, nu: float):
     r"""P(E <= e | U > -index).
 
-    With r = -rho this is T_2(h, e; r)/T(h), and T_2 comes by Plackett's way from r = 1 or -1, where
-    it is known. For r > 0, and with k = e,
+    With r = -rho this is T_2(h, e; r)/T(h). By Plackett's identity T_2 is an integral from r = 1 or
+    -1, where it is known. For r > 0 and k = e
 
     .. math:: T_2 = T(\min(h, k)) - \frac{1}{2\pi}\int_0^{\arccos r}
               \Big(1 + \frac{(h-k)^2 + 4hk\sin^2(\phi/2)}{\nu\sin^2\phi}\Big)^{-\nu/2} d\phi
 
-    For r < 0 take k = -e and add the integral to max(0, T(h) - T(k)). The integrand has a layer of
-    width |h - k| at 0, which phi = |h - k| sinh x stretches.
+    For r < 0 take k = -e and add the integral to max(0, T(h) - T(k)). The integrand has a
+    boundary layer of width |h - k| at 0, which phi = |h - k| sinh x resolves.
     """
     return in_blocks(partial(_cdf, nu=nu), e, index, rho)
 
@@ -45,13 +45,13 @@ def _cdf(e, h, rho, nu: float):
     with np.errstate(divide="ignore", over="ignore"):
         height = np.exp(-0.5 * nu * np.log1p(distance / (nu * np.sin(phi) ** 2)))
     integral = reach * gap * ((height * np.cosh(x)) @ NODE_WEIGHTS) / (2 * np.pi)
-    chance = stdtr(nu, h)
+    selected = stdtr(nu, h)
     joint = np.where(
         rho < 0,
         stdtr(nu, np.minimum(h, k)) - integral,
-        np.maximum(chance - stdtr(nu, k), 0.0) + integral,
+        np.maximum(selected - stdtr(nu, k), 0.0) + integral,
     )
-    return np.clip(joint / chance, 0.0, 1.0)  # rounding alone can pass 0 or 1
+    return np.clip(joint / selected, 0.0, 1.0)  # rounding alone can pass 0 or 1
 
 
 def log_density_given_selection(e, index, rho, nu: float):
@@ -75,7 +75,7 @@ def mean_of_selection(index, nu: float):
     return mean, d_index, d_log_nu
 
 
-def spread_of_selection(index, nu: float):
+def noise_given_selection(index, nu: float):
     r"""E[(nu + U^2)/(nu - 1) | U > -h], the variance of E around rho U at rho = 0; nu > 2.
 
     .. math:: \frac{\nu}{\nu - 2}\,T_{\nu-2}\big(h\sqrt{(\nu-2)/\nu}\big)\,/\,T_\nu(h)
@@ -84,26 +84,26 @@ def spread_of_selection(index, nu: float):
 
 
 def variance_given_selection(index, rho, nu: float):
-    """Of E given U > -index: rho^2 Var(U) + (1 - rho^2) times the spread; infinite for nu <= 2."""
+    """Var(E | U > -index) = rho^2 Var(U) + (1 - rho^2) noise; infinite for nu <= 2."""
     if nu <= 2:
         return np.full(np.shape(index), np.inf)
     mean, _, _ = mean_of_selection(index, nu)
-    spread = spread_of_selection(index, nu)
-    variance_u = (nu - 1) * spread - nu - mean**2
-    return rho**2 * variance_u + (1 - rho) * (1 + rho) * spread
+    noise = noise_given_selection(index, nu)
+    variance_u = (nu - 1) * noise - nu - mean**2
+    return rho**2 * variance_u + (1 - rho) * (1 + rho) * noise
 
 
 def quantile_given_selection(p, index, rho, nu: float):
     """The e with P(E <= e | U > -index) = p.
 
-    P(E <= e | ...) is at most T(e)/T(h), and the same holds above e: a bracket.
+    P(E <= e | ...) is at most T(e)/T(h), and likewise above e, which gives a bracket.
     """
     p, index, rho = (
         part.ravel()
         for part in np.broadcast_arrays(*(np.asarray(v, float) for v in (p, index, rho)))
     )
-    chance = stdtr(nu, index)
-    low, high = stdtrit(nu, p * chance), -stdtrit(nu, (1 - p) * chance)
+    selected = stdtr(nu, index)
+    low, high = stdtrit(nu, p * selected), -stdtrit(nu, (1 - p) * selected)
     return invert_cdf(
         p,
         lambda e, at: cdf_given_selection(e, index[at], rho[at], nu),
@@ -114,7 +114,7 @@ def quantile_given_selection(p, index, rho, nu: float):
 
 
 def sample_given_selection(size, index, rho, nu: float, rng):
-    """(size, m) draws of E: a truncated U by inversion, then E given U, a t with nu + 1."""
+    """(size, m) draws of E: a truncated U by inversion, then E given U, a t with nu + 1 df."""
     index, rho = np.asarray(index, float), np.asarray(rho, float)
     share = 1.0 - rng.random((size, len(index)))
     u = -stdtrit(nu, share * stdtr(nu, index))

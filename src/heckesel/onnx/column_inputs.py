@@ -30,7 +30,7 @@ def text_names(columns: Columns) -> tuple[str, ...]:
 
 
 def write_columns(graph: Graph, columns: Columns) -> str:
-    """(m, p), what `columns.x` makes of a table."""
+    """(m, p) in double, what `columns.x` makes of a table."""
     numbers, texts = number_names(columns), text_names(columns)
     taken = [name for name in TAKEN if name in texts]
     if taken:
@@ -49,14 +49,16 @@ def write_columns(graph: Graph, columns: Columns) -> str:
         names = list(run)
         if is_category:
             parts += [
-                _levels(graph, columns, name, given[name], absent.get(name)) for name in names
+                graph.double(_levels(graph, columns, name, given[name], absent.get(name)))
+                for name in names
             ]
         else:
             places = np.array([numbers.index(name) for name in names])
             parts.append(graph.call("Gather", filled, places, axis=1))
     for group in columns.indicators:
         if group[0] in columns.outcome_names:
-            parts.append(graph.call("Max", *(graph.as_number(absent[name]) for name in group)))
+            gaps = graph.call("Max", *(graph.as_number(absent[name]) for name in group))
+            parts.append(graph.double(gaps))
     return graph.call("Concat", *parts, axis=1)
 
 
@@ -64,7 +66,8 @@ def _filled(graph: Graph, columns: Columns, numbers, table: str) -> str:
     """The numbers with what stands in for gaps; infinite ones are NaN."""
     fill = np.array([[columns.fill.get(name, np.nan) for name in numbers]])
     finite = graph.call("Where", graph.call("IsInf", table), np.float32(np.nan), table)
-    return graph.call("Where", graph.call("IsNaN", table), fill, finite)
+    absent = graph.call("IsNaN", table)
+    return graph.call("Where", absent, graph.double(fill), graph.double(finite))
 
 
 def _absent(graph: Graph, columns: Columns, name: str, column: str) -> str:

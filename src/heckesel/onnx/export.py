@@ -12,7 +12,7 @@ from heckesel.atomic_files import check_output, write_atomically
 from heckesel.errors import DataError
 from heckesel.onnx.column_inputs import number_names, text_names, write_columns
 from heckesel.onnx.graph import Graph
-from heckesel.onnx.moments import Part, exponential, mixed
+from heckesel.onnx.output_moments import Part, exponential, mixed
 
 
 def export_model(model, path) -> None:

@@ -24,7 +24,8 @@ def onnx_package():
 
 @dataclass
 class Graph:
-    """Nodes, constants and inputs so far; numbers are float32."""
+    """Nodes, constants and inputs so far; numbers are float32, but for columns of x before they
+    are centred: far from zero float32 would lose the digits in which rows differ."""
 
     inputs: list = field(default_factory=list)
     nodes: list = field(default_factory=list)
@@ -45,9 +46,20 @@ class Graph:
         self.nodes.append(onnx_package().helper.make_node(operator, names, [named], **attributes))
         return named
 
-    def as_number(self, truth: str) -> str:
-        """0 or 1 for a truth value."""
-        return self.call("Cast", truth, to=onnx_package().TensorProto.FLOAT)
+    def as_number(self, value: str) -> str:
+        """A value in single precision; 0 or 1 for a boolean."""
+        return self.call("Cast", value, to=onnx_package().TensorProto.FLOAT)
+
+    def double(self, value) -> str:
+        """A value, or a constant, in double precision."""
+        if not isinstance(value, str):
+            return self._constant(value, np.float64)
+        return self.call("Cast", value, to=onnx_package().TensorProto.DOUBLE)
+
+    def centred(self, x: str, centre, scale=1.0) -> str:
+        """(x - centre)/scale for x in double, in single precision."""
+        apart = self.call("Sub", x, self.double(centre))
+        return self.as_number(self.call("Div", apart, self.double(scale)))
 
     def square(self, value: str) -> str:
         return self.call("Mul", value, value)
@@ -74,10 +86,10 @@ class Graph:
         self.inputs.append(helper.make_tensor_value_info(name, kind, ["m", width]))
         return name
 
-    def _constant(self, value) -> str:
+    def _constant(self, value, number=np.float32) -> str:
         value = np.asarray(value)
         if value.dtype.kind == "f":
-            value = value.astype(np.float32)
+            value = value.astype(number)
         name = f"heckesel/constant {len(self.constants)}"
         self.constants.append(onnx_package().numpy_helper.from_array(value, name))
         return name

@@ -7,7 +7,7 @@ import numpy as np
 from heckesel.estimators.heckman_regressor import LinearModel
 from heckesel.linear.results.prediction import covariance_of_known
 from heckesel.onnx.graph import Graph
-from heckesel.onnx.moments import Part
+from heckesel.onnx.output_moments import Part
 
 
 def write_fit(graph: Graph, fit: LinearModel, x: str) -> Part:
@@ -17,11 +17,11 @@ def write_fit(graph: Graph, fit: LinearModel, x: str) -> Part:
     .. math:: \bar x = (1, x - c), \qquad x'Vx = \bar x' (S V S')\,\bar x .
     """
     beta, covariance, sigma = _estimates(fit)  # the constant first
-    centre = np.float32(_surest(covariance)).astype(float)
+    centre = _surest(covariance)
     shift = np.eye(len(beta))
     shift[0, 1:] = centre
     beta, covariance = shift @ beta, shift @ covariance @ shift.T
-    apart = graph.call("Sub", x, centre)
+    apart = graph.centred(x, centre)
     mean = graph.call("Add", graph.call("MatMul", apart, beta[1:, None]), beta[:1])
     across = graph.call("MatMul", apart, covariance[1:, 1:])
     across = graph.call("Add", across, 2 * covariance[:1, 1:])

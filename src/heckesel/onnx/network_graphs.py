@@ -19,7 +19,7 @@ from heckesel.networks.rho.rho_mixture import Basis, RhoMixture
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.scaling import Scaling
 from heckesel.onnx.graph import Graph
-from heckesel.onnx.moments import Part, several
+from heckesel.onnx.output_moments import Part, several
 from heckesel.onnx.spline_graph import spline_columns
 
 
@@ -174,7 +174,7 @@ def _log_spread(graph: Graph, g: str) -> str:
 
 
 def _scaled(graph: Graph, scaling: Scaling, x: str) -> str:
-    return graph.call("Div", graph.call("Sub", x, scaling.x_centre), scaling.x_scale)
+    return graph.centred(x, scaling.x_centre, scaling.x_scale)
 
 
 def _output(graph: Graph, outputs: str, at: int) -> str:

@@ -1,1 +1,1 @@
-"""Predictive distributions: one unit, mixtures of several, and outcomes fitted on another scale."""
+"""Predictive distributions: `Predictive`, its families, mixtures and transformed outcomes."""

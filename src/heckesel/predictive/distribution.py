@@ -1,169 +1,54 @@
-"""`Predictive`: what every method returns for m points, and the three targets it can be about."""
+"""`Predictive`, which every method returns for m points, and predictions for the three targets."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from heckesel.errors import DataError, IdentificationWarning
-from heckesel.numerics import student, truncated_student
-from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
-from heckesel.numerics.truncated import (
-    cdf_given_selection,
-    log_density_given_selection,
-    quantile_given_selection,
-    sample_given_selection,
+from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_share, is_whole
+from heckesel.numeric_input import numeric
+from heckesel.numerics import truncated_student
+from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.predictive.families import (
+    Distribution,
+    GivenSelection,
+    Normal,
+    Student,
+    StudentGivenSelection,
+    take_points,
 )
-
-
-class Distribution(Protocol):
-    """One distribution for each of m points."""
-
-    def cdf(self, y: np.ndarray) -> np.ndarray: ...
-
-    def quantile(self, p: float) -> np.ndarray: ...
-
-    def sample(self, size: int, rng: np.random.Generator) -> np.ndarray: ...
-
-    def log_density(self, y: np.ndarray) -> np.ndarray: ...
-
-
-@dataclass(frozen=True)
-class Normal:
-    """mean, std : (m,)"""
-
-    mean: np.ndarray
-    std: np.ndarray
-
-    def cdf(self, y):
-        return ndtr((y - self.mean) / self.std)
-
-    def quantile(self, p):
-        return self.mean + self.std * ndtri(p)
-
-    def sample(self, size, rng):
-        return self.mean + self.std * rng.standard_normal((size, len(self.mean)))
-
-    def log_density(self, y):
-        return -0.5 * ((y - self.mean) / self.std) ** 2 - np.log(self.std) - 0.5 * LOG_2PI
-
-
-@dataclass(frozen=True)
-class Student:
-    """location, scale : (m,); df : a number; the variance is scale^2 df/(df - 2)"""
-
-    location: np.ndarray
-    scale: np.ndarray
-    df: float
-
-    def cdf(self, y):
-        return stdtr(self.df, (y - self.location) / self.scale)
-
-    def quantile(self, p):
-        return self.location + self.scale * stdtrit(self.df, p)
-
-    def sample(self, size, rng):
-        return self.location + self.scale * rng.standard_t(self.df, (size, len(self.location)))
-
-    def log_density(self, y):
-        e = (y - self.location) / self.scale
-        return student.log_density(e, self.df).value - np.log(self.scale)
-
-    def take(self, rows) -> Student:
-        return Student(self.location[rows], self.scale[rows], self.df)
-
-
-@dataclass(frozen=True)
-class GivenSelection:
-    """y = location + scale e given that the unit was selected, that is u > -index.
-
-    location, scale, index, rho : (m,); (u, e) standard bivariate normal with correlation rho.
-    An unselected unit is one with -u > index, so it is written with -index and -rho.
-    """
-
-    location: np.ndarray
-    scale: np.ndarray
-    index: np.ndarray
-    rho: np.ndarray
-
-    def cdf(self, y):
-        return cdf_given_selection((y - self.location) / self.scale, self.index, self.rho)
-
-    def quantile(self, p):
-        return self.location + self.scale * quantile_given_selection(p, self.index, self.rho)
-
-    def sample(self, size, rng):
-        e = sample_given_selection(size, self.index, self.rho, rng)
-        return self.location + self.scale * e
-
-    def log_density(self, y):
-        e = (y - self.location) / self.scale
-        return log_density_given_selection(e, self.index, self.rho) - np.log(self.scale)
-
-
-@dataclass(frozen=True)
-class StudentGivenSelection:
-    """`GivenSelection` for (u, e) standard bivariate t with df degrees of freedom."""
-
-    location: np.ndarray
-    scale: np.ndarray
-    index: np.ndarray
-    rho: np.ndarray
-    df: float
-
-    def cdf(self, y):
-        e = (y - self.location) / self.scale
-        return truncated_student.cdf_given_selection(e, self.index, self.rho, self.df)
-
-    def quantile(self, p):
-        e = truncated_student.quantile_given_selection(p, self.index, self.rho, self.df)
-        return self.location + self.scale * e
-
-    def sample(self, size, rng):
-        e = truncated_student.sample_given_selection(size, self.index, self.rho, self.df, rng)
-        return self.location + self.scale * e
-
-    def log_density(self, y):
-        e = (y - self.location) / self.scale
-        density = truncated_student.log_density_given_selection(e, self.index, self.rho, self.df)
-        return density - np.log(self.scale)
-
-    def take(self, rows) -> StudentGivenSelection:
-        location, scale, index, rho = (
-            part[rows] for part in (self.location, self.scale, self.index, self.rho)
-        )
-        return StudentGivenSelection(location, scale, index, rho, self.df)
-
-
-def take_points(distribution: Any, m: int, rows: np.ndarray):
-    """The distribution of some of its m points.
-
-    Every field must have the points as its last axis; a distribution that holds anything else
-    brings its own `take(rows)`.
-    """
-    if hasattr(distribution, "take"):
-        return distribution.take(rows)
-    values = {
-        field.name: np.asarray(getattr(distribution, field.name)) for field in fields(distribution)
-    }
-    for name, value in values.items():
-        if value.shape[-1:] != (m,):
-            raise DataError(
-                f"{type(distribution).__name__}.{name} has shape {value.shape} but there are "
-                f"{m} points; give the distribution a take(rows) of its own"
-            )
-    return replace(distribution, **{name: value[..., rows] for name, value in values.items()})
 
 
 @dataclass(frozen=True)
 class Predictive:
-    """Predictions for m points, with what is not known (epistemic) apart from noise (aleatoric).
+    """Predictive distributions of the outcome at m points.
 
-    mean, epistemic, aleatoric : (m,); the last two are variances.
+    Attributes
+    ----------
+    mean : ndarray of shape (m,)
+        Predicted means.
+    epistemic : ndarray of shape (m,)
+        Variance due to the uncertainty about the model; it shrinks with more data.
+    aleatoric : ndarray of shape (m,)
+        Variance of the noise, which remains however many data there are.
+    distribution : Distribution
+        The distribution behind `quantile`, `cdf` and `sample`.
+
+    Notes
+    -----
+    The total variance is ``std**2 = epistemic + aleatoric``.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> predictive = hk.Predictive.normal([0.0, 10.0], epistemic=0.36, aleatoric=0.64)
+    >>> predictive.std
+    array([1., 1.])
+    >>> predictive.interval(0.9).round(2)
+    array([[-1.64,  1.64],
+           [ 8.36, 11.64]])
     """
 
     mean: np.ndarray
@@ -173,7 +58,17 @@ class Predictive:
 
     @classmethod
     def normal(cls, mean, epistemic, aleatoric) -> Predictive:
-        """A normal predictive with variance epistemic + aleatoric."""
+        """Make a normal predictive with variance epistemic + aleatoric.
+
+        Parameters
+        ----------
+        mean, epistemic, aleatoric : float or array-like of shape (m,)
+            They are broadcast against each other.
+
+        Returns
+        -------
+        Predictive
+        """
         mean, epistemic, aleatoric = (
             np.array(part, dtype=float) for part in np.broadcast_arrays(mean, epistemic, aleatoric)
         )
@@ -181,51 +76,183 @@ class Predictive:
 
     @classmethod
     def student(cls, mean, epistemic, aleatoric, df: float) -> Predictive:
-        """A t predictive with variance epistemic + aleatoric; df > 2."""
+        """Make a Student t predictive with variance epistemic + aleatoric.
+
+        Parameters
+        ----------
+        mean, epistemic, aleatoric : float or array-like of shape (m,)
+            They are broadcast against each other.
+        df : float
+            Degrees of freedom, above 2.
+
+        Returns
+        -------
+        Predictive
+        """
         normal = cls.normal(mean, epistemic, aleatoric)
         scale = normal.std * np.sqrt((df - 2) / df)
         return replace(normal, distribution=Student(normal.mean, scale, float(df)))
 
     @property
     def std(self) -> np.ndarray:
+        """Standard deviation, shape (m,)."""
         return np.sqrt(self.epistemic + self.aleatoric)
 
     def __len__(self) -> int:
         return len(self.mean)
 
     def cdf(self, y) -> np.ndarray:
-        return self.distribution.cdf(np.asarray(y, dtype=float))
+        """Distribution function.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (m,)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            P(Y <= y) at each point.
+
+        Raises
+        ------
+        DataError
+            If y does not have one number per point.
+        """
+        return self.distribution.cdf(self._points(y))
 
     def log_density(self, y) -> np.ndarray:
-        return self.distribution.log_density(np.asarray(y, dtype=float))
+        """Logarithm of the density.
+
+        Parameters
+        ----------
+        y : float or array-like of shape (m,)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+
+        Raises
+        ------
+        DataError
+            If y does not have one number per point.
+        """
+        return self.distribution.log_density(self._points(y))
+
+    def _points(self, y) -> np.ndarray:
+        """y as numbers: one, or one per point (several rows are several y per point)."""
+        values = numeric(y, "y")
+        if values.ndim and values.shape[-1] not in (1, len(self)):
+            raise DataError(f"y has {values.shape[-1]} values but there are {len(self)} points")
+        return values
 
     def quantile(self, p) -> np.ndarray:
-        """(m,) for one level, (len(p), m) for several."""
-        levels = np.asarray(p, dtype=float)
-        if not ((levels > 0) & (levels < 1)).all():
+        """Quantiles.
+
+        Parameters
+        ----------
+        p : float or sequence of float
+            Levels between 0 and 1.
+
+        Returns
+        -------
+        ndarray
+            Shape (m,) for a single level, (len(p), m) for several.
+
+        Raises
+        ------
+        DataError
+            If a level does not lie between 0 and 1.
+        """
+        levels = numeric(p, "p")
+        if levels.ndim > 1 or not levels.size or not ((levels > 0) & (levels < 1)).all():
             raise DataError(f"quantile levels must lie between 0 and 1, got {p!r}")
         if levels.ndim == 0:
             return self.distribution.quantile(float(levels))
         return np.stack([self.distribution.quantile(float(level)) for level in levels])
 
     def interval(self, level: float = 0.9) -> np.ndarray:
-        """Equal-tailed interval, (m, 2)."""
-        if not 0 < level < 1:
+        """Equal-tailed prediction interval.
+
+        Parameters
+        ----------
+        level : float, default 0.9
+
+        Returns
+        -------
+        ndarray of shape (m, 2)
+            Lower and upper ends.
+
+        Raises
+        ------
+        DataError
+            If the level does not lie between 0 and 1.
+        """
+        if not is_share(level):
             raise DataError(f"level must lie between 0 and 1, got {level!r}")
         return self.quantile([(1 - level) / 2, (1 + level) / 2]).T
 
     def sample(self, size: int, seed: int | np.random.Generator = 0) -> np.ndarray:
-        """(size, m) draws."""
-        return self.distribution.sample(size, np.random.default_rng(seed))
+        """Draw outcomes.
+
+        Parameters
+        ----------
+        size : int
+            Number of draws at each point.
+        seed : int or numpy.random.Generator, default 0
+
+        Returns
+        -------
+        ndarray of shape (size, m)
+
+        Raises
+        ------
+        DataError
+            If the draws do not fit into memory, or if the size or the seed is not valid.
+        """
+        if not is_whole(size) or not 0 <= size < 2**40:
+            raise DataError(f"size must be a whole number of draws, got {size!r}")
+        try:
+            return self.distribution.sample(size, generator(seed))
+        except (MemoryError, OverflowError) as error:
+            raise DataError(f"{size} draws do not fit into memory ({error})") from None
 
     def take(self, rows) -> Predictive:
-        """The predictive of some of the m points."""
+        """Select some of the points.
+
+        Parameters
+        ----------
+        rows : ndarray of int or bool
+
+        Returns
+        -------
+        Predictive
+
+        Raises
+        ------
+        DataError
+            If a row does not exist.
+        """
+        try:
+            mean = self.mean[rows]
+            distribution = take_points(self.distribution, len(self), rows)
+        except IndexError as error:
+            raise DataError(f"rows do not pick from {len(self)} points: {error}") from None
         return Predictive(
-            mean=self.mean[rows],
+            mean=mean,
             epistemic=self.epistemic[rows],
             aleatoric=self.aleatoric[rows],
-            distribution=take_points(self.distribution, len(self), rows),
+            distribution=distribution,
         )
+
+
+def generator(seed) -> np.random.Generator:
+    """A numpy generator with this seed, or the one that was given."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"seed must be a whole number from 0 on or a numpy Generator, got {seed!r}"
+        ) from None
 
 
 TARGETS = ("population", "selected", "unselected")
@@ -234,24 +261,23 @@ RHO_LIMIT = 0.999
 
 
 def check_target(target: str, *, needs_w: bool = False) -> None:
-    """Refuse a target that does not exist or, with `needs_w`, one that cannot do without w."""
-    if target not in TARGETS:
+    """Refuse an unknown target and, with `needs_w`, one that needs the selection columns."""
+    if not is_one_of(target, TARGETS):
         raise DataError(f"target must be one of {', '.join(TARGETS)}, got {target!r}")
     if needs_w and target != "population":
-        raise DataError(f"target {target!r} needs w, all selection columns")
+        raise DataError(f"target {target!r} needs w, the selection columns")
 
 
 def predict_given_selection(mean, epistemic, sigma, covariance, index) -> Predictive:
-    r"""y given that the unit was selected, with the doubt :math:`\tau^2` about f carried along.
+    r"""y given selection, with epistemic variance :math:`\tau^2` of f.
 
-    With :math:`\sigma'^2 = \sigma^2 + \tau^2` and :math:`\rho' = c/\sigma'`, c the covariance of
-    the errors, y is :math:`f + \sigma' e` given selection: its mean is :math:`f + c\lambda(\eta)`,
-    its variance :math:`\tau^2` and what selection leaves of the noise,
-    :math:`\sigma^2 - c^2\delta(\eta)`.
+    Let c be the covariance of the errors, :math:`\sigma'^2 = \sigma^2 + \tau^2` and
+    :math:`\rho' = c/\sigma'`. Then y is :math:`f + \sigma' e` given selection. Its mean is
+    :math:`f + c\lambda(\eta)`. Its variance is :math:`\tau^2` plus the noise that remains after
+    selection, :math:`\sigma^2 - c^2\delta(\eta)`.
 
     mean, epistemic : (m,) of f; sigma, covariance : numbers or (m,), |covariance| < sigma;
-    index : (m,).
-    For units that were not selected give -covariance and -index.
+    index : (m,). For unselected units pass -covariance and -index.
     """
     scale = np.sqrt(sigma**2 + epistemic)
     mills = inverse_mills(index)
@@ -264,7 +290,7 @@ def predict_given_selection(mean, epistemic, sigma, covariance, index) -> Predic
 
 
 def predict_student(location, epistemic, sigma, df: float) -> Predictive:
-    """y = location + sigma e, e a t; for df <= 2 it has no finite variance, only quantiles."""
+    """y = location + sigma e with t errors; for df <= 2 the variance is infinite."""
     if df > 2:
         return Predictive.student(location, epistemic, sigma**2 * df / (df - 2), df)
     scale, aleatoric = np.sqrt(sigma**2 + epistemic), np.full_like(location, np.inf)
@@ -277,13 +303,13 @@ def predict_student_given_selection(
     r"""`predict_given_selection` for bivariate t errors; needs df > 1.
 
     Given selection the mean is :math:`f + c\,m(\eta)`; the variance, infinite for df <= 2, is
-    :math:`c^2 \mathrm{Var}(u) + (\sigma^2 - c^2) K`, so a doubt :math:`\tau^2` about f widens the
-    scale by :math:`\tau^2/K`.
+    :math:`c^2 \mathrm{Var}(u) + (\sigma^2 - c^2) K`, so an epistemic variance :math:`\tau^2` of f
+    increases the squared scale by :math:`\tau^2/K`.
     """
     mean, _, _ = truncated_student.mean_of_selection(index, df)
-    spread = truncated_student.spread_of_selection(index, df) if df > 2 else 1.0
+    noise = truncated_student.noise_given_selection(index, df) if df > 2 else 1.0
     variance = truncated_student.variance_given_selection(index, covariance / sigma, df)
-    scale = np.sqrt(sigma**2 + epistemic / spread)
+    scale = np.sqrt(sigma**2 + epistemic / noise)
     return Predictive(
         mean=location + covariance * mean,
         epistemic=epistemic,
@@ -293,8 +319,10 @@ def predict_student_given_selection(
 
 
 def possible_covariance(covariance, sigma):
-    """`covariance`, or with a warning the largest that a distribution given selection can have;
-    numbers or (m,)."""
+    """`covariance`, limited to the range a distribution given selection allows, with a warning.
+
+    covariance, sigma : numbers or (m,)
+    """
     rho = np.asarray(covariance / sigma)
     if (np.abs(rho) <= RHO_LIMIT).all():
         return covariance

@@ -1,7 +1,7 @@
-"""Outcomes fitted on another scale: what a `Predictive` there says about y itself.
+"""Outcomes that are transformed for the fit: from a `Predictive` of z = forward(y) to one of y.
 
-A model of z = forward(y) gives a distribution of z. That of y = inverse(z) has the mapped
-quantiles, but not the mapped mean: E[inverse(z)] is not inverse(E[z]).
+The quantiles of y are inverse(z) of the quantiles of z. The mean is not: E[inverse(z)] differs
+from inverse(E[z]).
 """
 
 from __future__ import annotations
@@ -14,27 +14,22 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from heckesel.errors import DataError
-from heckesel.predictive.distribution import (
-    Distribution,
-    GivenSelection,
-    Normal,
-    Predictive,
-    take_points,
-)
-from heckesel.predictive.mixture import Mixture, Pool
+from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.families import Distribution, GivenSelection, Normal, take_points
+from heckesel.predictive.mixture import Mixture, PredictiveMixture
 
-# Gauss-Hermite: 20 nodes are exact for polynomials of degree 39, and the outermost, at 7.6 sd,
-# is the last place where 1 - Phi still differs from 0 in floating point.
+# Gauss-Hermite: 20 nodes are exact for polynomials of degree 39. At the outermost, 7.6 sd, Phi is
+# still below 1 in floating point.
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(20)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
-# The slope of `inverse` by central differences over this share of an sd errs by about 1e-8.
+# Step of the central differences for the slope of `inverse`, in sd: the error is about 1e-8.
 SLOPE_STEP = 1e-4
-ROUND_TRIP = 1e-6  # forward and inverse of one another, up to functions in single precision
+ROUND_TRIP = 1e-6  # relative error of inverse(forward(y)); allows for single precision
 
 
 @dataclass(frozen=True)
 class TargetTransform:
-    """z = forward(y) and y = inverse(z), strictly monotone; is_log : where formulas are exact."""
+    """z = forward(y) and y = inverse(z), strictly monotone; is_log : exact formulas apply."""
 
     forward: Callable[[np.ndarray], np.ndarray]
     inverse: Callable[[np.ndarray], np.ndarray]
@@ -44,7 +39,7 @@ class TargetTransform:
 
 @dataclass(frozen=True)
 class Transformed:
-    """The distribution of inverse(z) for z of `inner`; step : (m,) for slopes of `inverse`."""
+    """The distribution of inverse(z) with z from `inner`; step : (m,) for slopes of `inverse`."""
 
     inner: Distribution
     transform: TargetTransform
@@ -65,7 +60,7 @@ class Transformed:
         return self.transform.inverse(self.inner.sample(size, rng))
 
     def log_density(self, y):
-        """The density of z over the slope of `inverse` there."""
+        """The density of z divided by the slope of `inverse` there."""
         z, possible = self._inside(y)
         if self.transform.is_log:
             log_slope = z
@@ -79,16 +74,16 @@ class Transformed:
         return Transformed(inner, self.transform, self.step[rows])
 
     def _inside(self, y):
-        """z, and where y is possible: the logarithm knows its domain, other functions say NaN."""
+        """z, and whether y is possible: y > 0 for the log; other functions return NaN."""
         y = np.asarray(y, dtype=float)
         possible = y > 0 if self.transform.is_log else np.ones(y.shape, dtype=bool)
         return self.transform.forward(np.where(possible, y, 1.0)), possible
 
 
 def transformed(predictive: Predictive, transform: TargetTransform | None) -> Predictive:
-    """`predictive` of z as one of y; what is epistemic keeps its share of the variance.
+    """The predictive of y from one of z; the epistemic share of the variance stays the same.
 
-    Where `inverse` has no value for part of the distribution of z, y has no mean: NaN.
+    If `inverse` is undefined on part of the distribution of z, the mean of y is NaN.
     """
     if transform is None:
         return predictive
@@ -105,14 +100,14 @@ def transformed(predictive: Predictive, transform: TargetTransform | None) -> Pr
 
 
 def transformed_distribution(predictive: Predictive, transform: TargetTransform | None):
-    """The distribution of y alone, for which no moments are needed."""
+    """The distribution of y, without its moments."""
     if transform is None:
         return predictive.distribution
     return Transformed(predictive.distribution, transform, SLOPE_STEP * predictive.std)
 
 
 def _log_moments(distribution: Distribution, transform: TargetTransform):
-    r"""Mean and variance of :math:`e^z`, exact where :math:`E[e^{tz}]` has a formula."""
+    r"""Mean and variance of :math:`e^z`, exact if :math:`E[e^{tz}]` has a closed form."""
     if not _has_formula(distribution):
         return _moments(distribution, transform)
     log_mean, log_square = (_log_moment(distribution, t) for t in (1.0, 2.0))
@@ -120,29 +115,26 @@ def _log_moments(distribution: Distribution, transform: TargetTransform):
 
 
 def _has_formula(distribution: Distribution) -> bool:
-    if isinstance(distribution, Pool):
-        return all(_has_formula(part.distribution) for part in distribution.parts)
-    return isinstance(
-        distribution.parts if isinstance(distribution, Mixture) else distribution,
-        Normal | GivenSelection,
-    )
+    if isinstance(distribution, PredictiveMixture):
+        return all(_has_formula(part.distribution) for part in distribution.components)
+    family = distribution.components if isinstance(distribution, Mixture) else distribution
+    return isinstance(family, Normal | GivenSelection)
 
 
 def _log_moment(distribution, t: float) -> np.ndarray:
-    r"""(m,) of :math:`\log E[e^{tz}]`, :math:`t\mu + t^2\sigma^2/2` for a normal z, for one given
-    selection
+    r"""(m,) :math:`\log E[e^{tz}]`: :math:`t\mu + t^2\sigma^2/2` for a normal z. Given selection
 
     .. math:: E[e^{tz} \mid s=1] = e^{t\mu + t^2\sigma^2/2}\,\Phi(\eta + t\rho\sigma)/\Phi(\eta) ,
 
-    and for a mixture or a pool of these the weighted mean of its parts.
+    and for a mixture :math:`E[e^{tz}]` is the weighted mean over its components.
     """
-    if isinstance(distribution, Pool):
-        each = [_log_moment(part.distribution, t) for part in distribution.parts]
+    if isinstance(distribution, PredictiveMixture):
+        each = [_log_moment(part.distribution, t) for part in distribution.components]
         return logsumexp(each, axis=0) - np.log(len(each))
     if isinstance(distribution, Mixture):
         with np.errstate(divide="ignore"):
             return logsumexp(
-                _log_moment(distribution.parts, t) + np.log(distribution.weight), axis=0
+                _log_moment(distribution.components, t) + np.log(distribution.weight), axis=0
             )
     if isinstance(distribution, Normal):
         return t * distribution.mean + 0.5 * (t * distribution.std) ** 2
@@ -157,7 +149,7 @@ def _moments(distribution: Distribution, transform: TargetTransform):
 
     .. math:: E[g(z)] = \int g\big(Q(\Phi(t))\big)\,\varphi(t)\,dt ,
 
-    Q the quantile function of z. For a normal z this is the usual rule.
+    where Q is the quantile function of z. For a normal z this is the usual rule.
     """
     if isinstance(distribution, Normal):
         z = distribution.mean + distribution.std * NODES[:, None]  # (nodes, m)
@@ -168,8 +160,8 @@ def _moments(distribution: Distribution, transform: TargetTransform):
     lost = np.isnan(values).any(axis=0).sum()
     if lost:
         warnings.warn(
-            f"the inverse of target_transform has no value for part of the distribution at {lost} "
-            "of the points, which therefore have no mean: NaN",
+            f"the inverse of target_transform is undefined on part of the distribution of {lost} "
+            "of the points, so their mean is NaN",
             UserWarning,
             stacklevel=5,
         )
@@ -178,7 +170,7 @@ def _moments(distribution: Distribution, transform: TargetTransform):
 
 
 def target_transform(given) -> TargetTransform | None:
-    """From what a user writes: None, "log" or a pair of functions (forward, inverse)."""
+    """From the option of an estimator: None, "log" or a pair of functions (forward, inverse)."""
     if given is None:
         return None
     if isinstance(given, str) and given == "log":
@@ -191,9 +183,9 @@ def target_transform(given) -> TargetTransform | None:
 
 
 def transform_outcome(y, transform: TargetTransform, y_name: str):
-    """(n,) z = forward(y), NaN where y is, and the transform with its direction.
+    """(n,) z = forward(y), NaN where y is NaN, and the transform with its direction.
 
-    What the functions cannot carry there and back is an error that names the row.
+    An outcome that inverse(forward(y)) does not recover is an error that names the row.
     """
     seen = np.flatnonzero(~np.isnan(y))
     z = np.full(len(y), np.nan)
@@ -205,14 +197,16 @@ def transform_outcome(y, transform: TargetTransform, y_name: str):
         needs = "needs positive values" if transform.is_log else f"makes it {z[bad[0]]:g}"
         raise DataError(
             f"the outcome {y_name!r} is {y[bad[0]]:g} in row {bad[0]}, and target_transform "
-            f"{needs}; use another transformation, or leave the outcome missing"
+            f"{needs}; use another transformation, or set the outcome to missing"
         )
     size = np.abs(y[seen]) + (np.ptp(y[seen]) if len(seen) else 0.0)
-    lost = seen[~(np.abs(back - y[seen]) <= ROUND_TRIP * size)]
-    if len(lost):
+    ok = np.abs(back - y[seen]) <= ROUND_TRIP * size
+    if not ok.all():
+        lost = seen[~ok]
         raise DataError(
-            f"target_transform does not lead back: the outcome {y_name!r} is {y[lost[0]]:g} in "
-            f"row {lost[0]}, and inverse(forward(y)) is not; give functions that undo each other"
+            f"target_transform does not invert: the outcome {y_name!r} is {y[lost[0]]:g} in row "
+            f"{lost[0]}, but inverse(forward(y)) is {back[~ok][0]:g}; give two functions that are "
+            "inverse to each other"
         )
     return z, _directed(transform, y[seen], z[seen])
 
@@ -223,4 +217,6 @@ def _directed(transform: TargetTransform, y, z) -> TargetTransform:
         return transform
     if (steps <= 0).all():
         return TargetTransform(transform.forward, transform.inverse, increasing=False)
-    raise DataError("target_transform must be monotone: forward rises and falls over the outcomes")
+    raise DataError(
+        "target_transform must be monotone, but forward both rises and falls over the outcomes"
+    )

@@ -1,4 +1,4 @@
-"""One self-contained HTML page for a fit: `write_report(model, X, y, path)`."""
+"""Self-contained HTML reports: `write_report(model, X, y, path)`."""
 
 from heckesel.report.page import write_report
 

@@ -1,4 +1,4 @@
-"""Everything the page says, computed before anything is drawn."""
+"""The contents of the page, computed before anything is drawn."""
 
 from __future__ import annotations
 
@@ -17,32 +17,28 @@ from heckesel.linear.forms.error_models import GAUSSIAN
 from heckesel.linear.forms.form_weights import CLOSE_AIC
 from heckesel.linear.results.functional_form import FunctionalForm
 from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.report.changes import EVERYONE, Comparison, Group, compare
-from heckesel.report.coefficient_table import ColumnShape, column_shapes, read_rows
+from heckesel.report.comparison import EVERYONE, Comparison, Group, compare
 from heckesel.report.formatting import Digits, digits_for
-from heckesel.report.headline import Judgement, edge_reached, judge
 from heckesel.report.held_out_check import Calibration, NotChecked, check_held_out
+from heckesel.report.report_data import ColumnSummary, read_report_data, summarise_columns
 from heckesel.report.rho_section import OwnRho, RhoCurve, RhoValues, evidence_on_rho, own_rho
+from heckesel.report.verdict_box import VerdictBox, boundary_reached, verdict_box
 
 COEFFICIENT_LEVEL = 0.95
-# Eleven fits of so many rows take seconds, and show any error model that is better by far.
-ROWS_BESIDE_AN_INSTRUMENT = 5000
-
-
-@dataclass(frozen=True)
-class NotTried:
-    reason: str
+# Eleven fits to this many rows take seconds and show any error model that fits much better.
+ROWS_WITH_INSTRUMENT = 5000
 
 
 @dataclass(frozen=True)
 class Contents:
-    """edge : -1 or 1 where the fit ran to this rho, else None
-    forms, coefficients : of a linear model where they apply, else None"""
+    """boundary : -1 or 1 if the estimate of rho is there, else None
+    forms, coefficients : None unless the model is linear
+    """
 
     outcome: str
     method: str
     identification: Identification
-    edge: float | None
+    boundary: float | None
     cases: int
     observed: int
     digits: Digits
@@ -50,25 +46,20 @@ class Contents:
     own_rho: OwnRho | None
     rho: RhoCurve | RhoValues | None
     calibration: Calibration | NotChecked
-    forms: FunctionalForm | NotTried | None
+    forms: FunctionalForm | NotChecked | None
     coefficients: pd.DataFrame | None
-    columns: tuple[ColumnShape, ...]
+    columns: tuple[ColumnSummary, ...]
     options: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
 
     @property
-    def at_edge(self) -> bool:
-        """Whether the fit ran to rho = +-1."""
-        return self.edge is not None
-
-    @property
-    def judgement(self) -> Judgement:
+    def verdict_box(self) -> VerdictBox:
         found = self.calibration
-        holds = not isinstance(found, Calibration) or found.passed
-        return judge(self.identification, edge=self.edge, holds=holds)
+        passed = not isinstance(found, Calibration) or found.passed
+        return verdict_box(self.identification, boundary=self.boundary, passed=passed)
 
     def in_words(self, group: Group) -> str:
-        """The direction of a change, where it has one."""
+        """The direction of a change, if it is clear."""
         if not group.clear:
             return "no clear difference"
         if self.digits(group.change).strip("−") == self.digits(0.0):
@@ -77,79 +68,75 @@ class Contents:
 
     @property
     def forms_compared(self) -> str:
-        """How the best of the other error models compares with the normal one."""
+        """How the best error model compares with the normal one."""
         assert isinstance(self.forms, FunctionalForm)
         best = self.forms.forms[0]
         normal = next(form for form in self.forms.forms if form.name == GAUSSIAN.name)
         behind = normal.aic - best.aic
         if behind < CLOSE_AIC:
-            return "No other error model describes the data clearly better than the normal curve."
+            return "No other error model fits clearly better than normal errors."
         return (
-            f"{best.name} errors describe the data better than the normal ones of this model, by "
-            f"{behind:,.0f} AIC units, where {CLOSE_AIC:g} are a clear difference: take intervals "
-            "and chances of single cases with care."
+            f"{best.name} errors fit better than the normal errors of this model, by "
+            f"{behind:,.0f} AIC units ({CLOSE_AIC:g} are a clear difference). Use intervals and "
+            "probabilities for single cases with caution."
         )
 
     @property
     def headline(self) -> str:
-        """What the correction changed most, in a sentence."""
+        """The largest change by the correction, in a sentence."""
         if self.comparison is None:
             return "Every case has an outcome, so there is no naive fit to compare with."
-        if self.at_edge:
-            return f"To show what the correction would be, not to be used: {self._most}"
-        return self._most
+        unusable = "Do not use this; it shows what the correction would be. "
+        return f"{unusable if self.boundary else ''}{self._largest_change(self.comparison)}"
 
-    @property
-    def _most(self) -> str:
-        assert self.comparison is not None
-        everyone, digits = self.comparison.everyone, self.digits
-        largest = self.comparison.largest
+    def _largest_change(self, comparison: Comparison) -> str:
+        everyone, largest, digits = comparison.everyone, comparison.largest, self.digits
         if self.in_words(largest) == "the same":
-            return "The correction changes nothing that these digits could show."
+            return "The correction does not change the predictions at this precision."
         if not largest.clear:
             return (
-                "No clear difference: in every group the corrected prediction differs from the "
-                f"naive one by less than its uncertainty. The widest difference, for the "
+                "No clear difference: in every group corrected and naive predictions differ "
+                f"by less than the uncertainty. The largest difference, for the "
                 f"{largest.cases:,} cases {_who(largest)}, is "
-                f"{digits.change(largest.change, largest.doubt)}."
+                f"{digits.change(largest.change, largest.uncertainty)}."
             )
         direction = "lower" if largest.change < 0 else "higher"
         return (
             f"For the {largest.cases:,} cases {_who(largest)} the corrected prediction of "
             f"{self.outcome} is {digits(abs(largest.change))} {direction} on average than the "
             f"naive one: {digits(largest.corrected)} instead of {digits(largest.naive)}. Over all "
-            f"cases the change is {digits.change(everyone.change, everyone.doubt)}"
-            f"{'' if everyone.clear else ', which is no clear difference'}."
+            f"cases the change is {digits.change(everyone.change, everyone.uncertainty)}"
+            f"{'' if everyone.clear else ', which is not a clear difference'}."
         )
 
 
 def report_contents(model, X, y, *, selected=None, sample_weight=None, baseline=None) -> Contents:
-    """Predictions, refits and tests for the page. Takes a few times as long as the fit."""
-    table = read_rows(model, X, y, selected=selected, sample_weight=sample_weight)
+    """Predictions, refits and tests for the page; takes a few times as long as the fit."""
+    data = read_report_data(model, X, y, selected=selected, sample_weight=sample_weight)
     linear = isinstance(model, HeckmanRegressor)
-    comparison = compare(model, table, baseline)
+    comparison = compare(model, data, baseline)
     return Contents(
         outcome=model.outcome_name_,
         method=_method(model, linear),
         identification=model.identification_,
-        edge=edge_reached(model),
-        cases=table.n,
-        observed=int(table.s.sum()),
-        digits=digits_for(table.y[table.s]),
+        boundary=boundary_reached(model),
+        cases=data.n,
+        observed=int(data.s.sum()),
+        digits=digits_for(data.y[data.s]),
         comparison=comparison,
         own_rho=own_rho(model),
         rho=evidence_on_rho(model),
-        calibration=check_held_out(model, table),
+        calibration=check_held_out(model, data),
         forms=_forms(model) if linear else None,
         coefficients=_coefficients(model, comparison) if linear else None,
-        columns=column_shapes(model, table),
+        columns=summarise_columns(model, data),
         options=tuple((name, _shown(value)) for name, value in model.get_params().items()),
         versions=_versions(linear),
     )
 
 
 def _who(group: Group) -> str:
-    return "in all" if group.name == EVERYONE else f"that are {group.name}"
+    return "in total" if group.name == EVERYONE else f"that are {group.name}"
 
 
 def _method(model, linear: bool) -> str:
@@ -169,19 +156,18 @@ def _method(model, linear: bool) -> str:
     return f"Heckman's model with {outcome}, {ways.get(model.method, 'in two steps')}"
 
 
-def _forms(model) -> FunctionalForm | NotTried | None:
-    """Other error models; on part of a long table where rho does not rest on them alone."""
+def _forms(model) -> FunctionalForm | NotChecked | None:
+    """Other error models; with a strong instrument, on some of the rows only."""
     verdict = model.identification_.verdict
     if verdict == NO_SELECTION:
         return None
     if not isinstance(model.result_, HeckmanFit):
-        return NotTried("the model comes from a file, which does not keep the rows of the fit")
+        return NotChecked("a saved model does not contain the rows of the fit")
+    options = {"rows": ROWS_WITH_INSTRUMENT} if verdict == IDENTIFIED else {}
     try:
-        if verdict == IDENTIFIED:
-            return model.result_.functional_form(rows=ROWS_BESIDE_AN_INSTRUMENT)
-        return model.result_.functional_form()
-    except DataError as error:  # rows drawn from a long table may not carry every column
-        return NotTried(str(error))
+        return model.result_.functional_form(**options)
+    except DataError as error:  # a sample of the rows may have collinear columns
+        return NotChecked(str(error))
 
 
 def _coefficients(model, comparison: Comparison | None) -> pd.DataFrame:
@@ -197,7 +183,7 @@ def _coefficients(model, comparison: Comparison | None) -> pd.DataFrame:
 
 
 def _shown(value) -> str:
-    """The same text in every process: functions by name, never by address."""
+    """The same string in every process: functions by name, not by address."""
     if isinstance(value, (tuple, list)):
         return ", ".join(_shown(item) for item in value) or "none"
     if callable(value):

@@ -1,4 +1,4 @@
-"""Numbers as text for a reader: a real minus sign, and no more digits than the data has."""
+"""Numbers as strings for readers: with a minus sign, and no more digits than the data have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 
 @dataclass(frozen=True)
 class Digits:
-    """Text with a fixed number of decimals, so that columns line up."""
+    """Formats numbers with a fixed number of decimals, so that columns align."""
 
     decimals: int
 
@@ -30,18 +30,18 @@ class Digits:
         text = self(value)
         return text if text.startswith("−") or text == NONE else f"+{text}"
 
-    def change(self, value: float, doubt: float) -> str:
-        """With its uncertainty, where there is one."""
-        if not math.isfinite(doubt):
+    def change(self, value: float, uncertainty: float) -> str:
+        """With its uncertainty, if that is finite."""
+        if not math.isfinite(uncertainty):
             return self.signed(value)
-        return f"{self.signed(value)}{NO_BREAK}±{NO_BREAK}{self(doubt)}"
+        return f"{self.signed(value)}{NO_BREAK}±{NO_BREAK}{self(uncertainty)}"
 
     def interval(self, ends) -> str:
         return _from_to(ends, self)
 
 
 def _from_to(ends, text) -> str:
-    """Both ends, or one sign where there is neither."""
+    """Both ends, or a single dash if there is neither."""
     if ends is None or not any(end is not None and math.isfinite(end) for end in ends):
         return NONE
     return f"{text(ends[0])} to {text(ends[1])}"
@@ -49,20 +49,20 @@ def _from_to(ends, text) -> str:
 
 def digits_for(values: np.ndarray) -> Digits:
     """Three digits of the standard deviation of the values."""
-    spread = float(np.nanstd(values)) if np.isfinite(values).any() else 1.0
-    if not (math.isfinite(spread) and spread > 0):
-        spread = 1.0
-    return Digits(int(np.clip(2 - math.floor(math.log10(spread)), 0, 12)))
+    sd = float(np.nanstd(values)) if np.isfinite(values).any() else 1.0
+    if not (math.isfinite(sd) and sd > 0):
+        sd = 1.0
+    return Digits(int(np.clip(2 - math.floor(math.log10(sd)), 0, 12)))
 
 
 def ticks_text(ticks) -> Digits:
-    """As many decimals as the steps between ticks need."""
+    """As many decimals as the step between ticks needs."""
     step = min((b - a for a, b in zip(ticks[:-1], ticks[1:], strict=True)), default=1.0)
     return Digits(max(0, -math.floor(math.log10(step) + 1e-9)))
 
 
 def significant(value: float | None, digits: int = 4) -> str:
-    """`digits` significant digits: for coefficients, each on a scale of its own."""
+    """With `digits` significant digits, for coefficients on different scales."""
     if value is None or not math.isfinite(value):
         return NONE
     if value == 0:
@@ -74,12 +74,12 @@ def significant(value: float | None, digits: int = 4) -> str:
 
 
 def ends(interval, digits: int = 3) -> str:
-    """An interval in significant digits."""
+    """An interval with significant digits."""
     return _from_to(interval, lambda value: significant(value, digits))
 
 
 def minus(text: str) -> str:
-    """A sentence written elsewhere, with the minus sign of this page before its numbers."""
+    """A sentence with minus signs in place of the hyphens before its numbers."""
     return re.sub(r"(?<!\w)-(?=\d)", "−", text)
 
 

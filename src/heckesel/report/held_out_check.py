@@ -1,4 +1,4 @@
-"""Do the predictions hold for cases the fit has not seen? Refits that leave some out."""
+"""The held-out check: refits without some cases, and the calibration of their predictions."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.heckman_regressor import HeckmanRegressor
 from heckesel.estimators.network_options import AUTO, ON_FOLDS, judging
 from heckesel.metrics.calibration import LEVELS, reliability
-from heckesel.report.changes import has_t_errors
-from heckesel.report.coefficient_table import Table
+from heckesel.report.comparison import has_t_errors
 from heckesel.report.formatting import percent
+from heckesel.report.report_data import ReportData
 
 FOLDS = 5
-# Beyond this a single fold holds enough cases, and five refits would take minutes.
+# With more rows a single fold holds enough cases, and five refits would take minutes.
 EVERY_FOLD_UP_TO = 50_000
-MEMBERS = 2  # of a refitted ensemble without folds: the fewest that can differ
-# The band holds all 19 points of this share of right models. Nine of ten for each point alone would
-# fail 56 % of them, and nine of ten together one in ten: too many for a page that takes it badly.
+MEMBERS = 2  # of a refitted ensemble without folds: the smallest with epistemic variance
+# The band contains all 19 points of this share of correct models. A pointwise band of 90 % would
+# fail 56 % of them, and a joint one of 90 % one in ten, too many for a check that changes the
+# advice of the page.
 JOINT_LEVEL = 0.99
-DRAWS = 20_000  # of right models: the width of the band is then known to 1 %
-# With many cases every model leaves the band; a point that is off by less misleads nobody.
-TOO_SMALL_TO_MATTER = 0.02
-SEED = 1307  # of the deal into folds: the same page for the same data
+DRAWS = 20_000  # of correct models: the width of the band then has an error of 1 %
+# With many cases every model leaves the band; a smaller gap does not matter in practice.
+LARGEST_HARMLESS_GAP = 0.02
+SEED = 1307  # of the folds: the same data give the same page
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Of `cases` observed outcomes left out of the refits.
+    """Calibration on `cases` held-out observed outcomes.
 
     share : (19,) of them below the predicted quantile at each of `level` (19,)
-    low, high : (19,) the band that holds all shares of 99 of 100 right models
+    low, high : (19,) the band that contains all shares of 99 of 100 correct models
     covered : share inside their 90 % interval; error : mean |share - level|
     """
 
@@ -49,7 +50,7 @@ class Calibration:
 
     @property
     def outside(self) -> int:
-        """Points that lie outside the band."""
+        """The number of points outside the band."""
         ends = zip(self.share, self.low, self.high, strict=True)
         return sum(not low <= share <= high for share, low, high in ends)
 
@@ -62,68 +63,72 @@ class Calibration:
     @property
     def passed(self) -> bool:
         level, share = self.worst
-        return not self.outside or abs(share - level) < TOO_SMALL_TO_MATTER
+        return not self.outside or abs(share - level) < LARGEST_HARMLESS_GAP
 
     @property
     def sentence(self) -> str:
-        """Whether the check was passed, in words."""
+        """The result of the check in words."""
         points, (level, share) = len(self.level), self.worst
         if not self.outside:
-            return f"The check is passed: all {points} points lie inside the band."
+            return f"The check passed: all {points} points lie inside the band."
         verb = "lies" if self.outside == 1 else "lie"
         count = f"{self.outside} of {points} points {verb} outside the band"
         if self.passed:
             return (
-                f"The check is passed: {count}, but so many cases show gaps that do not matter, "
-                f"and here none is wider than {percent(abs(share - level), 1)}."
+                f"The check passed: {count}, but the largest gap is "
+                f"{percent(abs(share - level), 1)}, which does not matter in practice."
             )
         return (
-            f"The check is not passed: {count}. The widest gap: {percent(share, 1)} of the "
-            f"outcomes lie below a value that {percent(level)} were predicted to lie below."
+            f"The check failed: {count}. The largest gap: {percent(share, 1)} of the outcomes lie "
+            f"below a value that {percent(level)} were predicted to lie below."
         )
 
 
 @dataclass(frozen=True)
 class NotChecked:
+    """Why a part of the report could not be computed."""
+
     reason: str
 
 
-def check_held_out(model, table: Table) -> Calibration | NotChecked:
-    """Refit without each fold (a linear model) or without one (networks, of fewer members), and
-    ask the distribution of y given selection for the observed outcomes left out."""
+def check_held_out(model, data: ReportData) -> Calibration | NotChecked:
+    """Refit without each fold (linear model) or without one (networks, with fewer members), and
+    compare held-out observed outcomes with their distribution given selection."""
     linear = isinstance(model, HeckmanRegressor)
     if has_t_errors(model):
         return NotChecked("networks with t errors have no distribution given selection")
-    twin = clone(model) if linear else smaller(model, int(table.s.sum()))
-    every = linear and table.n <= EVERY_FOLD_UP_TO
-    fold = deal(table.s)
+    twin = clone(model) if linear else smaller(model, int(data.s.sum()))
+    every = linear and data.n <= EVERY_FOLD_UP_TO
+    fold = assign_folds(data.s)
     try:
         transforms = [
-            _transforms(twin, table, fold == left_out) for left_out in range(FOLDS if every else 1)
+            _transforms(twin, data, fold == number) for number in range(FOLDS if every else 1)
         ]
     except DataError as error:
-        return NotChecked(f"a refit without some of the cases could not be made: {error}")
+        return NotChecked(f"the model could not be refitted without some of the cases: {error}")
     return calibration(np.concatenate(transforms), _how(twin, every, linear))
 
 
 def smaller(model, selected: int):
-    """A twin of networks with a member for each fold, or MEMBERS without folds: every method can
-    be fitted so, and each member sees as large a share of the rows as those of `model`.
+    """An unfitted copy of networks with one member per fold, or MEMBERS without folds.
+
+    Every method can be fitted this way, and each member sees the same share of the rows as the
+    members of `model`.
 
     selected : rows with an outcome that `model` was fitted to
     """
-    judged = judging(model, selected, needs_folds=model.method in ON_FOLDS)
-    most = MEMBERS if judged.folds is None else judged.folds
+    options = judging(model, selected, needs_folds=model.method in ON_FOLDS)
+    most = MEMBERS if options.folds is None else options.folds
     twin = clone(model).set_params(
-        progress=False, folds=judged.folds, n_members=min(judged.n_members, most)
+        progress=False, folds=options.folds, n_members=min(options.n_members, most)
     )
-    if model.errors == AUTO:  # normal was chosen: t errors are not checked
+    if model.errors == AUTO:  # it chose normal errors: t errors are not checked
         twin.set_params(errors="normal")
     return twin
 
 
-def deal(s: np.ndarray) -> np.ndarray:
-    """(n,) which of the folds each case is in; observed and unobserved are dealt out apart."""
+def assign_folds(s: np.ndarray) -> np.ndarray:
+    """(n,) the fold of each case; observed and unobserved cases are split separately."""
     rng = np.random.default_rng(SEED)
     fold = np.empty(len(s), dtype=int)
     for rows in (np.flatnonzero(s), np.flatnonzero(~s)):
@@ -131,21 +136,21 @@ def deal(s: np.ndarray) -> np.ndarray:
     return fold
 
 
-def _transforms(twin, table: Table, out: np.ndarray) -> np.ndarray:
-    """F(y | x, w, s = 1) of the observed cases in `out`, by a fit to all others."""
-    rows = np.flatnonzero(out & table.s)
+def _transforms(twin, data: ReportData, out: np.ndarray) -> np.ndarray:
+    """F(y | x, w, s = 1) of the observed cases in `out`, from a fit to all other cases."""
+    rows = np.flatnonzero(out & data.s)
     if not len(rows):
-        raise DataError("a fold holds no observed outcome; give more rows")
+        raise DataError("a fold has no observed outcome; use more rows")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IdentificationWarning)  # the page says the verdict
-        fitted = table.fitted(twin, np.flatnonzero(~out))
-        target = "population" if table.s.all() else "selected"
-        predictive = fitted.predict_distribution(table.frame.iloc[rows], target=target)
-        return predictive.cdf(table.y[rows])
+        warnings.simplefilter("ignore", IdentificationWarning)  # the page shows the verdict
+        fitted = data.fitted(twin, np.flatnonzero(~out))
+        target = "population" if data.s.all() else "selected"
+        predictive = fitted.predict_distribution(data.frame.iloc[rows], target=target)
+        return predictive.cdf(data.y[rows])
 
 
 def calibration(u: np.ndarray, how: str) -> Calibration:
-    """What the transforms u (m,) of a right model, which are uniform, say of this one."""
+    """Calibration from the transforms u (m,), which are uniform if the model is right."""
     share, half = reliability(u), half_band(len(u))
     return Calibration(
         how=how,
@@ -162,13 +167,13 @@ def calibration(u: np.ndarray, how: str) -> Calibration:
 def half_band(m: int) -> np.ndarray:
     r"""(19,) half the width of the band for m cases.
 
-    The share below level p has sd :math:`\sqrt{p(1-p)/m}` under a right model. How many of these
-    the furthest of 19 correlated points lies away is drawn, since for few cases at the outer
-    levels it is far from normal.
+    The share below level p has sd :math:`\sqrt{p(1-p)/m}` if the model is right. The largest of the
+    19 correlated deviations, in sd, is simulated, because with few cases it is far from normal at
+    the outer levels.
     """
     sd = np.sqrt(LEVELS * (1 - LEVELS) / m)
-    cells = np.full(len(LEVELS) + 1, 1 / (len(LEVELS) + 1))  # the levels cut (0, 1) evenly
-    counts = np.random.default_rng(SEED).multinomial(m, cells, size=DRAWS)
+    bins = np.full(len(LEVELS) + 1, 1 / (len(LEVELS) + 1))  # the levels are evenly spaced
+    counts = np.random.default_rng(SEED).multinomial(m, bins, size=DRAWS)
     shares = counts.cumsum(axis=1)[:, :-1] / m
     furthest = np.abs((shares - LEVELS) / sd).max(axis=1)
     return np.quantile(furthest, JOINT_LEVEL) * sd

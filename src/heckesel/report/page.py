@@ -1,4 +1,4 @@
-"""From contents to one HTML file that needs nothing but itself: no script, no font, no network."""
+"""One self-contained HTML file from the contents: no scripts, no fonts, no network access."""
 
 from __future__ import annotations
 
@@ -12,14 +12,11 @@ from heckesel.atomic_files import check_output, write_atomically
 from heckesel.errors import DataError, HeckeselError
 from heckesel.estimators.deep_heckman_regressor import DeepHeckmanRegressor
 from heckesel.estimators.heckman_regressor import HeckmanRegressor
-from heckesel.report import figures
-from heckesel.report import formatting as numbers
+from heckesel.report import figures, formatting
 from heckesel.report.contents import COEFFICIENT_LEVEL, Contents, report_contents
 from heckesel.report.held_out_check import Calibration
 from heckesel.report.rho_section import RhoCurve
-from heckesel.report.style import Area, Drawing, Line, Mark, Text
-
-KINDS = {Line: "line", Area: "area", Mark: "mark", Text: "text"}
+from heckesel.report.shapes import Drawing
 
 
 def write_report(
@@ -35,21 +32,57 @@ def write_report(
     pictures: Sequence[Drawing] = (),
     made: str | None = None,
 ) -> Path:
-    """Write one self-contained HTML page about a fitted `HeckmanRegressor` or
-    `DeepHeckmanRegressor`, and return its path.
+    """Write a self-contained HTML report on a fitted model.
 
-    X, y, selected, sample_weight: as they were given to `fit`. The page compares with a naive fit
-    and checks held-out cases, so it refits: expect a few times the time of the fit.
+    Parameters
+    ----------
+    model : HeckmanRegressor or DeepHeckmanRegressor
+        A fitted model.
+    X, y : array-like
+        The data the model was fitted to.
+    path : str or Path
+        The file to write.
+    title : str, optional
+        Title of the page.
+    selected, sample_weight : array-like, optional
+        As they were given to ``fit``.
+    baseline : estimator, optional
+        A fitted model to compare with. By default it is least squares for a linear model and, for
+        networks, a `DeepEnsembleRegressor` with the same options, which is fitted here.
+    pictures : sequence of Drawing, optional
+        More figures, shown after the verdict.
+    made : str, optional
+        The date to print. Without it the same input gives the same bytes.
 
-    * baseline: a fitted model to compare with; by default least squares, or beside networks a
-      `DeepEnsembleRegressor` with the same options, fitted here
-    * pictures: further drawings to show after the verdict
-    * made: what to print as its date; without it the same input gives the same bytes
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Raises
+    ------
+    DataError
+        If the model has no report, if X and y are not the data of the fit, or if the path cannot
+        be written.
+
+    Notes
+    -----
+    The report compares with a naive fit and refits the model for the held-out check, so it takes a
+    few times as long as the fit.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> from heckesel.report import write_report
+    >>> frame = hk.datasets.make_controlled(300, rho=0.5, alpha=1.0, seed=0).frame
+    >>> X, y = frame[["x", "z"]], frame["y"]
+    >>> model = hk.HeckmanRegressor(instruments=["z"]).fit(X, y)
+    >>> write_report(model, X, y, "report.html").name
+    'report.html'
     """
     if not isinstance(model, (HeckmanRegressor, DeepHeckmanRegressor)):
         raise DataError(
-            "a report needs a HeckmanRegressor or a DeepHeckmanRegressor, not "
-            f"{type(model).__name__}"
+            f"a report needs a HeckmanRegressor or DeepHeckmanRegressor, not {type(model).__name__}"
         )
     check_is_fitted(model)
     path = check_output(path)  # before minutes of refits
@@ -68,7 +101,7 @@ def render(
     pictures: Sequence[Drawing] = (),
     made: str | None = None,
 ) -> str:
-    """The page as text."""
+    """The page as a string."""
     text = _template().render(
         title=title,
         made=made,
@@ -78,11 +111,11 @@ def render(
         level=COEFFICIENT_LEVEL,
         equations=_equations(contents),
     )
-    return re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text)  # "90 %" never breaks
+    return re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text)  # keep "90 %" on one line
 
 
 def page_figures(contents: Contents) -> dict[str, Drawing]:
-    """Those that these contents have numbers for."""
+    """The figures that the contents have numbers for."""
     found: dict[str, Drawing] = {}
     digits = contents.digits
     if contents.comparison is not None:
@@ -98,13 +131,13 @@ def page_figures(contents: Contents) -> dict[str, Drawing]:
 
 
 def _equations(contents: Contents) -> list[tuple[str, list]]:
-    """(heading, rows of (term, row)) for each equation of a linear model."""
+    """(heading, [(term, row), ...]) for each equation of a linear model."""
     if contents.coefficients is None:
         return []
     headings = {
         "outcome": f"Outcome: {contents.outcome}",
         "select": "Selection (probit)",
-        "mills": "Mills ratio",
+        "mills": "Inverse Mills ratio",
         "ancillary": "Errors",
     }
     frame = contents.coefficients
@@ -129,13 +162,12 @@ def _template():
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "significant": numbers.significant,
-        "ends": numbers.ends,
-        "minus": numbers.minus,
-        "fixed": lambda value, decimals: numbers.Digits(decimals)(value),
-        "percent": numbers.percent,
-        "p_value": numbers.p_value,
-        "kind": lambda part: KINDS[type(part)],
+        "significant": formatting.significant,
+        "ends": formatting.ends,
+        "minus": formatting.minus,
+        "fixed": lambda value, decimals: formatting.Digits(decimals)(value),
+        "percent": formatting.percent,
+        "p_value": formatting.p_value,
         "thousands": lambda count: f"{count:,}",
     }
     return environment.get_template("report.html")

@@ -1,4 +1,4 @@
-"""What the data says about rho, the correlation of the errors of selection and outcome."""
+"""The evidence on rho, the correlation of the errors of selection and outcome."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.rho_scan import Scan
 from heckesel.report.formatting import ends, percent, significant
 
-DRAWN = 241  # points of the curve: closer than a pixel needs
+POINTS = 241  # of the curve: more than pixels
 LEVEL = 0.95
-SPLINES = "a sum of smooth curves (splines)"
-AT_ONE = 1 - 2e-6  # where the grid of every scan ends
+STATUS = {"boundary": "at the boundary", "max_iterations": "not converged"}
+GRID_END = 1 - 2e-6  # the largest rho of every scan
 
 
 @dataclass(frozen=True)
 class OwnRho:
-    """The correlation that the predictions rest on."""
+    """The rho behind the predictions."""
 
     value: float
     sentence: str
@@ -30,7 +30,7 @@ class OwnRho:
 
 @dataclass(frozen=True)
 class RhoMode:
-    """drop : log-likelihood (or evidence) below the best"""
+    """drop : log-likelihood (or log evidence) minus that of the best mode"""
 
     rho: float
     sigma: float | None
@@ -40,8 +40,8 @@ class RhoMode:
 
 @dataclass(frozen=True)
 class RhoCurve:
-    """rho : (j,); height : (j,), 0 at the best; interval : None where there is none
-    whose : of what model the curve is, where it is not the one that predicts
+    """rho : (j,); height : (j,), 0 at the best; interval : None if there is none
+    whose : the model behind the curve, if it is not the one that predicts
     """
 
     kind: str
@@ -56,8 +56,7 @@ class RhoCurve:
 
 @dataclass(frozen=True)
 class RhoValues:
-    """No curve: the value of each member, or the one value of a two-step fit, and what would
-    give a curve."""
+    """Estimates without a curve, one per member, and how to get a curve."""
 
     rho: tuple[float, ...]
     sigma: tuple[float, ...]
@@ -65,41 +64,36 @@ class RhoValues:
 
 
 def own_rho(model) -> OwnRho | None:
-    """None where every case has an outcome, and for networks that do not tell their rho."""
+    """None if every case has an outcome, or if the networks do not estimate rho."""
     members = np.atleast_1d(model.rho_)
     if model.identification_.verdict == NO_SELECTION or not np.isfinite(members).all():
         return None
-    if isinstance(model, HeckmanRegressor):
-        value = float(members[0])
-        return OwnRho(value, f"This model puts ρ at {significant(value, 3)}.")
-    if "modes" in model.info_:
+    if not isinstance(model, HeckmanRegressor) and "modes" in model.info_:
         value, interval = float(members[0]), ends(model.info_["rho_interval"])
         return OwnRho(
             value,
-            f"This model averages over ρ: its best value is {significant(value, 3)}, and 90 % of "
-            f"the weight lies on values from {interval}.",
+            f"This model averages over ρ. The best value is {significant(value, 3)}, and 90 % of "
+            f"the weight lies between {interval.replace(' to ', ' and ')}.",
         )
-    value, spread = float(members.mean()), ends((members.min(), members.max()))
-    return OwnRho(
-        value,
-        f"This model puts ρ at {significant(value, 3)}, the mean over its {len(members)} members, "
-        f"which range from {spread}."
-        if len(members) > 1
-        else f"This model puts ρ at {significant(value, 3)}.",
-    )
+    value = float(members.mean())
+    sentence = f"This model estimates ρ as {significant(value, 3)}"
+    if len(members) > 1:
+        interval = ends((members.min(), members.max()))
+        sentence += f", the mean of its {len(members)} members, which range from {interval}"
+    return OwnRho(value, f"{sentence}.")
 
 
 def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
-    """None where every case has an outcome: there is no rho then."""
+    """None if every case has an outcome, because there is no rho."""
     if model.identification_.verdict == NO_SELECTION:
         return None
     if isinstance(model, HeckmanRegressor):
         result = model.result_
         if isinstance(result, HeckmanFit) and isinstance(result.scan, Scan):
             return likelihood_curve(result)
-        way_out = "Two steps give one value and no likelihood; method='ml' draws the curve."
+        way_out = "The two-step method has no likelihood; method='ml' draws the curve."
         if result.method == "ml":
-            way_out = "The curve needs the rows of the fit, and a model from a file has none."
+            way_out = "The curve needs the rows of the fit, which a saved model does not contain."
         return RhoValues((float(result.rho),), (float(result.sigma),), way_out)
     if "curve" in model.info_:
         return evidence_curve(model.info_)
@@ -108,15 +102,14 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
     return RhoValues(
         tuple(np.atleast_1d(model.rho_).tolist()),
         tuple(np.atleast_1d(model.sigma_).tolist()),
-        "Each member settled on one value; method='profile' draws the curve over all of them.",
+        "Each member has one estimate; method='profile' draws the curve over all values.",
     )
 
 
 def likelihood_curve(result) -> RhoCurve:
-    """The profile log-likelihood of a fit by maximum likelihood."""
-    part = result.scan.rows < result.data.n
+    """The profile log-likelihood of a maximum likelihood fit."""
     curve = profile_curve(result.scan, level=LEVEL)
-    rho, height = _thinned(curve)
+    rho, height = _on_grid(curve)
     interval = None
     try:
         interval = result.interval("rho", LEVEL, method="profile")
@@ -124,10 +117,10 @@ def likelihood_curve(result) -> RhoCurve:
     except DataError as reason:
         kind = f"no interval: {reason}"
     note = ""
-    if part:
+    if result.scan.rows < result.data.n:
         note = (
-            f"The curve is that of {result.scan.rows:,} rows, stretched to all; modes and interval "
-            "are of all rows."
+            f"The curve uses {result.scan.rows:,} rows and is scaled up to all rows; the modes and "
+            "the interval use all rows."
         )
     best = result.modes[0].loglik
     return RhoCurve(
@@ -135,7 +128,7 @@ def likelihood_curve(result) -> RhoCurve:
         rho=rho,
         height=height,
         modes=tuple(
-            RhoMode(mode.rho, mode.sigma, mode.loglik - best, _of_status(mode.status))
+            RhoMode(mode.rho, mode.sigma, mode.loglik - best, STATUS.get(mode.status, ""))
             for mode in result.modes
         ),
         interval=interval,
@@ -145,35 +138,31 @@ def likelihood_curve(result) -> RhoCurve:
 
 
 def verdict_curve(profile: ProfileCurve) -> RhoCurve:
-    """The curve that the verdict looked at: of smooth curves in place of the networks."""
-    rho, height = _thinned(profile)
+    """The curve behind the verdict, of a spline model in place of the networks."""
+    rho, height = _on_grid(profile)
     return RhoCurve(
         kind="profile log-likelihood",
         rho=rho,
         height=height,
         modes=tuple(
-            RhoMode(at, None, drop, _of_status("boundary" if abs(at) > AT_ONE else ""))
+            RhoMode(at, None, drop, STATUS["boundary"] if abs(at) > GRID_END else "")
             for at, drop in profile.modes
         ),
         interval=profile.interval,
         interval_kind=f"{percent(profile.level)} profile-likelihood interval",
-        whose=f"What follows is of another model: {SPLINES} in place of the networks, fitted to "
-        f"{profile.rows:,} rows, by which the verdict was reached. method='profile' draws the "
-        "curve of the networks themselves.",
+        whose="The curve below belongs to another model, the one behind the verdict: a sum of "
+        f"splines in place of the networks, fitted to {profile.rows:,} rows. method='profile' "
+        "draws the curve of the networks themselves.",
     )
 
 
-def _thinned(curve: ProfileCurve) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """rho and height at even steps of rho and at the modes."""
+def _on_grid(curve: ProfileCurve) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """rho and height on an even grid and at the modes."""
     ends = curve.rho[0], curve.rho[-1]
     modes = [rho for rho, _ in curve.modes if ends[0] < rho < ends[1]]
-    rho = np.unique([*np.linspace(*ends, DRAWN), *modes])
+    rho = np.unique([*np.linspace(*ends, POINTS), *modes])
     height = np.interp(rho, curve.rho, curve.loglik)
     return tuple(rho.tolist()), tuple(height.tolist())
-
-
-def _of_status(status: str) -> str:
-    return {"boundary": "at the boundary", "max_iterations": "not converged"}.get(status, "")
 
 
 def evidence_curve(info: dict) -> RhoCurve:
@@ -189,7 +178,7 @@ def evidence_curve(info: dict) -> RhoCurve:
                 mode["sigma"],
                 mode["log_density"],
                 f"{percent(mode['weight'])} of the weight"
-                + (", at the end" if mode["boundary"] else ""),
+                + (", at the boundary" if mode["boundary"] else ""),
             )
             for mode in info["modes"]
         ),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -22,10 +23,10 @@ import numpy as np
 
 from heckesel import __version__
 from heckesel.atomic_files import write_atomically
-from heckesel.errors import DataError, HeckeselError
+from heckesel.errors import DataError, HeckeselError, cannot_import, printable
 
 FORMAT = 1
-LARGEST_HEADER = 2**26  # bytes; the JSON of a fit with ten thousand columns takes less than a tenth
+LARGEST_HEADER = 2**24  # bytes; the JSON of a fit with ten thousand columns takes less than half
 FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 DTYPES = ("float64", "float32", "int64")
 
@@ -41,7 +42,14 @@ def write_model(path, content: dict) -> None:
     head = {"format": FORMAT, "version": __version__}
     text = json.dumps(head | {"model": _encoded(content, "model", tensors)}, allow_nan=False)
     metadata = {"heckesel": text, "sha256": _digest(text, tensors)}
-    write_atomically(path, numpy_files.save(tensors, metadata))
+    saved = numpy_files.save(tensors, metadata)
+    header = int.from_bytes(saved[:8], "little")
+    if header > LARGEST_HEADER:
+        raise DataError(
+            f"the columns and categories of this model take {header:,} bytes, and a model file "
+            f"holds at most {LARGEST_HEADER:,}; merge rare categories"
+        )
+    write_atomically(path, saved)
 
 
 def as_read(content: dict) -> dict:
@@ -52,11 +60,15 @@ def as_read(content: dict) -> dict:
 
 def read_model(path) -> dict:
     """What `write_model` was given; a `DataError` for anything else, whatever it may be."""
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"path must be the name of a file, got {path!r}")
     path = Path(path)
     numpy_files = _safetensors()
-    if path.is_dir() or not path.exists():
-        state = "is a folder" if path.is_dir() else "does not exist"
-        raise DataError(f"{path} {state}; give the file that save() wrote")
+    with refusing(path):  # a name may be too long to ask about
+        if not path.is_file():
+            state = "is a folder" if path.is_dir() else "is no ordinary file"
+            state = state if path.exists() else "does not exist"
+            raise DataError(f"{path} {state}; give the file that save() wrote")
     with refusing(path):
         with open(path, "rb") as file:
             text, digest = _metadata(file, path.stat().st_size)
@@ -102,8 +114,8 @@ def imported(module: str):
         return import_module(module)
     except ImportError as error:
         raise HeckeselError(
-            f"this model holds networks, and {error.name} is not installed: "
-            "pip install 'heckesel[deep]'"
+            "this model holds networks and needs "
+            + cannot_import(error.name or "a package", error, "pip install 'heckesel[deep]'")
         ) from None
 
 
@@ -122,8 +134,13 @@ def _metadata(file, size: int) -> tuple[str, str]:
     """The JSON text and its hash, before anything else is read."""
     start = file.read(8)
     length = int.from_bytes(start, "little")
-    if len(start) < 8 or length > min(size - 8, LARGEST_HEADER):
+    if len(start) < 8 or length > size - 8:
         raise Damage("is no model that heckesel saved, or is cut short")
+    if length > LARGEST_HEADER:
+        raise Damage(
+            f"is no model that heckesel saved: its header has {length:,} bytes, and that of a "
+            f"model at most {LARGEST_HEADER:,}"
+        )
     header = _json(file.read(length).decode("utf-8", errors="replace"))
     metadata = header.get("__metadata__")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("heckesel"), str):
@@ -162,9 +179,10 @@ def _check_format(head: dict) -> None:
     if type(found) is not int or found < 1:
         raise Damage("is no model that heckesel saved: it has no format number")
     if found > FORMAT:
+        version = printable(str(head.get("version")))
         raise Damage(
-            f"was saved by heckesel {head.get('version')} in format {found}, and this version, "
-            f"{__version__}, reads formats up to {FORMAT}; upgrade heckesel"
+            f"was saved by heckesel {version} in format {found}, and this version, {__version__}, "
+            f"reads formats up to {FORMAT}; upgrade heckesel"
         )
 
 
@@ -213,4 +231,4 @@ def _decoded(value, unused: dict):
 
 
 def _first_line(error) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return printable((str(error).strip() or type(error).__name__).splitlines()[0])

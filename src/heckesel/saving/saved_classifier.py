@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from heckesel.diagnostics.verdict import Identification
-from heckesel.errors import DataError
+from heckesel.errors import DataError, printable
 from heckesel.linear.results.heckman_probit_fit import BinaryMode
 from heckesel.linear.results.inference import coefficient_frame, labelled, standard_errors
 from heckesel.linear.results.probit_prediction import ATANH_RHO, LinearProbit
@@ -61,7 +61,7 @@ class SavedProbit:
 
     def summary(self) -> str:
         """The table of the fit, as it was when the model was saved."""
-        return self.table
+        return printable(self.table)
 
     def __repr__(self) -> str:
         return f"<SavedProbit {self.method}: rho {self.rho:.4f}, {self.identification.verdict}>"

@@ -10,6 +10,7 @@ import pandas as pd
 
 from heckesel.data import check_complete
 from heckesel.diagnostics.verdict import Identification
+from heckesel.errors import printable
 from heckesel.estimators.heckman_regressor import LinearModel
 from heckesel.linear.estimates import Estimates
 from heckesel.linear.results import prediction
@@ -78,7 +79,7 @@ class SavedFit:
 
     def summary(self) -> str:
         """The table of the fit, as it was when the model was saved."""
-        return self.table
+        return printable(self.table)
 
     def predict(self, *, x, w=None, target: str = "population") -> Predictive:
         """As `HeckmanFit.predict` with columns."""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.data import check_complete, numeric
+from heckesel.data import check_complete
 from heckesel.errors import DataError
+from heckesel.numeric_input import numeric
 from heckesel.tables.formula import number_column
 from heckesel.tables.frames import as_pandas
 

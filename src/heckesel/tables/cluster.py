@@ -11,6 +11,7 @@ from heckesel.errors import DataError
 from heckesel.linear.sample.blocks import in_threads
 
 RETRIES = 3  # of a task that was interrupted, before the fit gives up
+PATIENCE = 1.5  # seconds in which a cluster without workers may get its first
 LARGE = 1 << 20  # bytes; a function that carries more is sent once and not with every item
 
 
@@ -51,7 +52,16 @@ def cluster_of(client) -> Cluster:
     """A checked `client=`."""
     if not hasattr(client, "gather"):
         raise DataError(f"client must be a dask.distributed.Client, got {type(client).__name__}")
-    return Cluster(client)
+    cluster = Cluster(client)
+    if cluster.running and not client.nthreads():
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise DataError(
+                "the Dask cluster of client= has no workers; start one, such as with "
+                "client.cluster.scale(2), and wait for it with client.wait_for_workers(1)"
+            ) from None
+    return cluster
 
 
 def _as_it_is(content: bytes) -> bytes:

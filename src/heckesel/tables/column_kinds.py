@@ -13,6 +13,8 @@ from heckesel.tables.table_file import Table
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", "#n/a", ".")
 YES_NO = {"true": "1", "false": "0", "yes": "1", "no": "0"}
+DATES = dict.fromkeys(("Timestamp", "Timedelta", "datetime", "date"), "dates")
+KINDS = DATES | {"ndarray": "lists", "list": "lists", "dict": "records"}
 # A text column with more levels than a tenth of its rows, and than this, is a name or a note.
 MANY_LEVELS = 20
 
@@ -22,7 +24,7 @@ def number_column(table: Table, name: str, role: str, *, yes_no: bool = False) -
     table.check(name, role)
     column = table.frame[name]
     if not is_text(column):
-        return _typed(column, table, name).astype(float)
+        return typed(column, table, name).astype(float)
     values, absent = stripped(column)
     if yes_no:
         values = values.map(lambda value: YES_NO.get(value.lower(), value))
@@ -57,7 +59,7 @@ def _fit_column(table: Table, name: str) -> pd.Series:
     table.check(name)
     column = table.frame[name]
     if not is_text(column):
-        return _typed(column, table, name)
+        return typed(column, table, name)
     values, absent = stripped(column)
     code = first_code(values)
     if code is not None:
@@ -149,11 +151,12 @@ def is_text(column: pd.Series) -> bool:
     return isinstance(column.dtype, pd.StringDtype)
 
 
-def _typed(column: pd.Series, table: Table, name: str) -> pd.Series:
+def typed(column: pd.Series, table: Table, name: str) -> pd.Series:
     """A Parquet column that is number, truth or category."""
     if pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
         return column
-    kind = "dates" if column.dtype.kind in "mM" else f"values of type {column.dtype}"
+    first = type(column.dropna().iloc[0]).__name__ if column.notna().any() else "None"
+    kind = KINDS.get(first, f"values of type {first}")
     raise DataError(
         f"column {name!r} of {table.path} holds {kind}; make it a number or text, or leave it out "
         f"with --exclude {name!r}"

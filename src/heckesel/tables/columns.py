@@ -15,10 +15,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from heckesel.data import numeric
-from heckesel.errors import DataError, did_you_mean
+from heckesel.data import term_names
+from heckesel.errors import DataError, as_list, did_you_mean, is_one_of
 from heckesel.linear.estimable import GAPS
-from heckesel.tables.frames import as_pandas
+from heckesel.numeric_input import unmasked
+from heckesel.tables.frames import as_pandas, holds_objects, numbers_of
 
 MISSING = ("error", "indicator")
 DATES = ("date", "datetime", "datetime64", "timedelta", "timedelta64")  # as pandas calls them
@@ -64,7 +65,7 @@ class Columns:
             )
         ]
         shared = [f"{group[0]}{GAPS}" for group in self.indicators if group[0] in names]
-        return (*labels, *shared)
+        return term_names((*labels, *shared))
 
     def x(self, table) -> np.ndarray:
         """(m, p) without the instruments, which a frame may lack."""
@@ -106,7 +107,7 @@ class Columns:
         if absent.any() and name not in self.fill:
             _refuse_missing(absent, name, indicated=bool(self.fill))
         if name not in self.levels:
-            values = _number(column, name)
+            values = numbers_of(column, name)
             values = np.where(absent, self.fill[name], values) if absent.any() else values
             infinite = np.flatnonzero(~np.isfinite(values))
             if len(infinite):
@@ -127,7 +128,7 @@ class Columns:
 
 def learn_columns(table, instruments, *, missing: str = "error", linear: bool = False) -> Columns:
     """Names, categories and which columns are instruments, given by name or position."""
-    if missing not in MISSING:
+    if not is_one_of(missing, MISSING):
         raise DataError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}")
     from_frame = hasattr(table, "columns")
     if from_frame:
@@ -165,7 +166,7 @@ def _with_missing(columns: Columns, frame: pd.DataFrame) -> Columns:
         if absent.all():
             raise DataError(f"column {name!r} is missing in all {len(frame)} rows; drop it")
         category = name in columns.levels
-        fill[name] = np.nan if category else float(_number(frame[name][~absent], name).mean())
+        fill[name] = np.nan if category else float(numbers_of(frame[name][~absent], name).mean())
         pattern = absent.tobytes()
         if name not in columns.instruments:
             outcome_groups.setdefault(pattern, []).append(name)
@@ -194,9 +195,11 @@ def _named(table) -> pd.DataFrame:
 def _two_dimensional(table) -> np.ndarray:
     if hasattr(table, "toarray"):
         raise DataError("X is a sparse matrix, which is not supported; pass X.toarray()")
-    array = np.asarray(table)
+    array = unmasked(table, "X")
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported; pass real and imaginary parts as columns")
+    if array.dtype.names is not None:
+        raise DataError("X is a structured array; pass pd.DataFrame(X)")
     if array.ndim != 2:
         raise DataError(
             f"X must be a table of rows and columns but has shape {array.shape}. Reshape your "
@@ -208,9 +211,8 @@ def _two_dimensional(table) -> np.ndarray:
 def _instrument_names(instruments, names, from_frame) -> tuple[str, ...]:
     if instruments is None:
         return ()
-    given = [instruments] if isinstance(instruments, str | int) else list(instruments)
     found = []
-    for item in given:
+    for item in as_list("instruments", instruments):
         if isinstance(item, int | np.integer):
             if not -len(names) <= item < len(names):
                 raise DataError(f"instrument {item} is beyond the {len(names)} columns of X")
@@ -247,6 +249,8 @@ def _is_category(column: pd.Series) -> bool:
         return False
     if pd.api.types.infer_dtype(column, skipna=True) in DATES:
         return False  # refused as numbers, by a sentence of its own
+    if holds_objects(column):
+        return False  # likewise
     return pd.to_numeric(column.dropna(), errors="coerce").isna().mean() > 0.5
 
 
@@ -254,10 +258,12 @@ def column_levels(column: pd.Series) -> tuple:
     """The categories of a column, in their order."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return tuple(column.cat.categories)
-    return tuple(sorted(column.dropna().unique()))
-
-
-def _number(column: pd.Series, name: str) -> np.ndarray:
-    if pd.api.types.is_numeric_dtype(column):
-        return column.to_numpy(dtype=float, na_value=np.nan)
-    return numeric(column.to_numpy(dtype=object), name)
+    present = column.dropna()
+    try:
+        return tuple(sorted(present.unique()))
+    except TypeError:  # lists and dicts, or strings among numbers
+        kinds = sorted({type(value).__name__ for value in present})
+        raise DataError(
+            f"column {column.name!r} holds {' and '.join(kinds)} values, which are no categories; "
+            "make them all strings or all numbers"
+        ) from None

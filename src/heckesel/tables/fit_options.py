@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 
-from heckesel.errors import DataError
+from heckesel.errors import DataError, IdentificationWarning, is_one_of
 from heckesel.linear.covariance import KINDS, WEIGHT_KINDS
+from heckesel.numeric_input import unmasked
 from heckesel.tables.formula import FormulaDesign, number_column
+
+FEW_CLUSTERS = 20  # below, even t(G - 1) rejects a true hypothesis too often
+# A standard error from n equal rows has itself a relative error of about 1/sqrt(2n): a tenth at 50.
+FEW_ROWS = 50
 
 
 def side_column(values, frame):
@@ -41,7 +48,7 @@ def check_instruments(instruments, checked, design) -> None:
 def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool):
     """The covariance to compute and the clusters as integer codes, after checking that they,
     the weights and the method go together."""
-    if weight_kind not in WEIGHT_KINDS:
+    if not is_one_of(weight_kind, WEIGHT_KINDS):
         raise DataError(f"weight_kind must be 'frequency' or 'probability', got {weight_kind!r}")
     fractions = weight != np.round(weight)
     if weight_kind == "frequency" and fractions.any():
@@ -52,7 +59,7 @@ def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool
     if kind is None:
         kind = "robust" if weight_kind == "probability" else "information"
         kind = "cluster" if clusters is not None else kind
-    if kind not in KINDS:
+    if not is_one_of(kind, KINDS):
         raise DataError(f"covariance must be one of {', '.join(KINDS)}, got {kind!r}")
     if kind == "opg" and not has_likelihood:
         raise DataError("opg needs a likelihood; use covariance='robust' here")
@@ -60,19 +67,45 @@ def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool
         raise DataError(f"{kind} does not hold under probability weights; use 'robust'")
     if (kind == "cluster") != (clusters is not None):
         raise DataError("clusters= and covariance='cluster' go together")
-    return kind, _cluster_codes(clusters, len(weight))
+    codes = _cluster_codes(clusters, len(weight))
+    _warn_of_few(codes, weight, weight_kind)
+    return kind, codes
+
+
+def _warn_of_few(codes, weight, weight_kind: str) -> None:
+    """Standard errors that rest on a few clusters, or on a few rows of large weight."""
+    clusters = None if codes is None else len(np.unique(codes[weight > 0]))
+    if clusters is not None and clusters < FEW_CLUSTERS:
+        warnings.warn(
+            f"{clusters} clusters are few for a cluster covariance: standard errors tend to be too "
+            f"small; p-values and intervals use t with {clusters - 1} degrees of freedom",
+            IdentificationWarning,
+            stacklevel=4,
+        )
+    if weight_kind != "probability" or codes is not None:
+        return
+    share = weight / weight.sum()
+    effective, rows = 1 / (share @ share), np.count_nonzero(weight)
+    if effective < min(FEW_ROWS, rows / 2):
+        warnings.warn(
+            f"a few large probability weights dominate: {rows} rows count like {effective:.0f} of "
+            "equal weight, and standard errors tend to be too small; trim the weights or check "
+            "them for mistakes",
+            IdentificationWarning,
+            stacklevel=4,
+        )
 
 
 def _cluster_codes(clusters, n: int):
     if clusters is None:
         return None
-    values = np.asarray(clusters)
+    values = unmasked(clusters, "clusters")
     if values.shape != (n,):
         raise DataError(f"clusters have shape {values.shape} but there are {n} rows")
     if pd.isna(values).any():
         raise DataError("clusters have missing values; every row needs one")
     labels, codes = np.unique(
-        values.astype(str) if values.dtype == object else values, return_inverse=True
+        [str(value) for value in values] if values.dtype == object else values, return_inverse=True
     )
     if len(labels) < 2:
         raise DataError("all rows are in one cluster; a cluster covariance needs at least two")

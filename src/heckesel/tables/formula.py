@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass, replace
 
@@ -9,10 +10,12 @@ import numpy as np
 import pandas as pd
 from formulaic import Formula, ModelSpec, SimpleFormula
 from formulaic.errors import DataMismatchWarning, FormulaicError
+from formulaic.parser.types import Factor, Term
 
-from heckesel.data import HOLDS_DATES, numeric
+from heckesel.data import CONSTANT, term_names
 from heckesel.errors import DataError, did_you_mean
-from heckesel.tables.frames import as_pandas
+from heckesel.numeric_input import HOLDS_DATES
+from heckesel.tables.frames import as_pandas, holds_objects, numbers_of
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,8 @@ def split_formula(text: str, role: str) -> tuple[str | None, str]:
     left, tilde, right = text.partition("~")
     if not tilde or not right.strip():
         raise DataError(f"the {role} formula {text!r} needs a right-hand side: 'y ~ a + b'")
-    return left.strip() or None, right.strip()
+    left = re.sub(r"^`([^`]+)`$", r"\1", left.strip())  # `lambda` is the column lambda
+    return left or None, right.strip()
 
 
 def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: str):
@@ -242,9 +246,7 @@ def evaluate_column(text: str, frame: pd.DataFrame, role: str) -> np.ndarray:
 def number_column(frame: pd.DataFrame, name: str) -> np.ndarray:
     """A column as float64, missing values NaN."""
     check_variables([name], frame)
-    if pd.api.types.is_numeric_dtype(frame[name]):
-        return frame[name].to_numpy(dtype=float, na_value=np.nan)
-    return numeric(frame[name].astype(object).where(frame[name].notna(), None).to_numpy(), name)
+    return numbers_of(frame[name], name)
 
 
 def check_variables(variables, frame) -> None:
@@ -252,17 +254,29 @@ def check_variables(variables, frame) -> None:
         if name not in frame.columns:
             hint = did_you_mean(name, frame.columns)
             raise DataError(f"there is no column {name!r} in the data{hint}")
+        if pd.api.types.is_complex_dtype(frame[name]):
+            numbers_of(frame[name], name)  # raises; formulas would drop the imaginary part
 
 
 def _parsed(right: str, role: str) -> Formula:
     try:
+        if re.search(r"`[01]`", right):
+            raise ValueError("a column named 0 or 1 looks like the constant; rename it")
         formula = Formula(right)
         if not isinstance(formula, SimpleFormula):
             raise ValueError("it has more than one part")
-        return formula
+        return _apart_from_constant(formula)
     except (FormulaicError, SyntaxError, ValueError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "syntax error"
         raise DataError(f"the {role} formula {right!r} cannot be read: {reason}") from None
+
+
+def _apart_from_constant(formula: SimpleFormula) -> SimpleFormula:
+    """A column called Intercept as I(Intercept): formulaic gives the constant that name."""
+    named = Factor(*term_names([CONSTANT]), eval_method="python")
+    return SimpleFormula(
+        [Term([named if str(f) == CONSTANT else f for f in term.factors]) for term in formula]
+    )
 
 
 def _variables(formula: Formula) -> tuple[str, ...]:
@@ -279,11 +293,14 @@ def _evaluate(formula, frame, text, role):
 
 
 def _check_text(column: pd.Series, name: str) -> None:
-    """Text that is mostly numbers is a broken number column, not a category."""
+    """Text that is mostly numbers is a broken number column, not a category; what is neither a
+    number nor text is refused."""
     if pd.api.types.is_numeric_dtype(column) or isinstance(column.dtype, pd.CategoricalDtype):
         return
     if column.dtype.kind in "mM":
         raise DataError(f"column {name!r} {HOLDS_DATES}")
+    if holds_objects(column):
+        numbers_of(column, name)  # raises, and shows the first of them
     levels = column.dropna().astype(str).unique()
     parsed = pd.to_numeric(pd.Series(levels), errors="coerce")
     if len(levels) and parsed.notna().mean() >= 0.5:

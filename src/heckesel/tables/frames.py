@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Number
+
 import narwhals.stable.v1 as nw
+import numpy as np
 import pandas as pd
 
 from heckesel.errors import DataError
+from heckesel.numeric_input import numeric
 
 
 def as_pandas(data, name="data") -> pd.DataFrame:
@@ -25,7 +29,8 @@ def as_pandas(data, name="data") -> pd.DataFrame:
                 f"{name} must be a pandas or polars frame or a dict of columns, "
                 f"not {type(data).__name__}"
             ) from None
-    repeated = frame.columns[frame.columns.duplicated()]
+    names = frame.columns.map(str)  # which 1 and "1" share
+    repeated = names[names.duplicated()]
     if len(repeated):
         raise DataError(f"the column name {repeated[0]!r} stands twice in {name}; rename one")
     # text with pandas' own missing value trips formulaic; plain objects do not
@@ -34,6 +39,21 @@ def as_pandas(data, name="data") -> pd.DataFrame:
     if not len(frame):
         raise DataError(f"{name} has no rows")
     return frame
+
+
+def numbers_of(column: pd.Series, name: str):
+    """A column as float64, missing values NaN."""
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_complex_dtype(column):
+        return column.to_numpy(dtype=float, na_value=float("nan"))
+    return numeric(column.astype(object).where(column.notna(), None).to_numpy(), name)
+
+
+def holds_objects(column: pd.Series) -> bool:
+    """Whether values are neither numbers, booleans nor strings, and so no categories: lists,
+    arrays, periods, intervals."""
+    if column.dtype != object:
+        return isinstance(column.dtype, pd.PeriodDtype | pd.IntervalDtype)
+    return not all(isinstance(value, str | bytes | Number | np.bool_) for value in column.dropna())
 
 
 def check_same_order(table, *, of: str = "X", **columns) -> None:

@@ -9,15 +9,18 @@ import pandas as pd
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import type_of_target
 
-from heckesel.data import numeric
 from heckesel.errors import DataError
+from heckesel.numeric_input import check_scalars, numeric, unmasked
 
 
 def label_column(y) -> np.ndarray:
     """y as (n,) objects, missing ones None; a table of one column is that column."""
     if y is None:
         raise DataError("this estimator requires y to be passed, but the target y is None")
-    values = np.asarray(y, dtype=object)
+    values = unmasked(y, "y")
+    if values.dtype.kind in "cV":
+        raise DataError(f"y must hold class labels but row 0 holds {values.flat[0]!r}")
+    values = values.astype(object)
     if values.ndim == 2 and values.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected; use y.ravel()",
@@ -41,6 +44,7 @@ def learn_classes(values, selected, name: str) -> np.ndarray:
             raise DataError(f"selected has shape {mask.shape} but y has {values.shape}")
         seen &= mask == 1.0
     labels = values[seen]
+    check_scalars(labels, name)
     if not len(labels):
         raise DataError(f"the outcome {name!r} is missing in all {len(values)} rows")
     if len({isinstance(label, str) for label in labels}) > 1:

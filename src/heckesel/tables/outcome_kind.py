@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from heckesel.tables.column_kinds import is_text, number_column, numbers_of, stripped
+from heckesel.tables.column_kinds import is_text, number_column, numbers_of, stripped, typed
 from heckesel.tables.table_file import Table
 
 
@@ -52,7 +52,8 @@ def _labels(table: Table, name: str) -> tuple[pd.Series, bool]:
     present = column.dropna()
     if all(isinstance(value, bool | np.bool_) for value in present):
         return column.astype(object).where(column.notna(), None), False
-    whole = pd.api.types.is_numeric_dtype(column) and (present == present.round()).all()
+    typed(column, table, name)
+    whole = pd.api.types.is_numeric_dtype(column) and (present % 1 == 0).all()  # inf % 1 is NaN
     labels = [None if pd.isna(each) else int(each) if whole else each for each in column]
     return pd.Series(labels, column.index, dtype=object), True
 

@@ -56,6 +56,8 @@ def open_file(path: str):
         import pyarrow.parquet as pq
     except ImportError:
         raise DataError("reading Parquet needs pyarrow: pip install 'heckesel[scale]'") from None
+    if not os.path.isfile(path):
+        raise DataError(f"{path!r} is no ordinary file; give a Parquet file, folder or pattern")
     try:
         return pq.ParquetFile(path, buffer_size=READ_BUFFER)
     except (pa.ArrowInvalid, OSError) as error:

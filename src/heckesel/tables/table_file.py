@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
-import numpy as np
 import pandas as pd
 
 from heckesel.atomic_files import replacing
@@ -76,8 +76,11 @@ def read_table(path, *, delimiter: str | None = None, decimal: str = ".") -> Tab
     if decimal not in (".", ","):
         raise DataError(f"--decimal must be '.' or ',', got {decimal!r}")
     delimiter = _delimiter(text, path) if delimiter is None else delimiter
-    if len(delimiter) != 1:
-        raise DataError(f"--delimiter must be one character, got {delimiter!r}")
+    if len(delimiter) != 1 or delimiter in '"\r\n ':
+        raise DataError(
+            f"--delimiter must be one character, and no quote, space or line break; got "
+            f"{delimiter!r}"
+        )
     return Table(_csv(text, path, delimiter), path, delimiter, decimal)
 
 
@@ -164,7 +167,10 @@ def _delimiter(text: str, path) -> str:
         return inside[0] if inside else ","
     alike = []
     for each in inside:
-        counts = {len(row) for row in csv.reader(lines, delimiter=each)}
+        try:
+            counts = {len(row) for row in csv.reader(lines, delimiter=each)}
+        except csv.Error:  # no CSV under this one
+            continue
         if len(counts) == 1:
             alike.append(each)
     if len(alike) != 1:
@@ -179,16 +185,19 @@ def check_table_output(path) -> None:
         _pyarrow()
 
 
-def with_predictions(table: Table, predictions: dict[str, np.ndarray]) -> pd.DataFrame:
-    """The table as it was, and these columns behind it."""
-    for name in predictions:
-        if name in table.frame.columns:
-            raise DataError(f"{table.path} has a column {name!r} already; rename it")
-    return table.frame.assign(**predictions)
-
-
 def as_csv(frame: pd.DataFrame, like: Table) -> str:
-    return frame.to_csv(index=False, sep=like.delimiter, decimal=like.decimal, lineterminator="\n")
+    """A field with a line break of any kind is quoted. Before Python 3.13 csv does so only for the
+    characters that end its lines: they are written as CRLF, one at a time, and cut to LF."""
+    text = io.StringIO(newline="")
+    rows = SimpleNamespace(write=lambda row: text.write(row.removesuffix("\r\n") + "\n"))
+    frame.to_csv(
+        rows,  # type: ignore[call-overload]
+        index=False,
+        sep=like.delimiter,
+        decimal=like.decimal,
+        lineterminator="\r\n",
+    )
+    return text.getvalue()
 
 
 def write_table(path, frame: pd.DataFrame, like: Table) -> None:

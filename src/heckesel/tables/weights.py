@@ -8,7 +8,9 @@ import numpy as np
 def kind_of_weights(weight_kind: str | None, weight) -> str:
     """As asked for; otherwise whole weights count rows."""
     whole = (weight == np.round(weight)).all()
-    return weight_kind or ("frequency" if whole else "probability")
+    if weight_kind is not None:
+        return weight_kind
+    return "frequency" if whole else "probability"
 
 
 def scaled_weight(weight, weight_kind: str) -> np.ndarray:

@@ -149,7 +149,7 @@ def equation_labels(data: Data):
 
 def _verdict(rows: Rows, scalings, data: Data, params, cov, weight_kind: str) -> Identification:
     """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
-    gamma, covariance = params["select"].to_numpy(), cov.loc["select", "select"].to_numpy()
+    gamma, covariance = params["select"].to_numpy(), cov["select"].loc["select"].to_numpy()
     if data.instruments and not np.isfinite(covariance).all():
         probit = in_units(maximise_probit(rows), scalings.w.back)
         gamma, covariance = probit.gamma, inverse(-probit.hessian)

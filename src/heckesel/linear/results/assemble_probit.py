@@ -192,7 +192,7 @@ def _ml(data: SelectionData, classes, kind, weight_kind, separation) -> HeckmanP
 
 def _verdict(data: SelectionData, params, cov) -> Identification:
     """From the excluded columns' Wald test; a fit without a covariance asks the probit alone."""
-    gamma, covariance = params["select"].to_numpy(), cov.loc["select", "select"].to_numpy()
+    gamma, covariance = params["select"].to_numpy(), cov["select"].loc["select"].to_numpy()
     if not np.isfinite(covariance).all():
         probit = fit_probit(data.w, data.s, data.weight)
         gamma, covariance = probit.gamma, inverse(-probit.hessian)

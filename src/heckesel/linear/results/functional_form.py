@@ -11,7 +11,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
-from heckesel.errors import DataError
+from heckesel.errors import DataError, as_list, is_whole
 from heckesel.linear.estimable import check_estimable
 from heckesel.linear.forms.error_models import GAUSSIAN
 from heckesel.linear.forms.form_fits import FormFit, fit_forms
@@ -166,8 +166,8 @@ def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
     """Check, draw rows where there are many, fit every form, label the results."""
     if not fit.has_selection:
         raise DataError("every unit was selected, so there is no dependence to try forms of")
-    if rows < 1 or seed < 0:
-        raise DataError(f"rows must be positive and seed not negative, got {rows}, {seed}")
+    if not (is_whole(rows) and is_whole(seed)) or rows < 1 or seed < 0:
+        raise DataError(f"rows must be positive and seed not negative, got {rows!r}, {seed!r}")
     chosen = _checked_terms(terms, fit.data.x_names)
     weight = scaled_weight(fit.data.weight, fit.weight_kind)  # AIC needs a scale
     data = _drawn(replace(fit.data, weight=weight), rows, seed)
@@ -182,7 +182,7 @@ def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
 def _checked_terms(terms, names) -> tuple[str, ...]:
     if terms is None:
         return tuple(name for name in names if name != "Intercept")
-    wanted = (terms,) if isinstance(terms, str) else tuple(terms)
+    wanted = tuple(as_list("terms", terms))
     for term in wanted:
         if term not in names:
             raise DataError(

@@ -7,13 +7,12 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtri
 
 from heckesel.data import SelectionData, check_complete
 from heckesel.diagnostics.verdict import Identification
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.linear.forms.student_fit import StudentScan
-from heckesel.linear.least_squares import fit_least_squares
+from heckesel.linear.ols import fit_least_squares
 from heckesel.linear.probit import fit_probit
 from heckesel.linear.results import prediction
 from heckesel.linear.results import summary as table
@@ -21,7 +20,9 @@ from heckesel.linear.results.functional_form import FunctionalForm, compare_form
 from heckesel.linear.results.inference import (
     Test,
     check_level,
+    cluster_freedom,
     coefficient_frame,
+    critical_value,
     likelihood_ratio,
     standard_errors,
     wald,
@@ -103,6 +104,13 @@ class HeckmanFit:
         return standard_errors(self.cov)
 
     @property
+    def freedom(self) -> float:
+        """Degrees of freedom of tests and intervals: G - 1 for G clusters, infinite without."""
+        if isinstance(self.data, StreamedData):
+            return float("inf")
+        return cluster_freedom(self.clusters, self.data.weight)
+
+    @property
     def n(self) -> int:
         """Units; frequency weights count as rows."""
         return self.data.units(self.weight_kind)
@@ -120,8 +128,9 @@ class HeckmanFit:
         return np.log(self.n) * len(self.params) - 2 * self.loglik
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """coef, se, z, p, low, high for every term."""
-        return coefficient_frame(self.params, self.cov, level)
+        """coef, se, z, p, low, high for every term; with clusters z, p and the interval are those
+        of a t with one degree of freedom fewer than clusters."""
+        return coefficient_frame(self.params, self.cov, level, self.freedom)
 
     def summary(self, level: float = 0.95) -> str:
         return table.summary(self, level)
@@ -142,7 +151,7 @@ class HeckmanFit:
 
     def wald_test(self, terms) -> Test:
         """Joint test that coefficients, given as (equation, term), are zero."""
-        return wald(self.params, self.cov, list(terms))
+        return wald(self.params, self.cov, terms, self.freedom)
 
     @cached_property
     def loglik_independent(self) -> float:
@@ -161,11 +170,11 @@ class HeckmanFit:
         """`wald`: of atanh rho (two-step: of lambda); `lr`: likelihood ratio, ml only."""
         if not self.has_selection:
             raise DataError("every unit was selected, so there is no rho to test")
+        if not is_one_of(kind, ("wald", "lr")):
+            raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
         if kind == "wald":
             term = ("mills", "lambda") if self.method == "two-step" else ("ancillary", "atanh_rho")
             return self.wald_test([term])
-        if kind != "lr":
-            raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
         self._needs_ml("the likelihood-ratio test")
         self._needs_independent_rows("likelihood ratio")
         return likelihood_ratio(self.loglik, self.loglik_independent, self.weight_kind)
@@ -182,16 +191,19 @@ class HeckmanFit:
         check_level(level)
         self._needs_ml(f"an interval of {parameter}", "bootstrap() gives one for two-step")
         terms = {"rho": "atanh_rho", "sigma": "log_sigma", "df": "log_df"}
-        if parameter not in terms or ("ancillary", terms[parameter]) not in self.params.index:
+        if (
+            not is_one_of(parameter, terms)
+            or ("ancillary", terms[parameter]) not in self.params.index
+        ):
             known = "'rho', 'sigma' or 'df'" if self.errors == "t" else "'rho' or 'sigma'"
             raise DataError(f"parameter must be {known}, got {parameter!r}")
         back = np.tanh if parameter == "rho" else np.exp
+        if not is_one_of(method, ("wald", "profile")):
+            raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
         if method == "wald":
             term = ("ancillary", terms[parameter])
-            half = ndtri((1 + level) / 2) * self.se[term]
+            half = critical_value(level, self.freedom) * self.se[term]
             return float(back(self.params[term] - half)), float(back(self.params[term] + half))
-        if method != "profile":
-            raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
         if self.weight_kind == "probability":
             raise DataError("weighted by probability there is no profile likelihood; use 'wald'")
         self._needs_independent_rows("profile likelihood")
@@ -207,9 +219,9 @@ class HeckmanFit:
         give the frame's draws, and so do the workers of `client`, a `dask.distributed.Client`. A
         replicate that has no finite estimate is a row of NaN.
         """
-        if replicates < 1 or seed < 0:
+        if not (is_whole(replicates) and is_whole(seed)) or replicates < 1 or seed < 0:
             raise DataError(
-                f"replicates must be positive and seed not negative, got {replicates}, {seed}"
+                f"replicates must be positive and seed not negative, got {replicates!r}, {seed!r}"
             )
         if self.method != "two-step":
             raise DataError("bootstrap() is for method='two-step'; ml has standard errors for rho")

@@ -12,7 +12,7 @@ from scipy.special import chdtri, ndtri
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import Identification
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of, printable
 from heckesel.linear.heckman_probit import binary_rho_interval, binary_sample
 from heckesel.linear.probit import fit_probit
 from heckesel.linear.results import summary as table
@@ -118,7 +118,7 @@ class HeckmanProbitFit:
         if self.separation is None:
             return text
         lines = textwrap.wrap(f"Separated: {self.separation} ({SEPARATED}).", table.WIDTH)
-        return "\n".join([text, "", *lines])
+        return printable("\n".join([text, "", *lines]))
 
     def __repr__(self) -> str:
         return (
@@ -128,7 +128,7 @@ class HeckmanProbitFit:
 
     def wald_test(self, terms) -> Test:
         """Joint test that coefficients, given as (equation, term), are zero."""
-        return wald(self.params, self.cov, list(terms))
+        return wald(self.params, self.cov, terms)
 
     @cached_property
     def loglik_independent(self) -> float:
@@ -146,10 +146,10 @@ class HeckmanProbitFit:
         """`wald`: of atanh rho; `lr`: likelihood ratio."""
         if not self.has_selection:
             raise DataError("every unit was selected, so there is no rho to test")
+        if not is_one_of(kind, ("wald", "lr")):
+            raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
         if kind == "wald":
             return self.wald_test([ATANH_RHO])
-        if kind != "lr":
-            raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
         return likelihood_ratio(self.loglik, self.loglik_independent, self.weight_kind)
 
     def interval(

@@ -7,8 +7,11 @@ import textwrap
 
 import numpy as np
 
-from heckesel.diagnostics.verdict import FUNCTIONAL_FORM, NOT_IDENTIFIED, wald_test
+from heckesel.diagnostics.verdict import FUNCTIONAL_FORM, NOT_IDENTIFIED
+from heckesel.errors import printable
 from heckesel.linear.forms.error_models import LOG_DF_ENDS
+from heckesel.linear.results.inference import Test
+from heckesel.linear.wald import wald_test
 
 WIDTH = 78
 NAMES = {"ml": "maximum likelihood"}  # other methods go by their own names
@@ -26,18 +29,32 @@ HEADINGS = {"select": "selection", "mills": "Mills ratio", "ancillary": "errors"
 def summary(fit, level: float) -> str:
     """Head, one block per equation, error parameters, tests, modes and the verdict."""
     frame = fit.to_frame(level)
-    lines = [*_head(fit), *coefficient_block(frame, level, fit.data.y_name)]
+    lines = [*_head(fit), *coefficient_block(frame, level, fit.data.y_name, _freedom(fit))]
     lines += [*_errors(fit, level), *_tests(fit), *_modes(fit)]
     lines.append("")
     lines += textwrap.wrap(f"Identification: {fit.identification}", WIDTH)
     for detail in fit.identification.details():
         lines += textwrap.wrap(detail, WIDTH, initial_indent="  ", subsequent_indent="    ")
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
-def coefficient_block(frame, level: float, outcome_name: str) -> list[str]:
+def _freedom(fit) -> float:
+    return getattr(fit, "freedom", math.inf)  # binary and saved fits have no clusters
+
+
+def covariance_words(fit) -> str:
+    """The kind of covariance, and what clusters compare estimates with."""
+    freedom = _freedom(fit)
+    if math.isinf(freedom):
+        return fit.covariance
+    return f"{freedom + 1:.0f} clusters, t({freedom:.0f})"
+
+
+def coefficient_block(
+    frame, level: float, outcome_name: str, freedom: float = math.inf
+) -> list[str]:
     """Ruled lines, one block for each equation of a coefficient frame."""
-    lines = ["-" * WIDTH, _columns(level), "-" * WIDTH]
+    lines = ["-" * WIDTH, _columns(level, "z" if math.isinf(freedom) else "t"), "-" * WIDTH]
     for equation in dict.fromkeys(frame.index.get_level_values(0)):
         lines.append(f"{HEADINGS.get(equation, outcome_name)}:")
         lines += [_row(term, row) for term, row in frame.loc[equation].iterrows()]
@@ -50,7 +67,7 @@ def _head(fit) -> list[str]:
         fit.title,
         f"Method: {NAMES.get(fit.method, fit.method)}"
         + (", t errors" if fit.errors == "t" else ""),
-        f"Covariance: {fit.covariance}",
+        f"Covariance: {covariance_words(fit)}",
         f"Status: {fit.status}" + (", |rho| > .99" if fit.near_boundary else ""),
     ]
     right = [("Units", f"{fit.n:,}"), ("Selected", f"{fit.n_selected:,}")]
@@ -59,7 +76,8 @@ def _head(fit) -> list[str]:
         statistic, _ = wald_test(
             fit.params[slopes].to_numpy(), fit.cov.loc[slopes, slopes].to_numpy()
         )
-        right.append((f"Wald chi2({len(slopes)})", f"{statistic:.2f}"))
+        name, shown = str(Test(statistic, len(slopes), math.nan, _freedom(fit))).split(" = ")
+        right.append((f"Wald {name}", shown))
     if math.isfinite(fit.loglik):
         right.append(("Log-likelihood", f"{fit.loglik:.4f}"))
     right += [("", "")] * (len(left) - len(right))
@@ -68,9 +86,9 @@ def _head(fit) -> list[str]:
     ]
 
 
-def _columns(level: float) -> str:
+def _columns(level: float, letter: str) -> str:
     interval = f"[{100 * level:g}% interval]"
-    return f"{'':<23}{'coef':>11}{'std err':>11}{'z':>8}{'P>|z|':>7}{interval:>18}"
+    return f"{'':<23}{'coef':>11}{'std err':>11}{letter:>8}{f'P>|{letter}|':>7}{interval:>18}"
 
 
 def _row(term, row) -> str:
@@ -117,10 +135,7 @@ def _tests(fit) -> list[str]:
     tests = {"Wald": fit.test_rho_zero("wald")}
     if fit.method == "ml" and fit.weight_kind == "frequency" and fit.covariance != "cluster":
         tests["LR"] = fit.test_rho_zero("lr")
-    shown = "; ".join(
-        f"{name} chi2(1) = {test.statistic:.2f}, p = {test.p_value:.4f}"
-        for name, test in tests.items()
-    )
+    shown = "; ".join(f"{name} {test}, p = {test.p_value:.4f}" for name, test in tests.items())
     lines = [f"  Test of rho = 0: {shown}"]
     if "LR" in tests and fit.identification.verdict in (FUNCTIONAL_FORM, NOT_IDENTIFIED):
         lines += [
@@ -147,11 +162,11 @@ def _modes(fit) -> list[str]:
 
 def latex(fit, level: float) -> str:
     """A booktabs table, one block per equation."""
-    frame = fit.to_frame(level)
+    frame, letter = fit.to_frame(level), "z" if math.isinf(_freedom(fit)) else "t"
     lines = [
         r"\begin{tabular}{lrrrrrr}",
         r"\toprule",
-        r" & coef & std err & $z$ & $P>|z|$ & "
+        rf" & coef & std err & ${letter}$ & $P>|{letter}|$ & "
         rf"\multicolumn{{2}}{{c}}{{{100 * level:g}\% interval}} \\",
     ]
     for equation in dict.fromkeys(frame.index.get_level_values(0)):
@@ -186,6 +201,7 @@ def as_dict(fit, level: float) -> dict:
     return {
         "method": fit.method,
         "covariance": fit.covariance,
+        "degrees_of_freedom": _plain(_freedom(fit)),
         "errors": fit.errors,
         "status": fit.status,
         "near_boundary": fit.near_boundary,

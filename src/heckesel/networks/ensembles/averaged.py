@@ -10,7 +10,7 @@ from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.rho_mixture import RhoMixture
 from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.mixture import pooled
+from heckesel.predictive.mixture import mix_predictives
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class AveragedEnsemble:
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
-        return pooled([part.predict(x, w, target) for part in self.parts])
+        return mix_predictives([part.predict(x, w, target) for part in self.parts])
 
     def index(self, w) -> np.ndarray:
         """(m,) selection index at w (m, q), of the two-step."""

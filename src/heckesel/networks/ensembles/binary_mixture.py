@@ -20,7 +20,8 @@ from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.scaling import Scaling
 from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import averaged_index, probit_of
-from heckesel.predictive.distribution import Normal, check_target
+from heckesel.predictive.distribution import check_target
+from heckesel.predictive.families import Normal
 from heckesel.predictive.mixture import Mixture
 
 LEAST_VARIANCE = 1e-16  # of z between members that agree, so that it has a quantile

@@ -14,7 +14,8 @@ from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.layers import with_constant
 from heckesel.networks.training.scaling import Scaling
 from heckesel.numerics.normal import inverse_mills
-from heckesel.predictive.distribution import Normal, Predictive, check_target
+from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive.families import Normal
 from heckesel.predictive.mixture import Mixture, mixed_given_selection
 
 

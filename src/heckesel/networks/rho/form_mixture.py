@@ -21,7 +21,7 @@ from heckesel.networks.training.scaling import Scaling
 from heckesel.numerics.normal import averaged_index
 from heckesel.numerics.sinh_arcsinh import population_moments
 from heckesel.predictive.distribution import Predictive, check_target
-from heckesel.predictive.mixture import weighted_pool
+from heckesel.predictive.mixture import mix_predictives
 from heckesel.predictive.shaped import predict_shape
 
 SMALLEST_WEIGHT = 2e-3  # of the largest, below which a point is no part of the predictive
@@ -72,7 +72,7 @@ class FormMixture:
             self._part(j, columns, u, index[j], sign * np.arctanh(self.parts.rho[j]))
             for j in range(len(self.parts.rho))
         ]
-        return weighted_pool(parts, weights)
+        return mix_predictives(parts, weights)
 
     def _part(self, j, columns, u, index, atanh_rho) -> Predictive:
         parts, unit = self.parts, self.scaling.y_scale

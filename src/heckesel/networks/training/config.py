@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Protocol
 
 import torch
 
-from heckesel.errors import DataError
+from heckesel.device import check_device
+from heckesel.errors import DataError, is_one_of
+from heckesel.networks.training.memory import check_memory
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -16,6 +20,7 @@ AUTO = "auto"  # what units left out decide
 NOISES = ("constant", "varying", AUTO)
 ERRORS = ("normal", "t")
 TAILS = ("normal", AUTO)
+WAY_OUT = "lower learning_rate or weight_decay, or rescale columns with extreme values"
 SELECTIONS = ("linear", "network", AUTO)
 
 
@@ -72,13 +77,12 @@ class NetworkConfig:
     spread: Spread | None = None
 
     def __post_init__(self):
-        for name, value in (("n_members", self.n_members), ("epochs", self.epochs)):
-            if value < 1:
-                raise DataError(f"{name} must be at least 1, got {value}")
-        if self.dtype not in DTYPES:
+        if not is_one_of(self.dtype, DTYPES):
             raise DataError(f"dtype must be one of {', '.join(DTYPES)}, got {self.dtype!r}")
-        if self.folds is not None and self.folds < 2:
-            raise DataError(f"folds must be at least 2 or None, got {self.folds}")
+        self._check_numbers()
+        check_device(self.device)
+        if self.spread is None:  # else the workers have the cards
+            torch_device(self.device)
         if self.noise not in NOISES:
             raise DataError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
         if self.errors not in (*ERRORS, AUTO):
@@ -107,8 +111,35 @@ class NetworkConfig:
                 f"selection={self.selection!r} needs folds, and a member to leave out each: "
                 f"folds is {self.folds}, n_members {self.n_members}"
             )
-        if self.batch_size is not None and self.batch_size < 1:
-            raise DataError(f"batch_size must be at least 1 or None, got {self.batch_size}")
+
+    def _check_numbers(self) -> None:
+        check_whole("n_members", self.n_members, 1)
+        check_whole("epochs", self.epochs, 1)
+        check_whole("warm_up", self.warm_up, 0)
+        check_whole("patience", self.patience, 1)
+        if self.folds is not None:
+            check_whole("folds", self.folds, 2, " or None")
+        if self.batch_size is not None:
+            check_whole("batch_size", self.batch_size, 1, " or None")
+        if self.learning_rate is not None and not _finite(self.learning_rate, above=0.0):
+            raise DataError(
+                f"learning_rate must be a positive number, such as 1e-2, or None, "
+                f"got {self.learning_rate!r}"
+            )
+        decay = self.weight_decay
+        if not isinstance(decay, str) and not (decay == 0 or _finite(decay, above=0.0)):
+            raise DataError(
+                f'weight_decay must be a number that is not negative or "auto", got {decay!r}'
+            )
+        hidden = layer_widths(self.hidden)
+        check_memory(
+            (1, *hidden, 1),  # at least; `train_cells` knows the columns and rows
+            members=self.n_members,
+            rows=1,
+            steps=self.epochs,
+            item=DTYPES[self.dtype].itemsize,
+            place=torch.device("cpu"),
+        )
 
     @property
     def decay(self) -> float:
@@ -125,8 +156,43 @@ class NetworkConfig:
         return NOISES[:2] if self.noise == "auto" else (self.noise,)
 
 
-def torch_device(name: str) -> torch.device:
-    """The device called `name`; "auto" is CUDA where there is one, else the CPU."""
+def layer_widths(hidden) -> tuple[int, ...]:
+    """`hidden` as a tuple of positive numbers, at least one."""
+    widths = tuple(hidden) if isinstance(hidden, Iterable) else ()
+    if not widths or not all(_is_whole(width) and width >= 1 for width in widths):
+        raise DataError(
+            "hidden must list the widths of one or more hidden layers, such as (64, 64), "
+            f"got {hidden!r}"
+        )
+    return tuple(int(width) for width in widths)
+
+
+def check_whole(name: str, value, least: int, otherwise: str = "") -> None:
+    if not _is_whole(value):
+        raise DataError(f"{name} must be a whole number{otherwise}, got {value!r}")
+    if value < least:
+        raise DataError(f"{name} must be at least {least}{otherwise}, got {value}")
+
+
+def _is_whole(value) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _finite(value, *, above: float) -> bool:
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    return number and math.isfinite(value) and value > above
+
+
+def torch_device(name) -> torch.device:
+    """The device called `name` on this machine; "auto" is CUDA where there is one, else the CPU."""
+    check_device(name)
+    cards = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+        name = "cuda" if cards else "cpu"
+    device = torch.device(name)
+    if device.type == "cuda" and (device.index or 0) >= cards:
+        raise DataError(
+            f"device is {str(name)!r}, and torch finds {cards or 'no'} CUDA "
+            f"card{'s' * (cards != 1)} on this machine; use 'cpu' or 'auto'"
+        )
+    return device

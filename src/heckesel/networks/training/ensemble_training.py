@@ -13,7 +13,13 @@ import torch
 from heckesel.data import SelectionData
 from heckesel.networks.losses.normal import Loss
 from heckesel.networks.training.adam import Schedule
-from heckesel.networks.training.batches import Rows, full_batch, mini_batches, stack_cells
+from heckesel.networks.training.batches import (
+    Rows,
+    full_batch,
+    mini_batches,
+    rows_together,
+    stack_cells,
+)
 from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_device
 from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
 from heckesel.networks.training.folds import leave_own_fold_out
@@ -29,6 +35,7 @@ from heckesel.networks.training.layers import (
     with_constant,
 )
 from heckesel.networks.training.loop import Progress, Stopping, Trained, shifted, train
+from heckesel.networks.training.memory import check_memory
 from heckesel.networks.training.scaling import Scaling
 from heckesel.networks.training.steps import evaluate
 from heckesel.networks.training.workers import joined, member_blocks
@@ -48,8 +55,10 @@ LAYER_BYTES = {"cpu": 2 * 2**20, "gpu": 2 * 2**30}
 class Members:
     """The k trained networks of one cell, off the device.
 
-    theta : (k, P) laid out as in `heckesel.networks.training.layers`; loss : (k,) final training loss
+    theta : (k, P) laid out as in `heckesel.networks.training.layers`
+    loss : (k,) final training loss
     validation, best_epoch : (k,) loss on the own fold and the epoch it was reached, or None
+    late_gain : (k,) as `Trained` has it, or None
     device : where outputs are computed
     """
 
@@ -58,6 +67,7 @@ class Members:
     loss: np.ndarray
     validation: np.ndarray | None = None
     best_epoch: np.ndarray | None = None
+    late_gain: np.ndarray | None = None
     device: str = "cpu"
 
     def on(self, device: str) -> Members:
@@ -68,6 +78,14 @@ class Members:
     def head(self) -> np.ndarray:
         """(k, h) what the loss trained beside the networks."""
         return self.theta[:, parameter_count(self.sizes) :]
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a network ended without a finite loss; on folds it was put back to its start,
+        before the first epoch."""
+        if self.best_epoch is not None:
+            return bool((self.best_epoch == 0).any())
+        return not (np.isfinite(self.theta).all() and np.isfinite(self.loss).all())
 
     def outputs(self, x: np.ndarray) -> np.ndarray:
         """(k, m, out) at x (m, p), in the networks' own units."""
@@ -191,7 +209,17 @@ def _train_members(
     room for."""
     config, place = training.config, torch_device(training.device)
     rows = max(len(cell.x) for cell in each.cells) / training.steps
-    layer = len(numbers) * rows * max(config.hidden) * DTYPES[config.dtype].itemsize
+    item = DTYPES[config.dtype].itemsize
+    columns = each.cells[0].x.shape[1] - 1
+    check_memory(
+        (columns, *config.hidden, training.loss.outputs),
+        members=len(numbers),
+        rows=rows,
+        steps=config.epochs * training.steps,
+        item=item,
+        place=place,
+    )
+    layer = len(numbers) * rows * max(config.hidden) * item
     at_once = max(1, int(LAYER_BYTES["cpu" if place.type == "cpu" else "gpu"] // layer))
     firsts = range(0, len(each.cells), at_once)
     trained: list[Members] = []
@@ -209,10 +237,12 @@ def _train_chunk(numbers: range, each: _Each, training: _Training, place, progre
         start = start_of(cells[0], sizes, loss, each.seeds, numbers, training.starts, each.heads)
     else:
         start = np.concatenate([theta[first : first + members] for theta in each.thetas])
-    stacked = stack_cells(cells, dtype=dtype, device=place)
+    # masks are drawn row by row, so padding would change them
+    together = 1 if training.dropout else rows_together(config.hidden)
+    stacked = stack_cells(cells, dtype=dtype, device=place, multiple_of=together)
     source, validation = full_batch(stacked, members), None
     if config.batch_size is not None:
-        source = mini_batches(cells, stacked, each.seeds, members, training.steps, first)
+        source = mini_batches(cells, stacked, each.seeds, members, training.steps, first, together)
     if cells[0].fold is not None:
         assert config.folds is not None  # it dealt them
         source, left_out = leave_own_fold_out(source, stacked, members, config.folds, first)
@@ -253,6 +283,7 @@ def members_of(trained: Trained, sizes, count) -> list[Members]:
         losses,
         by_cell(trained.validation),
         by_cell(trained.best_epoch),
+        by_cell(trained.late_gain),
     )
     return [Members(sizes, *each) for each in zip(*parts, strict=True)]
 

@@ -18,6 +18,10 @@ from heckesel.networks.training.steps import step_function
 
 Validation = Callable[[torch.Tensor], torch.Tensor]
 Progress = Callable[[int, int], None]
+# Where the last quarter of the schedule begins. By then the cosine has used all but a fortieth of
+# the learning rates, added up, so that what is gained here in a training that was long enough is
+# next to nothing.
+LATE = 0.75
 
 
 @dataclass(frozen=True)
@@ -34,12 +38,15 @@ class Trained:
     """theta : (k, P); loss : (k,) mean over the last epoch, before each step
 
     validation, best_epoch : (k,) the loss and the epoch of the parameters kept, or None
+    late_gain : (k,) by how much the validation loss fell in the last quarter of the schedule, or
+        None; zero for a network that was done before
     """
 
     theta: torch.Tensor
     loss: torch.Tensor
     validation: torch.Tensor | None = None
     best_epoch: torch.Tensor | None = None
+    late_gain: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -66,8 +73,9 @@ def train(
 ) -> Trained:
     """Parameters after `schedule.epochs` epochs from `start`, which is left as it is.
 
-    start : (k, P) as `heckesel.networks.training.layers` lays it out; validation : theta -> (k,) loss on rows
-    that training does not see. With a validation each network ends at its best reading.
+    start : (k, P) as `heckesel.networks.training.layers` lays it out
+    validation : theta -> (k,) loss on rows that training does not see; with it each network ends
+        at its best reading
     """
     theta, losses = start.clone(), start.new_zeros(len(start))
     everyone = torch.arange(len(start), device=start.device)
@@ -75,6 +83,7 @@ def train(
     step = block.step_function(sizes, loss, schedule, masks)
     stopping = stopping or Stopping()
     best = None if validation is None else _nothing_yet(theta)
+    before: torch.Tensor | None = None  # the best readings when the last quarter began
     for epoch in range(schedule.epochs):
         total = torch.zeros_like(block.theta[:, 0])
         for rows in block.source.batches(epoch):
@@ -84,6 +93,8 @@ def train(
         if validation and best and _due(epoch, schedule.epochs, stopping.every):
             theta[block.networks], losses[block.networks] = block.theta, total / source.steps
             best = _improved(best, theta, validation(theta), epoch + 1, stopping.patience)
+            if before is None and epoch + 1 >= LATE * schedule.epochs:
+                before = best.value
             going = ~best.done[block.networks]
             if not going.any():
                 break
@@ -92,7 +103,8 @@ def train(
                 step = block.step_function(sizes, loss, schedule, masks)
     if best is None:
         return Trained(block.theta, total / source.steps)
-    return Trained(best.theta, losses, best.value, best.epoch)
+    late_gain = torch.zeros_like(losses) if before is None else before - best.value
+    return Trained(best.theta, losses, best.value, best.epoch, late_gain)
 
 
 @dataclass(frozen=True)

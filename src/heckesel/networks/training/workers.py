@@ -34,5 +34,5 @@ def joined(parts: Sequence):
         values = [getattr(part, name) for part in parts]
         return None if values[0] is None else np.concatenate(values)
 
-    names = ("theta", "loss", "validation", "best_epoch")
+    names = ("theta", "loss", "late_gain", "validation", "best_epoch")
     return replace(parts[0], **{name: together(name) for name in names})

@@ -1,0 +1,115 @@
+"""Numbers and tables of `paper/ours.md`, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from heckesel.errors import DataError
+from reproduction.pages.macros import fixed
+from reproduction.pages.paired_tests import standard_error
+from reproduction.pages.rows import Row, over_seeds
+
+NO_ROWS = "no rows"
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """How a value and a distance between two values are written."""
+
+    value: Callable[[float], str]
+    distance: Callable[[float], str]
+
+
+NUMBER = NumberFormat(lambda v: fixed(v, 3), lambda v: _distance(v, 3))
+# A distance between two percentages is in points.
+PERCENT = NumberFormat(
+    lambda v: f"{fixed(100 * v, 1)} %", lambda v: f"{_distance(100 * v, 1)} points"
+)
+
+
+def seed_values(rows: Sequence[Row], metric: str, **cell) -> np.ndarray:
+    """The metric over seeds, empty where the cell has not been run."""
+    try:
+        return over_seeds(rows, metric, **cell)
+    except DataError:
+        return np.array([])
+
+
+def mean_and_sd(values: np.ndarray, form: NumberFormat = NUMBER) -> str:
+    """Mean ± standard deviation over seeds (divisor n)."""
+    if len(values) == 0:
+        return NO_ROWS
+    mean, sd = form.value(float(values.mean())), form.value(float(values.std()))
+    return f"{mean.removesuffix(' %')} ± {sd}"
+
+
+def mean_and_error(values: np.ndarray) -> str:
+    """Mean ± its standard error."""
+    return f"{mean_of(values)} ± {NUMBER.value(standard_error(values))}"
+
+
+def mean_of(values: np.ndarray, form: NumberFormat = NUMBER) -> str:
+    """The mean, or an empty string where there are no values."""
+    return form.value(float(values.mean())) if len(values) else ""
+
+
+mean_percent = partial(mean_of, form=PERCENT)
+
+
+def mean_absolute(values: np.ndarray) -> str:
+    """The mean of |value| over seeds, where signs do not cancel."""
+    return mean_of(np.abs(values))
+
+
+def decimal(value: float) -> str:
+    """.9 as `.9`, 1.0 as `1`, 0.0 as `0`."""
+    return f"{value:g}".removeprefix("0") or "0"
+
+
+def capitalised(text: str) -> str:
+    """The first letter as a capital, the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its header, the metric it is made from, and how that is written."""
+
+    header: str
+    metric: str
+    show: Callable[[Any], str] = mean_of
+
+
+def metric_table(
+    keys: Sequence[str],
+    columns: Sequence[Column],
+    lines: Iterable[tuple[Sequence[str], Callable[[str], Any]]],
+) -> str:
+    """A line for each setting.
+
+    keys : headers of what tells lines apart
+    lines : those keys, and a function from a metric to what its columns show
+    """
+    return table(
+        [*keys, *(column.header for column in columns)],
+        [
+            [*labels, *(column.show(find(column.metric)) for column in columns)]
+            for labels, find in lines
+        ],
+    )
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _distance(value: float, digits: int) -> str:
+    """A distance that would round to zero is said to be below the last digit."""
+    unit = 10**-digits
+    return f"less than {unit:.{digits}f}" if value < unit / 2 else fixed(value, digits)

@@ -1,0 +1,112 @@
+"""A target, what was measured for it, and whether it is met: one rule for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from reproduction.pages.beyond_paper import markdown as md
+from reproduction.pages.method_labels import LABELS
+
+MET, MISSED, NOT_RUN, SHOWN = "met", "missed", "not run", "shown"
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """Values over seeds, and the bounds of their statistic.
+
+    label : distinguishes this requirement from others of the same target
+    note : written behind the numbers
+    """
+
+    values: np.ndarray
+    low: float = -inf
+    high: float = inf
+    label: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class TargetRow:
+    """One row of the table of targets."""
+
+    target: str
+    method: str
+    measured: str
+    n_seeds: str
+    verdict: str
+
+    @property
+    def kind(self) -> str:
+        """`met`, `missed`, `not run` or `shown`: the verdict without the distance."""
+        return MISSED if self.verdict.startswith(MISSED) else self.verdict
+
+
+def target_row(
+    target: str,
+    method: str,
+    *requirements: Requirement,
+    form: md.NumberFormat = md.NUMBER,
+    statistic: Callable[[np.ndarray], float] = np.mean,
+    absolute: bool = False,
+) -> TargetRow:
+    """Met if the statistic of every requirement lies within its bounds, ends included.
+
+    absolute : compare the absolute value of the statistic
+    """
+    label = LABELS.get(method, method)
+    if any(len(each.values) == 0 for each in requirements):
+        return TargetRow(target, label, "", "0", NOT_RUN)
+    excess = -inf
+    for each in requirements:
+        value = float(statistic(each.values))
+        value = abs(value) if absolute else value
+        excess = max(excess, each.low - value, value - each.high)
+    bounded = any(each.low > -inf or each.high < inf for each in requirements)
+    verdict = MET if excess <= 0 else f"{MISSED} by {form.distance(excess)}"
+    return TargetRow(
+        target,
+        label,
+        "; ".join(
+            f"{each.label} {md.mean_and_sd(each.values, form)}{each.note}".lstrip()
+            for each in requirements
+        ),
+        " and ".join(sorted({str(len(each.values)) for each in requirements})),
+        verdict if bounded else SHOWN,
+    )
+
+
+def coverage_target(
+    where: str,
+    method: str,
+    values: np.ndarray,
+    low: float,
+    high: float = inf,
+    *,
+    region: str = "",
+    note: str = "",
+) -> TargetRow:
+    """Coverage between two shares, or above one."""
+    wanted = f"≥ {100 * low:.0f} %" if high == inf else f"{100 * low:.0f}–{100 * high:.0f} %"
+    wanted += f", {region}" if region else ""
+    requirement = Requirement(values, low, high, note=note)
+    return target_row(f"{where}: coverage {wanted}", method, requirement, form=md.PERCENT)
+
+
+def bias_target(where: str, method: str, values: np.ndarray, limit: float) -> TargetRow:
+    """Absolute value of the mean bias at most `limit`."""
+    note = f", mean of \\|bias\\| over seeds {md.mean_absolute(values)}"
+    requirement = Requirement(values, high=limit, note=note)
+    says = f"{where}: \\|bias\\| ≤ {md.decimal(limit)}"
+    return target_row(says, method, requirement, absolute=True)
+
+
+def not_above(values: np.ndarray, theirs: np.ndarray, *, name: str, label: str = "") -> Requirement:
+    """At most the mean of another method's values, which is shown; not run without them."""
+    if len(theirs) == 0:
+        return Requirement(theirs, label=label)
+    limit = float(theirs.mean())
+    return Requirement(values, high=limit, label=label, note=f" ({name} {md.NUMBER.value(limit)})")

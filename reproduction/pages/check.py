@@ -1,0 +1,89 @@
+"""`make check`: are the committed results complete, does running them again give the same numbers,
+and are the pages made from them up to date?
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from heckesel.errors import DataError
+from reproduction import EXPERIMENTS, load
+from reproduction.pages.published import stale
+from reproduction.result_files import cell_key, read_rows, results_path
+
+RESULTS, PAPER = Path("results"), Path("paper")
+# Run again in full: another BLAS, or order of summation, moves converged estimates by 1e-11.
+RUN_AGAIN = ("e0", "e4")
+RELATIVE, ABSOLUTE = 1e-6, 1e-8
+# Networks trained on another device differ in float32 from the first epoch on; their metrics agree.
+_SPLINE = {"rho": 0.9, "alpha": 0.0, "seed": 0, "method": "spline_joint", "prior": "uniform"}
+SPOT_CHECKS: dict[str, list[dict]] = {
+    "e1": [
+        {"rho": 0.9, "alpha": 1.0, "seed": 0, "method": method}
+        for method in ("heckman_two_step", "heckman_joint", "deep_ensemble")
+    ],
+    "e2": [{"dataset": "wine", "rho": 0.8, "seed": 0, "method": "heckman_two_step"}],
+    # splines: the networks of the same experiments take a minute a cell here
+    "x1": [_SPLINE | {"draw": draw} for draw in ("curve", "interactions")],
+    "x2": [_SPLINE | {"errors": "chi2"}],
+}
+TOLERANCES = {"coverage90": 0.02, "coverage90_against": 0.02, "ece": 0.01, "ece_against": 0.01}
+
+
+def differences(name: str, folder: Path) -> list[str]:
+    """What is wrong with the committed file: rows missing, failed, or different when run again."""
+    module = load(name)
+    path = results_path(name, folder)
+    if not path.exists():
+        return [f"{path} is missing"]
+    committed = {cell_key(row["cell"]): row for row in read_rows(path)}
+    try:
+        grid = module.cells()
+    except DataError as reason:  # benchmark panels that do not ship
+        print(f"{path}: not compared with its grid, because {reason}")
+        return []
+    found = [f"{path} {key}: {row['error']}" for key, row in committed.items() if "error" in row]
+    if {cell_key(asdict(cell)) for cell in grid} != set(committed):
+        found.append(f"{path}: {len(committed)} rows committed, {len(grid)} cells defined")
+    exactly = name in RUN_AGAIN
+    again = grid if exactly else [module.Cell(**cell) for cell in SPOT_CHECKS.get(name, [])]
+    for cell in again:
+        key = cell_key(asdict(cell))
+        (after,) = module.run_chunk([cell], "cpu")
+        before = committed.get(key, {}).get("metrics", {})
+        found += [f"{path} {key} {line}" for line in _compare(before, after, exactly)]
+    return found
+
+
+def _compare(before: dict, after: dict, exactly: bool) -> list[str]:
+    """Differences of every metric in the last digits, or of those with a tolerance beyond it."""
+    if exactly and set(before) != set(after):
+        return [f"has metrics {sorted(before)}, now {sorted(after)}"]
+    lines = []
+    for metric in after if exactly else TOLERANCES:
+        old, new = before.get(metric, math.nan), after[metric]
+        relative, absolute = (RELATIVE, ABSOLUTE) if exactly else (0.0, TOLERANCES[metric])
+        if not math.isclose(old, new, rel_tol=relative, abs_tol=absolute):
+            lines.append(f"{metric}: committed {before.get(metric)}, now {new}")
+    return lines
+
+
+def main() -> int:
+    try:
+        found = [line for name in EXPERIMENTS for line in differences(name, RESULTS)]
+        found += stale(RESULTS, PAPER)
+    except DataError as reason:  # a file that is damaged or missing
+        print(reason)
+        return 1
+    for line in found:
+        print(line)
+    again = sum(map(len, SPOT_CHECKS.values()))
+    print(f"{len(EXPERIMENTS)} experiments, {again} cells trained again: {len(found)} differences")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""How every figure looks: sizes, a colour, marker and line for each method, panels and curves.
+
+The colours are those of Okabe and Ito, which colour-blind readers can distinguish. Each method also
+has its own marker and line, for prints without colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from reproduction.pages.method_labels import LABELS
+
+WIDTH = 7.0  # inches
+POINTS = 8
+STYLES = {
+    # colour, marker, line
+    "heckman_two_step": ("#0072B2", "o", "-"),
+    "heckman_joint": ("#56B4E9", "s", "-"),
+    "blind_two_head": ("#7F7F7F", "D", (0, (1, 1))),
+    "deep_ensemble": ("#D55E00", "^", "--"),
+    "mc_dropout": ("#E69F00", "v", "-."),
+    "gp": ("#009E73", "P", (0, (5, 1, 1, 1, 1, 1))),
+    "weighted_ensemble": ("#CC79A7", "X", (0, (8, 2))),
+    "oracle": ("#000000", "*", ":"),
+    "skyline": ("#000000", "*", ":"),
+    # never drawn beside the GP and MC dropout, whose colours they share
+    "heckman_profile": ("#009E73", "D", "-"),
+    "spline_joint": ("#E69F00", "v", (0, (5, 1))),
+    "heckman_averaged": ("#009E73", "P", "-"),
+    "heckman_outcome": ("#E69F00", "v", "-"),
+}
+NOMINAL = 0.9
+DOTS = {
+    "ece_against": "(a) ECE, selected against",
+    "coverage90_against": "(b) coverage, selected against",
+    "coverage90_well": "(c) coverage, well sampled",
+}
+
+
+def panels(count: int, **layout):
+    """A figure and its panels in one row: (count,)"""
+    figure, axes = panel_grid(1, count, **layout)
+    return figure, axes[0]
+
+
+def panel_grid(rows: int, columns: int, *, height: float, width: float = WIDTH, **shared):
+    """A figure and its panels: (rows, columns)"""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, **shared)
+    for axis in axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def draw_curves(
+    axis, rho, curves: dict, *, bars: bool = False, line=None, filled: bool = True
+) -> None:
+    """Methods side by side at each rho, so that their bars do not cover each other."""
+    for position, (method, curve) in enumerate(curves.items()):
+        colour, marker, own_line = STYLES[method]
+        shift = 0.007 * (position - (len(curves) - 1) / 2)
+        axis.errorbar(
+            [value + shift for value in rho],
+            curve["mean"],
+            yerr=curve["sd"] if bars else None,
+            color=colour,
+            marker=marker,
+            markerfacecolor=colour if filled else "white",
+            ls=own_line if line is None else line,
+            ms=4.5,
+            lw=1.2,
+            elinewidth=0.8,
+            label=LABELS[method],
+        )
+
+
+def draw_coverage(axis, rho, curves: dict, title: str = "", *, low: float, bars: bool = True):
+    """Coverage against rho, from `low` to 100 %, with the nominal one as a line."""
+    draw_curves(axis, rho, curves, bars=bars)
+    axis.axhline(NOMINAL, color="black", lw=0.6)
+    axis.set(xlabel="true ρ", ylabel="coverage, selected against", ylim=(low, 1.0))
+    axis.set_xticks([0, 0.3, 0.6, 0.9])
+    percent_axis(axis.yaxis)
+    axis.set_title(title, loc="left")
+
+
+def bias_axis(axis, rho, label: str = "bias, selected against", title: str = "") -> None:
+    axis.axhline(0, color="black", lw=0.6)
+    axis.set(xlabel="true ρ", ylabel=label, xticks=rho)
+    axis.set_title(title, loc="left")
+
+
+def draw_dots(axes, methods: Sequence[str], series: Iterable[tuple], *, titles: bool = True):
+    """ECE and two coverages, a panel each, with a row for each method: mean and sd over seeds.
+
+    series : (find, shift, marker, filled), where find(metric, method) is a mean and an sd, or None,
+        and without a marker each method has its own
+    """
+    for axis, (metric, title) in zip(axes, DOTS.items(), strict=True):
+        for find, shift, shape, filled in series:
+            for row, method in enumerate(methods):
+                colour, marker, _ = STYLES[method]
+                if (value := find(metric, method)) is not None:
+                    axis.errorbar(
+                        value["mean"],
+                        row + shift,
+                        xerr=value["sd"],
+                        color=colour,
+                        marker=shape or marker,
+                        markerfacecolor=colour if filled else "white",
+                        ms=5,
+                        lw=1,
+                        capsize=2,
+                    )
+        axis.grid(axis="x", lw=0.4, color="#DDDDDD")
+        axis.set_axisbelow(True)
+        if titles:
+            axis.set_title(title, loc="left")
+        if metric != "ece_against":
+            axis.axvline(NOMINAL, color="black", lw=0.8, ls=":")
+            percent_axis(axis.xaxis)
+    axes[0].set_yticks(range(len(methods)), [LABELS[method] for method in methods])
+
+
+def percent_axis(axis) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+
+
+def legend_below(figure, axis, *, columns: int = 4) -> None:
+    """The legend of what the panel shows."""
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def key_below(figure, axis, *entries: tuple[str, dict]) -> None:
+    """A legend that explains markers and lines: for each entry its format and its settings."""
+    handles = [axis.plot([], [], form, **settings)[0] for form, settings in entries]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(entries), frameon=False)
+
+
+def settings() -> dict:
+    sizes = ("font.size", "axes.titlesize", "axes.labelsize", "xtick.labelsize", "ytick.labelsize")
+    return {
+        **dict.fromkeys((*sizes, "legend.fontsize"), POINTS),
+        "font.family": "DejaVu Sans",
+        "pdf.fonttype": 42,  # text stays text
+        "axes.linewidth": 0.6,
+    }

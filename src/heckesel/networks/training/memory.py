@@ -1,0 +1,53 @@
+"""How much memory a training takes, and how much there is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+
+from heckesel.errors import DataError
+
+# Copies of the parameters: start, two moments, gradient, best so far, and those in training.
+COPIES = 6
+# Of every unit of a layer and every input of a row: the value, its slope and one temporary.
+VALUES = 3
+# Numbers of the schedule for each step: eight factors and as many temporaries, in double.
+SCHEDULE = 16
+UNLIMITED = 2**50  # bytes, where the system does not say what it has
+
+
+def check_memory(
+    sizes, *, members: int, rows: float, steps: int, item: int, place: torch.device
+) -> None:
+    """Refuse a training that cannot fit into the memory of `place`.
+
+    sizes : widths of the layers, inputs first; rows : of one step; steps : of the whole training;
+    item : bytes of a number
+    """
+    parameters = sum((low + 1) * high for low, high in zip(sizes, sizes[1:], strict=False))
+    networks = members * item * (COPIES * parameters + VALUES * rows * sum(sizes))
+    needed, there = networks + 8 * SCHEDULE * steps, memory_of(place)
+    if needed <= there:
+        return
+    raise DataError(
+        f"training {members:,} networks with layers of {', '.join(f'{s:,}' for s in sizes[1:-1])} "
+        f"units for {steps:,} steps takes about {needed / 2**30:,.0f} GB of memory, and there are "
+        f"{there / 2**30:,.0f} GB; lower n_members, hidden or epochs, or set a smaller batch_size"
+    )
+
+
+def memory_of(place: torch.device) -> int:
+    """Bytes of the card, or of the machine (of its container, where that has a limit)."""
+    if place.type == "cuda":
+        return torch.cuda.mem_get_info(place)[1]
+    try:
+        found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # no such question on Windows
+        return UNLIMITED
+    limit = Path("/sys/fs/cgroup/memory.max")
+    try:
+        return min(found, int(limit.read_text()))
+    except (OSError, ValueError):  # no container, or "max"
+        return found

@@ -1,0 +1,118 @@
+"""The data a report is about: X as a frame, which outcomes are observed, a summary per column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from heckesel.data import selected_rows
+from heckesel.errors import DataError
+from heckesel.estimators.regression import outcome_column
+from heckesel.tables.frames import as_pandas
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """frame : n rows with the columns of the fit; y : (n,); s : (n,) bool, whether y is observed"""
+
+    frame: pd.DataFrame
+    y: np.ndarray
+    s: np.ndarray
+    weight: np.ndarray | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.y)
+
+    def fitted(self, model, rows: np.ndarray | None = None):
+        """`model` fitted to these rows, or to some of them."""
+        rows = np.arange(self.n) if rows is None else rows
+        weight = None if self.weight is None else self.weight[rows]
+        y = np.where(self.s, self.y, np.nan)[rows]
+        return model.fit(self.frame.iloc[rows], y, sample_weight=weight)
+
+
+def read_report_data(model, X, y, *, selected=None, sample_weight=None) -> ReportData:
+    """The data, checked against the columns and rows of the fit; a missing y is not observed."""
+    names = [*model.columns_.names]
+    if hasattr(X, "columns") or isinstance(X, dict):
+        frame = as_pandas(X, "X")
+        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+        lacking = [name for name in names if name not in frame.columns]
+        if lacking:
+            raise DataError(
+                f"X has no column {lacking[0]!r}; the report needs every column of the fit"
+            )
+        frame = frame[names]
+    else:
+        values = np.asarray(X)
+        if values.ndim != 2 or values.shape[1] != len(names):
+            raise DataError(f"X has shape {values.shape} but the fit had {len(names)} columns")
+        frame = pd.DataFrame(values, columns=names)
+    values = outcome_column(y)
+    if len(values) != len(frame):
+        raise DataError(f"X has {len(frame)} rows but y has {len(values)}")
+    fitted = _rows_of_fit(model, weighted=sample_weight is not None)
+    if fitted is not None and fitted != len(frame):  # every count on the page would be wrong
+        raise DataError(
+            f"X has {len(frame):,} rows but the model was fitted to {fitted:,}; give the report "
+            "the rows of the fit, or fit the model to these rows"
+        )
+    s = selected_rows(values, selected, model.outcome_name_)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    return ReportData(frame.reset_index(drop=True), values, s, weight)
+
+
+def _rows_of_fit(model, *, weighted: bool) -> int | None:
+    """None if unknown: a saved model keeps the sum of frequency weights, not the rows."""
+    result = getattr(model, "result_", None)
+    if result is None:
+        return model.identification_.evidence.get("rows")
+    if hasattr(result.data, "n"):
+        return result.data.n
+    return None if weighted else result.n
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """mean_observed, mean_unobserved : by whether y is observed; None for a category"""
+
+    name: str
+    role: str
+    kind: str
+    missing: int
+    mean_observed: float | None = None
+    mean_unobserved: float | None = None
+
+
+def summarise_columns(model, data: ReportData) -> tuple[ColumnSummary, ...]:
+    """One summary per column of X, in its order."""
+    roles = ("in both equations", "instrument")
+    if data.s.all():  # there is no selection equation
+        roles = ("in the equation", "not used")
+    return tuple(
+        _summarise(
+            data,
+            name,
+            roles[name in model.columns_.instruments],
+            model.columns_.levels.get(name),
+        )
+        for name in model.columns_.names
+    )
+
+
+def _summarise(data: ReportData, name: str, role: str, levels) -> ColumnSummary:
+    column = data.frame[name]
+    missing = int(column.isna().sum())
+    if levels is not None:
+        return ColumnSummary(name, role, f"category, {len(levels)} levels", missing)
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    means = (_mean(values[data.s]), _mean(values[~data.s]))
+    return ColumnSummary(name, role, "number", missing, *means)
+
+
+def _mean(values: np.ndarray) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None

@@ -1,0 +1,106 @@
+"""The box at the top of the page: whether to use the corrected predictions, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from heckesel.diagnostics.verdict import (
+    AT_BOUNDARY,
+    FUNCTIONAL_FORM,
+    IDENTIFIED,
+    NO_SELECTION,
+    NOT_IDENTIFIED,
+    WEAK,
+    Identification,
+)
+from heckesel.estimators.heckman_regressor import HeckmanRegressor
+from heckesel.predictive.distribution import RHO_LIMIT
+
+# Tone: the colour and icon of the box. Advice: what a reader may do with the predictions.
+GOOD, CAUTION, BAD, PLAIN = "good", "caution", "bad", "plain"
+TONES = {
+    IDENTIFIED: GOOD,
+    WEAK: CAUTION,
+    FUNCTIONAL_FORM: CAUTION,
+    NOT_IDENTIFIED: BAD,
+    NO_SELECTION: PLAIN,
+}
+ADVICE = {
+    IDENTIFIED: "The corrected predictions can be used for everyone, provided that someone who "
+    "knows the process confirms the assumption above.",
+    WEAK: "Use the direction of the correction, not its size, and look for a stronger instrument "
+    "before you base a decision on it.",
+    FUNCTIONAL_FORM: "Treat the correction as one scenario among others: the data cannot "
+    "contradict it.",
+    NOT_IDENTIFIED: "Do not use the correction: the data do not support it.",
+    NO_SELECTION: "There is nothing to correct: these are ordinary predictions.",
+}
+WRONG_SHAPE = (
+    "do not rely on prediction intervals or on probabilities for single cases: the outcomes do not "
+    "follow the distribution that the model assumes."
+)
+ADVICE_IF_CHECK_FAILED = ADVICE | {
+    IDENTIFIED: f"Use the corrected means with caution, and {WRONG_SHAPE}",
+    NO_SELECTION: f"There is nothing to correct, but {WRONG_SHAPE}",
+}
+GRID_END = 0.99  # the profile method tries |rho| up to .9967
+MISFIT = (
+    "which usually means that the model does not fit: the outcome may be on the wrong scale (try "
+    'target_transform="log"), or an instrument may affect the outcome directly.'
+)
+
+
+@dataclass(frozen=True)
+class VerdictBox:
+    """reasons : sentences, the most important first"""
+
+    tone: str
+    heading: str
+    reasons: tuple[str, ...]
+    advice: str
+
+
+def verdict_box(
+    found: Identification, *, boundary: float | None, passed: bool = True
+) -> VerdictBox:
+    """boundary : -1 or 1 if the estimate of rho is there (`boundary_reached`), else None
+    passed : False if the held-out check failed
+    """
+    tone, verdict = TONES[found.verdict], found.verdict
+    if boundary is not None:
+        at = f"ρ = {'+1' if boundary > 0 else '−1'}"
+        reasons = (
+            f"The estimate is {at}, the end of the range, {MISFIT}",
+            f"The verdict from the columns alone would be: {verdict}; {found.sentence}",
+        )
+        advice = "Do not use the corrected predictions as they are."
+        return VerdictBox(BAD, f"the estimate is {at}", reasons, advice)
+    why: tuple[str, ...] = (f"Why: {found.sentence}",)
+    if found.evidence.get("at_boundary") and tone == GOOD:
+        if abs(found.evidence["rho"]) <= AT_BOUNDARY:  # otherwise the sentence says so itself
+            why += (f"However, the likelihood behind the verdict peaks near ρ = ±1, {MISFIT}",)
+        advice = "Until you know the reason, use the direction of the correction, not its size."
+        return VerdictBox(CAUTION, verdict, why, advice)
+    if not passed:
+        why += ("However, the held-out check failed, as shown below.",)
+        tone = BAD if tone == BAD else CAUTION
+        heading = f"{verdict}, but the held-out check failed"
+        return VerdictBox(tone, heading, why, ADVICE_IF_CHECK_FAILED[verdict])
+    return VerdictBox(tone, verdict, why, ADVICE[verdict])
+
+
+def boundary_reached(model) -> float | None:
+    """-1 or 1 if the estimated correlation of the errors is there (or beyond, in two steps)."""
+    if model.identification_.verdict == NO_SELECTION:
+        return None
+    if isinstance(model, HeckmanRegressor):
+        reached, rho = model.result_.status == "boundary", float(model.rho_)
+    elif "modes" in model.info_:
+        best = model.info_["modes"][0]
+        rho = float(best["rho"])
+        reached = best["boundary"] and abs(rho) > GRID_END  # a prior interval can end inside
+    else:
+        reached, rho = False, float(np.mean(model.rho_))
+    return float(np.sign(rho)) if reached or abs(rho) >= RHO_LIMIT else None

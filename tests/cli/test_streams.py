@@ -1,0 +1,227 @@
+"""What the command line prints and writes: names of any kind, full disks, closed pipes."""
+
+import csv
+import json
+import os
+import pty
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heckesel as hk
+from heckesel.errors import printable
+from heckesel.tables.table_file import as_csv, read_table
+from tests.cli.command_line import run
+
+ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
+RED = "\x1b[31m"
+
+
+def drawn():
+    return hk.datasets.make_controlled(300, rho=0.5, alpha=1.5, seed=3).frame[["x", "z", "y"]]
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "t.csv"
+    drawn().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def model(table, tmp_path, capsys):
+    path = tmp_path / "m.heckesel"
+    assert run(capsys, "fit", table, *ROLES, "--out", path).code == 0
+    return path
+
+
+def heckesel(*arguments, **options):
+    command = [sys.executable, "-m", "heckesel", *map(str, arguments)]
+    return subprocess.run(command, stderr=subprocess.PIPE, **options)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_disk_that_takes_half_of_the_output_is_an_error(unbuffered, model, table, tmp_path):
+    def half():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+    with open(tmp_path / "out", "wb") as out:
+        environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+        shown = heckesel("predict", model, table, stdout=out, env=environment, preexec_fn=half)
+    assert (tmp_path / "out").stat().st_size == 8192
+    assert shown.returncode == 1
+    assert shown.stderr.decode() == "heckesel: File too large\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+@pytest.mark.parametrize("typed", ["predict {m} {t}", "diagnose {t} --outcome y", "--help"])
+def test_a_full_disk_behind_standard_output_is_an_error(typed, model, table):
+    with open("/dev/full", "wb") as full:
+        shown = heckesel(*typed.format(m=model, t=table).split(), stdout=full)
+    assert shown.returncode == 1
+    assert shown.stderr.decode() == "heckesel: No space left on device\n"
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
+def test_names_that_the_terminal_cannot_show_are_replaced(encoding, tmp_path):
+    drawn().rename(columns={"x": "größe☃"}).to_csv(tmp_path / "t.csv", index=False)
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    options = {"stdout": subprocess.PIPE, "env": environment}
+    shown = heckesel("fit", tmp_path / "t.csv", *ROLES, "--out", tmp_path / "m", **options)
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    shown = heckesel("predict", tmp_path / "m", tmp_path / "t.csv", **options)
+    assert (shown.returncode, shown.stderr) == (0, b"")
+    assert len(shown.stdout.splitlines()) == 301
+    shown = heckesel("diagnose", tmp_path / "t.csv", "--outcome", "größe☃s", **options)
+    assert shown.returncode == 2
+    assert b"Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize("text", ["a\rb", "\r", "a\r\nb", "a\nb", 'a"\rb', "a,b", "plain"])
+def test_every_text_of_a_table_comes_back_from_csv(text, tmp_path):
+    frame = pd.DataFrame({"name\rtwo": [text, "other"], "value": [0.1, 1e-300]})
+    (tmp_path / "in.csv").write_text("a\n1\n")
+    written = as_csv(frame, read_table(tmp_path / "in.csv"))
+    assert written.endswith("1e-300\n")
+    (tmp_path / "out.csv").write_text(written, newline="")
+    found = read_table(tmp_path / "out.csv").frame
+    assert list(found.columns) == list(frame.columns)
+    assert list(found["name\rtwo"]) == [text, "other"]
+    with open(tmp_path / "out.csv", newline="") as file:
+        assert [row[0] for row in csv.reader(file)][1:] == [text, "other"]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("a,b;c\n1,2;3\rfoo\n", [], "may be separated by a comma or a semicolon"),
+        ("a,b;c\n" + "1" * 200_000 + ",2;3\n", [], "may be separated by"),
+        ("a,b\n" + "1" * 200_000 + ",2\n", [], "field larger than field limit"),
+        ("a,b\n1,2\n", ["--delimiter", '"'], "no quote, space or line break"),
+        ("a,b\n1,2\n", ["--delimiter", "\n"], "no quote, space or line break"),
+    ],
+)
+def test_what_the_csv_reader_refuses_is_one_sentence(text, options, said, tmp_path, capsys):
+    (tmp_path / "t.csv").write_text(text, newline="")
+    shown = run(capsys, "diagnose", tmp_path / "t.csv", "--outcome", "a", *options)
+    assert shown.code == 2
+    assert said in shown.err
+    assert shown.err.count("\n") == 1
+
+
+def test_predictions_do_not_replace_columns_of_the_same_name(table, tmp_path, capsys):
+    columns = {"mean": "a", "lower": "b", "predicted_lower": "c"}
+    drawn().assign(**columns).to_csv(tmp_path / "u.csv", index=False)
+    assert run(capsys, "fit", table, *ROLES, "--out", tmp_path / "m").code == 0
+    shown = run(capsys, "predict", tmp_path / "m", tmp_path / "u.csv", "--out", tmp_path / "p.csv")
+    assert shown.code == 0
+    assert "has a column 'mean', so the prediction is in 'predicted_mean'\n" in shown.err
+    assert "'lower', so the prediction is in 'predicted_predicted_lower'\n" in shown.err
+    found = pd.read_csv(tmp_path / "p.csv")
+    expected = hk.load(tmp_path / "m").predict(drawn()[["x", "z"]])
+    assert (found["mean"] == "a").all()
+    np.testing.assert_allclose(found["predicted_mean"], expected, rtol=1e-12)
+    assert list(found.columns)[3:] == [
+        *columns,
+        "predicted_mean",
+        "std",
+        "predicted_predicted_lower",
+        "upper",
+    ]
+
+
+@pytest.mark.parametrize("role", ["x", "z"])
+@pytest.mark.parametrize("name", ["mean", "Intercept", "select"])
+def test_a_column_the_model_uses_may_have_the_name_of_a_prediction(name, role, tmp_path, capsys):
+    frame = drawn().rename(columns={role: name})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    typed = [each if each != role else name for each in ROLES]
+    shown = run(capsys, "fit", tmp_path / "t.csv", *typed, "--out", tmp_path / "m")
+    assert shown.code == 0, shown.err
+    shown = run(capsys, "predict", tmp_path / "m", tmp_path / "t.csv", "--out", tmp_path / "p.csv")
+    assert shown.code == 0, shown.err
+    expected = hk.HeckmanRegressor(["z"]).fit(drawn()[["x", "z"]], drawn()["y"])
+    found = pd.read_csv(tmp_path / "p.csv")
+    np.testing.assert_allclose(found[name], frame[name], rtol=1e-12)
+    mean = found["predicted_mean" if name == "mean" else "mean"]
+    np.testing.assert_allclose(mean, expected.predict(drawn()[["x", "z"]]), rtol=1e-9)
+
+
+def on_a_terminal(*arguments) -> bytes:
+    """What a terminal is sent; input and output are one."""
+    ours, theirs = pty.openpty()
+    shown = subprocess.Popen(
+        [sys.executable, "-m", "heckesel", *map(str, arguments)], stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    sent = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        sent += part
+    os.close(ours)
+    shown.wait()
+    return sent
+
+
+def test_escapes_in_a_model_file_do_not_reach_the_terminal(tmp_path, capsys):
+    frame = drawn()
+    frame["y"] = np.where(frame["y"] > 0, f"{RED}yes", "no")
+    frame.loc[drawn()["y"].isna(), "y"] = ""
+    name = f"{RED}out\rcome"
+    frame.rename(columns={"y": name}).to_csv(tmp_path / "t.csv", index=False, quoting=1)
+    typed = ["--outcome", name, *ROLES[2:], "--out", tmp_path / "m"]
+    shown = run(capsys, "fit", tmp_path / "t.csv", *typed)
+    assert shown.code == 0
+    assert "\x1b" not in shown.out + shown.err
+    drawn()[["x", "z"]].to_csv(tmp_path / "new.csv", index=False)
+    sent = on_a_terminal("predict", tmp_path / "m", tmp_path / "new.csv")
+    assert b"probability of \\x1b[31mout\\rcome = no" in sent or b"\\x1b[31myes" in sent
+    assert b"\x1b" not in sent
+    shown = run(capsys, "predict", tmp_path / "m", tmp_path / "new.csv")  # to a program
+    assert f",{RED}yes\n" in shown.out
+
+
+def test_escapes_in_a_saved_verdict_are_shown_as_text(model):
+    from heckesel.saving import model_file
+
+    content = model_file.read_model(model)
+    content["identification"]["sentence"] = f"{RED}all is well\x07"
+    content["state"]["table"] = f"{RED}all is well\x07"
+    model_file.write_model(model, content)
+    loaded = hk.load(model)
+    for text in (
+        str(loaded.identification_),
+        repr(loaded.identification_),
+        loaded.result_.summary(),
+    ):
+        assert "\\x1b[31mall is well\\x07" in text
+        assert "\x1b" not in text
+
+
+def test_escapes_in_the_version_of_a_newer_file_are_shown_as_text(model, monkeypatch):
+    from heckesel.saving import model_file
+
+    content = model_file.read_model(model)
+    monkeypatch.setattr(model_file, "FORMAT", 9)
+    monkeypatch.setattr(model_file, "__version__", f"{RED}9")
+    model_file.write_model(model, content)
+    monkeypatch.undo()
+    with pytest.raises(hk.DataError, match="upgrade heckesel") as refused:
+        hk.load(model)
+    assert "\\x1b[31m9" in str(refused.value)
+    assert "\x1b" not in str(refused.value)
+
+
+def test_letters_of_every_script_stay_as_they_are():
+    for text in ("größe ☃", "Ελλάδα\tΡωσία\n", "नमस्ते", "👩\u200d🔬", json.dumps("\x1b")):
+        assert printable(text) == text
+    assert printable("a\u202eb\x9b\x7f") == r"a\u202eb\x9b\x7f"

@@ -1,0 +1,223 @@
+"""Pipes, folders, lists in Parquet files, absurd headers, devices and a torch that is broken."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import heckesel as hk
+from heckesel.saving import model_file
+from tests.cli.command_line import run
+
+ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
+FORMULAS = "y ~ x", "~ x + z"
+
+
+def drawn():
+    return hk.datasets.make_controlled(300, rho=0.5, alpha=1.5, seed=3).frame[["x", "z", "y"]]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    drawn().to_csv(tmp_path / "t.csv", index=False)
+    for name in ("pipe.csv", "pipe.parquet", "pipe.heckesel"):
+        os.mkfifo(tmp_path / name)
+    for name in ("folder.csv", "folder.parquet", "folder.heckesel"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def alarm():
+    """Opening a pipe that nobody writes to would wait for ever."""
+
+    def late(*_):
+        raise TimeoutError("it hangs")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(20)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("alarm")
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "fit {d}/pipe.csv {r} --out {d}/new",
+        "fit {d}/pipe.parquet {r} --out {d}/new",
+        "fit {d}/folder.csv {r} --out {d}/new",
+        "fit {d}/folder.parquet {r} --out {d}/new",
+        "fit {d}/t.csv {r} --out {d}/pipe.heckesel",
+        "fit {d}/t.csv {r} --out {d}/folder.heckesel",
+        "fit {d}/t.csv {r} --out {d}/new --report {d}/pipe.csv",
+        "predict {d}/pipe.heckesel {d}/t.csv",
+        "predict {d}/folder.heckesel {d}/t.csv",
+        "predict {d}/pipe.heckesel {d}/pipe.csv --out {d}/pipe.parquet",
+    ],
+)
+def test_a_pipe_or_a_folder_is_one_sentence_at_once(typed, folder, capsys):
+    before = {path.name for path in folder.iterdir()}
+    began = time.perf_counter()
+    shown = run(capsys, *typed.format(d=folder, r=" ".join(ROLES)).split())
+    assert time.perf_counter() - began < 2
+    assert (shown.code, shown.out) == (2, "")
+    assert shown.err.count("\n") == 1
+    assert {path.name for path in folder.iterdir()} == before
+
+
+@pytest.mark.usefixtures("alarm")
+def test_a_pipe_is_no_parquet_file_and_no_model(folder):
+    pytest.importorskip("pyarrow")
+    with pytest.raises(hk.DataError, match=r"pipe\.parquet' is no ordinary file"):
+        hk.heckman(*FORMULAS, folder / "pipe.parquet")
+    with pytest.raises(hk.DataError, match=r"pipe\.heckesel is no ordinary file"):
+        hk.load(folder / "pipe.heckesel")
+    with pytest.raises(hk.DataError, match="no ordinary file"):
+        hk.heckman(*FORMULAS, str(folder / "*.parquet"))
+
+
+@pytest.mark.parametrize("value", [[1.0, 2.0], {"a": 1.0}], ids=["list", "struct"])
+@pytest.mark.parametrize("role", ["x", "z", "y"])
+def test_lists_and_structs_are_named(role, value, tmp_path, capsys):
+    pytest.importorskip("pyarrow")
+    frame = drawn().assign(**{role: [value] * 300})
+    path = tmp_path / "t.parquet"
+    frame.to_parquet(path)
+    for command in ("fit", "diagnose"):
+        options = [*ROLES, "--out", tmp_path / "m"] if command == "fit" else ROLES[:4]
+        shown = run(capsys, command, path, *options)
+        assert shown.code == 2
+        kind = "lists" if isinstance(value, list) else "records"
+        assert f"column '{role}' of {path} holds {kind}; make it a number or text" in shown.err
+    classes = (drawn()["y"] > 0).astype(float).where(drawn()["y"].notna())
+    for fit in (
+        lambda: hk.heckman(*FORMULAS, frame),
+        lambda: hk.heckman(*FORMULAS, path),
+        lambda: hk.HeckmanRegressor(["z"]).fit(frame[["x", "z"]], frame["y"]),
+        lambda: hk.HeckmanClassifier(["z"]).fit(
+            frame[["x", "z"]], frame["y"] if role == "y" else classes
+        ),
+        lambda: hk.DeepHeckmanRegressor(["z"], batch_size=64, device="cpu").fit(path, "y"),
+    ):
+        with pytest.raises(hk.DataError, match=f"column '{role}'"):
+            fit()
+
+
+def test_a_model_for_numbers_names_the_column_of_lists(folder, capsys):
+    pytest.importorskip("pyarrow")
+    drawn().assign(x=[[1.0]] * 300).to_parquet(folder / "new.parquet")
+    assert run(capsys, "fit", folder / "t.csv", *ROLES, "--out", folder / "m").code == 0
+    shown = run(capsys, "predict", folder / "m", folder / "new.parquet")
+    assert shown.code == 2
+    assert "column 'x'" in shown.err
+
+
+def test_a_header_of_60_mb_is_refused_before_it_is_read(folder, monkeypatch):
+    path, size = folder / "m", 60 * 2**20
+    with open(path, "wb") as file:
+        file.write(size.to_bytes(8, "little") + b'{"__metadata__": {}}')
+        file.truncate(8 + size)
+    monkeypatch.setattr(model_file, "_json", lambda text: pytest.fail("the header was read"))
+    with pytest.raises(hk.DataError, match="its header has 62,914,560 bytes"):
+        hk.load(path)
+    path.write_bytes((2**63).to_bytes(8, "little") + b"{}")
+    with pytest.raises(hk.DataError, match="cut short"):
+        hk.load(path)
+
+
+def test_a_model_whose_header_could_not_be_read_is_not_written(folder, monkeypatch):
+    frame = drawn()
+    model = hk.HeckmanRegressor(["z"]).fit(frame[["x", "z"]], frame["y"])
+    monkeypatch.setattr(model_file, "LARGEST_HEADER", 100)
+    with pytest.raises(hk.DataError, match="merge rare categories"):
+        model.save(folder / "m")
+    assert not (folder / "m").exists()
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "fit {d}/none.csv {r} --out {d}/new",
+        "compare {d}/none.csv --outcome y",
+    ],
+)
+def test_a_device_is_checked_before_anything_is_read(typed, folder, capsys, monkeypatch):
+    pytest.importorskip("torch")
+    typed = typed.format(d=folder, r=" ".join(ROLES)).split()
+    shown = run(capsys, *typed, "--device", "gpuu")
+    said = "heckesel: device must be 'auto', 'cpu', 'cuda' or 'cuda:0', got 'gpuu'\n"
+    assert (shown.code, shown.out, shown.err) == (2, "", said)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    shown = run(capsys, *typed, "--device", "cuda")
+    said = "device is 'cuda', and torch finds no CUDA cards on this machine; use 'cpu' or 'auto'\n"
+    assert (shown.code, shown.out, shown.err) == (2, "", f"heckesel: {said}")
+
+
+def test_a_misspelt_device_is_refused_without_torch(folder):
+    code = (
+        "import sys; from heckesel.cli import main\n"
+        "try: main(['fit', 'none.csv', '--outcome', 'y', '--out', 'm', '--device', 'gpuu'])\n"
+        "finally: print(sorted({'torch', 'pandas'} & set(sys.modules)))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
+    assert (shown.returncode, shown.stdout) == (2, "[]\n")
+
+
+NETWORKS = [
+    hk.DeepHeckmanRegressor,
+    hk.DeepEnsembleRegressor,
+    hk.WeightedEnsembleRegressor,
+    lambda *given, **options: hk.HeckmanClassifier(*given, outcome="network", **options),
+]
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [
+        ("gpuu", "device must be .*, got 'gpuu'"),
+        ("cuda", "torch finds no CUDA cards"),
+        ("cuda:7", "device is 'cuda:7', and torch finds no CUDA cards"),
+        (None, "got 'None'"),
+    ],
+)
+def test_a_device_that_is_not_there_is_a_sentence(device, said, kind, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    y = (drawn()["y"] > 0).astype(float).where(drawn()["y"].notna())
+    with pytest.raises(hk.DataError, match=said):
+        kind(["z"], device=device).fit(drawn()[["x", "z"]], y)
+
+
+def test_one_card_is_no_second_card(monkeypatch):
+    from heckesel.networks.training.config import torch_device
+
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    assert str(torch_device("auto")) == "cuda"
+    assert str(torch_device("cuda:0")) == "cuda:0"
+    with pytest.raises(hk.DataError, match="'cuda:1', and torch finds 1 CUDA card on"):
+        torch_device("cuda:1")
+
+
+@pytest.mark.parametrize("error", ["ImportError", "OSError", "RuntimeError"])
+def test_a_torch_that_fails_to_import_says_why(error, folder):
+    (folder / "torch").mkdir()
+    reason = "libcudart.so.12: cannot open shared object file"
+    (folder / "torch" / "__init__.py").write_text(f"raise {error}({reason!r})\n")
+    package = os.path.dirname(os.path.dirname(hk.__file__))
+    environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{package}"}
+    said = f"torch, which is installed but fails to import ({reason})"
+    for command in (
+        ["-m", "heckesel", "fit", folder / "t.csv", "--outcome", "y", "--out", folder / "m"],
+        ["-c", "import heckesel.networks"],
+    ):
+        shown = subprocess.run(
+            [sys.executable, *map(str, command)], env=environment, capture_output=True, text=True
+        )
+        assert said in shown.stderr
+        assert "not installed" not in shown.stderr

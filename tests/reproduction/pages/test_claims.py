@@ -1,0 +1,222 @@
+"""Claims: a rule says `holds` where the rows are made to, and not where they are made not to."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heckesel.metrics import evaluate
+from heckesel.predictive.distribution import Predictive
+from reproduction import e4_timm
+from reproduction.pages.claims import (
+    CHAPTERS,
+    claims_md,
+    decide_on_paper_rows,
+    joint_training,
+    real_tables,
+    reporting_panels,
+    without_instrument,
+)
+from reproduction.pages.claims.claim import FAILS, HOLDS, PARTLY, UNTESTED, p_text
+from reproduction.pages.claims.kill_condition import kill_condition
+from reproduction.pages.rows import Results, over_seeds, read_paper, read_results
+
+ROOT = Path(__file__).parents[3]
+ALL = [claim for chapter in CHAPTERS.values() for claim in chapter]
+
+
+@pytest.fixture(scope="module")
+def results():
+    return read_results(ROOT / "results")
+
+
+def changed(rows, change, **cell):
+    """The rows, with `change(row)` merged into those that agree with `cell`."""
+    return [row | change(row) if cell.items() <= row.items() else row for row in rows]
+
+
+def test_the_kill_condition_does_not_fire_on_the_papers_rows_and_says_with_which_p():
+    found = kill_condition(read_paper())
+    assert not found.fires
+    assert found.sentence.startswith("The kill condition does not fire")
+    assert "43.1 % (bias 0.678)" in found.sentence
+    assert "Wilcoxon p = .008 over 8 seeds" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("coverage", "bias", "fires"),
+    [
+        # the joint fit of the paper: 89.1 %, bias .002, so the limits are 1.9 points and .012
+        (0.9 - 0.0185, 0.0115, True),
+        (0.9 + 0.0185, -0.0115, True),
+        (0.9 - 0.0185, 0.0125, False),
+        (0.9 - 0.0205, 0.0115, False),
+    ],
+)
+def test_the_kill_condition_fires_if_weighting_is_within_a_point_of_the_joint_fit(
+    coverage, bias, fires
+):
+    rows = changed(
+        read_paper().e1,
+        lambda row: {"coverage90_against": coverage, "bias_f0_against": bias},
+        method="weighted_ensemble",
+    )
+    found = kill_condition(Results(e1=rows))
+    assert found.fires is fires
+    assert ("does not fire" in found.sentence) is not fires
+
+
+@pytest.mark.parametrize("claim", ALL, ids=lambda claim: claim.says[:50])
+def test_every_claim_has_a_verdict_and_says_on_what(claim, results):
+    verdict, numbers = claim.decide(results)
+    assert verdict in (HOLDS, PARTLY, FAILS, UNTESTED)
+    assert numbers
+    assert claim.where
+    assert "nan" not in numbers.lower().split()
+
+
+def test_the_page_counts_its_verdicts_and_lists_each_claim_once(results):
+    text = claims_md(results)
+    verdicts = [claim.decide(results)[0] for claim in ALL]
+    assert f"**{len(ALL)} claims: {verdicts.count(HOLDS)} hold, " in text
+    for claim in ALL:
+        assert text.count(f". {claim.says}** ({claim.where})") == 1
+    assert text.count("- Verdict: ") == len(ALL)
+
+
+def test_the_papers_rows_are_used_only_where_they_have_what_the_rule_needs():
+    assert decide_on_paper_rows(real_tables.weighting_is_worst)[0] == HOLDS
+    assert decide_on_paper_rows(joint_training.warm_up_needed) is None  # no such rows
+    assert decide_on_paper_rows(without_instrument.rho_collapses) is None  # no members in them
+    assert decide_on_paper_rows(reporting_panels.most_on_boundary) is None  # untested is no verdict
+
+
+def test_a_lowest_ece_on_both_datasets_holds_on_one_partly_on_none_not(results):
+    def verdict(**lowest):
+        e2 = results.e2
+        for dataset, ece in lowest.items():
+            change = {"ece_against": ece}
+            cell = {"method": "heckman_two_step", "dataset": dataset}
+            e2 = changed(e2, lambda row, change=change: change, **cell)
+        return real_tables.best_calibrated.decide(replace(results, e2=e2))[0]
+
+    assert verdict(california=0.0, wine=0.0) == HOLDS
+    assert verdict(california=0.0, wine=0.5) == PARTLY
+    assert verdict(california=0.5, wine=0.5) == FAILS
+
+
+def test_a_collapse_without_warm_up_alone_would_make_the_warm_up_needed(results):
+    warm_up = changed(results.warm_up, lambda row: {"rho_hat": 0.1}, warm_up=0)
+    warm_up = changed(warm_up, lambda row: {"rho_hat": row["rho"]}, warm_up=100)
+    made = replace(results, warm_up=warm_up)
+    assert joint_training.warm_up_needed.decide(made)[0] == HOLDS
+    assert joint_training.collapse_is_short_training.decide(made)[0] == HOLDS
+    assert joint_training.warm_up_needed.decide(results)[0] == FAILS
+
+
+def test_members_near_zero_are_a_collapse_and_members_in_two_modes_are_not(results):
+    near_zero = changed(
+        results.e1,
+        lambda row: {key: 0.14 for key in row if key.startswith("rho_member_")},
+        method="heckman_joint",
+    )
+    claim = without_instrument.rho_collapses
+    assert claim.decide(replace(results, e1=near_zero))[0] == HOLDS
+    verdict, numbers = claim.decide(results)
+    assert verdict == FAILS
+    assert "0 of 40 members are near 0" in numbers
+
+
+def test_a_free_correction_differs_from_one_that_costs_only_without_the_instrument(results):
+    """Heckman rows copied from the blind two-head cost nothing, by construction."""
+    metrics = ("nll_against", "ece_against", "coverage90_against")
+
+    def copy_of_blind(row):
+        cell = {key: row[key] for key in ("rho", "alpha", "seed")} | {"method": "blind_two_head"}
+        (blind,) = [other for other in results.e1 if cell.items() <= other.items()]
+        ensemble = [
+            over_seeds(results.e1, m, **(cell | {"method": "deep_ensemble"}))[0] for m in metrics
+        ]
+        best = [
+            (max if m == "coverage90_against" else min)(blind[m], other)
+            for m, other in zip(metrics, ensemble, strict=True)
+        ]
+        return dict(zip(metrics, best, strict=True))
+
+    e1 = results.e1
+    for method in ("heckman_two_step", "heckman_joint"):
+        e1 = changed(e1, copy_of_blind, method=method, rho=0.0)
+    assert real_tables.costs_nothing.decide(replace(results, e1=e1))[0] == HOLDS
+    worse = changed(
+        e1, lambda row: {"ece_against": 0.2}, method="heckman_joint", rho=0.0, alpha=0.0
+    )
+    assert real_tables.costs_nothing.decide(replace(results, e1=worse))[0] == PARTLY
+    worse = changed(e1, lambda row: {"ece_against": 0.2}, method="heckman_joint", rho=0.0)
+    assert real_tables.costs_nothing.decide(replace(results, e1=worse))[0] == FAILS
+
+
+def test_panels_are_decided_by_how_many_fits_are_on_the_boundary(results):
+    def rows(boundary, instrument=""):
+        cell = {"source": "by_paper_2022", "task": "t", "target": "", "instrument": instrument}
+        return [
+            cell | {"rho": 1.0 if at else -0.4, "boundary": float(at), "boundary_without": 1.0}
+            for at in boundary
+        ]
+
+    decide = reporting_panels.most_on_boundary.decide
+    assert decide(replace(results, e4=rows([True, True, False])))[0] == HOLDS
+    assert decide(replace(results, e4=rows([True, False, False])))[0] == PARTLY
+    assert decide(replace(results, e4=rows([False, False])))[0] == FAILS
+    assert decide(replace(results, e4=()))[0] == UNTESTED
+    decide = reporting_panels.signs_unstable.decide
+    assert decide(replace(results, e4=rows([False, False])))[0] == FAILS
+    assert decide(replace(results, e4=rows([True, False])))[0] == PARTLY
+    decide = reporting_panels.dates_as_instrument.decide
+    assert decide(replace(results, e4=rows([True, False, False], "age")))[0] == HOLDS
+    assert decide(replace(results, e4=rows([True, True, True], "age")))[0] == FAILS
+
+
+def test_a_complete_panel_is_decided_by_how_far_hidden_scores_are_off(results):
+    def decided(off):
+        """off : (method, rho, alpha) -> bias of every seed"""
+        rows = [
+            {**asdict(cell), "bias": off(cell.method, cell.rho, cell.alpha) + 1e-3 * cell.seed}
+            for cell in e4_timm.cells()
+        ]
+        return reporting_panels.complete_panel.decide(replace(results, e4_timm=rows))
+
+    def needs(method, rho, alpha):
+        return 0.2 if method == "least squares" else 0.1 if alpha else -0.3
+
+    verdict, numbers = decided(needs)
+    assert verdict == HOLDS
+    assert "further off without it: two-step 6 of 6, maximum likelihood 6 of 6" in numbers
+    assert "nearer with it: two-step 4 of 4, maximum likelihood 4 of 4" in numbers
+    assert decided(lambda m, rho, a: 0.2 if m == "ml" and a else needs(m, rho, a))[0] == FAILS
+    once = decided(
+        lambda m, rho, a: 0.1 if (rho, a) == (0.8, 0.0) and m == "ml" else needs(m, rho, a)
+    )
+    assert once[0] == PARTLY
+    assert "maximum likelihood 4 of 6" in once[1]
+    assert reporting_panels.complete_panel.decide(replace(results, e4_timm=()))[0] == UNTESTED
+
+
+def test_the_ece_of_a_shifted_and_widened_normal_is_that_of_the_metric():
+    """Outcomes on the quantiles of N(0, 1) leave an error of 1 / (2 n) in each share."""
+    from scipy.stats import norm
+
+    n = 2000
+    y = norm.ppf((np.arange(n) + 0.5) / n)
+    for bias, scale in ((0.0, 2.0), (0.97, 1.0), (0.97, 2.44)):
+        predicted = Predictive.normal(
+            mean=np.full(n, bias), epistemic=np.zeros(n), aleatoric=np.full(n, scale**2)
+        )
+        ece = evaluate(y, predicted, propensity_x=np.full(n, 0.5))["ece"]
+        assert real_tables._normal_ece(bias, scale) == pytest.approx(ece, abs=1 / n)
+
+
+def test_p_values_are_written_without_the_zero_and_small_ones_as_a_bound():
+    assert p_text(0.0078125) == "p = .008"
+    assert p_text(1.0) == "p = 1.000"
+    assert p_text(0.0002) == "p < .001"

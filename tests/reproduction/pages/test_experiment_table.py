@@ -1,0 +1,72 @@
+"""The table that `heckesel reproduce --quick` prints has the numbers of its rows."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from reproduction import EXPERIMENTS
+from reproduction.command import reproduce
+from reproduction.pages.experiment_table import PAGES, experiment_table
+from reproduction.result_files import read_rows
+
+ROOT = Path(__file__).parents[3]
+
+
+def committed(name):
+    return read_rows(ROOT / "results" / f"{EXPERIMENTS[name].rpartition('.')[2]}.json")
+
+
+def test_a_line_has_the_means_over_draws():
+    rows = [row for row in committed("e1") if row["cell"]["seed"] < 3]
+    table = pd.DataFrame([row["cell"] | row["metrics"] for row in rows])
+    means = table.groupby(["rho", "alpha", "method"]).mean()
+    lines = experiment_table("e1", rows).splitlines()
+    assert lines[0].startswith("Means over 3 draws per line. Selected-against region")
+    assert lines[1].split() == ["rho", "alpha", "method", "bias", "ECE", "covered", "CRPS"]
+    assert len(lines) == 2 + len(means) + 1
+    for line in lines[2:-1]:
+        rho, alpha, method, bias, ece, covered, crps = line.split()
+        expected = means.loc[(float(rho), float(alpha), method)]
+        found = [float(bias), float(ece), float(covered.rstrip("%")) / 100, float(crps)]
+        metrics = [f"{each}_against" for each in ("bias_f0", "ece", "coverage90", "crps")]
+        # half of the last printed place, which every column has three of
+        np.testing.assert_allclose(found, expected[metrics], rtol=0, atol=0.000501)
+
+
+def test_a_setting_and_an_estimate_of_one_name_have_a_column_each():
+    lines = experiment_table("warm-up", committed("warm-up")).splitlines()
+    assert lines[1].split()[:2] == ["rho", "alpha"]
+    assert lines[1].split()[-5:] == ["warm_up", "rho", "sd", "of", "members"]
+    assert {line.split()[0] for line in lines[2:-1]} == {"0.8", "0.9"}
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name != "e0"])
+def test_every_experiment_but_the_gate_has_a_table(name):
+    rows = committed(name)
+    failed = [{"cell": rows[0]["cell"], "error": "ValueError: no"}]
+    shown = experiment_table(name, failed + rows)
+    assert shown == experiment_table(name, rows)
+    if name in PAGES:
+        assert shown.splitlines()[-1] == f"The whole grid: {PAGES[name]}"
+        assert (ROOT / PAGES[name]).exists()
+
+
+def test_the_gate_has_none():
+    assert experiment_table("e0", committed("e0")) is None
+
+
+def test_a_quick_run_shows_its_table(tmp_path):
+    """Rows that are there are kept, so that nothing is fitted here."""
+    (tmp_path / "quick").mkdir()
+    shutil.copy(ROOT / "results" / "x2_misspecified.json", tmp_path / "quick")
+    shown = CliRunner().invoke(reproduce, ["x2", "--quick", "--out", str(tmp_path)])
+    assert shown.exit_code == 0
+    lines = shown.output.splitlines()
+    assert lines[1].startswith("x2: 12 of 12 cells done, in ")
+    first = [line.split()[0] for line in lines[3:10]]
+    assert first == ["errors", "normal", "normal", "t", "t", "chi2", "chi2"]
+    assert lines[10] == "The whole grid: paper/ours.md"

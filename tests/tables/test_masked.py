@@ -1,0 +1,205 @@
+"""Masked arrays and values that are no numbers: missing, or refused in one sentence."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heckesel as hk
+from heckesel import metrics
+from heckesel.predictive.distribution import Predictive
+
+N = 300
+
+
+@pytest.fixture(scope="module")
+def units():
+    """X (three columns, an instrument last), every y, and who was selected."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(N, 3))
+    u = rng.normal(size=N)
+    s = x @ [0.5, 0.0, 1.0] + u > 0
+    return x, 1 + x @ [1.0, -1.0, 0.0] + 0.5 * u + rng.normal(size=N), s
+
+
+def masked_at(values, *rows):
+    values = np.ma.array(values, copy=True)
+    for row in rows:
+        values[row] = np.ma.masked
+    return values
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hk.IdentificationWarning)
+        yield
+
+
+def fit_arrays(X, y, **options):
+    return hk.heckman(y=y, x=X[:, :2], w=X, **options)
+
+
+def fit_regressor(X, y, selected=None, weights=None):
+    return hk.HeckmanRegressor([2]).fit(X, y, selected=selected, sample_weight=weights).result_
+
+
+def fit_networks(X, y, selected=None, weights=None):
+    model = hk.DeepHeckmanRegressor([2], epochs=5, n_members=2, hidden=(4,), progress=False)
+    return model.fit(X, y, selected=selected, sample_weight=weights)
+
+
+def fit_weighted(X, y, selected=None, weights=None):
+    model = hk.WeightedEnsembleRegressor([2], epochs=5, n_members=2, hidden=(4,), progress=False)
+    return model.fit(X, y, selected=selected, sample_weight=weights)
+
+
+def fit_identify(X, y, selected=None, weights=None):
+    return hk.identify(X, y, instruments=[2], selected=selected, sample_weight=weights)
+
+
+FITS = [fit_arrays, fit_regressor, fit_networks, fit_weighted, fit_identify]
+
+
+def told(result):
+    """Numbers that any change of the rows would change."""
+    if hasattr(result, "params"):
+        return result.params.to_numpy()
+    if hasattr(result, "fitted_"):
+        return result.predict(np.zeros((1, 3)))
+    return [result.evidence["wald"]] if "wald" in result.evidence else [str(result)]
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_a_masked_outcome_is_a_missing_one(fit, units):
+    X, y, s = units
+    hidden = np.where(s, y, 1e6)  # what the mask hides must not be looked at
+    expected = told(fit(X, np.where(s, y, np.nan)))
+    np.testing.assert_array_equal(told(fit(X, np.ma.array(hidden, mask=~s))), expected)
+
+
+@pytest.mark.parametrize("labels", [np.array([0, 1]), np.array(["no", "yes"])])
+def test_a_masked_class_is_a_missing_one(labels, units):
+    X, y, s = units
+    classes = labels[(y > 1).astype(int)]
+    there = classes.astype(object)
+    there[~s] = None
+    one = hk.HeckmanClassifier([2]).fit(X, np.ma.array(classes, mask=~s))
+    other = hk.HeckmanClassifier([2]).fit(X, there)
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    assert one.result_.n_selected == s.sum()
+
+
+def test_bounds_and_sensitivity_see_the_mask(units):
+    X, y, s = units
+    masked, missing = np.ma.array(y, mask=~s), np.where(s, y, np.nan)
+    assert hk.bounds(masked, -9, 9) == hk.bounds(missing, -9, 9)
+    model = fit_networks(X, missing)
+    one, other = (hk.sensitivity(model, X, each, rho=[0.5]) for each in (masked, missing))
+    np.testing.assert_array_equal(one.values["mean"], other.values["mean"])
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_a_masked_x_is_refused_as_missing(fit, units):
+    X, y, s = units
+    with pytest.raises(hk.DataError, match=r"row 7.*x|x0.*row 7"):
+        fit(masked_at(X, (7, 0)), np.where(s, y, np.nan))
+
+
+def test_a_masked_x_is_imputed_on_request(units):
+    X, y, s = units
+    rows = [(row, 1) for row in range(0, N, 7)]
+    plain = X.copy()
+    plain[tuple(zip(*rows, strict=True))] = np.nan
+    options = {"instruments": [2], "missing": "indicator"}
+    y = np.where(s, y, np.nan)
+    one = hk.HeckmanRegressor(**options).fit(masked_at(X, *rows), y)
+    other = hk.HeckmanRegressor(**options).fit(plain, y)
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(one.predict(masked_at(X, *rows)), other.predict(plain))
+
+
+@pytest.mark.parametrize("fit", FITS)
+def test_masked_weights_and_selection_are_refused(fit, units):
+    X, y, s = units
+    with pytest.raises(hk.DataError, match=r"weights .* row 4"):
+        fit(X, np.where(s, y, np.nan), weights=masked_at(np.ones(N), 4))
+    with pytest.raises(hk.DataError, match=r"selected .* row 4"):
+        fit(X, y, selected=masked_at(s, 4))
+
+
+def test_masks_in_formulas_clusters_propensities_and_metrics(units):
+    X, y, s = units
+    columns = {"a": X[:, 0], "z": X[:, 2], "y": np.ma.array(y, mask=~s)}
+    fit = hk.heckman("y ~ a", "~ a + z", columns)
+    assert fit.n_selected == s.sum()
+    with pytest.raises(hk.DataError, match="row 3"):
+        hk.probit("s ~ a", columns | {"s": masked_at(s, 3)})
+    with pytest.raises(hk.DataError, match="clusters have missing"):
+        hk.heckman("y ~ a", "~ a + z", columns, clusters=masked_at(np.arange(N) % 30, 3))
+    model = hk.WeightedEnsembleRegressor([2], epochs=2, progress=False)
+    with pytest.raises(hk.DataError, match=r"propensity .* row 3"):
+        model.fit(X, columns["y"], propensity=masked_at(np.full(N, 0.5), 3))
+    predictive = Predictive.normal(np.zeros(N), np.zeros(N), np.ones(N))
+    assert np.isnan(predictive.cdf(masked_at(y, 3))[3])
+    for metric in (metrics.coverage, metrics.crps, metrics.rmse, metrics.evaluate):
+        with pytest.raises(hk.DataError, match="row 3"):
+            metric(masked_at(y, 3), predictive)
+
+
+REFUSED = r"column '[ay]' (holds dates|must hold numbers|holds lists or records)"
+ODD = {
+    "complex": np.arange(N) + 1j,
+    "nanoseconds": np.arange(N).astype("datetime64[ns]"),
+    "durations": np.arange(N).astype("timedelta64[ns]"),
+    "lists": [[1.0, 2.0]] * N,
+    "periods": pd.period_range("2000", periods=N, freq="D"),
+    "structured": list(np.zeros(N, dtype=[("a", float), ("b", float)])),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_values_that_are_no_numbers_are_refused(kind, units):
+    X, y, s = units
+    y = np.where(s, y, np.nan)
+    frame = pd.DataFrame({"a": X[:, 0], "z": X[:, 2], "y": y})
+    odd = pd.Series(ODD[kind])
+    for changed in (frame.assign(a=odd), frame.assign(y=odd)):
+        with pytest.raises(hk.DataError, match=REFUSED):
+            hk.heckman("y ~ a", "~ a + z", changed)
+        with pytest.raises(hk.DataError, match=REFUSED):
+            hk.HeckmanRegressor(["z"]).fit(changed[["a", "z"]], changed["y"])
+        with pytest.raises(hk.DataError, match=REFUSED):
+            hk.heckman(y=changed["y"], x=changed[["a"]], w=changed[["a", "z"]])
+    with pytest.raises(hk.DataError, match="weights"):
+        hk.heckman(y=y, x=X[:, :2], w=X, weights=odd.to_numpy())
+
+
+def test_missing_values_of_pandas_are_missing(units):
+    X, y, s = units
+    expected = hk.heckman(y=np.where(s, y, np.nan), x=X[:, :2], w=X).params
+    objects = np.array(
+        [value if there else pd.NA for value, there in zip(y, s, strict=True)], dtype=object
+    )
+    for column in (objects, pd.Series(objects), pd.array(objects, dtype="Float64")):
+        found = hk.heckman(y=column, x=X[:, :2], w=X).params
+        pd.testing.assert_series_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "sentence"),
+    [
+        (np.zeros((3, 2)), np.array(3.0), "one column but has shape"),
+        (np.zeros((3, 2)), [[1.0, 2.0], [3.0]], "differ in length"),
+        ([[1.0, 2.0], [3.0]], np.zeros(2), "differ in length"),
+        (np.array(3.0), np.zeros(2), "table of rows and columns"),
+        (np.zeros(3, dtype=[("a", float)]), np.zeros(3), "structured array"),
+        (np.zeros((2, 2)), [10**400, 1], "must hold numbers"),
+    ],
+)
+def test_arrays_of_the_wrong_shape_are_refused(X, y, sentence):
+    with pytest.raises(hk.DataError, match=sentence):
+        hk.HeckmanRegressor().fit(X, y)
+    with pytest.raises(hk.DataError, match="must be one column"):
+        hk.bounds(np.array(3.0), 0, 1)

@@ -1,0 +1,44 @@
+"""The examples in the docstrings of public modules run and print what they say."""
+
+import doctest
+from importlib import import_module
+
+import pytest
+
+MODULES = [
+    *(
+        f"heckesel.datasets.{name}"
+        for name in (
+            "california_housing",
+            "college_gpa",
+            "controlled",
+            "interactions",
+            "loans",
+            "mroz",
+            "rand_hie",
+            "school_tests",
+            "semireal",
+            "truth",
+            "wine_quality",
+        )
+    ),
+    "heckesel.diagnostics.profile_curve",
+    "heckesel.diagnostics.sensitivity_curves",
+    "heckesel.diagnostics.verdict",
+    "heckesel.metrics",
+    "heckesel.metrics.bias",
+    "heckesel.metrics.calibration",
+    "heckesel.metrics.coverage",
+    "heckesel.metrics.regions",
+    "heckesel.metrics.scores",
+    "heckesel.predictive.distribution",
+    "heckesel.report.page",
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_print_what_they_say(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = doctest.testmod(import_module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
