@@ -99,9 +99,9 @@ def fitted():
 def design_for(data) -> Design:
     from heckesel.methods.spline_joint import spline_basis
     from heckesel.networks.rho.form_mixture import design_of
-    from heckesel.networks.training.scaling import scaling_of
+    from heckesel.networks.training.scaling import data_scale_of
 
-    scaling = scaling_of(data, standardise=True)
+    scaling = data_scale_of(data, standardise=True)
     basis = spline_basis(scaling.x(data.x[data.s]), (), 4)
     index_basis = spline_basis(scaling.w(data.w), (), 2)
     return design_of(data, scaling, basis, index_basis, torch.device("cpu"))
@@ -176,10 +176,10 @@ def test_it_finds_the_form_and_the_correlation(fitted):
 def test_the_three_targets_obey_the_law_of_total_probability(fitted):
     """P(y <= t) = P(s) P(y <= t | s) + P(not s) P(y <= t | not s), once f counts as known."""
     model, data, _ = fitted
-    known = replace(model, parts=replace(model.parts, root=0 * model.parts.root))
+    known = replace(model, points=replace(model.points, root=0 * model.points.root))
     x, w = data.x[:9], data.w[:9]
     t = np.linspace(-1, 1, 9)
-    chance = (model.parts.weight[:, None] * ndtr(model._indices(w))).sum(axis=0)
+    chance = (model.points.weight[:, None] * ndtr(model._indices(w))).sum(axis=0)
     whole, inside, outside = (
         known.predict(x, w, target).cdf(t) for target in ("population", "selected", "unselected")
     )

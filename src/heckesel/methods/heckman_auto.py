@@ -24,13 +24,13 @@ from heckesel.methods import heckman_two_step
 from heckesel.methods.spline_joint import SURFACE_KNOTS, SplineBasis, spline_basis
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.form_held_out import Folds
-from heckesel.networks.rho.form_mixture import FormMixture, design_of, form_weights, parts_of
+from heckesel.networks.rho.form_mixture import FormMixture, design_of, form_points, form_weights
 from heckesel.networks.rho.form_posterior import form_posterior, independent_optima
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.config import NetworkConfig, torch_device
 from heckesel.networks.training.folds import assign_folds
 from heckesel.networks.training.loop import Progress
-from heckesel.networks.training.scaling import Scaling, scaling_of
+from heckesel.networks.training.scaling import DataScale, data_scale_of
 from heckesel.numerics.splines import spline_width
 
 KNOTS = 8  # of a curve of x, inside its range
@@ -104,7 +104,7 @@ def unsuited_to_density(y: np.ndarray, weight: np.ndarray) -> str | None:
 
 def fit_splines(data: SelectionData, seed: int, config: AutoConfig, device) -> FormMixture:
     """The mixture over forms and rho with the curves and surfaces that the data support."""
-    scaling = scaling_of(data, standardise=True)
+    scaling = data_scale_of(data, standardise=True)
     x, w = scaling.x(data.x[data.s]), scaling.w(data.w)
     index_basis = spline_basis(w, (), affordable_knots(w, INDEX_KNOTS))
     basis = outcome_basis(data, scaling, x, index_basis, device)
@@ -113,14 +113,14 @@ def fit_splines(data: SelectionData, seed: int, config: AutoConfig, device) -> F
     selected = torch.as_tensor(data.s, device=device)
     folds = Folds(fold[selected], fold[~selected], config.folds)
     posterior = form_posterior(design, rho_prior(config.rho_prior), folds)
-    parts = parts_of(posterior, design)
-    forms = form_weights(parts)
+    points = form_points(posterior, design)
+    forms = form_weights(points)
     best = max(forms, key=forms.__getitem__)
     low, high = _interval(posterior.rho, posterior.weight)
     info = {
-        "rho": parts.rho.tolist(),
-        "sigma": (scaling.y_scale / parts.theta).tolist(),
-        "weight": parts.weight.tolist(),
+        "rho": points.rho.tolist(),
+        "sigma": (scaling.y_scale / points.theta).tolist(),
+        "weight": points.weight.tolist(),
         "forms": forms,
         "rho_interval": [low, high],
         "variance_factor": float(posterior.weight @ posterior.factor),
@@ -130,7 +130,7 @@ def fit_splines(data: SelectionData, seed: int, config: AutoConfig, device) -> F
             f"held-out likelihood; 90 % of the weight lies between rho = {low:.2f} and {high:.2f}."
         ),
     }
-    return FormMixture(basis, index_basis, scaling, parts, info)
+    return FormMixture(basis, index_basis, scaling, points, info)
 
 
 def _names(form: str) -> str:
@@ -162,7 +162,7 @@ def affordable_knots(columns: np.ndarray, most: int) -> int:
 
 
 def outcome_basis(
-    data: SelectionData, scaling: Scaling, x: np.ndarray, index_basis: SplineBasis, device
+    data: SelectionData, scaling: DataScale, x: np.ndarray, index_basis: SplineBasis, device
 ) -> SplineBasis:
     """Curves of every column, and the pairwise surfaces that use degrees of freedom in a normal
     model at rho = 0, where all of them are tried at once."""

@@ -101,12 +101,12 @@ def _held_out(units: Units, held, a, found, free, penalty: Penalty) -> np.ndarra
         ],
         dim=2,
     )
-    doubt = (torch.bmm(slopes, covariance) * slopes).sum(dim=2) / variance
+    variance_of_mean = (torch.bmm(slopes, covariance) * slopes).sum(dim=2) / variance
     e = factor * theta * (y - f)
     rho = torch.tanh(a)[:, None]
     result = []
     for value in FACTORS:
-        wider = torch.sqrt(1 + value * doubt)
+        wider = torch.sqrt(1 + value * variance_of_mean)
         scaled = (e - mean) / wider + mean
         t = d * torch.asinh(scaled) - epsilon
         q_score = torch.sinh(t)

@@ -17,18 +17,19 @@ from scipy.special import log_ndtr
 from heckesel.data import SelectionData
 from heckesel.networks.rho.form_likelihood import Units
 from heckesel.networks.rho.form_posterior import FORMS, Design, Posterior
-from heckesel.networks.training.scaling import Scaling
+from heckesel.networks.rho.rho_mixture import Basis
+from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.normal import averaged_index
 from heckesel.numerics.sinh_arcsinh import population_moments
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.predictive.mixture import mix_predictives
 from heckesel.predictive.shaped import predict_shape
 
-SMALLEST_WEIGHT = 2e-3  # of the largest, below which a point is no part of the predictive
+SMALLEST_WEIGHT = 2e-3  # of the largest, below which a point is dropped
 
 
 @dataclass(frozen=True)
-class FormParts:
+class FormPoints:
     """j points of a posterior, in standardised units.
 
     weight, rho, theta, skewness, log_tail : (j,); gamma : (j, q); delta : (j, h); scale : (j, r)
@@ -51,62 +52,61 @@ class FormParts:
 class FormMixture:
     """basis, index_basis : columns of f at x and of the selection index at w, both scaled"""
 
-    basis: object
-    index_basis: object
-    scaling: Scaling
-    parts: FormParts
+    basis: Basis
+    index_basis: Basis
+    scaling: DataScale
+    points: FormPoints
     info: dict
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
         check_target(target, needs_w=w is None)
-        u = self.scaling.x(x)
+        u, points = self.scaling.x(x), self.points
         columns = self.basis.columns(u)[0]
-        weights = np.broadcast_to(np.log(self.parts.weight)[:, None], (len(self.parts.rho), len(u)))
-        index = [None] * len(self.parts.rho)
-        sign = 1.0 if target == "selected" else -1.0
+        log_weight = np.log(points.weight)[:, None] + np.zeros(len(u))  # (j, m)
+        sign, index = (1.0 if target == "selected" else -1.0), None
         if target != "population":
-            index = list(sign * self._indices(w))
-            weights = weights + log_ndtr(np.stack(index))
-        parts = [
-            self._part(j, columns, u, index[j], sign * np.arctanh(self.parts.rho[j]))
-            for j in range(len(self.parts.rho))
+            index = sign * self._indices(w)
+            log_weight = log_weight + log_ndtr(index)
+        components = [
+            self._component(j, columns, u, None if index is None else index[j], sign * a)
+            for j, a in enumerate(np.arctanh(points.rho))
         ]
-        return mix_predictives(parts, weights)
+        return mix_predictives(components, log_weight)
 
-    def _part(self, j, columns, u, index, atanh_rho) -> Predictive:
-        parts, unit = self.parts, self.scaling.y_scale
-        shape = parts.skewness[j], parts.log_tail[j]
+    def _component(self, j, columns, u, index, atanh_rho) -> Predictive:
+        points, unit = self.points, self.scaling.y_scale
+        shape = points.skewness[j], points.log_tail[j]
         moments = population_moments(*shape)
-        f = columns @ parts.delta[j] / parts.theta[j]
-        sigma = np.exp(u @ parts.scale[j]) / parts.theta[j]
+        f = columns @ points.delta[j] / points.theta[j]
+        sigma = np.exp(u @ points.scale[j]) / points.theta[j]
         offset = sigma * moments.mean
         slopes = np.column_stack(
             [
-                columns / parts.theta[j],
-                -(f + offset) / parts.theta[j],
+                columns / points.theta[j],
+                -(f + offset) / points.theta[j],
                 offset[:, None] * u,
                 sigma * moments.d_skewness,
                 sigma * moments.d_log_tail,
             ]
         )
-        epistemic = ((slopes @ parts.root[j]) ** 2).sum(axis=1)
+        epistemic = ((slopes @ points.root[j]) ** 2).sum(axis=1)
         location = self.scaling.y_centre + unit * f
         return predict_shape(
             location, unit**2 * epistemic, unit * sigma, *shape, index=index, atanh_rho=atanh_rho
         )
 
     def index(self, w) -> np.ndarray:
-        """(m,) the probit index of P(s = 1 | w), averaged over parts."""
-        return averaged_index(self._indices(w), np.log(self.parts.weight)[:, None])
+        """(m,) the probit index of P(s = 1 | w), averaged over points."""
+        return averaged_index(self._indices(w), np.log(self.points.weight)[:, None])
 
     def _indices(self, w) -> np.ndarray:
         """(j, m)"""
         scaled = self.scaling.w(np.asarray(w, dtype=float))
-        return self.parts.gamma @ self.index_basis.columns(scaled)[0].T
+        return self.points.gamma @ self.index_basis.columns(scaled)[0].T
 
 
-def design_of(data: SelectionData, scaling: Scaling, basis, index_basis, device) -> Design:
+def design_of(data: SelectionData, scaling: DataScale, basis, index_basis, device) -> Design:
     """The standardised columns of `data` on the device, and which coefficients share a ridge."""
     s = data.s
 
@@ -131,7 +131,7 @@ def design_of(data: SelectionData, scaling: Scaling, basis, index_basis, device)
     return Design(units, tensor(membership))
 
 
-def parts_of(posterior: Posterior, design: Design) -> FormParts:
+def form_points(posterior: Posterior, design: Design) -> FormPoints:
     """The points that matter, with the covariance of what the mean depends on."""
     q, width, r = design.units.sizes
     kept = np.flatnonzero(posterior.weight > SMALLEST_WEIGHT * posterior.weight.max())
@@ -143,7 +143,7 @@ def parts_of(posterior: Posterior, design: Design) -> FormParts:
     v = posterior.v.cpu().numpy()[kept]
     gamma, rest, scale, skewness, log_tail = np.split(v, np.cumsum([q, width, r, 1]), axis=1)
     weight = posterior.weight[kept]
-    return FormParts(
+    return FormPoints(
         weight=weight / weight.sum(),
         form=posterior.form[kept],
         rho=posterior.rho[kept],
@@ -157,8 +157,8 @@ def parts_of(posterior: Posterior, design: Design) -> FormParts:
     )
 
 
-def form_weights(parts: FormParts) -> dict[str, float]:
+def form_weights(points: FormPoints) -> dict[str, float]:
     """The posterior share of each form."""
     return {
-        name: float(parts.weight[parts.form == place].sum()) for place, name in enumerate(FORMS)
+        name: float(points.weight[points.form == place].sum()) for place, name in enumerate(FORMS)
     }

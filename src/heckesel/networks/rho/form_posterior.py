@@ -24,7 +24,7 @@ from heckesel.networks.rho.form_optima import (
     Penalty,
     optimise,
 )
-from heckesel.networks.rho.rho_prior import RhoPrior, cell_edges
+from heckesel.networks.rho.rho_prior import RhoPrior, bin_edges
 
 # name : (skewness and tails are free, sigma depends on x)
 FORMS = {
@@ -124,7 +124,7 @@ def _coarse(design: Design, start: Optima, folds: Folds | None) -> list:
     """Every form at every a of COARSE. The normal form starts at its optimum at rho = 0, the others
     at that of the normal form with the same rho, so that none is worse than the form inside it."""
     count, others = len(COARSE), np.arange(1, len(FORMS))
-    same = torch.zeros(count, dtype=int)
+    same = torch.zeros(count, dtype=torch.int64)
     first = np.zeros(count, dtype=int)
     normal = _solve(design, first, COARSE, start.v[same], start.ridge[same], folds)
     near = torch.arange(count).repeat(len(others))
@@ -188,7 +188,7 @@ def _posterior(points, prior: RhoPrior) -> Posterior:
     for own in (np.flatnonzero(form == one) for one in np.unique(form)):
         order = own[np.argsort(a[own])]
         with np.errstate(divide="ignore"):
-            mass = np.log(prior.mass(cell_edges(np.tanh(a[order]))))
+            mass = np.log(prior.mass(bin_edges(np.tanh(a[order]))))
         log_weight[order] = evidence[order] + mass
     best = np.nanargmax(evidence)
     log_weight = np.where(np.isfinite(evidence), log_weight, -np.inf)
