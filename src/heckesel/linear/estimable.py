@@ -1,4 +1,4 @@
-"""What no linear selection model can estimate, found before the fit and named."""
+"""Checks before a fit: constant, collinear and separating columns, and too few rows."""
 
 from __future__ import annotations
 

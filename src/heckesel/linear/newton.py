@@ -1,4 +1,4 @@
-"""One Newton maximiser for every classic likelihood."""
+"""Newton's method for every linear likelihood."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probit by Newton: the selection equation on its own."""
+"""Probit by Newton's method: the selection equation alone."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ Where some direction g has :math:`t_i x_i'g \ge 0` for every row (t = +1 where t
 and no maximum. What is returned is the maximum under a ridge on the standardised coefficients, the
 constant among them, too small to move anything the data determine. As the ridge goes to zero the
 probabilities of rows that g separates go to their classes and the others' to those of the
-supremum; where every row is told apart, the direction goes to that of the widest margin. The size
+supremum; if every row is separated, the direction goes to that of the widest margin. The size
 of the coefficients along g is the ridge's and has no meaning.
 """
 

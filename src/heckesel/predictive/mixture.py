@@ -59,31 +59,41 @@ class Mixture:
 
 @dataclass(frozen=True)
 class PredictiveMixture:
-    """Predictives with equal weights, which may be of different families."""
+    """Predictives that may be of different families.
+
+    weight : (j, m), sums to one over components
+    """
 
     components: tuple[Predictive, ...]
+    weight: np.ndarray
 
     def cdf(self, y):
-        return np.mean([part.cdf(y) for part in self.components], axis=0)
+        return self._average([part.cdf(y) for part in self.components])
 
     def log_density(self, y):
         each = [part.log_density(y) for part in self.components]
-        return logsumexp(each, axis=0) - np.log(len(each))
+        with np.errstate(divide="ignore"):
+            return logsumexp(each + np.log(self.weight), axis=0)
 
     def quantile(self, p):
         """(m,), between the quantiles of the components."""
         each = np.stack([part.quantile(p) for part in self.components])
         scale = np.max([part.std for part in self.components], axis=0)
-        return _search(self, p, each.mean(axis=0), scale, each.min(axis=0), each.max(axis=0))
+        return _search(self, p, self._average(each), scale, each.min(axis=0), each.max(axis=0))
 
     def sample(self, size, rng):
         """(size, m): draws from every component, then one of these for each draw and point."""
         each = np.stack([part.sample(size, rng) for part in self.components])
-        chosen = rng.integers(len(each), size=(1, *each.shape[1:]))
+        below = np.cumsum(self.weight, axis=0)[:-1]
+        chosen = (rng.random((1, size, 1, below.shape[1])) > below).sum(axis=2)
         return np.take_along_axis(each, chosen, axis=0)[0]
 
     def take(self, rows) -> PredictiveMixture:
-        return PredictiveMixture(tuple(part.take(rows) for part in self.components))
+        components = tuple(part.take(rows) for part in self.components)
+        return PredictiveMixture(components, self.weight[:, rows])
+
+    def _average(self, values):
+        return (self.weight * np.asarray(values)).sum(axis=0)
 
 
 def _search(distribution: Mixture | PredictiveMixture, p, start, scale, low, high) -> np.ndarray:
@@ -105,14 +115,22 @@ def _with_fields(distribution, change):
     return replace(distribution, **{name: change(value) for name, value in values.items()})
 
 
-def mix_predictives(components: Sequence[Predictive]) -> Predictive:
-    """The mixture with equal weights; the variance of the means is epistemic."""
-    means = np.stack([part.mean for part in components])
+def mix_predictives(components: Sequence[Predictive], log_weight=None) -> Predictive:
+    """The mixture with these log weights (j, m), or with equal weights; the variance of the means
+    is epistemic."""
+    means, epistemic, aleatoric = (
+        np.stack([getattr(part, name) for part in components])
+        for name in ("mean", "epistemic", "aleatoric")
+    )
+    if log_weight is None:
+        log_weight = np.zeros_like(means)
+    weight = np.exp(log_weight - logsumexp(log_weight, axis=0))
+    mean = (weight * means).sum(axis=0)
     return Predictive(
-        means.mean(axis=0),
-        np.mean([part.epistemic for part in components], axis=0) + means.var(axis=0),
-        np.mean([part.aleatoric for part in components], axis=0),
-        PredictiveMixture(tuple(components)),
+        mean,
+        (weight * (epistemic + (means - mean) ** 2)).sum(axis=0),
+        (weight * aleatoric).sum(axis=0),
+        PredictiveMixture(tuple(components), weight),
     )
 
 

@@ -1,4 +1,4 @@
-"""Options of a classic fit, checked together: weights, clusters, covariance, instruments."""
+"""Options of a linear fit: weights, clusters, covariance and instruments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def side_column(values, frame):
 
 
 def check_instruments(instruments, checked, design) -> None:
-    """Names the user relies on as excluded from the outcome are so."""
+    """Refuse instruments that are in the outcome equation or not in the selection equation."""
     if instruments is None:
         return
     if not isinstance(instruments, str | list | tuple):
@@ -72,7 +72,7 @@ def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool
 
 
 def _warn_of_few(codes, weight, weight_kind: str) -> None:
-    """Standard errors that rest on a few clusters, or on a few rows of large weight."""
+    """Warn of few clusters, or of a few rows of large weight."""
     clusters = None if codes is None else len(np.unique(codes[weight > 0]))
     if clusters is not None and clusters < FEW_CLUSTERS:
         warn_user(

@@ -1,4 +1,4 @@
-"""Tables on disk, CSV or Parquet by suffix: what is read stays as it was written.
+"""Table files, CSV or Parquet by suffix, with their values as they were written.
 
 Rows are counted from 0, as everywhere in heckesel; messages about CSV files add the line.
 """

@@ -1,4 +1,4 @@
-"""Error models that a classic fit can be tried under, each with one dependence parameter.
+"""Error models of a linear fit, each with one dependence parameter.
 
 `selected(index, e, shared)` and `unselected(index, shared)` are log-likelihoods of units as jets in
 (index, e, *shared) and (index, *shared); shared[0] is the dependence.

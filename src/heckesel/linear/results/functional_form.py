@@ -1,4 +1,4 @@
-"""`fit.functional_form()`: which coefficients survive when the normal curve is given up."""
+"""`fit.functional_form()`: which coefficients change sign under other error models."""
 
 from __future__ import annotations
 

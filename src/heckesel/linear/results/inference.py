@@ -1,4 +1,4 @@
-"""Estimates with their covariance: the part that every classic result shares."""
+"""Coefficient tables and tests that all linear results share."""
 
 from __future__ import annotations
 

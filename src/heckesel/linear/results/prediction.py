@@ -1,4 +1,4 @@
-r"""Predictions of a classic fit for the three targets, and average marginal effects.
+r"""Predictions of a linear fit for the three targets, and average marginal effects.
 
 With c = rho sigma and eta = w'gamma the mean is
 

@@ -1,4 +1,4 @@
-"""Bootstraps and profile intervals of a classic fit, here or on the workers of a cluster."""
+"""Bootstraps and profile intervals of a linear fit, on this machine or on a cluster."""
 
 from __future__ import annotations
 

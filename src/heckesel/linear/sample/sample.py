@@ -1,4 +1,4 @@
-"""Standardised rows, selected apart from unselected, held here or read again for every sum."""
+"""Standardised rows of selected and unselected units, in memory or read again for every sum."""
 
 from __future__ import annotations
 

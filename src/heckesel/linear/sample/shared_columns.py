@@ -1,4 +1,4 @@
-"""Columns that both equations hold, mostly all of x, so that sums run over each only once."""
+"""Columns that both equations have, usually all of x, so that sums use each only once."""
 
 from __future__ import annotations
 

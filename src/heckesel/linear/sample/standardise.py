@@ -1,4 +1,4 @@
-"""Columns brought to one scale before a fit, and the matrix that maps estimates back.
+"""Standardised columns, and the matrix that maps estimates back to the original scale.
 
 A column times 1e6 must not change a fit, and exper and exper^2 must not break one.
 """
