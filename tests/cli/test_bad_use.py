@@ -100,7 +100,7 @@ COMMANDS = [
     (FIT + " --method magic", "'magic' is not one of", 2),
     (FIT + " --rho-prior maybe", "'maybe' is not one of", 2),
     (FIT + " --rho-prior positive", "--rho-prior is for networks", 2),
-    (FIT + " --method joint --rho-prior positive", "--rho-prior needs --method profile", 2),
+    (FIT + " --method joint --rho-prior positive", "--rho-prior needs --method auto or profile", 2),
     (FIT + " --folds 5", "--folds is for networks, and linear-ml has none", 2),
     (FIT + " --members 5", "--members is for networks", 2),
     (FIT + " --method two-step --folds 1", "folds must be at least 2", 2),

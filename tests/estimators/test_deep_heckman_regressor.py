@@ -168,7 +168,7 @@ CASES = {
     ),
     "a prior for a method without one": (
         lambda: hk.DeepHeckmanRegressor(["z"], rho_prior="positive").fit(GOOD[["x", "z"]], GOOD.y),
-        "rho_prior needs method='profile', but method is 'two-step'",
+        "rho_prior needs method='auto' or 'profile', but method is 'two-step'",
     ),
     "unknown sign": (
         lambda: profile(rho_prior="plus").fit(GOOD[["x", "z"]], GOOD.y),

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from heckesel.data import selection_data
 from heckesel.likelihoods import normal
-from heckesel.methods import heckman_auto
+from heckesel.methods import fit_one, heckman_auto
 from heckesel.networks.rho import form_held_out
 from heckesel.networks.rho.form_held_out import Folds, held_out_evidence
 from heckesel.networks.rho.form_likelihood import Units, split, surface_at, value_at
@@ -93,7 +93,7 @@ def skewed_data(n=600, rho=0.6, seed=4, alpha=1.0):
 @pytest.fixture(scope="module")
 def fitted():
     data, y = skewed_data()
-    return heckman_auto.fit(data, seed=0, device="cpu"), data, y
+    return fit_one(heckman_auto, data, seed=0, device="cpu"), data, y
 
 
 def design_for(data) -> Design:

@@ -64,8 +64,8 @@ def make_model(method: str, data: TrainingData, **options):
         return hk.HeckmanRegressor(method=method.removeprefix("linear-"), **common, **given)
     if method in BASELINES:
         return getattr(hk, str(KNOWN[BASELINES[method]].estimator))(**common, **given)
-    if "rho_prior" in given and method != "profile":
-        raise DataError(f"--rho-prior needs --method profile, but the method is {method}")
+    if "rho_prior" in given and method not in ("auto", "profile"):
+        raise DataError(f"--rho-prior needs --method auto or profile, but the method is {method}")
     return hk.DeepHeckmanRegressor(method=method, **common, **given)
 
 

@@ -27,13 +27,15 @@ class DeepHeckmanRegressor(SelectionRegressor):
     instruments : str, int or list of these, optional
         Columns of X, by name or position, that affect selection but not the outcome
         (exclusion restrictions).
-    method : {"two-step", "joint", "averaged", "profile"}, default="two-step"
+    method : {"two-step", "joint", "averaged", "profile", "auto"}, default="two-step"
         "two-step" fits a probit, then networks with the inverse Mills ratio as an extra term.
         "joint" maximises one likelihood. "averaged" averages the two-step and a likelihood in
         which selection depends on the outcome and errors may have any shape; it uses splines if
         their held-out loss is within one standard error of the networks', and takes about six
         times as long. "profile" evaluates the likelihood on held-out folds for each rho and
-        averages predictions over rho.
+        averages predictions over rho. "auto" fits splines with normal, skewed, heavy-tailed and
+        heteroskedastic errors at all values of rho, and weights them by the likelihood of
+        held-out rows; it uses the two-step if the outcome has few values or a spike.
     n_members : int, optional
         Networks in the ensemble. By default 10 on folds ("profile": 20) and 5 without.
     hidden : tuple of int, default=(64, 64)
@@ -89,6 +91,8 @@ class DeepHeckmanRegressor(SelectionRegressor):
         Estimates of rho, one per member; for "profile" one per mode, best first.
     sigma_ : ndarray
         Estimates of the standard deviation of e, in the same order.
+    explanation_ : str
+        With method "auto", what was fitted and why.
     info_ : dict
         Summary of the training.
     n_features_in_ : int
@@ -201,8 +205,10 @@ class DeepHeckmanRegressor(SelectionRegressor):
         known = names_of(DEEP)
         if not is_one_of(self.method, known):
             raise DataError(f"method must be one of {', '.join(known)}, got {self.method!r}")
-        if self.rho_prior is not None and self.method != "profile":
-            raise DataError(f"rho_prior needs method='profile', but method is {self.method!r}")
+        if self.rho_prior is not None and self.method not in ("auto", "profile"):
+            raise DataError(
+                f"rho_prior needs method='auto' or 'profile', but method is {self.method!r}"
+            )
         workers = None if client is None else cluster_of(client)
         sides = {"selected": selected, "sample_weight": sample_weight}
         if isinstance(X, str | os.PathLike):
@@ -217,6 +223,8 @@ class DeepHeckmanRegressor(SelectionRegressor):
             self.identification_ = identify(data)
             self.fitted_ = self._train(data, self._config(int(data.s.sum()), workers))
         self.info_ = self.fitted_.info
+        if self.method == "auto":
+            self.explanation_ = self.info_.get("explanation", self.identification_.sentence)
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
         self.identification_ = with_members(
             self.identification_, self.info_.get("member_rho", self.info_.get("rho"))

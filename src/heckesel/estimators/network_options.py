@@ -16,8 +16,8 @@ AUTO = "auto"
 FOLDS, MEMBERS = 5, 10
 PROFILE_MEMBERS = 20  # four per fold, which share their evidence on rho (`heckman_profile`)
 PAPERS_MEMBERS = 5  # all trained on all rows
-ON_FOLDS = ("averaged", "profile")  # methods that need held-out rows
-CROSS_FITTED = ("two-step", "averaged")  # methods that support a network for selection
+ON_FOLDS = ("auto", "averaged", "profile")  # methods that need held-out rows
+CROSS_FITTED = ("auto", "two-step", "averaged")  # methods that support a network for selection
 LEAST_SELECTED = 100  # so that a fold has twenty rows for early stopping
 
 

@@ -40,6 +40,7 @@ class Method:
 
 
 METHODS = {
+    "heckman_auto": Method("heckesel.methods.heckman_auto", "auto", "auto", DEEP, "FormMixture"),
     "heckman_two_step": Method(
         "heckesel.methods.heckman_two_step", "two-step", "two-step", DEEP, "SelectionEnsemble"
     ),

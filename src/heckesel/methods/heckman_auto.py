@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from heckesel.data import SelectionData
+from heckesel.errors import DataError
 from heckesel.methods import heckman_two_step
 from heckesel.methods.spline_joint import SURFACE_KNOTS, SplineBasis, spline_basis
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
@@ -33,6 +34,7 @@ from heckesel.networks.training.loop import Progress
 from heckesel.networks.training.scaling import DataScale, data_scale_of
 from heckesel.numerics.splines import spline_width
 
+FOLDS = 5
 KNOTS = 8  # of a curve of x, inside its range
 INDEX_KNOTS = 4  # of a curve of w in the selection index
 FEWEST_KNOTS = 2
@@ -52,28 +54,18 @@ class AutoConfig:
     """
 
     rho_prior: object = None
-    folds: int = 5
-    network: NetworkConfig = field(default_factory=lambda: NetworkConfig(n_members=10, folds=5))
+    folds: int = FOLDS
+    network: NetworkConfig = field(default_factory=lambda: NetworkConfig(n_members=10, folds=FOLDS))
 
 
-def fit(
-    data: SelectionData,
-    *,
-    seed: int,
-    config: AutoConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> FormMixture | SelectionEnsemble:
-    """The model for one dataset; the seed splits the folds and starts networks, if any."""
-    config = config or AutoConfig()
-    reason = unsuited_to_density(data.y[data.s], data.weight[data.s])
-    if reason is not None:
-        fitted = heckman_two_step.fit(
-            data, seed=seed, config=config.network, device=device, progress=progress
+def options(network: NetworkConfig, model) -> AutoConfig:
+    """The options of an estimator whose networks, if any, are to be trained so."""
+    if model.target_transform is not None:
+        raise DataError(
+            "method='auto' models the outcome on its own scale; set target_transform=None or "
+            "another method"
         )
-        explanation = f"The two-step was used, because {reason}."
-        return replace(fitted, info=fitted.info | {"explanation": explanation})
-    return fit_splines(data, seed, config, torch_device(device or config.network.device))
+    return AutoConfig(model.rho_prior, network.folds or FOLDS, network)
 
 
 def fit_many(
@@ -84,11 +76,21 @@ def fit_many(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[FormMixture | SelectionEnsemble]:
-    """The models of several datasets; the forms and values of rho of each are one batch."""
-    return [
-        fit(data, seed=seed, config=config, device=device, progress=progress)
-        for data, seed in zip(datas, seeds, strict=True)
-    ]
+    """The models of several datasets; all forms and values of rho of a dataset are one batch. The
+    seed splits the folds, and starts the networks of the two-step."""
+    config = config or AutoConfig()
+
+    def fit(data: SelectionData, seed: int) -> FormMixture | SelectionEnsemble:
+        reason = unsuited_to_density(data.y[data.s], data.weight[data.s])
+        if reason is None:
+            return fit_splines(data, seed, config, torch_device(device or config.network.device))
+        (fitted,) = heckman_two_step.fit_many(
+            [data], seeds=[seed], config=config.network, device=device, progress=progress
+        )
+        explanation = f"The two-step was used, because {reason}."
+        return replace(fitted, info=fitted.info | {"explanation": explanation})
+
+    return [fit(data, seed) for data, seed in zip(datas, seeds, strict=True)]
 
 
 def unsuited_to_density(y: np.ndarray, weight: np.ndarray) -> str | None:
@@ -123,6 +125,7 @@ def fit_splines(data: SelectionData, seed: int, config: AutoConfig, device) -> F
         "weight": points.weight.tolist(),
         "forms": forms,
         "rho_interval": [low, high],
+        "member_rho": [low, high],
         "variance_factor": float(posterior.weight @ posterior.factor),
         "surfaces": [list(surface[:2]) for surface in basis.surfaces],
         "explanation": (

@@ -127,6 +127,27 @@ def _check_spline(spline, sizes: Sizes) -> None:
         raise Damage(f"has {len(spline.turn)} coefficients for {count} splines")
 
 
+def _index_basis(state: Fields, name: str, sizes: Sizes):
+    """Splines of the columns of w."""
+    return part(SPLINE_BASIS)(state, name, sizes | {"p": sizes["q"]})
+
+
+def _check_form_points(points, sizes: Sizes) -> None:
+    if not (np.abs(points.rho) < 1).all():
+        raise Damage("has a correlation beyond one")
+    if not ((points.form >= 0) & (points.form < 4)).all():
+        raise Damage("has a form of errors that does not exist")
+
+
+def _check_form_mixture(fit, sizes: Sizes) -> None:
+    width, index = len(fit.basis.membership), len(fit.index_basis.membership)
+    points, size = fit.points, len(fit.basis.membership) + 1 + sizes["p"] + 2
+    if points.delta.shape[1] != width or points.gamma.shape[1] != index:
+        raise Damage(f"has {points.delta.shape[1]} coefficients for {width} columns")
+    if points.root.shape[1] != size:
+        raise Damage(f"has a covariance of {points.root.shape[1]} for {size} coefficients")
+
+
 SPLINE = Layout(
     "heckesel.numerics.splines",
     "Spline",
@@ -195,5 +216,34 @@ RHO_MIXTURE = Layout(
     attributes={"parts": "points"},
     check=_check_mixture,
     split=_split_mixture,
+)
+FORM_POINTS = Layout(
+    f"{RHO}.form_mixture",
+    "FormPoints",
+    {
+        "weight": array("j", positive=True),
+        "form": array("j", dtype="int64"),
+        "rho": array("j"),
+        "gamma": array("j", "index"),
+        "delta": array("j", "h"),
+        "theta": array("j", positive=True),
+        "scale": array("j", "p"),
+        "skewness": array("j"),
+        "log_tail": array("j"),
+        "root": array("j", "size", "size"),
+    },
+    check=_check_form_points,
+)
+FORM_MIXTURE = Layout(
+    f"{RHO}.form_mixture",
+    "FormMixture",
+    {
+        "basis": part(SPLINE_BASIS),
+        "index_basis": _index_basis,
+        "scaling": part(SCALING),
+        "points": part(FORM_POINTS),
+        "info": plain,
+    },
+    check=_check_form_mixture,
 )
 BASES = {layout.name: layout for layout in (LAST_LAYER, SPLINE_BASIS)}

@@ -20,6 +20,8 @@ from heckesel.saving.codec import (
 from heckesel.saving.member_layouts import MEMBERS, SCALING, networks, part
 from heckesel.saving.mixture_layouts import (
     CURVE,
+    FORM_MIXTURE,
+    FORM_POINTS,
     LAST_LAYER,
     POINTS,
     RHO_MIXTURE,
@@ -186,11 +188,21 @@ LAYOUTS = {
         BESIDE_PROBIT,
         BINARY,
         RHO_MIXTURE,
+        FORM_MIXTURE,
     )
 }
 PARTS_OF_FITS = {
     layout.name: layout
-    for layout in (MEMBERS, SCALING, POINTS, CURVE, LAST_LAYER, SPLINE_BASIS, SPLINE)
+    for layout in (
+        MEMBERS,
+        SCALING,
+        POINTS,
+        CURVE,
+        LAST_LAYER,
+        SPLINE_BASIS,
+        SPLINE,
+        FORM_POINTS,
+    )
 }
 # Kinds of whole fits that no method of METHODS names.
 WHOLE = ("BesideProbit", "BinaryMixture")
