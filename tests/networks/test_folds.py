@@ -14,8 +14,8 @@ from heckesel.estimators.deep_heckman_regressor import DeepHeckmanRegressor
 from heckesel.methods import fit_one, load_method
 from heckesel.networks.ensembles.noise_calibration import (
     Pairs,
+    calibrated_level,
     joint_loss,
-    judged_level,
     normal_loss,
     own_variance,
     pairs_of,
@@ -150,7 +150,9 @@ def test_the_held_out_variance_and_that_between_members_add_up_to_the_ensembles_
     y, mean, out = _simulated(k, seed=1)
     pairs = pairs_of(mean, np.ones_like(mean), np.full(len(y), 1 / len(y)), out)
     residual = y[pairs.row] - pairs.mean
-    level, value = judged_level(lambda s: normal_loss(residual, s**2 + pairs.doubt), pairs.weight)
+    level, value = calibrated_level(
+        lambda s: normal_loss(residual, s**2 + pairs.doubt), pairs.weight
+    )
     predicted = level**2 + mean.var(axis=0).mean()
     # Squares of 4000 residuals: three sds of their mean are 3 sqrt(2/4000) .58 = .04.
     assert abs(predicted - np.mean((y - mean.mean(axis=0)) ** 2)) < 0.05

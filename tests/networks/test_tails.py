@@ -13,8 +13,8 @@ from heckesel.methods.heckman_profile import ProfileConfig
 from heckesel.methods.weighted_ensemble import WeightedConfig
 from heckesel.networks.ensembles.noise_calibration import (
     Pairs,
+    calibrated_shape,
     joint_loss,
-    judged_shape,
     normal_loss,
     normal_score,
     tailed_loss,
@@ -87,7 +87,7 @@ def test_normal_scores_keep_their_digits_in_either_tail():
 def test_the_shape_of_heavy_tails_is_found_and_the_level_is_their_sd(df):
     n, sd = 20000, 0.6
     residual = stats.t.rvs(df, size=n, random_state=7) * sd * np.sqrt((df - 2) / df)
-    found = judged_shape(
+    found = calibrated_shape(
         lambda level, df: tailed_loss(residual, level**2 + 0.0 * residual, df), _pairs(n), "auto"
     )
     # Over 20 seeds the sd of df was 2 % at 4 and 4 % at 6, that of the level .8 %: over three.
@@ -98,7 +98,7 @@ def test_the_shape_of_heavy_tails_is_found_and_the_level_is_their_sd(df):
 def test_tails_too_heavy_for_a_variance_are_held_at_three_degrees_of_freedom():
     n = 4000
     residual = stats.cauchy.rvs(size=n, random_state=7)
-    found = judged_shape(
+    found = calibrated_shape(
         lambda level, df: tailed_loss(residual, level**2 + 0.0 * residual, df), _pairs(n), "auto"
     )
     assert found.df == pytest.approx(3.0, abs=0.01)  # the search stops at e^-5 above
@@ -112,9 +112,9 @@ def test_normal_residuals_stay_normal_and_tails_are_estimated_only_if_asked_for(
         def loss(level, df, residual=normal):
             return tailed_loss(residual, level**2 + 0.0 * residual, df)
 
-        found = judged_shape(loss, _pairs(2000), "auto")
+        found = calibrated_shape(loss, _pairs(2000), "auto")
         assert found.df is None or found.df > 25
-        assert judged_shape(loss, _pairs(2000), "normal").df is None
+        assert calibrated_shape(loss, _pairs(2000), "normal").df is None
 
 
 def test_rows_that_weigh_nothing_do_not_count_as_evidence():

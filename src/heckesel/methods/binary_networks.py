@@ -39,7 +39,7 @@ COARSE = np.linspace(-1.8, 1.8, 7)
 MOVING_RATE, MOVING_EPOCHS, MOVING_PATIENCE = 0.3, 200, 30
 # No value of rho may stand for more than this share, unless the grid was halved twice already.
 LARGEST_SHARE, HALVINGS = 0.5, 2
-NEGLIGIBLE = 1e-3  # share of the posterior below which a rho is left out of predictions
+NEGLIGIBLE = 1e-3  # share of the posterior below which predictions ignore a rho
 NETWORK = NetworkConfig(hidden=(32, 32), folds=5, weight_decay=1e-3, patience=60)
 
 
@@ -53,7 +53,7 @@ class BinaryConfig:
 
 @dataclass(frozen=True)
 class RhoPoint:
-    """Members at one atanh rho, a; held_out : log-likelihood of all units, each left out."""
+    """Members at one atanh rho, a; held_out : log-likelihood of all units, each held out."""
 
     a: float
     members: Members
@@ -75,11 +75,11 @@ def fit(
     signed = replace(data, y=2 * data.y - 1)
     if data.s.all():
         return _without_selection(signed, scaling, seed, network, device, progress)
-    cell = with_folds(joint_rows(signed, scaling), signed, network.folds, seed)
+    batch = with_folds(joint_rows(signed, scaling), signed, network.folds, seed)
 
     def train(count: int, loss: Loss, config: NetworkConfig, **where) -> list[Members]:
         found = train_datasets(
-            [cell] * count,
+            [batch] * count,
             loss=loss,
             seeds=[seed] * count,
             config=replace(config, warm_up=config.epochs),  # which keeps rho where it starts
@@ -91,13 +91,13 @@ def fit(
         _check_finite(found)
         return found
 
-    (first,) = train(1, INDEPENDENT_BINARY, network, heads=[np.append(probit_start(cell), 0.0)])
+    (first,) = train(1, INDEPENDENT_BINARY, network, heads=[np.append(probit_start(batch), 0.0)])
 
     def at(grid) -> list[RhoPoint]:
         parameters = [_with_rho(first.parameters, a) for a in grid]
         members = train(len(grid), JOINT_BINARY, _moving(network), parameters=parameters)
         return [
-            RhoPoint(float(a), each, held_out_loglik(each, cell, data.weight))
+            RhoPoint(float(a), each, held_out_loglik(each, batch, data.weight))
             for a, each in zip(grid, members, strict=True)
         ]
 
@@ -116,7 +116,7 @@ def fit(
 
 def _unfinished(members: Members, network: NetworkConfig) -> dict:
     """How many members were best at the last epoch they had. What training did not get to is an
-    error that all members share, so their spread does not show it."""
+    error that all members share, so the variance between them does not show it."""
     assert members.best_epoch is not None
     return {"unfinished": int((np.asarray(members.best_epoch) >= network.epochs).sum())}
 
@@ -142,13 +142,13 @@ def _moving(network: NetworkConfig) -> NetworkConfig:
     )
 
 
-def held_out_loglik(members: Members, cell: Batch, weight) -> float:
-    """From each member's mean loss on its own fold. Whole weights count rows, others do not.
+def held_out_loglik(members: Members, batch: Batch, weight) -> float:
+    """From each member's mean loss on its held-out fold. Whole weights count rows, others do not.
 
-    Folds that no member left out count as those that one did.
+    Folds that no member held out count as those that one did.
     """
-    fold = np.concatenate([cell.fold, cell.fold_unselected]).astype(int)
-    mass = np.bincount(fold, np.concatenate([cell.weight, cell.weight_unselected]))
+    fold = np.concatenate([batch.fold, batch.fold_unselected]).astype(int)
+    mass = np.bincount(fold, np.concatenate([batch.weight, batch.weight_unselected]))
     assert members.validation is not None
     own = np.arange(len(members.parameters)) % len(mass)
     count = np.bincount(own, minlength=len(mass))
@@ -196,9 +196,9 @@ def _side_by_side(parts: list[Members]) -> Members:
 
 def _without_selection(data, scaling, seed, network, device, progress) -> BinaryMixture:
     """A plain ensemble of probit networks."""
-    cell = with_folds(outcome_rows(data, scaling), data, network.folds, seed)
+    batch = with_folds(outcome_rows(data, scaling), data, network.folds, seed)
     (members,) = train_datasets(
-        [cell],
+        [batch],
         loss=PROBIT,
         seeds=[seed],
         config=network,

@@ -1,4 +1,4 @@
-"""The joint model with rho held at zero: what the second head does without the correlation."""
+"""The joint model with rho fixed at zero, to separate the second head from the correlation."""
 
 from __future__ import annotations
 

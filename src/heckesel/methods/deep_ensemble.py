@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.networks.ensembles.noise_calibration import judged_shape, pairs_of, tailed_loss
+from heckesel.networks.ensembles.noise_calibration import calibrated_shape, pairs_of, tailed_loss
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble, output_variance
 from heckesel.networks.losses.normal import GAUSSIAN
 from heckesel.networks.training.batches import Batch
@@ -41,12 +41,12 @@ def fit_many(
 
 def _fit_gaussian(datas, seeds, factors, device, config, progress):
     scalings = [data_scale_of(data, config.standardise) for data in datas]
-    cells = [
+    batches = [
         with_folds(outcome_rows(data, scaling, factor), data, config.folds, seed)
         for data, scaling, factor, seed in zip(datas, scalings, factors, seeds, strict=True)
     ]
     trained = train_datasets(
-        cells,
+        batches,
         loss=GAUSSIAN,
         seeds=seeds,
         config=config,
@@ -54,35 +54,37 @@ def _fit_gaussian(datas, seeds, factors, device, config, progress):
         device=device,
         progress=progress,
     )
-    judge = _as_trained
+    calibrate = _as_trained
     if config.folds is not None:
-        judge = partial(_judged, folds=config.folds, tails=config.tails)
-    return [judge(*parts) for parts in zip(trained, scalings, cells, strict=True)]
+        calibrate = partial(_calibrated, folds=config.folds, tails=config.tails)
+    return [calibrate(*parts) for parts in zip(trained, scalings, batches, strict=True)]
 
 
-def _as_trained(members: Members, scaling: DataScale, cell: Batch) -> GaussianEnsemble:
+def _as_trained(members: Members, scaling: DataScale, batch: Batch) -> GaussianEnsemble:
     unit = np.log(scaling.y_scale)
     return GaussianEnsemble(members, scaling, {"training_loss": (members.loss + unit).tolist()})
 
 
-def _judged(
-    members: Members, scaling: DataScale, cell: Batch, folds: int, tails: str
+def _calibrated(
+    members: Members, scaling: DataScale, batch: Batch, folds: int, tails: str
 ) -> GaussianEnsemble:
-    """The ensemble with the level of its sigma(x), and its tails, judged on rows left out."""
-    fitted = _as_trained(members, scaling, cell)
-    outputs = members.outputs(cell.x[:, :-1])
-    out = held_out(cell.fold, len(outputs), folds)
-    pairs = pairs_of(outputs[..., 0], np.sqrt(output_variance(outputs)), cell.weight, out)
-    residual = cell.y[pairs.row] - pairs.mean
-    found = judged_shape(
-        lambda level, df: tailed_loss(residual, (level * pairs.spread) ** 2 + pairs.doubt, df),
+    """The ensemble with the level of its sigma(x), and its tails, calibrated on held-out rows."""
+    fitted = _as_trained(members, scaling, batch)
+    outputs = members.outputs(batch.x[:, :-1])
+    out = held_out(batch.fold, len(outputs), folds)
+    pairs = pairs_of(outputs[..., 0], np.sqrt(output_variance(outputs)), batch.weight, out)
+    residual = batch.y[pairs.row] - pairs.mean
+    found = calibrated_shape(
+        lambda level, df: tailed_loss(
+            residual, (level * pairs.noise_factor) ** 2 + pairs.doubt, df
+        ),
         pairs,
         tails,
     )
-    judged = {
+    calibrated = {
         "held_out_loss": found.loss + float(np.log(scaling.y_scale)),
         "sigma_level": found.level,
         "best_epoch": np.asarray(members.best_epoch).tolist(),
     }
-    info = fitted.info | judged | found.info
+    info = fitted.info | calibrated | found.info
     return replace(fitted, info=info, level=found.level, tail_df=found.df)

@@ -39,12 +39,12 @@ def fit_two_step(
     mass : weights of the selected and of the unselected units, added up; run : a `map` for the
     last pass, which sums what sigma needs.
     """
-    cell_of = partial(mills_rows, scaling=scaling, gamma=gamma, total=mass[0])
+    rows_of = partial(mills_rows, scaling=scaling, gamma=gamma, total=mass[0])
     members = train_streamed(
-        table, cell_of, loss=TWO_STEP, seed=seed, config=config, progress=progress
+        table, rows_of, loss=TWO_STEP, seed=seed, config=config, progress=progress
     )
     c = members.head[:, 0].astype(float)
-    task = partial(_residual_sums, read=table.read, cell_of=cell_of, members=members, c=c)
+    task = partial(_residual_sums, read=table.read, rows_of=rows_of, members=members, c=c)
     squares, delta = add_up(run(task, table.items))
     return in_units_of_y(members, np.sqrt(squares + c**2 * delta), scaling, gamma)
 
@@ -55,16 +55,16 @@ def mills_rows(data: SelectionData, *, scaling: DataScale, gamma, total: float) 
     return with_mills(outcome_rows(data, scaling, total=total), index)
 
 
-def _residual_sums(item, *, read, cell_of, members: Members, c) -> list:
+def _residual_sums(item, *, read, rows_of, members: Members, c) -> list:
     """Weighted squares of residuals, (k,), and the weighted sum of delta: `corrected_sigma` of
     a whole table, one buffer after the other."""
 
-    def sums(cell: Batch) -> tuple:
-        f = members.outputs(cell.x[:, :-1])[..., 0]
-        residual = cell.y - f - c[:, None] * cell.mills
-        return residual**2 @ cell.weight, cell.delta @ cell.weight
+    def sums(batch: Batch) -> tuple:
+        f = members.outputs(batch.x[:, :-1])[..., 0]
+        residual = batch.y - f - c[:, None] * batch.mills
+        return residual**2 @ batch.weight, batch.delta @ batch.weight
 
-    return add_up(sums(cell_of(data)) for data in read(item))
+    return add_up(sums(rows_of(data)) for data in read(item))
 
 
 def fit_joint(

@@ -119,15 +119,15 @@ def fit_many(
     """One Gaussian process for each dataset; seeds draw the rows, when there are too many, and the
     restarts.
 
-    On the CPU the cells follow one another: an evaluation is one Cholesky factorisation, which
-    keeps LAPACK busy by itself. On a GPU all cells are factorised together.
+    On the CPU the datasets follow one another: an evaluation is one Cholesky factorisation, which
+    keeps LAPACK busy by itself. On a GPU all datasets are factorised together.
     """
     config = config or GPConfig()
     config = config if device is None else replace(config, device=device)
-    cells = [_scaled_rows(data, seed, config) for data, seed in zip(datas, seeds, strict=True)]
-    rows = [(x, y) for x, y, _ in cells]
+    datasets = [_scaled_rows(data, seed, config) for data, seed in zip(datas, seeds, strict=True)]
+    rows = [(x, y) for x, y, _ in datasets]
     if len({x.shape[1] for x, _ in rows}) > 1:
-        raise DataError("cells fitted together must have the same number of columns")
+        raise DataError("datasets fitted together must have the same number of columns")
     starts = [np.repeat(FIRST_START, [1, x.shape[1], 1]) for x, _ in rows]
     peaks = _maximise(rows, starts, config)
     again = _promising_restarts(rows, peaks, seeds, config)
@@ -135,7 +135,8 @@ def fit_many(
     for (i, _), peak in zip(again, restarted, strict=True):
         peaks[i] = min(peaks[i], peak, key=lambda found: found.fun)
     return [
-        _posterior(x, y, scaling, peak) for (x, y, scaling), peak in zip(cells, peaks, strict=True)
+        _posterior(x, y, scaling, peak)
+        for (x, y, scaling), peak in zip(datasets, peaks, strict=True)
     ]
 
 
@@ -162,7 +163,7 @@ def _scaled_rows(
 
 
 def _promising_restarts(rows, peaks, seeds, config) -> list[tuple[int, np.ndarray]]:
-    """(cell, theta) of each restart that beats the cell's first optimum on a part of its rows."""
+    """(dataset, theta) of each restart that beats the dataset's first optimum on a part of its rows."""
     if config.restarts == 0:
         return []
     parts, starts = [], []

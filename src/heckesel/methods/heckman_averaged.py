@@ -3,7 +3,7 @@
 All correct for selection, and err in different ways. The two-step asks little of the shape of the
 errors, but throws away what a likelihood knows; the likelihood of `heckman_outcome` is sharper, and
 misled where its model of the errors is wrong. Splines (`spline_joint`) are simpler than networks,
-and know a smooth function better: they are the third where units left out do not tell them from
+and know a smooth function better: they are the third where held-out units do not tell them from
 the networks, which is to say that their loss there is within a standard error of the networks'.
 
 The prediction is the mixture of theirs: errors that are skewed in one of them stay skewed.
@@ -35,11 +35,11 @@ def fit_many(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[AveragedEnsemble]:
-    """The average for many cells with the same columns, `config.n_members` networks of either
+    """The average for many datasets with the same columns, `config.n_members` networks of either
     kind."""
     config = config or NetworkConfig(folds=5)
     if config.folds is None:
-        raise DataError("the average is judged on folds; set folds, say to 5")
+        raise DataError("the average needs held-out folds; set folds, say to 5")
     two_steps, networks = (
         method.fit_many(
             datas, seeds=seeds, config=config, device=device, progress=shifted(progress, done, 2)
@@ -62,10 +62,10 @@ def _averaged(
     folds: int,
 ) -> AveragedEnsemble:
     """Members of all are listed, those of the two-step first."""
-    loss, error = _loss_left_out(likelihood, folds)
+    loss, error = _held_out_loss(likelihood, folds)
     losses = {"network": loss}
     if spline is not None:
-        losses["spline"] = _spline_loss_left_out(spline, data)
+        losses["spline"] = _spline_held_out_loss(spline, data)
         spline = spline if losses["spline"] <= loss + error else None
     said = [two_step.info, likelihood.info]
     if spline is not None:
@@ -83,8 +83,8 @@ def _averaged(
     return AveragedEnsemble(two_step, likelihood, spline, two_step.info | of_all | about)
 
 
-def _loss_left_out(network: OutcomeEnsemble, folds: int) -> tuple[float, float]:
-    """The joint loss of a unit under members that did without it, and its standard error over
+def _held_out_loss(network: OutcomeEnsemble, folds: int) -> tuple[float, float]:
+    """The joint loss of a unit under members that held it out, and its standard error over
     folds."""
     losses = np.array(network.info["validation_loss"])
     fold = np.arange(len(losses)) % folds
@@ -93,8 +93,8 @@ def _loss_left_out(network: OutcomeEnsemble, folds: int) -> tuple[float, float]:
     return float(losses.mean()), float(error)
 
 
-def _spline_loss_left_out(spline: RhoMixture, data: SelectionData) -> float:
-    """The same of splines, from the log-likelihood of all units left out, for y as it is given."""
+def _spline_held_out_loss(spline: RhoMixture, data: SelectionData) -> float:
+    """The same of splines, from the log-likelihood of all held-out units, for y as it is given."""
     unit = data.weight[data.s].sum() * np.log(spline.scaling.y_scale)
     return float((unit - spline.info["held_out_evidence"]) / data.weight.sum())
 

@@ -14,14 +14,14 @@ from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods.linear_start import linear_start_of_both
 from heckesel.methods.two_step_on_folds import preferred
 from heckesel.networks.ensembles.noise_calibration import (
-    Judged,
+    Calibration,
+    calibrated_shape,
+    calibrated_tails,
     joint_loss,
-    judged_shape,
-    judged_tails,
     pairs_of,
     student_loss,
 )
-from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, local_spread
+from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, noise_factor_of
 from heckesel.networks.losses.normal import JOINT, JOINT_VARYING, Loss
 from heckesel.networks.losses.student import JOINT_STUDENT, degrees_of_freedom
 from heckesel.networks.training.batches import Batch
@@ -61,13 +61,13 @@ def _fit_many(datas, loss, seeds, device, config, progress):
     if config.selection != "linear":
         raise DataError('the joint likelihood has a linear index; take the two-step for "network"')
     scalings = [data_scale_of(data, config.standardise) for data in datas]
-    cells = [
+    batches = [
         with_folds(joint_rows(data, scaling), data, config.folds, seed)
         for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
     ]
     train = partial(
         train_datasets,
-        cells,
+        batches,
         seeds=seeds,
         units=max(data.n for data in datas),
         device=device,
@@ -75,18 +75,20 @@ def _fit_many(datas, loss, seeds, device, config, progress):
     )
     if config.folds is None:
         trained = train(loss=loss, config=config, starts=starts_of(loss, config))
-        return [two_headed(loss, *parts) for parts in zip(trained, cells, scalings, strict=True)]
+        return [two_headed(loss, *parts) for parts in zip(trained, batches, scalings, strict=True)]
     strong = [instruments_are_strong(data) for data in datas]
     fits = []
     for noise in config.noises if loss is JOINT else ("constant",):
         own = JOINT_VARYING if noise == "varying" else loss
-        heads = [classic_head(cell, own, each) for cell, each in zip(cells, strong, strict=True)]
+        heads = [
+            classic_head(batch, own, each) for batch, each in zip(batches, strong, strict=True)
+        ]
         # Heads start at classic estimates; a warm-up would only be something to end in.
         trained = train(loss=own, config=replace(config, warm_up=0), heads=heads)
         fits.append(
             [
-                judged(own, *parts, config.folds, config.tails)
-                for parts in zip(trained, cells, scalings, strict=True)
+                calibrated(own, *parts, config.folds, config.tails)
+                for parts in zip(trained, batches, scalings, strict=True)
             ]
         )
     return [
@@ -102,10 +104,10 @@ def starts_of(loss: Loss, config: NetworkConfig) -> dict[str, list[float]]:
     return {"log_extra_df": [START_LOG_EXTRA_DF] * config.n_members}
 
 
-def classic_head(cell: Batch, loss: Loss, strong: bool) -> np.ndarray:
+def classic_head(batch: Batch, loss: Loss, strong: bool) -> np.ndarray:
     """(h,) where the heads start: gamma of a probit, log sigma and, where the loss has it, atanh
     rho of the linear model on the same rows; strong : whether instruments move selection."""
-    gamma, linear = linear_start_of_both(cell, strong)
+    gamma, linear = linear_start_of_both(batch, strong)
     start = {
         "log_sigma": np.log(linear.sigma),
         "log_extra_df": START_LOG_EXTRA_DF,
@@ -114,30 +116,32 @@ def classic_head(cell: Batch, loss: Loss, strong: bool) -> np.ndarray:
     return np.concatenate([gamma, [start[name] for name in loss.scalars]])
 
 
-def judged(
-    loss: Loss, members: Members, cell: Batch, scaling: DataScale, folds: int, tails: str
+def calibrated(
+    loss: Loss, members: Members, batch: Batch, scaling: DataScale, folds: int, tails: str
 ) -> SelectionEnsemble:
-    """The ensemble with the level of sigma, and the tails, judged by the joint likelihood of rows
-    left out."""
-    fitted = two_headed(loss, members, cell, scaling)
+    """The ensemble with the level of sigma, and the tails, calibrated by the joint likelihood of rows
+    held out."""
+    fitted = two_headed(loss, members, batch, scaling)
     rho = np.array(fitted.info["rho"])
-    gamma = members.head.astype(float)[:, : cell.w.shape[1]]
-    outputs = members.outputs(cell.x[:, :-1])
-    spread = local_spread(outputs[..., 1]) if loss.outputs == 2 else np.ones(outputs.shape[:2])
-    out = held_out(cell.fold, len(outputs), folds)
-    pairs = pairs_of(outputs[..., 0], spread, cell.weight, out)
-    index = (cell.w[pairs.row] * gamma[pairs.member]).sum(axis=1)
-    y, rho_of = cell.y[pairs.row], rho[pairs.member]
+    gamma = members.head.astype(float)[:, : batch.w.shape[1]]
+    outputs = members.outputs(batch.x[:, :-1])
+    noise_factor = (
+        noise_factor_of(outputs[..., 1]) if loss.outputs == 2 else np.ones(outputs.shape[:2])
+    )
+    out = held_out(batch.fold, len(outputs), folds)
+    pairs = pairs_of(outputs[..., 0], noise_factor, batch.weight, out)
+    index = (batch.w[pairs.row] * gamma[pairs.member]).sum(axis=1)
+    y, rho_of = batch.y[pairs.row], rho[pairs.member]
     if fitted.df is None:
-        found = judged_shape(
+        found = calibrated_shape(
             lambda level, df: joint_loss(y, level, rho_of, index, pairs, df), pairs, tails
         )
         fitted = replace(fitted, tail_df=found.df, info=fitted.info | found.info)
     else:
-        level, common, value = judged_tails(
+        level, common, value = calibrated_tails(
             lambda level, df: student_loss(y, level, rho_of, index, df, pairs), pairs.weight
         )
-        found, df = Judged(level, common, value), np.full(len(rho), common)
+        found, df = Calibration(level, common, value), np.full(len(rho), common)
         fitted = replace(fitted, df=df, info=fitted.info | {"df": df.tolist()})
     sigma = np.full(len(rho), scaling.y_scale * found.level)
     info = fitted.info | {
@@ -150,7 +154,7 @@ def judged(
 
 
 def two_headed(
-    loss: Loss, members: Members | ModuleMembers, cell: Batch, scaling: DataScale
+    loss: Loss, members: Members | ModuleMembers, batch: Batch, scaling: DataScale
 ) -> SelectionEnsemble:
     """The ensemble in units of y and w."""
     head = members.head.astype(float)
@@ -162,7 +166,7 @@ def two_headed(
     if "log_extra_df" in scalars:
         df = degrees_of_freedom(scalars["log_extra_df"])
     # The density of y is that of the scaled y over its scale, for the selected share of units.
-    in_units_of_y = cell.weight.sum() * np.log(scaling.y_scale)
+    in_units_of_y = batch.weight.sum() * np.log(scaling.y_scale)
     return SelectionEnsemble(
         members=members,
         scaling=scaling,

@@ -18,7 +18,7 @@ from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods.linear_start import linear_start_of_both
-from heckesel.networks.ensembles.noise_calibration import judged_level, pairs_of
+from heckesel.networks.ensembles.noise_calibration import calibrated_level, pairs_of
 from heckesel.networks.ensembles.outcome_ensemble import (
     OutcomeEnsemble,
     index_beside_y,
@@ -49,32 +49,32 @@ def fit_many(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[OutcomeEnsemble]:
-    """The model for many cells with the same columns, trained as one batch. Units left out choose
+    """The model for many datasets with the same columns, trained as one batch. Held-out units choose
     between its two forms and the starts; `config.noise` and `config.tails` are not asked."""
     config = config or NetworkConfig(folds=5)
     if config.errors != "normal":
         raise DataError('this likelihood finds the shape of its errors; take errors="normal"')
     if config.folds is None:
-        raise DataError("this likelihood is judged on folds; set folds, say to 5")
+        raise DataError("this likelihood needs held-out folds; set folds, say to 5")
     return best_of(config, partial(_fit_many, datas, seeds, device), progress)
 
 
 def _fit_many(datas, seeds, device, config, progress) -> list[OutcomeEnsemble]:
     scalings = [data_scale_of(data, config.standardise) for data in datas]
-    cells = [
+    batches = [
         replace(flagged_rows(data, scaling), fold=assign_folds(data, config.folds, seed))
         for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
     ]
     heads = [
-        classic_heads(cell, instruments_are_strong(data))
-        for cell, data in zip(cells, datas, strict=True)
+        classic_heads(batch, instruments_are_strong(data))
+        for batch, data in zip(batches, datas, strict=True)
     ]
     tried, forms = [], list(product((PLAIN, FREE), zip(*heads, strict=True)))
     for done, (loss, starts) in enumerate(forms):
         shape = START_SHAPE if loss is FREE else ()
         tried.append(
             train_datasets(
-                cells,
+                batches,
                 loss=loss,
                 seeds=seeds,
                 config=replace(config, warm_up=0),
@@ -84,13 +84,13 @@ def _fit_many(datas, seeds, device, config, progress) -> list[OutcomeEnsemble]:
                 progress=shifted(progress, done, len(forms)),
             )
         )
-    best = [min(each, key=_loss_left_out) for each in zip(*tried, strict=True)]
-    judge = partial(judged, folds=config.folds)
-    return [judge(*each) for each in zip(best, cells, scalings, strict=True)]
+    best = [min(each, key=_held_out_loss) for each in zip(*tried, strict=True)]
+    calibrate = partial(calibrated, folds=config.folds)
+    return [calibrate(*each) for each in zip(best, batches, scalings, strict=True)]
 
 
-def _loss_left_out(members: Members) -> float:
-    """Of selected and unselected units, under members that did without them."""
+def _held_out_loss(members: Members) -> float:
+    """Of selected and unselected units, under members that held them out."""
     return float(np.mean(np.asarray(members.validation)))
 
 
@@ -105,46 +105,46 @@ def flagged_rows(data: SelectionData, scaling: DataScale) -> Batch:
     )
 
 
-def classic_heads(cell: Batch, strong: bool) -> list[np.ndarray]:
+def classic_heads(batch: Batch, strong: bool) -> list[np.ndarray]:
     r"""(h,) for each of STARTS: the linear model on the same rows in the parameters of this one,
     :math:`\kappa = \rho/(\sigma\sqrt{1-\rho^2})`, and gamma such that
     :math:`w'\gamma + \theta x'\beta` is :math:`\sqrt{1+\kappa^2\sigma^2}` times the index of a
     probit."""
-    s = cell.selected > 0
+    s = batch.selected > 0
     apart = Batch(
-        x=cell.x[s],
-        y=cell.y[s],
-        weight=cell.weight[s],
-        w=cell.w[s],
-        w_unselected=cell.w[~s],
-        weight_unselected=cell.weight[~s],
+        x=batch.x[s],
+        y=batch.y[s],
+        weight=batch.weight[s],
+        w=batch.w[s],
+        w_unselected=batch.w[~s],
+        weight_unselected=batch.weight[~s],
     )
     gamma, linear = linear_start_of_both(apart, strong)
     root = np.sqrt(1 - linear.rho**2)
     kappa = linear.rho / (linear.sigma * root)
     # x'beta as far as columns of w have it, which mostly are those of x and more
-    beta = np.linalg.lstsq(cell.w, cell.x @ linear.beta, rcond=None)[0]
+    beta = np.linalg.lstsq(batch.w, batch.x @ linear.beta, rcond=None)[0]
     return [
         np.concatenate([gamma / root - theta * beta, [np.log(linear.sigma), kappa, theta]])
         for theta in (seen * kappa for seen in STARTS)
     ]
 
 
-def judged(members: Members, cell: Batch, scaling: DataScale, folds: int) -> OutcomeEnsemble:
-    """The ensemble with the level of its noise that makes selected units left out likeliest, given
+def calibrated(members: Members, batch: Batch, scaling: DataScale, folds: int) -> OutcomeEnsemble:
+    """The ensemble with the level of its noise that makes selected held-out units likeliest, given
     that they were selected."""
     shape = shape_of(members)
-    mean, sigma = mean_and_sigma(members, shape, cell.x[:, :-1])
+    mean, sigma = mean_and_sigma(members, shape, batch.x[:, :-1])
     pairs = pairs_of(
-        mean, sigma, cell.weight * cell.selected, held_out(cell.fold, len(mean), folds)
+        mean, sigma, batch.weight * batch.selected, held_out(batch.fold, len(mean), folds)
     )
     own = pairs.member
-    index = index_beside_y(shape, shape.gamma @ cell.w.T, mean, sigma)[own, pairs.row]
-    y, kappa = cell.y[pairs.row], shape.kappa[own]
+    index = index_beside_y(shape, shape.gamma @ batch.w.T, mean, sigma)[own, pairs.row]
+    y, kappa = batch.y[pairs.row], shape.kappa[own]
     log_share, (shift, width) = np.log(shape.share[own]), (shape.shift[own], shape.width[own])
 
     def loss(level):
-        noise = level * pairs.spread[:, None]
+        noise = level * pairs.noise_factor[:, None]
         centre = pairs.mean[:, None] + noise * shift
         variance = (noise * width) ** 2 + pairs.doubt[:, None]
         square = (y[:, None] - centre) ** 2 / variance
@@ -153,11 +153,11 @@ def judged(members: Members, cell: Batch, scaling: DataScale, folds: int) -> Out
         share = np.exp(log_share) * ndtr(lean / np.sqrt(1 + kappa[:, None] ** 2 * variance))
         return np.log(share.sum(axis=1)) - density - log_ndtr(index + kappa * y)
 
-    level, value = judged_level(loss, pairs.weight)
-    sd = level * np.sqrt(shape.variance * (sigma**2 @ cell.weight))  # over all units
+    level, value = calibrated_level(loss, pairs.weight)
+    sd = level * np.sqrt(shape.variance * (sigma**2 @ batch.weight))  # over all units
     load = shape.kappa * sd
     unit = scaling.y_scale
-    per_unit = cell.weight @ cell.selected * np.log(unit)  # of y as it is given
+    per_unit = batch.weight @ batch.selected * np.log(unit)  # of y as it is given
     info = {
         "rho": (load / np.sqrt(1 + load**2)).tolist(),
         "sigma": (unit * sd).tolist(),

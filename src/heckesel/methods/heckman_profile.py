@@ -1,17 +1,17 @@
 """Deep joint model that sees the whole likelihood over rho and averages over what it leaves open.
 
-Joint members start on both signs of rho, so that every mode is found by someone; each does without
+Joint members start on both signs of rho, so that every mode is found by someone; each holds out
 a fold of the units and ends where its likelihood there was best. The last hidden layers of those
-that did without the same fold are then a set of columns in which, at any fixed rho, the best
+that held out the same fold are then a set of columns in which, at any fixed rho, the best
 outcome function is one concave fit away: a grid of rho is solved for all folds side by side, and
-judged on the units left out, since a layer that has seen a row finds its own rho plausible there.
+calibrated on the held-out units, since a layer that has seen a row finds its own rho plausible there.
 The predictive is the mixture with these weights.
 
-Where splines (`spline_joint`) make the units left out likelier than the networks do, they take the
+Where splines (`spline_joint`) make the held-out units likelier than the networks do, they take the
 networks' place: of a smooth function they know more than networks that have to find it, and so
 they know more about rho.
 
-Members of one fold share their columns because a layer of its own for each makes a race of it: one
+Members of one fold share their columns because a layer separate for each makes a race of it: one
 sign of rho wins by whose layer happened to come out better. On five interacting columns (16 draws
 that no experiment uses, rho 0, .3, .6 and .9, no instrument) 90 % intervals of rho held the truth
 in 72 % with ten members apart, 81 % with ten and 88 % with twenty that share.
@@ -42,7 +42,7 @@ from heckesel.networks.training.scaling import data_scale_of
 SMALLEST_START, LARGEST_START = 0.2, 1.2
 # Chosen by the loss on left-out folds of draws that no experiment uses: of 1e-5, 3e-4, 1e-3 and
 # 3e-3 the third is within .003 of the best on five interacting columns and on one curve.
-# Twenty members: each of five folds is left out by two that started on either sign.
+# Twenty members: each of five folds is held out by two that started on either sign.
 NETWORK = NetworkConfig(n_members=20, folds=5, weight_decay=1e-3, warm_up=0)
 
 
@@ -67,7 +67,7 @@ def fit_many(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[RhoMixture]:
-    """The profile model for many cells with the same columns, networks trained as one batch."""
+    """The profile model for many datasets with the same columns, networks trained as one batch."""
     config = config or ProfileConfig()
     folds, place = _checked_folds(config.network), device or config.network.device
     networks = _networks(datas, seeds, config, folds, place, progress)
@@ -80,12 +80,12 @@ def fit_many(
 def _networks(datas, seeds, config, folds, device, progress) -> list[RhoMixture]:
     network = config.network
     scalings = [data_scale_of(data, network.standardise) for data in datas]
-    cells = [
+    batches = [
         with_folds(joint_rows(data, scaling), data, folds, seed)
         for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
     ]
     trained = train_datasets(
-        cells,
+        batches,
         loss=JOINT,
         seeds=seeds,
         config=network,
@@ -95,8 +95,10 @@ def _networks(datas, seeds, config, folds, device, progress) -> list[RhoMixture]
         progress=progress,
     )
     totals, prior = [data.weight.sum() for data in datas], rho_prior(config.rho_prior)
-    bases = last_layers(trained, cells, totals, folds)
-    averaged = average_over_rho(cells, totals, scalings, bases, prior, torch_device(device), folds)
+    bases = last_layers(trained, batches, totals, folds)
+    averaged = average_over_rho(
+        batches, totals, scalings, bases, prior, torch_device(device), folds
+    )
     return [
         replace(fit, info=fit.info | {"member_rho": np.tanh(members.head[:, -1]).tolist()})
         for fit, members in zip(averaged, trained, strict=True)
@@ -104,7 +106,7 @@ def _networks(datas, seeds, config, folds, device, progress) -> list[RhoMixture]
 
 
 def _preferred(network: RhoMixture, spline: RhoMixture | None, data: SelectionData) -> RhoMixture:
-    """The one that makes the units left out likelier; it reports both, per unit of y."""
+    """The one that makes the held-out units likelier; it reports both, per unit of y."""
     mass = data.weight[data.s].sum()
     best = network.curve.log_evidence.max() - mass * np.log(network.scaling.y_scale)
     told, chosen = {"network": float(best)}, network
@@ -132,7 +134,7 @@ def _checked_folds(network: NetworkConfig) -> int:
         raise DataError('the profile has a linear index; take the two-step for "network"')
     if network.folds is None or network.folds > network.n_members:
         raise DataError(
-            "the profile judges rho on folds, and needs a member to leave out each: "
+            "the profile evaluates rho on held-out folds and needs a member for each: "
             f"folds is {network.folds}, n_members {network.n_members}"
         )
     return network.folds

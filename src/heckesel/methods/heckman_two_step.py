@@ -35,7 +35,7 @@ def fit_many(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[SelectionEnsemble]:
-    """The deep two-step for many cells with the same columns, trained as one batch; with
+    """The deep two-step for many datasets with the same columns, trained as one batch; with
     `config.folds` as `two_step_on_folds` has it."""
     config = config or NetworkConfig()
     if config.errors != "normal":
@@ -60,10 +60,10 @@ def _fit_many(datas, seeds, device, config, progress):
         progress=progress,
     )
     if config.folds is None:
-        trained = train([each.cell for each in prepared], loss=TWO_STEP, config=config)
+        trained = train([each.batch for each in prepared], loss=TWO_STEP, config=config)
         place = device or config.device
         return [
-            corrected(members, members.on(place).outputs(each.cell.x[:, :-1])[..., 0], each)
+            corrected(members, members.on(place).outputs(each.batch.x[:, :-1])[..., 0], each)
             for members, each in zip(trained, prepared, strict=True)
         ]
     fits = fit_on_folds(prepared, train, config, config.folds)
@@ -80,7 +80,7 @@ class FirstStep:
     strong : whether instruments move selection, which is asked with folds only
     """
 
-    cell: Batch
+    batch: Batch
     scaling: DataScale
     gamma: np.ndarray
     strong: bool
@@ -96,18 +96,18 @@ def first_step(
     index: CrossFitted | None = None,
 ) -> FirstStep:
     """A classic probit of s on w and a constant, in float64, or `index` in its place; with `folds`,
-    units dealt out."""
+    units split out."""
     gamma = selection_probit(data).gamma
     at = with_constant(data.w[data.s]) @ gamma if index is None else index.index[data.s]
-    cell = with_mills(outcome_rows(data, scaling), at)
+    batch = with_mills(outcome_rows(data, scaling), at)
     strong = folds is not None and instruments_are_strong(data)
-    return FirstStep(with_folds(cell, data, folds, seed), scaling, gamma, strong, index)
+    return FirstStep(with_folds(batch, data, folds, seed), scaling, gamma, strong, index)
 
 
 def corrected(members: Members | ModuleMembers, f, first: FirstStep) -> SelectionEnsemble:
     """The ensemble in units of y; f : (k, n) its outputs at the selected rows."""
     c = members.head[:, 0].astype(float)
-    sigma = corrected_sigma(f, c, first.cell)
+    sigma = corrected_sigma(f, c, first.batch)
     return in_units_of_y(members, sigma, first.scaling, first.gamma)
 
 
@@ -129,12 +129,12 @@ def in_units_of_y(members, sigma, scaling: DataScale, gamma) -> SelectionEnsembl
     )
 
 
-def corrected_sigma(f, c, cell: Batch) -> np.ndarray:
+def corrected_sigma(f, c, batch: Batch) -> np.ndarray:
     r"""(k,) sd of the population error: selection takes :math:`c^2\delta` off the variance of y,
 
     .. math:: \sigma^2 = \mathrm{mean}\,(y - f - c\lambda)^2 + c^2\,\mathrm{mean}\,\delta .
 
     f : (k, n) at the selected rows; c : (k,). Means are weighted as the rows are.
     """
-    residual = cell.y - f - c[:, None] * cell.mills
-    return np.sqrt((residual**2) @ cell.weight + c**2 * (cell.delta @ cell.weight))
+    residual = batch.y - f - c[:, None] * batch.mills
+    return np.sqrt((residual**2) @ batch.weight + c**2 * (batch.delta @ batch.weight))

@@ -47,12 +47,12 @@ def fit(
     config, loss = config or NetworkConfig(), LOSSES[method]
     scaling = replace(data_scale_of(data, config.standardise), x_centre=None, x_scale=None)
     first = first_step(data, scaling) if method == "two-step" else None
-    cell = joint_rows(data, scaling) if first is None else first.cell
+    batch = joint_rows(data, scaling) if first is None else first.batch
     seen = inputs[torch.as_tensor(data.s)]
     members = train_modules(
         make_net,
         seen,
-        cell,
+        batch,
         loss=loss,
         seed=seed,
         config=config,
@@ -61,5 +61,5 @@ def fit(
         progress=progress,
     )
     if first is None:
-        return two_headed(loss, members, cell, scaling)
+        return two_headed(loss, members, batch, scaling)
     return corrected(members, members.outputs(seen)[..., 0], first)

@@ -26,7 +26,7 @@ class CrossFitted:
     """members : networks on the scaled w, None where a probit is the index after all
     index : (n,) of each unit, by members without it, or by that probit
 
-    losses : mean -log-likelihood of selection on units left out, of networks ("network") and of
+    losses : mean -log-likelihood of selection on held-out units, of networks ("network") and of
     a probit fitted without each fold ("linear"): the smaller one describes selection better
     """
 
@@ -43,10 +43,10 @@ def fit_indices(
     config: NetworkConfig,
     device: str | None = None,
 ) -> list[CrossFitted]:
-    """Indices for many cells, trained as one batch on the folds that the outcome will have; of
+    """Indices for many datasets, trained as one batch on the folds that the outcome will have; of
     networks, or with selection "auto" of a probit where its loss is the smaller one."""
     folds = config.folds or config.n_members
-    cells = [
+    batches = [
         Batch(
             x=with_constant(scaling.w(data.w)),
             y=np.where(data.s, 1.0, -1.0),
@@ -57,32 +57,32 @@ def fit_indices(
     ]
     units = max(data.n for data in datas)
     trained = train_datasets(
-        cells, loss=PROBIT, seeds=seeds, config=config, units=units, device=device
+        batches, loss=PROBIT, seeds=seeds, config=config, units=units, device=device
     )
-    found = [_crossed(*pair, folds) for pair in zip(trained, cells, strict=True)]
+    found = [_crossed(*pair, folds) for pair in zip(trained, batches, strict=True)]
     if config.selection != AUTO:
         return found
-    return [_preferred(*pair) for pair in zip(found, cells, strict=True)]
+    return [_preferred(*pair) for pair in zip(found, batches, strict=True)]
 
 
-def _preferred(networks: CrossFitted, cell: Batch) -> CrossFitted:
+def _preferred(networks: CrossFitted, batch: Batch) -> CrossFitted:
     if networks.losses["network"] < networks.losses["linear"]:
         return networks
-    gamma = fit_probit(cell.x, cell.y > 0, cell.weight * len(cell.y)).gamma
-    return replace(networks, members=None, index=cell.x @ gamma)
+    gamma = fit_probit(batch.x, batch.y > 0, batch.weight * len(batch.y)).gamma
+    return replace(networks, members=None, index=batch.x @ gamma)
 
 
-def _crossed(members: Members, cell: Batch, folds: int) -> CrossFitted:
-    outputs = members.outputs(cell.x[:, :-1])[..., 0]  # (k, n)
-    out = held_out(cell.fold, len(outputs), folds)
+def _crossed(members: Members, batch: Batch, folds: int) -> CrossFitted:
+    outputs = members.outputs(batch.x[:, :-1])[..., 0]  # (k, n)
+    out = held_out(batch.fold, len(outputs), folds)
     index = np.where(out, outputs, 0.0).sum(axis=0) / out.sum(axis=0)
     linear = np.empty_like(index)
     for j in range(folds):
-        own = cell.fold == j
-        kept = fit_probit(cell.x[~own], cell.y[~own] > 0, cell.weight[~own] * len(own))
-        linear[own] = cell.x[own] @ kept.gamma
+        own = batch.fold == j
+        kept = fit_probit(batch.x[~own], batch.y[~own] > 0, batch.weight[~own] * len(own))
+        linear[own] = batch.x[own] @ kept.gamma
     losses = {
-        name: float(-(cell.weight @ log_ndtr(cell.y * values)))
+        name: float(-(batch.weight @ log_ndtr(batch.y * values)))
         for name, values in (("linear", linear), ("network", index))
     }
     return CrossFitted(members, index, losses)

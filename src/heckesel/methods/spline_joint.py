@@ -37,8 +37,8 @@ MOST_COLUMNS, LEAST_ROWS, MOST_NUMBERS = 300, 4, 20_000_000
 class SplineConfig:
     """interactions : pairs of columns of x by position, or "all"; rho_prior : see `rho_prior`
     knots : of a curve, inside its range
-    folds : units are dealt into that many, and `info["held_out_evidence"]` is the log-likelihood
-        of those left out; the fit itself is to all units
+    folds : units are split into that many, and `info["held_out_evidence"]` is the log-likelihood
+        of those held out; the fit itself is to all units
     """
 
     interactions: Sequence[tuple[int, int]] | str = ()
@@ -72,7 +72,7 @@ def fit_many(
     device: str | None = None,
     progress=None,
 ) -> list[RhoMixture]:
-    """Splines for many cells; those whose bases have the same shape side by side."""
+    """Splines for many places; those whose bases have the same shape side by side."""
     config = config or SplineConfig()
     prior, place = rho_prior(config.rho_prior), torch_device(device or "cpu")
     scalings = [data_scale_of(data, standardise=True) for data in datas]
@@ -81,18 +81,18 @@ def fit_many(
         for data, scaling in zip(datas, scalings, strict=True)
     ]
     alike: dict[tuple, list[int]] = {}
-    for cell, basis in enumerate(bases):
+    for place, basis in enumerate(bases):
         ridges = basis.membership
-        alike.setdefault((ridges.shape, ridges.tobytes()), []).append(cell)
-    dealt = [
+        alike.setdefault((ridges.shape, ridges.tobytes()), []).append(place)
+    split = [
         with_folds(joint_rows(data, scaling), data, config.folds, seed)
         for data, scaling, seed in zip(datas, scalings, seeds or [0] * len(datas), strict=True)
     ]
     fitted: dict[int, RhoMixture] = {}
-    for cells in alike.values():
-        rows = [dealt[c] for c in cells]
-        totals = [datas[c].weight.sum() for c in cells]
-        units, columns = [scalings[c] for c in cells], [bases[c] for c in cells]
+    for places in alike.values():
+        rows = [split[c] for c in places]
+        totals = [datas[c].weight.sum() for c in places]
+        units, columns = [scalings[c] for c in places], [bases[c] for c in places]
         found = average_over_rho(rows, totals, units, columns, prior, place)
         if config.folds is not None:
             evidence = held_out_evidence(rows, totals, found, place, config.folds)
@@ -100,8 +100,8 @@ def fit_many(
                 replace(fit, info=fit.info | {"held_out_evidence": float(value)})
                 for fit, value in zip(found, evidence, strict=True)
             ]
-        fitted |= dict(zip(cells, found, strict=True))
-    return [fitted[cell] for cell in range(len(datas))]
+        fitted |= dict(zip(places, found, strict=True))
+    return [fitted[place] for place in range(len(datas))]
 
 
 def fit_affordable(
@@ -112,17 +112,17 @@ def fit_affordable(
     folds: int,
     device: str | None = None,
 ) -> list[RhoMixture | None]:
-    """Splines as rich as each cell affords, None where it affords none; a rival on the same folds
+    """Splines as rich as each place affords, None where it affords none; a rival on the same folds
     for methods whose outcome is a network."""
     asked = [affordable(data.x[data.s]) for data in datas]
     found: list[RhoMixture | None] = [None] * len(datas)
     for rich in dict.fromkeys(one for one in asked if one is not None):
-        cells = [cell for cell, one in enumerate(asked) if one == rich]
+        places = [place for place, one in enumerate(asked) if one == rich]
         interactions, knots = rich
         config = SplineConfig(interactions, rho_prior, folds, knots)
-        fits = _possible([datas[c] for c in cells], [seeds[c] for c in cells], config, device)
-        for cell, fit in zip(cells, fits, strict=True):
-            found[cell] = fit
+        fits = _possible([datas[c] for c in places], [seeds[c] for c in places], config, device)
+        for place, fit in zip(places, fits, strict=True):
+            found[place] = fit
     return found
 
 
@@ -139,7 +139,7 @@ def _possible(datas, seeds, config, device) -> list[RhoMixture | None]:
 
 
 def affordable(x: np.ndarray) -> tuple[str | tuple, int] | None:
-    """The interactions and knots that x (n, p), the selected units, can carry below MOST_COLUMNS,
+    """The interactions and knots that x (n, p), the selected units, can support below MOST_COLUMNS,
     MOST_NUMBERS and a column for every LEAST_ROWS rows: "all" pairs of columns, else none of them,
     else half as many knots, and so on. None where the fewest are too many, or straight lines, which
     have no ridge, repeat one another."""

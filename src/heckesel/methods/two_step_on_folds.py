@@ -1,9 +1,9 @@
 r"""The deep two-step with members on folds: each ends by the fold it did not see, and what is said
 about the noise comes from rows that the member saying it did not see.
 
-One sigma takes one round. A sigma(x) takes three, each a training of its own:
+One sigma takes one round. A sigma(x) takes three, each a training separate:
 
-1. f and c, as with one sigma, for residuals r of rows left out;
+1. f and c, as with one sigma, for residuals r of held-out rows;
 2. a network for the width of :math:`r/\sqrt{1-\rho^2\delta}`, which selection has not narrowed:
    :math:`\sigma(x) = \sigma s(x)`;
 3. f and c again, around :math:`f + c\,s(x)\lambda`, so that the correction grows with the noise:
@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heckesel.methods.linear_start import linear_start
-from heckesel.networks.ensembles.noise_calibration import judged_shape, pairs_of, two_step_loss
-from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, local_spread
+from heckesel.networks.ensembles.noise_calibration import calibrated_shape, pairs_of, two_step_loss
+from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, noise_factor_of
 from heckesel.networks.losses.normal import NOISE_SCALE, TWO_STEP
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import NetworkConfig
@@ -37,86 +37,92 @@ if TYPE_CHECKING:
 
 
 def fit_on_folds(prepared: Sequence[FirstStep], train, config: NetworkConfig, folds: int):
-    """One ensemble for each first step; with noise "auto", what rows left out prefer.
+    """One ensemble for each first step; with noise "auto", what held-out rows prefer.
 
-    train : `train_datasets` with everything given but cells, loss, config and heads
+    train : `train_datasets` with everything given but datasets, loss, config and heads
     """
 
-    def outcomes(cells):
-        heads = [_start(cell, first.strong) for cell, first in zip(cells, prepared, strict=True)]
-        return train(cells, loss=TWO_STEP, config=config, heads=heads)
+    def outcomes(batches):
+        heads = [
+            _start(batch, first.strong) for batch, first in zip(batches, prepared, strict=True)
+        ]
+        return train(batches, loss=TWO_STEP, config=config, heads=heads)
 
-    judge = partial(_judged, folds=folds, tails=config.tails)
-    cells = [each.cell for each in prepared]
-    members = outcomes(cells)
+    calibrate = partial(_calibrated, folds=folds, tails=config.tails)
+    batches = [each.batch for each in prepared]
+    members = outcomes(batches)
     fits = []
     if "constant" in config.noises:
-        fits.append([judge(*each, None) for each in zip(members, prepared, strict=True)])
+        fits.append([calibrate(*each, None) for each in zip(members, prepared, strict=True)])
     if "varying" in config.noises:
-        narrow = [_residual_rows(*each, folds) for each in zip(members, cells, strict=True)]
-        spreads = train(narrow, loss=NOISE_SCALE, config=config)
+        narrow = [_residual_rows(*each, folds) for each in zip(members, batches, strict=True)]
+        noise_networks = train(narrow, loss=NOISE_SCALE, config=config)
         wide = [
-            replace(cell, mills=cell.mills * _crossed(each, cell, folds))
-            for each, cell in zip(spreads, cells, strict=True)
+            replace(batch, mills=batch.mills * _crossed(each, batch, folds))
+            for each, batch in zip(noise_networks, batches, strict=True)
         ]
         members = outcomes(wide)
-        again = [replace(each, cell=cell) for each, cell in zip(prepared, wide, strict=True)]
-        fits.append([judge(*each) for each in zip(members, again, spreads, strict=True)])
+        again = [replace(each, batch=batch) for each, batch in zip(prepared, wide, strict=True)]
+        fits.append([calibrate(*each) for each in zip(members, again, noise_networks, strict=True)])
     return [preferred(each) for each in zip(*fits, strict=True)]
 
 
 def preferred(fits: Sequence[SelectionEnsemble]) -> SelectionEnsemble:
-    """The fit with the least loss on the rows left out; it reports the losses of all."""
+    """The fit with the least loss on the held-out rows; it reports the losses of all."""
     best = min(fits, key=lambda fit: fit.info["held_out_loss"])
     tried = {fit.info["noise"]: fit.info["held_out_loss"] for fit in fits}
     return replace(best, info=best.info | {"held_out_losses": tried})
 
 
-def _start(cell: Batch, strong: bool) -> np.ndarray:
-    start = linear_start(cell, strong)
+def _start(batch: Batch, strong: bool) -> np.ndarray:
+    start = linear_start(batch, strong)
     return np.array([start.c, np.log(start.sigma)])
 
 
-def _residual_rows(members: Members, cell: Batch, folds: int) -> Batch:
+def _residual_rows(members: Members, batch: Batch, folds: int) -> Batch:
     """Residuals of rows under members that did not see them, as wide as in the population."""
-    f = members.outputs(cell.x[:, :-1])[..., 0]
+    f = members.outputs(batch.x[:, :-1])[..., 0]
     c = members.head[:, :1].astype(float)
-    out = held_out(cell.fold, len(f), folds)
+    out = held_out(batch.fold, len(f), folds)
     seen = out.any(axis=0)  # with fewer members than folds some rows have no honest residual
-    residual = np.where(out, cell.y - f - c * cell.mills, 0.0).sum(axis=0) / np.maximum(
+    residual = np.where(out, batch.y - f - c * batch.mills, 0.0).sum(axis=0) / np.maximum(
         out.sum(axis=0), 1
     )
-    weight = np.where(seen, cell.weight, 0.0)
+    weight = np.where(seen, batch.weight, 0.0)
     weight = weight / weight.sum()
     square, c2 = residual**2 @ weight, float(np.mean(c)) ** 2
-    rho2 = min(c2 / (square + c2 * (cell.delta @ weight)), RHO_LIMIT**2)
+    rho2 = min(c2 / (square + c2 * (batch.delta @ weight)), RHO_LIMIT**2)
     return Batch(
-        x=cell.x, y=residual / np.sqrt(1 - rho2 * cell.delta), weight=weight, fold=cell.fold
+        x=batch.x, y=residual / np.sqrt(1 - rho2 * batch.delta), weight=weight, fold=batch.fold
     )
 
 
-def _crossed(spread: Members, cell: Batch, folds: int) -> np.ndarray:
+def _crossed(noise_networks: Members, batch: Batch, folds: int) -> np.ndarray:
     """(n,) s(x) of each row by members that did not see it, of all members where there is none."""
-    factor = local_spread(spread.outputs(cell.x[:, :-1])[..., 0])
-    out = held_out(cell.fold, len(factor), folds)
+    factor = noise_factor_of(noise_networks.outputs(batch.x[:, :-1])[..., 0])
+    out = held_out(batch.fold, len(factor), folds)
     out = out | ~out.any(axis=0)
     return np.where(out, factor, 0.0).sum(axis=0) / out.sum(axis=0)
 
 
-def _judged(
-    members: Members, first: FirstStep, spread: Members | None, folds: int, tails: str
+def _calibrated(
+    members: Members, first: FirstStep, noise_networks: Members | None, folds: int, tails: str
 ) -> SelectionEnsemble:
-    """The ensemble in units of y, with the level of sigma and the tails that rows left out
+    """The ensemble in units of y, with the level of sigma and the tails that held-out rows
     prefer."""
-    cell, c = first.cell, members.head[:, 0].astype(float)
-    x = cell.x[:, :-1]
+    batch, c = first.batch, members.head[:, 0].astype(float)
+    x = batch.x[:, :-1]
     f = members.outputs(x)[..., 0]
-    factor = np.ones_like(f) if spread is None else local_spread(spread.outputs(x)[..., 0])
-    pairs = pairs_of(f, factor, cell.weight, held_out(cell.fold, len(f), folds))
+    factor = (
+        np.ones_like(f)
+        if noise_networks is None
+        else noise_factor_of(noise_networks.outputs(x)[..., 0])
+    )
+    pairs = pairs_of(f, factor, batch.weight, held_out(batch.fold, len(f), folds))
     rows, own = pairs.row, pairs.member
-    residual = cell.y[rows] - pairs.mean - c[own] * cell.mills[rows]
-    found = judged_shape(
-        lambda level, df: two_step_loss(residual, level, c[own], cell.delta[rows], pairs, df),
+    residual = batch.y[rows] - pairs.mean - c[own] * batch.mills[rows]
+    found = calibrated_shape(
+        lambda level, df: two_step_loss(residual, level, c[own], batch.delta[rows], pairs, df),
         pairs,
         tails,
     )
@@ -134,10 +140,10 @@ def _judged(
             "training_loss": (members.loss + np.log(unit)).tolist(),
             "held_out_loss": found.loss + float(np.log(unit)),
             "best_epoch": np.asarray(members.best_epoch).tolist(),
-            "noise": "constant" if spread is None else "varying",
+            "noise": "constant" if noise_networks is None else "varying",
         }
         | found.info,
-        spread=spread,
+        noise_networks=noise_networks,
         tail_df=found.df,
     )
     if first.networks is None:

@@ -36,8 +36,8 @@ def fit_many(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[GaussianEnsemble]:
-    """The weighted ensemble for many cells; with known propensities `config` is one for each
-    cell, all with the same network."""
+    """The weighted ensemble for many datasets; with known propensities `config` is one for each
+    dataset, all with the same network."""
     config = config or WeightedConfig()
     configs = [config] * len(datas) if isinstance(config, WeightedConfig) else list(config)
     factors = [

@@ -83,8 +83,8 @@ def _check_selection(fit, sizes: Sizes) -> None:
     k = len(fit.members.loss)
     if len(fit.sigma) != k or len(fit.gamma) not in (1, k):
         raise Damage(f"has {len(fit.sigma)} sigmas and {len(fit.gamma)} indices for {k} members")
-    if fit.spread is not None and len(fit.spread.loss) != k:
-        raise Damage(f"has {len(fit.spread.loss)} networks of sigma for {k} members")
+    if fit.noise_networks is not None and len(fit.noise_networks.loss) != k:
+        raise Damage(f"has {len(fit.noise_networks.loss)} networks of sigma for {k} members")
 
 
 def _check_outcome(fit, sizes: Sizes) -> None:
@@ -126,6 +126,7 @@ SELECTION = Layout(
         "selection": maybe(networks("q")),
         "tail_df": TAIL_DF,
     },
+    attributes={"spread": "noise_networks"},
     check=_check_selection,
 )
 OUTCOME = Layout(

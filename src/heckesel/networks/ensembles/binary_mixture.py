@@ -64,7 +64,7 @@ class BinaryMixture:
 
         On the scale z of the probit, at each rho a normal around the members' mean with the
         variance of a jackknife, :math:`\frac{k-1}{k}\sum_j (z_{gj} - \bar z_g)^2`, since each did
-        without a fold of its own; the interval is that of their mixture over rho. A variance from k
+        without a fold separate; the interval is that of their mixture over rho. A variance from k
         values is not known well, so sds are longer by the quantile of a t with k - 1 degrees of
         freedom over the normal one.
         """

@@ -1,4 +1,4 @@
-r"""How wide is the noise? Judged where it can be seen: on rows a member was not shown.
+r"""How wide is the noise? Calibration where it can be seen: on rows a member was not shown.
 
 A residual on a row the network was trained on is too small, so sigma from it is too. The residual
 :math:`r_{ij}` of row i under a member j that never saw it is honest, but a member errs more than
@@ -20,8 +20,8 @@ more than they would elsewhere; where two or more did not, those say by how much
 :math:`v_i` are scaled to their mean.
 
 Residuals of real outcomes have heavier tails than a normal, and the normal with their variance is
-too wide everywhere but there. With tails "auto" the shape is judged as well: a t of the same
-variance, where the rows left out gain more by it than the log-unit that a parameter costs (AIC).
+too wide everywhere but there. With tails "auto" the shape is calibrated as well: a t of the same
+variance, where the held-out rows gain more by it than the log-unit that a parameter costs (AIC).
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ LEAST_TAIL_DF = 3.0
 
 @dataclass(frozen=True)
 class Pairs:
-    """Every row with every member that did without it, r pairs in all.
+    """Every row with every member that held it out, r pairs in all.
 
-    mean, spread : (r,) f and the factor on sigma that the member says for the row, 1 without one
+    mean, noise_factor : (r,) f and the factor on sigma that the member says for the row, 1 without one
     doubt : (r,) 2 (1 - 1/k) v, what a member's own error adds to its residual
     member, row : (r,); weight : (r,) adding up to 1
     """
 
     mean: np.ndarray
-    spread: np.ndarray
+    noise_factor: np.ndarray
     doubt: np.ndarray
     weight: np.ndarray
     member: np.ndarray
@@ -66,8 +66,8 @@ class Pairs:
         return float(1 / np.sum(np.bincount(self.row, self.weight) ** 2))
 
 
-def pairs_of(mean, spread, weight, out) -> Pairs:
-    """mean, spread : (k, n); weight : (n,); out : (k, n) True where the member did without."""
+def pairs_of(mean, noise_factor, weight, out) -> Pairs:
+    """mean, noise_factor : (k, n); weight : (n,); out : (k, n) True where the member held the row out."""
     k = len(mean)
     own = own_variance(mean, out, weight) if k > 1 else np.zeros(mean.shape[1])
     doubt = 2 * (1 - 1 / k) * own
@@ -75,7 +75,7 @@ def pairs_of(mean, spread, weight, out) -> Pairs:
     total = weight[row]
     return Pairs(
         mean=mean[member, row],
-        spread=spread[member, row],
+        noise_factor=noise_factor[member, row],
         doubt=doubt[row],
         weight=total / total.sum(),
         member=member,
@@ -84,7 +84,7 @@ def pairs_of(mean, spread, weight, out) -> Pairs:
 
 
 def own_variance(mean, out, weight) -> np.ndarray:
-    """(n,) variance between members, scaled to what it is among those that did without the row."""
+    """(n,) variance between members, scaled to what it is among those that held the row out."""
     everyone = mean.var(axis=0, ddof=1)
     several = out.sum(axis=0) > 1
     if not (several & (weight > 0) & (everyone > 0)).any():
@@ -113,13 +113,13 @@ def tailed_loss(residual, variance, df: float | None):
 
 
 def two_step_loss(residual, level, c, delta, pairs: Pairs, df: float | None = None):
-    r"""(r,) of residuals given selection, with :math:`\sigma_i` = level times the spread and
+    r"""(r,) of residuals given selection, with :math:`\sigma_i` = level times the noise_factor and
     :math:`\rho` = c/level: mean 0, variance :math:`\sigma_i^2(1 - \rho^2\delta) + \tau_i^2`.
 
     A two-step may leave c above the level; no variance has that, so rho stops short of one.
     """
     rho_square = np.minimum((c / level) ** 2, RHO_LIMIT**2)
-    sigma_square = (level * pairs.spread) ** 2
+    sigma_square = (level * pairs.noise_factor) ** 2
     return tailed_loss(residual, sigma_square * (1 - rho_square * delta) + pairs.doubt, df)
 
 
@@ -154,12 +154,12 @@ def student_loss(y, level, rho, index, df, pairs: Pairs):
 def _with_doubt(y, level, rho, pairs):
     r"""(e, rho', sigma') with :math:`\sigma'^2 = \sigma_i^2 + \tau_i^2` and
     :math:`\rho' = \rho\sigma_i/\sigma'`."""
-    sigma = level * pairs.spread
+    sigma = level * pairs.noise_factor
     total = np.sqrt(sigma**2 + pairs.doubt)
     return (y - pairs.mean) / total, rho * sigma / total, total
 
 
-def judged_level(loss: Callable[[float], np.ndarray], weight) -> tuple[float, float]:
+def calibrated_level(loss: Callable[[float], np.ndarray], weight) -> tuple[float, float]:
     """The level of sigma with the least mean loss over the pairs, and that loss."""
     found = minimize_scalar(
         lambda log_level: float(weight @ loss(np.exp(log_level))), bracket=(-1.0, 0.0)
@@ -167,7 +167,7 @@ def judged_level(loss: Callable[[float], np.ndarray], weight) -> tuple[float, fl
     return float(np.exp(found.x)), float(found.fun)
 
 
-def judged_tails(
+def calibrated_tails(
     loss: Callable[[float, float], np.ndarray], weight, *, least: float = 2.0
 ) -> tuple[float, float, float]:
     """The level and the degrees of freedom with the least mean loss over the pairs, and that loss.
@@ -189,7 +189,7 @@ def judged_tails(
 
 
 @dataclass(frozen=True)
-class Judged:
+class Calibration:
     """level of sigma; df of its tails, None for a normal; loss : the mean over the pairs"""
 
     level: float
@@ -201,14 +201,14 @@ class Judged:
         return {} if self.df is None else {"tail_df": self.df}
 
 
-def judged_shape(loss: Callable[..., np.ndarray], pairs: Pairs, tails: str) -> Judged:
+def calibrated_shape(loss: Callable[..., np.ndarray], pairs: Pairs, tails: str) -> Calibration:
     """The level and, with tails "auto", the degrees of freedom that the pairs prefer.
 
     loss : (level, df) -> (r,), normal where df is None
     """
-    level, value = judged_level(lambda level: loss(level, None), pairs.weight)
+    level, value = calibrated_level(lambda level: loss(level, None), pairs.weight)
     if tails == "auto":
-        wide, df, tailed = judged_tails(loss, pairs.weight, least=LEAST_TAIL_DF)
+        wide, df, tailed = calibrated_tails(loss, pairs.weight, least=LEAST_TAIL_DF)
         if (value - tailed) * pairs.rows > 1:
-            return Judged(wide, df, tailed)
-    return Judged(level, None, value)
+            return Calibration(wide, df, tailed)
+    return Calibration(level, None, value)

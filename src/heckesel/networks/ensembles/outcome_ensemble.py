@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from scipy.special import log_ndtr, logsumexp
 
-from heckesel.networks.ensembles.selection_ensemble import local_spread
+from heckesel.networks.ensembles.selection_ensemble import noise_factor_of
 from heckesel.networks.losses.outcome_selection import SCALARS, SHAPE, error_shape
 from heckesel.networks.member_graphs import log_factor, member_outputs, one_output, scaled
 from heckesel.networks.training.ensemble_training import Members
@@ -65,8 +65,8 @@ def mean_and_sigma(members: Members, shape: ErrorShape, x) -> tuple[np.ndarray, 
     """(k, m) both, for the scaled y at scaled x: f with the mean of the error, and sigma(x)."""
     outputs = members.outputs(x)
     f = outputs[..., 0]
-    spread = local_spread(outputs[..., 1]) if outputs.shape[2] == 2 else np.ones_like(f)
-    sigma = shape.sigma[:, None] * spread
+    noise_factor = noise_factor_of(outputs[..., 1]) if outputs.shape[2] == 2 else np.ones_like(f)
+    sigma = shape.sigma[:, None] * noise_factor
     return f + sigma * shape.mean[:, None], sigma
 
 
@@ -79,7 +79,7 @@ def index_beside_y(shape: ErrorShape, by_w, mean, sigma) -> np.ndarray:
 
 @dataclass(frozen=True)
 class OutcomeEnsemble:
-    """level : factor on the noise of all members, judged on rows left out"""
+    """level : factor on the noise of all members, calibrated on held-out rows"""
 
     members: Members
     scaling: DataScale
@@ -126,10 +126,12 @@ class OutcomeEnsemble:
         k, parts = shape.share.shape
         outputs = member_outputs(graph, self.members, scaled(graph, scaling, x))
         f, varies = one_output(graph, outputs, 0), self.members.sizes[-1] == 2
-        log_spread = log_factor(graph, one_output(graph, outputs, 1)) if varies else None
-        spread = graph.call("Exp", log_spread or graph.call("Sub", f, f))
+        log_noise_factor = log_factor(graph, one_output(graph, outputs, 1)) if varies else None
+        noise_factor = graph.call("Exp", log_noise_factor or graph.call("Sub", f, f))
         member = np.repeat(np.arange(k), parts)  # of each of the j
-        f, spread = (graph.call("Gather", value, member, axis=0) for value in (f, spread))  # (j, m)
+        f, noise_factor = (
+            graph.call("Gather", value, member, axis=0) for value in (f, noise_factor)
+        )  # (j, m)
         sigma = scaling.y_scale * shape.sigma[:, None]
         centre = sigma * (shape.mean[:, None] + self.level * shape.shift)  # (k, parts)
         width = sigma * self.level * shape.width
@@ -137,8 +139,8 @@ class OutcomeEnsemble:
             "Add", graph.call("Mul", f, np.float64(scaling.y_scale)), scaling.y_centre
         )
         return graph.part(
-            graph.call("Add", mean, graph.call("Mul", spread, centre.reshape(-1, 1))),
-            graph.square(graph.call("Mul", spread, width.reshape(-1, 1))),
+            graph.call("Add", mean, graph.call("Mul", noise_factor, centre.reshape(-1, 1))),
+            graph.square(graph.call("Mul", noise_factor, width.reshape(-1, 1))),
             "mixture of normals",
             weight=shape.share.ravel() / k,
         )

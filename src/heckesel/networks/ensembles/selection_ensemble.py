@@ -49,14 +49,16 @@ def with_tails(mean, epistemic, aleatoric, df: float | None) -> Predictive:
     return Predictive.student(mean, epistemic, aleatoric, df)
 
 
-def local_spread(g) -> np.ndarray:
+def noise_factor_of(g) -> np.ndarray:
     """The factor on sigma that an output g stands for; the twin of `losses.local_log_sigma`."""
     return np.exp(LOG_NOISE_FACTOR_LIMIT * np.tanh(g / LOG_NOISE_FACTOR_LIMIT))
 
 
 def with_networks(fitted, change: Callable[[Any], Any]):
     """`fitted` with `change` made to all its networks, those of its halves included."""
-    networks = {name: getattr(fitted, name, None) for name in ("members", "spread", "selection")}
+    networks = {
+        name: getattr(fitted, name, None) for name in ("members", "noise_networks", "selection")
+    }
     halves = {name: getattr(fitted, name, None) for name in ("two_step", "likelihood")}
     changed = {name: change(own) for name, own in networks.items() if own is not None}
     changed |= {name: with_networks(half, change) for name, half in halves.items() if half}
@@ -69,11 +71,11 @@ class SelectionEnsemble:
 
     sigma, covariance : (k,) sd of y and covariance rho sigma of the two errors, in units of y
     gamma : (k, q + 1) index of each member, constant last; one row where all share it
-    spread : networks whose output g makes sigma and covariance local, both times
-        `local_spread(g)`; where they are None, the second output of the members is g, if any
+    noise_networks : networks whose output g makes sigma and covariance local, both times
+        `noise_factor_of(g)`; where they are None, the second output of the members is g, if any
     selection : networks on w whose mean output is the index, in place of gamma
     df : (k,) degrees of freedom of t errors, whose scale sigma then is; None for normal ones
-    tail_df : degrees of freedom of a t whose sd sigma is, where units left out preferred it
+    tail_df : degrees of freedom of a t whose sd sigma is, where held-out units preferred it
     """
 
     members: Members | ModuleMembers
@@ -82,7 +84,7 @@ class SelectionEnsemble:
     covariance: np.ndarray
     gamma: np.ndarray
     info: dict
-    spread: Members | None = None
+    noise_networks: Members | None = None
     df: np.ndarray | None = None
     selection: Members | None = None
     tail_df: float | None = None
@@ -90,9 +92,9 @@ class SelectionEnsemble:
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
         check_target(target, needs_w=w is None)
-        outputs, spread = self._outputs(self.scaling.x(x))
+        outputs, noise_factor = self._outputs(self.scaling.x(x))
         member_mean = self.scaling.y_centre + self.scaling.y_scale * outputs
-        member_sigma = self.sigma[:, None] * spread
+        member_sigma = self.sigma[:, None] * noise_factor
         mean, epistemic, aleatoric = ensemble_moments(member_mean, member_sigma**2)
         if self.df is not None:
             return self._student(mean, epistemic, self.df, target)
@@ -100,12 +102,12 @@ class SelectionEnsemble:
             return with_tails(mean, epistemic, aleatoric, self.tail_df)
         sign = 1.0 if target == "selected" else -1.0
         sigma = np.sqrt(aleatoric)
-        covariance = np.mean(self.covariance[:, None] * spread, axis=0)
+        covariance = np.mean(self.covariance[:, None] * noise_factor, axis=0)
         covariance = sign * possible_covariance(covariance, sigma)
         given = predict_given_selection(mean, epistemic, sigma, covariance, sign * self.index(w))
         if self.tail_df is None:
             return given
-        # What the two-step was judged by: the moments that selection leaves, and the tails.
+        # What the two-step was calibrated by: the moments that selection leaves, and the tails.
         return with_tails(given.mean, given.epistemic, given.aleatoric, self.tail_df)
 
     def graph(self, graph, x: str):
@@ -119,8 +121,8 @@ class SelectionEnsemble:
         f = one_output(graph, outputs, 0)
         mean, doubt = mean_and_doubt(graph, f, self.scaling)
         local = None
-        if self.spread is not None:
-            local = one_output(graph, member_outputs(graph, self.spread, x), 0)
+        if self.noise_networks is not None:
+            local = one_output(graph, member_outputs(graph, self.noise_networks, x), 0)
         elif self.members.sizes[-1] == 2:
             local = one_output(graph, outputs, 1)
         if self.df is not None:
@@ -137,8 +139,8 @@ class SelectionEnsemble:
     def reporting_sigma_of(self, x, weight) -> SelectionEnsemble:
         """The same, with the root of the mean of sigma(x)^2 over units x (n, p) in its summary;
         `sigma` itself is what networks with an output of 0 would have."""
-        _, spread = self._outputs(self.scaling.x(x))
-        sigma = self.sigma * np.sqrt(spread**2 @ (weight / weight.sum()))
+        _, noise_factor = self._outputs(self.scaling.x(x))
+        sigma = self.sigma * np.sqrt(noise_factor**2 @ (weight / weight.sum()))
         return replace(self, info=self.info | {"sigma": sigma.tolist()})
 
     def _student(self, mean, epistemic, df, target) -> Predictive:
@@ -153,10 +155,10 @@ class SelectionEnsemble:
     def _outputs(self, x):
         """f in the networks' own units, and the factor on sigma; (k, m) both."""
         outputs = self.members.outputs(x)
-        if self.spread is not None:
-            return outputs[..., 0], local_spread(self.spread.outputs(x)[..., 0])
+        if self.noise_networks is not None:
+            return outputs[..., 0], noise_factor_of(self.noise_networks.outputs(x)[..., 0])
         if outputs.shape[2] == 2:
-            return outputs[..., 0], local_spread(outputs[..., 1])
+            return outputs[..., 0], noise_factor_of(outputs[..., 1])
         return outputs[..., 0], np.ones(outputs.shape[:2])
 
     def index(self, w) -> np.ndarray:
@@ -175,7 +177,7 @@ class GaussianEnsemble:
     so all three targets have the same answer.
 
     level, tail_df : factor on their sigma and, unless they are normal, degrees of freedom of the
-        tails, where rows left out have judged them
+        tails, where held-out rows have calibrated them
     """
 
     members: Members
