@@ -59,6 +59,8 @@ def retired_in(text: str, words: dict[str, str]) -> str | None:
 def test_no_module_uses_a_retired_word(path):
     inside = path.is_relative_to(ROOT / "reproduction")
     words = RETIRED if inside else RETIRED | OUTSIDE_EXPERIMENTS
+    if path.name.endswith("_layouts.py"):  # whose files keep the names of their first version
+        words = {pattern: word for pattern, word in words.items() if "spread" not in pattern}
     found = [(line, said) for line, text in words_of(path) if (said := retired_in(text, words))]
     assert not found
 

@@ -163,7 +163,7 @@ def _scaled_rows(
 
 
 def _promising_restarts(rows, peaks, seeds, config) -> list[tuple[int, np.ndarray]]:
-    """(dataset, theta) of each restart that beats the dataset's first optimum on a part of its rows."""
+    """(dataset, theta) of each restart that beats the first optimum on a part of the rows."""
     if config.restarts == 0:
         return []
     parts, starts = [], []

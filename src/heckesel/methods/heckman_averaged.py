@@ -3,7 +3,7 @@
 All correct for selection, and err in different ways. The two-step asks little of the shape of the
 errors, but throws away what a likelihood knows; the likelihood of `heckman_outcome` is sharper, and
 misled where its model of the errors is wrong. Splines (`spline_joint`) are simpler than networks,
-and know a smooth function better: they are the third where held-out units do not tell them from
+and know a smooth function better: they are the third if held-out units do not distinguish them from
 the networks, which is to say that their loss there is within a standard error of the networks'.
 
 The prediction is the mixture of theirs: errors that are skewed in one of them stay skewed.

@@ -119,8 +119,8 @@ def classic_head(batch: Batch, loss: Loss, strong: bool) -> np.ndarray:
 def calibrated(
     loss: Loss, members: Members, batch: Batch, scaling: DataScale, folds: int, tails: str
 ) -> SelectionEnsemble:
-    """The ensemble with the level of sigma, and the tails, calibrated by the joint likelihood of rows
-    held out."""
+    """The ensemble with the level of sigma, and the tails, calibrated by the joint likelihood of
+    held-out rows."""
     fitted = two_headed(loss, members, batch, scaling)
     rho = np.array(fitted.info["rho"])
     gamma = members.head.astype(float)[:, : batch.w.shape[1]]

@@ -49,8 +49,8 @@ def fit_many(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[OutcomeEnsemble]:
-    """The model for many datasets with the same columns, trained as one batch. Held-out units choose
-    between its two forms and the starts; `config.noise` and `config.tails` are not asked."""
+    """The model for many datasets with the same columns, trained as one batch. Held-out units
+    choose between its two forms and the starts; `config.noise` and `config.tails` are not used."""
     config = config or NetworkConfig(folds=5)
     if config.errors != "normal":
         raise DataError('this likelihood finds the shape of its errors; take errors="normal"')

@@ -4,8 +4,8 @@ Joint members start on both signs of rho, so that every mode is found by someone
 a fold of the units and ends where its likelihood there was best. The last hidden layers of those
 that held out the same fold are then a set of columns in which, at any fixed rho, the best
 outcome function is one concave fit away: a grid of rho is solved for all folds side by side, and
-calibrated on the held-out units, since a layer that has seen a row finds its own rho plausible there.
-The predictive is the mixture with these weights.
+evaluated on the held-out units, since a layer that was trained on a row favours its rho there. The
+predictive is the mixture with these weights.
 
 Where splines (`spline_joint`) make the held-out units likelier than the networks do, they take the
 networks' place: of a smooth function they know more than networks that have to find it, and so

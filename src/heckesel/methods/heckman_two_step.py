@@ -96,7 +96,7 @@ def first_step(
     index: CrossFitted | None = None,
 ) -> FirstStep:
     """A classic probit of s on w and a constant, in float64, or `index` in its place; with `folds`,
-    units split out."""
+    the folds of the units."""
     gamma = selection_probit(data).gamma
     at = with_constant(data.w[data.s]) @ gamma if index is None else index.index[data.s]
     batch = with_mills(outcome_rows(data, scaling), at)

@@ -68,7 +68,7 @@ def fit_many(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> list[DropoutNetwork]:
-    """One dropout network for each dataset, trained as one batch; `config.n_members` is not used."""
+    """One dropout network per dataset, trained as one batch; `config.n_members` is not used."""
     config = replace(config or NetworkConfig(), n_members=1)
     scalings = [data_scale_of(data, config.standardise) for data in datas]
     trained = train_datasets(

@@ -72,9 +72,9 @@ def fit_many(
     device: str | None = None,
     progress=None,
 ) -> list[RhoMixture]:
-    """Splines for many places; those whose bases have the same shape side by side."""
+    """Splines for many datasets; those whose bases have the same shape side by side."""
     config = config or SplineConfig()
-    prior, place = rho_prior(config.rho_prior), torch_device(device or "cpu")
+    prior, on = rho_prior(config.rho_prior), torch_device(device or "cpu")
     scalings = [data_scale_of(data, standardise=True) for data in datas]
     bases = [
         spline_basis(scaling.x(data.x[data.s]), config.interactions, config.knots)
@@ -93,9 +93,9 @@ def fit_many(
         rows = [split[c] for c in places]
         totals = [datas[c].weight.sum() for c in places]
         units, columns = [scalings[c] for c in places], [bases[c] for c in places]
-        found = average_over_rho(rows, totals, units, columns, prior, place)
+        found = average_over_rho(rows, totals, units, columns, prior, on)
         if config.folds is not None:
-            evidence = held_out_evidence(rows, totals, found, place, config.folds)
+            evidence = held_out_evidence(rows, totals, found, on, config.folds)
             found = [
                 replace(fit, info=fit.info | {"held_out_evidence": float(value)})
                 for fit, value in zip(found, evidence, strict=True)
@@ -112,8 +112,8 @@ def fit_affordable(
     folds: int,
     device: str | None = None,
 ) -> list[RhoMixture | None]:
-    """Splines as rich as each place affords, None where it affords none; a rival on the same folds
-    for methods whose outcome is a network."""
+    """Splines as rich as each dataset allows, None where it allows none; an alternative on the same
+    folds for methods whose outcome is a network."""
     asked = [affordable(data.x[data.s]) for data in datas]
     found: list[RhoMixture | None] = [None] * len(datas)
     for rich in dict.fromkeys(one for one in asked if one is not None):

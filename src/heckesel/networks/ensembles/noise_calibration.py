@@ -1,4 +1,4 @@
-r"""How wide is the noise? Calibration where it can be seen: on rows a member was not shown.
+r"""The level of the noise, estimated on rows that a member held out.
 
 A residual on a row the network was trained on is too small, so sigma from it is too. The residual
 :math:`r_{ij}` of row i under a member j that never saw it is honest, but a member errs more than
@@ -48,7 +48,7 @@ LEAST_TAIL_DF = 3.0
 class Pairs:
     """Every row with every member that held it out, r pairs in all.
 
-    mean, noise_factor : (r,) f and the factor on sigma that the member says for the row, 1 without one
+    mean, noise_factor : (r,) f and the factor on sigma that the member predicts for the row
     doubt : (r,) 2 (1 - 1/k) v, what a member's own error adds to its residual
     member, row : (r,); weight : (r,) adding up to 1
     """
@@ -67,7 +67,7 @@ class Pairs:
 
 
 def pairs_of(mean, noise_factor, weight, out) -> Pairs:
-    """mean, noise_factor : (k, n); weight : (n,); out : (k, n) True where the member held the row out."""
+    """mean, noise_factor : (k, n); weight : (n,); out : (k, n) True where a row was held out."""
     k = len(mean)
     own = own_variance(mean, out, weight) if k > 1 else np.zeros(mean.shape[1])
     doubt = 2 * (1 - 1 / k) * own
