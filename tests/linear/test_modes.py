@@ -16,7 +16,7 @@ from heckesel.linear.joint import at_zero, evaluate, point_at, solve_at
 from heckesel.linear.newton import newton_step
 from heckesel.linear.rho_scan import CLEARLY_BETTER, scan, selected_mode
 from heckesel.linear.sample.sample import standardised_sample
-from heckesel.methods import linear_heckman
+from heckesel.methods import fit_one, linear_heckman
 from reproduction.e0_gate import draw_linear, fit_mroz_greene
 
 SEEDS = range(40)
@@ -258,7 +258,7 @@ def test_an_interior_maximum_is_used_unless_the_boundary_is_far_ahead():
     model = hk.HeckmanRegressor(instruments=["z"]).fit(frame[["x", "z"]], frame.y)
     assert (model.rho_, model.sigma_) == pytest.approx((fit.rho, fit.sigma), rel=1e-9)
     plain = selection_data(frame[["x"]], frame[["x", "z"]], frame.y)
-    assert linear_heckman.fit(plain).estimates.rho == pytest.approx(fit.rho, rel=1e-9)
+    assert fit_one(linear_heckman, plain).estimates.rho == pytest.approx(fit.rho, rel=1e-9)
     seen = fit.identification.evidence
     assert seen["rho"] == pytest.approx(fit.rho)
     assert seen["at_boundary"]  # which the report says, since it can mean that the model is wrong

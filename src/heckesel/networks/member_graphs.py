@@ -31,7 +31,7 @@ def mean_and_doubt(graph, f: str, scaling: DataScale) -> tuple[str, str]:
 
 
 def log_factor(graph, g: str) -> str:
-    """The log of `noise_factor_of`."""
+    """The log of the factor that g, an output of a network, puts on sigma."""
     limit = np.float64(LOG_NOISE_FACTOR_LIMIT)
     return graph.call("Mul", graph.call("Tanh", graph.call("Div", g, limit)), limit)
 
