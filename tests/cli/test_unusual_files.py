@@ -154,7 +154,7 @@ def test_a_device_is_checked_before_anything_is_read(typed, folder, capsys, monk
     assert (shown.code, shown.out, shown.err) == (2, "", said)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     shown = run(capsys, *typed, "--device", "cuda")
-    said = "device is 'cuda', and torch finds no CUDA cards on this machine; use 'cpu' or 'auto'\n"
+    said = "device is 'cuda', but torch finds no CUDA cards on this machine; use 'cpu' or 'auto'\n"
     assert (shown.code, shown.out, shown.err) == (2, "", f"heckesel: {said}")
 
 
@@ -182,7 +182,7 @@ NETWORKS = [
     [
         ("gpuu", "device must be .*, got 'gpuu'"),
         ("cuda", "torch finds no CUDA cards"),
-        ("cuda:7", "device is 'cuda:7', and torch finds no CUDA cards"),
+        ("cuda:7", "device is 'cuda:7', but torch finds no CUDA cards"),
         (None, "got 'None'"),
     ],
 )
@@ -200,7 +200,7 @@ def test_a_second_gpu_is_refused_if_there_is_one(monkeypatch):
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     assert str(torch_device("auto")) == "cuda"
     assert str(torch_device("cuda:0")) == "cuda:0"
-    with pytest.raises(hk.DataError, match="'cuda:1', and torch finds 1 CUDA card on"):
+    with pytest.raises(hk.DataError, match="'cuda:1', but torch finds 1 CUDA card on"):
         torch_device("cuda:1")
 
 

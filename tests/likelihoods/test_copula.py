@@ -136,7 +136,10 @@ def conditional_tau(family, rotation, parameter, nodes=200):
     return 1 - 4 * mass @ product.reshape(nodes, nodes) @ mass
 
 
-@pytest.mark.parametrize("form", FORMS[2:], ids=lambda form: form.name)
+COPULAS = [form for form in FORMS if form.name.split()[0] in ("Frank", "Clayton", "Gumbel")]
+
+
+@pytest.mark.parametrize("form", COPULAS, ids=lambda form: form.name)
 def test_kendalls_tau_is_that_of_the_copula(form):
     family, _, turn = form.name.partition(" ")
     expected = conditional_tau(family, int(turn or 0), 0.6)
