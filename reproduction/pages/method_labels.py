@@ -9,6 +9,7 @@ LABELS = {
     "heckman_joint": "joint",
     "heckman_two_step": "two-step",
     "heckman_averaged": "averaged",
+    "heckman_auto": "auto",
     "heckman_outcome": "outcome likelihood",
     "oracle": "oracle",
     "skyline": "skyline",

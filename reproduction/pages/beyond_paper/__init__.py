@@ -9,13 +9,13 @@ from __future__ import annotations
 from types import ModuleType
 
 from reproduction import load
-from reproduction.pages.beyond_paper import x1_page, x2_page, x3_page, x4_page
+from reproduction.pages.beyond_paper import x1_page, x2_page, x3_page, x4_page, x5_page
 from reproduction.pages.beyond_paper.main_results import main_results
 from reproduction.pages.beyond_paper.markdown import table
 from reproduction.pages.beyond_paper.targets import MET, MISSED, NOT_RUN, SHOWN, TargetRow
 from reproduction.pages.rows import Results
 
-CHAPTERS: tuple[ModuleType, ...] = (x1_page, x2_page, x3_page, x4_page)
+CHAPTERS: tuple[ModuleType, ...] = (x1_page, x2_page, x3_page, x4_page, x5_page)
 INTRODUCTION = """\
 This page is computed from `results/*.json`; do not edit it. Numbers are means ± standard \
 deviations over seeds (divisor n). The selected-against region holds the test points with \
