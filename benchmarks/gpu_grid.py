@@ -2,7 +2,9 @@
 
 python -m benchmarks.gpu_grid OUT [experiment ...]   one grid after the other
 python -m benchmarks.gpu_grid OUT paper              all of the paper's side by side
+python -m benchmarks.gpu_grid OUT x5 SEEDS [method ...]    X5 on some of its fresh seeds
 
+SEEDS is their number, or "design" for the seeds that choices may be made on.
 GRID_WORKERS=8 is the number of processes without a card: for the paper those that fit E0 and E4
 (all cores but three unless told otherwise), else chunks at once, for grids whose metrics keep a
 core busy. HECKESEL_DATA names the folder with the panels of E4.
@@ -38,6 +40,11 @@ CLASSIC = ("e0", "e4", "e4-timm")
 def main(out: str, *names: str) -> None:
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    if names[:1] == ("x5",) and len(names) > 1:
+        os.environ["X5_SEEDS"] = names[1]  # processes that are started here inherit it
+        if len(names) > 2:
+            os.environ["X5_METHODS"] = ",".join(names[2:])
+        names = names[:1]
     summary = _paper(folder) if names == ("paper",) else _one_by_one(folder, names)
     text = json.dumps(summary, indent=1)
     (folder / "gpu_grid.json").write_text(text + "\n")

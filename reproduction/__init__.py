@@ -21,6 +21,7 @@ EXPERIMENTS = {
     "x2": "reproduction.x2_misspecified",
     "x3": "reproduction.x3_verdict",
     "x4": "reproduction.x4_calibrated",
+    "x5": "reproduction.x5_regimes",
 }
 
 

@@ -36,7 +36,7 @@ from heckesel.estimators.heckman import heckman
 from heckesel.linear.profile_intervals import atanh_rho_interval
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.sample.sample import standardised_sample
-from reproduction.reporting_panel import (
+from reproduction.draws.reporting_panel import (
     FEWEST_ROWS,
     Panel,
     build_panel,

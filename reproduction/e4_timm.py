@@ -29,7 +29,7 @@ from heckesel.estimators.heckman import heckman
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.prediction import mean_and_gradient
 from heckesel.metrics import coverage
-from reproduction.reporting_panel import FEWEST_SCORES, ability, standardise
+from reproduction.draws.reporting_panel import FEWEST_SCORES, ability, standardise
 from reproduction.runner import attempt
 
 ABILITIES = ("known", "reported")

@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, as_completed
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -124,10 +125,12 @@ def on_cluster(client) -> Executor:
 
 def _limit_threads(threads: int) -> None:
     import torch
-    from threadpoolctl import threadpool_limits
 
     torch.set_num_threads(threads)
-    threadpool_limits(threads)
+    with suppress(ModuleNotFoundError):  # comes with scikit-learn, which not every grid needs
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(threads)
 
 
 def _finished(path: Path, chunks: dict[str, list], made: dict) -> dict[str, dict]:

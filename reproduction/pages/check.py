@@ -17,6 +17,7 @@ from reproduction.result_files import cell_key, read_rows, results_path
 RESULTS, PAPER = Path("results"), Path("paper")
 # Run again in full: another BLAS, or order of summation, moves converged estimates by 1e-11.
 RUN_AGAIN = ("e0", "e4")
+DESIGNED = ("x5",)  # defined, with fresh seeds that have not been looked at
 RELATIVE, ABSOLUTE = 1e-6, 1e-8
 # Networks trained on another device differ in float32 from the first epoch on; their metrics agree.
 _SPLINE = {"rho": 0.9, "alpha": 0.0, "seed": 0, "method": "spline_joint", "prior": "uniform"}
@@ -38,7 +39,10 @@ def differences(name: str, folder: Path) -> list[str]:
     module = load(name)
     path = results_path(name, folder)
     if not path.exists():
-        return [f"{path} is missing"]
+        if name not in DESIGNED:
+            return [f"{path} is missing"]
+        print(f"{path}: not run yet")
+        return []
     committed = {cell_key(row["cell"]): row for row in read_rows(path)}
     try:
         grid = module.cells()

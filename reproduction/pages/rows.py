@@ -34,6 +34,7 @@ class Results:
     x2: Sequence[Row] = field(default=())
     x3: Sequence[Row] = field(default=())
     x4: Sequence[Row] = field(default=())
+    x5: Sequence[Row] = field(default=())
 
 
 def flat(rows: Iterable[dict]) -> list[Row]:
@@ -58,7 +59,7 @@ def succeeded(rows: Iterable[dict]) -> list[Row]:
 
 
 def read_results(folder: Path) -> Results:
-    """What is in `folder`; panels may be missing, because their data do not ship.
+    """What is in `folder`; panels may be missing, because their data do not ship, and X5.
 
     A failed row of the paper's experiments is refused, one of our own is skipped.
     """
@@ -68,7 +69,7 @@ def read_results(folder: Path) -> Results:
         if path.exists():
             read = succeeded if part.name.startswith("x") else flat
             found[part.name] = read(read_rows(path))
-        elif part.name not in ("e4", "e4_timm"):
+        elif part.name not in ("e4", "e4_timm", "x5"):
             raise DataError(f"{path} is missing; run `heckesel reproduce` first")
     return Results(**found)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from types import ModuleType
 
 from reproduction import load
-from reproduction.pages.beyond_paper import x1_page, x2_page, x3_page, x4_page
+from reproduction.pages.beyond_paper import x1_page, x2_page, x3_page, x4_page, x5_page
 from reproduction.pages.beyond_paper.main_results import main_results
 from reproduction.pages.beyond_paper.markdown import table
 from reproduction.pages.beyond_paper.targets import MET, MISSED, NOT_RUN, SHOWN, TargetRow
 from reproduction.pages.rows import Results
 
-CHAPTERS: tuple[ModuleType, ...] = (x1_page, x2_page, x3_page, x4_page)
+CHAPTERS: tuple[ModuleType, ...] = (x1_page, x2_page, x3_page, x4_page, x5_page)
 INTRODUCTION = """\
 This page is computed from `results/*.json`; do not edit it. Numbers are means ± standard \
 deviations over seeds (divisor n). The selected-against region holds the test points with \
@@ -25,13 +25,14 @@ is the absolute value of the mean over seeds. Numbers without a threshold are ma
 
 
 def ours_md(results: Results) -> str:
-    targets = {chapter: chapter.targets(results) for chapter in CHAPTERS}
+    chapters = [chapter for chapter in CHAPTERS if getattr(results, chapter.EXPERIMENT)]
+    targets = {chapter: chapter.targets(results) for chapter in chapters}
     parts = ["# Beyond the paper", INTRODUCTION, main_results(results), "## Targets"]
     parts.append(counts([row for rows in targets.values() for row in rows]))
     for chapter, rows in targets.items():
         title = chapter.TITLE.partition(":")[0]
         parts += [f"### {title} against its targets", _target_table(rows)]
-    for chapter in CHAPTERS:
+    for chapter in chapters:
         parts += [f"## {chapter.TITLE}", _cells_run(chapter.EXPERIMENT, results)]
         if chapter.FIGURE:
             stem, caption = chapter.FIGURE

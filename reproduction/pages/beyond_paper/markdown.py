@@ -67,8 +67,9 @@ def mean_absolute(values: np.ndarray) -> str:
 
 
 def decimal(value: float) -> str:
-    """.9 as `.9`, 1.0 as `1`, 0.0 as `0`."""
-    return f"{value:g}".removeprefix("0") or "0"
+    """.9 as `.9`, -.5 as `-.5`, 1.0 as `1`, 0.0 as `0`."""
+    sign = "-" if value < 0 else ""
+    return sign + (f"{abs(value):g}".removeprefix("0") or "0")
 
 
 def capitalised(text: str) -> str:
