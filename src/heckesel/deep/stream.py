@@ -20,7 +20,16 @@ from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, members_of, schedule_of, start_of
 from heckesel.deep.config import DTYPES, NetworkConfig, torch_device
 from heckesel.deep.losses import Loss
-from heckesel.deep.rows import Rows, Source, batch_generators, positions, stack_cells, take
+from heckesel.deep.rows import (
+    ROWS_TOGETHER,
+    Rows,
+    Source,
+    batch_generators,
+    positions,
+    stack_cells,
+    step_rows,
+    take,
+)
 from heckesel.deep.scaling import Scaling
 from heckesel.deep.spread import joined, member_blocks
 from heckesel.deep.train import Progress, train
@@ -89,7 +98,8 @@ def streamed_batches(table: Table, cell_of, seed, members: range, batch_size, dt
         for pair, cuts in zip(item, own, strict=True)
     ]
     lengths = [
-        max(1, *(math.ceil(pair[kind] / cuts) for pair, cuts in pairs if cuts)) for kind in (0, 1)
+        max(step_rows(pair[kind], cuts, ROWS_TOGETHER) for pair, cuts in pairs if cuts)
+        for kind in (0, 1)
     ]
 
     def batches(epoch):
