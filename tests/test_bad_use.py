@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import types
 from pathlib import Path
 
@@ -268,7 +267,14 @@ def environment():
     }
 
 
-def test_a_stopped_fit_leaves_nothing(folder, tmp_path):
+@pytest.mark.parametrize(
+    "imported",
+    ["click.core", "pandas", "heckesel.deep.train"],
+    ids=["starting", "in a library", "before training"],
+)
+def test_a_stopped_fit_leaves_nothing(imported, folder, tmp_path):
+    """Stopped when this module has been imported. Before the first of them Python has not reached
+    the program yet, and ends in its own way."""
     typed = f"fit {folder}/loans.csv {ROLES} --epochs 10000000 --out {tmp_path}/m --seed 1"
     running = subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "heckesel", *typed.split()],
@@ -276,10 +282,9 @@ def test_a_stopped_fit_leaves_nothing(folder, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    for line in running.stderr:  # the last module that training imports
-        if "heckesel.deep.train" in line:
+    for line in running.stderr:
+        if line.split()[-1] == imported:
             break
-    time.sleep(0.5)
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 1
