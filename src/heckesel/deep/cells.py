@@ -27,7 +27,7 @@ from heckesel.deep.nets import (
     parameter_count,
     with_constant,
 )
-from heckesel.deep.rows import ROWS_TOGETHER, Rows, full_batch, mini_batches, stack_cells
+from heckesel.deep.rows import Rows, full_batch, mini_batches, rows_together, stack_cells
 from heckesel.deep.scaling import Scaling
 from heckesel.deep.spread import joined, member_blocks
 from heckesel.deep.steps import evaluate
@@ -210,7 +210,7 @@ def _train_chunk(numbers: range, each: _Each, training: _Training, place, progre
     else:
         start = np.concatenate([theta[first : first + members] for theta in each.thetas])
     # masks are drawn row by row, so padding would change them
-    together = 1 if training.dropout else ROWS_TOGETHER
+    together = 1 if training.dropout else rows_together(config.hidden)
     stacked = stack_cells(cells, dtype=dtype, device=place, multiple_of=together)
     source, validation = full_batch(stacked, members), None
     if config.batch_size is not None:

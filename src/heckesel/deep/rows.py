@@ -15,11 +15,6 @@ import torch
 from heckesel.deep.nets import MINI_BATCHES, member_seed
 from heckesel.numerics.normal import inverse_mills, mills_delta
 
-# Two vectors of 16 float32, what the elementwise functions of torch take at a time. They compute a
-# rest of fewer numbers by other instructions, and products depend on where a matrix starts. With
-# rows in whole such groups neither depends on how many networks come before or after.
-ROWS_TOGETHER = 32
-
 Values = Any  # an array, or a tensor once rows are stacked; None where a loss has no use for it
 
 
@@ -89,6 +84,17 @@ def stack_cells(
         return torch.as_tensor(block, dtype=dtype, device=device)
 
     return Rows(**{name: stacked(name) for name in cells[0].present()})
+
+
+def rows_together(hidden: Sequence[int]) -> int:
+    """Rows of networks with these widths are padded to a multiple of this, so that a network does
+    not depend on how many are trained beside it.
+
+    Products depend on where a matrix starts; 16 rows of float32 fill whole lines of 64 bytes.
+    Elementwise functions take two vectors of up to 16 numbers at a time and compute a rest by
+    other instructions; 16 rows of a layer are a multiple of 32 numbers if its width is even.
+    """
+    return 16 if all(width % 2 == 0 for width in hidden) else 32
 
 
 def rounded_up(rows: int, multiple_of: int) -> int:
