@@ -1,10 +1,10 @@
-"""Run the tests that depend on arithmetic as other processors and other Pythons would compute.
+"""Run the tests marked `arithmetic` as other processors and other Pythons would compute them.
 
     python scripts/emulated_processors.py
 
-Each kind of processor is a setting that makes a library leave out the instructions this processor
-has. A Python other than this one gets an environment without torch in .venv-X.Y, and is skipped,
-with the reason, where its packages cannot be installed.
+Each kind of processor is a set of variables that make a library avoid instructions which this
+processor has. Every other Python installed here gets an environment without torch in .venv-X.Y;
+it is skipped, with the reason, where the packages cannot be installed.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# Special functions, likelihoods in 40 digits, fits against other programs' output, networks side
-# by side, saved models. Modules that need torch skip themselves where there is none.
-ARITHMETIC = (
-    "numerics",
-    "likelihood_normal",
-    "gate",
-    "inference",
-    "modes",
-    "gp",
-    "deep_training",
-    "saved",
-    "promises",
-)
+MARK = "pytest.mark.arithmetic"
 PROCESSORS = {
-    "torch without vector instructions": {"ATEN_CPU_CAPABILITY": "default"},
-    "MKL for every maker": {"MKL_CBWR": "COMPATIBLE"},
-    "BLAS of 2004": {"OPENBLAS_CORETYPE": "Prescott", "ONEDNN_MAX_CPU_ISA": "SSE41"},
-    "two threads": {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"},
+    "torch without vector instructions, one thread": {
+        "ATEN_CPU_CAPABILITY": "default",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+    },
+    "MKL's instructions for any processor, two threads": {
+        "MKL_CBWR": "COMPATIBLE",
+        "OMP_NUM_THREADS": "2",
+        "OPENBLAS_NUM_THREADS": "2",
+    },
+    "OpenBLAS for a processor of 2004, one thread": {"OPENBLAS_CORETYPE": "Prescott"},
 }
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-PACKAGES = ("-e", ".[report,scale,onnx]", "pytest", "hypothesis", "mpmath", "statsmodels", "polars")
+PACKAGES = (
+    "-e",
+    ".[report,scale,onnx]",
+    *("pytest", "hypothesis", "mpmath", "statsmodels", "polars", "safetensors", "scoringrules"),
+)
 
 
 def run_tests(name: str, python: Path | str, settings: dict[str, str]) -> bool:
     """Print how the tests ended, with all they said if they failed."""
     start = time.perf_counter()
-    files = [f"tests/test_{part}.py" for part in ARITHMETIC]
+    # named one by one, because importing all other test modules takes longer than some kinds
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if MARK in path.read_text()]
     done = subprocess.run(
-        [str(python), "-m", "pytest", "-p", "no:cacheprovider", *files],
+        [str(python), "-m", "pytest", "-p", "no:cacheprovider", "-m", "arithmetic", *sorted(files)],
         cwd=ROOT,
         env=os.environ | {"OMP_NUM_THREADS": "1"} | settings,
         capture_output=True,
         text=True,
     )
-    said = done.stdout + done.stderr
-    last = said.strip().splitlines()[-1]
-    print(f"{name}: {last if done.returncode == 0 else said}", end=" ")
-    print(f"({time.perf_counter() - start:.0f} s)", flush=True)
+    said = (done.stdout + done.stderr).strip()
+    counts = said.splitlines()[-1].partition(" in ")[0]
+    if done.returncode:
+        print(said)
+    print(f"{name}: {counts}, {time.perf_counter() - start:.0f} s", flush=True)
     return done.returncode == 0
 
 
@@ -76,7 +76,7 @@ def environment(version: str) -> Path | None:
     """The Python of .venv-X.Y, made if need be; None, with the reason printed, if it cannot be."""
     found, place = find_python(version), ROOT / f".venv-{version}"
     python, ready = place / "bin" / "python", place / ".ready"
-    if ready.exists():
+    if ready.exists() and ready.read_text() == " ".join(PACKAGES):
         return python
     if found is None:
         print(f"Python {version}: skipped, it is not installed", flush=True)
@@ -88,7 +88,7 @@ def environment(version: str) -> Path | None:
             reason = (done.stderr or done.stdout).strip().splitlines()[-1]
             print(f"Python {version}: skipped, {reason}", flush=True)
             return None
-    ready.touch()
+    ready.write_text(" ".join(PACKAGES))
     return python
 
 

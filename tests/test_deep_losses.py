@@ -20,6 +20,8 @@ from heckesel.deep.nets import (
 )
 from heckesel.deep.rows import Rows
 
+pytestmark = pytest.mark.arithmetic
+
 K, N, M, Q = 2, 9, 6, 2
 LOSSES = {
     "gaussian": losses.GAUSSIAN,

@@ -13,6 +13,8 @@ from heckesel.errors import DataError
 from heckesel.methods import gp
 from heckesel.numerics import marginal_likelihood as numpy_twin
 
+pytestmark = pytest.mark.arithmetic
+
 POINTS = np.linspace(-2.5, 2.5, 40)
 
 

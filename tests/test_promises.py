@@ -11,6 +11,8 @@ from heckesel.deep.cells import train_cells
 from heckesel.deep.config import NetworkConfig
 from heckesel.deep.rows import Rows
 
+pytestmark = pytest.mark.arithmetic
+
 
 @pytest.fixture(autouse=True)
 def _one_thread():
@@ -60,7 +62,7 @@ def test_same_seed_same_bits():
 # A block's members start at addresses and end in vectors that depend on rows times widths.
 @pytest.mark.parametrize("hidden", [(1,), (7, 5), (10,), (16,), (33, 9)], ids=str)
 @pytest.mark.parametrize("loss", ["TWO_STEP", "JOINT", "GAUSSIAN"])
-@pytest.mark.parametrize(("n", "batch_size"), [(37, None), (401, None), (250, 50)])
+@pytest.mark.parametrize(("n", "batch_size"), [(37, None), (48, None), (401, None), (250, 50)])
 def test_members_do_not_depend_on_their_block(n, batch_size, loss, hidden):
     loss = getattr(losses, loss)
     one = trained(n, hidden, loss, batch_size=batch_size)
