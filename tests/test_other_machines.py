@@ -44,7 +44,7 @@ def fitted_here(tmp_path_factory):
 
 @pytest.mark.parametrize(
     ("settings", "epochs"),
-    [(OLD_PROCESSOR, [100, 1500]), ({"OMP_NUM_THREADS": "2"}, [100])],
+    [(OLD_PROCESSOR, [100, 1500]), ({"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "PASSIVE"}, [100])],
     ids=["another processor", "two threads"],
 )
 def test_other_machines_predict_within_the_tolerance(fitted_here, settings, epochs, tmp_path):
