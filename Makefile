@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test lint types docs reproduce bench check package locked clean
+.PHONY: setup demo test portable lint types docs reproduce bench check package locked clean
 
 setup: $(READY)
 
@@ -17,6 +17,10 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+# The tests that depend on arithmetic, as other processors and other Pythons compute.
+portable: $(READY)
+	$(BIN)/python scripts/emulated_processors.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

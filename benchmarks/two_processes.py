@@ -84,8 +84,8 @@ def _padded(rows: Rows, length: int) -> Rows:
 def step_over_rows(theta, source: Source, schedule: Schedule):
     """As `steps.step_function`, with gradients added up over processes."""
     state = start_adam(theta, schedule, source.steps)
-    room = workspace(next(iter(source.batches(0))).x, HIDDEN)
     layers, head = split(theta, SIZES)
+    room = workspace(next(iter(source.batches(0))).x, layers)
     gradient = torch.empty_like(theta)
     layer_gradients, head_gradient = split(gradient, SIZES)
 

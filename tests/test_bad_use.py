@@ -2,12 +2,13 @@
 
 import errno
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
-import time
 import types
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -266,7 +267,15 @@ def environment():
     }
 
 
-def test_a_stopped_fit_leaves_nothing(folder, tmp_path):
+@pytest.mark.parametrize(
+    "imported",
+    ["click.core", "pandas", "heckesel.deep.train"],
+    ids=["starting", "in a library", "before training"],
+)
+def test_a_stopped_fit_leaves_nothing(imported, folder, tmp_path):
+    """Stopped when this module has been imported. Before the first of them Python has not reached
+    the program yet, and ends in its own way."""
+    pytest.importorskip("torch")
     typed = f"fit {folder}/loans.csv {ROLES} --epochs 10000000 --out {tmp_path}/m --seed 1"
     running = subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "heckesel", *typed.split()],
@@ -274,15 +283,39 @@ def test_a_stopped_fit_leaves_nothing(folder, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
     )
-    for line in running.stderr:  # the last module that training imports
-        if "heckesel.deep.train" in line:
+    for line in running.stderr:
+        if line.split()[-1] == imported:
             break
-    time.sleep(0.5)
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 1
     assert said.strip().splitlines()[-1] == "heckesel: stopped"
     assert "Traceback" not in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_fit_stopped_while_it_trains_leaves_nothing(folder, tmp_path):
+    """Stopped when a terminal shows the progress bar, which the end of an epoch starts."""
+    pytest.importorskip("torch")
+    typed = f"fit {folder}/loans.csv {ROLES} --epochs 10000000 --out {tmp_path}/m --seed 1"
+    shown, terminal = pty.openpty()
+    running = subprocess.Popen(
+        [sys.executable, "-m", "heckesel", *typed.split()],
+        env=environment() | {"TERM": "xterm"},
+        stderr=terminal,
+    )
+    os.close(terminal)
+    said = b""
+    while b"%" not in said:
+        said += os.read(shown, 1024)
+    running.send_signal(signal.SIGINT)
+    with suppress(OSError):  # how Linux says that no one writes any more
+        while more := os.read(shown, 1024):
+            said += more
+    os.close(shown)
+    assert running.wait(timeout=60) == 1
+    assert said.strip().endswith(b"heckesel: stopped")
+    assert b"Traceback" not in said
     assert not list(tmp_path.iterdir())
 
 

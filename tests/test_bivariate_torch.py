@@ -12,6 +12,8 @@ from heckesel.likelihoods.binary import selected_units
 from heckesel.numerics.bivariate import log_bivariate_cdf
 from heckesel.numerics.bivariate_torch import log_bivariate_cdf_and_slopes
 
+pytestmark = pytest.mark.arithmetic
+
 K, N, M, Q = 3, 12, 7, 3
 
 

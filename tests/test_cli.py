@@ -21,6 +21,7 @@ def test_help_names_the_commands():
 
 
 def test_the_demo_shows_both_fits_and_their_verdicts_and_leaves_a_report(tmp_path):
+    pytest.importorskip("torch")
     shown = heckesel("demo", "--out", "shown.html", cwd=tmp_path)
     assert shown.returncode == 0, shown.stderr
     against = re.search(r"selected against(.*)", shown.stdout)[1]

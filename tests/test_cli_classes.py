@@ -126,6 +126,7 @@ def test_the_rule_on_columns_of_every_kind():
 
 
 def test_diagnose_judges_the_probit_and_compare_the_two_methods(data, capsys):
+    pytest.importorskip("torch")
     shown = run(capsys, "diagnose", data, *ROLES)
     assert shown.code == 0
     lines = shown.out.splitlines()

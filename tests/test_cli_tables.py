@@ -73,6 +73,7 @@ def test_input_columns_come_back_as_they_were_written(model, tmp_path, capsys):
 
 @pytest.mark.parametrize("method", ["two-step", "joint", "profile"])
 def test_networks_are_fitted_saved_and_predict(method, data, tmp_path, capsys):
+    pytest.importorskip("torch")
     out = tmp_path / "m.heckesel"
     options = ["--method", method, "--epochs", 5, "--members", 2, "--folds", 2, "--seed", 4]
     shown = run(capsys, "fit", data, *ROLES, *options, "--out", out, "--json")
@@ -105,6 +106,7 @@ def test_parquet_in_and_out_gives_the_same_numbers(data, model, tmp_path, capsys
 
 
 def test_compare_ranks_methods_by_rows_left_out_and_says_what_it_cannot(data, capsys):
+    pytest.importorskip("torch")
     options = ["--methods", "linear-ml,linear-two-step,ensemble", "--epochs", 3, "--members", 1]
     shown = run(capsys, "compare", data, *ROLES, *options, "--splits", 2, "--json")
     assert (shown.code, shown.err) == (0, "")

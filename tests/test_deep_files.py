@@ -153,6 +153,7 @@ def _table(path, seed=0):
 @pytest.mark.parametrize("file", ["one", "many"])
 def test_an_epoch_visits_every_row_once_with_all_its_weight(folder, file):
     from heckesel.deep.cells import all_rows
+    from heckesel.deep.config import NetworkConfig
     from heckesel.deep.stream import Table, scaling_from, streamed_batches
 
     reader, items, seen = _table(folder / f"{file}.parquet")
@@ -164,9 +165,7 @@ def test_an_epoch_visits_every_row_once_with_all_its_weight(folder, file):
         partial(all_rows, scaling=scaling, total=total),
         seed=4,
         members=range(2, 4),
-        batch_size=256,
-        dtype=torch.float64,
-        device=torch.device("cpu"),
+        config=NetworkConfig(batch_size=256, dtype="float64", device="cpu"),
     )
     s = FRAME["y"].notna()
     epochs = [list(source.batches(epoch)) for epoch in (0, 1)]

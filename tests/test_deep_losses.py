@@ -20,6 +20,8 @@ from heckesel.deep.nets import (
 )
 from heckesel.deep.rows import Rows
 
+pytestmark = pytest.mark.arithmetic
+
 K, N, M, Q = 2, 9, 6, 2
 LOSSES = {
     "gaussian": losses.GAUSSIAN,
@@ -177,7 +179,7 @@ def test_networks_and_their_gradients_equal_those_of_torch_modules():
     constant = torch.cat([x, torch.ones(K, N, 1)], dim=2)
     masks = [torch.tensor(rng.integers(0, 2, (K, N, width)) / 0.5) for width in (5, 4)]
     layers, gradient = layer_views(block, sizes), torch.zeros_like(block)
-    room = workspace(constant, sizes[1:-1])
+    room = workspace(constant, layers)
     ours = forward(constant, layers, room, masks)
     backward(constant, layers, slope, layer_views(gradient, sizes), room, masks)
     for j in range(K):

@@ -8,6 +8,8 @@ from scipy.special import log_ndtr
 from heckesel.numerics import normal
 from heckesel.numerics.normal_torch import log_ndtr_and_mills, mills_excess
 
+pytestmark = pytest.mark.arithmetic
+
 POINTS = np.concatenate([-np.geomspace(1e4, 1e-3, 60), np.geomspace(1e-3, 30.0, 40)])
 
 

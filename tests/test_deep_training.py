@@ -19,6 +19,8 @@ from heckesel.deep.rows import Rows, full_batch, mini_batches, stack_cells
 from heckesel.deep.steps import evaluate
 from heckesel.deep.train import Stopping, train
 
+pytestmark = pytest.mark.arithmetic
+
 SIZES = (2, 8, 8, 1)
 Q = 3
 

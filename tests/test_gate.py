@@ -12,6 +12,8 @@ import heckesel as hk
 from heckesel.cli import cli
 from heckesel.experiments import e0_gate
 
+pytestmark = pytest.mark.arithmetic
+
 
 @pytest.mark.parametrize("cell", e0_gate.cells(), ids=lambda c: f"{c.data}-{c.method}")
 def test_every_cell_of_the_gate_passes(cell):

@@ -7,6 +7,8 @@ from scipy.special import log_ndtr, ndtr
 
 from heckesel.likelihoods.binary import selected_units
 
+pytestmark = pytest.mark.arithmetic
+
 POINTS = [
     (0.7, -1.3, 0.4),
     (-2.1, 0.6, -1.7),

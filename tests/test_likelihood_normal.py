@@ -8,6 +8,8 @@ import pytest
 
 from heckesel.likelihoods.normal import selected_units, unselected_units
 
+pytestmark = pytest.mark.arithmetic
+
 mp.mp.dps = 40
 FAR_OUT = float(np.arctanh(1 - 1e-12))  # the largest |rho| the formulas promise
 

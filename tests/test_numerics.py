@@ -14,6 +14,8 @@ from heckesel.numerics.truncated import (
     sample_given_selection,
 )
 
+pytestmark = pytest.mark.arithmetic
+
 mp.mp.dps = 40
 POINTS = np.array([-40.0, -30.3, -12.1, -5.01, -4.99, -2.2, -0.3, 0.0, 0.7, 3.1, 8.0, 36.0])
 

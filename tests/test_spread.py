@@ -16,6 +16,8 @@ from heckesel.estimators.cluster import Cluster
 pytest.importorskip("distributed")
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.arithmetic
+
 DRAWN = hk.datasets.make_controlled(n=400, rho=0.6, alpha=1.0, seed=3).frame
 X, Y = DRAWN.drop(columns="y"), DRAWN["y"]
 QUICK = {"instruments": ["z"], "epochs": 12, "hidden": (16,), "progress": False, "device": "cpu"}

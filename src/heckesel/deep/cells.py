@@ -28,7 +28,7 @@ from heckesel.deep.nets import (
     parameter_count,
     with_constant,
 )
-from heckesel.deep.rows import Rows, full_batch, mini_batches, stack_cells
+from heckesel.deep.rows import Rows, full_batch, mini_batches, rows_together, stack_cells
 from heckesel.deep.scaling import Scaling
 from heckesel.deep.spread import joined, member_blocks
 from heckesel.deep.steps import evaluate
@@ -230,10 +230,12 @@ def _train_chunk(numbers: range, each: _Each, training: _Training, place, progre
         start = start_of(cells[0], sizes, loss, each.seeds, numbers, training.starts, each.heads)
     else:
         start = np.concatenate([theta[first : first + members] for theta in each.thetas])
-    stacked = stack_cells(cells, dtype=dtype, device=place)
+    # masks are drawn row by row, so padding would change them
+    together = 1 if training.dropout else rows_together(config.hidden)
+    stacked = stack_cells(cells, dtype=dtype, device=place, multiple_of=together)
     source, validation = full_batch(stacked, members), None
     if config.batch_size is not None:
-        source = mini_batches(cells, stacked, each.seeds, members, training.steps, first)
+        source = mini_batches(cells, stacked, each.seeds, members, training.steps, first, together)
     if cells[0].fold is not None:
         assert config.folds is not None  # it dealt them
         source, left_out = leave_own_fold_out(source, stacked, members, config.folds, first)

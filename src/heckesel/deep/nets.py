@@ -15,6 +15,11 @@ from itertools import pairwise
 import numpy as np
 import torch
 
+# Numbers in 64 bytes of float32, and in 128 of float64. Products are computed by other instructions
+# where a matrix starts elsewhere, and end in other digits; what starts at a multiple of these does
+# not depend on how many networks come before it.
+ALIGNED = 16
+
 # Purposes of the random streams of one ensemble member; each has its own spawn key, so that
 # asking for one never shifts another.
 INITIAL_WEIGHTS, INITIAL_HEAD, MINI_BATCHES, DROPOUT = range(4)
@@ -68,21 +73,35 @@ class Workspace:
     before : for each hidden layer (k, n, width), its argument and later the loss's slope there
     after : for each hidden layer (k, n, width + 1), its activations and a constant
     slopes : by width, (k, n, width)
+    products : for each layer (k, in + 1, out), or transposed where that is faster; every network's
+        starts at a multiple of `ALIGNED` numbers
     """
 
     before: list[torch.Tensor]
     after: list[torch.Tensor]
     slopes: dict[int, torch.Tensor]
+    products: list[torch.Tensor]
 
 
-def workspace(x: torch.Tensor, hidden: Sequence[int]) -> Workspace:
-    """Room for `forward` on inputs like x, (k, n, p + 1)."""
+def workspace(x: torch.Tensor, layers: Sequence[torch.Tensor]) -> Workspace:
+    """Room for `forward` and `backward` on inputs like x, (k, n, p + 1)."""
     k, n, _ = x.shape
+    hidden = [layer.shape[2] for layer in layers[:-1]]
     return Workspace(
         before=[x.new_empty(k, n, width) for width in hidden],
         after=[x.new_ones(k, n, width + 1) for width in hidden],
         slopes={width: x.new_empty(k, n, width) for width in set(hidden)},
+        products=[_room_for_product(x, *layer.shape[1:]) for layer in layers],
     )
+
+
+def _room_for_product(x, rows, columns):
+    """With few outputs the transposed product is faster."""
+    if columns < rows:
+        rows, columns = columns, rows
+    numbers = rows * columns
+    padded = math.ceil(numbers / ALIGNED) * ALIGNED
+    return x.new_empty(len(x), padded)[:, :numbers].view(len(x), rows, columns)
 
 
 def forward(x, layers, room: Workspace | None = None, masks=None) -> torch.Tensor:
@@ -92,7 +111,7 @@ def forward(x, layers, room: Workspace | None = None, masks=None) -> torch.Tenso
     x : (k, n, p + 1), a constant last; layers : as `layer_views` returns them; masks : one
     (k, n, width) factor for each hidden layer (dropout).
     """
-    room = room or workspace(x, [layer.shape[2] for layer in layers[:-1]])
+    room = room or workspace(x, layers)
     values = x
     for at, layer in enumerate(layers[:-1]):
         torch.bmm(values, layer, out=room.before[at])
@@ -105,7 +124,7 @@ def forward(x, layers, room: Workspace | None = None, masks=None) -> torch.Tenso
 
 def last_activations(x, layers) -> torch.Tensor:
     """(k, n, width + 1) of the last hidden layer, a constant last: `forward` is linear in them."""
-    room = workspace(x, [layer.shape[2] for layer in layers[:-1]])
+    room = workspace(x, layers)
     forward(x, layers, room)
     return room.after[-1]
 
@@ -117,7 +136,7 @@ def backward(x, layers, slope, gradients, room: Workspace, masks=None) -> None:
     """
     inputs = [x, *room.after]
     for at in reversed(range(len(layers))):
-        _weight_gradient(inputs[at], slope, gradients[at])
+        _weight_gradient(inputs[at], slope, gradients[at], room.products[at])
         if at:
             weights = layers[at][:, :-1]
             above = torch.bmm(slope, weights.transpose(1, 2), out=room.slopes[weights.shape[1]])
@@ -127,9 +146,9 @@ def backward(x, layers, slope, gradients, room: Workspace, masks=None) -> None:
             torch.ops.aten.silu_backward.grad_input(above, slope, grad_input=slope)
 
 
-def _weight_gradient(inputs, slope, gradient):
-    """inputs' slope, (k, in + 1, out). With few outputs the transposed product is faster."""
-    if slope.shape[2] < inputs.shape[2]:
-        gradient.copy_(torch.bmm(slope.transpose(1, 2), inputs).transpose(1, 2))
+def _weight_gradient(inputs, slope, gradient, product):
+    """inputs' slope, (k, in + 1, out)."""
+    if product.shape == gradient.shape:
+        gradient.copy_(torch.bmm(inputs.transpose(1, 2), slope, out=product))
     else:
-        gradient.copy_(torch.bmm(inputs.transpose(1, 2), slope))
+        gradient.copy_(torch.bmm(slope.transpose(1, 2), inputs, out=product).transpose(1, 2))

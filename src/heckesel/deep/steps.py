@@ -44,8 +44,8 @@ def step_function(
     """A function that moves theta and its state by one step on the rows it is given and returns
     the loss (k,) before that step."""
     first = next(iter(source.batches(0)))
-    room = workspace(first.x, sizes[1:-1])
     layers, head = split(theta, sizes)
+    room = workspace(first.x, layers)
     gradient = torch.empty_like(theta)
     layer_gradients, head_gradient = split(gradient, sizes)
 

@@ -20,7 +20,16 @@ from heckesel.data import SelectionData
 from heckesel.deep.cells import Members, members_of, schedule_of, start_of
 from heckesel.deep.config import DTYPES, NetworkConfig, torch_device
 from heckesel.deep.losses import Loss
-from heckesel.deep.rows import Rows, Source, batch_generators, positions, stack_cells, take
+from heckesel.deep.rows import (
+    Rows,
+    Source,
+    batch_generators,
+    positions,
+    rows_together,
+    stack_cells,
+    step_rows,
+    take,
+)
 from heckesel.deep.scaling import Scaling
 from heckesel.deep.spread import joined, member_blocks
 from heckesel.deep.train import Progress, train
@@ -70,18 +79,21 @@ def _train_block(numbers: range, table, cell_of, *, loss, seed, config, starts, 
         torch.as_tensor(start, dtype=dtype, device=place),
         sizes,
         loss,
-        streamed_batches(table, cell_of, seed, numbers, config.batch_size, dtype, place),
+        streamed_batches(table, cell_of, seed, numbers, config),
         schedule_of(config, loss),
         progress=progress,
     )
     return members_of(trained, sizes, 1)[0]
 
 
-def streamed_batches(table: Table, cell_of, seed, members: range, batch_size, dtype, device):
+def streamed_batches(table: Table, cell_of, seed, members: range, config: NetworkConfig) -> Source:
     """A `Source` whose every epoch visits every row once. Each buffer is cut into as many steps
     as its rows need; all steps are padded to the longest, and weights are multiplied by their
     number, which makes each step's gradient unbiased."""
-    steps_of = [[math.ceil(sum(pair) / batch_size) for pair in item] for item in table.counts]
+    dtype, device = DTYPES[config.dtype], torch_device(config.device)
+    size, together = config.batch_size, rows_together(config.hidden)
+    assert size is not None  # rows in files come in batches
+    steps_of = [[math.ceil(sum(pair) / size) for pair in item] for item in table.counts]
     steps = sum(map(sum, steps_of))
     pairs = [
         (pair, cuts)
@@ -89,7 +101,8 @@ def streamed_batches(table: Table, cell_of, seed, members: range, batch_size, dt
         for pair, cuts in zip(item, own, strict=True)
     ]
     lengths = [
-        max(1, *(math.ceil(pair[kind] / cuts) for pair, cuts in pairs if cuts)) for kind in (0, 1)
+        max(step_rows(pair[kind], cuts, together) for pair, cuts in pairs if cuts)
+        for kind in (0, 1)
     ]
 
     def batches(epoch):

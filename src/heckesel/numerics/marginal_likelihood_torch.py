@@ -66,6 +66,9 @@ def batched_likelihood(theta: torch.Tensor, cells: PaddedCells):
     covariance = k.clone()
     covariance.diagonal(dim1=1, dim2=2).add_((noise + RIDGE)[:, None] * real + (1 - real))
     factor, failed = torch.linalg.cholesky_ex(covariance)
+    bad = failed > 0
+    # what was reached before a factorisation failed depends on the routine, and may not be inverted
+    factor[bad] = torch.eye(factor.shape[1], dtype=factor.dtype, device=factor.device)
     a = torch.cholesky_solve(y[..., None], factor)  # (b, n, 1)
     fit = (y * a[..., 0]).sum(1)
     log_det = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(1)
@@ -78,7 +81,6 @@ def batched_likelihood(theta: torch.Tensor, cells: PaddedCells):
     lengths = (z**2 * product[..., :1] - z * product[..., 1:]).sum(1)
     constant = 0.5 * (fit - n - (noise + RIDGE) * a_less_trace)
     gradient = torch.cat([constant[:, None], lengths, (0.5 * noise * a_less_trace)[:, None]], 1)
-    bad = failed > 0
     return value.masked_fill(bad, -torch.inf), gradient.masked_fill(bad[:, None], 0.0)
 
 

@@ -1,0 +1,54 @@
+"""Networks trained on another kind of processor, or by two threads, predict nearly the same."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+# Largest difference of a prediction, in standard deviations of the predictions, by epochs: at least
+# twice what was measured on three datasets, two seeds and two methods, 8.5e-8 and .073.
+TOLERANCE = {100: 1e-6, 1500: 0.15}
+OLD_PROCESSOR = {
+    "ATEN_CPU_CAPABILITY": "default",
+    "ONEDNN_MAX_CPU_ISA": "SSE41",
+    "MKL_CBWR": "COMPATIBLE",
+    "OPENBLAS_CORETYPE": "Prescott",
+}
+FIT_MROZ = """
+import sys, numpy, heckesel as hk
+frame = hk.datasets.load_mroz()
+X = frame[["educ", "exper", "age", "kidslt6", "nwifeinc"]]
+options = {"instruments": ["kidslt6", "nwifeinc"], "hidden": (16,), "random_state": 1}
+options |= {"device": "cpu", "progress": False}
+fits = (hk.DeepHeckmanRegressor(epochs=int(epochs), **options) for epochs in sys.argv[2:])
+numpy.save(sys.argv[1], [fit.fit(X, frame["lwage"]).predict(X) for fit in fits])
+"""
+
+
+def fitted_with(settings, path, epochs):
+    """Predictions after each number of epochs, by a process with these settings."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    typed = [sys.executable, "-W", "ignore", "-c", FIT_MROZ, str(path), *map(str, epochs)]
+    subprocess.run(typed, env=environment | settings, check=True)
+    return dict(zip(epochs, np.load(path), strict=True))
+
+
+@pytest.fixture(scope="module")
+def fitted_here(tmp_path_factory):
+    return fitted_with({}, tmp_path_factory.mktemp("here") / "predictions.npy", TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("settings", "epochs"),
+    [(OLD_PROCESSOR, [100, 1500]), ({"OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "PASSIVE"}, [100])],
+    ids=["another processor", "two threads"],
+)
+def test_other_machines_predict_within_the_tolerance(fitted_here, settings, epochs, tmp_path):
+    there = fitted_with(settings, tmp_path / "predictions.npy", epochs)
+    for number, predicted in there.items():
+        difference = np.abs(predicted - fitted_here[number]).max() / fitted_here[number].std()
+        assert difference < TOLERANCE[number]
