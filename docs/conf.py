@@ -10,7 +10,12 @@ from generated import make_tables, run_pictures
 project = "heckesel"
 author = "The heckesel developers"
 html_title = "heckesel"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "formulas"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "formulas"]
+napoleon_google_docstring = False
+napoleon_use_param = napoleon_use_rtype = False
+napoleon_use_ivar = True
+# Types in docstrings are words for readers, such as "array-like"; links are checked elsewhere.
+nitpick_ignore_regex = [("py:class", r"(?!heckesel\.).*")]
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
