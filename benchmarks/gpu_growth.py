@@ -66,7 +66,7 @@ def seconds_an_epoch(cells: int, members: int, device: str) -> float:
 
 def _rows(seed: int) -> Batch:
     data = problem(Cell(0.9, 1.0, seed, "")).data
-    return first_step(data, data_scale_of(data, standardise=False)).cell
+    return first_step(data, data_scale_of(data, standardise=False)).batch
 
 
 def grown(sizes, device: str, shape) -> dict:

@@ -237,7 +237,7 @@ def test_splines_join_within_a_standard_error_of_the_networks(of_three, of_two):
 def test_a_standard_error_is_all_that_splines_are_given(of_three, above, joins, monkeypatch):
     """above : the splines' loss over that of networks, in standard errors"""
     allowed = of_three.info["joint_losses"]["network"] + above * of_three.info["joint_loss_error"]
-    monkeypatch.setattr(heckman_averaged, "_spline_loss_left_out", lambda *_: allowed)
+    monkeypatch.setattr(heckman_averaged, "_spline_held_out_loss", lambda *_: allowed)
     again = heckman_averaged._averaged(
         _smooth(), of_three.two_step, of_three.likelihood, of_three.spline, folds=SMALL.folds
     )
@@ -283,7 +283,7 @@ def test_what_splines_believe_of_rho_is_listed_beside_the_members(of_three):
 @pytest.mark.parametrize(
     ("config", "says"),
     [
-        (NetworkConfig(), "judged on folds; set folds"),
+        (NetworkConfig(), "needs held-out folds; set folds"),
         (NetworkConfig(folds=2, errors="t"), "normal"),
     ],
 )

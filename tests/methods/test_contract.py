@@ -9,6 +9,7 @@ from heckesel.data import selection_data
 from heckesel.errors import DataError
 from heckesel.methods import METHODS, fit_one, load_method, spline_joint
 from heckesel.methods.gp import GPConfig
+from heckesel.methods.heckman_auto import AutoConfig
 from heckesel.methods.heckman_profile import ProfileConfig
 from heckesel.methods.oracle import OracleConfig
 from heckesel.methods.skyline import SkylineConfig
@@ -30,14 +31,14 @@ ENSEMBLES = [
     "weighted_ensemble",
     "skyline",
 ]
-ON_FOLDS = ("heckman_outcome", "heckman_averaged", "heckman_profile")
+ON_FOLDS = ("heckman_outcome", "heckman_averaged", "heckman_profile", "heckman_auto")
 IN_ONE_BATCH = [*ENSEMBLES, "mc_dropout", "gp", "spline_joint"]
 X_NEW = np.random.default_rng(9).uniform(-2, 2, (7, 2))
 
 
 @pytest.fixture(autouse=True)
 def _networks_alone(monkeypatch):
-    """Splines are judged here as a method of their own, not in the place of hasty networks."""
+    """Networks are never replaced by splines, which are tested as a separate method."""
     monkeypatch.setattr(spline_joint, "affordable", lambda x: None)
 
 
@@ -65,6 +66,7 @@ def _config(name, y, *, unit=1.0, network=NETWORK):
         "heckman_outcome": replace(network, folds=2),
         "heckman_averaged": replace(network, folds=2),
         "heckman_profile": ProfileConfig(replace(network, folds=2)),
+        "heckman_auto": AutoConfig(network=replace(network, folds=2)),
         "spline_joint": None,
         "least_squares": None,
         "linear_heckman": None,

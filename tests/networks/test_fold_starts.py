@@ -73,7 +73,7 @@ def test_a_strong_instrument_starts_the_heads_at_a_classic_two_step():
             w_names=(*data.w_names, "Intercept"),
         )
     )
-    start = linear_start(first.cell, first.strong)
+    start = linear_start(first.batch, first.strong)
     c, sigma = start.c, start.sigma
     assert first.strong
     assert c == pytest.approx(classic.lambda_coef, rel=1e-6)
@@ -83,9 +83,9 @@ def test_a_strong_instrument_starts_the_heads_at_a_classic_two_step():
 def test_a_weak_one_starts_them_at_least_squares_without_a_correction():
     data = _pool(0.0, rho=0.6)
     first = first_step(data, data_scale_of(data, True), folds=5)
-    x, y = first.cell.x, first.cell.y
+    x, y = first.batch.x, first.batch.y
     residual = y - x @ np.linalg.solve(x.T @ x, x.T @ y)
-    start = linear_start(first.cell, first.strong)
+    start = linear_start(first.batch, first.strong)
     c, sigma = start.c, start.sigma
     assert not first.strong
     assert c == 0
@@ -101,7 +101,7 @@ def test_a_weak_one_starts_them_at_least_squares_without_a_correction():
 def test_a_curve_is_not_taken_for_selection_where_nothing_is_excluded(name):
     data = _pool(0.0)  # rho is zero, f a sine: its bend loads on the Mills ratio
     fit = fit_one(name, data, seed=100, config=NETWORK)
-    linear = linear_start(first_step(data, data_scale_of(data, True)).cell, strong=True).c
+    linear = linear_start(first_step(data, data_scale_of(data, True)).batch, strong=True).c
     assert linear > 3  # in sds of y, where a linear two-step would have started
     # Over three pools the two-step ends within .5 of zero and the joint within .2; started at the
     # linear two-step they end beyond 4.5 and .93.

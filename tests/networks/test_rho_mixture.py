@@ -182,8 +182,8 @@ def test_the_constant_of_the_last_layer_has_no_ridge(controlled, monkeypatch):
         ({"noise": "varying"}, "one sigma"),
         ({"noise": "auto"}, "one sigma"),
         ({"selection": "network"}, "linear index"),
-        ({"folds": None}, "judges rho on folds"),
-        ({"folds": 3}, "needs a member to leave out each: folds is 3, n_members 2"),
+        ({"folds": None}, "evaluates rho on held-out folds"),
+        ({"folds": 3}, "needs a member for each: folds is 3, n_members 2"),
     ],
 )
 def test_the_profile_method_refuses_options_it_does_not_have(controlled, options, sentence):

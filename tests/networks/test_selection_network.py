@@ -89,8 +89,8 @@ def test_a_units_index_does_not_depend_on_whether_it_was_selected():
     outputs = crossed.members.outputs(scaling.w(data.w))[..., 0]
     np.testing.assert_allclose(crossed.index, outputs[fold, np.arange(data.n)], rtol=1e-12)
     first = first_step(data, scaling, folds=4, seed=1, index=crossed)
-    np.testing.assert_allclose(first.cell.mills, inverse_mills(crossed.index[data.s]), rtol=1e-12)
-    np.testing.assert_array_equal(first.cell.fold, fold[data.s])
+    np.testing.assert_allclose(first.batch.mills, inverse_mills(crossed.index[data.s]), rtol=1e-12)
+    np.testing.assert_array_equal(first.batch.fold, fold[data.s])
 
 
 def test_a_network_index_is_refused_where_it_cannot_be_cross_fitted():

@@ -40,7 +40,6 @@ class Method:
 
 
 METHODS = {
-    "heckman_auto": Method("heckesel.methods.heckman_auto", "auto", "auto", DEEP, "FormMixture"),
     "heckman_two_step": Method(
         "heckesel.methods.heckman_two_step", "two-step", "two-step", DEEP, "SelectionEnsemble"
     ),
@@ -59,6 +58,7 @@ METHODS = {
         "network",
         weight_decay=1e-3,
     ),
+    "heckman_auto": Method("heckesel.methods.heckman_auto", "auto", "auto", DEEP, "FormMixture"),
     "linear_heckman": Method(
         "heckesel.methods.linear_heckman",
         "linear, maximum likelihood",
