@@ -30,9 +30,12 @@ from heckesel.datasets.papers_with_code import (
     load_evaluation_tables,
     load_results_by_paper,
 )
+from heckesel.diagnostics.fit_verdict import wald_verdict
 from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.errors import DataError
 from heckesel.estimators.heckman import heckman
+from heckesel.linear.covariance import inverse
+from heckesel.linear.probit import fit_probit
 from heckesel.linear.profile_intervals import atanh_rho_interval
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.sample.sample import standardised_sample
@@ -130,11 +133,21 @@ def fit_row(frame: pd.DataFrame, right: str, instrument: str = "") -> dict[str, 
     row["lambda_two_step"] = float(two_step.params["mills", "lambda"])
     if instrument:
         without = heckman(outcome, same, frame, method="ml")
-        row["select_age"] = float(joint.params["select", instrument])
-        row["wald_age"] = joint.identification.evidence["wald"]
-        row["rho_without"] = without.rho
-        row["boundary_without"] = float(without.near_boundary)
+        row["select_age"] = float(joint.modes[0].params["select", instrument])
+        row["wald_age"] = _wald(joint)
+        row["rho_without"] = without.modes[0].rho
+        row["boundary_without"] = float(without.modes[0].near_boundary)
     return row
+
+
+def _wald(fit: HeckmanFit) -> float:
+    """The Wald statistic of the instrument at the highest maximum; by a probit at rho = +-1, where
+    there is no covariance."""
+    if fit.selected_mode is fit.modes[0]:
+        return fit.identification.evidence["wald"]
+    probit = fit_probit(fit.data.w, fit.data.s, fit.data.weight)
+    covariance = inverse(-probit.hessian)
+    return wald_verdict(fit.data, probit.gamma, covariance).evidence["wald"]
 
 
 def _with_age(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, float]]:
