@@ -31,6 +31,7 @@ SPOT_CHECKS: dict[str, list[dict]] = {
     "x1": [_SPLINE | {"draw": draw} for draw in ("curve", "interactions")],
     "x2": [_SPLINE | {"errors": "chi2"}],
 }
+POINTS = 4  # test points that may cross the end of an interval
 TOLERANCES = {"coverage90": 0.02, "coverage90_against": 0.02, "ece": 0.01, "ece_against": 0.01}
 
 
@@ -69,10 +70,17 @@ def _compare(before: dict, after: dict, exactly: bool) -> list[str]:
     lines = []
     for metric in after if exactly else TOLERANCES:
         old, new = before.get(metric, math.nan), after[metric]
-        relative, absolute = (RELATIVE, ABSOLUTE) if exactly else (0.0, TOLERANCES[metric])
+        relative, absolute = (RELATIVE, ABSOLUTE) if exactly else (0.0, _tolerance(metric, after))
         if not math.isclose(old, new, rel_tol=relative, abs_tol=absolute):
             lines.append(f"{metric}: committed {before.get(metric)}, now {new}")
     return lines
+
+
+def _tolerance(metric: str, row: dict) -> float:
+    """Coverage of n points moves in steps of 1/n: in A-E2's smallest region, 108 wines, four kinds
+    of processor differ from the published row, made on a GPU, by two or three points."""
+    points = row.get("n_against", math.inf) if metric == "coverage90_against" else math.inf
+    return max(TOLERANCES[metric], POINTS / points)
 
 
 def main() -> int:
