@@ -1,7 +1,5 @@
 """Old import paths, which still work for one release with a DeprecationWarning."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from importlib import import_module

@@ -10,34 +10,16 @@ The bivariate normal distribution function is log-concave, so at fixed a the log
 concave in (eta, f).
 """
 
-from __future__ import annotations
-
-from typing import NamedTuple
-
 import numpy as np
 from scipy.special import log_ndtr
 
 from heckesel.numerics.bivariate import log_bivariate_cdf
+from heckesel.numerics.jet import Jet
 from heckesel.numerics.normal import LOG_2PI
 
 
-class SelectedUnits(NamedTuple):
-    """Log-likelihood of each selected unit and its derivatives in (index, f, atanh_rho)."""
-
-    value: np.ndarray
-    d_index: np.ndarray
-    d_f: np.ndarray
-    d_a: np.ndarray
-    d_index_index: np.ndarray
-    d_index_f: np.ndarray
-    d_f_f: np.ndarray
-    d_index_a: np.ndarray
-    d_f_a: np.ndarray
-    d_a_a: np.ndarray
-
-
-def selected_units(index, f, atanh_rho, sign) -> SelectedUnits:
-    r"""Value, score and Hessian of log Phi_2(h, k; a) at h = eta, k = t f and a = t atanh rho.
+def selected_units(index, f, atanh_rho, sign) -> Jet:
+    r"""log Phi_2(h, k; a) at h = eta, k = t f, a = t atanh rho, by (index, f, atanh rho).
 
     With C = cosh a, S = sinh a, K = k C - h S and H = h C - k S, all divided by Phi_2 = P:
 
@@ -63,15 +45,13 @@ def selected_units(index, f, atanh_rho, sign) -> SelectedUnits:
     by_k = np.exp(log_ndtr(given_k) - 0.5 * k * k - 0.5 * LOG_2PI - value)
     density = np.exp(-0.5 * (h * h + given_h * given_h) - LOG_2PI - value)
     by_a = density / cosh
-    return SelectedUnits(
-        value=value,
-        d_index=by_h,
-        d_f=sign * by_k,
-        d_a=sign * by_a,
-        d_index_index=-h * by_h - sinh * density - by_h * by_h,
-        d_index_f=sign * (cosh * density - by_h * by_k),
-        d_f_f=-k * by_k - sinh * density - by_k * by_k,
-        d_index_a=sign * (-given_k * density - by_h * by_a),
-        d_f_a=-given_h * density - by_k * by_a,
-        d_a_a=(given_h * given_k - sinh / cosh) * by_a - by_a * by_a,
-    )
+    index_f = sign * (cosh * density - by_h * by_k)
+    index_a = sign * (-given_k * density - by_h * by_a)
+    f_a = -given_h * density - by_k * by_a
+    a_a = (given_h * given_k - sinh / cosh) * by_a - by_a * by_a
+    hessian = [
+        [-h * by_h - sinh * density - by_h * by_h, index_f, index_a],
+        [index_f, -k * by_k - sinh * density - by_k * by_k, f_a],
+        [index_a, f_a, a_a],
+    ]
+    return Jet(value, np.array([by_h, sign * by_k, sign * by_a]), np.array(hessian))

@@ -17,8 +17,6 @@ so 90 and 270 degrees have negative dependence. Everything is computed from log(
 finite for any index and residual. For the Gaussian copula see `normal`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import expit, exprel, log_ndtr, ndtr
 

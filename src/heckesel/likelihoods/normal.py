@@ -10,9 +10,8 @@ e = (y - f)/sigma and the common a = atanh rho:
 (eta + rho e)/sqrt(1 - rho^2), written so that nothing divides by zero as rho approaches +-1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -40,41 +39,27 @@ class SelectedUnits:
     def value(self) -> np.ndarray:
         return self.log_cdf - 0.5 * self.e * self.e - 0.5 * LOG_2PI
 
-    @property
-    def d_index(self) -> np.ndarray:
-        return self.mills * self.cosh
+    @cached_property
+    def gradient(self) -> np.ndarray:
+        """(3, n)"""
+        by_e = self.mills * self.sinh - self.e
+        return np.array([self.mills * self.cosh, by_e, self.mills * self.slope])
 
-    @property
-    def d_e(self) -> np.ndarray:
-        return self.mills * self.sinh - self.e
-
-    @property
-    def d_a(self) -> np.ndarray:
-        return self.mills * self.slope
-
-    @property
-    def d_index_index(self) -> np.ndarray:
-        return -self.delta * self.cosh * self.cosh
-
-    @property
-    def d_index_e(self) -> np.ndarray:
-        return -self.delta * self.cosh * self.sinh
-
-    @property
-    def d_e_e(self) -> np.ndarray:
-        return -1.0 - self.delta * self.sinh * self.sinh
-
-    @property
-    def d_index_a(self) -> np.ndarray:
-        return self.mills * self.sinh - self.delta * self.cosh * self.slope
-
-    @property
-    def d_e_a(self) -> np.ndarray:
-        return self.mills * self.cosh - self.delta * self.sinh * self.slope
-
-    @property
-    def d_a_a(self) -> np.ndarray:
-        return self.mills * self.argument - self.delta * self.slope * self.slope
+    @cached_property
+    def hessian(self) -> np.ndarray:
+        """(3, 3, n)"""
+        mills, delta, cosh, sinh = self.mills, self.delta, self.cosh, self.sinh
+        index_e = -delta * cosh * sinh
+        index_a = mills * sinh - delta * cosh * self.slope
+        e_a = mills * cosh - delta * sinh * self.slope
+        a_a = mills * self.argument - delta * self.slope * self.slope
+        return np.array(
+            [
+                [-delta * cosh * cosh, index_e, index_a],
+                [index_e, -1.0 - delta * sinh * sinh, e_a],
+                [index_a, e_a, a_a],
+            ]
+        )
 
 
 class UnselectedUnits(NamedTuple):

@@ -14,12 +14,15 @@ With e = (y - f)/sigma, epsilon the skewness and delta the weight of the tails,
 `normal`. Positive epsilon is a long right tail; delta < 1 are heavy tails, delta > 1 light ones.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.likelihoods import normal
 from heckesel.numerics.jet import Jet
+
+# Beyond these ends the shape hardly changes. At a skewness of 3 the short tail is an edge: on the
+# way to 4 a thousand exponential errors gain .2 in log-likelihood and the slopes do not move. A
+# tail of .2 has a kurtosis of thousands. Without the ends sigma could go to zero.
+SKEWNESS_ENDS, LOG_TAIL_ENDS = (-3.0, 3.0), (-np.log(5.0), np.log(5.0))
 
 
 def selected_units(index, e, atanh_rho: float, skewness: float, log_tail: float) -> Jet:
@@ -43,19 +46,20 @@ def selected_units(index, e, atanh_rho: float, skewness: float, log_tail: float)
     t = stretched - skewness
     units = normal.selected_units(index, np.sinh(t), atanh_rho)
     cosh, decay = np.cosh(t), np.exp(-2 * np.abs(t))
-    d_t = units.d_e * cosh + np.tanh(t)
-    d_t_t = units.d_e_e * cosh**2 + units.d_e * units.e + 4 * decay / (1 + decay) ** 2
-    d_index_t, d_t_a = units.d_index_e * cosh, units.d_e_a * cosh
+    d_index, d_q, d_a = units.gradient
+    d_t = d_q * cosh + np.tanh(t)
+    d_t_t = units.hessian[1, 1] * cosh**2 + d_q * units.e + 4 * decay / (1 + decay) ** 2
+    d_index_t, d_t_a = units.hessian[[0, 1], [1, 2]] * cosh
 
     t_e, share = tail / size, e / size
     value = units.value + log_tail + np.abs(t) + np.log1p(decay) - np.log(2.0) - np.log(size)
     n = len(value)
     gradient, hessian = np.empty((5, n)), np.empty((5, 5, n))
-    gradient[0], gradient[2] = units.d_index, units.d_a
+    gradient[0], gradient[2] = d_index, d_a
     gradient[1] = d_t * t_e - share / size
     gradient[3], gradient[4] = -d_t, d_t * stretched + 1.0
 
-    hessian[0, 0], hessian[0, 2], hessian[2, 2] = units.d_index_index, units.d_index_a, units.d_a_a
+    hessian[np.ix_([0, 2], [0, 2])] = units.hessian[np.ix_([0, 2], [0, 2])]
     slopes = {1: t_e, 3: -1.0, 4: stretched}
     for i, slope in slopes.items():
         hessian[0, i] = d_index_t * slope
@@ -68,5 +72,4 @@ def selected_units(index, e, atanh_rho: float, skewness: float, log_tail: float)
     hessian[4, 4] += d_t * stretched
     for i in (1, 3, 4):
         hessian[i, 0], hessian[i, 2] = hessian[0, i], hessian[2, i]
-    hessian[2, 0] = hessian[0, 2]
     return Jet(value, gradient, hessian)

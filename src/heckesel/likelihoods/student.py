@@ -8,8 +8,6 @@ standard deviation is sigma sqrt(nu/(nu - 2)). Both errors share one mixing vari
 they are uncorrelated but not independent. As nu grows the model approaches `normal`.
 """
 
-from __future__ import annotations
-
 from heckesel.numerics.jet import Jet, chain_two, coordinates
 from heckesel.numerics.student import log_cdf, log_density
 
@@ -23,9 +21,9 @@ def selected_units(index, e, atanh_rho: float, log_df: float) -> Jet:
     return _of(log_density, residual, nu) + _of(log_cdf, argument * log_scale.exp(), nu + 1.0)
 
 
-def unselected_units(index, log_df: float) -> Jet:
-    """log T_nu(-index) with derivatives in (index, log nu)."""
-    eta, log_nu = coordinates(index, log_df)
+def unselected_units(index, atanh_rho: float, log_df: float) -> Jet:
+    """log T_nu(-index) with derivatives in (index, atanh rho, log nu); those in rho are zero."""
+    eta, _, log_nu = coordinates(index, atanh_rho, log_df)
     return _of(log_cdf, -eta, log_nu.exp())
 
 

@@ -8,8 +8,6 @@ By Plackett's identity its derivative in the correlation is the density. With rh
 and Phi_2 is its integral from a correlation at which Phi_2 is known.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import log_ndtr
 

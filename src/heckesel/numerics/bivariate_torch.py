@@ -3,8 +3,6 @@
 It always uses float64, because the exponents exceed the range of float32.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -7,8 +7,6 @@ theta = (log c, log l_1, ..., log l_p, log nu). Columns of x should be centred: 
 distances are expanded, and a common offset would cost digits.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import blas, lapack, solve_triangular
 

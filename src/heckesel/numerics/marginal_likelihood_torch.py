@@ -1,7 +1,5 @@
 """Torch twin of `heckesel.numerics.marginal_likelihood`, for a batch of Gaussian processes."""
 
-from __future__ import annotations
-
 import queue
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

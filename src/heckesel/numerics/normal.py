@@ -1,7 +1,5 @@
 """The normal distribution's tails: log Phi and its inverse, the Mills ratio and its slope."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtri_exp
 

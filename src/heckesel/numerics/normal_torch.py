@@ -4,8 +4,6 @@ In float32 the derivative of torch's log Phi has an error of 3 % at t = -40 and 
 below -100. That derivative is the inverse Mills ratio, which is computed with `erfcx` here.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

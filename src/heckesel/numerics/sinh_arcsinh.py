@@ -5,8 +5,6 @@ r"""Moments of a sinh-arcsinh error, in the population and given selection.
 with (u, q) standard bivariate normal with correlation rho; a selected unit has u > -index.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -13,8 +13,6 @@ from 0 to t. Nothing is recorded for autograd. Everything is computed in float64
 functions cancel for large df.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

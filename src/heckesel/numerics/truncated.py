@@ -3,8 +3,6 @@ r"""The distribution of an outcome error given selection (extended skew-normal).
 (u, e) is standard bivariate normal with correlation rho, and the unit was selected: u > -index.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 

@@ -4,8 +4,6 @@ r"""The distribution of an outcome error given selection, under bivariate t erro
 selected: u > -index. The normal twin is `truncated`.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,0 +1,18 @@
+"""Whether an outcome has a density at all."""
+
+import numpy as np
+
+# Outcomes for which a density is the wrong tool: a value this often, or so few of them. No age in
+# years, say, is as frequent as a tenth.
+SPIKE, FEW_VALUES = 0.1, 12
+
+
+def unsuited_to_density(y: np.ndarray, weight: np.ndarray) -> str | None:
+    """Why the outcome has no smooth density, or None."""
+    values, place = np.unique(y, return_inverse=True)
+    share = np.bincount(place, weight) / weight.sum()
+    if len(values) <= FEW_VALUES:
+        return f"the outcome has only {len(values)} distinct values"
+    if share.max() > SPIKE:
+        return f"{share.max():.0%} of the outcomes equal {values[share.argmax()]:g}"
+    return None
