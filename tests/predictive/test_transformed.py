@@ -7,12 +7,12 @@ from scipy import integrate, stats
 import heckesel as hk
 from heckesel.predictive.distribution import Predictive, predict_given_selection
 from heckesel.predictive.mixture import mix_predictives, mixed_given_selection, mixed_normal
-from heckesel.predictive.transformed import (
+from heckesel.predictive.scales import (
     TargetTransform,
     target_transform,
     transform_outcome,
-    transformed,
 )
+from heckesel.predictive.transformed import transformed
 
 MEAN, TAU2 = np.array([-0.4, 0.3, 1.2]), np.array([0.01, 0.09, 0.2])
 SIGMA, RHO, INDEX = 0.6, 0.8, np.array([-1.1, 0.2, 1.4])
@@ -150,8 +150,8 @@ def test_a_mean_that_does_not_exist_is_not_a_number_and_said_so():
 
 
 CASES = {
-    "a word it does not know": (lambda: target_transform("sqrt"), "None, 'log' or two functions"),
-    "one function": (lambda: target_transform((np.log,)), "None, 'log' or two functions"),
+    "a word it does not know": (lambda: target_transform("cube"), "None, 'log', 'log1p', 'sqrt'"),
+    "one function": (lambda: target_transform((np.log,)), "'auto' or two functions"),
     "log of zero": (
         lambda: transform_outcome(np.array([1.0, np.nan, 0.0]), LOG, "wage"),
         "the outcome 'wage' is 0 in row 2, and target_transform needs positive values",

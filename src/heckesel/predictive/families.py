@@ -1,12 +1,10 @@
 """The distributions a `Predictive` can have: normal or t, unconditional or given selection."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 from heckesel.errors import DataError
 from heckesel.numerics import student, truncated_student
@@ -60,7 +58,7 @@ class Student:
     df: float
 
     def cdf(self, y):
-        return stdtr(self.df, (y - self.location) / self.scale)
+        return student.cdf((y - self.location) / self.scale, self.df)
 
     def quantile(self, p):
         return self.location + self.scale * stdtrit(self.df, p)
@@ -71,9 +69,6 @@ class Student:
     def log_density(self, y):
         e = (y - self.location) / self.scale
         return student.log_density(e, self.df).value - np.log(self.scale)
-
-    def take(self, rows) -> Student:
-        return Student(self.location[rows], self.scale[rows], self.df)
 
 
 @dataclass(frozen=True)
@@ -131,26 +126,25 @@ class StudentGivenSelection:
         density = truncated_student.log_density_given_selection(e, self.index, self.rho, self.df)
         return density - np.log(self.scale)
 
-    def take(self, rows) -> StudentGivenSelection:
-        arrays = {name: getattr(self, name)[rows] for name in ("location", "scale", "index", "rho")}
-        return replace(self, **arrays)
-
 
 def take_points(distribution: Any, m: int, rows: np.ndarray):
     """The distribution at some of its m points.
 
-    The last axis of every field must be the points. A distribution with any other field needs a
-    method `take(rows)`.
+    The last axis of an array must be the points, a number is shared by all of them, and a field may
+    be a distribution itself. A distribution with any other field needs a method `take(rows)`.
     """
     if hasattr(distribution, "take"):
         return distribution.take(rows)
-    values = {
-        field.name: np.asarray(getattr(distribution, field.name)) for field in fields(distribution)
-    }
-    for name, value in values.items():
-        if value.shape[-1:] != (m,):
-            raise DataError(
-                f"{type(distribution).__name__}.{name} has shape {value.shape} but there are "
-                f"{m} points; give the distribution a method take(rows)"
-            )
-    return replace(distribution, **{name: value[..., rows] for name, value in values.items()})
+    taken = {}
+    for field in fields(distribution):
+        value = getattr(distribution, field.name)
+        if hasattr(value, "cdf"):
+            taken[field.name] = take_points(value, m, rows)
+        elif not isinstance(value, int | float):
+            if np.shape(value)[-1:] != (m,):
+                raise DataError(
+                    f"{type(distribution).__name__}.{field.name} has shape {np.shape(value)} but "
+                    f"there are {m} points; give the distribution a method take(rows)"
+                )
+            taken[field.name] = np.asarray(value)[..., rows]
+    return replace(distribution, **taken)

@@ -125,21 +125,16 @@ def mix_predictives(components: Sequence[Predictive], log_weight=None) -> Predic
     if log_weight is None:
         log_weight = np.zeros_like(means)
     weight = np.exp(log_weight - logsumexp(log_weight, axis=0))
-    mean = (weight * means).sum(axis=0)
-    return Predictive(
-        mean,
-        (weight * (epistemic + (means - mean) ** 2)).sum(axis=0),
-        (weight * aleatoric).sum(axis=0),
-        PredictiveMixture(tuple(components), weight),
-    )
+    distribution = PredictiveMixture(tuple(components), weight)
+    return _mixed(weight, means, epistemic, aleatoric, distribution)
 
 
 def mixed_normal(weight, mean, epistemic, sigma) -> Predictive:
     """Components N(mean, epistemic + sigma^2) with weight (j,); the others (j, m) or (j, 1)."""
     mean, epistemic, sigma = np.broadcast_arrays(mean, epistemic, sigma)
-    components = Normal(mean, np.sqrt(epistemic + sigma**2))
     weight = np.broadcast_to(weight[:, None], mean.shape)
-    return _mixed(weight, mean, epistemic, sigma**2, components)
+    components = Normal(mean, np.sqrt(epistemic + sigma**2))
+    return _mixed(weight, mean, epistemic, sigma**2, Mixture(weight, components))
 
 
 def mixed_given_selection(log_weight, mean, epistemic, sigma, covariance, index) -> Predictive:
@@ -151,16 +146,15 @@ def mixed_given_selection(log_weight, mean, epistemic, sigma, covariance, index)
     each = predict_given_selection(mean, epistemic, sigma, covariance, index)
     weight = np.exp(log_weight - log_weight.max(axis=0))
     weight = weight / weight.sum(axis=0)
-    distribution = _with_fields(
-        each.distribution, lambda values: np.broadcast_to(values, mean.shape)
-    )
+    components = _with_fields(each.distribution, lambda values: np.broadcast_to(values, mean.shape))
+    distribution = Mixture(weight, components)
     return _mixed(weight, each.mean, each.epistemic, each.aleatoric, distribution)
 
 
-def _mixed(weight, mean, epistemic, aleatoric, components) -> Predictive:
+def _mixed(weight, mean, epistemic, aleatoric, distribution) -> Predictive:
     r"""The whole mixture: :math:`\sum w_j (\tau_j^2 + (\mu_j - \mu)^2)` is epistemic and
     :math:`\sum w_j\sigma_j^2` aleatoric."""
     overall = (weight * mean).sum(axis=0)
     between = (weight * (epistemic + (mean - overall) ** 2)).sum(axis=0)
     noise = (weight * aleatoric).sum(axis=0)
-    return Predictive(overall, between, noise, Mixture(weight, components))
+    return Predictive(overall, between, noise, distribution)

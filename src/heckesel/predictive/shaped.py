@@ -1,19 +1,11 @@
 """Predictions under sinh-arcsinh errors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
 from heckesel.numerics.sinh_arcsinh import moments_given_selection, population_moments, stretch
-from heckesel.predictive.distribution import (
-    Distribution,
-    GivenSelection,
-    Normal,
-    Predictive,
-    take_points,
-)
+from heckesel.predictive.distribution import Distribution, GivenSelection, Normal, Predictive
 
 
 @dataclass(frozen=True)
@@ -52,10 +44,6 @@ class Shaped:
         slope = self.log_tail + log_cosh - np.log(np.hypot(1.0, e)) - np.log(self.scale)
         with np.errstate(over="ignore"):  # the density is zero there
             return self.inner.log_density(_sinh(t)) + slope
-
-    def take(self, rows) -> Shaped:
-        inner = take_points(self.inner, len(self.location), rows)
-        return Shaped(inner, self.location[rows], self.scale[rows], self.skewness, self.log_tail)
 
 
 def _sinh(t):

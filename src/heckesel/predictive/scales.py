@@ -1,0 +1,173 @@
+"""Scales on which an outcome is fitted: strictly monotone functions z = forward(y)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy.special import boxcox1p, inv_boxcox1p
+
+from heckesel.errors import DataError, is_one_of
+
+ROUND_TRIP = 1e-6  # relative error of inverse(forward(y)); allows for single precision
+LOG, LOG1P, SQRT, YEO_JOHNSON, AUTO = "log", "log1p", "sqrt", "yeo-johnson", "auto"
+NAMES = (LOG, LOG1P, SQRT, YEO_JOHNSON)
+# y = exp(z) - shift, with exact moments and y > -shift.
+SHIFTS = {LOG: 0.0, LOG1P: 1.0}
+
+
+@dataclass(frozen=True)
+class TargetTransform:
+    """z = forward(y) and y = inverse(z), strictly monotone.
+
+    name : one of NAMES, None for functions of the user
+    log_slope : log |forward'(y)|; None if it is computed by differences
+    parameter : lambda of the Yeo-Johnson transformation
+    """
+
+    forward: Callable[[np.ndarray], np.ndarray]
+    inverse: Callable[[np.ndarray], np.ndarray]
+    increasing: bool = True
+    name: str | None = None
+    log_slope: Callable[[np.ndarray], np.ndarray] | None = None
+    parameter: float | None = None
+
+    @property
+    def shift(self) -> float | None:
+        """Of a logarithm: y = exp(z) - shift; None for other functions."""
+        return SHIFTS.get(self.name or "")
+
+    def label(self, outcome: str) -> str:
+        """The transformed outcome, as tables and reports call it."""
+        if self.name is None:
+            return f"transformed({outcome})"
+        if self.parameter is None:
+            return f"{self.name}({outcome})"
+        return f"{self.name}({outcome}, {self.parameter:.3g})"
+
+
+def named_transform(name: str, parameter: float | None = None) -> TargetTransform:
+    """One of NAMES; the Yeo-Johnson transformation needs its parameter, lambda."""
+    if name == LOG:
+        return TargetTransform(np.log, np.exp, name=name, log_slope=_log_slope_of_log)
+    if name == LOG1P:
+        return TargetTransform(np.log1p, np.expm1, name=name, log_slope=_log_slope_of_log1p)
+    if name == SQRT:
+        return TargetTransform(_root, _square, name=name, log_slope=_log_slope_of_root)
+    assert parameter is not None
+    given = {"power": parameter}
+    return TargetTransform(
+        partial(yeo_johnson, **given),
+        partial(_inverse_yeo_johnson, **given),
+        name=name,
+        log_slope=partial(log_slope_of_yeo_johnson, **given),
+        parameter=parameter,
+    )
+
+
+def _log_slope_of_log(y):
+    return -np.log(y)
+
+
+def _log_slope_of_log1p(y):
+    return -np.log1p(y)
+
+
+def _root(y):
+    """The signed square root, so that a normal z has an inverse."""
+    return np.sign(y) * np.sqrt(np.abs(y))
+
+
+def _square(z):
+    return z * np.abs(z)
+
+
+def _log_slope_of_root(y):
+    with np.errstate(divide="ignore"):  # the slope at 0 is infinite
+        return -np.log(2) - 0.5 * np.log(np.abs(y))
+
+
+def yeo_johnson(y, power: float):
+    r"""((1 + y)^\lambda - 1)/\lambda for y >= 0, and -((1 - y)^(2 - \lambda) - 1)/(2 - \lambda)
+    below, logarithms in the limit. With lambda from 0 to 2 every number is a possible z."""
+    y = np.asarray(y, dtype=float)
+    size = np.abs(y)
+    return np.where(y >= 0, boxcox1p(size, power), -boxcox1p(size, 2 - power))
+
+
+def _inverse_yeo_johnson(z, power: float):
+    z = np.asarray(z, dtype=float)
+    size = np.abs(z)
+    return np.where(z >= 0, inv_boxcox1p(size, power), -inv_boxcox1p(size, 2 - power))
+
+
+def log_slope_of_yeo_johnson(y, power: float):
+    return np.where(np.asarray(y) >= 0, power - 1, 1 - power) * np.log1p(np.abs(y))
+
+
+def target_transform(given) -> TargetTransform | str | None:
+    """From the option of an estimator: a transformation, or one of "yeo-johnson" and "auto", which
+    the data complete."""
+    if given is None:
+        return None
+    if is_one_of(given, (YEO_JOHNSON, AUTO)):
+        return given
+    if is_one_of(given, NAMES):
+        return named_transform(given)
+    if isinstance(given, tuple | list) and len(given) == 2 and all(map(callable, given)):
+        return TargetTransform(*given)
+    raise DataError(
+        f"target_transform must be None, {', '.join(map(repr, NAMES))}, {AUTO!r} or two functions "
+        f"(forward, inverse), got {given!r}"
+    )
+
+
+def on_other_scale(model) -> bool:
+    """Whether the outcome of `model` is transformed; after a fit with "auto" it need not be."""
+    return getattr(model, "transform_", model.target_transform) is not None
+
+
+def transform_outcome(y, transform: TargetTransform, y_name: str):
+    """(n,) z = forward(y), NaN where y is NaN, and the transform with its direction.
+
+    An outcome that inverse(forward(y)) does not recover is an error that names the row.
+    """
+    seen = np.flatnonzero(~np.isnan(y))
+    z = np.full(len(y), np.nan)
+    with np.errstate(all="ignore"):
+        z[seen] = transform.forward(y[seen])
+        back = transform.inverse(z[seen])
+    bad = seen[~np.isfinite(z[seen])]
+    if len(bad):
+        value = f"{y[bad[0]]:g}"
+        needs = {LOG: "needs positive values", LOG1P: "needs values above -1"}.get(
+            transform.name or "", f"makes it {z[bad[0]]:g}"
+        )
+        raise DataError(
+            f"the outcome {y_name!r} is {value} in row {bad[0]}, and target_transform {needs}; use "
+            f"another transformation, or set the outcome to missing (unobserved={value}, in the "
+            f"shell --unobserved {value}, if this value means so)"
+        )
+    size = np.abs(y[seen]) + (np.ptp(y[seen]) if len(seen) else 0.0)
+    ok = np.abs(back - y[seen]) <= ROUND_TRIP * size
+    if not ok.all():
+        lost = seen[~ok]
+        raise DataError(
+            f"target_transform does not invert: the outcome {y_name!r} is {y[lost[0]]:g} in row "
+            f"{lost[0]}, but inverse(forward(y)) is {back[~ok][0]:g}; give two functions that are "
+            "inverse to each other"
+        )
+    return z, _directed(transform, y[seen], z[seen])
+
+
+def _directed(transform: TargetTransform, y, z) -> TargetTransform:
+    steps = np.diff(z[np.argsort(y, kind="stable")])
+    if (steps >= 0).all():
+        return transform
+    if (steps <= 0).all():
+        return replace(transform, increasing=False)
+    raise DataError(
+        "target_transform must be monotone, but forward both rises and falls over the outcomes"
+    )

@@ -1,0 +1,202 @@
+"""The named scales of the outcome, and the one that held-out rows choose."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+from scipy.special import ndtr
+from sklearn.preprocessing import PowerTransformer
+
+import heckesel as hk
+from heckesel.predictive.distribution import Predictive, predict_given_selection
+from heckesel.predictive.scales import named_transform, transform_outcome
+from heckesel.predictive.transformed import transformed
+from heckesel.saving.model_file import read_model, write_model
+from heckesel.tables.outcome.scale_choice import choose_scale
+
+SCALES = {
+    "log": named_transform("log"),
+    "log1p": named_transform("log1p"),
+    "sqrt": named_transform("sqrt"),
+    "yeo-johnson, 0": named_transform("yeo-johnson", 0.0),
+    "yeo-johnson, 0.4": named_transform("yeo-johnson", 0.4),
+    "yeo-johnson, 1.7": named_transform("yeo-johnson", 1.7),
+}
+MEAN, TAU2, SIGMA = np.array([-0.4, 0.3, 1.2]), np.array([0.01, 0.09, 0.2]), 0.6
+Y = np.array([0.2, 1.5, 9.0])
+
+
+def inner(given_selection):
+    if given_selection:
+        return predict_given_selection(MEAN, TAU2, SIGMA, 0.5, np.array([-1.1, 0.2, 1.4]))
+    return Predictive.normal(MEAN, TAU2, SIGMA**2)
+
+
+@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize("given_selection", [False, True])
+def test_moments_and_densities_belong_to_the_distribution_function(name, given_selection):
+    z, scale = inner(given_selection), SCALES[name]
+    y = transformed(z, scale)
+    step = 1e-5
+    for p in (0.05, 0.3, 0.8):
+        at = y.quantile(p)
+        slope = (y.cdf(at + step) - y.cdf(at - step)) / (2 * step)
+        np.testing.assert_allclose(np.exp(y.log_density(at)), slope, rtol=1e-4)  # steep near 0
+    np.testing.assert_allclose(y.cdf(y.quantile(0.3)), 0.3, rtol=1e-9)
+    for j in range(3):
+
+        def integrand(t, j=j):
+            return scale.inverse(t) * np.exp(z.log_density(np.full(3, t))[j])
+
+        mean = integrate.quad(integrand, -7, 9, points=[0.0], limit=400)[0]
+        # the second derivative of roots and of Yeo-Johnson jumps at 0, which the rule feels
+        tolerance = 1e-8 if name.startswith("log") else 3e-4
+        assert y.mean[j] == pytest.approx(mean, rel=tolerance, abs=tolerance)
+
+
+def test_log1p_of_a_normal_is_a_shifted_lognormal():
+    z, y = inner(False), transformed(inner(False), SCALES["log1p"])
+    witness = stats.lognorm(s=z.std, scale=np.exp(z.mean), loc=-1)
+    np.testing.assert_allclose(y.mean, witness.mean(), rtol=1e-12)
+    np.testing.assert_allclose(y.std, witness.std(), rtol=1e-12)
+    np.testing.assert_allclose(y.log_density(Y), witness.logpdf(Y), rtol=1e-12)
+    assert (y.log_density(np.full(3, -1.0)) == -np.inf).all()
+    assert (y.cdf(np.full(3, -2.0)) == 0).all()
+
+
+def test_yeo_johnson_is_that_of_scipy_and_scikit_learn():
+    y = np.array([-30.0, -1.0, -0.2, 0.0, 0.7, 5.0, 400.0])
+    for power in (0.0, 0.3, 1.0, 1.6, 2.0):
+        scale = named_transform("yeo-johnson", power)
+        np.testing.assert_allclose(scale.forward(y), stats.yeojohnson(y, power), rtol=1e-12)
+        np.testing.assert_allclose(scale.inverse(scale.forward(y)), y, rtol=1e-10, atol=1e-14)
+    values = 3 * stats.weibull_min(2).rvs(500, random_state=0)
+    frame = np.random.default_rng(0).normal(size=(500, 2))
+    y = np.where(frame @ [0.3, 1.0] > frame[::-1, 0], values, np.nan)
+    model = hk.HeckmanRegressor([1], target_transform="yeo-johnson").fit(frame, y)
+    alone = PowerTransformer(standardize=False).fit(y[~np.isnan(y), None]).lambdas_[0]
+    # x explains nothing here, so that the regression chooses nearly what y alone does
+    assert model.transform_.parameter == pytest.approx(alone, abs=0.05)
+
+
+def test_values_outside_the_range_of_a_scale_are_refused():
+    with pytest.raises(hk.DataError, match=r"is -1 in row 1, .* needs values above -1"):
+        transform_outcome(np.array([2.0, -1.0]), SCALES["log1p"], "y")
+
+
+def table(kind, n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    x, z, e, u = rng.normal(size=(4, n))
+    u = 0.5 * e + np.sqrt(0.75) * u
+    y = {
+        "normal": 3 + x + e,
+        "log-normal": np.exp(1 + 0.5 * x + 0.7 * e),
+        "squares": (6 + x + e) ** 2,
+        "both signs": SCALES["yeo-johnson, 0.4"].inverse(0.5 + x + e),
+    }[kind]
+    return np.column_stack([x, z]), np.where(x + z + u > -0.5, y, np.nan)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("normal", None), ("log-normal", "log"), ("squares", "sqrt"), ("both signs", "yeo-johnson")],
+)
+def test_held_out_rows_choose_the_scale_of_the_simulation(kind, expected):
+    chosen = []
+    for seed in range(10):
+        X, y = table(kind, seed=seed)
+        seen = ~np.isnan(y)
+        design = np.column_stack([np.ones(seen.sum()), X[seen]])
+        chosen.append(choose_scale(y[seen], design, np.ones(seen.sum())))
+    assert chosen.count(expected) >= 9
+
+
+@pytest.mark.parametrize("kind", ["normal", "log-normal"])
+def test_auto_in_the_estimators(kind):
+    X, y = table(kind)
+    model = hk.HeckmanRegressor([1], method="ml", target_transform="auto").fit(X, y)
+    plain = hk.HeckmanRegressor(
+        [1], method="ml", target_transform=None if kind == "normal" else "log"
+    ).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    assert model.scale_ == ("y" if kind == "normal" else "log(y)")
+    assert f"\n{model.scale_}:\n" in model.result_.summary()
+    other = hk.HeckmanRegressor([1], method="ml").fit(X, y)
+    if kind == "log-normal":  # the likelihood is that of y, with the slope of the log
+        assert model.log_likelihood(X, y) > other.log_likelihood(X, y) + 0.1
+
+
+def test_weights_count_as_repeated_rows():
+    X, y = table("log-normal", 150)
+    weight = np.where(np.arange(150) % 3 == 0, 2.0, 1.0)
+    twice = np.repeat(np.arange(150), weight.astype(int))
+    one = hk.HeckmanRegressor([1], method="ml", target_transform="yeo-johnson")
+    first = one.fit(X, y, sample_weight=weight).transform_.parameter
+    second = one.fit(X[twice], y[twice]).transform_.parameter
+    assert first == pytest.approx(second, abs=1e-5)  # as far as the search goes
+
+
+@pytest.mark.parametrize("scale", ["log1p", "sqrt", "yeo-johnson", "auto"])
+def test_a_model_on_any_named_scale_is_saved(scale, tmp_path):
+    X, y = table("log-normal", 200)
+    model = hk.HeckmanRegressor([1], method="ml", target_transform=scale).fit(X, y)
+    model.save(tmp_path / "m")
+    loaded = hk.load(tmp_path / "m")
+    assert (loaded.scale_, loaded.target_transform) == (model.scale_, scale)
+    np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+    with pytest.raises(hk.DataError, match="which an ONNX file cannot hold"):
+        hk.HeckmanRegressor([1], method="ml", target_transform="sqrt").fit(X, y).export_onnx(
+            tmp_path / "m.onnx"
+        )
+
+
+def test_identify_on_another_scale():
+    X, y = table("log-normal")
+    for scale in ("log", "auto"):
+        found = hk.identify(X, y, instruments=[1], target_transform=scale)
+        expected = hk.identify(X, np.log(y), instruments=[1])
+        assert found.evidence == expected.evidence | {"scale": "log(y)"}
+
+
+def test_margins_on_the_scale_of_y_are_those_of_the_lognormal_mean():
+    X, y = table("log-normal")
+    model = hk.HeckmanRegressor([1], method="ml", target_transform="log").fit(X, y)
+    fit, x = model.result_, np.column_stack([np.ones(len(X)), X[:, 0]])
+    beta = fit.params["outcome"].to_numpy()
+    mean = np.exp(x @ beta + fit.sigma**2 / 2)  # E[y | x]
+    slope = np.zeros(len(fit.params))
+    slope[:2] = beta[1] * (mean[:, None] * x).mean(axis=0)
+    slope[1] += mean.mean()
+    slope[-1] = beta[1] * mean.mean() * fit.sigma**2  # of log sigma
+    found = model.margins().loc["x0"]
+    assert found["effect"] == pytest.approx(beta[1] * mean.mean(), rel=1e-6)  # differences
+    assert found["se"] == pytest.approx(np.sqrt(slope @ fit.cov.to_numpy() @ slope), rel=1e-5)
+    gamma = fit.params["select"].to_numpy()
+
+    def given_selection(x0, sign):  # E[y | x, w, s], see `_log_moment`
+        index = sign * (gamma[0] + gamma[1] * x0 + gamma[2] * X[:, 1])
+        tilt = ndtr(index + sign * fit.rho * fit.sigma) / ndtr(index)
+        return np.exp(beta[0] + beta[1] * x0 + fit.sigma**2 / 2) * tilt
+
+    for target, sign in (("selected", 1), ("unselected", -1)):
+        ends = [given_selection(X[:, 0] + step, sign).mean() for step in (1e-4, -1e-4)]
+        effect = (ends[0] - ends[1]) / 2e-4
+        assert model.margins(target).loc["x0", "effect"] == pytest.approx(effect, rel=1e-6)
+    assert model.result_.margins().loc["x0", "effect"] == pytest.approx(beta[1])
+    plain = hk.HeckmanRegressor([1], method="ml").fit(X, y)
+    assert plain.margins().equals(plain.result_.margins())
+    two_step = hk.HeckmanRegressor([1], method="two-step", target_transform="log").fit(X, y)
+    with pytest.raises(hk.DataError, match="on the scale of y need maximum likelihood"):
+        two_step.margins()
+
+
+@pytest.mark.parametrize("change", [{"transform_parameter": 5.0}, {"transform": "log"}])
+def test_a_file_with_an_impossible_scale_is_refused(change, tmp_path):
+    X, y = table("log-normal", 200)
+    model = hk.HeckmanRegressor([1], method="ml", target_transform="yeo-johnson").fit(X, y)
+    model.save(tmp_path / "m")
+    write_model(tmp_path / "m", read_model(tmp_path / "m") | change)
+    with pytest.raises(hk.DataError, match="holds a scale"):
+        hk.load(tmp_path / "m")
