@@ -181,6 +181,10 @@ def test_an_unknown_sample_or_colour_is_a_data_error_that_names_the_choices():
         datasets.load_rand_hie("year2")
     with pytest.raises(DataError, match="colour is 'rose' but must be one of red, white"):
         datasets.load_wine_quality("rose")
+    with pytest.raises(DataError, match="sample is <NA> but must be one of"):
+        datasets.load_rand_hie(pd.NA)  # has no truth value
+    with pytest.raises(DataError, match=r"colour is .* but must be one of"):
+        datasets.load_wine_quality(pd.DataFrame({"colour": ["red"]}))
 
 
 def test_importing_datasets_does_not_load_the_heavy_libraries():

@@ -12,7 +12,7 @@ from heckesel.tables.table_file import read_table
 from tests.cli.command_line import run
 
 CODES = ("01000", "02000", "10000")
-ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
+ROLES = ["--on-problem", "error", "--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
 
 
 def drawn(n=300):
@@ -75,7 +75,7 @@ def test_codes_for_a_model_of_numbers_are_refused(table, tmp_path, capsys):
 
 def test_too_many_codes_name_both_ways_out(table, tmp_path, capsys):
     drawn().assign(zip=[f"{j:05}" for j in range(300)]).to_csv(table, index=False)
-    shown = run(capsys, "diagnose", table, *ROLES[:4])
+    shown = run(capsys, "diagnose", table, *ROLES[:6])
     assert shown.code == 2
     assert "300 different strings in 300 rows" in shown.err
     assert "--exclude 'zip', or write it without leading zeros for a number" in shown.err

@@ -46,7 +46,9 @@ def fit_regressor(X, y, selected=None, weights=None):
 
 
 def fit_networks(X, y, selected=None, weights=None):
-    model = hk.DeepHeckmanRegressor([2], epochs=5, n_members=2, hidden=(4,), progress=False)
+    model = hk.DeepHeckmanRegressor(
+        [2], epochs=5, n_members=2, hidden=(4,), progress=False, method="two-step"
+    )
     return model.fit(X, y, selected=selected, sample_weight=weights)
 
 

@@ -23,7 +23,9 @@ def mixed(column):
 WEIGHTED = hk.WeightedEnsembleRegressor(["z"], folds=None, **NETWORKS)
 CALLS = {
     "y": lambda: hk.HeckmanRegressor(["z"]).fit(X, mixed(Y)),
-    "y of networks": lambda: hk.DeepHeckmanRegressor(["z"], **NETWORKS).fit(X, mixed(Y)),
+    "y of networks": lambda: hk.DeepHeckmanRegressor(
+        ["z"], **{"method": "two-step"} | NETWORKS
+    ).fit(X, mixed(Y)),
     "y as a frame": lambda: hk.HeckmanRegressor(["z"]).fit(X, mixed(Y).to_frame()),
     "selected": lambda: hk.HeckmanRegressor(["z"]).fit(X, Y, selected=mixed(CHOSEN)),
     "sample_weight": lambda: hk.HeckmanRegressor(["z"]).fit(X, Y, sample_weight=mixed(ONES)),

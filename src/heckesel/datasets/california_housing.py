@@ -8,8 +8,6 @@ SHA-256 of california_housing.csv.gz:
 d1e42509cf74e1d6c812fe94d02ae772fd94e7da619e371d8d4428795a1e377b
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from heckesel.datasets.shipped import read_shipped

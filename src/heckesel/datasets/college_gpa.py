@@ -7,15 +7,11 @@ SHA-256 of college_gpa.csv.gz:
 6279b39fb96e14908058559a2a22c2b612674b9bcf42ddb4c8a9fb0613120c16
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from heckesel.datasets.shipped import read_shipped
 
-FILES = {
-    "college_gpa.csv.gz": "6279b39fb96e14908058559a2a22c2b612674b9bcf42ddb4c8a9fb0613120c16",
-}
+FILES = {"college_gpa.csv.gz": "6279b39fb96e14908058559a2a22c2b612674b9bcf42ddb4c8a9fb0613120c16"}
 
 
 def load_college_gpa() -> pd.DataFrame:

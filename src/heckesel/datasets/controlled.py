@@ -1,7 +1,5 @@
 """A simulated population with one covariate and one instrument."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Real
 
@@ -108,16 +106,27 @@ def make_controlled(
         raise DataError(f"df is {df!r} but must exceed 2, or the errors have no variance")
     rng = np.random.default_rng(seed)
     x = rng.uniform(-3, 3, size=n)
-    z = rng.normal(size=n)
-    epsilon, u = draw_errors(rng, n, rho=rho, sigma=sigma, errors=errors, df=df)
-    f0 = controlled_f0(x)
-    y = f0 + epsilon
-    index = INDEX_SLOPE * x + alpha * z
-    frame = pd.DataFrame({"x": x, "z": z, "y": np.where(index + u > 0, y, np.nan)})
-    propensity = selection_probability(index, errors, df)
-    return Controlled(
-        frame, Truth(y, f0, propensity, probability_given_x(INDEX_SLOPE * x, alpha, errors, df))
+    frame, f0, index = pd.DataFrame({"x": x}), controlled_f0(x), INDEX_SLOPE * x
+    return draw_sample(
+        rng, frame, f0, index, alpha=alpha, rho=rho, sigma=sigma, errors=errors, df=df
     )
+
+
+def draw_sample(
+    rng, frame: pd.DataFrame, f0, index_x, *, alpha, rho, sigma, errors, df=DEGREES
+) -> Controlled:
+    """Draws z, then the errors, and hides the outcomes of units that are not selected.
+
+    frame : the covariates
+    f0, index_x : (n,) the regression function, and the selection index without z
+    """
+    z = rng.normal(size=len(frame))
+    epsilon, u = draw_errors(rng, len(frame), rho=rho, sigma=sigma, errors=errors, df=df)
+    y, index = f0 + epsilon, index_x + alpha * z
+    propensity = selection_probability(index, errors, df)
+    given_x = probability_given_x(index_x, alpha, errors, df)
+    frame = frame.assign(z=z, y=np.where(index + u > 0, y, np.nan))
+    return Controlled(frame, Truth(y, f0, propensity, given_x))
 
 
 def controlled_f0(x: np.ndarray) -> np.ndarray:

@@ -1,11 +1,9 @@
 """Correlated errors of the two equations: normal, Student t and chi-squared."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import chdtrc, ndtr, stdtr
 
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of
 
 ERRORS = ("normal", "t", "chi2")
 DEGREES = 3
@@ -24,7 +22,7 @@ def draw_errors(rng, n: int, *, rho: float, sigma: float, errors: str, df: float
     variances. "chi2" has independent :math:`u` and :math:`v`, both :math:`(\chi^2_3 - 3)/\sqrt6`,
     and :math:`\varepsilon = \sigma(\rho u + \sqrt{1-\rho^2}\,v)`.
     """
-    if errors not in ERRORS:
+    if not is_one_of(errors, ERRORS):
         raise DataError(f"errors must be one of {', '.join(ERRORS)}, got {errors!r}")
     if errors == "chi2":
         u, v = (rng.chisquare(DEGREES, size=(2, n)) - DEGREES) / np.sqrt(2 * DEGREES)

@@ -1,13 +1,10 @@
 """A simulated population with five covariates that interact and one instrument."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 
-from heckesel.datasets.controlled import Controlled
-from heckesel.datasets.error_draws import draw_errors, probability_given_x, selection_probability
-from heckesel.datasets.truth import Truth, check_draw
+from heckesel.datasets.controlled import Controlled, draw_sample
+from heckesel.datasets.truth import check_draw
 
 INDEX_SLOPE = -1.2  # in x1 and x4: without z P(s = 1) ranges from .99 to .01
 
@@ -63,16 +60,9 @@ def make_interactions(
     check_draw(rho, seed, sizes={"n": n}, alpha=alpha, sigma=sigma)
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, size=(n, 5))
-    z = rng.normal(size=n)
-    epsilon, u = draw_errors(rng, n, rho=rho, sigma=sigma, errors=errors)
-    f0 = interactions_f0(x)
-    y = f0 + epsilon
-    by_x = INDEX_SLOPE * (x[:, 0] + x[:, 3])
-    index = by_x + alpha * z
     frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(1, 6)])
-    frame = frame.assign(z=z, y=np.where(index + u > 0, y, np.nan))
-    propensity = selection_probability(index, errors)
-    return Controlled(frame, Truth(y, f0, propensity, probability_given_x(by_x, alpha, errors)))
+    f0, index = interactions_f0(x), INDEX_SLOPE * (x[:, 0] + x[:, 3])
+    return draw_sample(rng, frame, f0, index, alpha=alpha, rho=rho, sigma=sigma, errors=errors)
 
 
 def interactions_f0(x: np.ndarray) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Simulated loan applications, with defaults observed only for the loans that were granted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,10 +98,6 @@ def make_loans(n: int = 4000, *, rho: float = -0.6, seed: int = 0) -> Loans:
             "default": np.where(granted, default, np.nan),
         }
     )
-    truth = Truth(
-        y=default,
-        f0=ndtr(risk),
-        propensity=ndtr(merit + LENIENCY * leniency),
-        propensity_x=probability_given_x(merit, LENIENCY, "normal", np.inf),
-    )
-    return Loans(frame, truth)
+    propensity = ndtr(merit + LENIENCY * leniency)
+    given_x = probability_given_x(merit, LENIENCY, "normal", np.inf)
+    return Loans(frame, Truth(default, ndtr(risk), propensity, given_x))

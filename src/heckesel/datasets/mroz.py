@@ -7,8 +7,6 @@ Licence: MIT.
 SHA-256 of mroz.csv.gz: 8ac5e7db5d8b0f3a321e35bab754d9db8ef85b06bd40e09e4b5df8857ff34761
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from heckesel.datasets.shipped import read_shipped

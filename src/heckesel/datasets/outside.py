@@ -1,7 +1,5 @@
 """Reading data files that do not ship, from the folder in the variable HECKESEL_DATA."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os
@@ -26,8 +24,10 @@ def read_outside(name: str, sha256: str, path: str | Path | None, *, published: 
         packed = found.read_bytes()
     except OSError as error:
         raise DataError(f"{found} cannot be read ({error.strerror}); {published}") from None
-    if path is None:
-        _check_hash(found, packed, sha256)
+    if path is None and (computed := hashlib.sha256(packed).hexdigest()) != sha256:
+        raise DataError(
+            f"{found} has SHA-256 {computed} instead of {sha256}; give its path to read it anyway"
+        )
     return gzip.decompress(packed) if packed.startswith(GZIP_MAGIC) else packed
 
 
@@ -39,11 +39,3 @@ def _in_data_folder(name: str, published: str) -> Path:
             f"{VARIABLE} to that folder, or give its path"
         )
     return Path(folder) / name
-
-
-def _check_hash(found: Path, packed: bytes, sha256: str) -> None:
-    computed = hashlib.sha256(packed).hexdigest()
-    if computed != sha256:
-        raise DataError(
-            f"{found} has SHA-256 {computed} instead of {sha256}; give its path to read it anyway"
-        )

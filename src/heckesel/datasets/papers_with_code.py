@@ -13,8 +13,6 @@ since the site closed, to their archive.
 Licence: CC BY-SA.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -57,8 +55,14 @@ def load_evaluation_tables(path: str | Path | None = None) -> pd.DataFrame:
     )
     content = read_outside(EVALUATION_TABLES, FILES[EVALUATION_TABLES], path, published=published)
     try:
-        tables = _distinct(_tables(json.loads(content)))
-        results = [result for table in tables for result in _results(*table)]
+        # Each table once; tables with the same names but different rows are all kept.
+        tables = {(*names, repr(rows)): rows for *names, rows in _tables(json.loads(content))}
+        results = [
+            (task, dataset, row["model_name"], metric, str(printed), row["paper_date"])
+            for (task, dataset, _), rows in tables.items()
+            for row in rows
+            for metric, printed in row["metrics"].items()
+        ]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         what = f"{type(error).__name__}: {error}"
         raise DataError(f"this is not a dump of evaluation tables ({what}); {published}") from None
@@ -120,20 +124,6 @@ def _leaderboards(datasets: list[dict]) -> Iterator[tuple[str, list[dict]]]:
     for dataset in datasets:
         yield dataset["dataset"], dataset["sota"]["rows"]
         yield from _leaderboards(dataset["subdatasets"])
-
-
-def _distinct(tables) -> list[tuple[str, str, list[dict]]]:
-    """Each table once; tables with the same names but different rows are all kept."""
-    seen: dict[tuple[str, str, str], tuple] = {}
-    for task, dataset, rows in tables:
-        seen.setdefault((task, dataset, repr(rows)), (task, dataset, rows))
-    return list(seen.values())
-
-
-def _results(task: str, dataset: str, rows: list[dict]) -> Iterator[tuple]:
-    for row in rows:
-        for metric, printed in row["metrics"].items():
-            yield task, dataset, row["model_name"], metric, str(printed), row["paper_date"]
 
 
 def _arxiv_month(paper: str) -> str | None:

@@ -6,12 +6,10 @@ Licence: public domain.
 SHA-256 of rand_hie.csv.gz: 32be9f24c72b5c225447138c0c90e0d5e3b3b60fdc78e27c2634de993e097aa1
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from heckesel.datasets.shipped import read_shipped
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of
 
 FILES = {"rand_hie.csv.gz": "32be9f24c72b5c225447138c0c90e0d5e3b3b60fdc78e27c2634de993e097aa1"}
 
@@ -81,7 +79,7 @@ def load_rand_hie(sample: str = "all") -> pd.DataFrame:
     >>> hk.datasets.load_rand_hie("cameron_trivedi").shape
     (5574, 45)
     """
-    if sample not in SAMPLES:
+    if not is_one_of(sample, SAMPLES):
         raise DataError(f"sample is {sample!r} but must be one of {', '.join(SAMPLES)}")
     frame = read_shipped(FILES)
     if sample == "cameron_trivedi":

@@ -7,15 +7,11 @@ SHA-256 of school_tests.csv.gz:
 46e8560c6235a9152c6092e70a6241cbde4cf6be0c025fb7fd23db49e45b0e14
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from heckesel.datasets.shipped import read_shipped
 
-FILES = {
-    "school_tests.csv.gz": "46e8560c6235a9152c6092e70a6241cbde4cf6be0c025fb7fd23db49e45b0e14",
-}
+FILES = {"school_tests.csv.gz": "46e8560c6235a9152c6092e70a6241cbde4cf6be0c025fb7fd23db49e45b0e14"}
 
 
 def load_school_tests() -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """Selection induced on real data: the outcomes are real, and selection is simulated."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,7 +105,9 @@ def induce_selection(
     order = np.random.default_rng(seed).permutation(len(frame))
     rows = np.split(order[: n_pool + n_test], [n_pool])  # (n_pool,), (n_test,)
     table = frame[[*x_names, outcome]].to_numpy(dtype=float)
-    _check_varies(table[rows[0]], [*x_names, outcome], seed)
+    for name, column in zip([*x_names, outcome], table[rows[0]].T, strict=True):
+        if np.ptp(column) == 0:
+            raise DataError(f"column {name!r} is constant in the pool of seed {seed}; drop it")
     pool, test = _scale_by_first(table[rows[0]], table[rows[1]])
     m, m_test, r = _linear_prediction(pool, test, outcome)
 
@@ -116,10 +116,8 @@ def induce_selection(
     index = -m + z + rho * r + np.sqrt(1 - rho**2) * v
     c = np.median(index)
 
-    y, y_test = (
-        pool[:, -1].copy(),
-        test[:, -1].copy(),
-    )  # so that editing a frame does not change the truth
+    # copies, so that editing a frame does not change the truth
+    y, y_test = pool[:, -1].copy(), test[:, -1].copy()
     observed = np.where(index > c, y, np.nan)
     columns = np.column_stack([pool[:, :-1], z, observed])
     return SemiReal(
@@ -185,9 +183,3 @@ def _check_frame(frame, outcome, n_pool, n_test):
         if not np.isfinite(frame[name].to_numpy(dtype=float, na_value=np.nan)).all():
             raise DataError(f"column {name!r} has missing or infinite values; drop those rows")
     return x_names
-
-
-def _check_varies(pool, names, seed):
-    for name, column in zip(names, pool.T, strict=True):
-        if np.ptp(column) == 0:
-            raise DataError(f"column {name!r} is constant in the pool of seed {seed}; drop it")

@@ -1,7 +1,5 @@
 """Reading the data files that ship inside the package."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from importlib import resources

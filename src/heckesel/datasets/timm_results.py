@@ -8,8 +8,6 @@ Nearly every model was evaluated on every test set, so the results that selectiv
 omit are known.
 """
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 
@@ -26,22 +24,15 @@ TEST_SETS = {
     "imagenet-a": "results-imagenet-a.csv",
     "imagenet-r": "results-imagenet-r.csv",
 }
-FILES = {
-    "timm/results-imagenet.csv": "30972bf7c7ab451bbd4480ec6116b13d0a84441c57bbc946896fd312264acfcd",
-    "timm/results-imagenet-real.csv": (
-        "e94696aed665475e4d0235195733775c5e1b3f36d6f5f7de99f4386e7ed11630"
-    ),
-    "timm/results-imagenetv2-matched-frequency.csv": (
-        "1d066d8897c40224b14f3cf1d02029c49ebdc56b761ba9a3841bd3bdd3bd0a8e"
-    ),
-    "timm/results-sketch.csv": "f3176de38d4a26aa808b3d0cc1fee4261268d70b2be7c9d43e65cb03b3864f46",
-    "timm/results-imagenet-a.csv": (
-        "89471dcea0cd98b56211e2b808cb6bbf7b3c8bb4fe691ba58fec1f198e3fcf91"
-    ),
-    "timm/results-imagenet-r.csv": (
-        "2dcc1f3dea098ffc1080ad04309b11477646f6f25837b041ce6075610f863209"
-    ),
-}
+HASHES = (
+    "30972bf7c7ab451bbd4480ec6116b13d0a84441c57bbc946896fd312264acfcd",
+    "e94696aed665475e4d0235195733775c5e1b3f36d6f5f7de99f4386e7ed11630",
+    "1d066d8897c40224b14f3cf1d02029c49ebdc56b761ba9a3841bd3bdd3bd0a8e",
+    "f3176de38d4a26aa808b3d0cc1fee4261268d70b2be7c9d43e65cb03b3864f46",
+    "89471dcea0cd98b56211e2b808cb6bbf7b3c8bb4fe691ba58fec1f198e3fcf91",
+    "2dcc1f3dea098ffc1080ad04309b11477646f6f25837b041ce6075610f863209",
+)
+FILES = {f"timm/{name}": sha for name, sha in zip(TEST_SETS.values(), HASHES, strict=True)}
 UNIT = ["model", "img_size"]
 PUBLISHED = (
     "the files are published in the folder results of "

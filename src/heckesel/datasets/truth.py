@@ -1,7 +1,5 @@
 """The truth behind generated data, and what their generators accept."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Integral, Real
 

@@ -10,12 +10,10 @@ SHA-256 of wine_quality_white.csv.gz:
 37da01e29535817888a07c8202b1fd51e6ff921034a4098d712850348b175e81
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from heckesel.datasets.shipped import read_shipped
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of
 
 FILES = {
     "wine_quality_red.csv.gz": "22d0436c42a58b64c63ef3398d5fde4a3cc4b4d0a88900ad6df97bd0ea7a32bd",
@@ -59,6 +57,6 @@ def load_wine_quality(colour: str = "red") -> pd.DataFrame:
     >>> hk.datasets.load_wine_quality("white").shape
     (4898, 12)
     """
-    if colour not in COLOURS:
+    if not is_one_of(colour, COLOURS):
         raise DataError(f"colour is {colour!r} but must be one of {', '.join(COLOURS)}")
     return read_shipped(FILES, f"wine_quality_{colour}.csv.gz")

@@ -1,7 +1,5 @@
 """Columns given as arrays or frames, without a formula: an intercept is added to each equation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,25 +57,17 @@ class ArrayDesign:
             names |= dict.fromkeys(self.w_names)
         moves = {}
         for name in names:
-            values, position = (
-                (self.x, self.x_names.index(name))
-                if name in self.x_names
-                else (self.w, self.w_names.index(name))
-            )
-            step = 1e-4 * (float(np.nanstd(values[:, position])) or 1.0)
+            in_x = name in self.x_names
+            values, labels = (self.x, self.x_names) if in_x else (self.w, self.w_names)
+            step = 1e-4 * (float(np.nanstd(values[:, labels.index(name)])) or 1.0)
             moves[name] = [(name, step, -step, 2 * step)]
 
         check_complete(self.x, self.x_names, np.arange(len(self.x)))
 
         def rows_of(name, change):
-            shifted = []
-            for values, labels in ((self.x, self.x_names), (self.w, self.w_names)):
-                values = values.copy()
-                if name in labels:
-                    values[:, labels.index(name)] += change
-                shifted.append(values)
-            x, w = shifted
-            return with_intercept(x), with_intercept(w), self.scale_matrix(shifted)
+            x = self.x + change * (np.array(self.x_names) == name)
+            w = self.w + change * (np.array(self.w_names) == name)
+            return with_intercept(x), with_intercept(w), self.scale_matrix((x, w))
 
         return moves, rows_of
 
@@ -90,16 +80,9 @@ def array_design(x, w, scale=None) -> ArrayDesign:
     if len(x_values) != len(w_values):
         raise DataError(f"x has {len(x_values)} rows but w has {len(w_values)}")
     if x_names is None and w_names is not None:
-        x_names = tuple(
-            _equal_column(column, w_values, w_names) or f"x{j}"
-            for j, column in enumerate(x_values.T)
-        )
-    if w_names is None:
-        known = x_names or tuple(f"x{j}" for j in range(x_values.shape[1]))
-        w_names = tuple(
-            _equal_column(column, x_values, known) or f"w{j}" for j, column in enumerate(w_values.T)
-        )
+        x_names = _matched(x_values, w_values, w_names, "x")
     x_names = x_names or tuple(f"x{j}" for j in range(x_values.shape[1]))
+    w_names = w_names or _matched(w_values, x_values, x_names, "w")
     return ArrayDesign(x_values, w_values, x_names, w_names, _scale_names(scale, x_names))
 
 
@@ -118,6 +101,13 @@ def _scale_names(scale, x_names) -> tuple[str, ...]:
     if not names:
         raise DataError("scale= names no column of x; leave it out")
     return names
+
+
+def _matched(values, others, names, prefix: str) -> tuple[str, ...]:
+    """Each column's name: that of an equal column of the others, or its number."""
+    return tuple(
+        _equal_column(column, others, names) or f"{prefix}{j}" for j, column in enumerate(values.T)
+    )
 
 
 def _equal_column(column, others, names) -> str | None:

@@ -1,7 +1,5 @@
 """The columns of outcome and selection equation, from formulas and a frame or from arrays."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -91,14 +89,16 @@ def columns_from_arrays(y, x, w, *, selected, weights, scale) -> tuple[Selection
     return checked, design
 
 
-def with_constants(data: SelectionData) -> tuple[SelectionData, ArrayDesign]:
-    """The same of data that were checked without constants."""
-    design = ArrayDesign(data.x, data.w, data.x_names, data.w_names)
+def with_constants(data: SelectionData, scale=()) -> tuple[SelectionData, ArrayDesign]:
+    """The same of data that were checked without constants; scale : names in x."""
+    design = ArrayDesign(data.x, data.w, data.x_names, data.w_names, scale)
     checked = replace(
         data,
         x=with_intercept(data.x),
         w=with_intercept(data.w),
         x_names=("Intercept", *data.x_names),
         w_names=("Intercept", *data.w_names),
+        scale=design.scale_matrix((data.x, None)),
+        scale_names=scale,
     )
     return checked, design

@@ -1,7 +1,5 @@
 """A `map` over threads, or over the workers of a Dask cluster."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

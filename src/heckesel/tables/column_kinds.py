@@ -5,8 +5,6 @@ hold numbers, and a string that is not a number is an error. Booleans and catego
 categories. In files, whole numbers with leading zeros are categories, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from numbers import Number
 

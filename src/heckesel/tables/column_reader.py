@@ -1,21 +1,19 @@
 """Parquet files as buffers of rows for networks, with row groups in random order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 
 import numpy as np
 
-from heckesel.data import SelectionData, batch_of, concatenate, marked_rows
+from heckesel.data import SelectionData, batch_of, concatenate
 from heckesel.errors import DataError
 from heckesel.numerics.moments import Moments, moments_of
 from heckesel.tables.column_kinds import column_levels, merged_levels
 from heckesel.tables.columns import Columns, learn_columns
-from heckesel.tables.formula import check_variables, number_column
-from heckesel.tables.formula_reader import HEAD_ROWS
-from heckesel.tables.parquet import Part, frame_of, read_part
+from heckesel.tables.formula import check_variables
+from heckesel.tables.formula_reader import HEAD_ROWS, sides_of
+from heckesel.tables.parquet import Part, frame_of, read_frames, read_part
 
 # Rows shuffled together. With a dozen columns they take 30 MB; a step takes some thousand of them.
 BUFFER_ROWS = 131_072
@@ -70,10 +68,7 @@ class TableReader:
 
     def _rows(self, batch) -> SelectionData:
         frame = frame_of(batch)
-        y = number_column(frame, self.y)
-        chosen = None if self.selected is None else number_column(frame, self.selected)
-        weight = np.ones(len(y)) if self.weights is None else number_column(frame, self.weights)
-        s = marked_rows(y, chosen, self.y)
+        y, s, weight = sides_of(frame, self.y, self.selected, self.weights)
         return batch_of(
             self.columns.x(frame),
             self.columns.w(frame),
@@ -98,44 +93,33 @@ class TableReader:
 
 
 def learn_table(
-    parts: Sequence[Part],
-    *,
-    y,
-    selected,
-    weights,
-    columns,
-    instruments,
-    size: int,
-    log: bool,
-    run: Run,
+    parts: Sequence[Part], sides: dict, columns, instruments, *, size: int, log: bool, run: Run
 ) -> TableReader:
-    """Kinds of columns from the first rows; the levels of categories from all of them."""
-    for role, name in (("y", y), ("selected", selected), ("sample_weight", weights)):
+    """Kinds of columns from the first rows; the levels of categories from all of them.
+
+    sides : the columns of y, selected and sample_weight, None where there is none
+    """
+    for role, name in sides.items():
         if not isinstance(name, str) and (role == "y" or name is not None):
             raise DataError(f"X names files, so {role}= must be the name of one of their columns")
     head = next(read_part(parts[0], None, HEAD_ROWS, frame_of))
-    sides = [name for name in (y, selected, weights) if name is not None]
-    names = [name for name in head.columns if name not in sides] if columns is None else columns
-    check_variables([*sides, *names], head)
-    if set(sides) & set(names):
-        raise DataError(f"{min(set(sides) & set(names))!r} cannot be a column of X as well")
+    taken = [name for name in sides.values() if name is not None]
+    names = [name for name in head.columns if name not in taken] if columns is None else columns
+    check_variables([*taken, *names], head)
+    if set(taken) & set(names):
+        raise DataError(f"{min(set(taken) & set(names))!r} cannot be a column of X as well")
     learned = learn_columns(head[list(names)], instruments)
     if learned.levels:
-        batches = run(partial(_levels_in, names=tuple(learned.levels)), parts)
-        found = [levels for part in batches for levels in part]
-        levels = {name: merged_levels(each[name] for each in found) for name in learned.levels}
+        known = list(learned.levels)
+        found = read_frames(parts, known, BUFFER_ROWS, partial(_levels, names=known), run)
+        levels = {name: merged_levels(each[name] for each in found) for name in known}
         learned = replace(learned, levels=levels)
-    return TableReader(learned, y, selected, weights, size, log)
+    side = sides["y"], sides["selected"], sides["sample_weight"]
+    return TableReader(learned, *side, size, log)
 
 
-def _levels_in(part: Part, *, names: tuple[str, ...]) -> list[dict[str, tuple]]:
-    """Levels of these columns in each batch."""
-
-    def levels(batch) -> dict[str, tuple]:
-        frame = frame_of(batch)
-        return {name: column_levels(frame[name]) for name in names}
-
-    return list(read_part(part, list(names), BUFFER_ROWS, levels))
+def _levels(frame, *, names: list[str]) -> dict[str, tuple]:
+    return {name: column_levels(frame[name]) for name in names}
 
 
 def split_row_groups(

@@ -6,9 +6,10 @@ error.
 
 A missing value is an error, too. On request the mean of the fit is imputed (a category: no level)
 and a 0/1 column `name[missing]` indicates it. Neither x nor w has a constant column.
-"""
 
-from __future__ import annotations
+With a `ColumnPlan` none of these is an error: it turns X into columns without gaps, and unseen
+levels into known ones, before they become numbers here.
+"""
 
 from dataclasses import dataclass, field, replace
 
@@ -16,21 +17,23 @@ import numpy as np
 import pandas as pd
 
 from heckesel.data import MISSING_INDICATOR, term_names
-from heckesel.errors import DataError, as_list, did_you_mean, is_one_of
+from heckesel.errors import ColumnError, DataError, as_list, did_you_mean, is_one_of
 from heckesel.numeric_input import unmasked
 from heckesel.tables.column_kinds import CATEGORIES, column_levels, kind_of
 from heckesel.tables.frames import as_pandas, numbers_of
+from heckesel.tables.preparation.column_plan import ColumnPlan
 
 MISSING = ("error", "indicator")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """names : the columns of X in order; levels : the categories of those that have any
+    """names : the columns in order; levels : the categories of those that have any
 
     linear : whether x, too, omits the first level
     fill : the imputed value of each column with missing values (NaN for a category: no level)
     indicators : groups of columns that were missing together in the fit and share an indicator
+    plan : how these columns are made from those of X; None if they are the columns of X
     """
 
     names: tuple[str, ...]
@@ -40,6 +43,12 @@ class Columns:
     linear: bool = False
     fill: dict[str, float] = field(default_factory=dict)
     indicators: tuple[tuple[str, ...], ...] = ()
+    plan: ColumnPlan | None = None
+
+    @property
+    def given_names(self) -> tuple[str, ...]:
+        """The columns of X."""
+        return self.names if self.plan is None else self.plan.names
 
     @property
     def outcome_names(self) -> tuple[str, ...]:
@@ -53,20 +62,25 @@ class Columns:
     def w_names(self) -> tuple[str, ...]:
         return self._expanded((*self.outcome_names, *self.instruments), 1)
 
+    def x_names_of(self, chosen, role: str) -> tuple[str, ...]:
+        """Names in x of some outcome columns, given by name or position."""
+        names = chosen_names(chosen, self.given_names, self.from_frame, role)
+        for name in names:
+            if name not in self.names:
+                raise DataError(
+                    f"{role} names the column {name!r}, which on_problem='fix' omits or replaces"
+                )
+            if name in self.instruments:
+                raise DataError(f"{role} names the instrument {name!r}, which x does not have")
+        return self._expanded(names, int(self.linear))
+
     def _expanded(self, names, skipped: int) -> tuple[str, ...]:
-        labels = [
-            label
-            for name in names
-            for label in (
-                [f"{name}[{level}]" for level in self.levels[name][skipped:]]
-                if name in self.levels
-                else [name]
-            )
-        ]
-        shared = [
-            f"{group[0]}{MISSING_INDICATOR}" for group in self.indicators if group[0] in names
-        ]
-        return term_names((*labels, *shared))
+        labels = []
+        for name in names:
+            kept = self.levels[name][skipped:] if name in self.levels else None
+            labels += [name] if kept is None else [f"{name}[{level}]" for level in kept]
+        groups = [group[0] for group in self.indicators if group[0] in names]
+        return term_names([*labels, *(f"{name}{MISSING_INDICATOR}" for name in groups)])
 
     def x(self, table) -> np.ndarray:
         """(m, p) without the instruments, which a frame may lack."""
@@ -77,7 +91,9 @@ class Columns:
         return self._numbers(table, (*self.outcome_names, *self.instruments), 1)
 
     def _numbers(self, table, names, skipped: int) -> np.ndarray:
-        frame = self._frame(table)
+        frame = self.frame_of(table)
+        if self.plan is not None:
+            frame = self.plan.apply(frame, names)
         parts = []
         for name in names:
             if name not in frame.columns:
@@ -92,28 +108,33 @@ class Columns:
                 parts.append(absent.astype(float)[:, None])
         return np.concatenate(parts, axis=1)
 
-    def _frame(self, table) -> pd.DataFrame:
+    def frame_of(self, table) -> pd.DataFrame:
+        """X with the names of the fit."""
         if self.from_frame and hasattr(table, "columns"):
             return _named(table)
         values = as_pandas(table, "X") if hasattr(table, "columns") else _two_dimensional(table)
-        if values.shape[1] != len(self.names):
+        names = self.given_names
+        if values.shape[1] != len(names):
             raise DataError(
-                f"X has {values.shape[1]} features, but heckesel is expecting {len(self.names)} "
+                f"X has {values.shape[1]} features, but heckesel is expecting {len(names)} "
                 "features as input: an array must have all of them, instruments included"
             )
-        return pd.DataFrame(np.asarray(values), columns=list(self.names))
+        return pd.DataFrame(np.asarray(values), columns=list(names))
 
     def _encode(self, column: pd.Series, name: str) -> np.ndarray:
         absent = column.isna().to_numpy()
         if absent.any() and name not in self.fill:
             _refuse_missing(absent, name, indicated=bool(self.fill))
         if name not in self.levels:
-            values = numbers_of(column, name)
+            try:
+                values = numbers_of(column, name)
+            except DataError as error:
+                raise ColumnError(str(error)) from None
             values = np.where(absent, self.fill[name], values) if absent.any() else values
             infinite = np.flatnonzero(~np.isfinite(values))
             if len(infinite):
                 row = infinite[0]
-                raise DataError(f"column {name!r} is {values[row]} in row {row}; remove the row")
+                raise ColumnError(f"column {name!r} is {values[row]} in row {row}; remove the row")
             return values[:, None]
         levels = self.levels[name]
         codes = pd.Index(levels).get_indexer(column)
@@ -131,15 +152,9 @@ def learn_columns(table, instruments, *, missing: str = "error", linear: bool = 
     """Names, categories and which columns are instruments, given by name or position."""
     if not is_one_of(missing, MISSING):
         raise DataError(f"missing must be one of {', '.join(MISSING)}, got {missing!r}")
-    from_frame = hasattr(table, "columns")
-    if from_frame:
-        frame = _named(table)
-        names = tuple(frame.columns)
-    else:
-        array = _two_dimensional(table)
-        names = tuple(f"x{j}" for j in range(array.shape[1]))
-        frame = pd.DataFrame(array, columns=list(names))
-    chosen = _instrument_names(instruments, names, from_frame)
+    frame, from_frame = named_columns(table)
+    names = tuple(frame.columns)
+    chosen = chosen_names(instruments, names, from_frame)
     if not names:
         raise DataError(
             f"X has 0 feature(s) (shape={frame.shape}) while a minimum of 1 is required."
@@ -153,6 +168,13 @@ def learn_columns(table, instruments, *, missing: str = "error", linear: bool = 
     return _with_missing(columns, frame) if missing == "indicator" else columns
 
 
+def named_columns(table) -> tuple[pd.DataFrame, bool]:
+    """X as a frame, and whether it was one; the columns of an array are x0, x1, ..."""
+    if hasattr(table, "columns"):
+        return _named(table), True
+    return pd.DataFrame(_two_dimensional(table)).add_prefix("x"), False
+
+
 def _with_missing(columns: Columns, frame: pd.DataFrame) -> Columns:
     """The columns with imputed values and missing indicators.
 
@@ -160,23 +182,19 @@ def _with_missing(columns: Columns, frame: pd.DataFrame) -> Columns:
     w. An instrument shares one with the outcome columns, so that x does not depend on it.
     """
     fill: dict[str, float] = {}
-    outcome_groups: dict[bytes, list[str]] = {}
-    instrument_groups: dict[bytes, list[str]] = {}
+    groups: dict[bytes, list[str]] = {}  # those of outcome columns first
     for name in (*columns.outcome_names, *columns.instruments):
         absent = frame[name].isna().to_numpy()
         if not absent.any():
             continue
         if absent.all():
-            raise DataError(f"column {name!r} is missing in all {len(frame)} rows; drop it")
+            raise ColumnError(f"column {name!r} is missing in all {len(frame)} rows; drop it")
         category = name in columns.levels
         fill[name] = np.nan if category else float(numbers_of(frame[name][~absent], name).mean())
-        pattern = absent.tobytes()
-        if name not in columns.instruments:
-            outcome_groups.setdefault(pattern, []).append(name)
-        elif pattern not in outcome_groups:
-            instrument_groups.setdefault(pattern, []).append(name)
-    groups = (*outcome_groups.values(), *instrument_groups.values())
-    return replace(columns, fill=fill, indicators=tuple(tuple(group) for group in groups))
+        group = groups.setdefault(absent.tobytes(), [])
+        if name not in columns.instruments or not set(group) & set(columns.outcome_names):
+            group.append(name)
+    return replace(columns, fill=fill, indicators=tuple(map(tuple, groups.values())))
 
 
 def _refuse_missing(absent, name: str, *, indicated: bool) -> None:
@@ -186,7 +204,7 @@ def _refuse_missing(absent, name: str, *, indicated: bool) -> None:
         way_out = (
             "it had no missing value in the fit, so there is no value to impute; fill or drop them"
         )
-    raise DataError(
+    raise ColumnError(
         f"column {name!r} is missing (NaN) in {len(rows)} row{'s' * (len(rows) > 1)} (first: row "
         f"{rows[0]}); {way_out}"
     )
@@ -199,7 +217,7 @@ def _named(table) -> pd.DataFrame:
 
 def _two_dimensional(table) -> np.ndarray:
     if hasattr(table, "toarray"):
-        raise DataError("X is a sparse matrix, which is not supported; pass X.toarray()")
+        table = table.toarray()  # sparse, as a ColumnTransformer returns it
     array = unmasked(table, "X")
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported; pass real and imaginary parts as columns")
@@ -213,27 +231,31 @@ def _two_dimensional(table) -> np.ndarray:
     return array
 
 
-def _instrument_names(instruments, names, from_frame) -> tuple[str, ...]:
-    if instruments is None:
+def chosen_names(given, names, from_frame, role: str = "instruments") -> tuple[str, ...]:
+    """Columns given by name or position as names; role : the option that gives them."""
+    if given is None:
         return ()
+    one = role.removesuffix("s")
     found = []
-    for item in as_list("instruments", instruments):
+    for item in as_list(role, given):
         if isinstance(item, int | np.integer):
             if not -len(names) <= item < len(names):
-                raise DataError(f"instrument {item} is beyond the {len(names)} columns of X")
+                raise DataError(f"{one} {item} is beyond the {len(names)} columns of X")
             found.append(names[item])
         elif item in names:
             found.append(item)
         elif not from_frame:
             raise DataError(
-                f"instrument {item!r} is a name but X has none; give its position, or pass a "
+                f"{one} {item!r} is a name but X has none; give its position, or pass a "
                 "frame (in a Pipeline, set_output(transform='pandas') keeps names)"
             )
-        else:
+        elif role == "instruments":
             raise DataError(f"X has no column {item!r}, the instrument{_hint(item, names)}")
+        else:
+            raise DataError(f"X has no column {item!r}, which {role} names{_hint(item, names)}")
     repeated = [name for name in found if found.count(name) > 1]
     if repeated:
-        raise DataError(f"the instrument {repeated[0]!r} is given twice")
+        raise DataError(f"the {one} {repeated[0]!r} is given twice")
     return tuple(found)
 
 

@@ -1,9 +1,7 @@
-"""The columns of a table file as numbers and categories."""
-
-from __future__ import annotations
+"""The columns of a table file as numbers and categories, and its outcome as one of them."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 
 import numpy as np
 import pandas as pd
@@ -18,6 +16,7 @@ from heckesel.tables.column_kinds import (
     stripped,
 )
 from heckesel.tables.columns import Columns
+from heckesel.tables.preparation.column_plan import CATEGORY, MEANS
 from heckesel.tables.table_file import TableFile
 
 YES_NO = {"true": "1", "false": "0", "yes": "1", "no": "0"}
@@ -54,9 +53,41 @@ def fit_columns(
 
     missing : with "error" a missing value is refused; note : receives decisions to report
     """
-    found = {name: _fit_column(table, name, note) for name in names}
-    if missing == "error":
-        _refuse_missing(table, found, "take --missing indicator")
+    found, problems = {}, []
+    for name in names:
+        try:
+            found[name] = _fit_column(table, name, note)
+            if missing == "error":
+                _refuse_missing(table, {name: found[name]}, "take --missing indicator")
+        except DataError as error:
+            problems.append(str(error))
+    if problems:
+        more = len(problems) > 1
+        fix = ". --on-problem fix would act on these columns"
+        raise DataError(". ".join(problems) + fix * more)
+    return pd.DataFrame(found, table.frame.index)
+
+
+def given_columns(
+    table: TableFile, names: Iterable[str], *, labels: Container[str] = ()
+) -> pd.DataFrame:
+    """Columns as numbers where all values are, else as strings, which a `ColumnPlan` can read.
+
+    labels : columns that are strings even if all values are numbers
+    """
+    found = {}
+    for name in names:
+        table.check(name)
+        column = table.frame[name]
+        if is_text(column):
+            values, absent = stripped(column)
+            numbers = parsed_numbers(values, table.decimal)
+            words = (np.isnan(numbers) & ~absent).any() or first_code(values) is not None
+            if words or absent.all() or name in labels:
+                column = values.astype(object).where(~absent, None)
+            else:
+                column = pd.Series(numbers, column.index)
+        found[name] = column
     return pd.DataFrame(found, table.frame.index)
 
 
@@ -77,29 +108,24 @@ def _fit_column(table: TableFile, name: str, note: Callable[[str], None]) -> pd.
     if not is_text(column):
         return check_typed(column, table, name)
     values, absent = stripped(column)
+    labels = values.astype(object).where(~absent, None)
     code = first_code(values)
     if code is not None:
-        return _codes(table, name, values.where(~absent, None), code, note)
+        _refuse_many_levels(table, name, labels, ", or write it without leading zeros for a number")
+        levels = sorted(labels.dropna().unique())
+        note(
+            f"{name} has a leading zero ({code}), so it is taken for a category, of {len(levels)} "
+            "levels (without leading zeros it would be a number)"
+        )
+        return pd.Series(pd.Categorical(labels, levels), column.index)  # strings would be numbers
     numbers = parsed_numbers(values, table.decimal)
     bad = np.flatnonzero(np.isnan(numbers) & ~absent)
     if not len(bad):
         return pd.Series(numbers, column.index)
     if not mostly_words(numbers, absent) or has_decimal_commas(values.iloc[bad]):
         raise _not_a_number(table, name, values.iloc[bad[0]], bad[0])
-    values = values.astype(object).where(~absent, None)
-    _refuse_many_levels(table, name, values)
-    return values
-
-
-def _codes(table: TableFile, name: str, values: pd.Series, code: str, note) -> pd.Series:
-    """Categories by their type, because as strings they would be read as numbers."""
-    _refuse_many_levels(table, name, values, ", or write it without leading zeros for a number")
-    levels = sorted(values.dropna().unique())
-    note(
-        f"{name} has a leading zero ({code}), so it is taken for a category, of {len(levels)} "
-        "levels (without leading zeros it would be a number)"
-    )
-    return pd.Series(pd.Categorical(values, levels), values.index)
+    _refuse_many_levels(table, name, labels)
+    return labels
 
 
 def _refuse_many_levels(table: TableFile, name: str, values: pd.Series, or_else: str = "") -> None:
@@ -111,16 +137,69 @@ def _refuse_many_levels(table: TableFile, name: str, values: pd.Series, or_else:
         )
 
 
+def read_outcome(
+    table: TableFile, name: str, kind: str, selected: pd.Series | None
+) -> tuple[pd.Series, tuple | None]:
+    """Numbers and None, or labels (None where missing) and the two classes in order.
+
+    There are two classes if the selected rows have two strings that are not numbers (yes and no),
+    two booleans, or the numbers 0 and 1 and no other. Everything else is a number, unless `kind`
+    says otherwise.
+    """
+    table.check(name, "outcome")
+    if kind == "regression":
+        return number_column(table, name, "outcome", yes_no=_is_boolean(table, name)), None
+    labels, numeric = _labels(table, name)
+    seen = labels.notna() if selected is None else labels.notna() & (selected == 1.0)
+    found = list(dict.fromkeys(labels[seen]))
+    if kind == "auto":
+        two = set(found) == {0, 1} if numeric else len(found) == 2
+        if not two or (not numeric and any(_is_number(each, table.decimal) for each in found)):
+            return number_column(table, name, "outcome"), None
+    return labels.rename(name), tuple(sorted(found))
+
+
+def _labels(table: TableFile, name: str) -> tuple[pd.Series, bool]:
+    """The column as labels, None where missing, and whether they are numbers."""
+    column = table.frame[name]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    if is_text(column):
+        values, absent = stripped(column)
+        numbers = parsed_numbers(values, table.decimal)
+        if (np.isnan(numbers) & ~absent).any():
+            return values.astype(object).where(~absent, None), False
+        column = pd.Series(numbers, column.index)
+    present = column.dropna()
+    if all(isinstance(value, bool | np.bool_) for value in present):
+        return column.astype(object).where(column.notna(), None), False
+    check_typed(column, table, name)
+    whole = pd.api.types.is_numeric_dtype(column) and (present % 1 == 0).all()  # inf % 1 is NaN
+    labels = [None if pd.isna(each) else int(each) if whole else each for each in column]
+    return pd.Series(labels, column.index, dtype=object), True
+
+
+def _is_boolean(table: TableFile, name: str) -> bool:
+    """Whether a column of booleans was asked for as numbers: true is 1 and false 0."""
+    column = table.frame[name]
+    return is_text(column) and set(stripped(column)[0].str.lower()) <= {"true", "false", ""}
+
+
+def _is_number(label, decimal: str) -> bool:
+    return isinstance(label, str) and bool(
+        np.isfinite(parsed_numbers(pd.Series([label]), decimal)[0])
+    )
+
+
 def prediction_columns(table: TableFile, columns: Columns, target: str) -> pd.DataFrame:
     """The columns a model predicts `target` from, each of the kind that it had in the fit."""
+    if columns.plan is not None:
+        return _planned_columns(table, columns, target)
     needed = list(columns.outcome_names)
     needed += [] if target == "population" else list(columns.instruments)
     for name in columns.instruments:
-        if name in needed and name not in table.frame.columns:
-            raise DataError(
-                f"target {target!r} needs the instrument {name!r}, which {table.path} lacks; add "
-                "it, or predict the population"
-            )
+        if name in needed:
+            _check_instrument(table, name, target)
     found = {}
     for name in needed:
         if name in columns.levels:
@@ -130,6 +209,29 @@ def prediction_columns(table: TableFile, columns: Columns, target: str) -> pd.Da
     if not columns.fill:  # else the model knows which columns may have missing values
         _refuse_missing(table, found, "predict with a model fitted with --missing indicator")
     return pd.DataFrame(found, table.frame.index)
+
+
+def _planned_columns(table: TableFile, columns: Columns, target: str) -> pd.DataFrame:
+    """The columns of the table that a plan needs, as it can read them."""
+    assert columns.plan is not None
+    steps = [
+        step
+        for step in columns.plan.steps
+        if target != "population" or step.name not in columns.instruments
+    ]
+    for step in steps:
+        if step.name in columns.instruments:
+            _check_instrument(table, step.source, target)
+    strings = {step.source for step in steps if step.kind in (CATEGORY, MEANS)}
+    return given_columns(table, dict.fromkeys(step.source for step in steps), labels=strings)
+
+
+def _check_instrument(table: TableFile, name: str, target: str) -> None:
+    if name not in table.frame.columns:
+        raise DataError(
+            f"target {target!r} needs the instrument {name!r}, which {table.path} lacks; add it, "
+            "or predict the population"
+        )
 
 
 def _known_number(table: TableFile, name: str) -> pd.Series:

@@ -1,7 +1,5 @@
 """Options of a linear fit: weights, clusters, covariance and instruments."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

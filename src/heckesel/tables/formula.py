@@ -1,7 +1,5 @@
 """From formulas and a frame to the columns of both equations, and again at prediction."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from dataclasses import dataclass, replace
@@ -14,14 +12,7 @@ from formulaic.parser.types import Factor, Term
 
 from heckesel.data import CONSTANT, term_names
 from heckesel.errors import DataError, did_you_mean
-from heckesel.tables.column_kinds import (
-    NEITHER,
-    NUMERALS,
-    column_levels,
-    is_number,
-    kind_of,
-    merged_levels,
-)
+from heckesel.tables import column_kinds
 from heckesel.tables.frames import as_pandas, numbers_of
 
 
@@ -42,24 +33,21 @@ class Equation:
         """Every column is the intercept or a number of the data, unchanged."""
         return all(name == "Intercept" or name in self.numbers for name in self.names)
 
-    def _variables_of(self, term) -> set[str]:
-        return {str(v) for v in self.spec.term_variables[term]} & set(self.variables)
-
     def columns_beyond(self, variables: tuple[str, ...]) -> tuple[str, ...]:
         """Columns made from at least one variable that is not among these."""
-        names = self.names
+        names, beyond = self.names, set(self.variables) - set(variables)
         return tuple(
             names[at]
             for term, positions in self.spec.term_indices.items()
             for at in positions
-            if self._variables_of(term) - set(variables)
+            if beyond & {str(variable) for variable in self.spec.term_variables[term]}
         )
 
     def matrix(self, frame: pd.DataFrame) -> np.ndarray:
         """(m, p); a level the fit has not seen is an error."""
         check_variables(self.variables, frame)
         for name in self.variables:
-            if is_number(frame[name]) != (name in self.numbers):
+            if column_kinds.is_number(frame[name]) != (name in self.numbers):
                 was, now = (
                     ("number", "category") if name in self.numbers else ("category", "number")
                 )
@@ -133,7 +121,7 @@ class FormulaDesign:
 
         def rows_of(name, change):
             column = held[name]
-            if is_number(column):
+            if column_kinds.is_number(column):
                 frame = held.assign(**{name: column + change})
             else:
                 same = pd.Series(change, held.index).astype(column.dtype)
@@ -145,10 +133,10 @@ class FormulaDesign:
 
 
 def _moves_of(column: pd.Series, name: str) -> list:
-    if is_number(column):
+    if column_kinds.is_number(column):
         step = 1e-4 * (float(column.std()) or 1.0)
         return [(name, step, -step, 2 * step)]
-    levels = column_levels(column)
+    levels = column_kinds.column_levels(column)
     return [(f"{name}[{level}]", level, levels[0], 1.0) for level in levels[1:]]
 
 
@@ -192,16 +180,28 @@ def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: st
     variables = tuple(sorted({str(v) for v in spec.required_variables} & set(frame.columns)))
     matrix = np.full((len(frame), len(spec.column_names)), np.nan)
     matrix[complete] = np.asarray(materialised, dtype=float)
-    numbers = frozenset(name for name in variables if is_number(frame[name]))
+    numbers = frozenset(name for name in variables if column_kinds.is_number(frame[name]))
     return Equation(spec, variables, numbers), matrix
+
+
+def scale_formula(text) -> str:
+    """The right-hand side of a formula of log sigma(x), which has no other."""
+    left, right = split_formula(text, "scale")
+    if left is not None:
+        raise DataError(f"the scale formula {text!r} needs no left-hand side: write '~ a + b'")
+    return right
 
 
 def scale_columns(text, frame: pd.DataFrame, needed: np.ndarray):
     """The `Equation` of log sigma(x) and its (n, k) matrix without the constant."""
-    left, right = split_formula(text, "scale")
-    if left is not None:
-        raise DataError(f"the scale formula {text!r} needs no left-hand side: write '~ a + b'")
+    right = scale_formula(text)
     equation, matrix = build_equation(right, frame, needed, "scale")
+    check_scale_equation(equation, text)
+    return equation, matrix[:, 1:]
+
+
+def check_scale_equation(equation: Equation, text: str) -> None:
+    """Refuse a formula without an intercept or without a column."""
     if equation.names[:1] != ("Intercept",):
         raise DataError(
             f"the scale formula {text!r} removes the intercept, and log_sigma is that intercept; "
@@ -209,7 +209,6 @@ def scale_columns(text, frame: pd.DataFrame, needed: np.ndarray):
         )
     if len(equation.names) == 1:
         raise DataError(f"the scale formula {text!r} names no column; leave scale= out")
-    return equation, matrix[:, 1:]
 
 
 def required_columns(right: str, role: str) -> tuple[str, ...]:
@@ -234,7 +233,7 @@ def with_categories(
     for factor, (kind, learned) in equation.spec.encoder_state.items():
         lists = [levels[factor] for levels in found if factor in levels]
         if "categories" in learned and lists:
-            learned = {"categories": list(merged_levels(lists))}
+            learned = {"categories": list(column_kinds.merged_levels(lists))}
         state[factor] = (kind, learned)
     spec = ModelSpec(formula=_parsed(right, role), encoder_state=state)
     return replace(equation, spec=_evaluate(spec, frame, right, role).model_spec)
@@ -316,10 +315,10 @@ def _evaluate(formula, frame, text, role):
 
 def _check_kind(column: pd.Series, name: str) -> None:
     """Refuse strings that are mostly numbers, which are no categories, and dates and objects."""
-    kind = kind_of(column)
-    if kind == NEITHER:
+    kind = column_kinds.kind_of(column)
+    if kind == column_kinds.NEITHER:
         numbers_of(column, name)  # raises, and shows the first of them
-    if kind == NUMERALS and column.notna().any():
+    if kind == column_kinds.NUMERALS and column.notna().any():
         numbers = pd.to_numeric(column, errors="coerce")
         odd = column[numbers.isna() & column.notna()]
         shown = f"such as {odd.iloc[0]!r}" if len(odd) else "stored as text"

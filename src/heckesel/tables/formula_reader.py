@@ -4,8 +4,6 @@ Numeric columns that appear unchanged in a formula are copied; everything else i
 formula, whose categories are collected from all rows first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -15,18 +13,8 @@ import pandas as pd
 
 from heckesel.data import SelectionData, batch_of, check_weight_values, marked_rows
 from heckesel.errors import DataError
-from heckesel.tables.formula import (
-    Equation,
-    build_equation,
-    categories_of,
-    check_not_explained_by_itself,
-    check_variables,
-    evaluate_column,
-    number_column,
-    required_columns,
-    with_categories,
-)
-from heckesel.tables.parquet import Part, frame_of, read_part
+from heckesel.tables import formula
+from heckesel.tables.parquet import Part, frame_of, read_frames, read_part
 
 PLAIN_ROWS = 6_144  # a batch and what is made of it stay in a core's cache
 FORMULA_ROWS = 131_072  # evaluating a formula has a fixed cost of milliseconds
@@ -35,10 +23,12 @@ HEAD_ROWS = 10_000
 
 @dataclass(frozen=True)
 class FormulaReader:
-    """Both equations, the outcome, and the columns of selection indicator and weights."""
+    """Both equations and that of log sigma(x), if it varies, the outcome, and the columns of
+    selection indicator and weights."""
 
-    outcome: Equation
-    select: Equation
+    outcome: formula.Equation
+    select: formula.Equation
+    scale: formula.Equation | None
     y: str
     indicator: str | None
     weights: str | None
@@ -50,9 +40,9 @@ class FormulaReader:
     def plain(self) -> bool:
         """Every column is a number of the file."""
         sides = [text for text in (self.y, self.indicator) if text is not None]
-        return (
-            self.outcome.plain and self.select.plain and all(t in self.side_columns for t in sides)
-        )
+        equations = [each for each in (self.outcome, self.select, self.scale) if each is not None]
+        plain = all(each.plain for each in equations)
+        return plain and all(text in self.side_columns for text in sides)
 
     def read(self, part: Part) -> Iterator[SelectionData]:
         """Batches of rows with positive weight; the next batch overwrites the last."""
@@ -70,21 +60,23 @@ class FormulaReader:
         )
 
     def _rows(self, batch, room, check: bool) -> SelectionData:
+        z = None
         if self.plain:
             columns = {name: _numbers(batch, name) for name in self.columns}
-            y, s, weight = self._sides(columns)
+            y, s, weight = self.sides(columns)
             w = _fill(room[1][: len(y)], self.select, columns)
             shared = len(self.outcome.names)
             if self.outcome.names == self.select.names[:shared]:
                 x = w[:, :shared]
             else:
                 x = _fill(room[0][: len(y)], self.outcome, columns)
+            if self.scale is not None:
+                z = _fill(np.empty((len(y), len(self.scale.names))), self.scale, columns)
         else:
             frame = frame_of(batch)
-            y, s, weight = self._sides(frame)
-            x = np.full((len(y), len(self.outcome.names)), np.nan)
-            if s.any():
-                x[s] = self.outcome.matrix(frame[s].reset_index(drop=True))
+            y, s, weight = self.sides(frame)
+            x = _where_selected(self.outcome, frame, s)
+            z = None if self.scale is None else _where_selected(self.scale, frame, s)
             w = self.select.matrix(frame)
         return batch_of(
             x,
@@ -96,28 +88,35 @@ class FormulaReader:
             w_names=self.select.names,
             y_name=self.y,
             excluded=self.instruments,
+            scale=None if z is None else z[:, 1:],
+            scale_names=() if self.scale is None else self.scale.names[1:],
             check=check,
         )
 
-    def _sides(self, frame):
-        """Outcome, selection and weights of the rows."""
-        y, selected, weight = (
-            None if text is None else _side(text, frame, role)
-            for text, role in (
-                (self.y, "outcome"),
-                (self.indicator, "selection indicator"),
-                (self.weights, "weights"),
-            )
-        )
-        weight = np.ones(len(y)) if weight is None else weight
-        return y, marked_rows(y, selected, self.y), weight
+    def sides(self, frame):
+        return sides_of(frame, self.y, self.indicator, self.weights)
+
+
+def sides_of(frame, y: str, indicator: str | None, weights: str | None):
+    """Outcome, selection and weights of the rows."""
+    outcome = _side(y, frame, "outcome")
+    selected = None if indicator is None else _side(indicator, frame, "selection indicator")
+    weight = np.ones(len(outcome)) if weights is None else _side(weights, frame, "weights")
+    return outcome, marked_rows(outcome, selected, y), weight
+
+
+def _where_selected(equation: formula.Equation, frame, s) -> np.ndarray:
+    matrix = np.full((len(s), len(equation.names)), np.nan)
+    if s.any():
+        matrix[s] = equation.matrix(frame[s].reset_index(drop=True))
+    return matrix
 
 
 def count_rows(reader: FormulaReader, part: Part) -> tuple[int, int]:
     """Rows and selected rows of positive weight."""
 
     def count(batch) -> tuple[int, int]:
-        _, s, weight = reader._sides(frame_of(batch))
+        _, s, weight = reader.sides(frame_of(batch))
         check_weight_values(weight)
         return int(np.count_nonzero(weight)), int(np.count_nonzero(weight[s]))
 
@@ -129,7 +128,7 @@ def count_rows(reader: FormulaReader, part: Part) -> tuple[int, int]:
 def _side(text: str, frame, role: str) -> np.ndarray:
     if isinstance(frame, dict):
         return frame[text]
-    return number_column(frame, text) if role == "weights" else evaluate_column(text, frame, role)
+    return formula.evaluate_column(text, frame, role)
 
 
 def _numbers(batch, name: str) -> np.ndarray:
@@ -137,7 +136,7 @@ def _numbers(batch, name: str) -> np.ndarray:
     return values.astype(float, copy=False)
 
 
-def _fill(matrix: np.ndarray, equation: Equation, columns: dict) -> np.ndarray:
+def _fill(matrix: np.ndarray, equation: formula.Equation, columns: dict) -> np.ndarray:
     for j, name in enumerate(equation.names):
         matrix[:, j] = 1.0 if name == "Intercept" else columns[name]
     return matrix
@@ -151,34 +150,39 @@ def learn_reader(
     y: str,
     indicator: str | None,
     weights: str | None,
+    scale: str | None,
     run: Callable[[Callable, Iterable], Iterable],
 ) -> FormulaReader:
     """Equations from the first rows; if these show a category, its levels from all rows."""
     equations = []
-    for text, role in ((right, "outcome"), (select_right, "selection")):
+    formulas = [(right, "outcome"), (select_right, "selection")]
+    if scale is not None:
+        formulas.append((formula.scale_formula(scale), "scale"))
+    for text, role in formulas:
         head = _head(parts, text, role)
         equation = _learned(text, head, role)
-        check_not_explained_by_itself(y, equation.variables)
-        if categories_of(equation.spec):
-            found = [
-                each
-                for batches in run(partial(_levels_in, equation, text, role), parts)
-                for each in batches
-            ]
-            equation = with_categories(equation, text, head, found, role)
+        formula.check_not_explained_by_itself(y, equation.variables)
+        if formula.categories_of(equation.spec):
+            learn = partial(_levels, text=text, role=role)
+            found = read_frames(parts, list(equation.variables), FORMULA_ROWS, learn, run)
+            equation = formula.with_categories(equation, text, head, found, role)
         equations.append(equation)
-    outcome, select = equations
+    outcome, select, *varying = equations
+    for equation in varying:
+        formula.check_scale_equation(equation, str(scale))
+    variables = {name for equation in equations for name in equation.variables}
     sides = _side_columns(head, {"outcome": y, "selection indicator": indicator})
     if weights is not None:
-        check_variables([weights], head)
+        formula.check_variables([weights], head)
         sides.add(weights)
     return FormulaReader(
         outcome=outcome,
         select=select,
+        scale=varying[0] if varying else None,
         y=y,
         indicator=indicator,
         weights=weights,
-        columns=tuple(sorted({*outcome.variables, *select.variables, *sides})),
+        columns=tuple(sorted({*variables, *sides})),
         side_columns=tuple(sorted(sides)),
         instruments=select.columns_beyond(outcome.variables),
     )
@@ -190,25 +194,24 @@ def _side_columns(head: pd.DataFrame, expressions: dict[str, str | None]) -> set
     for role, text in expressions.items():
         if text is not None:
             named = text in head.columns
-            columns |= {text} if named else set(required_columns(f"0 + {text}", role))
+            columns |= {text} if named else set(formula.required_columns(f"0 + {text}", role))
             _check_rowwise(partial(_side, text, role=role), head, text, role)
     return columns
 
 
 def _head(parts, text: str, role: str) -> pd.DataFrame:
     """The first rows in which every variable of an equation is there."""
-    needed = None
+    variables = formula.required_columns(text, role)
     for part in parts:
         for frame in read_part(part, None, HEAD_ROWS, frame_of):
-            needed = needed or [name for name in required_columns(text, role) if name in frame]
-            complete = frame[needed].notna().all(axis=1)
+            complete = frame[[name for name in variables if name in frame]].notna().all(axis=1)
             if complete.any():
                 return frame[complete].reset_index(drop=True)
     raise DataError(f"no row has a value in every variable of the {role} equation {text!r}")
 
 
-def _learned(text: str, head: pd.DataFrame, role: str) -> Equation:
-    equation, _ = build_equation(text, head, np.ones(len(head), bool), role)
+def _learned(text: str, head: pd.DataFrame, role: str) -> formula.Equation:
+    equation, _ = formula.build_equation(text, head, np.ones(len(head), bool), role)
     learns = sorted(str(name) for name in equation.spec.transform_state)
     if learns:
         raise DataError(
@@ -233,15 +236,10 @@ def _check_rowwise(evaluate, head: pd.DataFrame, text: str, role: str) -> None:
         )
 
 
-def _levels_in(equation: Equation, text: str, role: str, part: Part) -> list[dict[str, tuple]]:
-    """Levels of every factor among the complete rows of each batch."""
-
-    def levels(batch) -> dict[str, tuple]:
-        frame = frame_of(batch)
-        frame = frame[frame.notna().all(axis=1)]
-        if not len(frame):
-            return {}
-        learned, _ = build_equation(text, frame, np.ones(len(frame), bool), role)
-        return categories_of(learned.spec)
-
-    return list(read_part(part, list(equation.variables), FORMULA_ROWS, levels))
+def _levels(frame: pd.DataFrame, *, text: str, role: str) -> dict[str, tuple]:
+    """Levels of every factor among the complete rows."""
+    frame = frame[frame.notna().all(axis=1)]
+    if not len(frame):
+        return {}
+    equation, _ = formula.build_equation(text, frame, np.ones(len(frame), bool), role)
+    return formula.categories_of(equation.spec)

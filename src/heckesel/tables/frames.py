@@ -1,7 +1,5 @@
 """Frames of any library as pandas, with unique column names."""
 
-from __future__ import annotations
-
 import narwhals.stable.v1 as nw
 import pandas as pd
 

@@ -1,16 +1,12 @@
 """Two class labels, missing where the outcome was not observed, as 0, 1 and NaN."""
 
-from __future__ import annotations
-
-import warnings
-
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import type_of_target
 
 from heckesel.errors import DataError
 from heckesel.numeric_input import check_scalars, numeric, unmasked
+from heckesel.tables.fit_input import one_column
 
 
 def label_column(y) -> np.ndarray:
@@ -20,17 +16,7 @@ def label_column(y) -> np.ndarray:
     values = unmasked(y, "y")
     if values.dtype.kind in "cV":
         raise DataError(f"y must hold class labels but row 0 holds {values.flat[0]!r}")
-    values = values.astype(object)
-    if values.ndim == 2 and values.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; use y.ravel()",
-            DataConversionWarning,
-            stacklevel=5,
-        )
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise DataError(f"y must be one column of labels but has shape {values.shape}")
-    values = values.copy()
+    values = one_column(values.astype(object), "y must be one column of labels")
     values[pd.isna(values)] = None
     return values
 
@@ -67,7 +53,8 @@ def learn_classes(values, selected, name: str) -> np.ndarray:
     if len(classes) > 2:
         raise DataError(
             f"Only binary classification is supported. The type of the target is {kind}. "
-            f"The outcome {name!r} has {len(classes)} classes; merge them into two"
+            f"The outcome {name!r} has {len(classes)} classes; merge them into two, or say with "
+            "unobserved= which of them means missing"
         )
     return classes
 

@@ -1,11 +1,10 @@
 """The reader of Parquet files: parts of about a million rows, each read in batches."""
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -98,6 +97,16 @@ def read_part(part: Part, columns: list[str] | None, size: int, use: Callable) -
             counted = f", counting rows from its row {first}" if first else ""
             raise DataError(f"in {place}{counted}: {error}") from None
         yield result
+
+
+def read_frames(parts, columns: list[str] | None, size: int, use: Callable, run: Callable) -> list:
+    """use(frame) for every `size` rows of all parts, which `run` maps over."""
+    found = run(partial(_read_frames, columns=columns, size=size, use=use), parts)
+    return [each for batches in found for each in batches]
+
+
+def _read_frames(part: Part, *, columns, size: int, use: Callable) -> list:
+    return list(read_part(part, columns, size, lambda batch: use(frame_of(batch))))
 
 
 def frame_of(batch) -> pd.DataFrame:

@@ -1,0 +1,1 @@
+"""One reader per file format of tables: CSV text, typed files and databases."""

@@ -1,0 +1,27 @@
+"""Names of columns, and of the tables of a file that has several."""
+
+from collections.abc import Sequence
+
+from heckesel.errors import DataError, did_you_mean
+
+
+def check_names(names: Sequence[str], path) -> None:
+    """Refuse a column without a name and a name that appears twice."""
+    for position, name in enumerate(names):
+        if not name:
+            raise DataError(
+                f"column {position + 1} of {path} has no name; give it one, or leave row labels "
+                "out when the file is written"
+            )
+        if name in names[:position]:
+            raise DataError(f"the column name {name!r} appears twice in {path}; rename one")
+
+
+def chosen(table: str | None, names: Sequence[str], path, what: str) -> str:
+    """The table that was asked for, or the only one; what : how a table is called there"""
+    if table is not None and table not in names:
+        raise DataError(f"{path} has no {what} {table!r}{did_you_mean(table, names)}")
+    if table is None and len(names) != 1:
+        held = f"{len(names)} {what}s ({', '.join(names)})" if names else f"no {what}"
+        raise DataError(f"{path} has {held}" + "; say which with --table" * bool(names))
+    return names[0] if table is None else table

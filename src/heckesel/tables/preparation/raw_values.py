@@ -1,0 +1,167 @@
+"""Columns of any table as numbers, labels or dates, whatever type they have.
+
+Strings are numbers if all of them are: 12, $1,200.00 or 95%. A few words without digits among
+numbers (?, unknown) mean a missing value. Words with digits (V57 among 250, 414) are codes, and a
+column with codes is a category.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from heckesel.tables.column_kinds import first_code
+
+NUMBER, CATEGORY, ORDERED, DATE = "number", "category", "ordered", "date"
+TEXT, IDENTIFIER, CONSTANT, DUPLICATE = "text", "identifier", "constant", "duplicate"
+EMPTY, UNREADABLE = "empty", "unreadable"
+
+FORMATTED = re.compile(
+    r"[+-]?[$€£]?\s?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?\s?%?"  # $1,200.00, 95 %
+)
+DATES = re.compile(
+    r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?"  # 2013-01-31, 31.1.2013 12:00
+    r"|\d{1,2}[- ][A-Za-z]{3,9}[- ,]+\d{2,4}"  # 31 Jan 2013
+    r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}"  # January 31, 2013
+)
+# Words among numbers mean a missing value if there are at most so many, in at most this share of
+# the values; more of them would be answers, and their loss would matter.
+MOST_GAP_WORDS, MOST_GAP_SHARE = 3, 0.1
+DATES_PARSED = 0.95  # share of the strings that must be dates; the others are missing
+
+
+@dataclass(frozen=True)
+class RawKind:
+    """What a column holds.
+
+    kind : number, category, ordered, date, empty or unreadable
+    gaps : words that mean a missing value
+    code : an example of why a column with numbers is a category: 007, or V57
+    day_first : whether 1/2/2013 is in February
+    """
+
+    kind: str
+    gaps: tuple[str, ...] = ()
+    code: str = ""
+    day_first: bool = False
+
+
+def raw_kind(column: pd.Series) -> RawKind:
+    """The kind of a column of any type."""
+    if not column.notna().any():
+        return RawKind(EMPTY)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return RawKind(ORDERED if column.dtype.ordered else CATEGORY)
+    if pd.api.types.is_bool_dtype(column):
+        return RawKind(CATEGORY)
+    if pd.api.types.is_complex_dtype(column):
+        return RawKind(UNREADABLE)
+    if pd.api.types.is_numeric_dtype(column):
+        return RawKind(NUMBER)
+    inferred = pd.api.types.infer_dtype(column, skipna=True)
+    if inferred in ("date", "datetime", "datetime64", "period"):
+        return RawKind(DATE)
+    if inferred in ("boolean", "integer", "floating", "mixed-integer-float", "decimal"):
+        return RawKind(CATEGORY if inferred == "boolean" else NUMBER)
+    if inferred in ("timedelta", "timedelta64") or not _hashable(column):
+        return RawKind(UNREADABLE)
+    return _string_kind(labels_of(column).value_counts())
+
+
+def _hashable(column: pd.Series) -> bool:
+    """Whether values are strings or numbers and not lists, records or other objects."""
+    return all(
+        isinstance(each, str | int | float | np.number | np.bool_) for each in column.dropna()
+    )
+
+
+def _string_kind(counts: pd.Series) -> RawKind:
+    """counts : of each string"""
+    if not len(counts):
+        return RawKind(EMPTY)
+    strings = pd.Series(counts.index, dtype=object)
+    code = first_code(strings)
+    if code is not None:
+        return RawKind(CATEGORY, code=code)
+    words = np.isnan(parsed(strings))
+    if not words.any():
+        return RawKind(NUMBER)
+    share = counts.to_numpy()[words].sum() / counts.sum()
+    found = strings[words]
+    few = len(found) <= MOST_GAP_WORDS and share <= MOST_GAP_SHARE
+    if few and not found.str.contains(r"\d").any():
+        return RawKind(NUMBER, gaps=tuple(sorted(found)))
+    like_dates = strings.map(lambda each: DATES.fullmatch(each) is not None)
+    if like_dates.mean() >= DATES_PARSED:
+        day_first = _day_first(strings)
+        if _dates(strings, day_first).notna().mean() >= DATES_PARSED:
+            return RawKind(DATE, day_first=day_first)
+    return RawKind(CATEGORY, code="" if words.all() else found.iloc[0])
+
+
+def _day_first(strings: pd.Series) -> bool:
+    """Whether some date like 31/1/2013 has a first part that is no month."""
+    first = strings.str.extract(r"^(\d{1,2})[-/.]\d{1,2}[-/.]\d{4}")[0].dropna()
+    return bool((first.astype(int) > 12).any())
+
+
+def parsed(strings: pd.Series) -> np.ndarray:
+    """(n,) strings as numbers, NaN for words and missing values; 95% is 95."""
+    numbers = np.array(pd.to_numeric(strings, errors="coerce"), dtype=float)
+    rest = np.flatnonzero(np.isnan(numbers) & strings.notna().to_numpy())
+    for row in rest:
+        text = str(strings.iloc[row])
+        if FORMATTED.fullmatch(text):
+            numbers[row] = float(re.sub(r"[$€£,%\s]", "", text))
+    return numbers
+
+
+def labels_of(column: pd.Series) -> pd.Series:
+    """The values as strings without surrounding blanks, None where missing or blank."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes, levels = column.cat.codes.to_numpy(), column.cat.categories
+    else:
+        codes, levels = pd.factorize(column.astype(object))
+    names = np.array([*(_label(each) for each in levels), None], dtype=object)
+    return pd.Series(names[codes], column.index, dtype=object)
+
+
+def _label(value) -> str | None:
+    return str(value).strip() or None
+
+
+def numbers_in(column: pd.Series, gaps: tuple[str, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) numbers, NaN where missing, and (n,) where a value is no finite number.
+
+    gaps : words that mean a missing value
+    """
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_complex_dtype(column):
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+        bad = np.isinf(values)
+        return np.where(bad, np.nan, values), bad
+    labels = labels_of(column)
+    codes, strings = pd.factorize(labels)
+    found = np.append(parsed(pd.Series(strings, dtype=object)), np.nan)
+    known = np.append(np.isin(strings.astype(str), gaps), True)  # the last one is missing
+    values = found[codes]
+    bad = ~np.isfinite(values) & ~known[codes]
+    return np.where(bad, np.nan, values), bad
+
+
+def dates_in(column: pd.Series, *, day_first: bool) -> tuple[pd.Series, np.ndarray]:
+    """(n,) dates without time zone, NaT where missing, and (n,) where a value is no date."""
+    if isinstance(column.dtype, pd.PeriodDtype):
+        column = column.dt.to_timestamp()
+    codes, levels = pd.factorize(column.astype(object))
+    dates = np.append(
+        _dates(pd.Series(levels, dtype=object), day_first).to_numpy("datetime64[ns]"),
+        np.datetime64("NaT"),
+    )
+    values = pd.Series(dates[codes], column.index)
+    return values, values.isna().to_numpy() & (codes >= 0)
+
+
+def _dates(values: pd.Series, day_first: bool) -> pd.Series:
+    found = pd.to_datetime(values, errors="coerce", utc=True, format="mixed", dayfirst=day_first)
+    return found.dt.tz_localize(None)

@@ -1,0 +1,130 @@
+"""Tables that are as messy as those people have: four cuts of public ones, four drawn ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+CUTS = Path(__file__).parent / "cuts"
+N = 600
+
+
+def _selection(rng, x, strength=1.0):
+    """y, NaN where it was not selected, and the instrument."""
+    z, u, e = rng.normal(size=(3, N))
+    y = 1 + x + 0.6 * u + 0.8 * e
+    return np.where(x + strength * z + u > 0, y, np.nan), z
+
+
+def encounters() -> pd.DataFrame:
+    """Hospital encounters: ICD codes, ? for missing, identifiers, a rare and an empty column."""
+    rng = np.random.default_rng(1)
+    age = rng.integers(20, 90, N)
+    y, z = _selection(rng, (age - 55) / 20)
+    codes = rng.choice(["250", "250.83", "414", "428", "V57", "E11", "786"], N)
+    return pd.DataFrame(
+        {
+            "encounter_id": 2_000_000 + rng.permutation(N) * 7,
+            "diag_1": codes,
+            "diag_2": np.where(rng.random(N) < 0.02, "?", codes),
+            "age": age,
+            "weight": np.where(rng.random(N) < 0.05, "?", rng.integers(50, 99, N).astype(str)),
+            "gender": np.where(rng.random(N) < 0.5, "Female", "Male"),
+            "payer": rng.choice(["MC", "BC", "SP", "UN", "CH"], N, p=[0.4, 0.3, 0.28, 0.01, 0.01]),
+            "examide": "No",
+            "distance": z,
+            "nothing": np.nan,
+            "cost": y,
+        }
+    )
+
+
+def listings() -> pd.DataFrame:
+    """Flats: prices as text, percentages, free text, nested places, dates, a repeated column."""
+    rng = np.random.default_rng(2)
+    rooms = rng.integers(1, 6, N)
+    y, z = _selection(rng, rooms / 2 - 1.5)
+    borough = rng.integers(0, 4, N)
+    place = np.char.add(np.array(["B", "K", "M", "Q"])[borough], rng.integers(0, 3, N).astype(str))
+    since = pd.Timestamp("2015-03-01") + pd.to_timedelta(rng.integers(0, 1500, N), "D")
+    return pd.DataFrame(
+        {
+            "id": np.arange(N) + 10_000,
+            "name": [
+                f"Sunny flat number {j} with a view of the park and the sea" for j in range(N)
+            ],
+            "borough": np.array(["Bronx", "Kings", "Manhattan", "Queens"])[borough],
+            "neighbourhood": np.where(np.arange(N) < 4, "Rare Hill", place),
+            "rooms": rooms,
+            "bedrooms": rooms,
+            "fee": [f"${1000 * fee:,.2f}" for fee in rng.random(N) + 0.5],
+            "answers": [f"{share}%" for share in rng.integers(50, 101, N)],
+            "host_since": since.strftime("%d.%m.%Y"),
+            "superhost": np.where(rng.random(N) < 0.3, "t", "f"),
+            "price": y,
+            "calendar": z,
+        }
+    )
+
+
+def placement() -> pd.DataFrame:
+    """Campus placement: status repeats selection, salary is known for the placed only."""
+    rng = np.random.default_rng(3)
+    marks = rng.normal(67, 10, N).round(2)
+    y, z = _selection(rng, (marks - 65) / 10)
+    return pd.DataFrame(
+        {
+            "sl_no": np.arange(1, N + 1),
+            "ssc_p": marks,
+            "ssc_percent": marks / 100,
+            "board": rng.choice(["Central", "Others"], N),
+            "stream": rng.choice(["Commerce", "Science", "Arts"], N, p=[0.6, 0.39, 0.01]),
+            "workex": rng.choice(["Yes", "No"], N),
+            "talk": z,
+            "status": np.where(np.isnan(y), "Not Placed", "Placed"),
+            "salary": y,
+        }
+    )
+
+
+def mailing() -> pd.DataFrame:
+    """Charity gifts: many agents, a month with few mailings, gaps in several columns."""
+    rng = np.random.default_rng(4)
+    last = rng.gamma(2, 10, N).round(1)
+    y, z = _selection(rng, last / 20 - 0.8)
+    return pd.DataFrame(
+        {
+            "agent": [f"agent {j}" for j in rng.integers(0, 120, N)],
+            "last_gift": np.where(rng.random(N) < 0.1, np.nan, last),
+            "weeks": np.where(rng.random(N) < 0.1, np.nan, rng.integers(1, 150, N)),
+            "sent": pd.date_range("2019-01-01", periods=N).strftime("%Y-%m-%d"),
+            "mails": z,
+            "member": rng.random(N) < 0.02,
+            "gift": y,
+        }
+    )
+
+
+# table -> outcome and instruments
+PUBLIC = {
+    "flights": ("arr_delay", "origin"),
+    "nhefs": ("wt82_71", "price71"),
+    "cps91": ("lwage", "kidlt6,kidge6"),
+    "weather": ("wind_gust", "pressure"),
+}
+DRAWN = {
+    "encounters": (encounters, "cost", "distance"),
+    "listings": (listings, "price", "calendar"),
+    "placement": (placement, "salary", "talk"),
+    "mailing": (mailing, "gift", "mails"),
+}
+
+
+def messy_table(name: str, folder: Path) -> tuple[Path, str, str]:
+    """The file of a table, its outcome and its instruments."""
+    if name in PUBLIC:
+        return CUTS / f"{name}.csv", *PUBLIC[name]
+    make, outcome, instruments = DRAWN[name]
+    path = folder / f"{name}.csv"
+    make().to_csv(path, index=False)
+    return path, outcome, instruments

@@ -1,0 +1,300 @@
+"""on_problem="fix": what columns are, what is done with them, and that it changes nothing else."""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.preprocessing import TargetEncoder
+
+import heckesel as hk
+from heckesel.tables.preparation.column_plan import MEANS
+from heckesel.tables.preparation.learn_plan import learn_plan
+from heckesel.tables.preparation.mean_encoding import cross_fitted_means
+from heckesel.tables.preparation.raw_values import RawKind, dates_in, numbers_in, raw_kind
+from heckesel.tables.preparation.row_problems import row_problems
+
+N = 600
+
+
+def drawn(n=N):
+    draw = hk.datasets.make_controlled(n, rho=0.5, alpha=1.5, seed=3).frame
+    return draw[["x", "z"]], draw["y"]
+
+
+def fixed(X, y, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return hk.HeckmanRegressor(["z"], method="ml", on_problem="fix", **options).fit(X, y)
+
+
+def strict(X, y):
+    return hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
+
+
+def action(model, column):
+    return next(entry.action for entry in model.plan_.entries if entry.name == column)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1.5, 2.0, np.nan], RawKind("number")),
+        (["1.5", " 2 ", None], RawKind("number")),
+        (["$1,200.00", "$85.00", "$3"], RawKind("number")),
+        (["95%", "100 %", "7%"], RawKind("number")),
+        (["12"] * 20 + ["?", "unknown"], RawKind("number", gaps=("?", "unknown"))),
+        (["12"] * 5 + ["?"], RawKind("category", code="?")),  # a sixth of the values
+        (["250", "414", "V57"] * 9, RawKind("category", code="V57")),
+        (["007", "010", "123"], RawKind("category", code="007")),
+        (["a", "b"], RawKind("category")),
+        ([True, False], RawKind("category")),
+        ([True, None], RawKind("category")),
+        (pd.Categorical(["low", "high"], ["low", "high"], ordered=True), RawKind("ordered")),
+        (["2013-01-31", "2013-02-01T05:00:00Z"], RawKind("date")),
+        (["1/2/2013", "31/1/2013"], RawKind("date", day_first=True)),
+        (["1/2/2013", "1/31/2013"], RawKind("date")),
+        (["3 Jan 2013", "14 March 2013"], RawKind("date")),
+        (pd.date_range("2020", periods=2), RawKind("date")),
+        ([None, np.nan], RawKind("empty")),
+        (["", " "], RawKind("empty")),
+        ([[1], [2]], RawKind("unreadable")),
+        ([1 + 2j, 1j], RawKind("unreadable")),
+    ],
+)
+def test_the_kind_of_a_column(values, kind):
+    assert raw_kind(pd.Series(values)) == kind
+
+
+def test_numbers_and_dates_are_read_and_others_pointed_out():
+    numbers, bad = numbers_in(pd.Series(["$1,200.50", "7%", "?", "lots", None, "inf"]), ("?",))
+    np.testing.assert_array_equal(numbers, [1200.5, 7, np.nan, np.nan, np.nan, np.nan])
+    np.testing.assert_array_equal(bad, [False, False, False, True, False, True])
+    dates, bad = dates_in(pd.Series(["1/2/2013", "soon", None]), day_first=True)
+    assert dates[0] == pd.Timestamp("2013-02-01")
+    np.testing.assert_array_equal(bad, [False, True, False])
+
+
+def test_a_table_without_problems_is_fitted_as_before():
+    X, y = drawn()
+    X = X.assign(kind=np.resize(["a", "b", "c"], N))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = hk.HeckmanRegressor(["z"], method="ml", on_problem="fix").fit(X, y)
+    assert model.plan_.actions == ()
+    expected = strict(X, y)
+    pd.testing.assert_series_equal(model.result_.params, expected.result_.params)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    array = X[["x", "z"]].to_numpy()
+    by_position = hk.HeckmanRegressor([1], method="ml", on_problem="fix").fit(array, y)
+    np.testing.assert_array_equal(by_position.predict(array), strict(X[["x", "z"]], y).predict(X))
+
+
+def test_columns_that_add_nothing_are_omitted_and_the_fit_is_that_of_the_others():
+    X, y = drawn()
+    messy = X.assign(
+        year=2020,
+        again=X["x"],
+        scaled=3 * X["x"] - 1,
+        row=np.arange(N),
+        name=[f"unit {j}" for j in range(N)],
+        empty=np.nan,
+        status=np.where(y.isna(), "refused", "granted"),
+        result=y.where(y.isna(), 1.0 + X["z"]),
+    )
+    model = fixed(messy, y)
+    pd.testing.assert_series_equal(model.result_.params, strict(X, y).result_.params)
+    assert list(model.columns_.names) == ["x", "z"]
+    assert list(model.feature_names_in_) == list(messy.columns)
+    for column, said in {
+        "year": "it is constant (2020.0)",
+        "again": "it equals x",
+        "scaled": "it is a linear combination of x",
+        "row": "its values number the rows or name the units",
+        "name": "it has 600 different strings in 600 rows",
+        "empty": "it has no value",
+        "status": f"it is constant among the {y.notna().sum()} selected rows",
+        "result": "it is missing in no selected row and in 100 % of the unselected rows, so it is "
+        "a consequence of selection",
+    }.items():
+        assert action(model, column) == f"omitted, since {said}"
+
+
+def test_of_nested_categories_the_inner_one_decides():
+    """Borough is a function of the neighbourhood: the likelihood is that of neighbourhoods."""
+    X, y = drawn()
+    place = np.resize(["b1", "b2", "k1", "k2", "m1"], N)
+    inner = X.assign(place=place)
+    model = fixed(inner.assign(borough=[each[0] for each in place]), y)
+    assert model.result_.loglik == pytest.approx(strict(inner, y).result_.loglik, abs=1e-8)
+    assert "treated as b" in action(model, "borough") or "omitted" in action(model, "borough")
+
+
+def test_rare_and_separating_levels_are_pooled_and_unseen_ones_join_them():
+    X, y = drawn()
+    kind = np.resize(["a", "b"], N).astype(object)
+    kind[:4] = "rare"
+    kind[np.flatnonzero(y.isna())[-40:]] = "refused"  # no selected row
+    kind[np.flatnonzero(y.notna())[-40:]] = "granted"
+    X = X.assign(kind=kind)
+    model = fixed(X, y)
+    (step,) = (each for each in model.plan_.steps if each.name == "kind")
+    assert step.levels == ("a", "b", "other")
+    assert set(step.pooled) == {"rare", "granted", "refused"}
+    assert step.other == "other"
+    rows = X.head(3).assign(kind=["refused", "new", "rare"], x=0.0)
+    with pytest.warns(UserWarning, match="kind: 1 rows have a level that the fit has not seen"):
+        mean = model.predict(rows)
+    assert mean.nunique() == 1
+    assert action(model, "kind") == (
+        "3 rare levels (granted, rare, refused; 84 rows) treated as other"
+    )
+
+
+def test_gaps_are_imputed_by_the_mean_with_or_without_gaps_in_the_fit():
+    X, y = drawn()
+    holes = X.assign(x=X["x"].where(np.arange(N) % 5 > 0))
+    model = fixed(holes, y)
+    assert action(model, "x") == "120 missing values imputed by the mean, with a missing indicator"
+    expected = hk.HeckmanRegressor(["z"], method="ml", missing="indicator").fit(holes, y)
+    assert model.result_.loglik == pytest.approx(expected.result_.loglik, abs=1e-9)
+    np.testing.assert_allclose(model.predict(holes), expected.predict(holes), rtol=1e-9)
+    whole = fixed(X, y)
+    gap = X.head(1).assign(x=np.nan)
+    assert whole.predict(gap)[0] == pytest.approx(whole.predict(gap.assign(x=X["x"].mean()))[0])
+
+
+def test_a_date_is_a_trend_a_month_and_a_weekday():
+    X, y = drawn()
+    days = pd.date_range("2018-01-01", periods=N, freq="D")
+    model = fixed(X.assign(day=days.strftime("%d.%m.%Y")), y)
+    by_hand = X.assign(trend=np.arange(N) / 365.25, month=days.month, weekday=days.day_of_week)
+    by_hand = by_hand.astype({"month": "category", "weekday": "category"})
+    expected = strict(by_hand, y)
+    assert model.result_.loglik == pytest.approx(expected.result_.loglik, abs=1e-6)
+    found = fixed(X.assign(day=days), y)  # as dates of pandas
+    assert found.result_.loglik == pytest.approx(model.result_.loglik, abs=1e-9)
+
+
+def test_means_are_those_of_scikit_learn_and_a_row_has_no_part_in_its_own():
+    rng = np.random.default_rng(0)
+    labels = pd.Series([f"agent {j}" for j in rng.integers(0, 300, N)])
+    y, known = rng.normal(size=N), rng.random(N) < 0.7
+    fitted, means, overall = cross_fitted_means(labels, y, known)
+    strings = labels[known].to_numpy()[:, None]
+    encoder = TargetEncoder(target_type="continuous").fit(strings, y[known])
+    assert means == dict(zip(encoder.categories_[0], encoder.encodings_[0], strict=True))
+    assert overall == encoder.target_mean_
+    inside = labels.map(means).to_numpy(dtype=float)
+    # y is noise: its own mean would give a correlation near .7, a cross-fitted one none
+    assert np.corrcoef(inside[known], y[known])[0, 1] > 0.5
+    assert abs(np.corrcoef(fitted[known], y[known])[0, 1]) < 3 / np.sqrt(known.sum())
+
+
+def test_many_levels_are_encoded_by_the_outcome_and_those_of_an_instrument_by_selection():
+    rng = np.random.default_rng(1)
+    n, agents = 4000, rng.normal(size=200)
+    agent, officer = rng.integers(0, 200, (2, n))
+    x, u = rng.normal(size=(2, n))
+    leniency = rng.normal(size=200)
+    s = x + leniency[officer] + u > 0
+    y = np.where(s, 1 + x + agents[agent] + 0.5 * u, np.nan)
+    X = pd.DataFrame({"x": x, "agent": agent, "officer": officer})
+    X = X.astype({"agent": "string", "officer": "string"}).assign(
+        agent=lambda f: "a" + f["agent"], officer=lambda f: "o" + f["officer"]
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = hk.HeckmanRegressor(["officer"], method="ml", on_problem="fix").fit(X, y)
+    steps = {step.name: step for step in model.plan_.steps}
+    assert steps["agent"].kind == steps["officer"].kind == MEANS
+    order = [steps["agent"].levels.index(f"a{j}") for j in range(200)]
+    assert np.corrcoef(np.array(steps["agent"].means)[order], agents)[0, 1] > 0.9
+    assert model.coef_[0] == pytest.approx(1.0, abs=0.1)
+    assert model.identification_.verdict == "identified by an instrument"
+    unseen = X.head(1).assign(agent="a999")
+    with pytest.warns(UserWarning, match="agent: 1 rows have a level"):
+        model.predict(unseen)
+
+
+def test_the_only_instrument_is_never_omitted_and_another_not_in_silence():
+    X, y = drawn()
+    X = X.assign(code=[f"unit {j}" for j in range(N)])
+    with pytest.raises(hk.DataError, match=r"no instrument can be used \(code: omitted, since it"):
+        hk.HeckmanRegressor(["code"], on_problem="fix").fit(X, y)
+    two = hk.HeckmanRegressor(["z", "code"], method="ml", on_problem="fix")
+    with pytest.warns(UserWarning, match="code: omitted, since it has 600 different strings"):
+        two.fit(X, y)
+    report = hk.column_report(X, y, instruments=["code"])
+    assert report.error.startswith("no instrument can be used")
+    with pytest.raises(hk.DataError, match="no column is left to predict the outcome from"):
+        hk.HeckmanRegressor(["z"], on_problem="fix").fit(X[["code", "z"]], y)
+
+
+def test_an_error_lists_all_problems_at_once():
+    X, y = drawn()
+    messy = X.assign(year=2020, again=X["x"], gap=X["x"].where(X.index > 9) ** 2)
+    for call in (
+        lambda: hk.HeckmanRegressor(["z"]).fit(messy, y),
+        lambda: hk.identify(messy, y, instruments=["z"]),
+    ):
+        with pytest.raises(hk.DataError, match=r"column 'gap' is missing") as caught:
+            call()
+        assert "would act on 3 columns" in str(caught.value)
+        for said in ("year: omitted", "again: omitted", "gap: 10 missing values"):
+            assert said in str(caught.value)
+    with pytest.raises(hk.DataError, match=r"drop it$"):  # a single one is as before
+        hk.HeckmanRegressor(["z"]).fit(X.assign(year=2020), y)
+
+
+@pytest.mark.parametrize("value", ["drop", None, pd.NA, pd.DataFrame()], ids=repr)
+def test_another_value_of_on_problem_is_refused(value):
+    X, y = drawn()
+    with pytest.raises(hk.DataError, match="on_problem must be 'error' or 'fix'"):
+        hk.HeckmanRegressor(["z"], on_problem=value).fit(X, y)
+
+
+def test_rows_that_cannot_be_predicted_have_a_reason():
+    X, y = drawn()
+    X = X.assign(
+        kind=np.resize(["a", "b", "c"], N), day=pd.date_range("2020", periods=N).astype(str)
+    )
+    plan = fixed(X, y).plan_
+    rows = pd.DataFrame(
+        {
+            "x": ["1", "lots", None, None, "inf"],
+            "kind": ["a", "b", "new", None, "c"],
+            "day": ["2021-01-01", "soon", None, None, "2020-05-05"],
+        }
+    )
+    found = row_problems(plan, rows, [step.name for step in plan.steps if step.name != "z"])
+    assert list(found.reasons) == [
+        None,
+        "day is 'soon', not a date",
+        None,
+        "no column has a value",
+        "x is 'inf', not a finite number",
+    ]
+    assert found.notes == (
+        "kind: 1 row has a level that the fit has not seen (new); treated as a",
+        "missing values imputed as in the fit: x (1), day (1)",
+    )
+
+
+def test_memory_does_not_grow_with_the_number_of_levels():
+    """8,000 different strings in 20,000 rows; one 0/1 column for each would take 1.3 GB."""
+    rng = np.random.default_rng(0)
+    n = 20_000
+    frame = pd.DataFrame(
+        {"x": rng.normal(size=n), "who": [f"u{j}" for j in rng.integers(0, 8000, n)]}
+    )
+    s = rng.random(n) < 0.6
+    y = np.where(s, frame["x"], np.nan)
+    tracemalloc.start()
+    plan, clean = learn_plan(frame, y, s, ())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert plan.steps[1].kind == MEANS
+    assert clean["who"].dtype == float
+    assert peak < 50e6

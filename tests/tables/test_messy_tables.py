@@ -1,0 +1,65 @@
+"""Messy tables: one command with the outcome and the instruments ends in a model, a report and
+predictions."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heckesel as hk
+from tests.cli.command_line import run
+from tests.tables.messy_tables import DRAWN, PUBLIC, messy_table
+
+ACTIONS = {
+    "flights": {"year": "constant", "dest": "encoded", "time_hour": "trend", "air_time": "cons"},
+    "nhefs": {"seqn": "the rows or name", "wt82": "consequence", "censored": "constant among"},
+    "cps91": {"hours": "predicts selection perfectly", "husexp": "linear combination"},
+    "weather": {"time_hour": "turned into trend", "year": "constant (2013"},
+    "encounters": {
+        "encounter_id": "the rows or name the units",
+        "diag_1": "codes such as",
+        "weight": "'?' treated as missing",
+        "payer": "2 rare levels (CH, UN",
+        "examide": "constant (No)",
+        "nothing": "no value",
+    },
+    "listings": {
+        "name": "600 different strings",
+        "neighbourhood": "rare level (Rare Hill; 4 rows)",
+        "bedrooms": "equals rooms",
+        "host_since": "turned into trend",
+    },
+    "placement": {
+        "ssc_percent": "linear combination of ssc_p",
+        "status": "constant among the",
+        "stream": "rare level (Arts",
+    },
+    "mailing": {"agent": "encoded by the mean outcome", "last_gift": "imputed by the mean"},
+}
+
+
+REPORTED = ("mailing",)  # reports take several times as long as the fits
+
+
+@pytest.mark.parametrize("name", [*PUBLIC, *DRAWN])
+def test_one_command_makes_a_model_a_report_and_predictions(name, tmp_path, capsys):
+    path, outcome, instruments = messy_table(name, tmp_path)
+    model, page, out = tmp_path / "m", tmp_path / "r.html", tmp_path / "p.csv"
+    options = ["--method", "linear-ml", "--out", model, "--json"]
+    options += ["--report", page] if name in REPORTED else []
+    shown = run(capsys, "fit", path, "--outcome", outcome, "--instruments", instruments, *options)
+    assert shown.code == 0, shown.err
+    actions = dict(each.split(": ", 1) for each in json.loads(shown.out)["actions"])
+    for column, said in ACTIONS[name].items():
+        assert said in actions[column]
+    if name in REPORTED:
+        text = page.read_text(encoding="utf-8")
+        assert all(f"<li>{column}: " in text for column in actions)
+    assert hk.load(model).plan_.actions == tuple(f"{k}: {v}" for k, v in actions.items())
+    asked = ["--target", "unselected", "--force", "--out", out]
+    shown = run(capsys, "predict", model, path, *asked)
+    assert shown.code == 0, shown.err
+    predicted = pd.read_csv(out)
+    assert len(predicted) == len(pd.read_csv(path))
+    assert np.isfinite(predicted[["mean", "std", "lower", "upper"]]).all(axis=None)

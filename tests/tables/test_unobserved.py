@@ -1,0 +1,122 @@
+"""Values of the outcome that stand for a missing one."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heckesel as hk
+from heckesel.tables.outcome.unobserved import disguised
+from tests.cli.command_line import run
+
+ROLES = ["--outcome", "salary", "--instruments", "z"]
+
+
+def placement(code=0.0):
+    """Salaries, and `code` for those who were not placed."""
+    frame = hk.datasets.make_controlled(400, rho=0.5, alpha=1.5, seed=3).frame
+    frame = frame[["x", "z"]].assign(salary=10 + frame["y"].round(3))
+    return frame.fillna({"salary": code})
+
+
+@pytest.mark.parametrize("code", [0.0, -1.0, -9.0, 99.0, 999.0])
+def test_a_spike_at_a_usual_code_is_found(code):
+    assert disguised(placement(code)["salary"].to_numpy()) == code
+
+
+def test_other_spikes_and_outcomes_with_frequent_values_raise_no_question():
+    assert disguised(placement(7.5)["salary"].to_numpy()) is None  # no code of a missing value
+    assert disguised(placement(np.nan)["salary"].to_numpy()) is None
+    counts = np.random.default_rng(0).poisson(3.0, 1000).astype(float)
+    assert disguised(np.append(counts, np.arange(20.0))) is None  # 0 is one of many
+    assert disguised(np.repeat([0.0, 1.0, 2.0], [500, 10, 10])) is None  # few values
+    assert disguised(np.full(3, np.nan)) is None
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        hk.HeckmanRegressor(["z"], method="ml"),
+        hk.DeepHeckmanRegressor(["z"], method="two-step", n_members=1, epochs=2, folds=None),
+        hk.DeepEnsembleRegressor(["z"], n_members=1, epochs=2, folds=None),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_unobserved_is_the_same_as_missing(model):
+    zeros, missing = placement(), placement(np.nan)
+    X = zeros[["x", "z"]]
+    said = "'salary' is 0 in .* of 400 rows; is this a missing outcome. unobserved=0 says so"
+    with pytest.warns(hk.IdentificationWarning, match=said):
+        model.fit(X, zeros["salary"])
+    expected = model.set_params(unobserved=None).fit(X, missing["salary"])
+    mean = np.asarray(expected.predict(X))
+    scores = [f(X, missing["salary"]) for f in (expected.score, expected.log_likelihood)]
+    found = model.set_params(unobserved=0).fit(X, zeros["salary"])
+    np.testing.assert_array_equal(found.predict(X), mean)
+    assert scores == [f(X, zeros["salary"]) for f in (found.score, found.log_likelihood)]
+
+
+def test_identify_asks_and_takes_the_answer():
+    zeros = placement()
+    X = zeros[["x", "z"]]
+    asked = hk.identify(X, zeros["salary"], instruments=["z"])
+    assert asked.verdict == "no selection"
+    assert "is this a missing outcome? unobserved=0 says so (--unobserved 0" in asked.sentence
+    found = hk.identify(X, zeros["salary"], instruments=["z"], unobserved=[0, 999])
+    expected = hk.identify(X, placement(np.nan)["salary"], instruments=["z"])
+    assert (found.verdict, found.evidence) == (expected.verdict, expected.evidence)
+    fit = hk.heckman("salary ~ x", select="~ x + z", data=zeros)
+    assert "is this a missing outcome?" in fit.identification.sentence
+
+
+def test_strings_and_labels_can_stand_for_a_missing_outcome():
+    missing = placement(np.nan)
+    X, y = missing[["x", "z"]], missing["salary"]
+    strings = y.astype(object).where(y.notna(), "")
+    linear = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
+    found = hk.HeckmanRegressor(["z"], method="ml", unobserved="").fit(X, strings)
+    assert found.rho_ == linear.rho_
+    labels = np.where(y > 10, "high", "low").astype(object)
+    classes = pd.Series(labels).where(y.notna(), None)
+    expected = hk.HeckmanClassifier(["z"]).fit(X, classes)
+    model = hk.HeckmanClassifier(["z"], unobserved="unknown")
+    found = model.fit(X, classes.fillna("unknown"))
+    assert (found.rho_, list(found.classes_)) == (expected.rho_, ["high", "low"])
+    assert found.score(X, classes.fillna("unknown")) == expected.score(X, classes)
+    with pytest.raises(hk.DataError, match="say with unobserved= which of them means missing"):
+        hk.HeckmanClassifier(["z"]).fit(X, classes.fillna("unknown"))
+
+
+@pytest.mark.parametrize("given", [pd.NA, pd.DataFrame({"a": [1]}), object(), [[0]], {"a": 1}])
+def test_an_unusable_value_is_refused(given):
+    frame = placement()
+    with pytest.raises(hk.DataError, match="unobserved must be a value of the outcome or a list"):
+        hk.HeckmanRegressor(["z"], unobserved=given).fit(frame[["x", "z"]], frame["salary"])
+
+
+def test_a_log_of_zero_says_how_to_mark_it():
+    frame = placement()
+    with pytest.raises(hk.DataError, match=r"unobserved=0, in the shell --unobserved 0"):
+        hk.HeckmanRegressor(["z"], target_transform="log").fit(frame[["x", "z"]], frame["salary"])
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_the_shell_asks_and_takes_the_answer(name, tmp_path, capsys):
+    path, out = tmp_path / name, tmp_path / "m"
+    frame = placement()
+    frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
+    shown = run(capsys, "diagnose", path, *ROLES)
+    assert "no selection" in shown.out
+    assert "--unobserved 0 in the shell" in shown.out
+    shown = run(capsys, "diagnose", path, *ROLES, "--unobserved", "0")
+    assert "\nIdentification: identified by an instrument" in shown.out
+    shown = run(
+        capsys, "fit", path, *ROLES, "--unobserved", "0", "--method", "linear-ml", "--out", out
+    )
+    expected = hk.HeckmanRegressor(["z"], method="ml", unobserved=0).fit(
+        frame[["x", "z"]], frame["salary"]
+    )
+    assert hk.load(out).rho_ == pytest.approx(expected.rho_, rel=1e-9)  # text keeps 17 digits
+    shown = run(capsys, "diagnose", path, *ROLES, "--unobserved", "0,-1")
+    assert (shown.code, shown.out) == (2, "")
+    assert f"--unobserved -1: no row of {path} has this 'salary'" in shown.err
