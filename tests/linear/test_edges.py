@@ -13,6 +13,7 @@ from heckesel.diagnostics.verdict import exclusion_verdict
 from heckesel.linear import rho_scan as profile
 from heckesel.linear.bootstrap import SELECTED, Resampled, fit_replicates
 from heckesel.linear.covariance import inverse
+from heckesel.linear.over_rho.conditional_fits import MEAN_OF_STATISTIC
 from heckesel.linear.profile_intervals import THETA, _conditional
 from heckesel.linear.results.summary import _escape
 from heckesel.linear.sample.sample import standardised_sample
@@ -84,12 +85,13 @@ def test_probability_weights_have_no_likelihood_ratio():
         fit(weights="share", weight_kind="probability").test_rho_zero("lr")
 
 
-def test_a_fit_at_the_boundary_takes_its_verdict_from_the_probit():
+def test_a_fit_at_the_boundary_is_not_to_be_used_and_its_instrument_is_tested_by_the_probit():
     x, z, u = np.random.default_rng(0).standard_normal((3, 120))
     y = np.where(0.3 + x + z + u > 0, 1 + x + u, np.nan)
     found = fit(pd.DataFrame({"x": x, "z": z, "y": y}))
     assert found.status == "boundary"
-    assert found.identification.verdict == "identified by an instrument"
+    assert found.identification.verdict == "do not use"
+    assert "weak instrument: z affects" in found.identification.sentence
     assert np.isfinite(found.identification.evidence["wald"])
 
 
@@ -117,7 +119,8 @@ def test_a_two_step_covariance_that_is_none_gives_no_test():
     found = hk.heckman("y ~ x", "~ x", pd.DataFrame({"x": x, "y": y}), method="two-step")
     assert abs(found.rho) > 1
     assert found.near_boundary
-    assert np.isnan(found.test_rho_zero().statistic)
+    assert np.isnan(found.test_rho_zero("wald").statistic)
+    assert 0 < found.test_rho_zero().p_value < 1  # needs no variance of the correction
     assert not (found.predict().epistemic < 0).any()
 
 
@@ -230,7 +233,7 @@ def test_the_sigma_interval_is_that_of_the_whole_surface():
     found = hk.heckman(y=y, x=x, w=x)
     low, high = found.interval("sigma", 0.95, method="profile")
     sample, scalings = standardised_sample(found.data)
-    level = found.scan.modes[found.selected].value - 3.841459 / 2
+    level = found.scan.modes[found.selected].value - MEAN_OF_STATISTIC * 3.841459 / 2
 
     def best_over_rho(sigma):
         theta = scalings.y_scale / sigma
@@ -324,9 +327,15 @@ def test_rows_in_clusters_have_no_likelihood_of_their_own():
 
 
 def test_the_summary_says_what_to_trust_without_an_instrument():
-    said = "trust the LR test and interval('rho', method='profile')"
-    assert said in hk.heckman("y ~ x", "~ x", FRAME).summary()
-    assert said not in fit().summary()
+    without, said = hk.heckman("y ~ x", "~ x", FRAME), "identify rho too weakly for Wald inference"
+    assert said in without.summary()
+    assert "P-values and intervals: profile likelihood" in without.summary()
+    robust = hk.heckman("y ~ x", "~ x", FRAME, covariance="robust")
+    assert "too weak for Wald tests and intervals" in robust.summary()
+    with_instrument = fit().summary()
+    assert "P-values and intervals: Wald" in with_instrument
+    assert said not in with_instrument
+    assert "too weak" not in with_instrument
 
 
 def test_wald_intervals_without_an_instrument_are_too_sure_and_profiles_are_not():

@@ -33,10 +33,26 @@ def compared(rand_hie):
 
 def test_rand_hie_meets_the_maxima_known_from_other_programs(compared):
     loglik = compared.to_frame().loglik
-    assert len(loglik) == 12
+    assert len(loglik) == 15
     assert loglik["Gaussian"] == pytest.approx(-10170.11, abs=0.05)
     assert loglik["Frank"] == pytest.approx(-10163.92, abs=0.05)
     assert loglik["Clayton 90"] == pytest.approx(-10158.22, abs=0.05)
+
+
+@pytest.mark.parametrize("scale", [None, ["educ"]])
+def test_forms_with_a_varying_sigma_are_those_of_hk_heckman(scale):
+    women = hk.datasets.load_mroz()
+    names = {"y": women.lwage, "x": women[["educ", "exper"]]}
+    names["w"] = women[["educ", "exper", "age", "kidslt6"]]
+    forms = hk.heckman(**names, scale=scale).functional_form()
+    for errors, name in (("normal", "Gaussian"), ("t", "Student t"), ("shape", "Shape")):
+        fit = hk.heckman(**names, errors=errors, scale=scale or ["educ", "exper"])
+        (form,) = (form for form in forms.forms if form.name == f"{name}, sigma(x)")
+        assert form.loglik == pytest.approx(fit.loglik, abs=1e-5)
+        assert form.n_params == len(fit.params)
+        assert set(form.params.index) == set(fit.params.index)
+        np.testing.assert_allclose(form.params[fit.params.index], fit.params, rtol=1e-3, atol=1e-5)
+    assert "Shape, sigma(x)" in forms.summary()
 
 
 def test_on_rand_hie_the_price_effect_changes_sign_with_the_dependence(compared):
@@ -100,7 +116,9 @@ def as_data(frame, weight=None):
 
 def test_a_clayton_dependence_is_recovered():
     fits = [fit_forms(as_data(draw_clayton_90(2000, seed)), [CLAYTON_90])[0] for seed in range(12)]
-    estimates = np.array([[fit.tau, fit.beta[0], fit.beta[1], fit.log_sigma] for fit in fits])
+    estimates = np.array(
+        [[fit.tau, *fit.params["outcome"], fit.params["ancillary", "log_sigma"]] for fit in fits]
+    )
     truth = [-0.5, 1.0, 1.0, np.log(1.5)]
     error = estimates.std(axis=0, ddof=1) / np.sqrt(len(fits))
     assert (np.abs(estimates.mean(axis=0) - truth) < 4 * error).all()
@@ -137,7 +155,9 @@ def test_columns_in_other_units_change_no_form():
     for one, other in zip(plain, scaled, strict=True):
         assert other.loglik + shift == pytest.approx(one.loglik, abs=1e-5), one.name
         assert other.tau == pytest.approx(one.tau, abs=1e-4), one.name
-        assert 1e9 * other.beta[1] == pytest.approx(one.beta[1], rel=1e-4), one.name
+        assert 1e9 * other.params["outcome"].iloc[1] == pytest.approx(
+            one.params["outcome"].iloc[1], rel=1e-4
+        ), one.name
         assert other.status == one.status
 
 
@@ -148,7 +168,7 @@ def test_a_weight_stands_for_repeated_rows():
     repeated = fit_forms(as_data(frame.loc[frame.index.repeat(count)]))
     for one, other in zip(weighted, repeated, strict=True):
         assert one.loglik == pytest.approx(other.loglik, abs=1e-5), one.name
-        np.testing.assert_allclose(one.beta, other.beta, atol=1e-4)
+        np.testing.assert_allclose(one.params["outcome"], other.params["outcome"], atol=1e-4)
 
 
 def test_probability_weights_have_no_scale():

@@ -6,7 +6,8 @@ import pytest
 from scipy.special import ndtr
 
 import heckesel as hk
-from reproduction.e0_gate import draw_linear, fit_rand_hie, reference
+from reproduction.e0_gate import draw_linear, fit_rand_hie
+from reproduction.result_files import read_reference
 
 STATA_NAMES = {"ml": "hml", "two-step": "h2s"}
 
@@ -14,7 +15,7 @@ STATA_NAMES = {"ml": "hml", "two-step": "h2s"}
 @pytest.mark.parametrize("method", ["ml", "two-step"])
 @pytest.mark.parametrize(("target", "prefix"), [("population", "ystar"), ("selected", "ypos")])
 def test_means_are_statas(method, target, prefix):
-    printed = reference("rand_hie")["predictions"][prefix + STATA_NAMES[method]]
+    printed = read_reference("rand_hie")["predictions"][prefix + STATA_NAMES[method]]
     mean = fit_rand_hie(method).predict(target=target).mean
     ours = [mean.mean(), mean.std(ddof=1), mean.min(), mean.max()]
     stata = [float(printed[key]) for key in ("mean", "sd", "min", "max")]

@@ -121,7 +121,7 @@ def test_the_ridge_is_in_score_and_hessian():
     fit = fitted(QUASI).result_
     sample, _ = binary_sample(fit.data)
     sample = replace(sample, ridge=0.7)  # large enough to be seen by differences
-    point = np.append(0.3 * np.arange(1, sample.p + sample.q + 1) / 5, 0.2)
+    point = np.append(0.3 * np.arange(1, sample.x.shape[1] + sample.q + 1) / 5, 0.2)
     _, score, hessian = sample.evaluate(point)
     step = 1e-5
     for j in range(len(point)):

@@ -88,6 +88,11 @@ OPTIONS = {
     "opg": {"covariance": "opg"},
     "frequency weights, some zero": {"weights": "count"},
     "probability weights": {"weights": "count", "weight_kind": "probability"},
+    "t errors": {"errors": "t"},
+    "shape errors": {"errors": "shape"},
+    "robust shape errors": {"errors": "shape", "covariance": "robust"},
+    "sigma(x)": {"scale": "~ a"},
+    "shape errors, sigma(x) by a category": {"errors": "shape", "scale": "~ b + site"},
     "two-step": {"method": "two-step"},
     "robust two-step": {"method": "two-step", "covariance": "robust"},
     "weighted two-step": {"method": "two-step", "weights": "count", "weight_kind": "probability"},
@@ -176,7 +181,10 @@ def test_a_streamed_fit_holds_no_rows_and_says_what_that_excludes(folder):
     fit = hk.heckman(OUTCOME, SELECT, folder)
     held = hk.heckman(OUTCOME, SELECT, FRAME)
     assert len(pickle.dumps(fit)) < 100_000  # the scan's points; the rows take 1.3 MB
-    assert fit.summary() == held.summary()
+    shown, expected = (each.summary().splitlines() for each in (fit, held))
+    differ = [pair for pair in zip(shown, expected, strict=True) if pair[0] != pair[1]]
+    # the score test of rho = 0 reads the rows
+    assert [line.partition(": ")[2][:5] for pair in differ for line in pair] == ["Wald ", "score"]
     assert fit.to_dict()["terms"][0]["term"] == "Intercept"
     np.testing.assert_allclose(fit.loglik_independent, held.loglik_independent, rtol=1e-10)
     np.testing.assert_allclose(  # read again for every point of the curve
@@ -192,6 +200,20 @@ def test_a_streamed_fit_holds_no_rows_and_says_what_that_excludes(folder):
         hk.sensitivity(fit)
 
 
+def test_files_have_the_tests_and_predictions_of_shape_errors_too(folder):
+    fit, held = (hk.heckman(OUTCOME, SELECT, data, errors="shape") for data in (folder, FRAME))
+    assert fit.summary() == held.summary()
+    np.testing.assert_allclose(fit.loglik_independent, held.loglik_independent, rtol=1e-10)
+    for name, test in held.test_errors("lr").items():
+        assert fit.test_errors("lr")[name].statistic == pytest.approx(test.statistic, abs=1e-5)
+    new = FRAME.head(20)
+    np.testing.assert_allclose(
+        fit.predict(new, target="unselected").interval(0.9),
+        held.predict(new, target="unselected").interval(0.9),
+        rtol=1e-6,
+    )
+
+
 def test_without_an_instrument_a_streamed_fit_warns_too(folder):
     with pytest.warns(hk.IdentificationWarning, match="functional form only"):
         hk.heckman("y ~ a + b", "~ a + b", folder, method="two-step")
@@ -204,7 +226,11 @@ REFUSED = {
     "unknown column": ({"outcome": "y ~ aa"}, "no column 'aa'.*did you mean 'a'"),
     "unknown weights": ({"weights": "counts"}, "no column 'counts'.*did you mean 'count'"),
     "outcome on the right": ({"select": "~ y + z"}, "cannot explain itself"),
-    "t errors": ({"errors": "t"}, "fitted with normal errors"),
+    "sigma(x) of nothing": ({"scale": "~ 1"}, "names no column"),
+    "sigma(x) of a constant": ({"scale": "~ one"}, "'one' is constant"),
+    "sigma(x) with a hole": ({"scale": "~ hole"}, "in part-2.parquet, .*hole"),
+    "sigma(x) of y": ({"scale": "~ y"}, "cannot explain itself"),
+    "sigma(x) as a list": ({"scale": ["a"]}, "must be a formula"),
     "cluster": ({"clusters": "grade"}, "use covariance='robust'"),
     "array of weights": ({"weights": np.ones(N)}, "must be the name"),
     "array of selection": ({"selected": np.ones(N)}, "select='s ~ a"),
@@ -300,11 +326,11 @@ def _mroz() -> dict:
     }
 
 
-@pytest.mark.parametrize("method", ["ml", "two-step"])
-def test_a_cluster_gives_the_same_numbers(folder, client, method):
-    by_cluster = hk.heckman(OUTCOME, SELECT, folder, method=method, client=client)
-    assert_same(by_cluster, hk.heckman(OUTCOME, SELECT, FRAME, method=method))
-    here = hk.heckman(OUTCOME, SELECT, folder, method=method)
+@pytest.mark.parametrize("options", [{}, {"method": "two-step"}, {"errors": "shape"}])
+def test_a_cluster_gives_the_same_numbers(folder, client, options):
+    by_cluster = hk.heckman(OUTCOME, SELECT, folder, client=client, **options)
+    assert_same(by_cluster, hk.heckman(OUTCOME, SELECT, FRAME, **options))
+    here = hk.heckman(OUTCOME, SELECT, folder, **options)
     # parts are added in their order wherever they were read; only batches differ in this test
     np.testing.assert_allclose(by_cluster.params, here.params, rtol=1e-11)
     assert pickle.loads(pickle.dumps(by_cluster)).summary() == here.summary()

@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from scipy.stats import t as student
 
 import heckesel as hk
+from heckesel.linear.estimates import unit_scores
 from heckesel.linear.forms.error_models import STUDENT
-from heckesel.linear.forms.form_inference import form_scores
 from heckesel.linear.forms.form_search import evaluate_form
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.numerics.truncated_student import variance_given_selection
@@ -94,11 +94,13 @@ def test_labels_and_summary_say_t(fit):
 def test_scores_add_up_to_the_score_of_the_sample(fit):
     sample, _ = standardised_sample(fit.data)
     point = fit.scan.modes[0]
-    np.testing.assert_allclose(form_scores(fit.data, STUDENT, point, sample).sum(0), 0.0, atol=1e-5)
+    np.testing.assert_allclose(
+        unit_scores(sample, form=STUDENT, point=point).sum(0), 0.0, atol=1e-5
+    )
     moved = point.coordinates + 0.01
     _, score, _ = evaluate_form(STUDENT, sample, moved)
     shifted = replace(point, v=moved[: len(point.v)], shared=moved[len(point.v) :])
-    scores = form_scores(fit.data, STUDENT, shifted, sample).sum(0)
+    scores = unit_scores(sample, form=STUDENT, point=shifted).sum(0)
     np.testing.assert_allclose(scores[2:5], score[:3], rtol=1e-9)  # gamma
     np.testing.assert_allclose(scores[-2:], score[-2:], rtol=1e-9)  # atanh rho, log df
 

@@ -86,7 +86,9 @@ def test_what_splines_and_networks_believe_of_rho():
     options = {"method": "profile", "epochs": 30, "n_members": 5, "progress": False}
     found = []
     for scale in (1.0, 100.5):
-        model = hk.DeepHeckmanRegressor(**options).fit(X, y, sample_weight=scale * SHARE)
+        model = hk.DeepHeckmanRegressor(**{"method": "two-step"} | options).fit(
+            X, y, sample_weight=scale * SHARE
+        )
         found.append(model.predict_interval(X[:20]))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
 
@@ -98,7 +100,7 @@ def test_a_boundary_fit_does_not_depend_on_the_scale_of_the_weights():
     y = np.where(table.a + table.b + u > 0, 1 + table.a + 2 * u, np.nan)
     stds = []
     for scale in SCALES:
-        model = hk.HeckmanRegressor(["b"], weight_kind="probability")
+        model = hk.HeckmanRegressor(["b"], method="ml", weight_kind="probability")
         model.fit(table, y, sample_weight=np.full(80, scale))
         assert model.result_.status == "boundary"
         stds.append(np.sqrt(model.predict_distribution(table).epistemic))

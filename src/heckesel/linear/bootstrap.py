@@ -6,8 +6,6 @@ row needs to know of the others, so counts are functions of (seed, replicate, pl
 nothing else: the same in memory and in files, on one machine and on a cluster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -93,29 +91,20 @@ class Resampled:
 
 
 def bootstrap_two_step(
-    rows: Rows,
-    scalings: SampleScale,
-    start,
-    *,
-    replicates: int,
-    seed: int,
-    frequency: bool = True,
-    clusters: tuple[np.ndarray, np.ndarray] | None = None,
-    run: Callable = map,
+    rows: Rows, scalings: SampleScale, start, *, replicates: int, run: Callable = map, **resampling
 ) -> np.ndarray:
     """(replicates, p + 1 + q + 2) draws of (beta, lambda, gamma, rho, sigma).
 
-    start : (q,) the probit of the data itself; run : a `map` over blocks of replicates. A
-    replicate without a finite estimate is NaN.
+    start : (q,) the probit of the data itself; run : a `map` over blocks of replicates;
+    resampling : fields of `Resampled`. A replicate without a finite estimate is NaN.
     """
     blocks = [
-        range(first, min(first + REPLICATES_AT_ONCE, replicates))
+        Resampled(numbers=range(replicates)[first : first + REPLICATES_AT_ONCE], **resampling)
         for first in range(0, replicates, REPLICATES_AT_ONCE)
     ]
-    resampled = [Resampled(seed, numbers, frequency, clusters) for numbers in blocks]
     start = np.linalg.solve(scalings.w.back, start)
     task = partial(fit_replicates, rows=rows, scalings=scalings, start=start)
-    return np.concatenate(list(run(task, resampled)))
+    return np.concatenate(list(run(task, blocks)))
 
 
 def fit_replicates(resampled, *, rows: Rows, scalings: SampleScale, start) -> np.ndarray:

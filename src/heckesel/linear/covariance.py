@@ -1,7 +1,5 @@
 """Covariance matrices of estimates from a Hessian and the scores of the units."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -39,7 +37,10 @@ def covariance_of_rows(
 
 
 def meat_of_rows(rows: Rows, unit_scores, *, weight_kind="frequency", clusters=None):
-    """The meat and how many units (or clusters) it adds up. Clusters need their rows in memory."""
+    """The meat and how many units (or clusters) it adds up.
+
+    clusters : (n,) integer codes, those of the selected units first; they need rows in memory
+    """
     if clusters is not None:
         assert isinstance(rows, Sample)
         weight = _weights(rows)
@@ -75,14 +76,8 @@ def meat(scores, weight, *, weight_kind="frequency", clusters=None):
     row's score, sum w^2 s s'. Within a cluster weighted scores are added up first.
     """
     if clusters is not None:
-        codes, labels = np.unique(clusters, return_inverse=True)
-        sums = np.stack(
-            [
-                np.bincount(labels, weights=weight * column, minlength=len(codes))
-                for column in scores.T
-            ],
-            axis=1,
-        )
+        _, labels = np.unique(clusters, return_inverse=True)
+        sums = np.stack([np.bincount(labels, weight * column) for column in scores.T], axis=1)
         return sums.T @ sums
     mass = weight if weight_kind == "frequency" else weight**2
     return scores.T @ (scores * mass[:, None])

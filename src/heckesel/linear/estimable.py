@@ -1,16 +1,16 @@
 """Checks before a fit: constant, collinear and separating columns, and too few rows."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
 
 from heckesel.data import MISSING_INDICATOR, SelectionData, check_complete
-from heckesel.errors import DataError
+from heckesel.errors import ColumnError, DataError, warn_user
+from heckesel.linear.probit import ProbitFit, fit_probit
 from heckesel.linear.sample.blocks import slices
 from heckesel.linear.sample.standardise import column_scale
+from heckesel.numerics.outcome_density import unsuited_to_density
 
 # A column whose variance is explained by the others up to this share is a linear combination
 # of them: cross products keep 1e-16, and an honest column (age and age squared) leaves 1e-4.
@@ -57,7 +57,7 @@ def check_rows(data: SelectionData, rows: slice) -> None:
             f"{len(x)} selected rows, so there is no error to correct; check the columns"
         )
     check_columns(w, data.w_names, f"over all {len(w)} rows")
-    check_separation(w, s, data.w_names)
+    refuse(separating_column(w, s, data.w_names))
 
 
 def check_scale(data: SelectionData) -> None:
@@ -71,20 +71,40 @@ def check_scale(data: SelectionData) -> None:
     check_columns(columns, ("Intercept", *data.scale_names), where)
 
 
+def warn_without_density(data: SelectionData) -> None:
+    """Warn of an outcome with few values or a spike, to which errors='shape' give a density."""
+    reason = unsuited_to_density(data.y[data.s], data.weight[data.s])
+    if reason is not None:
+        warn_user(
+            f"errors='shape' needs an outcome with a density, but in {data.y_name!r} {reason}; use "
+            "method='two-step', whose slopes do not rest on the shape of the errors, or "
+            "HeckmanClassifier if there are two values"
+        )
+
+
 def check_columns(values, names, where: str) -> None:
     """Constant columns (one intercept apart) and linear combinations."""
     check_constant(values.min(axis=0), values.max(axis=0), names, where)
     column, others = dependent_columns(values)
-    if column is None:
-        return
     if len(others) == 1 and np.array_equal(values[:, column], values[:, others[0]]):
-        raise DataError(
-            f"columns {names[others[0]]!r} and {names[column]!r} are equal {where}; drop one"
+        raise ColumnError(
+            f"columns {names[others[0]]!r} and {names[column]!r} are equal {where}; drop one",
+            (names[column],),
+            f"equals {names[others[0]]}",
         )
-    raise DataError(
-        f"column {names[column]!r} is a linear combination of "
-        f"{', '.join(repr(names[j]) for j in others)} {where}; drop one of them"
-    )
+    refuse_dependent(column, others, names, where)
+
+
+def refuse_dependent(column: int | None, others, names, where: str) -> None:
+    """Name what `dependent_in` found, if anything."""
+    if column is not None:
+        shown = ", ".join(names[j] for j in others[:3]) + ", ..." * (len(others) > 3)
+        raise ColumnError(
+            f"column {names[column]!r} is a linear combination of "
+            f"{', '.join(repr(names[j]) for j in others)} {where}; drop one of them",
+            (names[column],),
+            f"is a linear combination of {shown}",
+        )
 
 
 def check_constant(low, high, names, where: str) -> None:
@@ -93,13 +113,18 @@ def check_constant(low, high, names, where: str) -> None:
         name, value = names[constants[0]], low[constants[0]]
         if name.endswith(MISSING_INDICATOR):
             column = name.removesuffix(MISSING_INDICATOR)
-            raise DataError(
+            raise ColumnError(
                 f"column {column!r} is {'always' if value else 'never'} missing {where}, so "
-                f"{name!r}, which points its gaps out, is constant; fill {column!r} or leave it out"
+                f"{name!r}, which points its gaps out, is constant; fill {column!r} or leave it "
+                "out",
+                (name,),
+                f"is constant {where}",
             )
-        raise DataError(
+        raise ColumnError(
             f"column {name!r} is constant ({value:g}) {where}, so its effect cannot be "
-            "distinguished from the intercept; drop it"
+            "distinguished from the intercept; drop it",
+            (name,),
+            f"is constant {where}",
         )
 
 
@@ -133,8 +158,7 @@ def dependent_in(gram) -> tuple[int | None, list[int]]:
     return None, []
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """What a probit explains, in the words of its messages."""
 
     name: str
@@ -145,14 +169,40 @@ class Event:
 SELECTION = Event("selection", "selected", "unselected")
 
 
-def check_separation(w, s, names, event: Event = SELECTION) -> None:
-    """Refuse what `separating_column` finds."""
-    _refuse(separating_column(w, s, names, event))
+def separation(
+    w, s, names, where: str, event: Event = SELECTION, weight=None
+) -> tuple[ProbitFit | None, ColumnError | None]:
+    """A probit of s on w, or an error that says why it has no finite estimate.
+
+    Constant and collinear columns are refused. A combination of columns that separates is looked
+    for where the data say next to nothing about a standardised coefficient.
+    """
+    check_columns(w, names, where)
+    found = separating_column(w, s, names, event)
+    if found is not None:
+        return None, found
+    probit, back = fit_probit(w, s, weight), column_scale(w).back
+    if np.linalg.eigvalsh(-back.T @ probit.hessian @ back).min() < LEAST_INFORMATION:
+        found = separating_combination(w, s, names, event)
+    return probit, found
 
 
-def separating_column(w, s, names, event: Event = SELECTION) -> str | None:
-    """One column that predicts the event perfectly, at a level or beyond a threshold, in a
-    sentence."""
+def checked_probit(w, s, names, weight=None) -> ProbitFit:
+    """The probit of selection; columns that predict it perfectly are refused, too."""
+    probit, found = separation(w, s, names, f"over all {len(w)} rows", weight=weight)
+    refuse(found)
+    assert probit is not None
+    return probit
+
+
+def refuse(error: ColumnError | None) -> None:
+    """Raise the error, if there is one."""
+    if error is not None:
+        raise error
+
+
+def separating_column(w, s, names, event: Event = SELECTION) -> ColumnError | None:
+    """One column that predicts the event perfectly, at a level or beyond a threshold."""
     inside, outside = w[s], w[~s]
 
     def two_values(j, low, high):
@@ -160,31 +210,17 @@ def separating_column(w, s, names, event: Event = SELECTION) -> str | None:
         here = ((glance == low) | (glance == high)).all()
         return here and ((w[:, j] == low) | (w[:, j] == high)).all()
 
-    return _separating_range(
-        inside.min(axis=0),
-        inside.max(axis=0),
-        outside.min(axis=0),
-        outside.max(axis=0),
-        names,
-        two_values,
-        event,
-    )
+    ends = inside.min(axis=0), inside.max(axis=0), outside.min(axis=0), outside.max(axis=0)
+    return separating_range(*ends, names, two_values, event)
 
 
-def check_ranges(low_in, high_in, low_out, high_out, names, two_values) -> None:
+def separating_range(
+    low_in, high_in, low_out, high_out, names, two_values, event: Event = SELECTION
+) -> ColumnError | None:
     """The same from the smallest and largest value among selected and unselected rows.
 
     two_values : (column, low, high) -> whether it takes these two values only
     """
-    _refuse(_separating_range(low_in, high_in, low_out, high_out, names, two_values, SELECTION))
-
-
-def _refuse(sentence: str | None) -> None:
-    if sentence is not None:
-        raise DataError(sentence)
-
-
-def _separating_range(low_in, high_in, low_out, high_out, names, two_values, event: Event):
     low, high = np.minimum(low_in, low_out), np.maximum(high_in, high_out)
     for j, name in enumerate(names):
         if low[j] == high[j]:
@@ -195,48 +231,33 @@ def _separating_range(low_in, high_in, low_out, high_out, names, two_values, eve
                 (high[j], high_in[j] == high[j], high_out[j] == high[j]),
             ):
                 if here_in != here_out:
-                    if name.endswith(MISSING_INDICATOR):
-                        return _separated_gaps(name, bool(value), here_in, event)
-                    rows = f"every row with {name} = {value:g}"
-                    return _separated(name, rows, here_in, event)
+                    return _separated(name, value, here_in, event)
         elif high_in[j] <= low_out[j] or high_out[j] <= low_in[j]:
             above = low_in[j] >= high_out[j]
             cut = high_out[j] if above else high_in[j]
-            return _separated(name, f"every row on one side of {name} = {cut:g}", above, event)
+            return _separated(name, cut, above, event, "on one side of")
     return None
 
 
-def _separated(name, rows, happened, event: Event) -> str:
+def _separated(name, value, happened, event: Event, where: str = "with") -> ColumnError:
     state = event.yes if happened else event.no
-    return (
-        f"column {name!r} predicts {event.name} perfectly ({rows} is {state}), so its coefficient "
-        "has no finite estimate; drop the column or merge its levels"
-    )
-
-
-def _separated_gaps(name, absent: bool, happened, event: Event) -> str:
-    """Of a column that nobody gave: it points out where another one is missing."""
+    reason = f"predicts {event.name} perfectly"
+    if not name.endswith(MISSING_INDICATOR):
+        message = (
+            f"column {name!r} {reason} (every row {where} {name} = {value:g} is {state}), so its "
+            "coefficient has no finite estimate; drop the column or merge its levels"
+        )
+        return ColumnError(message, (name,), reason)
     column = name.removesuffix(MISSING_INDICATOR)
-    rows = f"every row in which {column!r} is {'missing' if absent else 'not missing'}"
-    return (
-        f"{rows} is {event.yes if happened else event.no}, so the column {name!r}, which points "
-        f"the gaps out, has no finite coefficient; fill {column!r} or leave it out"
+    message = (
+        f"every row in which {column!r} is {'missing' if value else 'not missing'} is {state}, so "
+        f"the column {name!r}, which points the gaps out, has no finite coefficient; fill "
+        f"{column!r} or leave it out"
     )
+    return ColumnError(message, (name,), reason)
 
 
-def says_next_to_nothing(w, hessian) -> bool:
-    """Whether a probit on w with this Hessian leaves a standardised coefficient open; a linear
-    program (`separating_combination`) then decides whether columns separate."""
-    back = column_scale(w).back
-    return bool(np.linalg.eigvalsh(-back.T @ hessian @ back).min() < LEAST_INFORMATION)
-
-
-def check_joint_separation(w, s, names, event: Event = SELECTION) -> None:
-    """Refuse what `separating_combination` finds."""
-    _refuse(separating_combination(w, s, names, event))
-
-
-def separating_combination(w, s, names, event: Event = SELECTION) -> str | None:
+def separating_combination(w, s, names, event: Event = SELECTION) -> ColumnError | None:
     """After a probit that ran off: does a combination of columns separate the rows?
 
     A direction g with sign_i w_i'g >= 0 for all i and > 0 for some is a linear program.
@@ -249,8 +270,10 @@ def separating_combination(w, s, names, event: Event = SELECTION) -> str | None:
         columns = [
             names[j] for j in np.flatnonzero(np.abs(program.x) > 1e-7) if names[j] != "Intercept"
         ]
-        return (
+        return ColumnError(
             f"columns {', '.join(map(repr, columns))} together predict {event.name} perfectly "
-            "for some rows, so the probit has no finite estimate; drop one of them"
+            "for some rows, so the probit has no finite estimate; drop one of them",
+            tuple(columns),
+            f"predicts {event.name} perfectly for some rows, together with other columns",
         )
     return None

@@ -4,16 +4,14 @@ Parameters in the order (beta, gamma, log sigma, *scale, atanh rho, *extra): sca
 log sigma(x) where it varies; extra, the other parameters of t and shape errors.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from scipy.linalg import block_diag
 
-from heckesel.likelihoods.normal import selected_units, unselected_units
 from heckesel.linear.covariance import covariance_of_rows
+from heckesel.linear.forms.error_models import GAUSSIAN, Form
 from heckesel.linear.forms.form_search import FormPoint
 from heckesel.linear.joint import Point
 from heckesel.linear.sample.sample import Rows, Sample, SampleScale
@@ -75,7 +73,7 @@ def estimates_at(point: Point | FormPoint, rows: Rows, scalings: SampleScale) ->
         loglik=point.value - rows.mass_selected * np.log(scalings.y_scale),
         status=point.status,
         scale=tuple(map(float, scale)),
-        extra=tuple(map(float, point.extra)),
+        extra=tuple(map(float, point.shared[1:])),
     )
 
 
@@ -109,45 +107,39 @@ def back_transform(scalings: SampleScale, shared: int = 1) -> np.ndarray:
 
 
 def mode_covariance(
-    point: Point,
-    rows: Rows,
-    scalings: SampleScale,
-    kind: str,
-    *,
-    weight_kind="frequency",
-    clusters=None,
+    point: Point, rows: Rows, scalings: SampleScale, kind: str, **meat
 ) -> np.ndarray:
     """Covariance of (beta, gamma, log sigma, atanh rho); all NaN unless the mode converged.
 
-    clusters : (n,) integer codes, those of the selected units first
+    meat : options of `covariance_of_rows`
     """
     size = rows.p + rows.q + 2
     if point.status != "converged":
         return np.full((size, size), np.nan)
-    covariance = covariance_of_rows(
-        kind,
-        standardised_hessian(point, rows.q),
-        rows,
-        partial(unit_scores, v=point.v, a=point.a),
-        weight_kind=weight_kind,
-        clusters=clusters,
-    )
-    back = back_transform(scalings)
+    hessian, back = standardised_hessian(point, rows.q), back_transform(scalings)
+    scores = partial(unit_scores, form=GAUSSIAN, point=point)
+    covariance = covariance_of_rows(kind, hessian, rows, scores, **meat)
     return back @ covariance @ back.T
 
 
-def unit_scores(sample: Sample, *, v, a) -> np.ndarray:
-    """(n, p + q + 2) score of each unit in standardised (beta, gamma, log sigma, atanh rho), not
-    weighted; selected units first."""
-    p, q, n1 = sample.p, sample.q, len(sample.w_selected)
-    gamma, residual_weights, theta = v[:q], v[q:], v[-1]
-    e = sample.residual_columns @ residual_weights
-    units = selected_units(sample.w_selected @ gamma, e, a)
-    scores = np.zeros((sample.n, p + q + 2))
-    scores[:n1, :p] = sample.residual_columns[:, :p] * (theta * units.d_e)[:, None]
-    scores[:n1, p : p + q] = sample.w_selected * units.d_index[:, None]
-    scores[:n1, -2] = -units.d_e * e - 1.0
-    scores[:n1, -1] = units.d_a
-    slope = unselected_units(sample.w_unselected @ gamma).d_index
-    scores[n1:, p : p + q] = sample.w_unselected * slope[:, None]
+def unit_scores(sample: Sample, *, form: Form, point: Point | FormPoint) -> np.ndarray:
+    """(n, size) score of each unit in standardised (beta, gamma, log sigma, *scale, atanh rho,
+    *extra), not weighted; selected units first."""
+    p, q, k, n1 = sample.p, sample.q, sample.k, len(sample.w_selected)
+    gamma, shrink = point.v[:q], point.v[-1]
+    e = sample.residual_columns @ point.v[q:]
+    if sample.scale_columns is not None:
+        factor = np.exp(-sample.scale_columns @ point.scale)
+        e, shrink = e * factor, shrink * factor
+    d_index, d_e, *shared = form.selected(sample.w_selected @ gamma, e, *point.shared).gradient
+    scores, last = np.zeros((sample.n, p + q + 1 + k + form.size)), p + q + 1 + k
+    scores[:n1, :p] = sample.residual_columns[:, :p] * (shrink * d_e)[:, None]
+    scores[:n1, p : p + q] = sample.w_selected * d_index[:, None]
+    scores[:n1, p + q] = -d_e * e - 1.0
+    if sample.scale_columns is not None:
+        scores[:n1, p + q + 1 : last] = -sample.scale_columns * (d_e * e + 1.0)[:, None]
+    scores[:n1, last:] = np.transpose(shared)
+    d_index, *shared = form.unselected(sample.w_unselected @ gamma, *point.shared).gradient
+    scores[n1:, p : p + q] = sample.w_unselected * d_index[:, None]
+    scores[n1:, last:] = np.transpose(shared)
     return scores

@@ -1,7 +1,5 @@
 """The whole model at values of rho that someone else chose."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.data import SelectionData

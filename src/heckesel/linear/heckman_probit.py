@@ -7,7 +7,6 @@ model is in Olsen's coordinates, so the scan of `profile` shows every mode here 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -16,17 +15,13 @@ from heckesel.data import SelectionData
 from heckesel.likelihoods.binary import selected_units
 from heckesel.likelihoods.normal import unselected_units
 from heckesel.linear.covariance import covariance_of, inverse
-from heckesel.linear.estimates import NEAR_BOUNDARY
 from heckesel.linear.forms.form_search import weighted_sums
 from heckesel.linear.joint import Point
 from heckesel.linear.probit import fit_probit, penalised, probit_terms
-from heckesel.linear.profile_intervals import atanh_rho_interval
-from heckesel.linear.rho_scan import Scan, scan
 from heckesel.linear.sample.blocks import slices, sum_over
-from heckesel.linear.sample.sample import SCAN_SEED, Rows, draw_rows
-from heckesel.linear.sample.standardise import ColumnScale, column_scale
+from heckesel.linear.sample.sample import SCAN_SEED, SampleScale, draw_rows
+from heckesel.linear.sample.standardise import column_scale
 from heckesel.linear.separated import fit_separated
-from heckesel.numerics.jet import Jet
 
 # A unit costs a quadrature, tens of times the price of one in the linear model: longer
 # tables are scanned on this many rows, and every mode is polished on all of them.
@@ -54,20 +49,12 @@ class BinarySample:
         return self.w_selected.shape[1]
 
     @property
-    def p(self) -> int:
-        return self.x.shape[1]
-
-    @property
     def n(self) -> int:
         return len(self.w_selected) + len(self.w_unselected)
 
     @property
-    def mass_selected(self) -> float:
-        return float(self.weight_selected.sum())
-
-    @property
     def mass(self) -> float:
-        return self.mass_selected + float(self.weight_unselected.sum())
+        return float(self.weight_selected.sum()) + float(self.weight_unselected.sum())
 
     def evaluate(self, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Log-likelihood, score and Hessian in (gamma, beta, a), summed over row blocks."""
@@ -76,7 +63,7 @@ class BinarySample:
 
         def selected(block):
             w, x = self.w_selected[block], self.x[block]
-            units = selected_jet(w @ gamma, x @ beta, a, self.sign[block])
+            units = selected_units(w @ gamma, x @ beta, a, self.sign[block])
             return weighted_sums(units, (w, x), self.weight_selected[block])
 
         def unselected(block):
@@ -90,7 +77,7 @@ class BinarySample:
         score[:q] += parts[1]
         hessian[:q, :q] += parts[2]
         total = float(value + parts[0]), score, hessian
-        return penalised(total, point, self.ridge, slice(q, q + self.p))
+        return penalised(total, point, self.ridge, slice(q, len(point) - 1))
 
     def at_zero(self) -> np.ndarray:
         """The conditional optimum at rho = 0: two probits."""
@@ -118,132 +105,49 @@ class BinarySample:
         )
 
 
-def selected_jet(index, f, a, sign) -> Jet:
-    """The likelihood of selected units with derivatives in (index, f, a)."""
-    u = selected_units(index, f, a, sign)
-    hessian = np.array(
-        [
-            [u.d_index_index, u.d_index_f, u.d_index_a],
-            [u.d_index_f, u.d_f_f, u.d_f_a],
-            [u.d_index_a, u.d_f_a, u.d_a_a],
-        ]
-    )
-    return Jet(u.value, np.array([u.d_index, u.d_f, u.d_a]), hessian)
-
-
-@dataclass(frozen=True)
-class BinaryScale:
-    """How the columns of a `BinarySample` were standardised."""
-
-    w: ColumnScale
-    x: ColumnScale
-
-    @property
-    def back(self) -> np.ndarray:
-        """Maps standardised (beta, gamma, atanh rho), and so their covariance, to user's units."""
-        return block_diag(self.x.back, self.w.back, 1.0)
-
-
-def binary_sample(data: SelectionData, *, ridge: float = 0.0) -> tuple[BinarySample, BinaryScale]:
+def binary_sample(data: SelectionData, *, ridge: float = 0.0) -> tuple[BinarySample, SampleScale]:
     """x standardised over the selected, w over all; data.y is 0 or 1 where observed."""
     s, weight = data.s, data.weight
-    scalings = BinaryScale(column_scale(data.w), column_scale(data.x[s]))
+    scalings = SampleScale(column_scale(data.w), column_scale(data.x[s]), 0.0, 1.0)
     w = scalings.w.apply(data.w)
     sign = np.where(data.y[s] == 1.0, 1.0, -1.0)
     x = scalings.x.apply(data.x[s])
     return BinarySample(w[s], x, sign, weight[s], w[~s], weight[~s], ridge), scalings
 
 
-def scan_binary(sample: BinarySample) -> Scan:
-    """Every mode of the likelihood, best first, and the curve over rho that shows them."""
-    return scan(cast(Rows, sample))  # it asks for n, mass, part and an `OwnLikelihood`
-
-
-def binary_rho_interval(sample: BinarySample, modes: tuple[Point, ...], drop: float):
-    """Ends of atanh rho by profile likelihood, see `intervals.atanh_rho_interval`."""
-    return atanh_rho_interval(cast(Rows, sample), modes, drop)
-
-
-@dataclass(frozen=True)
-class BinaryEstimates:
-    """status: `converged`, `boundary` (no interior optimum), `max_iterations` or `separated`."""
-
-    beta: np.ndarray
-    gamma: np.ndarray
-    atanh_rho: float
-    loglik: float
-    status: str
-
-    @property
-    def rho(self) -> float:
-        return float(np.tanh(self.atanh_rho))
-
-    @property
-    def near_boundary(self) -> bool:
-        return abs(self.rho) > NEAR_BOUNDARY
-
-    @property
-    def vector(self) -> np.ndarray:
-        return np.concatenate([self.beta, self.gamma, [self.atanh_rho]])
-
-
-def binary_estimates(point: Point, scalings: BinaryScale, *, ridge: float = 0.0) -> BinaryEstimates:
-    """A mode in the user's units; with a ridge, which its value has paid for, it is separated."""
-    q = len(scalings.w.scale)
-    paid = 0.5 * ridge * float(point.v[q:] @ point.v[q:])
-    return BinaryEstimates(
-        beta=scalings.x.back @ point.v[q:],
-        gamma=scalings.w.back @ point.v[:q],
-        atanh_rho=point.a,
-        loglik=point.value + paid,
-        status="separated" if ridge else point.status,
-    )
-
-
 def binary_covariance(
-    data: SelectionData,
-    point: Point,
-    sample: BinarySample,
-    scalings: BinaryScale,
-    kind: str,
-    *,
-    weight_kind="frequency",
-    clusters=None,
+    data: SelectionData, point: Point, sample: BinarySample, scalings, kind: str, weight_kind: str
 ) -> np.ndarray:
     """Covariance of (beta, gamma, atanh rho); all NaN unless the mode converged."""
     if point.status != "converged" or sample.ridge:
         return np.full_like(point.hessian, np.nan)
-    covariance = covariance_of(
-        kind,
-        _in_order(point.hessian, sample),
-        None if kind == "information" else binary_scores(data, point, sample),
-        data.weight,
-        weight_kind=weight_kind,
-        clusters=clusters,
-    )
-    return scalings.back @ covariance @ scalings.back.T
+    scores = None if kind == "information" else binary_scores(data, point, sample)
+    hessian = _in_order(point.hessian, sample)
+    covariance = covariance_of(kind, hessian, scores, data.weight, weight_kind=weight_kind)
+    return _in_user_units(covariance, scalings)
 
 
-def covariance_given_rho(point: Point, sample: BinarySample, scalings: BinaryScale):
+def covariance_given_rho(point: Point, sample: BinarySample, scalings: SampleScale) -> np.ndarray:
     """Covariance of (beta, gamma, atanh rho) as if rho were known, as at the boundary it is."""
     covariance = np.zeros_like(point.hessian)
     covariance[:-1, :-1] = inverse(-_in_order(point.hessian, sample)[:-1, :-1])
-    return scalings.back @ covariance @ scalings.back.T
+    return _in_user_units(covariance, scalings)
+
+
+def _in_user_units(covariance, scalings: SampleScale) -> np.ndarray:
+    back = block_diag(scalings.x.back, scalings.w.back, 1.0)
+    return back @ covariance @ back.T
 
 
 def binary_scores(data: SelectionData, point: Point, sample: BinarySample) -> np.ndarray:
     """(n, p + q + 1) score of each unit in the data's row order, standardised, not weighted."""
-    p, q, s = sample.p, sample.q, data.s
+    p, q, s = sample.x.shape[1], sample.q, data.s
     gamma, beta = point.v[:q], point.v[q:]
     units = selected_units(sample.w_selected @ gamma, sample.x @ beta, point.a, sample.sign)
+    d_index, d_f, d_a = units.gradient
     scores = np.zeros((data.n, p + q + 1))
-    scores[s] = np.column_stack(
-        [
-            sample.x * units.d_f[:, None],
-            sample.w_selected * units.d_index[:, None],
-            units.d_a,
-        ]
-    )
+    of_selected = [sample.x * d_f[:, None], sample.w_selected * d_index[:, None], d_a]
+    scores[s] = np.column_stack(of_selected)
     slope = unselected_units(sample.w_unselected @ gamma).d_index
     scores[~s, p : p + q] = sample.w_unselected * slope[:, None]
     return scores
@@ -251,6 +155,6 @@ def binary_scores(data: SelectionData, point: Point, sample: BinarySample) -> np
 
 def _in_order(hessian, sample: BinarySample) -> np.ndarray:
     """From (gamma, beta, a) to (beta, gamma, a)."""
-    p, q = sample.p, sample.q
+    p, q = sample.x.shape[1], sample.q
     order = [*range(q, q + p), *range(q), p + q]
     return hessian[np.ix_(order, order)]

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Protocol, TypeGuard
 
 import numpy as np
 
 from heckesel.likelihoods.normal import selected_units
 from heckesel.linear.newton import maximise, newton_step
 from heckesel.linear.probit import maximise_probit, probit_terms
-from heckesel.linear.sample.sample import Rows, Sample, weighted_gram
+from heckesel.linear.sample.sample import Sample, weighted_gram
 from heckesel.numerics.normal import LOG_2PI
 
 POLISH_ITERATIONS = 60
@@ -26,25 +25,13 @@ LARGEST_THETA = 1e12  # sigma a trillionth of the expand of y: further out squar
 POLISH_GAIN = 1e-9
 
 
-class OwnLikelihood(Protocol):
-    """Rows of another model that is concave in v at fixed a: the search below serves it too."""
+def evaluate(rows, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Log-likelihood, score and Hessian in (gamma, delta, theta, a), summed over row blocks.
 
-    def evaluate(self, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Value, score and Hessian in (v, a)."""
-        ...
-
-    def at_zero(self) -> np.ndarray:
-        """v at a = 0."""
-        ...
-
-
-def has_own_likelihood(rows) -> TypeGuard[OwnLikelihood]:
-    return hasattr(rows, "evaluate")
-
-
-def evaluate(rows: Rows, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Log-likelihood, score and Hessian in (gamma, delta, theta, a), summed over row blocks."""
-    if has_own_likelihood(rows):
+    Rows of another model that is concave in v at fixed a have their own `evaluate(point)`, in
+    (v, a), and `at_zero()`, v at a = 0: the search below serves them, too.
+    """
+    if hasattr(rows, "evaluate"):
         return rows.evaluate(point)
     size, theta = len(point), point[-2]
     if not 0 < theta < LARGEST_THETA:
@@ -118,9 +105,9 @@ class Point:
         return np.empty(0)
 
     @property
-    def extra(self) -> np.ndarray:
+    def shared(self) -> np.ndarray:
         """Normal errors have no parameters besides rho and sigma."""
-        return np.empty(0)
+        return np.array([self.a])
 
     @property
     def slope(self) -> float:
@@ -163,15 +150,15 @@ class Point:
         return moved
 
 
-def point_at(rows: Rows, v: np.ndarray, a: float) -> Point:
+def point_at(rows, v: np.ndarray, a: float) -> Point:
     """A place that need not be an optimum."""
-    is_olsen = not has_own_likelihood(rows)
+    is_olsen = not hasattr(rows, "evaluate")
     return Point(v, a, *evaluate(rows, np.append(v, a)), last_is_scale=is_olsen)
 
 
-def at_zero(sample: Sample) -> np.ndarray:
+def at_zero(sample) -> np.ndarray:
     """The conditional optimum at rho = 0, where the model is a probit and least squares."""
-    if has_own_likelihood(sample):
+    if hasattr(sample, "at_zero"):
         return sample.at_zero()
     gamma = maximise_probit(sample).point
     root = np.sqrt(sample.weight_selected)[:, None]
@@ -183,9 +170,7 @@ def at_zero(sample: Sample) -> np.ndarray:
     return np.concatenate([gamma, beta * theta, [theta]])
 
 
-def solve_at(
-    sample: Rows, a: float, start: np.ndarray, *, gain_tolerance=1e-10, last_step=True
-) -> Point:
+def solve_at(sample, a: float, start: np.ndarray, *, gain_tolerance=1e-10, last_step=True) -> Point:
     """The one maximum in v at this a."""
     cache = {}
 
@@ -205,11 +190,11 @@ def solve_at(
         score,
         hessian,
         found.status,
-        last_is_scale=not has_own_likelihood(sample),
+        last_is_scale=not hasattr(sample, "evaluate"),
     )
 
 
-def polish(sample: Rows, start: Point, *, low=-np.inf, high=np.inf) -> Point:
+def polish(sample, start: Point, *, low=-np.inf, high=np.inf) -> Point:
     """The mode near `start` by joint Newton steps inside (low, high).
 
     Where the surface is not concave or the step leaves the bracket, one conditional fit at

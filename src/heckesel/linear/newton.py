@@ -1,7 +1,5 @@
 """Newton's method for every linear likelihood."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Least squares with the usual covariances: what is left where every unit was selected."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Probit by Newton's method: the selection equation alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 
@@ -39,11 +37,10 @@ def fit_probit(w, s, weight=None, *, start=None, ridge: float = 0.0) -> ProbitFi
     weight = np.ones(len(s)) if weight is None else weight
 
     def objective(gamma):
-        value, gradient, hessian = sum_over(
-            lambda block: probit_terms(signed[block], weight[block], gamma),
-            slices(len(signed)),
-            len(signed),
-        )
+        def terms(block):
+            return probit_terms(signed[block], weight[block], gamma)
+
+        value, gradient, hessian = sum_over(terms, slices(len(signed)), len(signed))
         return penalised((float(value), gradient, hessian), gamma, ridge, slice(None))
 
     back = scaling.back
@@ -101,16 +98,9 @@ def _evaluate(rows: Rows, gamma) -> tuple:
 
 
 def _block_terms(block: Sample, *, gamma) -> tuple:
-    return tuple(
-        add_up(
-            probit_terms(w, mass, gamma, sign)
-            for w, mass, sign in (
-                (block.w_selected, block.weight_selected, 1.0),
-                (block.w_unselected, block.weight_unselected, -1.0),
-            )
-            if len(w)
-        )
-    )
+    inside = block.w_selected, block.weight_selected, gamma, 1.0
+    outside = block.w_unselected, block.weight_unselected, gamma, -1.0
+    return tuple(add_up(probit_terms(*side) for side in (inside, outside) if len(side[0])))
 
 
 def probit_terms(w, mass, gamma, sign=1.0) -> tuple:

@@ -4,8 +4,6 @@ At fixed a = atanh rho everything else is concave, so both intervals are built f
 optima at fixed a: that of rho directly, that of sigma as the widest over all a that the data allow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 
@@ -14,7 +12,6 @@ from scipy.optimize import minimize_scalar
 
 from heckesel.linear.joint import Point, evaluate, solve_at
 from heckesel.linear.newton import maximise, newton_step
-from heckesel.linear.sample.sample import Rows
 
 # Where |rho| is one to six digits; a curve still above the threshold here never falls below.
 LARGEST_ATANH_RHO = 8.0
@@ -24,36 +21,23 @@ TRIED = 13
 
 
 def atanh_rho_interval(
-    sample: Rows,
-    modes: tuple[Point, ...],
-    drop: float,
-    run: Callable = map,
-    *,
-    top: float | None = None,
+    sample, modes: tuple[Point, ...], level: float, run: Callable = map
 ) -> tuple[float, float]:
-    """Smallest interval that holds every a with profile log-likelihood >= top - drop; top is by
-    default that of the best mode.
+    """Smallest interval that holds every a with a profile log-likelihood of at least `level`.
 
     Each mode above the threshold is followed to both sides, so an interval may span the gap
     between two of them. A side that never falls off is infinite. run : a `map` over the ends.
     """
-    level = (modes[0].value if top is None else top) - drop
     sides = [(mode, sign) for mode in modes if mode.value >= level for sign in (-1, 1)]
     ends = list(run(partial(_end_of_rho, sample=sample, level=level), sides))
     return min(ends), max(ends)
 
 
 def theta_interval(
-    sample: Rows,
-    modes: tuple[Point, ...],
-    drop: float,
-    run: Callable = map,
-    *,
-    top: float | None = None,
+    sample, modes: tuple[Point, ...], level: float, run: Callable = map
 ) -> tuple[float, float]:
     """The same for theta = 1/sigma: its smallest and largest value with some a above the level."""
-    level = (modes[0].value if top is None else top) - drop
-    ends = atanh_rho_interval(sample, modes, drop, run, top=top)
+    ends = atanh_rho_interval(sample, modes, level, run)
     low, high = np.clip(ends, -LARGEST_ATANH_RHO, LARGEST_ATANH_RHO)
     tried = np.unique([*np.linspace(low, high, TRIED), *np.clip([m.a for m in modes], low, high)])
     inward = partial(_inward, sample=sample, best=modes[0], level=level)

@@ -5,17 +5,14 @@ profile curve is the plain derivative in a. A slope that turns from + to - betwe
 encloses a mode; a slope that still points outward at the last one is a maximum at rho = +-1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from heckesel.linear.joint import Point, at_zero, point_at, polish, solve_at
-from heckesel.linear.sample.sample import Rows, Sample
+from heckesel.linear.sample.sample import Sample
 
 STEPS_OUT = np.concatenate(
     [
@@ -61,16 +58,7 @@ class Scan:
         return np.array([point.value for point in self.points])
 
 
-class Maximum(Protocol):
-    @property
-    def a(self) -> float: ...
-    @property
-    def value(self) -> float: ...
-    @property
-    def status(self) -> str: ...
-
-
-def selected_mode(modes: Sequence[Maximum], unit: float = 1.0) -> int:
+def selected_mode(modes: Sequence, unit: float = 1.0) -> int:
     """Which of the modes, best first, to use: the best, unless it lies at rho = +-1 and does not
     exceed an interior one by CLEARLY_BETTER. unit : makes weights count rows."""
     best = modes[0]
@@ -83,10 +71,11 @@ def selected_mode(modes: Sequence[Maximum], unit: float = 1.0) -> int:
     return 0
 
 
-def scan(rows: Rows, *, far_ends: bool = True) -> Scan:
+def scan(rows, *, far_ends: bool = True) -> Scan:
     """Profile curve and modes; of a long table the curve is that of a part (`Rows.part`) and
     each mode is polished on all rows.
 
+    rows : `Rows`, or others with n, mass, part and a likelihood, see `joint.evaluate`
     far_ends : whether a maximum at rho = +-1 that is CLOSE_CALL behind the best is followed to
     where it is; else it is listed at the end of the grid
     """

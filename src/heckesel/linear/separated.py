@@ -9,8 +9,6 @@ supremum; if every row is separated, the direction goes to that of the widest ma
 of the coefficients along g is the ridge's and has no meaning.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -4,8 +4,6 @@ Probit on all units, then least squares of y on x* = [x, lambda(w'gamma)] over t
 steps, and the covariance, are sums over blocks of standardised rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 
@@ -74,13 +72,8 @@ class SecondStage:
         matrix = scalings.y_scale * block_diag(scalings.x.back, [[1.0 / self.mills.scale]])
         constant = scalings.x.constant
         if constant is not None:
-            shift = (
-                -scalings.y_scale
-                * self.mills.centre
-                / self.mills.scale
-                / scalings.x.scale[constant]
-            )
-            matrix[constant, p] = shift
+            shift = -scalings.y_scale * self.mills.centre / self.mills.scale
+            matrix[constant, p] = shift / scalings.x.scale[constant]
         return matrix
 
 
@@ -166,22 +159,14 @@ def _residual_sums(block: Sample, *, mills, coefficients) -> tuple:
 
 
 def two_step_covariance(
-    rows: Rows,
-    scalings: SampleScale,
-    stage: SecondStage,
-    kind: str,
-    *,
-    weight_kind="frequency",
-    clusters=None,
+    rows: Rows, scalings: SampleScale, stage: SecondStage, kind: str, **meat
 ) -> np.ndarray:
     """(p + 1 + q, p + 1 + q) covariance of (beta, lambda, gamma), as the parameters are listed.
 
-    clusters : (n,) integer codes, those of the selected units first
+    meat : options of `meat_of_rows`
     """
-    if kind == "information":
-        joint = _model_covariance(stage)
-    else:
-        joint = _stacked_sandwich(rows, stage, weight_kind, clusters)
+    model = kind == "information"
+    joint = _model_covariance(stage) if model else _stacked_sandwich(rows, stage, **meat)
     transform = block_diag(stage.back(scalings), scalings.w.back)
     return transform @ joint @ transform.T
 
@@ -204,26 +189,37 @@ def _model_covariance(stage: SecondStage) -> np.ndarray:
     return np.block([[v_beta, v_cross], [v_cross.T, v_gamma]])
 
 
-def _stacked_sandwich(rows: Rows, stage: SecondStage, weight_kind, clusters) -> np.ndarray:
-    r"""Both stages as one set of moment conditions: x* r and probit scores.
+def _stacked_sandwich(rows: Rows, stage: SecondStage, **meat) -> np.ndarray:
+    """Both stages as one set of moment conditions: x* r and probit scores."""
+    middle, units = meat_of_rows(rows, partial(_unit_moments, **_at(stage)), **meat)
+    return sandwich(_stacked_bread(rows, stage), middle, units)
 
-    The first set moves with gamma through lambda, in the residual and in the column itself:
+
+def lambda_influence(sample: Sample, stage: SecondStage) -> np.ndarray:
+    """(n,) by how much each unit, selected units first, moves the coefficient of lambda."""
+    row = _stacked_bread(sample, stage)[len(stage.gram) - 1]
+    return _unit_moments(sample, **_at(stage)) @ row / stage.mills.scale
+
+
+def _at(stage: SecondStage) -> dict:
+    return {"mills": stage.mills, "coefficients": stage.coefficients}
+
+
+def _stacked_bread(rows: Rows, stage: SecondStage) -> np.ndarray:
+    r"""The inverse of the derivative of all moments. Those of the second stage move with gamma
+    through lambda, in the residual and in the column itself:
 
     .. math:: \partial(x^* r)/\partial\gamma' = c\,\delta\,x^* w' - \delta\,r\,e_\lambda w'
     """
     k, q = len(stage.gram), rows.q
-    at: dict = {"mills": stage.mills, "coefficients": stage.coefficients}
     slope = stage.c * stage.cross
-    (own,) = rows.sum(partial(_lambda_slope, **at))
+    (own,) = rows.sum(partial(_lambda_slope, **_at(stage)))
     slope[-1] -= own / stage.mills.scale
     derivative = np.zeros((k + q, k + q))
     derivative[:k, :k] = stage.gram
     derivative[:k, k:] = -slope
     derivative[k:, k:] = -stage.probit.hessian
-    middle, units = meat_of_rows(
-        rows, partial(_unit_moments, **at), weight_kind=weight_kind, clusters=clusters
-    )
-    return sandwich(np.linalg.inv(derivative), middle, units)
+    return np.linalg.inv(derivative)
 
 
 def _lambda_slope(block: Sample, *, mills, coefficients) -> tuple:

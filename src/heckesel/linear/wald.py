@@ -1,7 +1,5 @@
 """Wald tests: of any block of estimates, and of the instruments in the selection equation."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import chdtrc
 

@@ -1,10 +1,8 @@
 """Error models of a linear fit, each with one dependence parameter.
 
-`selected(index, e, shared)` and `unselected(index, shared)` are log-likelihoods of units as jets in
-(index, e, *shared) and (index, *shared); shared[0] is the dependence.
+`selected(index, e, *shared)` and `unselected(index, *shared)` are log-likelihoods of units as jets
+in all of their arguments; shared[0] is the dependence.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,10 +22,6 @@ FRANK_STOPS = np.array([0.5, 1.5, 3.0, 5.0, 8.0, 13.0, 22.0, 45.0])
 FRANK_END = 130.0
 ATANH_RHO_STOPS = np.array([0.15, 0.3, 0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 2.8])
 ATANH_RHO_END = 7.0  # as far as `profile` scans
-# Beyond these ends the shape hardly changes. At a skewness of 3 the short tail is an edge: on the
-# way to 4 a thousand exponential errors gain .2 in log-likelihood and the slopes do not move. A
-# tail of .2 has a kurtosis of thousands. Without the ends sigma could go to zero.
-SKEWNESS_ENDS, LOG_TAIL_ENDS = (-3.0, 3.0), (-np.log(5.0), np.log(5.0))
 LOG_DF_START, LOG_DF_ENDS = np.log(8.0), (0.0, np.log(1e5))  # Cauchy, and as good as normal
 DEBYE_NODES, DEBYE_WEIGHTS = np.polynomial.legendre.leggauss(64)
 
@@ -66,45 +60,12 @@ class Form:
         return low - shared, high - shared
 
 
-def _unselected_normal(index, shared) -> Jet:
-    """log Phi(-index), which no copula touches."""
+def _unselected_normal(index, *shared) -> Jet:
+    """log Phi(-index), which neither the dependence nor the shape of the outcome error enters."""
     units, size = normal.unselected_units(index), 1 + len(shared)
     gradient, hessian = np.zeros((size, len(index))), np.zeros((size, size, len(index)))
     gradient[0], hessian[0, 0] = units.d_index, units.d_index_index
     return Jet(units.value, gradient, hessian)
-
-
-def _selected_normal(index, e, shared) -> Jet:
-    u = normal.selected_units(index, e, shared[0])
-    hessian = np.array(
-        [
-            [u.d_index_index, u.d_index_e, u.d_index_a],
-            [u.d_index_e, u.d_e_e, u.d_e_a],
-            [u.d_index_a, u.d_e_a, u.d_a_a],
-        ]
-    )
-    return Jet(u.value, np.array([u.d_index, u.d_e, u.d_a]), hessian)
-
-
-def _selected_student(index, e, shared) -> Jet:
-    return student.selected_units(index, e, *shared)
-
-
-def _unselected_student(index, shared) -> Jet:
-    """The dependence does not enter: its row is zero."""
-    units = student.unselected_units(index, shared[1])
-    kept = np.ix_([0, 2], [0, 2])
-    gradient, hessian = np.zeros((3, len(index))), np.zeros((3, 3, len(index)))
-    gradient[[0, 2]], hessian[kept] = units.gradient, units.hessian
-    return Jet(units.value, gradient, hessian)
-
-
-def _selected_shape(index, e, shared) -> Jet:
-    return shape.selected_units(index, e, *shared)
-
-
-def _selected_copula(index, e, shared, *, family: str, rotation: int) -> Jet:
-    return copula.selected_units(index, e, shared[0], family=family, rotation=rotation)
 
 
 def tau_elliptical(atanh_rho: float) -> float:
@@ -124,40 +85,9 @@ def tau_frank(theta: float) -> float:
     return 1 - 4 / theta * (1 - debye)
 
 
-def _clayton(rotation: int) -> Form:
-    """tau = theta/(theta + 2)"""
-    return _one_sided("Clayton", rotation, lambda tau: np.log(2 * tau / (1 - tau)), 0.0)
-
-
-def _gumbel(rotation: int) -> Form:
-    """tau = 1 - 1/theta"""
-    return _one_sided("Gumbel", rotation, lambda tau: np.log(tau / (1 - tau)), 1.0)
-
-
-def _one_sided(family: str, rotation: int, parameter: Callable, theta_zero: float) -> Form:
-    sign = -1.0 if rotation in (90, 270) else 1.0
-
-    def tau(theta):
-        size = theta / (theta + 2) if family == "Clayton" else 1 - 1 / theta
-        return sign * size if size else 0.0
-
-    low, high = parameter(TAU_ENDS)
-    return Form(
-        name=f"{family} {rotation}" if rotation else family,
-        selected=partial(_selected_copula, family=family, rotation=rotation),
-        unselected=_unselected_normal,
-        stops=parameter(TAU_STOPS),
-        ends=(float(low), float(high)),
-        two_sided=False,
-        theta=lambda dependence: theta_zero + float(np.exp(dependence)),
-        theta_zero=theta_zero,
-        tau=tau,
-    )
-
-
 GAUSSIAN = Form(
     name="Gaussian",
-    selected=_selected_normal,
+    selected=normal.selected_units,
     unselected=_unselected_normal,
     stops=ATANH_RHO_STOPS,
     ends=(-ATANH_RHO_END, ATANH_RHO_END),
@@ -170,8 +100,8 @@ GAUSSIAN = Form(
 STUDENT = replace(
     GAUSSIAN,
     name="Student t",
-    selected=_selected_student,
-    unselected=_unselected_student,
+    selected=student.selected_units,
+    unselected=student.unselected_units,
     extra=(LOG_DF_START,),
     extra_ends=(LOG_DF_ENDS,),
     extra_labels=("log_df",),
@@ -179,28 +109,50 @@ STUDENT = replace(
 SHAPE = replace(
     GAUSSIAN,
     name="Shape",
-    selected=_selected_shape,
+    selected=shape.selected_units,
     extra=(0.0, 0.0),
-    extra_ends=(SKEWNESS_ENDS, LOG_TAIL_ENDS),
+    extra_ends=(shape.SKEWNESS_ENDS, shape.LOG_TAIL_ENDS),
     extra_labels=("skewness", "log_tail"),
 )
-FRANK = Form(
+FRANK = replace(
+    GAUSSIAN,
     name="Frank",
-    selected=partial(_selected_copula, family="Frank", rotation=0),
-    unselected=_unselected_normal,
+    selected=partial(copula.selected_units, family="Frank"),
     stops=FRANK_STOPS,
     ends=(-FRANK_END, FRANK_END),
-    two_sided=True,
-    theta=float,
-    theta_zero=0.0,
     tau=tau_frank,
+    label="theta",
 )
-FORMS = (
-    GAUSSIAN,
-    STUDENT,
-    SHAPE,
-    FRANK,
-    *(_clayton(rotation) for rotation in copula.ROTATIONS),
-    *(_gumbel(rotation) for rotation in copula.ROTATIONS),
-)
+
+
+def _one_sided(family: str, rotation: int) -> Form:
+    """A Clayton copula, tau = theta/(theta + 2), or a Gumbel copula, tau = 1 - 1/theta."""
+    sign = -1.0 if rotation in (90, 270) else 1.0
+    factor, theta_zero = (2.0, 0.0) if family == "Clayton" else (1.0, 1.0)
+
+    def parameter(tau):
+        return np.log(factor * tau / (1 - tau))
+
+    def tau(theta):
+        size = theta / (theta + 2) if family == "Clayton" else 1 - 1 / theta
+        return sign * size if size else 0.0
+
+    low, high = parameter(TAU_ENDS)
+    return replace(
+        FRANK,
+        name=f"{family} {rotation}" if rotation else family,
+        selected=partial(copula.selected_units, family=family, rotation=rotation),
+        stops=parameter(TAU_STOPS),
+        ends=(float(low), float(high)),
+        two_sided=False,
+        theta=lambda dependence: theta_zero + float(np.exp(dependence)),
+        theta_zero=theta_zero,
+        tau=tau,
+    )
+
+
+ONE_SIDED = [
+    _one_sided(family, turn) for family in ("Clayton", "Gumbel") for turn in copula.ROTATIONS
+]
+FORMS = (GAUSSIAN, STUDENT, SHAPE, FRANK, *ONE_SIDED)
 ERROR_MODELS = {"normal": GAUSSIAN, "t": STUDENT, "shape": SHAPE}  # those `hk.heckman` can fit

@@ -1,55 +1,84 @@
 """The same data under other error models: what changes when the normal curve is given up."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from heckesel.data import SelectionData
-from heckesel.linear.estimates import estimates_at
+from heckesel.linear.estimates import Estimates, estimates_at
 from heckesel.linear.forms.error_models import FORMS, GAUSSIAN, Form
 from heckesel.linear.forms.form_search import FormPoint, peaks, polish, walk
+from heckesel.linear.forms.form_weights import aic_weights
 from heckesel.linear.joint import Point, at_zero, evaluate
 from heckesel.linear.rho_scan import scan
-from heckesel.linear.sample.sample import SCAN_SEED, Sample, SampleScale, standardised_sample
+from heckesel.linear.sample.sample import (
+    SCAN_SEED,
+    Sample,
+    SampleScale,
+    standardised_sample,
+)
 
 SCAN_ROWS = 6000  # the walk only has to find the neighbourhood; all rows polish
 
 
-@dataclass(frozen=True)
-class FormFit:
-    """One form at its maximum, in the user's units.
+@dataclass(frozen=True, eq=False)
+class FormResult:
+    """One error model at its maximum; in those named "sigma(x)" sigma varies with columns of x.
+    params: Series by (equation, term), as `hk.heckman` has it;
+    the dependence is ("ancillary", "atanh_rho") or, for a copula, ("ancillary", "theta").
 
-    status: `converged`; `boundary` (the best is independence, a perfect dependence, or for t the
-    normal curve); `max_iterations`. dependence: theta, or atanh rho; extra: log df for t, skewness
-    and log tail for shape.
+    status: `converged`; `boundary` (independence, perfect dependence, or a t that is normal is
+    best); `max_iterations`. tau: Kendall's, of the two errors.
     """
 
     name: str
-    label: str
     loglik: float
     n_params: int
     tau: float
     status: str
-    beta: np.ndarray
-    gamma: np.ndarray
-    log_sigma: float
-    dependence: float
-    extra: tuple[float, ...]
-    extra_labels: tuple[str, ...]
+    params: pd.Series
+    aic_weight: float = float("nan")
+
+    @property
+    def aic(self) -> float:
+        return 2 * self.n_params - 2 * self.loglik
 
 
-def fit_forms(data: SelectionData, forms: Iterable[Form] = FORMS) -> tuple[FormFit, ...]:
-    """Every form by maximum likelihood, in the order given."""
-    sample, scalings = standardised_sample(data)
+def varying_name(form: str) -> str:
+    """The name of a form in which sigma varies with columns of x."""
+    return f"{form}, sigma(x)"
+
+
+def fit_forms(data: SelectionData, forms: Iterable[Form] = FORMS) -> tuple[FormResult, ...]:
+    """Every form by maximum likelihood, in the order given. If the data have columns of log
+    sigma(x), sigma varies with them."""
+    return fit_forms_to(*standardised_sample(data), data, forms)
+
+
+def fit_forms_to(
+    sample: Sample,
+    scalings: SampleScale,
+    names,
+    forms: Iterable[Form],
+) -> tuple[FormResult, ...]:
+    """The same to standardised rows; names : what has x_names, w_names and scale_names"""
     independent = _independent(sample)
     coarse = sample.subsample(SCAN_ROWS, SCAN_SEED) if sample.n > 2 * SCAN_ROWS else sample
     start = independent.v if coarse is sample else at_zero(coarse)
+    fits = []
+    for form in forms:
+        point = best_point(form, sample, coarse, start, independent)
+        fits.append(_described(form, point, estimates_at(point, sample, scalings), names))
+    return with_weights(fits)
+
+
+def with_weights(fits: Sequence[FormResult]) -> tuple[FormResult, ...]:
+    """The same with their Akaike weights among each other."""
+    weights = aic_weights([fit.aic for fit in fits])
     return tuple(
-        _described(form, best_point(form, sample, coarse, start, independent), sample, scalings)
-        for form in forms
+        replace(fit, aic_weight=float(weight)) for fit, weight in zip(fits, weights, strict=True)
     )
 
 
@@ -64,11 +93,12 @@ def best_point(
 ) -> FormPoint | Point:
     """The best of all modes that the walk leads to, or independence if none is better (t errors
     have no independence, but contain it next to their upper end)."""
-    if form is GAUSSIAN:
+    if form is GAUSSIAN and not sample.k:
         return scan(sample, far_ends=False).modes[0]
     modes = [polish(form, sample, peak) for peak in peaks(path_of(form, coarse, start))]
     best = max(modes, key=lambda point: point.value)
-    return independent if not form.extra and independent.value > best.value else best
+    nested = not (form.extra or sample.k)
+    return independent if nested and independent.value > best.value else best
 
 
 def path_of(form: Form, sample: Sample, start: np.ndarray) -> list[FormPoint]:
@@ -81,21 +111,18 @@ def path_of(form: Form, sample: Sample, start: np.ndarray) -> list[FormPoint]:
     return [*reversed(down), centre, *up]
 
 
-def _described(form: Form, point, sample: Sample, scalings: SampleScale) -> FormFit:
-    estimates = estimates_at(point, sample, scalings)
+def _described(form: Form, point, found: Estimates, data) -> FormResult:
     at_independence = point.status == "boundary" and point.a == 0.0
     theta = form.theta_zero if at_independence else form.theta(point.a)
-    return FormFit(
-        name=form.name,
-        label=form.label,
-        loglik=estimates.loglik,
-        n_params=sample.p + sample.q + 1 + form.size,
-        tau=form.tau(theta),
-        status=estimates.status,
-        beta=estimates.beta,
-        gamma=estimates.gamma,
-        log_sigma=estimates.log_sigma,
-        dependence=theta,
-        extra=estimates.extra,
-        extra_labels=form.extra_labels,
-    )
+    labels = [
+        *(("outcome", name) for name in data.x_names),
+        *(("select", name) for name in data.w_names),
+        *(("ancillary", name) for name in (form.label, "log_sigma", *form.extra_labels)),
+        *(("scale", name) for name in data.scale_names),
+    ]
+    shared = [theta, found.log_sigma, *found.extra, *found.scale]
+    values = np.concatenate([found.beta, found.gamma, shared])
+    index = pd.MultiIndex.from_tuples(labels, names=["equation", "term"])
+    tau, params = form.tau(theta), pd.Series(values, index)
+    name = varying_name(form.name) if data.scale_names else form.name
+    return FormResult(name, found.loglik, len(values), tau, found.status, params)

@@ -9,17 +9,15 @@ absolute curvature where it has the wrong sign, and the path over the dependence
 certificate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from heckesel.linear.forms.error_models import Form
 from heckesel.linear.joint import LARGEST_THETA
 from heckesel.linear.newton import maximise, newton_step
-from heckesel.linear.sample.blocks import slices, sum_over
-from heckesel.linear.sample.sample import Sample
+from heckesel.linear.sample.sample import Rows, Sample
 from heckesel.numerics.jet import Jet
 
 # At the stops of the walk a hundredth of log-likelihood does not matter; ten steps are enough but
@@ -50,55 +48,60 @@ class FormPoint:
         return float(self.shared[0])
 
     @property
-    def extra(self) -> np.ndarray:
-        """Shared parameters besides the dependence."""
-        return self.shared[1:]
-
-    @property
     def coordinates(self) -> np.ndarray:
         return np.concatenate([self.v, self.scale, self.shared])
 
 
-def evaluate_form(form: Form, sample: Sample, point) -> tuple[float, np.ndarray, np.ndarray]:
+def evaluate_form(form: Form, rows: Rows, point) -> tuple[float, np.ndarray, np.ndarray]:
     """Log-likelihood, score and Hessian in (gamma, delta, theta, *scale, *shared)."""
+    at = rows.q + rows.p  # where theta is
+    size, theta = at + 1 + rows.k + form.size, point[at]
+    if not (0 < theta < LARGEST_THETA and _inside(form, rows, point)):
+        return -np.inf, np.zeros(size), np.zeros((size, size))
+    value, score, hessian = rows.sum(partial(_block_terms, form=form, point=point))
+    mass = rows.mass_selected
+    score[at] += mass / theta
+    hessian[at, at] -= mass / theta**2
+    return float(value + mass * np.log(theta)), score, hessian
+
+
+def _block_terms(block: Sample, *, form: Form, point) -> tuple:
+    """Value, score and Hessian of a block, without what depends on theta alone."""
+    q, k, size = block.q, block.k, len(point)
+    value, score, hessian = 0.0, np.zeros(size), np.zeros((size, size))
+    if len(block.w_selected):
+        units, columns = selected_jets(form, block, point)
+        value, score, hessian = weighted_sums(units, columns, block.weight_selected)
+    if len(block.w_unselected):
+        w, last = block.w_unselected, q + block.p + 1
+        units = form.unselected(w @ point[:q], *point[last + k :])
+        parts = weighted_sums(units, (w,), block.weight_unselected)
+        at = np.r_[:q, last + k : size]
+        value += parts[0]
+        score[at] += parts[1]
+        hessian[np.ix_(at, at)] += parts[2]
+    return value, score, hessian
+
+
+def selected_jets(form: Form, block: Sample, point) -> tuple[Jet, tuple[np.ndarray, ...]]:
+    """Log-likelihoods of the selected units less log theta, and the columns of their arguments."""
+    q, last = block.q, block.q + block.p + 1
+    w, r, shared = block.w_selected, block.residual_columns, point[last + block.k :]
+    if block.scale_columns is None:
+        return form.selected(w @ point[:q], r @ point[q:last], *shared), (w, r)
+    z = block.scale_columns
+    log_scale = z @ point[last : last + block.k]
+    r = r * np.exp(-log_scale)[:, None]
+    e = r @ point[q:last]
+    return with_log_scale(form.selected(w @ point[:q], e, *shared), e, log_scale), (w, r, z)
+
+
+def unit_logliks(form: Form, sample: Sample, point) -> np.ndarray:
+    """(n,) log-likelihood of each unit, the selected first, not weighted."""
     q, last = sample.q, sample.q + sample.p + 1
-    size, theta = last + sample.k + form.size, point[last - 1]
-    score, hessian = np.zeros(size), np.zeros((size, size))
-    if not (0 < theta < LARGEST_THETA and _inside(form, sample, point)):
-        return -np.inf, score, hessian
-    mass = sample.weight_selected.sum()
-    gamma, residual_weights = point[:q], point[q:last]
-    scale, shared = point[last : last + sample.k], point[last + sample.k :]
-
-    def selected(block):
-        w, r = sample.w_selected[block], sample.residual_columns[block]
-        weight = sample.weight_selected[block]
-        if sample.scale_columns is None:
-            units = form.selected(w @ gamma, r @ residual_weights, shared)
-            return weighted_sums(units, (w, r), weight)
-        z = sample.scale_columns[block]
-        log_scale = z @ scale
-        r = r * np.exp(-log_scale)[:, None]
-        e = r @ residual_weights
-        units = with_log_scale(form.selected(w @ gamma, e, shared), e, log_scale)
-        return weighted_sums(units, (w, r, z), weight)
-
-    def unselected(block):
-        w = sample.w_unselected[block]
-        return weighted_sums(
-            form.unselected(w @ gamma, shared), (w,), sample.weight_unselected[block]
-        )
-
-    n1, n0 = len(sample.w_selected), len(sample.w_unselected)
-    value, score, hessian = sum_over(selected, slices(n1), n1)
-    value += mass * np.log(theta)
-    score[last - 1] += mass / theta
-    hessian[last - 1, last - 1] -= mass / theta**2
-    parts = sum_over(unselected, slices(n0), n0)
-    at = np.r_[:q, last + sample.k : size]
-    score[at] += parts[1]
-    hessian[np.ix_(at, at)] += parts[2]
-    return float(value + parts[0]), score, hessian
+    inside = selected_jets(form, sample, point)[0].value + np.log(point[last - 1])
+    shared = point[last + sample.k :]
+    return np.append(inside, form.unselected(sample.w_unselected @ point[:q], *shared).value)
 
 
 def with_log_scale(units: Jet, e, log_scale) -> Jet:
@@ -120,14 +123,14 @@ def with_log_scale(units: Jet, e, log_scale) -> Jet:
     return Jet(units.value - log_scale, gradient, hessian)
 
 
-def _bounded(form: Form, sample: Sample, point) -> tuple[np.ndarray, np.ndarray]:
+def _bounded(form: Form, sample: Rows, point) -> tuple[np.ndarray, np.ndarray]:
     """How far the scale and shared parameters are from their lower (<= 0) and upper ends."""
     first = len(point) - form.size
     scale, (low, high) = point[first - sample.k : first], form.room(point[first:])
     return np.append(-SCALE_END - scale, low), np.append(SCALE_END - scale, high)
 
 
-def _inside(form: Form, sample: Sample, point) -> bool:
+def _inside(form: Form, sample: Rows, point) -> bool:
     low, high = _bounded(form, sample, point)
     return bool((low < AT_AN_END).all() and (high > -AT_AN_END).all())
 
@@ -184,7 +187,7 @@ def bounded_step(gradient, hessian, low, high) -> np.ndarray:
     return step * np.min(room[moving] / np.abs(step[moving]), initial=1.0)
 
 
-def _room(form: Form, sample: Sample, full, free) -> tuple[np.ndarray, np.ndarray]:
+def _room(form: Form, sample: Rows, full, free) -> tuple[np.ndarray, np.ndarray]:
     """How far each free coordinate may move down and up at once."""
     low, high = np.full(len(full), -np.inf), np.full(len(full), np.inf)
     first = len(full) - form.size - sample.k
@@ -194,7 +197,7 @@ def _room(form: Form, sample: Sample, full, free) -> tuple[np.ndarray, np.ndarra
     return low[free], high[free]
 
 
-def climb(form: Form, sample: Sample, start, *, fixed=None, held=(), rough=False) -> FormPoint:
+def climb(form: Form, sample: Rows, start, *, fixed=None, held=(), rough=False) -> FormPoint:
     """The maximum uphill of `start`, with the dependence held at `fixed` if that is given, and
     the coordinates at the positions `held` where they are."""
     last = sample.q + sample.p + 1
@@ -226,7 +229,7 @@ def climb(form: Form, sample: Sample, start, *, fixed=None, held=(), rough=False
     )
 
 
-def walk(form: Form, sample: Sample, start: np.ndarray, stops) -> list[FormPoint]:
+def walk(form: Form, sample: Rows, start: np.ndarray, stops) -> list[FormPoint]:
     """Rough optima at each stop of the dependence, each started on the tangent at the last one."""
     path: list[FormPoint] = []
     for stop in stops:
@@ -235,7 +238,7 @@ def walk(form: Form, sample: Sample, start: np.ndarray, stops) -> list[FormPoint
     return path
 
 
-def _ahead(form: Form, sample: Sample, point: FormPoint, dependence: float) -> np.ndarray:
+def _ahead(form: Form, sample: Rows, point: FormPoint, dependence: float) -> np.ndarray:
     """Where the path of conditional optima leads to first order, if that is no long way."""
     theta, full = len(point.v) - 1, point.coordinates
     at = theta + 1 + sample.k
@@ -257,7 +260,7 @@ def peaks(path: list[FormPoint]) -> list[FormPoint]:
     return [point for point, is_top in zip(path, top, strict=True) if is_top]
 
 
-def polish(form: Form, sample: Sample, start: FormPoint) -> FormPoint:
+def polish(form: Form, sample: Rows, start: FormPoint) -> FormPoint:
     """The mode near `start`. status: `boundary` where it lies at an end of a shared parameter,
     `converged` at an interior maximum, `max_iterations` otherwise."""
     found = climb(form, sample, start.coordinates)
@@ -268,7 +271,7 @@ def polish(form: Form, sample: Sample, start: FormPoint) -> FormPoint:
     return found
 
 
-def at_an_end(form: Form, sample: Sample, point: FormPoint) -> np.ndarray:
+def at_an_end(form: Form, sample: Rows, point: FormPoint) -> np.ndarray:
     """Which of the scale and shared parameters stand at an end of their range."""
     low, high = _bounded(form, sample, point.coordinates)
     return (low > -AT_AN_END) | (high < AT_AN_END)

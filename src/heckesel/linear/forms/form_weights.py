@@ -1,7 +1,5 @@
 """What several error models, fitted to the same data, say together: functions on numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 # Beyond ten units of AIC a form has next to no weight against the best one.

@@ -1,13 +1,18 @@
 """Fits of the linear selection model as a `HeckmanFit`, without the verdict on identification."""
 
-from __future__ import annotations
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.linear.estimable import LEAST_INFORMATION, check_joint_separation, dependent_in
+from heckesel.linear.estimable import (
+    LEAST_INFORMATION,
+    dependent_in,
+    refuse,
+    separating_combination,
+)
 from heckesel.linear.estimates import NEAR_BOUNDARY, Estimates, estimates_at, mode_covariance
 from heckesel.linear.forms.error_models import ERROR_MODELS
 from heckesel.linear.forms.form_inference import FormScan, form_covariance, scan_form
@@ -40,25 +45,8 @@ def _fit_ols(data: SelectionData, design, kind, options) -> HeckmanFit:
     covariance = least_squares_covariance(data.x, data.y, data.weight, fit, kind, **options)
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.beta, covariance)
     mode = Mode(float("nan"), fit.sigma, fit.loglik, "converged", params, False)
-    return _result("least squares", mode, cov, kind, data, design, **options)
-
-
-def _result(method: str, mode: Mode, cov, kind, data: Data, design, **rest) -> HeckmanFit:
-    """The fit whose estimates are those of `mode`."""
-    return HeckmanFit(
-        method=method,
-        covariance=kind,
-        params=mode.params,
-        cov=cov,
-        rho=mode.rho,
-        sigma=mode.sigma,
-        loglik=mode.loglik,
-        status=mode.status,
-        near_boundary=mode.near_boundary,
-        data=data,
-        design=design,
-        **rest,
-    )
+    rest = {"method": "least squares", "covariance": kind, "cov": cov, "data": data}
+    return HeckmanFit(**vars(mode), **rest, design=design, **options)
 
 
 def fit_ml(
@@ -68,20 +56,20 @@ def fit_ml(
     found: Scan | FormScan
     # the scale of probability weights is arbitrary
     unit = rows.nonzero / rows.mass if options["weight_kind"] == "probability" else 1.0
+    ordered, given_ends = _selected_first(options, data), None
     if scalings.scale is None and errors == "normal":
         found = scan(rows)
         selected = selected_mode(found.modes, unit)
-        covariance = mode_covariance(
-            found.modes[selected], rows, scalings, kind, **_selected_first(options, data)
-        )
+        covariance = mode_covariance(found.modes[selected], rows, scalings, kind, **ordered)
     else:
-        assert isinstance(rows, Sample)  # files are refused
-        assert isinstance(data, SelectionData)
         found = scan_form(form, rows)
-        selected = selected_mode(found.modes)
-        covariance = form_covariance(
-            data, form, found.modes[selected], rows, scalings, kind, **options
+        selected = selected_mode(found.modes, unit)
+        of_point = partial(
+            form_covariance, form, found.modes[selected], rows, scalings, kind, **ordered
         )
+        covariance = of_point()
+        if np.isnan(covariance[0, 0]):
+            given_ends = of_point(given_ends=True)
     of_gamma = found.modes[selected].hessian[: rows.q, : rows.q]
     _check_separation_of_fit(rows, of_gamma, data.w_names)
     estimates = [estimates_at(point, rows, scalings) for point in found.modes]
@@ -94,10 +82,15 @@ def fit_ml(
     size, k = rows.p + rows.q, len(data.scale_names)
     extra = range(size + k + 2, len(labels))
     order = [*range(size), size + 1 + k, size, *extra, *range(size + 1, size + 1 + k)]
-    modes = tuple(_mode(item, labels, order) for item in estimates)
-    _, cov = labelled(labels, np.zeros(len(order)), covariance[np.ix_(order, order)])
-    rest = {"modes": modes, "selected": selected, "scan": found, "errors": errors}
-    return _result("ml", modes[selected], cov, kind, data, design, **rest, **options)
+    modes, block = tuple(_mode(item, labels, order) for item in estimates), np.ix_(order, order)
+    cov, given_rho = (
+        None if values is None else labelled(labels, np.zeros(len(order)), values[block])[1]
+        for values in (covariance, given_ends)
+    )
+    rest = {"method": "ml", "covariance": kind, "cov": cov, "data": data, "design": design}
+    more = {"modes": modes, "selected": selected, "scan": found, "errors": errors}
+    more["cov_given_rho"] = given_rho
+    return HeckmanFit(**vars(modes[selected]), **rest, **more, **options)
 
 
 def _mode(item: Estimates, labels, order) -> Mode:
@@ -120,7 +113,8 @@ def fit_both_steps(
     params, cov = labelled(labels, vector[order], covariance[np.ix_(order, order)])
     near = abs(fit.rho) > NEAR_BOUNDARY
     mode = Mode(fit.rho, fit.sigma, float("nan"), fit.probit.status, params, near)
-    return _result("two-step", mode, cov, kind, data, design, **options)
+    rest = {"method": "two-step", "covariance": kind, "cov": cov, "data": data}
+    return HeckmanFit(**vars(mode), **rest, design=design, **options)
 
 
 def _selected_first(options: dict, data: Data) -> dict:
@@ -138,7 +132,7 @@ def _check_separation_of_fit(rows: Rows, hessian, names) -> None:
     inside = held.w_selected[held.weight_selected > 0]
     outside = held.w_unselected[held.weight_unselected > 0]
     s = np.arange(len(inside) + len(outside)) < len(inside)
-    check_joint_separation(np.concatenate([inside, outside]), s, names)
+    refuse(separating_combination(np.concatenate([inside, outside]), s, names))
 
 
 def _check_mills(gram, x_names) -> None:

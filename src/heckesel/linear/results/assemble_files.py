@@ -1,7 +1,5 @@
 """The linear selection model on Parquet files, which are read again for every sum."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -10,6 +8,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.errors import DataError
+from heckesel.linear.estimable import warn_without_density
 from heckesel.linear.results.assemble import fit_both_steps, fit_ml
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.sample.stream import Stream, StreamedData, check_stream, open_stream
@@ -28,6 +27,8 @@ def fit_files(
     *,
     arrays: dict,
     method: str,
+    errors: str,
+    scale: str | None,
     instruments,
     covariance,
     clusters,
@@ -48,18 +49,27 @@ def fit_files(
     parts = parquet_parts(path)
     with threadpool_limits(1, user_api="blas"):
         reader = learn_reader(
-            parts, right, select_right, y=left, indicator=indicator, weights=weights, run=run
+            parts,
+            right,
+            select_right,
+            y=left,
+            indicator=indicator,
+            weights=weights,
+            scale=scale,
+            run=run,
         )
         if client is None and not reader.plain:
             run = map  # formulas keep the interpreter busy, so threads would only wait
         counts = list(run(partial(count_rows, reader), parts))
         parts, counts = _with_rows(parts, counts, left)
         rows, survey, kept = open_stream(Stream(parts, reader.checked, run), counts)
-        design = FormulaDesign(reader.outcome, reader.select, None)
+        design = FormulaDesign(reader.outcome, reader.select, None, reader.scale)
         check_instruments(instruments, kept, design)
         odd = np.array([1.0 if survey.fraction is None else survey.fraction])
         kind, _ = covariance_kind(covariance, None, odd, weight_kind, has_likelihood=method == "ml")
         check_stream(rows, survey, kept)
+        if errors == "shape":
+            warn_without_density(kept)
         rows = replace(rows, stream=replace(rows.stream, read=reader.read))
         data = StreamedData(
             rows=rows,
@@ -69,8 +79,9 @@ def fit_files(
             y_name=left,
             instruments=kept.instruments,
             n_selected=int(survey.xy.weight),
+            scale_names=kept.scale_names,
         )
-        fit = fit_ml if method == "ml" else fit_both_steps
+        fit = partial(fit_ml, errors=errors) if method == "ml" else fit_both_steps
         options = {"weight_kind": weight_kind, "clusters": None}
         return fit(rows, rows.scalings, data, design, kind, options)
 

@@ -1,24 +1,21 @@
 """Tests and intervals of the parameters of the error distribution."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from heckesel.data import SelectionData
 from heckesel.errors import DataError, is_one_of
 from heckesel.linear.forms.form_inference import FormScan, restricted
 from heckesel.linear.ols import fit_least_squares
 from heckesel.linear.probit import fit_probit
 from heckesel.linear.results.inference import Test, check_level, critical_value, likelihood_ratio
-from heckesel.linear.results.resampling import profile_interval
+from heckesel.linear.results.resampling import rows_of
 from heckesel.linear.rho_scan import Scan
 from heckesel.linear.sample.stream import StreamedData, loglik_at_zero
 
 # parameters of the errors besides rho and sigma
-EXTRA = {"normal": (), "t": ("df",), "shape": ("skewness", "tail")}
+EXTRA: dict[str, tuple[str, ...]] = {"normal": (), "t": ("df",), "shape": ("skewness", "tail")}
 # each parameter: how it is estimated, and the function from that to the parameter
 ESTIMATED_AS: dict[str, tuple[str, Callable]] = {
     "rho": ("atanh_rho", np.tanh),
@@ -44,9 +41,9 @@ def _wald_interval(fit, parameter: str, level: float) -> tuple[float, float]:
 def _restricted_loglik(fit, *names: str) -> float:
     """The log-likelihood if these parameters are zero."""
     assert isinstance(fit.scan, FormScan)
-    assert isinstance(fit.data, SelectionData)
     with threadpool_limits(1, user_api="blas"):
-        return fit.loglik + restricted(fit.scan, fit.scan.modes[fit.selected], fit.data, names)
+        rows, _, _ = rows_of(fit.data, None)
+        return fit.loglik + restricted(fit.scan, fit.scan.modes[fit.selected], rows, names)
 
 
 def _hypotheses(fit) -> dict[str, list]:
@@ -75,17 +72,42 @@ def error_tests(fit, kind: str) -> dict[str, Test]:
     return tests
 
 
-def rho_test(fit, kind: str) -> Test:
-    """`wald`: of atanh rho, for two-step of lambda; `lr`: likelihood ratio."""
+def rho_test(fit, kind: str | None) -> Test:
+    """`score`: of the Mills ratio in the outcome equation; `wald`: of atanh rho, for two-step of
+    lambda; `lr`: likelihood ratio."""
     if not fit.has_selection:
         raise DataError("every unit was selected, so there is no rho to test")
-    check_test(kind)
+    if kind is not None and not is_one_of(kind, ("score", "wald", "lr")):
+        raise DataError(f"kind must be 'score', 'wald' or 'lr', got {kind!r}")
+    if kind is None:
+        kind = _default_test(fit)
+    if kind == "score":
+        if not has_score_test(fit):
+            raise DataError(
+                "the score test is for normal errors with a constant sigma and rows in memory; use "
+                "'lr' or 'wald'"
+            )
+        with threadpool_limits(1, user_api="blas"):
+            return fit.score_test()
     if kind == "wald":
         term = ("mills", "lambda") if fit.method == "two-step" else ("ancillary", "atanh_rho")
         return fit.wald_test([term])
     _needs_ml(fit, "the likelihood-ratio test")
     _needs_independent_rows(fit, "likelihood ratio")
     return likelihood_ratio(fit.loglik, fit.loglik_independent, fit.weight_kind)
+
+
+def has_score_test(fit) -> bool:
+    """Whether the fit has normal errors with a constant sigma, and its rows."""
+    gone = isinstance(fit.data, StreamedData) and fit.data.rows.kept is None
+    return not gone and (fit.method == "two-step" or isinstance(fit.scan, Scan))
+
+
+def _default_test(fit) -> str:
+    if has_score_test(fit):
+        return "score"
+    independent = fit.clusters is None and fit.weight_kind == "frequency"
+    return "lr" if independent and fit.method == "ml" else "wald"
 
 
 def loglik_independent(fit) -> float:
@@ -100,15 +122,23 @@ def loglik_independent(fit) -> float:
     return outcome + fit_probit(data.w, s, data.weight).loglik
 
 
-def error_interval(fit, parameter: str, level: float, method: str, client) -> tuple[float, float]:
-    """A Wald or profile interval, after checking that the fit has one."""
+def error_interval(
+    fit, parameter: str, level: float, method: str | None, profile: Callable
+) -> tuple[float, float]:
+    """A Wald or profile interval, after checking that the fit has one; by default the one that
+    the fit's other inference is.
+
+    profile : (parameter, level) -> the profile interval
+    """
     check_level(level)
     _needs_ml(fit, f"an interval of {parameter}", "bootstrap() gives one for two-step")
     if not is_one_of(parameter, fit.error_parameters):
         *most, last = map(repr, fit.error_parameters)
         raise DataError(f"parameter must be {', '.join(most)} or {last}, got {parameter!r}")
-    if not is_one_of(method, ("wald", "profile")):
+    if method is not None and not is_one_of(method, ("wald", "profile")):
         raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
+    if method is None:
+        method = fit.inference if parameter in ("rho", "sigma") else "wald"
     if method == "wald":
         return _wald_interval(fit, parameter, level)
     if fit.weight_kind == "probability":
@@ -118,7 +148,7 @@ def error_interval(fit, parameter: str, level: float, method: str, client) -> tu
         raise DataError(
             "profile intervals are for normal errors with a constant sigma; use method='wald'"
         )
-    return profile_interval(fit, parameter, level, client)
+    return profile(parameter, level)
 
 
 def _needs_independent_rows(fit, what: str) -> None:

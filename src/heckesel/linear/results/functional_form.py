@@ -1,7 +1,5 @@
 """`fit.functional_form()`: which coefficients change sign under other error models."""
 
-from __future__ import annotations
-
 import textwrap
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,39 +10,13 @@ from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData, scaled_weight
 from heckesel.errors import DataError, as_list, is_whole
-from heckesel.linear.estimable import check_estimable
-from heckesel.linear.forms.error_models import GAUSSIAN
-from heckesel.linear.forms.form_fits import FormFit, fit_forms
-from heckesel.linear.forms.form_weights import (
-    CLOSE_AIC,
-    aic_weights,
-    changes_sign,
-    forms_to_weigh,
-    ranges,
-)
-from heckesel.linear.results.inference import labelled
+from heckesel.linear.estimable import check_estimable, check_scale
+from heckesel.linear.forms.error_models import ERROR_MODELS, GAUSSIAN
+from heckesel.linear.forms.form_fits import FormResult, fit_forms, with_weights
+from heckesel.linear.forms.form_weights import CLOSE_AIC, changes_sign, forms_to_weigh, ranges
 from heckesel.linear.sample.stream import StreamedData
 
 WIDTH = 78
-
-
-@dataclass(frozen=True, eq=False)
-class FormResult:
-    """One error model at its maximum. params: Series by (equation, term), as `hk.heckman` has it;
-    the dependence is ("ancillary", "atanh_rho") or, for a copula, ("ancillary", "theta").
-
-    status: `converged`; `boundary` (independence, perfect dependence, or a t that is normal is
-    best); `max_iterations`. tau: Kendall's, of the two errors.
-    """
-
-    name: str
-    loglik: float
-    n_params: int
-    aic: float
-    aic_weight: float
-    tau: float
-    status: str
-    params: pd.Series
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,12 +92,12 @@ class FunctionalForm:
         best = self.forms[0].aic
         lines = ["-" * WIDTH]
         lines.append(
-            f"  {'form':<14}{'log-lik':>14}{'AIC-best':>10}{'weight':>8}{'tau':>8}  status"
+            f"  {'form':<20}{'log-lik':>14}{'AIC-best':>10}{'weight':>8}{'tau':>8}  status"
         )
         for form in self.forms:
             mark = "*" if form.name in self.weighed else " "
             lines.append(
-                f"{mark} {form.name:<14}{form.loglik:>14.2f}{form.aic - best:>10.1f}"
+                f"{mark} {form.name:<20}{form.loglik:>14.2f}{form.aic - best:>10.1f}"
                 f"{form.aic_weight:>8.3f}{form.tau:>8.3f}  {form.status}"
             )
         return lines
@@ -175,13 +147,23 @@ def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
         raise DataError(f"rows must be positive and seed not negative, got {rows!r}, {seed!r}")
     chosen = _checked_terms(terms, fit.data.x_names)
     weight = scaled_weight(fit.data.weight, fit.weight_kind)  # AIC needs a scale
-    data = _drawn(replace(fit.data, weight=weight, scale=None, scale_names=()), rows, seed)
+    varying = _drawn(_with_scale(replace(fit.data, weight=weight)), rows, seed)
+    data = replace(varying, scale=None, scale_names=())
     with threadpool_limits(1, user_api="blas"):
         fits = fit_forms(data)
-    weights = aic_weights([_aic(form) for form in fits])
-    results = [_result(form, data, weight) for form, weight in zip(fits, weights, strict=True)]
-    results.sort(key=lambda form: form.aic)
-    return FunctionalForm(tuple(results), chosen, data.n, fit.data.n, data.y_name)
+        if varying.scale_names:
+            fits = with_weights((*fits, *fit_forms(varying, ERROR_MODELS.values())))
+    fits = tuple(sorted(fits, key=lambda form: form.aic))
+    return FunctionalForm(fits, chosen, data.n, fit.data.n, data.y_name)
+
+
+def _with_scale(data: SelectionData) -> SelectionData:
+    """Columns of log sigma(x): those of the fit, or every outcome column."""
+    if data.scale is not None:
+        return data
+    names = tuple(name for name in data.x_names if name != "Intercept")
+    columns = data.x[:, [data.x_names.index(name) for name in names]]
+    return replace(data, scale=columns, scale_names=names)
 
 
 def _checked_terms(terms, names) -> tuple[str, ...]:
@@ -206,32 +188,7 @@ def _drawn(data: SelectionData, rows: int, seed: int) -> SelectionData:
         raise DataError(f"all of the {rows} rows drawn are {kind}; give more rows=")
     try:
         check_estimable(part)
+        check_scale(part)
     except DataError as error:
         raise DataError(f"in the {rows} rows drawn {error}; or give more rows=") from None
     return part
-
-
-def _aic(form: FormFit) -> float:
-    return 2 * form.n_params - 2 * form.loglik
-
-
-def _result(form: FormFit, data: SelectionData, weight: float) -> FormResult:
-    labels = [
-        *(("outcome", name) for name in data.x_names),
-        *(("select", name) for name in data.w_names),
-        ("ancillary", form.label),
-        ("ancillary", "log_sigma"),
-        *(("ancillary", label) for label in form.extra_labels),
-    ]
-    values = np.concatenate([form.beta, form.gamma, [form.dependence, form.log_sigma], form.extra])
-    params, _ = labelled(labels, values, np.zeros((len(values),) * 2))
-    return FormResult(
-        name=form.name,
-        loglik=form.loglik,
-        n_params=form.n_params,
-        aic=_aic(form),
-        aic_weight=float(weight),
-        tau=form.tau,
-        status=form.status,
-        params=params,
-    )

@@ -1,45 +1,38 @@
 """What `hk.heckman` returns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
-from heckesel.linear.forms.form_inference import FormScan
+from heckesel.linear.over_rho.conditional_fits import ConditionalFits, linear_fits
+from heckesel.linear.over_rho.score_test import linear_score_test
 from heckesel.linear.results import prediction
 from heckesel.linear.results import summary as table
+from heckesel.linear.results.averages import average, margins
 from heckesel.linear.results.error_parameters import (
     EXTRA,
     error_interval,
     error_tests,
     loglik_independent,
-    rho_test,
 )
 from heckesel.linear.results.functional_form import FunctionalForm, compare_forms
-from heckesel.linear.results.inference import (
-    Test,
-    Verdict,
-    cluster_freedom,
-    coefficient_frame,
-    standard_errors,
-    verdict_name,
-    wald,
-)
-from heckesel.linear.results.modes import Mode, reason_of
-from heckesel.linear.results.resampling import bootstrap_frame
-from heckesel.linear.rho_scan import Scan
+from heckesel.linear.results.inference import Test, f_test
+from heckesel.linear.results.modes import Mode
+from heckesel.linear.results.resampling import bootstrap_frame, profile_interval, rows_of
+from heckesel.linear.results.selection_fit import SelectionFit
+from heckesel.linear.sample.sample import standardised_sample
 from heckesel.linear.sample.stream import StreamedData
 from heckesel.predictive.distribution import Predictive
 from heckesel.tables.array_design import ArrayDesign
 from heckesel.tables.formula import FormulaDesign
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class HeckmanFit:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class HeckmanFit(SelectionFit):
     """A fitted selection model, the result of `hk.heckman`.
 
     Attributes
@@ -69,9 +62,10 @@ class HeckmanFit:
         The verdict on whether the data support the correction.
     method, covariance, weight_kind, errors : str
         Options of the fit.
-    data, design, scan, clusters, selected
+    data, design, scan, clusters, selected, cov_given_rho
         The rows, how columns are made from new rows, the profile of the likelihood, the cluster
-        codes, and the position in `modes` of the mode that is used.
+        codes, the position in `modes` of the mode that is used, and at rho = +-1 the covariance
+        of the other parameters, unless errors are normal with a constant sigma.
 
     Examples
     --------
@@ -85,28 +79,9 @@ class HeckmanFit:
     True
     """
 
-    method: str
-    covariance: str
-    params: pd.Series
-    cov: pd.DataFrame
-    rho: float
     sigma: float
-    loglik: float
-    status: str
-    near_boundary: bool
     data: SelectionData | StreamedData
     design: FormulaDesign | ArrayDesign
-    modes: tuple[Mode, ...] = ()
-    scan: Scan | FormScan | None = None
-    weight_kind: str = "frequency"
-    identification: Verdict | None = None
-    clusters: np.ndarray | None = None
-    errors: str = "normal"
-    selected: int = 0
-
-    @property
-    def has_selection(self) -> bool:
-        return self.data.has_selection
 
     @property
     def title(self) -> str:
@@ -147,69 +122,6 @@ class HeckmanFit:
         """
         return self.modes[self.selected] if self.modes else None
 
-    @property
-    def selected_mode_reason(self) -> str:
-        """Why that mode is used, in a sentence."""
-        return reason_of(self.modes, self.selected)
-
-    @cached_property
-    def se(self) -> pd.Series:
-        """Standard errors by (equation, term)."""
-        return standard_errors(self.cov)
-
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom of tests and intervals: G - 1 for G clusters, infinite without."""
-        if isinstance(self.data, StreamedData):
-            return float("inf")
-        return cluster_freedom(self.clusters, self.data.weight)
-
-    @property
-    def n(self) -> int:
-        """Units; frequency weights count as rows."""
-        return self.data.units(self.weight_kind)
-
-    @property
-    def n_selected(self) -> int:
-        """Selected units; frequency weights count as rows."""
-        return self.data.units(self.weight_kind, selected=True)
-
-    @property
-    def aic(self) -> float:
-        """Akaike's information criterion."""
-        return 2 * len(self.params) - 2 * self.loglik
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's information criterion."""
-        return np.log(self.n) * len(self.params) - 2 * self.loglik
-
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """Table of coefficients.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level.
-
-        Returns
-        -------
-        DataFrame
-            ``coef``, ``se``, ``z``, ``p``, ``low`` and ``high`` by (equation, term). With G
-            clusters, p-values and intervals use t with G - 1 degrees of freedom.
-        """
-        return coefficient_frame(self.params, self.cov, level, self.freedom)
-
-    def summary(self, level: float = 0.95) -> str:
-        """Summary for printing: coefficients, errors, tests, other modes and the verdict.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level.
-        """
-        return table.summary(self, level)
-
     def to_latex(self, level: float = 0.95) -> str:
         """Table of coefficients for LaTeX, with booktabs rules.
 
@@ -230,47 +142,10 @@ class HeckmanFit:
         """
         return table.as_dict(self, level)
 
-    def __repr__(self) -> str:
-        return (
-            f"<HeckmanFit {self.method}: rho {self.rho:.4f}, sigma {self.sigma:.4f}, "
-            f"{self.n_selected} of {self.n} selected, {self.status}; "
-            f"{verdict_name(self.identification)}>"
-        )
-
-    def wald_test(self, terms) -> Test:
-        """Joint Wald test that coefficients are zero.
-
-        Parameters
-        ----------
-        terms : list of (equation, term)
-            The coefficients, such as ``[("outcome", "age")]``.
-
-        Returns
-        -------
-        Test
-            ``statistic``, ``degrees_of_freedom`` and ``p_value``.
-        """
-        return wald(self.params, self.cov, terms, self.freedom)
-
     @cached_property
     def loglik_independent(self) -> float:
         """Log-likelihood at rho = 0: probit plus least squares, if errors are normal."""
         return loglik_independent(self)
-
-    def test_rho_zero(self, kind: str = "wald") -> Test:
-        """Test that rho is zero.
-
-        Parameters
-        ----------
-        kind : {"wald", "lr"}
-            Wald test of atanh rho (two-step: of lambda), or likelihood-ratio test, which needs
-            maximum likelihood.
-
-        Returns
-        -------
-        Test
-        """
-        return rho_test(self, kind)
 
     def test_errors(self, kind: str = "wald") -> dict[str, Test]:
         """Test normal errors and a constant sigma against shape errors and `scale=`.
@@ -289,7 +164,7 @@ class HeckmanFit:
         return error_tests(self, kind)
 
     def interval(
-        self, parameter: str, level: float = 0.95, method: str = "wald", *, client=None
+        self, parameter: str, level: float = 0.95, method: str | None = None, *, client=None
     ) -> tuple[float, float]:
         """Confidence interval of a parameter of the error distribution.
 
@@ -299,10 +174,12 @@ class HeckmanFit:
             One of `error_parameters`.
         level : float
             Confidence level.
-        method : {"wald", "profile"}
+        method : {"wald", "profile"}, optional
             ``"wald"`` is symmetric on the atanh scale for rho and on the log scale for sigma, df
             and tail. ``"profile"``, for rho and sigma with normal errors, contains every value that
-            a likelihood-ratio test does not reject, near other modes, too.
+            a likelihood-ratio test does not reject, near other modes, too. If Wald inference does
+            not hold, the statistic of the test is divided by 1.25, its mean in simulations. The
+            default is `inference`.
         client : dask.distributed.Client, optional
             A cluster for the profile interval.
 
@@ -315,7 +192,29 @@ class HeckmanFit:
         DataError
             If the fit has no such interval.
         """
-        return error_interval(self, parameter, level, method, client)
+        profile = partial(profile_interval, self, client=client)
+        return error_interval(self, parameter, level, method, profile)
+
+    @cached_property
+    def over_rho(self) -> ConditionalFits | None:
+        """Fits with rho held at each value the data allow, where `inference` is "profile"."""
+        if self.inference == "wald":
+            return None
+        assert isinstance(self.data, SelectionData)
+        with threadpool_limits(1, user_api="blas"):
+            return linear_fits(*standardised_sample(self.data), self.scan, self.selected)
+
+    def score_test(self) -> Test:
+        """That the Mills ratio has no coefficient in the outcome equation."""
+        rows, scalings, _ = rows_of(self.data, None)
+        clusters = self.clusters
+        if clusters is not None:
+            assert isinstance(self.data, SelectionData)  # files have no clusters
+            clusters = clusters[np.argsort(~self.data.s, kind="stable")]
+        statistic, freedom = linear_score_test(
+            rows, scalings, self.covariance, weight_kind=self.weight_kind, clusters=clusters
+        )
+        return f_test(statistic, 1, freedom)
 
     def bootstrap(self, replicates: int = 400, seed: int = 0, *, client=None) -> pd.DataFrame:
         """Bootstrap of a two-step fit with Poisson weights.
@@ -358,23 +257,43 @@ class HeckmanFit:
         """
         return prediction.predict_rows(self, data, x, w, target)
 
-    def margins(self, target: str = "population") -> pd.DataFrame:
+    def margins(self, target: str = "population", level: float = 0.95) -> pd.DataFrame:
         """Average marginal effects over the rows of the fit.
 
         Parameters
         ----------
         target : {"population", "selected", "unselected"}
             As in `predict`.
+        level : float
+            Confidence level.
 
         Returns
         -------
         DataFrame
-            ``effect``, ``se`` and ``z`` by variable.
+            ``effect``, ``se``, ``z``, ``low`` and ``high`` by variable. The interval is of the kind
+            that `inference` names; se is always that of the delta method.
         """
-        return prediction.margins(self, target)
+        return margins(self, target, level)
+
+    def average(self, target: str = "population", level: float = 0.95) -> pd.Series:
+        """Average of the expected outcome over the rows of the fit.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected"}
+            As in `predict`.
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        Series
+            ``mean``, ``se``, ``low`` and ``high``, as in `margins`.
+        """
+        return average(self, target, level)
 
     def functional_form(self, terms=None, *, rows: int = 20_000, seed: int = 0) -> FunctionalForm:
-        """Fit the same equations under other error models, all with a constant sigma.
+        """Fit the same equations under other error models.
 
         Parameters
         ----------
@@ -388,7 +307,8 @@ class HeckmanFit:
         Returns
         -------
         FunctionalForm
-            Normal, t and shape errors and copulas with normal margins, and which coefficients
-            change sign among those that fit about as well as the best.
+            Normal, t and shape errors with a constant sigma and with one that varies with x (or
+            with the columns of ``scale=``), copulas with normal margins, and which coefficients
+            change sign among the forms that fit about as well as the best.
         """
         return compare_forms(self, terms, rows=rows, seed=seed)

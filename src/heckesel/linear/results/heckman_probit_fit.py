@@ -1,33 +1,24 @@
 """A probit with sample selection and its inference: what `HeckmanClassifier` keeps."""
 
-from __future__ import annotations
-
 import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtri, ndtri
+from threadpoolctl import threadpool_limits
 
-from heckesel.data import SelectionData
-from heckesel.errors import DataError, printable
-from heckesel.linear.heckman_probit import binary_rho_interval, binary_sample
+from heckesel.errors import DataError, is_one_of, printable
+from heckesel.linear.heckman_probit import binary_sample
+from heckesel.linear.over_rho.conditional_fits import ConditionalFits, binary_fits
+from heckesel.linear.over_rho.score_test import binary_score_test
 from heckesel.linear.probit import fit_probit
-from heckesel.linear.results import summary as table
-from heckesel.linear.results.error_parameters import check_test
-from heckesel.linear.results.inference import (
-    Test,
-    Verdict,
-    check_level,
-    coefficient_frame,
-    likelihood_ratio,
-    standard_errors,
-    verdict_name,
-    wald,
-)
-from heckesel.linear.results.probit_prediction import ATANH_RHO
-from heckesel.linear.rho_scan import Scan
+from heckesel.linear.profile_intervals import atanh_rho_interval
+from heckesel.linear.results.error_parameters import error_interval
+from heckesel.linear.results.inference import Test, f_test
+from heckesel.linear.results.resampling import profile_level
+from heckesel.linear.results.selection_fit import SelectionFit
+from heckesel.linear.results.summary import WIDTH
 
 SEPARATED = (
     "the likelihood has no maximum: classes are predicted, probabilities near 0 and 1 are an "
@@ -47,8 +38,8 @@ class BinaryMode:
     near_boundary: bool
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class HeckmanProbitFit:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class HeckmanProbitFit(SelectionFit):
     """A fitted probit with sample selection.
 
     params, se : Series by (equation, term): `outcome`, `select`, ("ancillary", "atanh_rho").
@@ -58,29 +49,9 @@ class HeckmanProbitFit:
     `heckesel.linear.separated`); where it does so for every row rho is NaN, as any fits.
     """
 
-    method: str
-    covariance: str
-    params: pd.Series
-    cov: pd.DataFrame
-    rho: float
-    loglik: float
-    status: str
-    near_boundary: bool
-    data: SelectionData
     classes: np.ndarray
-    modes: tuple[BinaryMode, ...] = ()
-    cov_given_rho: pd.DataFrame | None = None
-    scan: Scan | None = None
-    weight_kind: str = "frequency"
-    identification: Verdict | None = None
-    errors: str = "normal"
     df: float = float("inf")
     separation: str | None = None
-    selected: int = 0  # which of the modes the estimates are of
-
-    @property
-    def has_selection(self) -> bool:
-        return not self.data.s.all()
 
     @property
     def title(self) -> str:
@@ -91,47 +62,12 @@ class HeckmanProbitFit:
     def error_parameters(self) -> tuple[str, ...]:
         return ("rho",) if self.has_selection else ()
 
-    @cached_property
-    def se(self) -> pd.Series:
-        return standard_errors(self.cov)
-
-    @property
-    def n(self) -> int:
-        """Units; frequency weights count as rows."""
-        return self.data.units(self.weight_kind)
-
-    @property
-    def n_selected(self) -> int:
-        return self.data.units(self.weight_kind, selected=True)
-
-    @property
-    def aic(self) -> float:
-        return 2 * len(self.params) - 2 * self.loglik
-
-    @property
-    def bic(self) -> float:
-        return np.log(self.n) * len(self.params) - 2 * self.loglik
-
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """coef, se, z, p, low, high for every term."""
-        return coefficient_frame(self.params, self.cov, level)
-
     def summary(self, level: float = 0.95) -> str:
-        text = table.summary(self, level)
+        text = super().summary(level)
         if self.separation is None:
             return text
-        lines = textwrap.wrap(f"Separated: {self.separation} ({SEPARATED}).", table.WIDTH)
+        lines = textwrap.wrap(f"Separated: {self.separation} ({SEPARATED}).", WIDTH)
         return printable("\n".join([text, "", *lines]))
-
-    def __repr__(self) -> str:
-        return (
-            f"<HeckmanProbitFit {self.method}: rho {self.rho:.4f}, {self.n_selected} of {self.n} "
-            f"selected, {self.status}; {verdict_name(self.identification)}>"
-        )
-
-    def wald_test(self, terms) -> Test:
-        """Joint test that coefficients, given as (equation, term), are zero."""
-        return wald(self.params, self.cov, terms)
 
     @cached_property
     def loglik_independent(self) -> float:
@@ -145,36 +81,34 @@ class HeckmanProbitFit:
         if self.separation is not None:
             raise DataError(f"{self.separation}: the likelihood has no maximum to compare with")
 
-    def test_rho_zero(self, kind: str = "wald") -> Test:
-        """`wald`: of atanh rho; `lr`: likelihood ratio."""
-        if not self.has_selection:
-            raise DataError("every unit was selected, so there is no rho to test")
-        check_test(kind)
-        if kind == "wald":
-            return self.wald_test([ATANH_RHO])
-        return likelihood_ratio(self.loglik, self.loglik_independent, self.weight_kind)
-
     def interval(
-        self, parameter: str = "rho", level: float = 0.95, method: str = "wald"
+        self, parameter: str = "rho", level: float = 0.95, method: str | None = None
     ) -> tuple[float, float]:
         """Interval of rho: `wald` on the atanh scale, or `profile`, which holds every value the
-        likelihood cannot reject, other modes included."""
-        check_level(level)
+        likelihood cannot reject, other modes included; by default that of `inference`."""
         if parameter != "rho" or not self.has_selection:
             raise DataError(
                 f"there is an interval of 'rho' alone, after a selection; not of {parameter!r}"
             )
-        if method == "wald":
-            half = ndtri((1 + level) / 2) * self.se[ATANH_RHO]
-            low, high = self.params[ATANH_RHO] - half, self.params[ATANH_RHO] + half
-        elif method != "profile":
-            raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
-        elif self.weight_kind == "probability" or self.scan is None:
-            raise DataError("weighted by probability there is no profile likelihood; use 'wald'")
-        else:
+        if is_one_of(method, ("profile",)):
             self._need_a_maximum()
-            sample, _ = binary_sample(self.data)
-            low, high = binary_rho_interval(
-                sample, self.scan.modes, 0.5 * float(chdtri(1, 1 - level))
-            )
+        return error_interval(self, parameter, level, method, self._profile_interval)
+
+    def _profile_interval(self, _, level: float) -> tuple[float, float]:
+        rows, lowest = binary_sample(self.data)[0], profile_level(self, level)
+        low, high = atanh_rho_interval(rows, self.scan.modes, lowest)
         return float(np.tanh(low)), float(np.tanh(high))
+
+    @cached_property
+    def over_rho(self) -> ConditionalFits | None:
+        """Fits with rho held at each value the data allow, where `inference` is "profile"."""
+        if self.inference == "wald":
+            return None
+        with threadpool_limits(1, user_api="blas"):
+            return binary_fits(*binary_sample(self.data), self.scan, self.selected)
+
+    def score_test(self) -> Test:
+        """That the Mills ratio has no coefficient in the outcome equation."""
+        self._need_a_maximum()
+        statistic = binary_score_test(self.data, self.covariance, self.weight_kind)
+        return f_test(statistic, 1, np.inf)

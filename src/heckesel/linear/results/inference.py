@@ -1,16 +1,15 @@
 """Coefficient tables and tests that all linear results share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from heckesel.data import SelectionData
-from heckesel.errors import DataError, as_list, is_share
+from heckesel.errors import DataError, as_list, is_one_of, is_share
+from heckesel.linear.over_rho.conditional_fits import ConditionalFits
 from heckesel.linear.wald import wald_test
 
 
@@ -18,11 +17,6 @@ def labelled(labels, values, covariance) -> tuple[pd.Series, pd.DataFrame]:
     """Series and frame indexed by (equation, term)."""
     index = pd.MultiIndex.from_tuples(labels, names=["equation", "term"])
     return pd.Series(values, index), pd.DataFrame(covariance, index, index)
-
-
-def standard_errors(cov: pd.DataFrame) -> pd.Series:
-    variance = np.diag(cov)
-    return pd.Series(np.sqrt(np.where(variance >= 0, variance, np.nan)), cov.index)
 
 
 def cluster_freedom(clusters, weight) -> float:
@@ -39,50 +33,12 @@ def critical_value(level: float, freedom: float = float("inf")) -> float:
     return float(ndtri(p) if np.isinf(freedom) else stdtrit(freedom, p))
 
 
-def coefficient_frame(
-    params: pd.Series, cov: pd.DataFrame, level: float, freedom: float = float("inf")
-) -> pd.DataFrame:
-    """Coefficient, standard error, z, p and an interval for each term: normal, or those of a t
-    with `freedom` degrees."""
-    check_level(level)
-    se = standard_errors(cov)
-    z = params / se
-    half = critical_value(level, freedom) * se
-    return pd.DataFrame(
-        {
-            "coef": params,
-            "se": se,
-            "z": z,
-            "p": 2 * (ndtr(-np.abs(z)) if np.isinf(freedom) else stdtr(freedom, -np.abs(z))),
-            "low": params - half,
-            "high": params + half,
-        }
-    )
-
-
 def in_given_weights(fit, data: SelectionData):
     """A fit to weights of a unit each on average as one to `data`, over whose weights its
     log-likelihoods are sums; nothing else depends on their scale."""
     unit = data.weight.sum() / np.count_nonzero(data.weight)
     modes = tuple(replace(mode, loglik=unit * mode.loglik) for mode in fit.modes)
     return replace(fit, data=data, loglik=unit * fit.loglik, modes=modes)
-
-
-class Verdict(Protocol):
-    """What results show of the verdict on identification, which is made elsewhere."""
-
-    @property
-    def verdict(self) -> str: ...
-    @property
-    def sentence(self) -> str: ...
-    @property
-    def evidence(self) -> dict: ...
-    @property
-    def rests_on_shape(self) -> bool: ...
-
-
-def verdict_name(found: Verdict | None) -> str:
-    return "no verdict" if found is None else found.verdict
 
 
 @dataclass(frozen=True)
@@ -104,17 +60,93 @@ class Test:
         return f"F({k}, {self.denominator:.0f}) = {self.statistic / k:.2f}"
 
 
-def wald(params: pd.Series, cov: pd.DataFrame, terms, freedom: float = float("inf")) -> Test:
-    """Joint Wald test that the given (equation, term) coefficients are zero."""
-    terms = as_list("terms", terms)
-    unknown = [term for term in terms if term not in params.index]
-    if unknown:
-        raise DataError(f"there is no coefficient {unknown[0]!r} in this fit")
-    block = cov.loc[terms, terms].to_numpy()
-    statistic, p = wald_test(params[terms].to_numpy(), block)
-    if np.isfinite(freedom):
-        p = float(fdtrc(len(terms), freedom, statistic / len(terms)))
-    return Test(statistic, len(terms), p, freedom)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class NamedEstimates:
+    """Estimates by (equation, term) with their covariance, and the inference from these alone."""
+
+    params: pd.Series
+    cov: pd.DataFrame
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of tests and intervals: G - 1 for G clusters, infinite without."""
+        return float("inf")
+
+    @cached_property
+    def se(self) -> pd.Series:
+        """Standard errors by (equation, term)."""
+        variance = np.diag(self.cov)
+        return pd.Series(np.sqrt(np.where(variance >= 0, variance, np.nan)), self.cov.index)
+
+    def to_frame(self, level: float = 0.95, method: str | None = None) -> pd.DataFrame:
+        """Table of coefficients.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+        method : {"wald", "profile"}, optional
+            How p-values and intervals are computed. ``"wald"`` uses the standard errors.
+            ``"profile"`` uses the profile likelihood for all but the selection equation, which
+            stays valid where rho is hardly identified. By default the better of the two, as in the
+            summary.
+
+        Returns
+        -------
+        DataFrame
+            ``coef``, ``se``, ``z``, ``p``, ``low`` and ``high`` by (equation, term). z is always
+            coef / se. With G clusters, p-values and intervals use t with G - 1 degrees of freedom.
+        """
+        check_level(level)
+        over_rho: ConditionalFits | None = getattr(self, "over_rho", None)  # a probit has no rho
+        _check_inference(method, over_rho)
+        freedom, z = self.freedom, self.params / self.se
+        half = critical_value(level, freedom) * self.se
+        frame = pd.DataFrame(
+            {
+                "coef": self.params,
+                "se": self.se,
+                "z": z,
+                "p": 2 * (ndtr(-np.abs(z)) if np.isinf(freedom) else stdtr(freedom, -np.abs(z))),
+                "low": self.params - half,
+                "high": self.params + half,
+            }
+        )
+        if over_rho is not None and method != "wald":
+            # the selection equation is a probit, which rho hardly affects
+            rows = (frame.index.get_level_values(0) != "select") | frame["se"].isna()
+            frame.loc[rows, "p"] = over_rho.p_values_of_params()[rows]
+            frame.loc[rows, ["low", "high"]] = over_rho.interval_of_params(level)[rows]
+        return frame
+
+    def wald_test(self, terms) -> Test:
+        """Joint Wald test that coefficients are zero.
+
+        Parameters
+        ----------
+        terms : list of (equation, term)
+            The coefficients, such as ``[("outcome", "age")]``.
+
+        Returns
+        -------
+        Test
+            ``statistic``, ``degrees_of_freedom`` and ``p_value``.
+        """
+        terms, freedom = as_list("terms", terms), self.freedom
+        unknown = [term for term in terms if term not in self.params.index]
+        if unknown:
+            raise DataError(f"there is no coefficient {unknown[0]!r} in this fit")
+        block = self.cov.loc[terms, terms].to_numpy()
+        statistic, _ = wald_test(self.params[terms].to_numpy(), block)
+        return f_test(statistic, len(terms), freedom)
+
+
+def f_test(statistic: float, restrictions: int, freedom: float) -> Test:
+    """A quadratic form in estimates, chi-squared or with `freedom` degrees in the denominator."""
+    if np.isinf(freedom):
+        return Test(statistic, restrictions, float(chdtrc(restrictions, statistic)))
+    p = float(fdtrc(restrictions, freedom, statistic / restrictions))
+    return Test(statistic, restrictions, p, freedom)
 
 
 def likelihood_ratio(
@@ -125,6 +157,13 @@ def likelihood_ratio(
         raise DataError("weighted by probability there is no likelihood ratio; use 'wald'")
     statistic = max(2 * (loglik - restricted), 0.0)
     return Test(statistic, restrictions, float(chdtrc(restrictions, statistic)))
+
+
+def _check_inference(method, over_rho: ConditionalFits | None) -> None:
+    if method is not None and not is_one_of(method, ("wald", "profile")):
+        raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
+    if method == "profile" and over_rho is None:
+        raise DataError("inference of this fit is 'wald'; use method='wald'")
 
 
 def check_level(level: float) -> None:

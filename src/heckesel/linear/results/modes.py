@@ -1,7 +1,5 @@
 """The local maxima of a likelihood, and why a fit uses one of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pandas as pd
@@ -35,8 +33,8 @@ class Mode:
     near_boundary: bool
 
 
-def reason_of(modes: tuple[Mode, ...], selected: int) -> str:
-    """Why a fit uses this mode, as a sentence; empty without a likelihood."""
+def reason_of(modes: tuple, selected: int) -> str:
+    """Why a fit uses this one of its modes, as a sentence; empty without a likelihood."""
     if not modes:
         return ""
     used, best = modes[selected], modes[0]
@@ -49,3 +47,25 @@ def reason_of(modes: tuple[Mode, ...], selected: int) -> str:
             f"{gain:.2f} higher, and {CLEARLY_BETTER:g} is needed to prefer it."
         )
     return f"It is the highest of {len(modes)} maxima of the likelihood."
+
+
+def explain_modes(fit) -> tuple[str, pd.DataFrame]:
+    """What a probit with sample selection rests on, in words, and one row for each maximum."""
+    if fit.has_selection:
+        used = f"Maximum likelihood was used, with rho = {fit.rho:.2f}."
+        sentence = f"{used} {reason_of(fit.modes, fit.selected)}".strip()
+    else:
+        sentence = "A plain probit was used, because every unit was selected."
+    rows = [
+        {
+            "estimator": fit.method,
+            "rho": mode.rho,
+            "loglik": mode.loglik,
+            "difference": mode.loglik - fit.modes[0].loglik,
+            "status": mode.status,
+            "chosen": position == fit.selected,
+        }
+        for position, mode in enumerate(fit.modes)
+    ]
+    columns = ["estimator", "rho", "loglik", "difference", "status", "chosen"]
+    return sentence, pd.DataFrame(rows, columns=columns)

@@ -1,4 +1,4 @@
-r"""Predictions of a linear fit for the three targets, and average marginal effects.
+r"""Predictions of a linear fit for the three targets.
 
 With c = rho sigma and eta = w'gamma the mean is
 
@@ -10,10 +10,7 @@ where with t errors the mean of a truncated t takes the place of lambda. Shape e
 other than zero: it is x'beta + sigma E[e], in the population too. sigma may vary with x.
 """
 
-from __future__ import annotations
-
 import numpy as np
-import pandas as pd
 
 from heckesel.data import check_complete
 from heckesel.errors import DataError, HeckeselError, warn_user
@@ -27,7 +24,11 @@ from heckesel.predictive.distribution import (
     predict_student,
     predict_student_given_selection,
 )
+from heckesel.predictive.scales import TargetTransform
 from heckesel.predictive.shaped import predict_shape
+from heckesel.predictive.transformed import transformed
+
+MARGIN_STEP = 1e-4  # of central differences, in standard deviations of z
 
 
 def sigma_of(fit, scale):
@@ -46,47 +47,38 @@ def mean_and_gradient(fit, x, w, target: str, scale=None):
     gradient[:, :p] = x
     mean = x @ beta
     sign = 1.0 if target == "selected" else -1.0
-    sigma = sigma_of(fit, scale)
+    sigma, at = sigma_of(fit, scale), p + q  # the first parameter after both equations
+    index = None if target == "population" else sign * (w @ fit.params["select"].to_numpy())
     if fit.errors == "shape":
-        moments, columns = _shape_moments(fit, w, target)
+        a, _, *shape = fit.params["ancillary"]
+        if index is None:
+            moments = population_moments(*shape)
+        else:
+            moments = moments_given_selection(index, sign * a, *shape)
+            gradient[:, p:at] = (sigma * sign * moments.d_index)[:, None] * w
         shift = sigma * moments.mean
-        if columns is not None:
-            gradient[:, p : p + q] = (sigma * sign * moments.d_index)[:, None] * columns
-        gradient[:, p + q] = sigma * sign * moments.d_atanh_rho
-        gradient[:, p + q + 1] = shift
-        gradient[:, p + q + 2] = sigma * moments.d_skewness
-        gradient[:, p + q + 3] = sigma * moments.d_log_tail
-        if scale is not None:
-            gradient[:, p + q + 4 :] = np.broadcast_to(shift, len(x))[:, None] * scale
-        return mean + shift, gradient
-    if target == "population":
+        gradient[:, at] = sigma * sign * moments.d_atanh_rho
+        gradient[:, at + 1] = shift
+        gradient[:, at + 2] = sigma * moments.d_skewness
+        gradient[:, at + 3] = sigma * moments.d_log_tail
+    elif index is None:
         return mean, gradient
-    index = w @ fit.params.to_numpy()[p : p + q]
-    mills, slope, d_log_df = _truncated_mean(fit, sign * index)
-    mills = sign * mills
-    c = fit.rho * sigma
-    gradient[:, p : p + q] = (c * slope)[:, None] * w
-    if fit.method == "two-step":
-        gradient[:, p + q] = mills
-    else:  # atanh rho, then log sigma
-        gradient[:, p + q] = (1 - fit.rho**2) * sigma * mills
-        gradient[:, p + q + 1] = c * mills
-    if d_log_df is not None:
-        gradient[:, p + q + 2] = c * sign * d_log_df
+    else:
+        mills, slope, d_log_df = _truncated_mean(fit, index)
+        mills, c = sign * mills, fit.rho * sigma
+        shift = c * mills
+        gradient[:, p:at] = (c * slope)[:, None] * w
+        if fit.method == "two-step":
+            gradient[:, at] = mills
+        else:  # atanh rho, then log sigma
+            gradient[:, at] = (1 - fit.rho**2) * sigma * mills
+            gradient[:, at + 1] = shift
+        if d_log_df is not None:
+            gradient[:, at + 2] = c * sign * d_log_df
     if scale is not None:
-        gradient[:, len(fit.params) - scale.shape[1] :] = (c * mills)[:, None] * scale
-    return mean + c * mills, gradient
-
-
-def _shape_moments(fit, w, target: str):
-    """Moments of e in the target, and the columns whose index they depend on."""
-    shape = fit.params["ancillary", "skewness"], fit.params["ancillary", "log_tail"]
-    if target == "population":
-        return population_moments(*shape), None
-    sign = 1.0 if target == "selected" else -1.0
-    index = sign * (w @ fit.params["select"].to_numpy())
-    atanh_rho = sign * fit.params["ancillary", "atanh_rho"]
-    return moments_given_selection(index, atanh_rho, *shape), w
+        here = len(fit.params) - scale.shape[1]
+        gradient[:, here:] = np.broadcast_to(shift, len(x))[:, None] * scale
+    return mean + shift, gradient
 
 
 def _truncated_mean(fit, index):
@@ -113,7 +105,13 @@ def covariance_of_known(fit) -> np.ndarray:
 
 def predict_rows(fit, data, x, w, target: str) -> Predictive:
     """Predictions for new rows, or without any for the rows of the fit."""
-    _check_target(fit, target)
+    columns, selection, scale = matrices(fit, data, x, w, target)
+    return predict(fit, columns, selection, target, scale)
+
+
+def matrices(fit, data, x, w, target: str) -> tuple:
+    """The columns of x, w and log sigma(x) of those rows; None for those that are not needed."""
+    check_fit_has(fit, target)
     given = fit.design.given(data, x, w)
     columns = fit.design.outcome_matrix(given)
     selection = None if target == "population" else fit.design.selection_matrix(given)
@@ -122,10 +120,10 @@ def predict_rows(fit, data, x, w, target: str) -> Predictive:
     for values, labels in zip((columns, selection, scale), names, strict=True):
         if values is not None:
             check_complete(values, labels, np.arange(len(values)))
-    return predict(fit, columns, selection, target, scale)
+    return columns, selection, scale
 
 
-def _check_target(fit, target: str) -> None:
+def check_fit_has(fit, target: str) -> None:
     check_target(target)
     if target != "population" and not fit.has_selection:
         raise DataError(f"every unit was selected, so target={target!r} has no meaning")
@@ -139,16 +137,21 @@ def predict(fit, x, w, target: str, scale=None) -> Predictive:
     epistemic = np.einsum("ij,jk,ik->i", gradient, covariance_of_known(fit), gradient)
     # a two-step rho beyond one can leave no covariance; what does not exist is NaN
     epistemic = np.where(epistemic >= 0, epistemic, np.nan)
-    is_t = fit.errors == "t"
     if fit.df <= 2:
         warn_user(
             f"with {fit.df:.2f} degrees of freedom the variance of the errors is infinite, and so "
             "is std; intervals and quantiles hold"
         )
+    location, index = x @ fit.params["outcome"].to_numpy(), None
+    sign = -1.0 if target == "unselected" else 1.0
+    if target != "population":
+        index = sign * (w @ fit.params["select"].to_numpy())
     if fit.errors == "shape":
-        return _predict_shape(fit, x, w, target, epistemic, sigma)
-    if target == "population":
-        if is_t:
+        a, _, *shape = fit.params["ancillary"]
+        sigma = np.broadcast_to(sigma, len(location))
+        return predict_shape(location, epistemic, sigma, *shape, index=index, atanh_rho=sign * a)
+    if index is None:
+        if fit.errors == "t":
             return predict_student(mean, epistemic, sigma, fit.df)
         return Predictive.normal(mean, epistemic, sigma**2)
     if abs(fit.rho) > 1:
@@ -156,55 +159,39 @@ def predict(fit, x, w, target: str, scale=None) -> Predictive:
             f"the two-step rho is {fit.rho:.3f}, and no distribution has a correlation beyond one; "
             "fit method='ml', or predict the population"
         )
-    sign = 1.0 if target == "selected" else -1.0
-    location = x @ fit.params["outcome"].to_numpy()
-    index = sign * (w @ fit.params["select"].to_numpy())
-    covariance = sign * fit.rho * sigma
-    if is_t:
-        return predict_student_given_selection(
-            location, epistemic, sigma, covariance, index, fit.df
-        )
-    return predict_given_selection(location, epistemic, sigma, covariance, index)
+    given = location, epistemic, sigma, sign * fit.rho * sigma, index
+    if fit.errors == "t":
+        return predict_student_given_selection(*given, fit.df)
+    return predict_given_selection(*given)
 
 
-def _predict_shape(fit, x, w, target: str, epistemic, sigma) -> Predictive:
-    location, sign = x @ fit.params["outcome"].to_numpy(), 1.0 if target == "selected" else -1.0
-    ancillary = fit.params["ancillary"]
-    given = {}
-    if target != "population":
-        index = sign * (w @ fit.params["select"].to_numpy())
-        given = {"index": index, "atanh_rho": sign * ancillary["atanh_rho"]}
-    return predict_shape(
-        location,
-        epistemic,
-        np.broadcast_to(sigma, len(location)),
-        ancillary["skewness"],
-        ancillary["log_tail"],
-        **given,
-    )
+def mean_and_gradient_of_y(fit, transform: TargetTransform, x, w, target: str):
+    r"""`mean_and_gradient` of y where the fit is for z = forward(y), by the chain rule through
+    :math:`E[y] = h(x'\beta, \log\sigma, \operatorname{atanh}\rho, \eta)`, whose slopes are central
+    differences."""
+    p, q = x.shape[1], len(fit.data.w_names) if fit.has_selection else 0
+    values, sign = fit.params.to_numpy(), -1.0 if target == "unselected" else 1.0
+    given = [x @ values[:p], np.log(fit.sigma), np.arctanh(fit.rho) if q else 0.0]
+    given += [] if target == "population" else [sign * (w @ values[p : p + q])]
 
+    def mean(location, log_sigma, atanh_rho, index=None):
+        sigma = np.exp(log_sigma)
+        if index is None:
+            z = Predictive.normal(location, 0.0, sigma**2)
+        else:
+            cross = sign * np.tanh(atanh_rho) * sigma
+            z = predict_given_selection(location, np.zeros(len(x)), sigma, cross, index)
+        return transformed(z, transform).mean
 
-def margins(fit, target: str) -> pd.DataFrame:
-    """Average marginal effect of each variable with its delta-method standard error.
-
-    A number is moved by a central difference, 1e-4 of its standard deviation; a category from its
-    first level to each other one.
-    """
-    _check_target(fit, target)
-    # rows_of(name, value) gives the matrices of x, w and log sigma(x) after a change
-    variables, rows_of = fit.design.moves(target)
-    effects = {}
-    for name, moves in variables.items():
-        for label, up, down, width in moves:
-            sides = []
-            for value in (up, down):
-                x, w, scale = rows_of(name, value)
-                sides.append(mean_and_gradient(fit, x, w, target, scale))
-            weight = fit.data.weight / fit.data.weight.sum()
-            effect = weight @ (sides[0][0] - sides[1][0]) / width
-            slope = weight @ (sides[0][1] - sides[1][1]) / width
-            variance = slope @ covariance_of_known(fit) @ slope
-            effects[label] = (effect, np.sqrt(variance) if variance >= 0 else np.nan)
-    frame = pd.DataFrame(effects, index=["effect", "se"]).T
-    frame["z"] = frame["effect"] / frame["se"]
-    return frame
+    slopes = []
+    for k in range(len(given)):
+        step = MARGIN_STEP * (fit.sigma if k == 0 else 1.0)
+        ends = [mean(*(v + move * (j == k) for j, v in enumerate(given))) for move in (step, -step)]
+        slopes.append((ends[0] - ends[1]) / (2 * step))
+    gradient = np.zeros((len(x), len(values)))
+    gradient[:, :p] = slopes[0][:, None] * x
+    if q:
+        gradient[:, p + q], gradient[:, p + q + 1] = slopes[2], slopes[1]
+    if len(given) > 3:
+        gradient[:, p : p + q] = sign * slopes[3][:, None] * w
+    return mean(*given), gradient

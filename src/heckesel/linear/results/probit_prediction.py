@@ -1,7 +1,5 @@
 """Probabilities of a linear probit with selection, and how well the data determine them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +7,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
 from heckesel.likelihoods.binary import selected_units
+from heckesel.linear.results.averages import given_rho
 from heckesel.linear.results.inference import check_level
 from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import inverse_mills
@@ -39,20 +38,33 @@ def probit_index(fit, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
     units = selected_units(h, f, a, sign)
     z = ndtri_exp(units.value - log_ndtr(h))
     slope = sign / inverse_mills(z)
-    gradient[:, :p] = (slope * units.d_f)[:, None] * x
-    gradient[:, p:-1] = (slope * way * (units.d_index - inverse_mills(h)))[:, None] * w
-    gradient[:, -1] = slope * way * units.d_a
+    d_index, d_f, d_a = units.gradient
+    gradient[:, :p] = (slope * d_f)[:, None] * x
+    gradient[:, p:-1] = (slope * way * (d_index - inverse_mills(h)))[:, None] * w
+    gradient[:, -1] = slope * way * d_a
     return sign * z, gradient
 
 
 def probit_index_interval(fit, x, w, target: str, level: float) -> np.ndarray:
-    """(m, 2) interval of z by the delta method; NaN where the fit has no covariance."""
+    """(m, 2) interval of z, over all rho the data allow where these are given, otherwise by the
+    delta method; NaN where the fit has no covariance."""
     check_level(level)
+    if fit.over_rho is not None:
+        return _interval_over_rho(fit, x, w, target, level)
     z, gradient = probit_index(fit, x, w, target)
     cov = fit.cov if fit.cov_given_rho is None else fit.cov_given_rho
     variance = np.einsum("ij,jk,ik->i", gradient, cov.to_numpy(), gradient)
     half = ndtri((1 + level) / 2) * np.sqrt(variance)
     return np.column_stack([z - half, z + half])
+
+
+def _interval_over_rho(fit, x, w, target: str, level: float) -> np.ndarray:
+    over, values, variances = fit.over_rho, [], []
+    for at, covariance in enumerate(over.cov):
+        z, gradient = probit_index(given_rho(fit, at), x, w, target)
+        values.append(z)
+        variances.append(np.einsum("ij,jk,ik->i", gradient, covariance, gradient))
+    return over.interval(np.array(values), np.array(variances), level)
 
 
 @dataclass(frozen=True)

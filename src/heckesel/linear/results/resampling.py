@@ -1,7 +1,5 @@
 """Bootstraps and profile intervals of a linear fit, on this machine or on a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,8 +11,8 @@ from threadpoolctl import threadpool_limits
 from heckesel.data import SelectionData
 from heckesel.errors import DataError, is_whole
 from heckesel.linear.bootstrap import bootstrap_two_step
+from heckesel.linear.over_rho.conditional_fits import critical_value, highest
 from heckesel.linear.profile_intervals import atanh_rho_interval, theta_interval
-from heckesel.linear.rho_scan import CLEARLY_BETTER
 from heckesel.linear.sample.sample import Rows, SampleScale, standardised_sample
 from heckesel.linear.sample.stream import StreamedData
 from heckesel.tables.cluster import cluster_of
@@ -32,18 +30,23 @@ def rows_of(data: SelectionData | StreamedData, client) -> tuple[Rows, SampleSca
     return rows, data.scalings, map
 
 
-def profile_interval(fit, parameter: str, level: float, client) -> tuple[float, float]:
+def profile_interval(fit, parameter: str, level: float, *, client) -> tuple[float, float]:
     """Of rho or sigma, from the scan of a fit."""
     rows, scalings, run = rows_of(fit.data, client)
-    drop = 0.5 * float(chdtri(1, 1 - level))
-    used = fit.scan.modes[fit.selected]
-    # what a maximum at rho = +-1 must be ahead to be used is no evidence against interior values
-    top = used.value - (CLEARLY_BETTER if used.status == "boundary" else 0.0)
+    lowest = profile_level(fit, level)
     if parameter == "rho":
-        low, high = atanh_rho_interval(rows, fit.scan.modes, drop, run, top=top)
+        low, high = atanh_rho_interval(rows, fit.scan.modes, lowest, run)
         return float(np.tanh(low)), float(np.tanh(high))
-    low, high = theta_interval(rows, fit.scan.modes, drop, run, top=top)
+    low, high = theta_interval(rows, fit.scan.modes, lowest, run)
     return float(scalings.y_scale / high), float(scalings.y_scale / low)
+
+
+def profile_level(fit, level: float) -> float:
+    """The profile log-likelihood at the ends of an interval."""
+    c = float(chdtri(1, 1 - level))
+    if fit.inference == "profile":
+        c = critical_value(level)
+    return highest(fit.scan, fit.selected) - 0.5 * c
 
 
 def bootstrap_frame(fit, replicates: int, seed: int, client) -> pd.DataFrame:
@@ -58,16 +61,8 @@ def bootstrap_frame(fit, replicates: int, seed: int, client) -> pd.DataFrame:
     rows, scalings, run = rows_of(data, client)
     gamma = fit.params["select"].to_numpy()
     with threadpool_limits(1, user_api="blas"):
-        draws = bootstrap_two_step(
-            rows,
-            scalings,
-            gamma,
-            replicates=replicates,
-            seed=seed,
-            frequency=fit.weight_kind == "frequency",
-            clusters=clusters,
-            run=run,
-        )
+        how = {"frequency": fit.weight_kind == "frequency", "clusters": clusters, "seed": seed}
+        draws = bootstrap_two_step(rows, scalings, gamma, replicates=replicates, run=run, **how)
     p = len(data.x_names)
     order = [*range(p), *range(p + 1, p + 1 + len(gamma)), p, -2, -1]
     extra = pd.MultiIndex.from_tuples([("derived", "rho"), ("derived", "sigma")])

@@ -1,7 +1,5 @@
 """A fit as text, LaTeX and plain dict."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 
@@ -9,6 +7,7 @@ import numpy as np
 
 from heckesel.errors import printable
 from heckesel.linear.forms.error_models import LOG_DF_ENDS
+from heckesel.linear.results.error_parameters import has_score_test
 from heckesel.linear.results.inference import Test
 from heckesel.linear.results.prediction import sigma_of
 from heckesel.linear.sample.sample import ALL_ROWS_UP_TO
@@ -30,13 +29,14 @@ HEADINGS = {
     "ancillary": "errors",
     "scale": "log sigma",
 }
+INFERENCE = {"wald": "Wald", "profile": "profile likelihood"}
 ERRORS = {"normal": "", "t": ", t errors", "shape": ", shape errors"}
 
 
 def summary(fit, level: float) -> str:
     """Head, one block per equation, error parameters, tests, modes and the verdict."""
     frame = fit.to_frame(level)
-    lines = [*_head(fit), *coefficient_block(frame, level, fit.data.y_name, _freedom(fit))]
+    lines = [*_head(fit), *coefficient_block(frame, level, fit.data.y_name, fit.freedom)]
     lines += [*_errors(fit, level), *_tests(fit), *_modes(fit)]
     lines.append("")
     lines += textwrap.wrap(f"Identification: {fit.identification}", WIDTH)
@@ -45,16 +45,11 @@ def summary(fit, level: float) -> str:
     return printable("\n".join(lines))
 
 
-def _freedom(fit) -> float:
-    return getattr(fit, "freedom", math.inf)  # binary and saved fits have no clusters
-
-
 def covariance_words(fit) -> str:
     """The kind of covariance, and what clusters compare estimates with."""
-    freedom = _freedom(fit)
-    if math.isinf(freedom):
+    if math.isinf(fit.freedom):
         return fit.covariance
-    return f"{freedom + 1:.0f} clusters, t({freedom:.0f})"
+    return f"{fit.freedom + 1:.0f} clusters, t({fit.freedom:.0f})"
 
 
 def coefficient_block(
@@ -75,6 +70,7 @@ def _head(fit) -> list[str]:
         f"Method: {NAMES.get(fit.method, fit.method)}{ERRORS[fit.errors]}",
         f"Covariance: {covariance_words(fit)}",
         f"Status: {fit.status}" + (", |rho| > .99" if fit.near_boundary else ""),
+        f"P-values and intervals: {INFERENCE[fit.inference]}",
     ]
     right = [("Units", f"{fit.n:,}"), ("Selected", f"{fit.n_selected:,}")]
     slopes = [("outcome", name) for name in fit.params["outcome"].index if name != "Intercept"]
@@ -82,7 +78,7 @@ def _head(fit) -> list[str]:
         statistic, _ = wald_test(
             fit.params[slopes].to_numpy(), fit.cov.loc[slopes, slopes].to_numpy()
         )
-        name, shown = str(Test(statistic, len(slopes), math.nan, _freedom(fit))).split(" = ")
+        name, shown = str(Test(statistic, len(slopes), math.nan, fit.freedom)).split(" = ")
         right.append((f"Wald {name}", shown))
     if math.isfinite(fit.loglik):
         right.append(("Log-likelihood", f"{fit.loglik:.4f}"))
@@ -107,7 +103,7 @@ def _row(term, row) -> str:
 
 def _number(value: float, digits: int = 4) -> str:
     if not math.isfinite(value):
-        return "nan"
+        return f"{value}"
     if value != 0 and (abs(value) < 10**-digits or abs(value) >= 1e5):
         return f"{value:.{max(digits - 2, 1)}e}"
     return f"{value:.{digits}f}"
@@ -119,7 +115,7 @@ def _errors(fit, level: float) -> list[str]:
     lines = []
     for name in fit.error_parameters:
         text = f"  {name:<21}{_number(getattr(fit, name)):>11}"
-        if fit.method == "ml" and fit.status == "converged":
+        if fit.method == "ml" and (fit.status == "converged" or fit.inference == "profile"):
             low, high = fit.interval(name, level)
             text += f"{'':>26}{_number(low, 3):>9}{_number(high, 3):>9}"
         lines.append(text)
@@ -135,7 +131,7 @@ def _errors(fit, level: float) -> list[str]:
         for name, label in (("skewness", "skewness"), ("tail", "log_tail")):
             if np.isnan(fit.se["ancillary", label]):
                 lines.append(f"  {name} is at an end of its range, so it has no standard error")
-    if _has_scale(fit):
+    if _has_scale(fit) and hasattr(fit.data, "scale"):  # files keep no rows
         lines += _sigma_range(fit)
     return lines
 
@@ -151,21 +147,32 @@ def _sigma_range(fit) -> list[str]:
 
 
 def _tests(fit) -> list[str]:
-    term = ("mills", "lambda") if fit.method == "two-step" else ("ancillary", "atanh_rho")
-    if not fit.has_selection or not np.isfinite(fit.se[term]):
+    if not fit.has_selection or fit.status == "separated":
         return []
-    tests = {"Wald": fit.test_rho_zero("wald")}
-    if fit.method == "ml" and fit.weight_kind == "frequency" and fit.covariance != "cluster":
-        tests["LR"] = fit.test_rho_zero("lr")
-    lines = [f"  Test of rho = 0: {_listed(tests)}"]
+    by_score = has_score_test(fit)
+    kinds = {"score": by_score, "Wald": not by_score, "LR": _has_likelihood_ratio(fit)}
+    tests = {name: fit.test_rho_zero(name.lower()) for name, use in kinds.items() if use}
+    listed = _listed(tests)
+    lines = [f"  Test of rho = 0: {listed}"] if listed else []
     if fit.errors == "shape" or _has_scale(fit):
-        lines += _tests_of_errors(fit, lr="LR" in tests and fit.n <= ALL_ROWS_UP_TO)
-    if "LR" in tests and fit.identification.rests_on_shape:
+        lines += _tests_of_errors(fit, lr=tests.get("LR") is not None and fit.n <= ALL_ROWS_UP_TO)
+    if fit.inference == "profile":
         lines += [
-            "  Without an instrument standard errors, z and Wald tests can be far too",
-            "  sure; trust the LR test and interval('rho', method='profile').",
+            "  The instruments, if any, identify rho too weakly for Wald inference: intervals",
+            "  and p-values of the outcome equation use the profile likelihood, not std err.",
+        ]
+    elif fit.method == "ml" and not fit.wald_holds:
+        lines += [
+            "  The instruments, if any, are too weak for Wald tests and intervals, which can be",
+            "  far too narrow; the score test of rho = 0 is valid.",
         ]
     return lines
+
+
+def _has_likelihood_ratio(fit) -> bool:
+    """Where rho is hardly identified the likelihood-ratio test of rho = 0 rejects too often."""
+    independent = fit.weight_kind == "frequency" and fit.covariance != "cluster"
+    return fit.method == "ml" and independent and fit.inference == "wald"
 
 
 def _has_scale(fit) -> bool:
@@ -189,7 +196,7 @@ def _listed(tests: dict) -> str:
     return "; ".join(
         f"{name} {test}, p = {test.p_value:.4f}"
         for name, test in tests.items()
-        if name == "LR" or np.isfinite(test.statistic)
+        if name != "Wald" or np.isfinite(test.statistic)
     )
 
 
@@ -214,7 +221,7 @@ def _modes(fit) -> list[str]:
 
 def latex(fit, level: float) -> str:
     """A booktabs table, one block per equation."""
-    frame, letter = fit.to_frame(level), "z" if math.isinf(_freedom(fit)) else "t"
+    frame, letter = fit.to_frame(level), "z" if math.isinf(fit.freedom) else "t"
     lines = [
         r"\begin{tabular}{lrrrrrr}",
         r"\toprule",
@@ -232,7 +239,8 @@ def latex(fit, level: float) -> str:
     lines += [
         r"\midrule",
         rf"\multicolumn{{7}}{{l}}{{$\rho = {fit.rho:.4f}$, $\sigma = {fit.sigma:.4f}$, "
-        rf"{fit.n_selected} of {fit.n} selected; {_escape(fit.identification.verdict)}}} \\",
+        rf"{fit.n_selected} of {fit.n} selected; {_escape(fit.identification.verdict)}; "
+        rf"p-values and intervals: {INFERENCE[fit.inference]}}} \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]
@@ -249,47 +257,30 @@ def _math(number: str) -> str:
 
 def as_dict(fit, level: float) -> dict:
     """Everything in the summary, JSON-safe: numbers that do not exist are None."""
-    frame = fit.to_frame(level)
+    about = ("errors", "status", "near_boundary", "n", "n_selected", "loglik", "rho", "sigma", "df")
+    of_modes = ("rho", "sigma", "loglik", "status", "near_boundary")
     return {
         "method": fit.method,
         "covariance": fit.covariance,
-        "degrees_of_freedom": _plain(_freedom(fit)),
-        "errors": fit.errors,
-        "status": fit.status,
-        "near_boundary": fit.near_boundary,
-        "n": fit.n,
-        "n_selected": fit.n_selected,
-        "loglik": _plain(fit.loglik),
-        "rho": _plain(fit.rho),
-        "sigma": _plain(fit.sigma),
-        "df": _plain(fit.df),
-        "skewness": fit.skewness,
-        "tail": fit.tail,
+        "inference": fit.inference,
+        "degrees_of_freedom": _plain(fit.freedom),
+        **{name: _plain(getattr(fit, name)) for name in (*about, "skewness", "tail")},
         "level": level,
         "terms": [
             {"equation": equation, "term": term}
             | {column: _plain(value) for column, value in row.items()}
-            for (equation, term), row in frame.iterrows()
+            for (equation, term), row in fit.to_frame(level).iterrows()
         ],
-        "modes": [
-            {
-                "rho": mode.rho,
-                "sigma": mode.sigma,
-                "loglik": mode.loglik,
-                "status": mode.status,
-                "near_boundary": mode.near_boundary,
-            }
-            for mode in fit.modes
-        ],
+        "modes": [{name: getattr(mode, name) for name in of_modes} for mode in fit.modes],
         "selected_mode": fit.selected if fit.modes else None,
         "selected_mode_reason": fit.selected_mode_reason,
         "identification": {
-            "verdict": fit.identification.verdict,
-            "sentence": fit.identification.sentence,
-            "evidence": fit.identification.evidence,
+            name: getattr(fit.identification, name) for name in ("verdict", "sentence", "evidence")
         },
     }
 
 
-def _plain(value: float) -> float | None:
+def _plain(value):
+    if not isinstance(value, float):
+        return value
     return float(value) if math.isfinite(value) else None

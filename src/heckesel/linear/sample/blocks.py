@@ -1,7 +1,5 @@
 """Sums over blocks of rows that fit into a core's cache; long tables use several threads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np

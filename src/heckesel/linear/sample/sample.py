@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -14,38 +14,20 @@ from heckesel.linear.sample.blocks import do_all, slices, sum_over
 from heckesel.linear.sample.shared_columns import SharedColumns, shared_columns
 from heckesel.linear.sample.standardise import ColumnScale, column_scale
 
+if TYPE_CHECKING:
+    from heckesel.linear.sample.stream import StreamedRows
+
 FEWEST_KEPT = 2000
 ALL_ROWS_UP_TO = 50_000
 SCAN_ROWS = 20_000
 SCAN_SEED = 20_790  # fixed, so that the same data always gives the same modes
 
 
-class Rows(Protocol):
-    """What a likelihood needs of its rows: sums over blocks, and a part to search on.
-
-    n : rows; mass, mass_selected : their weights added up; nonzero : rows of positive weight
-    """
-
-    @property
-    def p(self) -> int: ...
-    @property
-    def q(self) -> int: ...
-    @property
-    def n(self) -> int: ...
-    @property
-    def mass(self) -> float: ...
-    @property
-    def mass_selected(self) -> float: ...
-    @property
-    def nonzero(self) -> int: ...
-
-    def sum(self, function: Callable[[Sample], tuple]) -> list:
-        """function(block) added up over blocks; blocks are small `Sample`s."""
-        ...
-
-    def part(self) -> Sample:
-        """All rows while they are few, else the fixed-seed subsample of SCAN_ROWS."""
-        ...
+# What a likelihood needs of its rows, in memory or in files: `sum(function)`, which adds up
+# function(block) over blocks that are small `Sample`s; `part()`, all rows while they are few, else
+# the fixed-seed subsample of SCAN_ROWS; n rows; mass and mass_selected, their weights added up;
+# nonzero, rows of positive weight; p, q and k columns of x, w and log sigma(x).
+Rows: TypeAlias = "Sample | StreamedRows"
 
 
 @dataclass(frozen=True)
@@ -120,15 +102,11 @@ class Sample:
     def blocks(self) -> list[Sample]:
         """Selected rows block by block, then unselected ones."""
         none, (inside, outside) = slice(0, 0), self.start
+        pairs = [(block, none) for block in slices(len(self.w_selected))]
+        pairs += [(none, block) for block in slices(len(self.w_unselected))]
         return [
-            *(
-                replace(self._rows(block, none), start=(inside + block.start, outside))
-                for block in slices(len(self.w_selected))
-            ),
-            *(
-                replace(self._rows(none, block), start=(inside, outside + block.start))
-                for block in slices(len(self.w_unselected))
-            ),
+            replace(self.take(one, other), start=(inside + one.start, outside + other.start))
+            for one, other in pairs
         ]
 
     def sum(self, function: Callable[[Sample], tuple]) -> list:
@@ -139,7 +117,7 @@ class Sample:
 
     def subsample(self, rows: int, seed: int) -> Sample:
         drawn = draw_rows(len(self.w_selected), len(self.w_unselected), rows, seed)
-        some = self._rows(drawn.selected, drawn.unselected)
+        some = self.take(drawn.selected, drawn.unselected)
         in_columns: dict = {
             name: np.asfortranarray(getattr(some, name))
             for name in ("w_selected", "residual_columns", "w_unselected")
@@ -150,7 +128,7 @@ class Sample:
         """Without what can be computed again, for another process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def _rows(self, selected, unselected) -> Sample:
+    def take(self, selected, unselected) -> Sample:
         return Sample(
             self.w_selected[selected],
             self.residual_columns[selected],
@@ -233,23 +211,20 @@ class SampleScale:
         given = room is not None
         room = room or empty_sample(len(inside), len(outside), data.x.shape[1], data.w.shape[1])
         sample = replace(
-            room._rows(slice(len(inside)), slice(len(outside))),
+            room.take(slice(len(inside)), slice(len(outside))),
             weight_selected=data.weight[inside],
             weight_unselected=data.weight[outside],
         )
-        tasks = [
-            *(
-                partial(self._selected, data, inside, sample, block)
-                for block in slices(len(inside))
-            ),
-            *(
-                partial(self._w, data.w, outside[block], sample.w_unselected[block])
-                for block in slices(len(outside))
-            ),
+        tasks = [partial(self._selected, data, inside, sample, at) for at in slices(len(inside))]
+        tasks += [
+            partial(self._w, data.w, outside[block], sample.w_unselected[block])
+            for block in slices(len(outside))
         ]
         # with room given this is a batch of a stream, whose parts are read in parallel already
         do_all(tasks, 0 if given else data.n)
-        return sample
+        if self.scale is None or data.scale is None:
+            return sample
+        return replace(sample, scale_columns=self.scale.apply(data.scale[inside]))
 
     def _selected(self, data, inside, sample: Sample, block: slice) -> None:
         rows, residual = inside[block], sample.residual_columns[block]
@@ -271,13 +246,12 @@ def standardised_sample(data: SelectionData) -> tuple[Sample, SampleScale]:
     w_scaling, x_scaling = column_scale(data.w), column_scale(data.x[data.s])
     y_centre = float(y.mean()) if x_scaling.constant is not None else 0.0
     y_scale = float(np.sqrt(np.mean((y - y_centre) ** 2))) or 1.0
-    scalings = SampleScale(w_scaling, x_scaling, y_centre, y_scale)
-    sample = scalings.apply(data)
+    varying = None
     if data.scale is not None:
         columns = data.scale[data.s]
-        scaling = ColumnScale(columns.mean(axis=0), columns.std(axis=0), None)
-        scalings = replace(scalings, scale=scaling)
-        sample = replace(sample, scale_columns=scaling.apply(columns))
+        varying = ColumnScale(columns.mean(axis=0), columns.std(axis=0), None)
+    scalings = SampleScale(w_scaling, x_scaling, y_centre, y_scale, varying)
+    sample = scalings.apply(data)
     if data.n <= ALL_ROWS_UP_TO:  # longer ones are evaluated a few times only
         sample = replace(sample, shared=shared_columns(data, w_scaling, x_scaling))
     return sample, scalings

@@ -1,7 +1,5 @@
 """Columns that both equations have, usually all of x, so that sums use each only once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 A column times 1e6 must not change a fit, and exper and exper^2 must not break one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -20,15 +20,18 @@ from heckesel.data import SelectionData, concatenate
 from heckesel.errors import DataError
 from heckesel.linear.estimable import (
     check_constant,
-    check_ranges,
     check_rows,
+    check_scale,
     dependent_in,
+    refuse,
+    refuse_dependent,
+    separating_range,
 )
 from heckesel.linear.joint import solve_at
 from heckesel.linear.sample import sample as limits
 from heckesel.linear.sample.blocks import add_up, in_threads
 from heckesel.linear.sample.sample import Drawn, Sample, SampleScale, draw_rows, empty_sample
-from heckesel.linear.sample.standardise import column_scale_by
+from heckesel.linear.sample.standardise import ColumnScale, column_scale_by
 from heckesel.numerics.moments import Moments, moments_of
 
 
@@ -83,6 +86,7 @@ class StreamedRows:
     mass_selected: float
     nonzero: int
     kept: Sample | None
+    k: int = 0
 
     def sum(self, function: Callable[[Sample], tuple]) -> list:
         return self.stream.sum(function, self.scalings)
@@ -109,7 +113,7 @@ class StreamedData:
     instruments: tuple[str, ...]
     n_selected: int
     has_selection: bool = True
-    scale_names: tuple[str, ...] = ()  # sigma is constant
+    scale_names: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -133,12 +137,14 @@ def loglik_at_zero(data: StreamedData, start: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Survey:
-    """Moments of w among selected and unselected rows and of [x, y] among the selected, of a batch,
-    a part or all rows; fraction : a weight that is no whole number, if there is one."""
+    """Moments of w among selected and unselected rows and of [x, y] and the columns of log sigma(x)
+    among the selected, of a batch, a part or all rows; fraction : a weight that is no whole number,
+    if there is one."""
 
     w_selected: Moments
     w_unselected: Moments
     xy: Moments
+    z: Moments
     mass_selected: float
     mass_unselected: float
     fraction: float | None
@@ -148,6 +154,7 @@ class Survey:
             self.w_selected.joined(other.w_selected),
             self.w_unselected.joined(other.w_unselected),
             self.xy.joined(other.xy),
+            self.z.joined(other.z),
             self.mass_selected + other.mass_selected,
             self.mass_unselected + other.mass_unselected,
             other.fraction if self.fraction is None else self.fraction,
@@ -162,7 +169,12 @@ class Survey:
             variance += xy.mean[-1] ** 2
         centre = 0.0 if scaling.constant is None else float(xy.mean[-1])
         w = column_scale_by(self.w_selected.joined(self.w_unselected))
-        return SampleScale(w, scaling, centre, float(np.sqrt(variance)) or 1.0)
+        varying = None
+        if len(self.z.mean):
+            deviation = np.sqrt(self.z.squares / self.z.weight)
+            deviation[deviation == 0] = 1.0  # a constant, which `check_stream` refuses
+            varying = ColumnScale(self.z.mean, deviation, None)
+        return SampleScale(w, scaling, centre, float(np.sqrt(variance)) or 1.0, varying)
 
 
 def open_stream(
@@ -195,6 +207,7 @@ def open_stream(
         mass=survey.mass_selected + survey.mass_unselected,
         mass_selected=survey.mass_selected,
         nonzero=rows,
+        k=len(survey.z.mean),
         kept=drawn.reweighted(scalings.apply(kept)),
     )
     return streamed, survey, kept
@@ -234,6 +247,7 @@ def _survey_batch(data: SelectionData) -> Survey:
         moments_of(data.w[s]),
         moments_of(data.w[~s]),
         moments_of(np.column_stack([data.x[s], data.y[s]])),
+        moments_of(np.empty((s.sum(), 0)) if data.scale is None else data.scale[s]),
         float(weight[s].sum()),
         float(weight[~s].sum()),
         float(weight[odd[0]]) if len(odd) else None,
@@ -249,6 +263,7 @@ def _within(here: np.ndarray, wanted: np.ndarray, seen: int) -> np.ndarray:
 def check_stream(rows: StreamedRows, survey: Survey, kept: SelectionData) -> None:
     """As `check_estimable`: the rows that were kept clear the table, or all rows are asked."""
     try:
+        check_scale(kept)
         return check_rows(kept, slice(None))
     except DataError:
         if kept.n == rows.n:
@@ -258,6 +273,7 @@ def check_stream(rows: StreamedRows, survey: Survey, kept: SelectionData) -> Non
 
 def _check_all_rows(rows: StreamedRows, survey: Survey, names: SelectionData) -> None:
     selected = f"among the {survey.xy.weight} selected rows"
+    check_constant(survey.z.low, survey.z.high, names.scale_names, selected)
     check_constant(survey.xy.low, survey.xy.high, (*names.x_names, names.y_name), selected)
     w = survey.w_selected.joined(survey.w_unselected)
     everywhere = f"over all {rows.n} rows"
@@ -270,20 +286,10 @@ def _check_all_rows(rows: StreamedRows, survey: Survey, names: SelectionData) ->
         (gram_x, (*names.x_names, names.y_name), selected),
         (gram_w, names.w_names, everywhere),
     ):
-        column, others = dependent_in(gram)
-        if column is not None:
-            raise DataError(
-                f"column {labels[column]!r} is a linear combination of "
-                f"{', '.join(repr(labels[j]) for j in others)} {where}; drop one of them"
-            )
-    check_ranges(
-        survey.w_selected.low,
-        survey.w_selected.high,
-        survey.w_unselected.low,
-        survey.w_unselected.high,
-        names.w_names,
-        lambda j, *_: between[j] == 0,
-    )
+        refuse_dependent(*dependent_in(gram), labels, where)
+    inside, outside = survey.w_selected, survey.w_unselected
+    ends = inside.low, inside.high, outside.low, outside.high
+    refuse(separating_range(*ends, names.w_names, lambda j, *_: between[j] == 0))
 
 
 def _faults(block: Sample, *, low, high) -> tuple:

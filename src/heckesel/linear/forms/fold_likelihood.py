@@ -1,0 +1,41 @@
+"""The likelihood of held-out units under several error models, on the same folds."""
+
+import numpy as np
+
+from heckesel.linear.forms.error_models import Form
+from heckesel.linear.forms.form_search import climb, unit_logliks
+from heckesel.linear.sample.sample import Sample
+
+FOLDS = 5
+FOLD_SEED = 1979  # fixed, so that the same data always gives the same choice
+
+
+def split_rows(sample: Sample) -> list[np.ndarray]:
+    """Fold of each selected and of each unselected row, as even as can be in both."""
+    rng = np.random.default_rng(FOLD_SEED)
+    return [rng.permutation(len(w)) % FOLDS for w in (sample.w_selected, sample.w_unselected)]
+
+
+def held_out_logliks(form: Form, sample: Sample, folds, start: np.ndarray) -> np.ndarray:
+    """(n,) log-likelihood of each unit under a fit to the other folds, selected units first.
+
+    folds : as `split_rows` returns them
+    start : the estimates of all rows, from which every fold has few steps to go
+    """
+    n1 = len(sample.w_selected)
+    found = np.empty(sample.n)
+    for fold in range(FOLDS):
+        inside, outside = (each == fold for each in folds)
+        point = climb(form, sample.take(~inside, ~outside), start, rough=True)
+        units = unit_logliks(form, sample.take(inside, outside), point.coordinates)
+        found[:n1][inside] = units[: inside.sum()]
+        found[n1:][outside] = units[inside.sum() :]
+    return found
+
+
+def lead(units: np.ndarray, others: np.ndarray, weight, mass) -> tuple[float, float]:
+    """Weighted sum of `units` - `others` with its standard error; mass : the weights again, or
+    their squares where they are no counts of rows."""
+    difference = units - others
+    mean = weight @ difference / weight.sum()
+    return float(weight @ difference), float(np.sqrt(mass @ (difference - mean) ** 2))

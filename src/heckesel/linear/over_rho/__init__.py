@@ -1,0 +1,1 @@
+"""Inference that stays valid where the data hardly identify rho."""

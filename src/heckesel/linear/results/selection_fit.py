@@ -1,0 +1,150 @@
+"""What a linear and a binary outcome with selection have in common as results."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from heckesel.data import SelectionData
+from heckesel.linear.over_rho.conditional_fits import LARGEST_LEVEL, highest
+from heckesel.linear.over_rho.conditional_fits import critical_value as profile_critical_value
+from heckesel.linear.results import summary as table
+from heckesel.linear.results.error_parameters import rho_test
+from heckesel.linear.results.inference import NamedEstimates, Test, cluster_freedom
+from heckesel.linear.results.modes import reason_of
+from heckesel.linear.rho_scan import Scan
+
+# The Wald statistic per instrument from which Wald tests and intervals of coefficients keep their
+# level in simulations (results/inference_coverage.json); the rule of thumb of 10 is not enough.
+WALD_HOLDS_FROM = 100.0
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SelectionFit(NamedEstimates):
+    """Estimates of both equations and of the dependence of their errors.
+
+    data : the rows of the fit, or what is remembered of them; scan : `Scan` or `FormScan`;
+    identification : the verdict, which is made elsewhere; selected : the position in `modes` of the
+    mode that is used; cov_given_rho : the covariance of the other parameters at rho = +-1
+    """
+
+    method: str
+    covariance: str
+    rho: float
+    loglik: float
+    status: str
+    near_boundary: bool
+    data: Any
+    modes: tuple = ()
+    scan: Any = None
+    weight_kind: str = "frequency"
+    identification: Any = None
+    clusters: np.ndarray | None = None
+    errors: str = "normal"
+    selected: int = 0
+    cov_given_rho: pd.DataFrame | None = None
+
+    @property
+    def has_selection(self) -> bool:
+        """Whether some units are unselected."""
+        return self.data.has_selection
+
+    @property
+    def selected_mode_reason(self) -> str:
+        """Why the mode of the estimates is used, in a sentence."""
+        return reason_of(self.modes, self.selected)
+
+    @property
+    def inference(self) -> str:
+        """How p-values and intervals are computed by default: ``"wald"`` or ``"profile"``.
+
+        ``"profile"`` is for maximum likelihood with normal errors, a constant sigma and independent
+        rows in memory, if Wald tests and intervals do not hold (`wald_holds`).
+        """
+        has_likelihood = isinstance(self.scan, Scan) and isinstance(self.data, SelectionData)
+        by_model = self.covariance in ("information", "opg") and self.weight_kind == "frequency"
+        if not has_likelihood or not by_model or self.status == "separated":
+            return "wald"
+        return "wald" if self.wald_holds else "profile"
+
+    @cached_property
+    def wald_holds(self) -> bool:
+        """Whether rho is identified well enough for Wald tests and intervals.
+
+        It is if the Wald statistic of the instruments in the selection equation is at least
+        100 per instrument and the likelihood has no other maximum of similar height.
+        """
+        if not self.has_selection:
+            return True
+        instruments = [("select", name) for name in self.data.instruments]
+        if not instruments or self.status != "converged":
+            return False
+        if self.wald_test(instruments).statistic < WALD_HOLDS_FROM * len(instruments):
+            return False
+        if not isinstance(self.scan, Scan):
+            return True
+        lowest = highest(self.scan, self.selected) - 0.5 * profile_critical_value(LARGEST_LEVEL)
+        return sum(mode.value >= lowest for mode in self.scan.modes) == 1
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of tests and intervals: G - 1 for G clusters, infinite without."""
+        return np.inf if self.clusters is None else cluster_freedom(self.clusters, self.data.weight)
+
+    @property
+    def n(self) -> int:
+        """Units; frequency weights count as rows."""
+        return self.data.units(self.weight_kind)
+
+    @property
+    def n_selected(self) -> int:
+        """Selected units; frequency weights count as rows."""
+        return self.data.units(self.weight_kind, selected=True)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion."""
+        return 2 * len(self.params) - 2 * self.loglik
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's information criterion."""
+        return np.log(self.n) * len(self.params) - 2 * self.loglik
+
+    def summary(self, level: float = 0.95) -> str:
+        """Summary for printing: coefficients, errors, tests, other modes and the verdict.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+        """
+        return table.summary(self, level)
+
+    def test_rho_zero(self, kind: str | None = None) -> Test:
+        """Test that rho is zero.
+
+        Parameters
+        ----------
+        kind : {"score", "lr", "wald"}, optional
+            ``"score"`` tests whether the inverse Mills ratio belongs in the outcome equation. It
+            needs normal errors with a constant sigma, keeps its level with weak instruments and
+            with none, and follows the kind of covariance. ``"lr"`` is the likelihood-ratio test,
+            ``"wald"`` the Wald test of atanh rho (two-step: of lambda). The default is
+            ``"score"``, and for other error models ``"lr"`` or, where there is none, ``"wald"``.
+
+        Returns
+        -------
+        Test
+        """
+        return rho_test(self, kind)
+
+    def __repr__(self) -> str:
+        sigma = f"sigma {self.sigma:.4f}, " if hasattr(self, "sigma") else ""
+        verdict = self.identification.verdict if self.identification else "no verdict"
+        return (
+            f"<{type(self).__name__} {self.method}: rho {self.rho:.4f}, {sigma}{self.n_selected} "
+            f"of {self.n} selected, {self.status}; {verdict}>"
+        )
