@@ -42,10 +42,10 @@ def test_each_dataset_has_the_fit_with_the_lowest_held_out_loss(name, datas):
         method.fit_many(datas, seeds=[1, 2], config=one, device="cpu") for one in candidates(OPEN)
     ]
     for dataset, fit in enumerate(chosen):
-        losses = [fits[dataset].info["held_out_loss"] for fits in alone]
-        assert [one["held_out_loss"] for one in fit.info["choices"]] == losses
+        losses = [fits[dataset].info.held_out_loss for fits in alone]
+        assert [one.held_out_loss for one in fit.info.choices] == losses
         best = int(np.argmin(losses))
-        assert fit.info["weight_decay"] == WEIGHT_DECAYS[best]
+        assert fit.info.weight_decay == WEIGHT_DECAYS[best]
         x = datas[dataset].x
         np.testing.assert_array_equal(
             fit.predict(x).quantile(0.3), alone[best][dataset].predict(x).quantile(0.3)
@@ -57,9 +57,9 @@ def test_t_errors_are_found_where_tails_are_heavy():
     draw = hk.datasets.make_controlled(3000, rho=0.5, alpha=1.0, seed=3, errors="t")
     config = replace(OPEN, weight_decay=1e-5, errors="auto", tails="normal", epochs=150)
     fit = fit_one("heckman_joint", as_data(draw), seed=1, config=config, device="cpu")
-    assert fit.info["errors"] == "t"
+    assert fit.info.errors == "t"
     assert fit.df is not None
-    by_errors = {one["errors"]: one["held_out_loss"] for one in fit.info["choices"]}
+    by_errors = {one.errors: one.held_out_loss for one in fit.info.choices}
     assert by_errors["t"] < by_errors["normal"] - 0.005
 
 

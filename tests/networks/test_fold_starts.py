@@ -105,4 +105,4 @@ def test_a_curve_is_not_taken_for_selection_where_nothing_is_excluded(name):
     assert linear > 3  # in sds of y, where a linear two-step would have started
     # Over three pools the two-step ends within .5 of zero and the joint within .2; started at the
     # linear two-step they end beyond 4.5 and .93.
-    assert np.abs(fit.info["rho"]).max() < 0.7
+    assert np.abs(fit.info.rho).max() < 0.7

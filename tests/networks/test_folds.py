@@ -32,7 +32,7 @@ from heckesel.networks.training.ensemble_training import (
     train_datasets,
 )
 from heckesel.networks.training.folds import assign_folds, held_out, hold_out_own_fold, with_folds
-from heckesel.networks.training.loop import Stopping, train
+from heckesel.networks.training.loop import train
 from heckesel.networks.training.scaling import data_scale_of
 from heckesel.networks.training.steps import evaluate, step_function
 from heckesel.numerics.normal import mills_delta
@@ -109,7 +109,8 @@ def _trained_apart(seen, unseen, loss):
         source,
         schedule_of(NETWORK, loss),
         validation=lambda parameters: evaluate(parameters, sizes, loss, rows),
-        stopping=Stopping(every=2, patience=NETWORK.patience),
+        every=2,
+        patience=NETWORK.patience,
     )
 
 
@@ -210,7 +211,7 @@ def test_methods_on_folds_answer_in_one_batch_as_alone(name):
     together = method.fit_many(datas, seeds=[5, 6], config=network)
     for fitted, data, seed in zip(together, datas, [5, 6], strict=True):
         alone = fit_one(method, data, seed=seed, config=network)
-        assert fitted.info["best_epoch"] == alone.info["best_epoch"]
+        assert fitted.info.best_epoch == alone.info.best_epoch
         for part in ("mean", "epistemic", "aleatoric"):
             one, other = (getattr(f.predict(NEW), part) for f in (fitted, alone))
             # Padding to the longer dataset changes the order of sums; 150 steps magnify rounding.
@@ -223,8 +224,8 @@ def test_varying_noise_is_chosen_only_if_noise_varies(name):
     steep = _draw(1500, sigma=lambda x: 0.4 * np.exp(0.4 * x[:, 1]))
     flat = _draw(1500, sigma=lambda x: 0.4)
     varying, constant = load_method(name).fit_many([steep, flat], seeds=[1, 2], config=network)
-    assert varying.info["noise"] == "varying"
-    losses = varying.info["held_out_losses"]
+    assert varying.info.noise == "varying"
+    losses = varying.info.held_out_losses
     assert losses["varying"] < losses["constant"] - 0.05
     ends = np.array([[0.0, -1.5], [0.0, 1.5]])
     sigma = np.sqrt(varying.predict(ends).aleatoric)
@@ -232,9 +233,9 @@ def test_varying_noise_is_chosen_only_if_noise_varies(name):
     # About 100 rows stand behind each end, and the factor is shrunk towards one.
     np.testing.assert_allclose(sigma, truth, rtol=0.45)
     assert sigma[1] > 2 * sigma[0]
-    assert abs(np.mean(varying.info["rho"]) - 0.7) < 0.25
+    assert abs(np.mean(varying.info.rho) - 0.7) < 0.25
     over_units = varying.predict(steep.x).aleatoric.mean()
-    assert np.mean(np.square(varying.info["sigma"])) == pytest.approx(over_units)
+    assert np.mean(np.square(varying.info.sigma)) == pytest.approx(over_units)
     assert np.mean(np.square(varying.sigma)) != pytest.approx(over_units, rel=1e-3)
     sigma = np.sqrt(constant.predict(ends).aleatoric)
     np.testing.assert_allclose(sigma, 0.4, rtol=0.2)
@@ -269,7 +270,14 @@ def test_the_regressor_passes_its_choices_on_and_predicts_row_by_row():
     data = _draw(300)
     table = np.column_stack([data.w])
     model = DeepHeckmanRegressor(
-        instruments=[2], folds=3, noise="auto", n_members=3, hidden=(8,), epochs=60, progress=False
+        instruments=[2],
+        folds=3,
+        noise="auto",
+        n_members=3,
+        hidden=(8,),
+        epochs=60,
+        progress=False,
+        method="two-step",
     ).fit(table, data.y)
     assert set(model.info_["held_out_losses"]) == {"constant", "varying"}
     assert len(model.info_["best_epoch"]) == 3

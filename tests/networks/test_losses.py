@@ -8,6 +8,7 @@ from scipy.stats import norm
 from torch import nn
 
 from heckesel.networks.losses import normal as losses
+from heckesel.networks.losses.shape import joint_with
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.layers import (
     backward,
@@ -31,6 +32,9 @@ LOSSES = {
     "noise_scale": losses.NOISE_SCALE,
     "probit": losses.PROBIT,
     "blind": losses.BLIND,
+    "joint_scale": joint_with((0, 2), shape=False),
+    "joint_shape": joint_with((), shape=True),
+    "joint_shape_and_scale": joint_with((1,), shape=True),
 }
 
 

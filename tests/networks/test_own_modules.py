@@ -66,7 +66,7 @@ def test_our_perceptron_given_as_a_module_gives_our_answer(method, module, batch
     np.testing.assert_allclose(found.mean, expected.mean, atol=1e-8)
     np.testing.assert_allclose(found.std, expected.std, atol=1e-8)
     for key in ("rho", "sigma", "training_loss"):
-        np.testing.assert_allclose(theirs.info[key], ours.info[key], atol=1e-8)
+        np.testing.assert_allclose(getattr(theirs.info, key), getattr(ours.info, key), atol=1e-8)
 
 
 def test_inputs_of_any_shape_and_type_reach_the_module():
@@ -118,7 +118,7 @@ def test_lazy_frozen_and_unused_weights_are_trained_as_torch_would():
     assert {weight.dtype for weight in net.parameters()} == {torch.float32}
     assert torch.equal(unused, torch.ones(3))
     assert torch.equal(frozen, torch.ones(1))
-    assert fitted.info["training_loss"][0] < 1.0
+    assert fitted.info.training_loss[0] < 1.0
 
 
 def test_a_module_with_the_wrong_output_is_refused():

@@ -9,6 +9,7 @@ import torch
 from scipy.special import logsumexp
 
 import heckesel as hk
+from heckesel.fit_info import RhoInfo, as_dictionary, from_dictionary
 from heckesel.linear import joint
 from heckesel.networks.rho import rho_curve
 from heckesel.networks.rho.linear_joint import conditional_optima
@@ -278,10 +279,10 @@ def test_the_interval_cuts_equal_tails_off_mass_uniform_within_bins():
 
 def test_the_summary_of_a_curve_can_be_written_as_json():
     summary = curve_summary(made_up([-5, -2, -1, -3, -6, -4, -1, 0, -2, -7]), 2.0)
-    back = json.loads(json.dumps(summary))
+    back = from_dictionary(RhoInfo, json.loads(json.dumps(as_dictionary(summary))))
     assert back == summary
-    assert [mode["log_density"] for mode in back["modes"]] == [0.0, -1.0]
-    assert len(back["curve"]["rho"]) == len(back["curve"]["log_evidence"]) == 10
+    assert [mode.log_density for mode in back.modes] == [0.0, -1.0]
+    assert len(back.curve["rho"]) == len(back.curve["log_evidence"]) == 10
 
 
 def test_parts_know_delta_and_theta_with_gamma_free():

@@ -9,6 +9,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 import heckesel as hk
 from heckesel.data import selection_data
+from heckesel.fit_info import RhoInfo, as_dictionary, from_dictionary
 from heckesel.methods import fit_one, heckman_profile, spline_joint
 from heckesel.methods.heckman_profile import ProfileConfig, both_signs
 from heckesel.methods.spline_joint import SplineConfig
@@ -149,8 +150,9 @@ def test_the_profile_method_repeats_itself_and_keeps_to_its_prior(controlled):
     np.testing.assert_array_equal(
         first.predict(controlled.x).quantile(0.3), again.predict(controlled.x).quantile(0.3)
     )
-    assert json.loads(json.dumps(first.info)) == first.info
-    assert len(first.info["member_rho"]) == 2
+    said = as_dictionary(first.info)
+    assert from_dictionary(RhoInfo, json.loads(json.dumps(said))) == first.info
+    assert len(first.info.member_rho) == 2
     known = fit_one(
         heckman_profile, controlled, seed=1, config=ProfileConfig(SMALL, rho_prior=(-0.4, -0.2))
     )
@@ -178,7 +180,7 @@ def test_the_constant_of_the_last_layer_has_no_ridge(controlled, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"errors": "t"}, 'normal errors; take method "joint"'),
+        ({"errors": "t"}, 'normal or shape errors; take method "joint"'),
         ({"noise": "varying"}, "one sigma"),
         ({"noise": "auto"}, "one sigma"),
         ({"selection": "network"}, "linear index"),

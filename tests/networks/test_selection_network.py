@@ -12,6 +12,7 @@ from heckesel.methods import fit_one
 from heckesel.methods.heckman_two_step import first_step
 from heckesel.methods.selection_network import fit_indices
 from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.fit_request import FitRequest
 from heckesel.networks.training.folds import assign_folds
 from heckesel.networks.training.scaling import data_scale_of
 from heckesel.numerics.normal import inverse_mills
@@ -37,7 +38,7 @@ def _bent(x, z):
 def test_a_bent_index_is_found_where_a_probit_misses_it():
     data, index = _draw(2500, 0, _bent)
     fitted = fit_one("heckman_two_step", data, seed=1, config=NETWORK)
-    losses = fitted.info["selection_losses"]
+    losses = fitted.info.selection_losses
     assert losses["network"] < losses["linear"] - 0.02
     assert np.corrcoef(fitted.index(data.w), index)[0, 1] > 0.9
     probit = fit_one("heckman_two_step", data, seed=1, config=replace(NETWORK, selection="linear"))
@@ -48,7 +49,7 @@ def test_a_bent_index_is_found_where_a_probit_misses_it():
 
 def test_networks_do_not_beat_a_probit_where_the_index_is_linear():
     data, _ = _draw(1000, 1, lambda x, z: 0.3 - 0.5 * x + z)
-    losses = fit_one("heckman_two_step", data, seed=1, config=NETWORK).info["selection_losses"]
+    losses = fit_one("heckman_two_step", data, seed=1, config=NETWORK).info.selection_losses
     assert losses["linear"] < losses["network"] + 0.005
 
 
@@ -63,8 +64,8 @@ def test_held_out_rows_choose_between_a_probit_and_networks(curve, best):
         for name in ("linear", "network", "auto")
     }
     chosen = fits["auto"]
-    assert chosen.info["selection"] == best
-    assert chosen.info["selection_losses"] == fits["network"].info["selection_losses"]
+    assert chosen.info.selection == best
+    assert chosen.info.selection_losses == fits["network"].info.selection_losses
     np.testing.assert_allclose(chosen.index(data.w), fits[best].index(data.w), rtol=1e-9)
     np.testing.assert_allclose(
         chosen.predict(data.x).mean, fits[best].predict(data.x).mean, rtol=1e-3
@@ -76,7 +77,9 @@ def test_an_estimator_with_folds_chooses_the_index_on_held_out_rows():
     options = {"selection": "auto", "epochs": 200, "hidden": (8,), "progress": False}
     options |= {"instruments": [1]}
     for rows, expected in ((700, "network"), (120, None)):
-        model = hk.DeepHeckmanRegressor(**options).fit(data.w[:rows], data.y[:rows])
+        model = hk.DeepHeckmanRegressor(**{"method": "two-step"} | options).fit(
+            data.w[:rows], data.y[:rows]
+        )
         assert model.info_.get("selection") == expected
     joint = hk.DeepHeckmanRegressor(**options, method="joint").fit(data.w, data.y)
     assert "selection" not in joint.info_
@@ -85,7 +88,7 @@ def test_an_estimator_with_folds_chooses_the_index_on_held_out_rows():
 def test_a_units_index_does_not_depend_on_whether_it_was_selected():
     data, _ = _draw(300, 2, _bent)
     scaling, fold = data_scale_of(data, True), assign_folds(data, 4, seed=1)
-    (crossed,) = fit_indices([data], [scaling], seeds=[1], config=NETWORK)
+    (crossed,) = fit_indices(FitRequest([data], [1], NETWORK))
     outputs = crossed.members.outputs(scaling.w(data.w))[..., 0]
     np.testing.assert_allclose(crossed.index, outputs[fold, np.arange(data.n)], rtol=1e-12)
     first = first_step(data, scaling, folds=4, seed=1, index=crossed)

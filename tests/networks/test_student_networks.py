@@ -152,11 +152,11 @@ def test_t_errors_find_rho_and_the_tails_where_normal_ones_do_not():
     )
     # Four degrees of freedom, from 1000 outcomes: an estimate has a sd of about .7.
     for fit in heavy:
-        assert 2.5 < np.mean(fit.info["df"]) < 7
-        assert abs(np.mean(fit.info["sigma"]) - 0.5) < 0.08
-    rho = [np.mean([fit.info["rho"] for fit in fits]) for fits in (heavy, normal)]
+        assert 2.5 < np.mean(fit.info.df) < 7
+        assert abs(np.mean(fit.info.sigma) - 0.5) < 0.08
+    rho = [np.mean([fit.info.rho for fit in fits]) for fits in (heavy, normal)]
     assert abs(rho[0] - 0.7) < 0.15
-    likelihoods = [np.mean([fit.info["training_loss"] for fit in fits]) for fits in (heavy, normal)]
+    likelihoods = [np.mean([fit.info.training_loss for fit in fits]) for fits in (heavy, normal)]
     assert likelihoods[0] < likelihoods[1] - 0.01
     x = np.linspace(-1.5, 1.5, 5)[:, None]
     predictive = heavy[0].predict(x)
@@ -176,14 +176,14 @@ def test_t_errors_on_folds_have_their_scale_estimated_on_held_out_rows():
         hidden=(16,), n_members=4, epochs=120, device="cpu", folds=4, errors="t", noise="auto"
     )
     fit = fit_one("heckman_joint", _draw(800, 3), seed=0, config=network)
-    assert len(set(fit.info["sigma"])) == 1
-    assert abs(fit.info["sigma"][0] - 0.5) < 0.12  # members' shared error is in it
-    assert 2.1 < fit.info["df"][0] < 9
-    assert set(fit.info["held_out_losses"]) == {"constant"}
+    assert len(set(fit.info.sigma)) == 1
+    assert abs(fit.info.sigma[0] - 0.5) < 0.12  # members' shared error is in it
+    assert 2.1 < fit.info.df[0] < 9
+    assert set(fit.info.held_out_losses) == {"constant"}
 
 
 def test_t_errors_are_refused_where_they_do_not_exist():
-    with pytest.raises(DataError, match="joint likelihood"):
+    with pytest.raises(DataError, match='needs method="joint"'):
         fit_one(
             "heckman_two_step",
             _draw(100, 0),

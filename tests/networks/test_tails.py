@@ -137,8 +137,8 @@ def test_every_method_on_folds_takes_the_tails_with_the_lower_held_out_loss(name
     fit = fit_one(name, data, seed=1, config=wrap(network))
     plain = fit_one(name, data, seed=1, config=wrap(NETWORK))
     assert 3 <= fit.tail_df < 12
-    assert fit.info["tail_df"] == fit.tail_df
-    assert fit.info["held_out_loss"] < plain.info["held_out_loss"] - 1 / data.n
+    assert fit.info.tail_df == fit.tail_df
+    assert fit.info.held_out_loss < plain.info.held_out_loss - 1 / data.n
     tailed, normal = fit.predict(NEW[:, :2]), plain.predict(NEW[:, :2])
     assert isinstance(tailed.distribution, Student)
     assert isinstance(normal.distribution, Normal)

@@ -18,7 +18,7 @@ from heckesel.networks.training.layers import (
     parameter_count,
     with_constant,
 )
-from heckesel.networks.training.loop import Stopping, train
+from heckesel.networks.training.loop import train
 from heckesel.networks.training.steps import evaluate, step_function
 
 pytestmark = pytest.mark.arithmetic
@@ -208,7 +208,6 @@ def test_early_stopping_keeps_each_networks_best_reading():
         script = [-turn, abs(turn - 3.0), {1: 0.0, 9: -1.0}.get(turn, 1.0)]
         return torch.tensor(script, dtype=torch.float64)
 
-    stopping = Stopping(every=2, patience=8)
     schedule = Schedule(20, 1e-2)
     trained = train(
         _start(losses.TWO_STEP),
@@ -216,7 +215,8 @@ def test_early_stopping_keeps_each_networks_best_reading():
         source,
         schedule,
         validation=validation,
-        stopping=stopping,
+        every=2,
+        patience=8,
     )
     np.testing.assert_array_equal(trained.best_epoch, [20, 6, 2])
     np.testing.assert_array_equal(trained.validation, [-10.0, 0.0, 0.0])
@@ -247,7 +247,8 @@ def test_the_last_network_in_training_ends_as_if_all_had_gone_on():
         source,
         Schedule(30, 1e-2),
         validation=fall_but_for_the_last,
-        stopping=Stopping(every=2, patience=4),
+        every=2,
+        patience=4,
     )
     whole = train(start, _step(loss, sizes), source, Schedule(30, 1e-2))
     assert short.best_epoch[-1] == 30
@@ -264,7 +265,8 @@ def test_training_ends_when_every_network_is_done_and_reports_progress():
         source,
         Schedule(100, 1e-2),
         validation=lambda parameters: torch.ones(2, dtype=torch.float64),
-        stopping=Stopping(every=5, patience=10),
+        every=5,
+        patience=10,
         progress=lambda epoch, epochs: calls.append((epoch, epochs)),
     )
     assert calls == [(epoch, 100) for epoch in range(1, 16)]

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ Y = np.where(S, 1 + X @ [1.0, -1.0, 0.0] + 0.5 * U + RNG.normal(size=N), np.nan)
 SMALL = {"epochs": 40, "n_members": 3, "hidden": (8,), "progress": False}
 
 
-def fit(kind=hk.DeepHeckmanRegressor, y=Y, **options):
+def fit(kind=partial(hk.DeepHeckmanRegressor, method="two-step"), y=Y, **options):
     return kind([2], **(SMALL | options)).fit(X, y)
 
 
@@ -66,7 +67,7 @@ def test_memory_counts_rows_and_layers():
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        (hk.DeepHeckmanRegressor, {}),
+        (hk.DeepHeckmanRegressor, {"method": "two-step"}),
         (hk.DeepHeckmanRegressor, {"method": "joint"}),
         (hk.DeepEnsembleRegressor, {}),
         (hk.WeightedEnsembleRegressor, {}),
@@ -106,7 +107,9 @@ def test_a_training_cut_short_warns_once():
 
 
 @pytest.mark.parametrize("folds", [None, "auto"])
-@pytest.mark.parametrize("kind", [hk.DeepHeckmanRegressor, hk.DeepEnsembleRegressor])
+@pytest.mark.parametrize(
+    "kind", [partial(hk.DeepHeckmanRegressor, method="two-step"), hk.DeepEnsembleRegressor]
+)
 def test_an_ordinary_training_does_not_warn(kind, folds):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
@@ -135,7 +138,9 @@ def test_weights_whose_sum_is_lost_are_refused(kind, value):
         lambda: hk.heckman(y=Y, x=X[:, :2], w=X, weights=weights, weight_kind=kind),
         lambda: hk.probit("s ~ a", columns, weights=weights, weight_kind=kind),
         lambda: hk.bounds(Y, -9, 9, sample_weight=weights),
-        lambda: hk.DeepHeckmanRegressor([2], **SMALL).fit(X, Y, sample_weight=weights),
+        lambda: hk.DeepHeckmanRegressor([2], **{"method": "two-step"} | SMALL).fit(
+            X, Y, sample_weight=weights
+        ),
     ):
         with pytest.raises(hk.DataError, match=r"row 0 has 1e.*divide all of them"):
             call()
@@ -160,5 +165,5 @@ def test_a_cluster_without_workers_is_refused_within_two_seconds():
     ):
         started = time.perf_counter()
         with pytest.raises(hk.DataError, match="no workers"):
-            hk.DeepHeckmanRegressor([2], **SMALL).fit(X, Y, client=client)
+            hk.DeepHeckmanRegressor([2], **{"method": "two-step"} | SMALL).fit(X, Y, client=client)
         assert time.perf_counter() - started < 2

@@ -46,7 +46,9 @@ OPTIONS = {
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_workers_train_the_members_of_one_machine(client, options):
-    here, there = (hk.DeepHeckmanRegressor(**QUICK | options) for _ in range(2))
+    here, there = (
+        hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK | options) for _ in range(2)
+    )
     here.fit(X, Y)
     there.fit(X, Y, client=client)
     assert there.info_ == here.info_
@@ -55,7 +57,10 @@ def test_workers_train_the_members_of_one_machine(client, options):
 
 
 def test_a_worker_killed_while_it_trains_changes_nothing(client):
-    here, there = (hk.DeepHeckmanRegressor(**QUICK | {"epochs": 2500}) for _ in range(2))
+    here, there = (
+        hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK | {"epochs": 2500})
+        for _ in range(2)
+    )
     here.fit(X, Y)
     victims = []
     killer = threading.Thread(target=_kill_one_at_work, args=(client, victims))
@@ -103,7 +108,9 @@ def test_large_data_is_sent_once(client):
 
 def test_what_is_no_client_is_refused():
     with pytest.raises(hk.DataError, match=r"must be a dask.distributed.Client, got str"):
-        hk.DeepHeckmanRegressor(**QUICK).fit(X, Y, client="tcp://somewhere")
+        hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK).fit(
+            X, Y, client="tcp://somewhere"
+        )
 
 
 def test_the_shell_trains_members_on_workers_too(client, tmp_path):

@@ -3,8 +3,6 @@
 `graph` is the builder (`heckesel.onnx.graph.Graph`), whose values are named by strings.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

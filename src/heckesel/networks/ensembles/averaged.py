@@ -1,11 +1,10 @@
 """Models that correct for selection in different ways, and the mixture of their predictions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
+from heckesel.fit_info import SelectionInfo
 from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.rho_mixture import RhoMixture
@@ -15,12 +14,12 @@ from heckesel.predictive.mixture import mix_predictives
 
 @dataclass(frozen=True)
 class AveragedEnsemble:
-    """The same weight for each; what they differ by is doubt."""
+    """All models have the same weight; the variance between them is epistemic."""
 
     two_step: SelectionEnsemble
     likelihood: OutcomeEnsemble
     spline: RhoMixture | None
-    info: dict
+    info: SelectionInfo
 
     @property
     def parts(self) -> tuple[SelectionEnsemble | OutcomeEnsemble | RhoMixture, ...]:

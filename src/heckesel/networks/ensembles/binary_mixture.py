@@ -1,4 +1,4 @@
-r"""Networks for the probability of a class, trained at several values of rho and weighed.
+r"""Networks for the probability of a class at several values of rho, which have weights.
 
 Part (g, j) is member j at :math:`\rho_g`: :math:`f_{gj}(x)`, :math:`\eta_{gj}(w)`. With
 :math:`\omega_g` the weight of :math:`\rho_g` and t = +1 for selected units, -1 for unselected ones,
@@ -8,37 +8,37 @@ Part (g, j) is member j at :math:`\rho_g`: :math:`f_{gj}(x)`, :math:`\eta_{gj}(w
                             {\sum\omega_g\Phi(t\eta_{gj})} .
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
 
 from heckesel.errors import DataError
+from heckesel.fit_info import BinaryInfo
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import averaged_index, probit_of
+from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import check_target
 from heckesel.predictive.families import Normal
 from heckesel.predictive.mixture import Mixture
 
-LEAST_VARIANCE = 1e-16  # of z between members that agree, so that it has a quantile
+LEAST_VARIANCE = 1e-16  # of z if all members agree, so that the mixture has quantiles
 
 
 @dataclass(frozen=True)
 class BinaryMixture:
-    """members : g * k networks, those of one rho together, whose heads hold gamma and atanh rho;
-    no heads where every unit was selected
-    weight, rho : (g,), the weights adding up to one; rho is NaN where every unit was
+    """members : g * k networks, ordered by rho, whose heads are gamma and atanh rho; without heads
+    if every unit was selected
+    weight, rho : (g,), the weights add up to one; rho is NaN if every unit was selected
     """
 
-    members: Members
+    members: Members = field(metadata=on_disk(inputs="p"))
     scaling: DataScale
-    weight: np.ndarray
-    rho: np.ndarray
-    info: dict
+    weight: np.ndarray = field(metadata=on_disk("values", positive=True))
+    rho: np.ndarray = field(metadata=on_disk("values", finite=False))
+    info: BinaryInfo
 
     @property
     def k(self) -> int:
@@ -60,16 +60,16 @@ class BinaryMixture:
         return both - logsumexp(both, axis=1, keepdims=True)
 
     def interval(self, x, w, target: str, level: float) -> np.ndarray:
-        r"""(m, 2) of the second class's probability, what members and values of rho disagree by.
+        r"""(m, 2) of the second class's probability, from the disagreement of members and of rho.
 
-        On the scale z of the probit, at each rho a normal around the members' mean with the
-        variance of a jackknife, :math:`\frac{k-1}{k}\sum_j (z_{gj} - \bar z_g)^2`, since each did
-        without a fold separate; the interval is that of their mixture over rho. A variance from k
-        values is not known well, so sds are longer by the quantile of a t with k - 1 degrees of
-        freedom over the normal one.
+        On the probit scale z, each rho has a normal around the mean of its members with the
+        jackknife variance :math:`\frac{k-1}{k}\sum_j (z_{gj} - \bar z_g)^2`, since each member
+        holds out another fold; the interval is that of the mixture over rho. Because a variance
+        estimated from k values is uncertain, standard deviations are multiplied by the ratio of the
+        t quantile with k - 1 degrees of freedom to the normal quantile.
         """
         if self.k < 2:
-            raise DataError("one member alone says nothing of its doubt; fit with more n_members")
+            raise DataError("an interval needs at least two members; refit with a larger n_members")
         log_p, log_weight = self._parts(x, w, target)
         z = probit_of(log_p[1], log_p[0])
         z = z.reshape(len(self.weight), self.k, -1)

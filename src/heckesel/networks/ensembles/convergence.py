@@ -1,7 +1,5 @@
 """Whether training converged: divergence is an error, too few epochs a warning."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator
@@ -43,9 +41,8 @@ def check_training(fitted, network, data: SelectionData, *, rows: int | None = N
 
     rows : number of rows of the whole table, if `data` is a sample of it
     """
+    check_finite(fitted)
     members = list(trained_networks(fitted))
-    if any(own.diverged for own in members):
-        raise HeckeselError(f"training diverged: the loss is not a finite number; {WAY_OUT}")
     if data.s.any():
         _check_range(fitted, data)
     steps = 1 if network.batch_size is None else math.ceil((rows or data.n) / network.batch_size)
@@ -54,6 +51,12 @@ def check_training(fitted, network, data: SelectionData, *, rows: int | None = N
         _warn(f"{network.epochs} epochs at this learning rate hardly move the weights")
     elif any(map(still_falling, members)):
         _warn(f"the held-out loss was still falling after {network.epochs} epochs")
+
+
+def check_finite(fitted) -> None:
+    """Raise if a network of `fitted` ended without a finite loss."""
+    if any(own.diverged for own in trained_networks(fitted)):
+        raise HeckeselError(f"training diverged: the loss is not a finite number; {WAY_OUT}")
 
 
 def _check_range(fitted, data: SelectionData) -> None:

@@ -1,47 +1,52 @@
 r"""The level of the noise, estimated on rows that a member held out.
 
-A residual on a row the network was trained on is too small, so sigma from it is too. The residual
-:math:`r_{ij}` of row i under a member j that never saw it is honest, but a member errs more than
-the ensemble does. With :math:`\sigma^2` the variance of the noise and of the error that all
-members share, and :math:`v_i` the variance of what is a member's own,
+Residuals of training rows are too small, so sigma from them is, too. The residual :math:`r_{ij}` of
+row i under a member j that held it out is not, but a member has a larger error than the ensemble.
+With :math:`\sigma^2` the variance of the noise and of the error that all members share, and
+:math:`v_i` the variance of what is a member's own,
 
 .. math:: E\,r_{ij}^2 = \sigma^2 + v_i, \qquad
           E\,(y - \bar f)^2 = \sigma^2 + v_i/k ,
 
 while the ensemble will predict with the aleatoric variance and the variance between its k
-members, which is :math:`v_i(1 - 1/k)` on average. For the sum to be the second line, the
-aleatoric variance has to be :math:`E\,r_{ij}^2 - 2 v_i(1 - 1/k)`: plain residuals would count the
-members' own error twice. So its level maximises the likelihood of
+members, which is :math:`v_i(1 - 1/k)` on average. For the sum to equal the second expression, the
+aleatoric variance must be :math:`E\,r_{ij}^2 - 2 v_i(1 - 1/k)`: plain residuals would count the
+members' own errors twice. So its level maximises the likelihood of
 
 .. math:: r_{ij} \sim N(0,\ \text{aleatoric} + 2 (1 - 1/k)\,v_i) .
 
-:math:`v_i` is the variance between members at row i. Most of them saw that row and agree there
-more than they would elsewhere; where two or more did not, those say by how much, and all
-:math:`v_i` are scaled to their mean.
+:math:`v_i` is the variance between members at row i. Most of them were trained on that row and
+agree there more than elsewhere. Rows that two or more members held out show by how much, and all
+:math:`v_i` are scaled to the mean variance there.
 
-Residuals of real outcomes have heavier tails than a normal, and the normal with their variance is
-too wide everywhere but there. With tails "auto" the shape is calibrated as well: a t of the same
-variance, where the held-out rows gain more by it than the log-unit that a parameter costs (AIC).
+Residuals of real outcomes often have heavier tails than a normal, and the normal with their
+variance is too wide everywhere else. With tails "auto" the shape is calibrated as well: a t with
+the same variance is used if it gains more held-out log-likelihood than the log-unit that a
+parameter costs (AIC).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import gammaln, log_ndtr, ndtri, stdtr
 
+from heckesel.likelihoods.shape import LOG_TAIL_ENDS, SKEWNESS_ENDS
 from heckesel.networks.losses.student import degrees_of_freedom
+from heckesel.networks.rho import form_shape
+from heckesel.networks.rho.form_optima import SKEWNESS_SD, TAIL_SD
 from heckesel.numerics.normal import HALF_LOG_2PI
+from heckesel.numerics.sinh_arcsinh import population_moments
 from heckesel.numerics.student_torch import log_cdf_and_slopes, log_density_and_slopes
 from heckesel.predictive.distribution import RHO_LIMIT
 
-# At two degrees of freedom a t has no variance, and a level that is its sd would have no end;
-# below three that sd is set by the few largest residuals.
+# At two degrees of freedom a t has no variance, and below three the few largest residuals determine
+# its standard deviation, which is the level.
 LEAST_TAIL_DF = 3.0
+# First steps of log level, shift, skewness and log tail: about as far as members are off.
+STEPS = np.diag([0.1, 0.1, 0.3, 0.1])
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class Pairs:
 
     @property
     def rows(self) -> float:
-        """How many equally weighted rows would say as much."""
+        """The effective number of rows, fewer than there are if weights differ."""
         return float(1 / np.sum(np.bincount(self.row, self.weight) ** 2))
 
 
@@ -137,7 +142,7 @@ def joint_loss(y, level, rho, index, pairs: Pairs, df: float | None = None):
 
 
 def normal_score(e, df: float):
-    """The standard normal quantile at the level of e under a t; from the nearer tail."""
+    """The standard normal quantile at the probability of e under a t, from the nearer tail."""
     return -np.sign(e) * ndtri(stdtr(df, -np.abs(e)))
 
 
@@ -149,6 +154,18 @@ def student_loss(y, level, rho, index, df, pairs: Pairs):
     log_density = log_density_and_slopes(torch.as_tensor(e)[None], freedom)[0][0].numpy()
     log_cdf = log_cdf_and_slopes(torch.as_tensor(argument)[None], freedom + 1)[0][0].numpy()
     return np.log(total) - log_density - log_cdf
+
+
+def form_loss(y, level, skewness, log_tail, rho, index, pairs: Pairs):
+    r"""(r,) the same with sinh-arcsinh errors. What a member's own error adds widens them around
+    their mean: :math:`\sigma'^2 = \sigma_i^2 + \tau_i^2/\mathrm{Var}(e)`."""
+    moments = population_moments(skewness, log_tail)
+    sigma = level * pairs.noise_factor
+    wider = np.sqrt(1 + pairs.doubt / (sigma**2 * moments.variance))
+    e = ((y - pairs.mean) / sigma - moments.mean) / wider + moments.mean
+    given = (index, e, skewness, log_tail, np.arctanh(rho / wider))
+    value = form_shape.selected(*(torch.as_tensor(each, dtype=torch.float64) for each in given))
+    return np.log(sigma * wider) - value.numpy()
 
 
 def _with_doubt(y, level, rho, pairs):
@@ -172,8 +189,8 @@ def calibrated_tails(
 ) -> tuple[float, float, float]:
     """The level and the degrees of freedom with the least mean loss over the pairs, and that loss.
 
-    loss : (level, df) -> (r,), df > least. Members end before their own degrees of freedom have
-    settled.
+    loss : (level, df) -> (r,), df > least. Members stop before their own degrees of freedom have
+    converged.
     """
 
     def freedom(free):
@@ -196,9 +213,56 @@ class Calibration:
     df: float | None
     loss: float
 
-    @property
-    def info(self) -> dict:
-        return {} if self.df is None else {"tail_df": self.df}
+
+@dataclass(frozen=True)
+class FormCalibration:
+    """level of sigma; shift of the mean; skewness, log_tail; loss : the mean over the pairs"""
+
+    level: float
+    shift: float
+    skewness: float
+    log_tail: float
+    loss: float
+
+
+def calibrated_form(
+    y, rho, index, pairs: Pairs, shape: tuple[float, float] | None
+) -> FormCalibration:
+    """The level with the least `form_loss` and, with a first guess of skewness and log tail, those
+    that are likeliest under the priors of the profile (`form_optima`).
+
+    Where errors are skewed, f is not their mean, so a change of shape also shifts f.
+    """
+
+    def mean_loss(log_level, shift=0.0, skewness=0.0, log_tail=0.0) -> float:
+        moved = replace(pairs, mean=pairs.mean + shift)
+        each = form_loss(y, np.exp(log_level), skewness, log_tail, rho, index, moved)
+        return float(pairs.weight @ each)
+
+    found = minimize_scalar(mean_loss, bracket=(-1.0, 0.0))
+    if shape is None:
+        return FormCalibration(float(np.exp(found.x)), 0.0, 0.0, 0.0, float(found.fun))
+
+    def penalty(skewness, log_tail) -> float:
+        square = (skewness / SKEWNESS_SD) ** 2 + (log_tail / TAIL_SD) ** 2
+        return 0.5 * float(square) / pairs.rows
+
+    first = np.array([found.x, 0.0, *shape])
+    found = minimize(
+        lambda point: mean_loss(*point) + penalty(*point[2:]),
+        x0=first,
+        method="Nelder-Mead",
+        bounds=[(None, None), (None, None), SKEWNESS_ENDS, LOG_TAIL_ENDS],
+        options={
+            "xatol": 1e-3,
+            "fatol": 1e-7,
+            "maxiter": 2000,
+            "initial_simplex": first + np.vstack([np.zeros(4), STEPS]),
+        },
+    )
+    log_level, shift, skewness, log_tail = map(float, found.x)
+    loss = mean_loss(log_level, shift, skewness, log_tail)
+    return FormCalibration(float(np.exp(log_level)), shift, skewness, log_tail, loss)
 
 
 def calibrated_shape(loss: Callable[..., np.ndarray], pairs: Pairs, tails: str) -> Calibration:

@@ -1,13 +1,12 @@
-"""What the likelihood of `outcome_loss` leaves behind: members that predict mixtures of normals."""
+"""Ensembles fitted by `losses.outcome_selection`: members that predict mixtures of normals."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from scipy.special import log_ndtr, logsumexp
 
+from heckesel.fit_info import SelectionInfo
 from heckesel.networks.ensembles.selection_ensemble import noise_factor_of
 from heckesel.networks.losses.outcome_selection import SCALARS, SHAPE, error_shape
 from heckesel.networks.member_graphs import log_factor, member_outputs, one_output, scaled
@@ -15,6 +14,7 @@ from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.layers import with_constant
 from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.normal import inverse_mills
+from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.predictive.families import Normal
 from heckesel.predictive.mixture import Mixture, mixed_given_selection
@@ -71,7 +71,7 @@ def mean_and_sigma(members: Members, shape: ErrorShape, x) -> tuple[np.ndarray, 
 
 
 def index_beside_y(shape: ErrorShape, by_w, mean, sigma) -> np.ndarray:
-    r"""(k, m) what stands beside :math:`\kappa y` in P(s = 1 | w, y):
+    r"""(k, m) the term besides :math:`\kappa y` in P(s = 1 | w, y):
     :math:`w'\gamma + (\theta - \kappa) f`; by_w : :math:`w'\gamma`. Arrays begin with k."""
     extra = shape.theta - shape.kappa
     return by_w + extra[:, None] * (mean - sigma * shape.mean[:, None])
@@ -81,10 +81,10 @@ def index_beside_y(shape: ErrorShape, by_w, mean, sigma) -> np.ndarray:
 class OutcomeEnsemble:
     """level : factor on the noise of all members, calibrated on held-out rows"""
 
-    members: Members
+    members: Members = field(metadata=on_disk(inputs="p", outputs=(1, 2)))
     scaling: DataScale
-    level: float
-    info: dict
+    level: float = field(metadata=on_disk(positive=True))
+    info: SelectionInfo
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
@@ -147,8 +147,8 @@ class OutcomeEnsemble:
 
 
 def _doubt_between_members(given: Predictive, share, mean) -> Predictive:
-    """What parts of one member's error differ by is noise, what members differ by is doubt; share,
-    mean : (k, parts, m)"""
+    """The variance between the components of one member is aleatoric, that between members
+    epistemic; share, mean : (k, parts, m)"""
     own = np.maximum(share.sum(axis=1), np.finfo(float).tiny)
     centre = (share * mean).sum(axis=1) / own
     doubt = (own * (centre - given.mean) ** 2).sum(axis=0)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from heckesel.errors import DataError
+from heckesel.fit_info import EnsembleInfo, SelectionInfo
 from heckesel.networks.losses.normal import LOG_NOISE_FACTOR_LIMIT, LOG_VARIANCE_RANGE
 from heckesel.networks.member_graphs import (
     log_factor,
@@ -21,6 +22,7 @@ from heckesel.networks.member_graphs import (
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.own_modules import ModuleMembers
 from heckesel.networks.training.scaling import DataScale
+from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import (
     Predictive,
     check_target,
@@ -55,11 +57,11 @@ def noise_factor_of(g) -> np.ndarray:
 
 
 def with_networks(fitted, change: Callable[[Any], Any]):
-    """`fitted` with `change` made to all its networks, those of its halves included."""
+    """`fitted` with `change` applied to all its networks, those of its parts included."""
     networks = {
         name: getattr(fitted, name, None) for name in ("members", "noise_networks", "selection")
     }
-    halves = {name: getattr(fitted, name, None) for name in ("two_step", "likelihood")}
+    halves = {name: getattr(fitted, name, None) for name in ("two_step", "likelihood", "networks")}
     changed = {name: change(own) for name, own in networks.items() if own is not None}
     changed |= {name: with_networks(half, change) for name, half in halves.items() if half}
     return replace(fitted, **changed)
@@ -67,7 +69,7 @@ def with_networks(fitted, change: Callable[[Any], Any]):
 
 @dataclass(frozen=True)
 class SelectionEnsemble:
-    """Members f_k with a common error model: what two-step, joint and blind fits leave behind.
+    """Members f_k with a common error model: the result of two-step, joint and blind fits.
 
     sigma, covariance : (k,) sd of y and covariance rho sigma of the two errors, in units of y
     gamma : (k, q + 1) index of each member, constant last; one row where all share it
@@ -78,16 +80,31 @@ class SelectionEnsemble:
     tail_df : degrees of freedom of a t whose sd sigma is, where held-out units preferred it
     """
 
-    members: Members | ModuleMembers
+    members: Members | ModuleMembers = field(metadata=on_disk(inputs="p", outputs=(1, 2)))
     scaling: DataScale
-    sigma: np.ndarray
-    covariance: np.ndarray
-    gamma: np.ndarray
-    info: dict
-    noise_networks: Members | None = None
-    df: np.ndarray | None = None
-    selection: Members | None = None
-    tail_df: float | None = None
+    sigma: np.ndarray = field(metadata=on_disk("k", positive=True))
+    covariance: np.ndarray = field(metadata=on_disk("k"))
+    gamma: np.ndarray = field(metadata=on_disk("indices", "q+1"))
+    info: SelectionInfo
+    noise_networks: Members | None = field(default=None, metadata=on_disk(inputs="p"))
+    df: np.ndarray | None = field(default=None, metadata=on_disk("k", above=2))
+    selection: Members | None = field(default=None, metadata=on_disk(inputs="q"))
+    tail_df: float | None = field(default=None, metadata=on_disk(above=2))
+
+    def of_members(self, chosen: np.ndarray) -> SelectionEnsemble:
+        """The ensemble of some of its members; chosen : (k,) True for these."""
+
+        def part(networks):
+            parameters, loss = networks.parameters[chosen], networks.loss[chosen]
+            return replace(networks, parameters=parameters, loss=loss)
+
+        return replace(
+            self,
+            members=part(self.members),
+            sigma=self.sigma[chosen],
+            covariance=self.covariance[chosen],
+            noise_networks=None if self.noise_networks is None else part(self.noise_networks),
+        )
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
@@ -107,7 +124,7 @@ class SelectionEnsemble:
         given = predict_given_selection(mean, epistemic, sigma, covariance, sign * self.index(w))
         if self.tail_df is None:
             return given
-        # What the two-step was calibrated by: the moments that selection leaves, and the tails.
+        # as the two-step was calibrated: the moments given selection, and the tails
         return with_tails(given.mean, given.epistemic, given.aleatoric, self.tail_df)
 
     def graph(self, graph, x: str):
@@ -137,17 +154,17 @@ class SelectionEnsemble:
         return tailed(graph, mean, variance, self.tail_df)
 
     def reporting_sigma_of(self, x, weight) -> SelectionEnsemble:
-        """The same, with the root of the mean of sigma(x)^2 over units x (n, p) in its summary;
-        `sigma` itself is what networks with an output of 0 would have."""
+        """The same, with the root mean square of sigma(x) over units x (n, p) in `info`; the field
+        `sigma` is that of networks with an output of 0."""
         _, noise_factor = self._outputs(self.scaling.x(x))
         sigma = self.sigma * np.sqrt(noise_factor**2 @ (weight / weight.sum()))
-        return replace(self, info=self.info | {"sigma": sigma.tolist()})
+        return replace(self, info=replace(self.info, sigma=sigma.tolist()))
 
     def _student(self, mean, epistemic, df, target) -> Predictive:
         r"""The t with the variance of the members, :math:`\overline{\sigma_k^2\nu_k/(\nu_k-2)}`
         and what they differ by, at their typical degrees of freedom."""
         if target != "population":
-            raise DataError(f"target {target!r} is not there with t errors; refit with normal ones")
+            raise DataError(f"target {target!r} does not exist with t errors; set errors='normal'")
         aleatoric = np.mean(self.sigma**2 * df / (df - 2))
         typical = 2 + float(np.exp(np.mean(np.log(df - 2))))
         return Predictive.student(mean, epistemic, aleatoric, typical)
@@ -163,28 +180,27 @@ class SelectionEnsemble:
 
     def index(self, w) -> np.ndarray:
         """(m,) selection index at w (m, q), mean over members."""
+        w = np.asarray(w, dtype=float)
         if self.selection is not None:
-            return self.selection.outputs(self.scaling.w(np.asarray(w, dtype=float))).mean(axis=0)[
-                :, 0
-            ]
+            return self.selection.outputs(self.scaling.w(w)).mean(axis=0)[:, 0]
         gamma = self.gamma.mean(axis=0)
-        return np.asarray(w, dtype=float) @ gamma[:-1] + gamma[-1]
+        return w @ gamma[:-1] + gamma[-1]
 
 
 @dataclass(frozen=True)
 class GaussianEnsemble:
-    """Members with two outputs, mean and log variance. They take selection for chance given x,
-    so all three targets have the same answer.
+    """Members with two outputs, mean and log variance. Outcomes are assumed to be missing at
+    random, so all three targets have the same prediction.
 
-    level, tail_df : factor on their sigma and, unless they are normal, degrees of freedom of the
-        tails, where held-out rows have calibrated them
+    level, tail_df : factor on sigma and degrees of freedom of the tails, if held-out rows have
+        calibrated them; tail_df is None for normal tails
     """
 
-    members: Members
+    members: Members = field(metadata=on_disk(inputs="p", outputs=(2,)))
     scaling: DataScale
-    info: dict
-    level: float = 1.0
-    tail_df: float | None = None
+    info: EnsembleInfo
+    level: float = field(default=1.0, metadata=on_disk(positive=True))
+    tail_df: float | None = field(default=None, metadata=on_disk(above=2))
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p)."""

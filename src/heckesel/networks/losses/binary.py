@@ -1,7 +1,5 @@
 """Losses for a binary outcome: the joint likelihood of selection and the observed class."""
 
-from __future__ import annotations
-
 import torch
 
 from heckesel.networks.losses.normal import (

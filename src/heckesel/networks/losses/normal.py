@@ -4,8 +4,6 @@ in the outputs of the network and in the head of the loss.
 Slopes are written out because automatic differentiation doubles the time of small operations.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ normal likelihood mistakes skewness of the outcome for selection. The mean and v
 fixed at 0 and 1; `error_shape` has the components.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The joint likelihood with bivariate t errors and estimated degrees of freedom."""
 
-from __future__ import annotations
-
 import torch
 
 from heckesel.networks.losses.normal import ATANH_RHO_LIMIT, Loss, Slopes, product, weighted_sum

@@ -1,7 +1,5 @@
 """Predictions of an ensemble at given values of rho: last layers are refitted at each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -10,8 +10,7 @@ the unit's own error, so it lowers the correlation with selection as well:
           \rho_i' = \rho\,\sigma_i/\sigma_i' .
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,11 +18,8 @@ import torch
 from scipy.special import logsumexp
 
 from heckesel.networks.losses.normal import product
-from heckesel.networks.rho.form_likelihood import Units, log_cosh, split
+from heckesel.networks.rho.form_likelihood import Family, Units, split
 from heckesel.networks.rho.form_optima import Penalty, optimise
-from heckesel.numerics.normal import HALF_LOG_2PI
-from heckesel.numerics.normal_torch import log_ndtr_and_mills
-from heckesel.numerics.sinh_arcsinh import population_moments
 
 FACTORS = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0])
 PRIOR = 1 / FACTORS / np.sum(1 / FACTORS)
@@ -34,55 +30,74 @@ STEPS = 6  # of Newton's method, from the fit to all rows to one without a fold
 
 @dataclass(frozen=True)
 class Folds:
-    """fold : (n,) of each selected unit; fold_unselected : (m,); count : how many folds"""
+    """Units in small groups, groups in folds: the fold of a group is its number modulo `count`.
 
-    fold: torch.Tensor
-    fold_unselected: torch.Tensor
+    group : (n,) of each selected unit; group_unselected : (m,); groups : how many
+    """
+
+    group: torch.Tensor
+    group_unselected: torch.Tensor
+    groups: int
     count: int
 
+    def held_out(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """(count, n) and (count, m): the units of each fold."""
+        number = torch.arange(self.count, device=self.group.device)[:, None]
+        return self.group % self.count == number, self.group_unselected % self.count == number
 
-def held_out_evidence(
-    units: Units, folds: Folds, a, v, ridge, free, penalty: Penalty
-) -> tuple[np.ndarray, np.ndarray]:
-    """(k,) log-likelihood of held-out units under k models, averaged over c, and the mean of c.
+    def by_group(self, selected: torch.Tensor, unselected: torch.Tensor) -> torch.Tensor:
+        """(k, groups) sums over the units of each group, of values (k, n) and (k, m)."""
+        total = selected.new_zeros(len(selected), self.groups)
+        total.index_add_(1, self.group, selected)
+        return total.index_add_(1, self.group_unselected, unselected)
+
+
+def held_out_readings(
+    family: Family, units: Units, folds: Folds, a, v, ridge, free, penalty: Penalty
+) -> np.ndarray:
+    """(k, factors, groups) log-likelihood of the held-out units of each group under k models.
 
     units : of one model, as in a `Design`; a, v, ridge, free : of the k models, fitted to all rows
     """
-    number = torch.arange(folds.count, device=a.device).repeat(len(a))[:, None]
-    out, out_unselected = folds.fold == number, folds.fold_unselected == number
-    everything = units.repeated(len(number))
+    models = len(a)
+    out, out_unselected = (each.repeat(models, 1) for each in folds.held_out())
+    everything = units.repeated(len(out))
     kept = replace(
         everything,
         weight=everything.weight * ~out,
         weight_unselected=everything.weight_unselected * ~out_unselected,
     )
     a, v, ridge, free = (each.repeat_interleave(folds.count, dim=0) for each in (a, v, ridge, free))
-    found = optimise(kept, a, v, ridge, free, penalty, updates=0, iterations=STEPS)
-    readings = _held_out(everything, everything.weight * out, a, found, free, penalty)
+    found = optimise(family, kept, a, v, ridge, free, penalty, updates=0, iterations=STEPS)
     gamma = split(found.v, units.sizes)[0]
-    log_cdf, _ = log_ndtr_and_mills(-product(everything.w_unselected, gamma))
-    unselected = (everything.weight_unselected * out_unselected * log_cdf).sum(dim=1)
-    readings = readings + unselected.cpu().numpy()[:, None]
-    by_factor = readings.reshape(-1, folds.count, len(FACTORS)).sum(axis=1) + np.log(PRIOR)
+    log_cdf, _, _ = family.unselected(product(everything.w_unselected, gamma))
+    unselected = everything.weight_unselected * out_unselected * log_cdf
+    readings = [
+        folds.by_group(everything.weight * out * each, unselected)
+        .reshape(models, folds.count, folds.groups)
+        .sum(dim=1)
+        for each in held_out_values(family, everything, a, found, free, FACTORS)
+    ]
+    return torch.stack(readings, dim=1).cpu().numpy()
+
+
+def evidence_of(readings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(k, ...) log-likelihood averaged over c from that at every c (k, factors, ...), and the mean
+    of c."""
+    shape = (-1,) + (1,) * (readings.ndim - 2)
+    by_factor = readings + np.log(PRIOR).reshape(shape)
     evidence = logsumexp(by_factor, axis=1)
-    return evidence, np.exp(by_factor - evidence[:, None]) @ FACTORS
+    mean = (np.exp(by_factor - evidence[:, None]) * FACTORS.reshape(shape)).sum(axis=1)
+    return evidence, mean
 
 
-def _held_out(units: Units, held, a, found, free, penalty: Penalty) -> np.ndarray:
-    """(k, c) log-likelihood of the held-out selected units at each factor."""
+def held_out_values(
+    family: Family, units: Units, a, found, free, factors: np.ndarray
+) -> Iterator[torch.Tensor]:
+    """(k, n) log-likelihood of the selected units at each factor; found : v and information"""
     q = units.sizes[0]
     gamma, rest, c, epsilon, log_d = split(found.v, units.sizes)
-    theta, d = rest[:, -1:], torch.exp(log_d)
-    numbers = [
-        population_moments(float(skew), float(tail))
-        for skew, tail in zip(epsilon[:, 0].cpu(), log_d[:, 0].cpu(), strict=True)
-    ]
-
-    def column(name):
-        values = [float(getattr(each, name)) for each in numbers]
-        return torch.tensor(values, dtype=a.dtype, device=a.device)[:, None]
-
-    mean, variance = column("mean"), column("variance")
+    theta, moments = rest[:, -1:], family.moments(epsilon, log_d)
     covariance = torch.linalg.inv(found.information)[:, q:, q:]
     own = free[:, q:]
     covariance = torch.where(own[:, :, None] & own[:, None, :], covariance, 0.0)
@@ -90,37 +105,22 @@ def _held_out(units: Units, held, a, found, free, penalty: Penalty) -> np.ndarra
     columns, y = -units.residual[..., :-1], units.residual[..., -1]
     f = product(columns, rest[:, :-1]) / theta
     # slopes of the mean in units of sigma(x): (b, -(f + sigma mean), ...) / (theta sigma)
-    offset = mean.expand_as(factor)
+    mean = moments.mean.expand_as(factor)
     slopes = torch.cat(
         [
             factor[..., None] * columns,
-            -(factor * f + offset / theta)[..., None],
-            offset[..., None] * units.u,
-            column("d_skewness").expand_as(factor)[..., None],
-            column("d_log_tail").expand_as(factor)[..., None],
+            -(factor * f + mean / theta)[..., None],
+            mean[..., None] * units.u,
+            moments.d_skewness.expand_as(factor)[..., None],
+            moments.d_log_tail.expand_as(factor)[..., None],
         ],
         dim=2,
     )
-    variance_of_mean = (torch.bmm(slopes, covariance) * slopes).sum(dim=2) / variance
-    e = factor * theta * (y - f)
-    rho = torch.tanh(a)[:, None]
-    result = []
-    for value in FACTORS:
+    variance_of_mean = (torch.bmm(slopes, covariance) * slopes).sum(dim=2) / moments.variance
+    e, rho = factor * theta * (y - f), torch.tanh(a)[:, None]
+    for value in factors:
         wider = torch.sqrt(1 + value * variance_of_mean)
         scaled = (e - mean) / wider + mean
-        t = d * torch.asinh(scaled) - epsilon
-        q_score = torch.sinh(t)
-        own_rho = rho / wider
-        argument = (index + own_rho * q_score) / torch.sqrt((1 - own_rho) * (1 + own_rho))
-        log_cdf, _ = log_ndtr_and_mills(argument)
-        density = (
-            torch.log(factor * theta / wider)
-            + log_d
-            + log_cosh(t)
-            - 0.5 * torch.log1p(scaled.square())
-            - 0.5 * q_score.square()
-            - HALF_LOG_2PI
-        )
-        each = torch.nan_to_num(density + log_cdf, nan=WORST, neginf=WORST).clamp(min=WORST)
-        result.append((held * each).sum(dim=1))
-    return torch.stack(result, dim=1).cpu().numpy()
+        each = family.selected(index, scaled, epsilon, log_d, torch.atanh(rho / wider))
+        each = each + torch.log(factor * theta / wider)
+        yield torch.nan_to_num(each, nan=WORST, neginf=WORST).clamp(min=WORST)

@@ -3,28 +3,67 @@ r"""The joint likelihood of k models with errors of several forms, outcome linea
 In Olsen's coordinates, with theta = 1/sigma, delta = beta/sigma and log sigma(x) linear in columns
 u, the standardised error of a selected unit is
 
-.. math:: e = e^{-c'u}(\theta y - b'\delta), \qquad
-          q = \sinh t, \quad t = d\,\mathrm{asinh}(e) - \epsilon ,
+.. math:: e = e^{-c'u}(\theta y - b'\delta)
 
-and (u, q) is standard bivariate normal with correlation rho = tanh a. A selected unit contributes
-
-.. math:: \log\theta - c'u + \log d + \log\cosh t - \tfrac12\log(1 + e^2) + \log\phi(\sinh t)
-          + \log\Phi(\eta\cosh a + \sinh t\sinh a) ,
-
-an unselected one :math:`\log\Phi(-\eta)`. c = 0, epsilon = 0, d = 1 is the normal model. A form
-says which of (c, epsilon, log d) are free; the others stay at zero, so that all forms of a model
-are rows of one batch.
+and its log-likelihood is :math:`\log\theta - c'u + \ell(\eta, e)` with the selection index
+:math:`\eta = w'\gamma`. A `Family` has :math:`\ell` and the log-likelihood of an unselected unit:
+`form_shape` for sinh-arcsinh errors, normal errors among them, and `form_student` for t errors in
+both equations. A form says which of c and of the family's epsilon and log d are free; the others
+stay at zero, so that forms are rows of one batch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import torch
 
 from heckesel.networks.losses.normal import product, weighted_sum
-from heckesel.numerics.normal import HALF_LOG_2PI
-from heckesel.numerics.normal_torch import log_ndtr_and_mills, mills_excess
+
+
+class UnitSlopes(NamedTuple):
+    """Log-likelihood of a selected unit and its derivatives in the index (i), the error (e),
+    epsilon (s) and log d (l), all (k, n)."""
+
+    value: torch.Tensor
+    by_i: torch.Tensor
+    by_e: torch.Tensor
+    by_s: torch.Tensor
+    by_l: torch.Tensor
+    by_ii: torch.Tensor
+    by_ie: torch.Tensor
+    by_is: torch.Tensor
+    by_il: torch.Tensor
+    by_ee: torch.Tensor
+    by_es: torch.Tensor
+    by_el: torch.Tensor
+    by_ss: torch.Tensor
+    by_sl: torch.Tensor
+    by_ll: torch.Tensor
+
+
+class Moments(NamedTuple):
+    """Of e in the population, and the slopes of its mean, all (k, 1)."""
+
+    mean: torch.Tensor
+    variance: torch.Tensor
+    d_skewness: torch.Tensor
+    d_log_tail: torch.Tensor
+
+
+class Family(Protocol):
+    """index, e : (k, n); epsilon, log_d, a : (k, 1), a may be (k, n)."""
+
+    def selected(self, index, e, epsilon, log_d, a) -> torch.Tensor: ...
+
+    def slopes(self, index, e, epsilon, log_d, a) -> UnitSlopes: ...
+
+    def unselected(self, index) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """log P(not selected), its slope in -index and minus its second derivative."""
+        ...
+
+    def moments(self, epsilon, log_d) -> Moments: ...
 
 
 @dataclass(frozen=True)
@@ -83,122 +122,74 @@ def split(v: torch.Tensor, sizes: tuple[int, int, int]):
     return torch.split(v, [*sizes, 1, 1], dim=1)
 
 
-def value_at(units: Units, v: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+def value_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
     """(k,) the log-likelihood at v (k, P) and a (k,); -inf where theta is not positive."""
     gamma, rest, c, epsilon, log_d = split(v, units.sizes)
-    a = a[:, None]
-    index, scale = product(units.w, gamma), -product(units.u, c)
+    scale, theta = -product(units.u, c), rest[:, -1:]
     e = torch.exp(scale) * product(units.residual, rest)
-    t = torch.exp(log_d) * torch.asinh(e) - epsilon
-    q = torch.sinh(t)
-    log_cdf, _ = log_ndtr_and_mills(index * torch.cosh(a) + q * torch.sinh(a))
-    out, _ = log_ndtr_and_mills(-product(units.w_unselected, gamma))
-    theta = rest[:, -1:]
-    each = scale + log_d + log_cosh(t) - 0.5 * torch.log1p(e.square()) - 0.5 * q.square() + log_cdf
-    each = each + torch.log(theta.clamp(min=1e-300)) - HALF_LOG_2PI
+    each = family.selected(product(units.w, gamma), e, epsilon, log_d, a[:, None])
+    each = each + scale + torch.log(theta.clamp(min=1e-300))
+    out, _, _ = family.unselected(product(units.w_unselected, gamma))
     value = (units.weight * each).sum(dim=1) + (units.weight_unselected * out).sum(dim=1)
     return torch.where((theta[:, 0] > 0) & torch.isfinite(value), value, -torch.inf)
 
 
-def surface_at(units: Units, v: torch.Tensor, a: torch.Tensor) -> Surface:
-    r"""Value and derivatives. With :math:`m(\eta, t) = \log\cosh t - \frac12\sinh^2 t +
-    \log\Phi(B)` the chain goes through t(e, epsilon, log d) and e(delta, theta, c)."""
+def surface_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -> Surface:
+    """Value and derivatives; the chain goes through the index and e(delta, theta, c)."""
     _, width, r = units.sizes
     gamma, rest, c, epsilon, log_d = split(v, units.sizes)
-    a = a[:, None]
-    cosh_a, sinh_a, d = torch.cosh(a), torch.sinh(a), torch.exp(log_d)
-    index, scale = product(units.w, gamma), -product(units.u, c)
+    scale, theta = -product(units.u, c), rest[:, -1]
     factor = torch.exp(scale)
     e = factor * product(units.residual, rest)
-    root = torch.rsqrt(1 + e.square())
-    arc = torch.asinh(e)
-    t = d * arc - epsilon
-    sinh, cosh = torch.sinh(t), torch.cosh(t)
-    argument = index * cosh_a + sinh * sinh_a
-    log_cdf, mills = log_ndtr_and_mills(argument)
-    bend = mills * mills_excess(argument, mills)
-    weight = units.weight
-
-    m_t = torch.tanh(t) - sinh * cosh + mills * sinh_a * cosh
-    m_tt = (
-        cosh.pow(-2)
-        - cosh.square()
-        - sinh.square()
-        + sinh_a * mills * sinh
-        - bend * (sinh_a * cosh).square()
-    )
-    m_it = -bend * cosh_a * sinh_a * cosh
-    t_e, t_l = d * root, d * arc
-    # Derivatives of a unit in (index, e, epsilon, log d).
-    l_e = m_t * t_e - e * root.square()
-    l_ee = m_tt * t_e.square() - m_t * d * e * root.pow(3) - (1 - e.square()) * root.pow(4)
-    l_el = m_tt * t_e * t_l + m_t * t_e
-    l_ll = m_tt * t_l.square() + m_t * t_l
-
-    out_index = -product(units.w_unselected, gamma)
-    out, mills_out = log_ndtr_and_mills(out_index)
-    bend_out = mills_out * mills_excess(out_index, mills_out)
-    theta = rest[:, -1]
+    unit = family.slopes(product(units.w, gamma), e, epsilon, log_d, a[:, None])
+    out, mills, bend = family.unselected(product(units.w_unselected, gamma))
+    weight, weight_out = units.weight, units.weight_unselected
     mass = weight.sum(dim=1)
-    each = scale + log_d + log_cosh(t) - 0.5 * torch.log1p(e.square()) - 0.5 * sinh.square()
-    value = (weight * (each + log_cdf - HALF_LOG_2PI)).sum(dim=1) + mass * torch.log(
-        theta.clamp(min=1e-300)
-    )
-    value = value + (units.weight_unselected * out).sum(dim=1)
+    value = (weight * (scale + unit.value)).sum(dim=1) + mass * torch.log(theta.clamp(min=1e-300))
+    value = value + (weight_out * out).sum(dim=1)
     ok = (theta > 0) & torch.isfinite(value)
 
-    slope_e = weight * l_e
     scaled = factor[..., None] * units.residual  # de/d(delta, theta)
-    moved = -e[..., None] * units.u  # de/dc
-    columns = torch.cat([scaled, moved], dim=2)
-    score_e = weighted_sum(columns, slope_e)
-    score_gamma = cosh_a * weighted_sum(units.w, weight * mills) - weighted_sum(
-        units.w_unselected, units.weight_unselected * mills_out
+    columns = torch.cat([scaled, -e[..., None] * units.u], dim=2)  # and de/dc
+    slope_e = weight * unit.by_e
+    score_gamma = weighted_sum(units.w, weight * unit.by_i) - weighted_sum(
+        units.w_unselected, weight_out * mills
     )
+    score_e = weighted_sum(columns, slope_e)
     score_e[:, -r:] -= weighted_sum(units.u, weight)
     score_e[:, width - 1] += mass / theta
-    score_epsilon = -(weight * m_t).sum(dim=1, keepdim=True)
-    score_l = (weight * (m_t * t_l + 1)).sum(dim=1, keepdim=True)
-    score = torch.cat([score_gamma, score_e, score_epsilon, score_l], dim=1)
 
     def total(values):
-        return (weight * values).sum(dim=1)[:, None, None]
+        return (weight * values).sum(dim=1, keepdim=True)
 
-    h_gg = _gram(units.w, units.w, -weight * bend * cosh_a.square()) - _gram(
-        units.w_unselected, units.w_unselected, units.weight_unselected * bend_out
+    def across(table, values):
+        return weighted_sum(table, weight * values)[..., None]
+
+    score = torch.cat([score_gamma, score_e, total(unit.by_s), total(unit.by_l)], dim=1)
+    h_gg = _gram(units.w, units.w, weight * unit.by_ii) - _gram(
+        units.w_unselected, units.w_unselected, weight_out * bend
     )
-    h_ge = _gram(units.w, columns, weight * m_it * t_e)
-    h_ee = _gram(columns, columns, weight * l_ee)
+    h_ge = _gram(units.w, columns, weight * unit.by_ie)
+    h_ee = _gram(columns, columns, weight * unit.by_ee)
     cross = _gram(scaled, units.u, slope_e)
     h_ee[:, :width, width:] -= cross
-    h_ee[:, width:, :width] -= cross.transpose(1, 2)
+    h_ee[:, width:, :width] -= cross.mT
     h_ee[:, width:, width:] += _gram(units.u, units.u, slope_e * e)
     h_ee[:, width - 1, width - 1] -= mass / theta.square()
-    h_gs = weighted_sum(units.w, -weight * m_it)[..., None]
-    h_gl = weighted_sum(units.w, weight * m_it * t_l)[..., None]
-    h_es = weighted_sum(columns, -weight * m_tt * t_e)[..., None]
-    h_el = weighted_sum(columns, weight * l_el)[..., None]
-    h_ss, h_sl, h_ll = total(m_tt), total(-m_tt * t_l), total(l_ll)
-
-    def flip(block):
-        return block.transpose(1, 2)
-
+    h_gs, h_gl = across(units.w, unit.by_is), across(units.w, unit.by_il)
+    h_es, h_el = across(columns, unit.by_es), across(columns, unit.by_el)
+    h_ss, h_sl, h_ll = (total(each)[..., None] for each in (unit.by_ss, unit.by_sl, unit.by_ll))
     hessian = torch.cat(
         [
             torch.cat([h_gg, h_ge, h_gs, h_gl], dim=2),
-            torch.cat([flip(h_ge), h_ee, h_es, h_el], dim=2),
-            torch.cat([flip(h_gs), flip(h_es), h_ss, h_sl], dim=2),
-            torch.cat([flip(h_gl), flip(h_el), h_sl, h_ll], dim=2),
+            torch.cat([h_ge.mT, h_ee, h_es, h_el], dim=2),
+            torch.cat([h_gs.mT, h_es.mT, h_ss, h_sl], dim=2),
+            torch.cat([h_gl.mT, h_el.mT, h_sl, h_ll], dim=2),
         ],
         dim=1,
     )
     return Surface(v, torch.where(ok, value, -torch.inf), score, -hessian)
 
 
-def log_cosh(t):
-    size = t.abs()
-    return size + torch.log1p(torch.exp(-2 * size)) - 0.6931471805599453
-
-
 def _gram(left, right, factor):
-    return torch.bmm(left.transpose(1, 2), right * factor[..., None])
+    return torch.bmm(left.mT, right * factor[..., None])

@@ -2,40 +2,51 @@ r"""A fitted model that commits neither to one rho nor to one form of the errors
 
 The predictive is the mixture over the points of a `Posterior`. At each of them
 :math:`y = f(x) + \sigma(x) e` with :math:`f = b'\delta/\theta`, :math:`\sigma(x) =
-e^{c'u}/\theta` and e a sinh-arcsinh variable whose mean need not be zero; what is not known about
-the mean enters by the delta method over all coefficients.
+e^{c'u}/\theta` and e a sinh-arcsinh variable, whose mean need not be zero, or a t variable; what is
+not known about the mean enters by the delta method over all coefficients.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtri
 
 from heckesel.data import SelectionData
+from heckesel.fit_info import ErrorModelInfo
 from heckesel.networks.rho.form_likelihood import Units
+from heckesel.networks.rho.form_optima import cholesky_factor
 from heckesel.networks.rho.form_posterior import FORMS, Design, Posterior
+from heckesel.networks.rho.form_student import DF
 from heckesel.networks.rho.rho_mixture import Basis
 from heckesel.networks.training.scaling import DataScale
+from heckesel.numerics import student
 from heckesel.numerics.normal import averaged_index
 from heckesel.numerics.sinh_arcsinh import population_moments
-from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive.distribution import (
+    Predictive,
+    check_target,
+    predict_student,
+    predict_student_given_selection,
+)
 from heckesel.predictive.mixture import mix_predictives
 from heckesel.predictive.shaped import predict_shape
 
-SMALLEST_WEIGHT = 2e-3  # of the largest, below which a point is dropped
+STUDENT = list(FORMS).index("t")
+DROPPED = 1e-3  # weight of the least likely points, which predictions do without
 
 
 @dataclass(frozen=True)
 class FormPoints:
     """j points of a posterior, in standardised units.
 
+    model : (j,) which column set of the basis
     weight, rho, theta, skewness, log_tail : (j,); gamma : (j, q); delta : (j, h); scale : (j, r)
     root : (j, P', P') with root root' the covariance of (delta, theta, scale, skewness, log_tail)
     """
 
+    model: np.ndarray
     weight: np.ndarray
     form: np.ndarray
     rho: np.ndarray
@@ -47,6 +58,11 @@ class FormPoints:
     log_tail: np.ndarray
     root: np.ndarray
 
+    @property
+    def shape(self) -> np.ndarray:
+        """(j, 2) skewness and log tail."""
+        return np.column_stack([self.skewness, self.log_tail])
+
 
 @dataclass(frozen=True)
 class FormMixture:
@@ -56,20 +72,21 @@ class FormMixture:
     index_basis: Basis
     scaling: DataScale
     points: FormPoints
-    info: dict
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
         check_target(target, needs_w=w is None)
         u, points = self.scaling.x(x), self.points
-        columns = self.basis.columns(u)[0]
+        columns = self.basis.columns(u)
         log_weight = np.log(points.weight)[:, None] + np.zeros(len(u))  # (j, m)
         sign, index = (1.0 if target == "selected" else -1.0), None
         if target != "population":
             index = sign * self._indices(w)
-            log_weight = log_weight + log_ndtr(index)
+            log_weight = log_weight + log_ndtr(self._probit_indices(index))
         components = [
-            self._component(j, columns, u, None if index is None else index[j], sign * a)
+            self._component(
+                j, columns[points.model[j]], u, None if index is None else index[j], sign * a
+            )
             for j, a in enumerate(np.arctanh(points.rho))
         ]
         return mix_predictives(components, log_weight)
@@ -90,15 +107,36 @@ class FormMixture:
                 sigma * moments.d_log_tail,
             ]
         )
-        epistemic = ((slopes @ points.root[j]) ** 2).sum(axis=1)
-        location = self.scaling.y_centre + unit * f
-        return predict_shape(
-            location, unit**2 * epistemic, unit * sigma, *shape, index=index, atanh_rho=atanh_rho
+        epistemic = unit**2 * ((slopes @ points.root[j]) ** 2).sum(axis=1)
+        location, sigma = self.scaling.y_centre + unit * f, unit * sigma
+        if points.form[j] != STUDENT:
+            return predict_shape(
+                location, epistemic, sigma, *shape, index=index, atanh_rho=atanh_rho
+            )
+        if index is None:
+            return predict_student(location, epistemic, sigma, DF)
+        covariance = np.tanh(atanh_rho) * sigma
+        return predict_student_given_selection(location, epistemic, sigma, covariance, index, DF)
+
+    def error_model(self, scale: Sequence[int]) -> ErrorModelInfo:
+        """Averages over the points; scale : columns of x on which log sigma depends"""
+        points, unit = self.points, self.scaling.x_scale
+        slopes = (points.weight @ points.scale) / (1.0 if unit is None else unit)
+        return ErrorModelInfo(
+            skewness=float(points.weight @ points.skewness),
+            log_tail=float(points.weight @ points.log_tail),
+            scale=slopes[list(scale)].tolist(),
         )
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over points."""
-        return averaged_index(self._indices(w), np.log(self.points.weight)[:, None])
+        indices = self._probit_indices(self._indices(w))
+        return averaged_index(indices, np.log(self.points.weight)[:, None])
+
+    def _probit_indices(self, indices: np.ndarray) -> np.ndarray:
+        """(j, m) probit indices with the same probabilities, which differ where errors are t."""
+        is_t = (self.points.form == STUDENT)[:, None]
+        return np.where(is_t, ndtri(student.cdf(indices, DF)), indices)
 
     def _indices(self, w) -> np.ndarray:
         """(j, m)"""
@@ -107,22 +145,25 @@ class FormMixture:
 
 
 def design_of(data: SelectionData, scaling: DataScale, basis, index_basis, device) -> Design:
-    """The standardised columns of `data` on the device, and which coefficients share a ridge."""
+    """The standardised columns of `data` on the device, a model for each column set of `basis`, and
+    which coefficients share a ridge."""
     s = data.s
 
     def tensor(values):
         return torch.as_tensor(np.ascontiguousarray(values), dtype=torch.float64, device=device)
 
     u, w = scaling.x(data.x[s]), index_basis.columns(scaling.w(data.w))[0]
-    residual = np.column_stack([-basis.columns(u)[0], scaling.y(data.y[s])])
-    units = Units(
-        residual=tensor(residual)[None],
-        w=tensor(w[s])[None],
-        u=tensor(u)[None],
-        weight=tensor(data.weight[s])[None],
-        w_unselected=tensor(w[~s])[None],
-        weight_unselected=tensor(data.weight[~s])[None],
-    )
+    columns, y = basis.columns(u), scaling.y(data.y[s])
+    residual = [tensor(np.column_stack([-each, y])) for each in columns]
+    shared = {
+        "w": w[s],
+        "u": u,
+        "weight": data.weight[s],
+        "w_unselected": w[~s],
+        "weight_unselected": data.weight[~s],
+    }
+    sets = {name: tensor(v)[None].expand(len(columns), *v.shape) for name, v in shared.items()}
+    units = Units(residual=torch.stack(residual), **sets)
     inner, outer = index_basis.membership, basis.membership
     q, h = len(inner), len(outer)
     membership = np.zeros((q + h + 1 + u.shape[1] + 2, inner.shape[1] + outer.shape[1]))
@@ -133,32 +174,56 @@ def design_of(data: SelectionData, scaling: DataScale, basis, index_basis, devic
 
 def form_points(posterior: Posterior, design: Design) -> FormPoints:
     """The points that matter, with the covariance of what the mean depends on."""
-    q, width, r = design.units.sizes
-    kept = np.flatnonzero(posterior.weight > SMALLEST_WEIGHT * posterior.weight.max())
-    free = design.free(posterior.form[kept])[:, q:].cpu().numpy()
-    information = posterior.information[torch.as_tensor(kept, device=design.membership.device)]
-    covariance = torch.linalg.inv(information)[:, q:, q:].cpu().numpy()
-    covariance = np.where(free[:, :, None] & free[:, None, :], covariance, 0.0)
-    size, axes = np.linalg.eigh(covariance)
-    v = posterior.v.cpu().numpy()[kept]
+    q, found = design.units.sizes[0], posterior.points
+    order = np.argsort(posterior.weight)
+    kept = np.sort(order[np.cumsum(posterior.weight[order]) > DROPPED])
+    place = torch.as_tensor(kept, device=design.membership.device)
+    root = covariance_root(found.information[place], design.free(found.form[kept]), q)
+    factor = np.sqrt(posterior.factor[kept])[:, None, None]
+    return points_of(
+        np.zeros(len(kept), dtype=int),
+        posterior.weight[kept],
+        found.form[kept],
+        found.rho[kept],
+        found.v.cpu().numpy()[kept],
+        root.cpu().numpy() * factor,
+        design.units.sizes,
+    )
+
+
+def standard_deviation(theta, scale, shape, u, weight) -> np.ndarray:
+    """(...) root mean square of the sd of y over units u (n, p), for theta (...), scale (..., p)
+    and shape (..., 2)"""
+    mean_square = np.exp(2 * (scale @ u.T)) @ (weight / weight.sum())
+    variance = [float(population_moments(*each).variance) for each in shape.reshape(-1, 2)]
+    return np.sqrt(mean_square * np.reshape(variance, theta.shape)) / theta
+
+
+def covariance_root(information: torch.Tensor, free: torch.Tensor, q: int) -> torch.Tensor:
+    """(k, P - q, P - q) root of the covariance of all coefficients but the first q, those of the
+    index; information : (k, P, P), free : (k, P)"""
+    lower, _ = cholesky_factor(information, torch.zeros_like(information[:, 0, 0]))
+    unit = torch.eye(lower.shape[1], dtype=lower.dtype, device=lower.device).expand_as(lower)
+    # The inverse is root root' with a triangular root, so that its last rows and columns are a root
+    # of the covariance of the last coefficients.
+    root = torch.linalg.solve_triangular(lower, unit, upper=False).mT[:, q:, q:]
+    return root * free[:, q:, None]
+
+
+def points_of(model, weight, form, rho, v, root, sizes: tuple[int, int, int]) -> FormPoints:
+    """From coefficients v (j, P) in the order of `form_likelihood.split`."""
+    q, width, r = sizes
     gamma, rest, scale, skewness, log_tail = np.split(v, np.cumsum([q, width, r, 1]), axis=1)
-    weight = posterior.weight[kept]
     return FormPoints(
+        model=model,
         weight=weight / weight.sum(),
-        form=posterior.form[kept],
-        rho=posterior.rho[kept],
+        form=form,
+        rho=rho,
         gamma=gamma,
         delta=rest[:, :-1],
         theta=rest[:, -1],
         scale=scale,
         skewness=skewness[:, 0],
         log_tail=log_tail[:, 0],
-        root=axes * np.sqrt(size.clip(min=0) * posterior.factor[kept][:, None])[:, None, :],
+        root=root,
     )
-
-
-def form_weights(points: FormPoints) -> dict[str, float]:
-    """The posterior share of each form."""
-    return {
-        name: float(points.weight[points.form == place].sum()) for place, name in enumerate(FORMS)
-    }

@@ -3,18 +3,16 @@ r"""Penalised optima of many models of `form_likelihood` at fixed rho, and their
 Groups of coefficients have ridges that the evidence chooses, as in `linear_joint`; the shape of
 the errors has proper priors, so that the evidence of forms with more parameters is comparable:
 
-.. math:: \epsilon \sim N(0, .5^2), \quad \log d \sim N(0, .4^2), \quad c_j \sim N(0, 1) .
+.. math:: \epsilon \sim N(0, 1), \quad \log d \sim N(0, .4^2), \quad c_j \sim N(0, 1) .
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
 import torch
 
-from heckesel.networks.rho.form_likelihood import Surface, Units, surface_at, value_at
+from heckesel.networks.rho.form_likelihood import Family, Surface, Units, surface_at, value_at
 
-SCALE_SD, SKEWNESS_SD, TAIL_SD = 1.0, 0.5, 0.4
+SCALE_SD, SKEWNESS_SD, TAIL_SD = 1.0, 1.0, 0.4
 RIDGE_RANGE = (1e-5, 1e9)
 GAMMA_RIDGE = 1e-6
 GAIN_TOLERANCE = 1e-2
@@ -46,6 +44,7 @@ class Optima:
 
 
 def optimise(
+    family: Family,
     units: Units,
     a,
     v,
@@ -63,14 +62,14 @@ def optimise(
     damping = torch.zeros_like(a)
     for iteration in range(iterations):
         own, at, fixed = units.take(moving), a[moving], free[moving]
-        here = surface_at(own, v[moving], at)
+        here = surface_at(family, own, v[moving], at)
         if iteration < updates:
             ridge[moving] = _updated(here, ridge[moving], fixed, penalty)
         value, score, information = _penalised(here, ridge[moving], fixed, penalty)
-        factor, damped = _factor(information, damping[moving])
+        factor, damped = cholesky_factor(information, damping[moving])
         step = torch.cholesky_solve(score[..., None], factor)[..., 0]
         gain = 0.5 * (score * step).sum(dim=1)
-        reached = _line_search(own, here, at, value, ridge[moving], penalty, step)
+        reached = _line_search(family, own, here, at, value, ridge[moving], penalty, step)
         stuck = (reached == here.v).all(dim=1)
         v[moving] = reached
         eased = torch.where(damped < 1e-5, 0.0, 0.2 * damped)
@@ -80,9 +79,9 @@ def optimise(
             moving = moving[~arrived]
         if not len(moving):
             break
-    here = surface_at(units, v, a)
+    here = surface_at(family, units, v, a)
     value, _, information = _penalised(here, ridge, free, penalty)
-    factor, _ = _factor(information, torch.zeros_like(a))
+    factor, _ = cholesky_factor(information, torch.zeros_like(a))
     determinant = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(dim=1)
     counts = penalty.membership.sum(dim=0)
     occam = 0.5 * (free & penalty.extra).to(v.dtype) @ penalty.fixed.clamp(min=1e-300).log()
@@ -104,7 +103,7 @@ def _penalised(at: Surface, ridge, free, penalty: Penalty):
     return value, score, information + torch.diag_embed(diagonal)
 
 
-def _factor(information, damping):
+def cholesky_factor(information, damping):
     """Cholesky factor of the information, with as much damping of its diagonal as that takes."""
     diagonal = information.diagonal(dim1=1, dim2=2).abs().clamp(min=1e-8)
     for _ in range(30):
@@ -118,13 +117,13 @@ def _factor(information, damping):
     return factor, damping
 
 
-def _line_search(units, here: Surface, a, value, ridge, penalty, step):
+def _line_search(family, units, here: Surface, a, value, ridge, penalty, step):
     """v after the longest of the halved steps that does not lower the penalised likelihood."""
     precision = _precision(ridge, penalty)
     length = torch.ones_like(value)
     for _ in range(MAX_HALVINGS):
         there = here.v + length[:, None] * step
-        reached = value_at(units, there, a) - 0.5 * (precision * there.square()).sum(dim=1)
+        reached = value_at(family, units, there, a) - 0.5 * (precision * there.square()).sum(dim=1)
         fell = ~(reached >= value - 1e-10 * value.abs())
         if not fell.any():
             return there
@@ -137,7 +136,7 @@ def _updated(at: Surface, ridge, free, penalty: Penalty):
     if ridge.shape[1] == 0:
         return ridge
     _, _, information = _penalised(at, ridge, free, penalty)
-    factor, _ = _factor(information, torch.zeros_like(ridge[:, 0]))
+    factor, _ = cholesky_factor(information, torch.zeros_like(ridge[:, 0]))
     variance = torch.cholesky_inverse(factor).diagonal(dim1=1, dim2=2)
     count = penalty.membership.sum(dim=0)
     size = at.v.square() @ penalty.membership

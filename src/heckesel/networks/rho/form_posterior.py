@@ -1,20 +1,30 @@
 r"""The posterior over rho and the form of the errors, for an outcome linear in given columns.
 
 Every form is optimised at a grid of a = atanh rho, side by side; the grid then closes in on the
-posterior mass. The weight of a point is its evidence (`form_optima`) times the prior mass of rho
-around it, so that a form pays for its parameters and a flat likelihood keeps every rho it allows.
+posterior mass. The weight of a point is the likelihood of held-out units times the prior mass of
+rho around it, so that a form pays for its parameters and a flat likelihood keeps every rho it
+allows.
+
+No form is exactly right, and a likelihood that is not exactly right is too sure of itself. The
+weights are therefore averaged over bootstrap samples of the units: what only some units ask for
+does not decide alone. A bagged posterior of this kind is wide enough for a wrong likelihood, too
+(Huggins and Miller 2023); Yao et al. (2018) use it for weights of models.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 
 import numpy as np
 import torch
+from scipy.interpolate import CubicSpline
 from scipy.special import logsumexp
 
-from heckesel.networks.rho.form_held_out import Folds, held_out_evidence
-from heckesel.networks.rho.form_likelihood import Units
+from heckesel.networks.rho import form_shape, form_student
+from heckesel.networks.rho.form_held_out import FACTORS, Folds, evidence_of, held_out_readings
+from heckesel.networks.rho.form_likelihood import Family, Units
 from heckesel.networks.rho.form_optima import (
     GAMMA_RIDGE,
     SCALE_SD,
@@ -26,28 +36,45 @@ from heckesel.networks.rho.form_optima import (
 )
 from heckesel.networks.rho.rho_prior import RhoPrior, bin_edges
 
-# name : (skewness and tails are free, sigma depends on x)
+
+@dataclass(frozen=True)
+class Form:
+    """family : of the errors; shape : skewness and tails are free; scale : sigma depends on x"""
+
+    family: Family
+    shape: bool = False
+    scale: bool = False
+
+
 FORMS = {
-    "normal": (False, False),
-    "shape": (True, False),
-    "scale": (False, True),
-    "shape and scale": (True, True),
+    "normal": Form(form_shape),
+    "shape": Form(form_shape, shape=True),
+    "scale": Form(form_shape, scale=True),
+    "shape and scale": Form(form_shape, shape=True, scale=True),
+    "t": Form(form_student),
 }
 COARSE = np.linspace(-3.0, 3.0, 13)  # |rho| up to .995
-REFINEMENTS = 3
-INSERTED = 8  # points of each refinement, at quantiles of the posterior so far
+REFINEMENTS = 2
+INSERTED = 12  # points of each refinement, at quantiles of the posterior so far
 FINE = np.linspace(-3.0, 3.0, 1201)  # where the posterior is interpolated for that
 LOW = -1e6  # stands for no evidence at all
+BAGS = 100  # bootstrap samples
+PRIOR_MASS = 2.0  # of a form: the length of (-1, 1)
+LEAD = 2.0  # standard errors
 NEGLIGIBLE = 1e-3  # posterior share of a form that is not refined any further
 # Tables of all models that are optimised side by side.
 BATCH_BYTES = {"cpu": 64 * 2**20, "gpu": 2**30}
 HOPELESS = 30.0  # log-units below the best evidence at which a point is given up
+# Where many rows make a peak of the evidence narrower than the grid: approaches to it, each by
+# points around where a smooth curve has its top, in standard deviations of that top.
+MOST_APPROACHES = 5
+AROUND = np.linspace(-4.5, 4.5, 7)
 FIRST_UPDATES, UPDATES = 12, 5  # of the ridges: at rho = 0, where nothing is known, and elsewhere
 
 
 @dataclass(frozen=True)
 class Design:
-    """The columns of one dataset, standardised, as tensors with a leading axis of one.
+    """The columns of one dataset, standardised, as tensors with one model for each column set.
 
     membership : (P, ridges), of all coefficients in the order of `form_likelihood.split`
     """
@@ -70,7 +97,7 @@ class Design:
     def free(self, forms: np.ndarray) -> torch.Tensor:
         """(k, P) which coefficients the given forms (k,), positions in FORMS, let vary."""
         q, width, r = self.units.sizes
-        shape, scale = np.array(list(FORMS.values()))[forms].T
+        shape, scale = np.array([(each.shape, each.scale) for each in FORMS.values()])[forms].T
         free = np.ones((len(forms), len(self.membership)), dtype=bool)
         free[:, q + width : q + width + r] = scale[:, None]
         free[:, -2:] = shape[:, None]
@@ -78,49 +105,95 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Posterior:
-    """j points: form (j,) position in FORMS, a (j,), log_evidence (j,), weight (j,) adding up to
-    one, v (j, P), ridge (j, ridges), information (j, P, P)."""
+class Points:
+    """j fitted points: form (j,) position in FORMS, a (j,), evidence (j,) of all units, readings
+    (j, factors, groups) of held-out units, v (j, P), ridge (j, ridges), information (j, P, P)."""
 
     form: np.ndarray
     a: np.ndarray
-    log_evidence: np.ndarray
-    weight: np.ndarray
+    evidence: np.ndarray
+    readings: np.ndarray
     v: torch.Tensor
     ridge: torch.Tensor
     information: torch.Tensor
-    factor: np.ndarray
 
     @property
     def rho(self) -> np.ndarray:
         return np.tanh(self.a)
 
+    def with_more(self, more: Points) -> Points:
+        def joined(name: str) -> Any:
+            pair = getattr(self, name), getattr(more, name)
+            return np.concatenate(pair) if isinstance(pair[0], np.ndarray) else torch.cat(pair)
 
-def form_posterior(design: Design, prior: RhoPrior, folds: Folds | None = None) -> Posterior:
+        return Points(**{name: joined(name) for name in vars(self)})
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """weight (j,) of the points, adding up to one; log_density (j,) of the weight in rho; factor
+    (j,) by which the variance of the mean is multiplied; log_total (BAGS,) the likelihood of each
+    bootstrap sample under all points together."""
+
+    points: Points
+    weight: np.ndarray
+    log_density: np.ndarray
+    factor: np.ndarray
+    log_total: np.ndarray
+
+    def share_of(self, rival: np.ndarray) -> float:
+        """The weight of another model, which has one rho where this posterior has a distribution;
+        rival : (groups,) its log-likelihood of held-out units.
+
+        It has as much prior weight as a form, and must be better than the best point by LEAD
+        standard errors of the difference: where held-out units do not distinguish the two, the one
+        that knows how little they say of rho is right.
+        """
+        lead = rival - self.best_by_group()
+        handicap = LEAD * np.sqrt(len(lead)) * lead.std()
+        own = rival @ _bags(len(rival)) + np.log(PRIOR_MASS) - handicap
+        return float(np.mean(1 / (1 + np.exp(np.clip(self.log_total - own, -700, 700)))))
+
+    def best_by_group(self, among: np.ndarray | None = None) -> np.ndarray:
+        """(groups,) readings of the point with the largest weight, at the factor that suits it;
+        among : positions of points"""
+        among = np.arange(len(self.weight)) if among is None else among
+        readings = self.points.readings[among[self.weight[among].argmax()]]
+        return readings[readings.sum(axis=1).argmax()]
+
+
+def form_posterior(design: Design, prior: RhoPrior, folds: Folds) -> Posterior:
     """All forms over all of (-1, 1), closer together where the posterior mass is."""
-    start = independent_optima(design)
-    points = _coarse(design, start, folds)
-    for _ in range(REFINEMENTS):
-        found = _posterior(points, prior)
-        form, a, near = _wanted(found)
+    points = _coarse(design, independent_optima(design), folds)
+    for _ in range(MOST_APPROACHES):
+        form, a, near = _between_peaks(points)
         if not len(form):
             break
-        more = _solve(design, form, a, found.v[near], found.ridge[near], folds)
-        points = _joined(points, more)
-    return _posterior(points, prior)
+        more = _solve(design, form, a, points.v[near], points.ridge[near], folds)
+        points = points.with_more(more)
+    for _ in range(REFINEMENTS):
+        form, a, near = _wanted(weighted(points, prior))
+        if not len(form):
+            break
+        more = _solve(design, form, a, points.v[near], points.ridge[near], folds)
+        points = points.with_more(more)
+    return weighted(points, prior)
 
 
 def independent_optima(design: Design) -> Optima:
-    """The normal model at rho = 0, from next to nothing: zeros and a unit sigma."""
+    """The normal model of each column set at rho = 0, from next to nothing: zeros and a unit
+    sigma."""
     size, ridges = design.membership.shape
     q, width, _ = design.units.sizes
-    v = design.membership.new_zeros(1, size)
+    k = len(design.units.weight)
+    v = design.membership.new_zeros(k, size)
     v[:, q + width - 1] = 1.0
-    ridge, a, free = v.new_ones(1, ridges), v.new_zeros(1), design.free(np.zeros(1, dtype=int))
-    return optimise(design.units, a, v, ridge, free, design.penalty, updates=FIRST_UPDATES)
+    ridge, a, free = v.new_ones(k, ridges), v.new_zeros(k), design.free(np.zeros(k, dtype=int))
+    units, penalty = design.units, design.penalty
+    return optimise(form_shape, units, a, v, ridge, free, penalty, updates=FIRST_UPDATES)
 
 
-def _coarse(design: Design, start: Optima, folds: Folds | None) -> list:
+def _coarse(design: Design, start: Optima, folds: Folds) -> Points:
     """Every form at every a of COARSE. The normal form starts at its optimum at rho = 0, the others
     at that of the normal form with the same rho, so that none is worse than the form inside it."""
     count, others = len(COARSE), np.arange(1, len(FORMS))
@@ -129,51 +202,55 @@ def _coarse(design: Design, start: Optima, folds: Folds | None) -> list:
     normal = _solve(design, first, COARSE, start.v[same], start.ridge[same], folds)
     near = torch.arange(count).repeat(len(others))
     form, a = np.repeat(others, count), np.tile(COARSE, len(others))
-    return _joined(normal, _solve(design, form, a, normal[3][near], normal[4][near], folds))
+    return normal.with_more(_solve(design, form, a, normal.v[near], normal.ridge[near], folds))
 
 
-def _joined(points: list, more: list) -> list:
-    return [
-        np.concatenate(pair) if isinstance(pair[0], np.ndarray) else torch.cat(pair)
-        for pair in zip(points, more, strict=True)
-    ]
+def _solve(design: Design, form, a, v, ridge, folds: Folds) -> Points:
+    """These points, family by family."""
+    families = [each.family for each in FORMS.values()]
+    found = []
+    for family in dict.fromkeys(families):
+        own = np.flatnonzero([families[one] is family for one in form])
+        if len(own):
+            at = torch.as_tensor(own, device=v.device)
+            found.append(_solve_family(family, design, form[own], a[own], v[at], ridge[at], folds))
+    return reduce(Points.with_more, found)
 
 
-def _solve(design: Design, form, a, v, ridge, folds: Folds | None) -> list:
-    """form, a, evidence, v, ridge and information of these points, in chunks that memory holds."""
-    at_once = _at_once(design)
+def _solve_family(family: Family, design: Design, form, a, v, ridge, folds: Folds) -> Points:
+    """Points of one family, optimised in chunks that memory holds."""
+    at_once, penalty = _at_once(design), design.penalty
     found = []
     for first in range(0, len(form), at_once):
         chunk = slice(first, first + at_once)
         units, free = design.units.repeated(len(form[chunk])), design.free(form[chunk])
         at = torch.as_tensor(a[chunk], device=v.device)
         found.append(
-            optimise(units, at, v[chunk], ridge[chunk], free, design.penalty, updates=UPDATES)
+            optimise(family, units, at, v[chunk], ridge[chunk], free, penalty, updates=UPDATES)
         )
     evidence, v, ridge, information = (
         torch.cat([getattr(each, name) for each in found])
         for name in ("evidence", "v", "ridge", "information")
     )
-    height, factor = evidence.cpu().numpy(), np.ones(len(form))
-    if folds is not None:
-        height, factor = _held_out(design, folds, form, a, v, ridge, height)
-    return [form, a, height, v, ridge, information, factor]
+    height = evidence.cpu().numpy()
+    readings = _readings(family, design, folds, form, a, v, ridge, height)
+    return Points(form, a, height, readings, v, ridge, information)
 
 
-def _held_out(design: Design, folds: Folds, form, a, v, ridge, evidence):
-    """Evidence (k,) from held-out units and factors of variance; points whose evidence in all rows
-    is hopeless are not looked at."""
-    height, factor = np.full(len(form), -np.inf), np.ones(len(form))
+def _readings(family, design: Design, folds: Folds, form, a, v, ridge, evidence) -> np.ndarray:
+    """(k, factors, groups) of held-out units; points whose evidence in all rows is hopeless are not
+    looked at."""
+    readings = np.full((len(form), len(FACTORS), folds.groups), -np.inf)
     hopeful = np.flatnonzero(evidence > evidence.max() - HOPELESS)
     at_once = max(1, _at_once(design) // folds.count)
     for first in range(0, len(hopeful), at_once):
         own = hopeful[first : first + at_once]
         place = torch.as_tensor(own, device=v.device)
-        at = torch.as_tensor(a[own], device=v.device)
-        height[own], factor[own] = held_out_evidence(
-            design.units, folds, at, v[place], ridge[place], design.free(form[own]), design.penalty
+        at, free = torch.as_tensor(a[own], device=v.device), design.free(form[own])
+        readings[own] = held_out_readings(
+            family, design.units, folds, at, v[place], ridge[place], free, design.penalty
         )
-    return height, factor
+    return readings
 
 
 def _at_once(design: Design) -> int:
@@ -182,35 +259,74 @@ def _at_once(design: Design) -> int:
     return max(1, int(limit // design.units.nbytes))
 
 
-def _posterior(points, prior: RhoPrior) -> Posterior:
-    form, a, evidence, v, ridge, information, factor = points
-    log_weight = np.full(len(form), -np.inf)
-    for own in (np.flatnonzero(form == one) for one in np.unique(form)):
-        order = own[np.argsort(a[own])]
-        with np.errstate(divide="ignore"):
-            mass = np.log(prior.mass(bin_edges(np.tanh(a[order]))))
-        log_weight[order] = evidence[order] + mass
-    best = np.nanargmax(evidence)
-    log_weight = np.where(np.isfinite(evidence), log_weight, -np.inf)
-    # As in QAIC, the log-likelihood is divided by the factor its stated variance falls short by.
-    log_weight = (log_weight - log_weight.max()) / factor[best]
-    weight = np.exp(log_weight - logsumexp(log_weight))
-    return Posterior(form, a, evidence, weight, v, ridge, information, factor)
+def weighted(points: Points, prior: RhoPrior) -> Posterior:
+    """The weights of the points, averaged over bootstrap samples of the groups of units."""
+    mass = np.zeros(len(points.form))
+    for own in (np.flatnonzero(points.form == one) for one in np.unique(points.form)):
+        order = own[np.argsort(points.a[own])]
+        mass[order] = prior.mass(bin_edges(np.tanh(points.a[order])))
+    looked_at = np.isfinite(points.readings).all(axis=(1, 2)) & (mass > 0)
+    readings, groups = points.readings[looked_at], points.readings.shape[2]
+    evidence, _ = evidence_of(readings @ _bags(groups))  # (j, BAGS)
+    log_weight = evidence + np.log(mass[looked_at])[:, None]
+    total = logsumexp(log_weight, axis=0)
+    bagged = logsumexp(log_weight - total, axis=1) - np.log(BAGS)
+    weight, density = np.zeros(len(mass)), np.full(len(mass), -np.inf)
+    weight[looked_at] = np.exp(bagged)
+    density[looked_at] = bagged - np.log(mass[looked_at])
+    factor = np.ones(len(mass))
+    factor[looked_at] = evidence_of(readings.sum(axis=2))[1]
+    return Posterior(points, weight, density, factor, total)
+
+
+def _bags(groups: int) -> np.ndarray:
+    """(groups, BAGS) how often each group is in each bootstrap sample, on average once."""
+    return np.random.default_rng(0).dirichlet(np.ones(groups), size=BAGS).T * groups
+
+
+def _between_peaks(points: Points) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """New points for each form whose peak is not yet between two points that were looked at: their
+    form, a, and the position of the nearest one there is."""
+    form, at, near = [], [], []
+    for one in np.unique(points.form):
+        own = np.flatnonzero(points.form == one)
+        own = own[np.argsort(points.a[own])]
+        a, looked_at = points.a[own], np.isfinite(points.readings[own]).all(axis=(1, 2))
+        top, height, sd = _peak(a, points.evidence[own])
+        known = a[looked_at]
+        enclosed = len(known) and known[0] <= top <= known[-1]
+        if enclosed or height < points.evidence.max() - HOPELESS:
+            continue
+        new = np.setdiff1d(np.clip(top + sd * AROUND, a[0], a[-1]), a)
+        form += [one] * len(new)
+        at += new.tolist()
+        near += own[np.abs(new[:, None] - a).argmin(axis=1)].tolist()
+    return np.array(form, dtype=int), np.array(at), np.array(near, dtype=int)
+
+
+def _peak(a: np.ndarray, evidence: np.ndarray) -> tuple[float, float, float]:
+    """Where a smooth curve through the evidence is highest, how high, and the standard deviation in
+    a of a normal density as curved as its top."""
+    curve = CubicSpline(a, evidence)
+    best = int(evidence.argmax())
+    around = np.linspace(a[max(best - 1, 0)], a[min(best + 1, len(a) - 1)], 2001)
+    top = float(around[curve(around).argmax()])
+    return top, float(curve(top)), float(1 / np.sqrt(max(-curve(top, 2), 1.0)))
 
 
 def _wanted(found: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """New points: their form, a, and the position of the nearest one there is."""
     form, at, near = [], [], []
-    for one in np.unique(found.form):
-        own = np.flatnonzero(found.form == one)
+    points = found.points
+    for one in np.unique(points.form):
+        own = np.flatnonzero(points.form == one)
         if found.weight[own].sum() < NEGLIGIBLE:
             continue
-        own = own[np.argsort(found.a[own])]
-        a = found.a[own]
-        finite = np.isfinite(found.log_evidence[own])
-        height = np.interp(FINE, a[finite], found.log_evidence[own][finite], left=LOW, right=LOW)
-        best = found.factor[np.argmax(found.weight)]
-        log_density = height / best - 2 * np.log(np.cosh(FINE))
+        own = own[np.argsort(points.a[own])]
+        a, height = points.a[own], found.log_density[own]
+        finite = np.isfinite(height)
+        height = np.interp(FINE, a[finite], height[finite], left=LOW, right=LOW)
+        log_density = height - 2 * np.log(np.cosh(FINE))  # of a, not of rho
         below = np.cumsum(np.exp(log_density - log_density.max()))
         new = np.interp((np.arange(INSERTED) + 0.5) / INSERTED, below / below[-1], FINE)
         nearest = np.abs(new[:, None] - a).argmin(axis=1)

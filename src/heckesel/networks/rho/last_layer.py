@@ -7,16 +7,15 @@ is below `LEAST_INFORMATION`, the ridge, which is about one or more and invarian
 determines the coefficient.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from heckesel.networks.member_graphs import last_hidden
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.ensemble_training import Members
+from heckesel.on_disk import on_disk
 
 LEAST_INFORMATION = 1e-3
 
@@ -29,8 +28,8 @@ class LastLayer:
     fewer members or axes than others
     """
 
-    members: Members
-    axes: np.ndarray
+    members: Members = field(metadata=on_disk(inputs="p"))
+    axes: np.ndarray = field(metadata=on_disk("sets", "d", "h"))
 
     @property
     def membership(self) -> np.ndarray:

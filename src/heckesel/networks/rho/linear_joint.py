@@ -61,6 +61,24 @@ class Bases:
     def q(self) -> int:
         return self.w.shape[2]
 
+    def __len__(self) -> int:
+        return len(self.w)
+
+    @property
+    def device(self) -> torch.device:
+        return self.w.device
+
+    def start(self) -> tuple[torch.Tensor, torch.Tensor]:
+        return start_at(self)
+
+    def optima(self, a, v, ridge, *, updates: int = 2) -> Optima:
+        return conditional_optima(self, a, v, ridge, updates=updates)
+
+    def covariance_factor(self, information: torch.Tensor) -> torch.Tensor:
+        """(k, h + 1, h + 1) Cholesky factor of the covariance of (delta, theta)."""
+        covariance = torch.cholesky_inverse(torch.linalg.cholesky(information))
+        return torch.linalg.cholesky(covariance[:, self.q :, self.q :])
+
 
 def bases_of(rows: Sequence[Batch], totals: Sequence[float], membership, device) -> Bases:
     """One model for each of `rows`: x holds its columns, and its weights, which add up to one, are

@@ -6,17 +6,17 @@ the likelihood with coefficients integrated out (`Laplace`), or that of held-out
 (`heckesel.networks.rho.rho_held_out`).
 """
 
-from __future__ import annotations
-
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 import torch
 from scipy.special import logsumexp
 
-from heckesel.networks.rho.linear_joint import Bases, Optima, conditional_optima, start_at
+from heckesel.fit_info import RhoInfo, RhoMode
+from heckesel.networks.rho.linear_joint import Optima
 from heckesel.networks.rho.rho_prior import UNIFORM, RhoPrior, bin_edges
+from heckesel.on_disk import on_disk
 
 COARSE = np.linspace(-3.2, 3.2, 33)  # |rho| up to .9967
 # The largest posterior share of one grid value; six halvings resolve a curve that is sixty times
@@ -38,6 +38,21 @@ class Evidence:
     log_evidence: np.ndarray
     share: np.ndarray
     variance_factor: np.ndarray
+
+
+class Models(Protocol):
+    """k models whose coefficients v (k, P) and ridges are fitted at fixed a = atanh rho (k,).
+
+    start : v and ridges from which the fit at rho = 0 starts
+    covariance_factor : from the information, of the coefficients that predictions depend on
+    """
+
+    def __len__(self) -> int: ...
+    @property
+    def device(self) -> torch.device: ...
+    def start(self) -> tuple[torch.Tensor, torch.Tensor]: ...
+    def optima(self, a, v, ridge, *, updates: int = 2) -> Optima: ...
+    def covariance_factor(self, information: torch.Tensor) -> torch.Tensor: ...
 
 
 class Criterion(Protocol):
@@ -73,12 +88,12 @@ class Curve:
     up to one
     """
 
-    a: np.ndarray
-    log_evidence: np.ndarray
-    v: np.ndarray
-    ridge: np.ndarray
-    variance_factor: np.ndarray
-    weight: np.ndarray
+    a: np.ndarray = field(metadata=on_disk("grid"))
+    log_evidence: np.ndarray = field(metadata=on_disk("grid"))
+    v: np.ndarray = field(metadata=on_disk("grid", "k", "size"))
+    ridge: np.ndarray = field(metadata=on_disk("grid", "k", "ridges"))
+    variance_factor: np.ndarray = field(metadata=on_disk("grid"))
+    weight: np.ndarray = field(metadata=on_disk("grid", "k"))
     prior: RhoPrior = UNIFORM
 
     @property
@@ -87,12 +102,12 @@ class Curve:
 
 
 def rho_curves(
-    bases: Bases, models: int, prior: RhoPrior, criterion: Criterion | None = None
+    bases: Models, models: int, prior: RhoPrior, criterion: Criterion | None = None
 ) -> list[Curve]:
     """One curve for each dataset, which has `models` models; model j of dataset c is row
     c * models + j of `bases`."""
     criterion = criterion or Laplace()
-    count = len(bases.w) // models
+    count = len(bases) // models
     found: list[list] = [[] for _ in range(count)]  # per dataset: (a, readings, v, ridge)
     for a, optima in _coarse(bases):
         for dataset, part in enumerate(_by_dataset(optima, models, criterion)):
@@ -114,16 +129,16 @@ def rho_curves(
     return [_curve(part, prior, criterion) for part in found]
 
 
-def _coarse(bases: Bases):
+def _coarse(bases: Models):
     """From rho = 0 outwards in both directions; each optimum is the start of the next."""
-    k = len(bases.w)
+    k = len(bases)
     centre = len(COARSE) // 2
 
     def at(position, v, ridge, **options):
         a = torch.full((k,), COARSE[position], dtype=v.dtype, device=v.device)
-        return conditional_optima(bases, a, v, ridge, **options)
+        return bases.optima(a, v, ridge, **options)
 
-    middle = at(centre, *start_at(bases), updates=FIRST_UPDATES)
+    middle = at(centre, *bases.start(), updates=FIRST_UPDATES)
     results = {centre: middle}
     for side in (range(centre + 1, len(COARSE)), range(centre - 1, -1, -1)):
         last = middle
@@ -144,13 +159,13 @@ def _by_dataset(optima: Optima, models: int, criterion: Criterion):
 def _at(bases, models, found, chosen) -> Optima:
     """Optima at (a, grid position to start from) of each dataset; its first one again if None."""
     where = [(part[0][0], 0) if c is None else c for part, c in zip(found, chosen, strict=True)]
-    device = bases.w.device
+    device = bases.device
     a = np.repeat([value for value, _ in where], models)
     v, ridge = (
         np.concatenate([part[near][field] for part, (_, near) in zip(found, where, strict=True)])
         for field in (2, 3)
     )
-    return conditional_optima(bases, *(torch.as_tensor(x, device=device) for x in (a, v, ridge)))
+    return bases.optima(*(torch.as_tensor(x, device=device) for x in (a, v, ridge)))
 
 
 def _midpoints(part, prior, criterion) -> list[tuple[float, int]]:
@@ -173,21 +188,6 @@ def _curve(part, prior: RhoPrior, criterion: Criterion) -> Curve:
     posterior = np.exp(log_posterior - logsumexp(log_posterior))
     weight = posterior[:, None] * found.share
     return Curve(a, found.log_evidence, v, ridge, found.variance_factor, weight, prior)
-
-
-@dataclass(frozen=True)
-class RhoMode:
-    """A local maximum of the posterior density of rho.
-
-    weight : posterior mass between the minima around it; log_density : 0 for the highest mode
-    boundary : the density still increases at the last grid value that the prior allows
-    """
-
-    rho: float
-    sigma: float
-    weight: float
-    log_density: float
-    boundary: bool
 
 
 def rho_modes(curve: Curve, y_scale: float) -> list[RhoMode]:
@@ -228,12 +228,11 @@ def rho_interval(curve: Curve, level: float = 0.9) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def curve_summary(curve: Curve, y_scale: float) -> dict:
-    """Modes, a 90 % interval and the curve, with maximum 0, as plain lists and numbers."""
-    low, high = rho_interval(curve)
+def curve_summary(curve: Curve, y_scale: float) -> RhoInfo:
+    """Modes, a 90 % interval and the curve, with maximum 0."""
     height = curve.log_evidence - curve.log_evidence.max()
-    return {
-        "modes": [asdict(mode) for mode in rho_modes(curve, y_scale)],
-        "rho_interval": [low, high],
-        "curve": {"rho": curve.rho.tolist(), "log_evidence": height.tolist()},
-    }
+    return RhoInfo(
+        modes=rho_modes(curve, y_scale),
+        rho_interval=list(rho_interval(curve)),
+        curve={"rho": curve.rho.tolist(), "log_evidence": height.tolist()},
+    )

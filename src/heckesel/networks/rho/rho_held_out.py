@@ -16,8 +16,6 @@ V the covariance of delta. V treats the columns b as known; the factor c account
 estimation from the data. The likelihood averages over c, and predictions use its posterior mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -86,9 +84,13 @@ class HeldOut:
         return torch.stack(found, dim=1).cpu().numpy()
 
     def evidence(self, readings: np.ndarray) -> Evidence:
-        """readings : (j, k, c) of k folds, which have the same weight."""
-        by_factor = np.log(PRIOR_WEIGHTS) + readings.sum(axis=1)  # (j, c)
-        log_evidence = logsumexp(by_factor, axis=1)
-        posterior = np.exp(by_factor - log_evidence[:, None])  # of each c, given rho
-        share = np.full(readings.shape[:2], 1 / readings.shape[1])
-        return Evidence(log_evidence, share, posterior @ VARIANCE_FACTORS)
+        return evidence_of_folds(readings)
+
+
+def evidence_of_folds(readings: np.ndarray) -> Evidence:
+    """readings : (j, k, c) of k folds, which have the same weight."""
+    by_factor = np.log(PRIOR_WEIGHTS) + readings.sum(axis=1)  # (j, c)
+    log_evidence = logsumexp(by_factor, axis=1)
+    posterior = np.exp(by_factor - log_evidence[:, None])  # of each c, given rho
+    share = np.full(readings.shape[:2], 1 / readings.shape[1])
+    return Evidence(log_evidence, share, posterior @ VARIANCE_FACTORS)

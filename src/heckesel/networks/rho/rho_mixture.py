@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 import torch
 from scipy.special import log_ndtr
 
+from heckesel.fit_info import RhoInfo
 from heckesel.networks.member_graphs import scaled
 from heckesel.networks.rho.linear_joint import Bases, bases_of, conditional_optima
-from heckesel.networks.rho.rho_curve import Curve, curve_summary, rho_curves
+from heckesel.networks.rho.rho_curve import Curve, Models, curve_summary, rho_curves
 from heckesel.networks.rho.rho_held_out import HeldOut, split_held_out
 from heckesel.networks.rho.rho_prior import RhoPrior
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.normal import averaged_index
+from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.predictive.mixture import mixed_given_selection, mixed_normal
 
@@ -50,13 +52,13 @@ class MixturePoints:
     cholesky_factor : (j, h + 1, h + 1) of the covariance of (delta, theta)
     """
 
-    model: np.ndarray
-    weight: np.ndarray
-    rho: np.ndarray
-    gamma: np.ndarray
-    delta: np.ndarray
-    theta: np.ndarray
-    cholesky_factor: np.ndarray
+    model: np.ndarray = field(metadata=on_disk("j", dtype="int64"))
+    weight: np.ndarray = field(metadata=on_disk("j", positive=True))
+    rho: np.ndarray = field(metadata=on_disk("j"))
+    gamma: np.ndarray = field(metadata=on_disk("j", "q+1"))
+    delta: np.ndarray = field(metadata=on_disk("j", "h"))
+    theta: np.ndarray = field(metadata=on_disk("j", positive=True))
+    cholesky_factor: np.ndarray = field(metadata=on_disk("j", "h+1", "h+1"))
 
 
 def average_over_rho(
@@ -148,6 +150,11 @@ def mixture_points(
     The covariance comes from the information of all coefficients, so it includes the uncertainty
     of gamma, the first stage.
     """
+    return [_points(each, bases.q) for each in pairs_that_matter(bases, curves, updates)]
+
+
+def pairs_that_matter(bases: Models, curves: Sequence[Curve], updates: int) -> list[list[tuple]]:
+    """The same as tuples: model, weight, rho, v and the root of the covariance."""
     models = curves[0].weight.shape[1]
     matters = [
         curve.weight > min(NEGLIGIBLE / models, 0.5 * curve.weight.max()) for curve in curves
@@ -165,22 +172,20 @@ def mixture_points(
                 row = dataset * models + model
                 point = (model, curve.weight[at, model], curve.rho[at], v[row], scale * factor[row])
                 found[dataset].append(point)
-    return [_points(each, bases.q) for each in found]
+    return found
 
 
-def _solved(bases, curves, positions, updates):
-    """v and the Cholesky factor of the covariance of (delta, theta), for all models, each dataset
-    at its position on the grid."""
+def _solved(bases: Models, curves, positions, updates):
+    """v and the factor of the covariance of what predictions depend on, for all models, each
+    dataset at its position on the grid."""
     pairs = list(zip(curves, positions, strict=True))
     a = np.repeat([curve.a[at] for curve, at in pairs], curves[0].weight.shape[1])
     v, ridge = (
         np.concatenate([getattr(curve, name)[at] for curve, at in pairs]) for name in ("v", "ridge")
     )
-    device = bases.w.device
-    start = (torch.as_tensor(x, device=device) for x in (a, v, ridge))
-    optima = conditional_optima(bases, *start, updates=updates)
-    covariance = torch.cholesky_inverse(torch.linalg.cholesky(optima.information))
-    factor = torch.linalg.cholesky(covariance[:, bases.q :, bases.q :])
+    start = (torch.as_tensor(x, device=bases.device) for x in (a, v, ridge))
+    optima = bases.optima(*start, updates=updates)
+    factor = bases.covariance_factor(optima.information)
     return optima.v.cpu().numpy(), factor.cpu().numpy()
 
 
@@ -205,7 +210,7 @@ class RhoMixture:
     scaling: DataScale
     points: MixturePoints
     curve: Curve
-    info: dict
+    info: RhoInfo
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p) of any unit or, with w (m, q), of a selected or an unselected one."""

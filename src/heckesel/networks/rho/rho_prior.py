@@ -1,7 +1,5 @@
 """Priors of rho: uniform, on a sign or an interval, or a density."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Everything that changes between steps is a row of a table computed beforehand, s
 the same few operations and can be recorded once and replayed on a GPU.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,14 +4,14 @@ Every candidate is fitted with the same members and folds, so their mean held-ou
 comparable. The lowest is chosen for each dataset.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
+from heckesel.fit_info import Choice
 from heckesel.networks.training.config import AUTO, ERRORS, NetworkConfig
-from heckesel.networks.training.loop import Progress, shifted
+from heckesel.networks.training.fit_request import FitRequest
+from heckesel.networks.training.loop import shifted
 
 # From almost none to as much as networks of a few dozen units tolerate; a decade or more apart,
 # because the loss is flat in between.
@@ -33,31 +33,26 @@ def candidates(config: NetworkConfig) -> list[NetworkConfig]:
     ]
 
 
-def best_of(
-    config: NetworkConfig,
-    fit_many: Callable[[NetworkConfig, Progress | None], Sequence],
-    progress: Progress | None,
-) -> list:
+def best_of(request: FitRequest, fit: Callable[[FitRequest], list]) -> list:
     """For each dataset, the fit with the lowest held-out loss; its `info` lists all of them.
 
-    fit_many : (config, progress) -> one fit for each dataset
+    fit : request -> one fit for each dataset
     """
-    tried = candidates(config)
+    tried = candidates(request.config)
     if len(tried) == 1:
-        return list(fit_many(config, progress))
-    fits = [fit_many(one, shifted(progress, at, len(tried))) for at, one in enumerate(tried)]
+        return fit(request)
+    fits = [
+        fit(replace(request, config=one, progress=shifted(request.progress, at, len(tried))))
+        for at, one in enumerate(tried)
+    ]
     return [_best(tried, each) for each in zip(*fits, strict=True)]
 
 
 def _best(tried, fits):
-    losses = [fit.info["held_out_loss"] for fit in fits]
-    best = min(range(len(fits)), key=losses.__getitem__)
-    report = {
-        "weight_decay": tried[best].weight_decay,
-        "errors": tried[best].errors,
-        "choices": [
-            {"weight_decay": one.weight_decay, "errors": one.errors, "held_out_loss": loss}
-            for one, loss in zip(tried, losses, strict=True)
-        ],
-    }
-    return replace(fits[best], info=fits[best].info | report)
+    choices = [
+        Choice(one.decay, one.errors, fit.info.held_out_loss)
+        for one, fit in zip(tried, fits, strict=True)
+    ]
+    best = min(range(len(fits)), key=lambda at: choices[at].held_out_loss)
+    chosen = {"weight_decay": choices[best].weight_decay, "errors": choices[best].errors}
+    return replace(fits[best], info=replace(fits[best].info, choices=choices, **chosen))

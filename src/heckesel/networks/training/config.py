@@ -1,24 +1,23 @@
 """`NetworkConfig`: the options of the network methods, with the paper's values as defaults."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Protocol
 
 import torch
 
 from heckesel.device import check_device
-from heckesel.errors import DataError, is_one_of
+from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.networks.training.memory import check_memory
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 AUTO = "auto"  # chosen by the loss on held-out units
 NOISES = ("constant", "varying", AUTO)
-ERRORS = ("normal", "t")
+ERRORS = ("normal", "t")  # that "auto" compares
+SHAPE = "shape"
 TAILS = ("normal", AUTO)
 WAY_OUT = "lower learning_rate or weight_decay, or rescale columns with extreme values"
 SELECTIONS = ("linear", "network", AUTO)
@@ -46,8 +45,11 @@ class NetworkConfig:
         the lower held-out loss; the last two need folds.
     tails : "auto" gives predictions the tails of a t if that lowers the held-out loss; needs folds.
         Networks are trained as for normal errors.
-    errors : "normal"; "t", with estimated degrees of freedom (joint likelihood only); or "auto",
-        whichever has the lower held-out loss.
+    errors : "normal"; "t", with estimated degrees of freedom (joint likelihood only); "shape", with
+        estimated skewness and tails (joint likelihood and profile); or "auto", the one of normal
+        and t with the lower held-out loss.
+    scale : positions of the columns of x on which log sigma depends linearly (joint likelihood and
+        profile, normal or shape errors).
     weight_decay : L2 penalty on all parameters; "auto" is the one of `choices.WEIGHT_DECAYS` with
         the lowest held-out loss.
     selection : "linear" is a probit; "network" an index given by networks on w, for each unit the
@@ -75,13 +77,14 @@ class NetworkConfig:
     tails: str = "normal"
     errors: str = "normal"
     selection: str = "linear"
+    scale: tuple[int, ...] = ()
     map_over_workers: WorkerMap | None = None
 
     def __post_init__(self):
         for name, known in (
             ("dtype", DTYPES),
             ("noise", NOISES),
-            ("errors", (*ERRORS, AUTO)),
+            ("errors", (*ERRORS, SHAPE, AUTO)),
             ("tails", TAILS),
             ("selection", SELECTIONS),
         ):
@@ -92,12 +95,26 @@ class NetworkConfig:
         if self.map_over_workers is None:  # else the workers have the cards
             torch_device(self.device)
         if self.errors != "normal" and self.noise == "varying":
-            raise DataError('errors="t" has one sigma; set noise="constant"')
+            raise DataError(
+                f'errors="{self.errors}" has one sigma; set noise="constant"'
+                + ", and scale= for a sigma that depends on x" * (self.errors == SHAPE)
+            )
+        if self.scale and self.errors not in ("normal", SHAPE):
+            raise DataError(
+                f'scale= has normal or shape errors, not errors="{self.errors}"; set errors="shape"'
+            )
+        if self.scale and self.noise != "constant":
+            raise DataError(
+                f'scale= says how sigma depends on x, so noise="{self.noise}" cannot; set '
+                'noise="constant"'
+            )
         for name in ("weight_decay", "errors", "noise", "tails"):
             if (value := getattr(self, name)) in (AUTO, "varying") and self.folds is None:
                 raise DataError(f'{name}="{value}" needs folds to hold out; set folds, such as 5')
         if self.tails == AUTO and self.errors == "t":
             raise DataError('errors="t" has the tails of a t already; set tails="normal"')
+        if self.tails == AUTO and self.has_form:
+            raise DataError('tails="auto" is not for errors="shape" or scale=; set tails="normal"')
         if self.selection != "linear" and not 2 <= (self.folds or 0) <= self.n_members:
             raise DataError(
                 f"selection={self.selection!r} needs folds, and a member to hold out each: "
@@ -105,14 +122,11 @@ class NetworkConfig:
             )
 
     def _check_numbers(self) -> None:
-        check_whole("n_members", self.n_members, 1)
-        check_whole("epochs", self.epochs, 1)
-        check_whole("warm_up", self.warm_up, 0)
-        check_whole("patience", self.patience, 1)
-        if self.folds is not None:
-            check_whole("folds", self.folds, 2, " or None")
-        if self.batch_size is not None:
-            check_whole("batch_size", self.batch_size, 1, " or None")
+        for name, least in (("n_members", 1), ("epochs", 1), ("warm_up", 0), ("patience", 1)):
+            check_whole(name, getattr(self, name), least)
+        for name, least in (("folds", 2), ("batch_size", 1)):
+            if (value := getattr(self, name)) is not None:
+                check_whole(name, value, least, " or None")
         if self.learning_rate is not None and not _finite(self.learning_rate, above=0.0):
             raise DataError(
                 f"learning_rate must be a positive number, such as 1e-2, or None, "
@@ -141,6 +155,11 @@ class NetworkConfig:
         return self.weight_decay
 
     @property
+    def has_form(self) -> bool:
+        """Whether skewness and tails, or how log sigma depends on x, are estimated."""
+        return self.errors == SHAPE or bool(self.scale)
+
+    @property
     def noises(self) -> tuple[str, ...]:
         """The kinds of noise to compare; t errors have one sigma."""
         if self.errors == "t":
@@ -151,7 +170,7 @@ class NetworkConfig:
 def layer_widths(hidden) -> tuple[int, ...]:
     """`hidden` as a tuple of positive numbers, at least one."""
     widths = tuple(hidden) if isinstance(hidden, Iterable) else ()
-    if not widths or not all(_is_whole(width) and width >= 1 for width in widths):
+    if not widths or not all(is_whole(width) and width >= 1 for width in widths):
         raise DataError(
             "hidden must list the widths of one or more hidden layers, such as (64, 64), "
             f"got {hidden!r}"
@@ -160,14 +179,10 @@ def layer_widths(hidden) -> tuple[int, ...]:
 
 
 def check_whole(name: str, value, least: int, otherwise: str = "") -> None:
-    if not _is_whole(value):
+    if not is_whole(value):
         raise DataError(f"{name} must be a whole number{otherwise}, got {value!r}")
     if value < least:
         raise DataError(f"{name} must be at least {least}{otherwise}, got {value}")
-
-
-def _is_whole(value) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _finite(value, *, above: float) -> bool:

@@ -4,8 +4,6 @@ Masks of hundreds of networks take a few operations, and they are the same on a 
 any batch, and beside networks with more rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

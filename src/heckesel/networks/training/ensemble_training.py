@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,11 +35,12 @@ from heckesel.networks.training.layers import (
     parameter_count,
     with_constant,
 )
-from heckesel.networks.training.loop import Progress, Stopping, Trained, shifted, train
+from heckesel.networks.training.loop import Progress, Trained, shifted, train
 from heckesel.networks.training.memory import check_memory
 from heckesel.networks.training.scaling import DataScale
 from heckesel.networks.training.steps import evaluate, step_function
 from heckesel.networks.training.workers import joined, member_blocks
+from heckesel.on_disk import on_disk
 
 # Rows predicted at once: the activations of five members take about 20 MB.
 PREDICTED_AT_ONCE = 16384
@@ -64,11 +66,11 @@ class Members:
 
     sizes: tuple[int, ...]
     parameters: np.ndarray
-    loss: np.ndarray
-    validation: np.ndarray | None = None
-    best_epoch: np.ndarray | None = None
-    late_gain: np.ndarray | None = None
-    device: str = "cpu"
+    loss: np.ndarray = field(metadata=on_disk("k"))
+    validation: np.ndarray | None = field(default=None, metadata=on_disk(kept=False))
+    best_epoch: np.ndarray | None = field(default=None, metadata=on_disk(kept=False))
+    late_gain: np.ndarray | None = field(default=None, metadata=on_disk(kept=False))
+    device: str = field(default="cpu", metadata=on_disk(kept=False))
 
     def on(self, device: str) -> Members:
         """The same networks with outputs computed on `device`."""
@@ -132,24 +134,28 @@ def joint_rows(data: SelectionData, scaling: DataScale, *, total=None) -> Batch:
 
 
 def train_datasets(
-    datasets: Sequence[Batch],
-    *,
-    loss: Loss,
-    seeds: Sequence[int],
-    config: NetworkConfig,
-    units: int,
-    starts: dict[str, Sequence[float]] | None = None,
-    heads: Sequence[np.ndarray] | None = None,
-    parameters: Sequence[np.ndarray] | None = None,
-    dropout: float = 0.0,
-    device: str | None = None,
-    progress: Progress | None = None,
+    datasets: Sequence[Batch], *, progress: Progress | None = None, **options
 ) -> list[Members]:
     """One ensemble of `config.n_members` for each dataset; all datasets have the same columns.
 
     If datasets have folds, each member holds one out and keeps the parameters with the lowest loss
     there. With `config.map_over_workers` workers train blocks of members and `progress` is not
     called.
+
+    options : fields of `Training`
+    """
+    job = Training(datasets, **options)
+    config, blocks = job.config, member_blocks(job.config)
+    if len(blocks) == 1 or config.map_over_workers is None:
+        return _train_members(blocks[0], job, progress)
+    there = replace(job, config=replace(config, map_over_workers=None))
+    found = config.map_over_workers(partial(_train_members, job=there), blocks)
+    return [joined(parts) for parts in zip(*found, strict=True)]
+
+
+@dataclass(frozen=True)
+class Training:
+    """What `train_datasets` is given.
 
     units : rows of the largest dataset, selected or not; with `config.batch_size` they determine
         the number of steps
@@ -158,46 +164,19 @@ def train_datasets(
     heads : for each dataset (h,), the initial heads of its members
     parameters : for each dataset (n_members, P), the initial networks and heads of its members, in
         place of random ones
+    device : a name, since workers have their own devices; None is that of `config`
     """
-    each = _Each(datasets, seeds, heads, parameters)
-    training = _Training(loss, config, units, starts or {}, dropout, device or config.device)
-    blocks = member_blocks(config)
-    if len(blocks) == 1 or config.map_over_workers is None:
-        return _train_members(blocks[0], each, training, progress)
-    there = replace(training, config=replace(config, map_over_workers=None))
-    found = config.map_over_workers(partial(_train_members, each=each, training=there), blocks)
-    return [joined(parts) for parts in zip(*found, strict=True)]
-
-
-@dataclass(frozen=True)
-class _Each:
-    """Arguments of `train_datasets` with one item for each dataset."""
 
     datasets: Sequence[Batch]
-    seeds: Sequence[int]
-    heads: Sequence[np.ndarray] | None
-    parameters: Sequence[np.ndarray] | None
-
-    def part(self, chunk: slice) -> _Each:
-        return _Each(
-            self.datasets[chunk],
-            self.seeds[chunk],
-            None if self.heads is None else self.heads[chunk],
-            None if self.parameters is None else self.parameters[chunk],
-        )
-
-
-@dataclass(frozen=True)
-class _Training:
-    """Arguments of `train_datasets` for all datasets; device : a name, since workers have their own
-    devices."""
-
     loss: Loss
+    seeds: Sequence[int]
     config: NetworkConfig
     units: int
-    starts: dict[str, Sequence[float]]
-    dropout: float
-    device: str
+    starts: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    heads: Sequence[np.ndarray] | None = None
+    parameters: Sequence[np.ndarray] | None = None
+    dropout: float = 0.0
+    device: str | None = None
 
     @property
     def steps(self) -> int:
@@ -205,76 +184,73 @@ class _Training:
         size = self.config.batch_size
         return 1 if size is None else math.ceil(self.units / size)
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return (self.datasets[0].x.shape[1] - 1, *self.config.hidden, self.loss.outputs)
+
+    def part(self, chunk: slice) -> Training:
+        """The same for some of the datasets."""
+        own: dict[str, Any] = {
+            name: values if (values := getattr(self, name)) is None else values[chunk]
+            for name in ("datasets", "seeds", "heads", "parameters")
+        }
+        return replace(self, **own)
+
 
 def _train_members(
-    numbers: range, each: _Each, training: _Training, progress: Progress | None = None
+    numbers: range, job: Training, progress: Progress | None = None
 ) -> list[Members]:
     """The members with these numbers of every dataset, as many datasets at once as `LAYER_BYTES`
     allows."""
-    config, place = training.config, torch_device(training.device)
-    rows = max(len(dataset.x) for dataset in each.datasets) / training.steps
+    config, place = job.config, torch_device(job.device or job.config.device)
+    rows = max(len(dataset.x) for dataset in job.datasets) / job.steps
     item = DTYPES[config.dtype].itemsize
-    columns = each.datasets[0].x.shape[1] - 1
-    check_memory(
-        (columns, *config.hidden, training.loss.outputs),
-        members=len(numbers),
-        rows=rows,
-        steps=config.epochs * training.steps,
-        item=item,
-        place=place,
-    )
+    steps = config.epochs * job.steps
+    check_memory(job.sizes, members=len(numbers), rows=rows, steps=steps, item=item, place=place)
     layer = len(numbers) * rows * max(config.hidden) * item
     at_once = max(1, int(LAYER_BYTES["cpu" if place.type == "cpu" else "gpu"] // layer))
-    firsts = range(0, len(each.datasets), at_once)
+    firsts = range(0, len(job.datasets), at_once)
     trained: list[Members] = []
     for done, first in enumerate(firsts):
         chunk, report = slice(first, first + at_once), shifted(progress, done, len(firsts))
-        trained += _train_chunk(numbers, each.part(chunk), training, place, report)
+        trained += _train_chunk(numbers, job.part(chunk), place, report)
     return trained
 
 
-def _train_chunk(numbers: range, each: _Each, training: _Training, place, progress):
-    loss, config, datasets = training.loss, training.config, each.datasets
+def _train_chunk(numbers: range, job: Training, place, progress) -> list[Members]:
+    loss, config, datasets, sizes = job.loss, job.config, job.datasets, job.sizes
     dtype, members, first = DTYPES[config.dtype], len(numbers), numbers.start
-    sizes = (datasets[0].x.shape[1] - 1, *config.hidden, loss.outputs)
-    if each.parameters is None:
-        start = start_of(datasets[0], sizes, loss, each.seeds, numbers, training.starts, each.heads)
+    if job.parameters is None:
+        start = start_of(datasets[0], sizes, loss, job.seeds, numbers, job.starts, job.heads)
     else:
-        start = np.concatenate(
-            [parameters[first : first + members] for parameters in each.parameters]
-        )
+        start = np.concatenate([own[first : first + members] for own in job.parameters])
     # masks are drawn row by row, so padding would change them
-    together = 1 if training.dropout else rows_together(config.hidden)
+    together = 1 if job.dropout else rows_together(config.hidden)
     stacked = stack_datasets(datasets, dtype=dtype, device=place, multiple_of=together)
     source, validation = full_batch(stacked, members), None
     if config.batch_size is not None:
-        source = mini_batches(
-            datasets, stacked, each.seeds, members, training.steps, first, together
-        )
+        source = mini_batches(datasets, stacked, job.seeds, members, job.steps, first, together)
     if datasets[0].fold is not None:
         assert config.folds is not None  # the rows have folds
         source, held_out = hold_out_own_fold(source, stacked, members, config.folds, first)
         validation = partial(evaluate, sizes=sizes, loss=loss, rows=held_out)
-        assert not training.dropout  # its masks are for all networks, and some stop early
-    seeds = dropout_seeds(each.seeds, members, first)
-    masks = _masks(source, seeds, config.hidden, training.dropout)
+        assert not job.dropout  # its masks are for all networks, and some stop early
+    masks = None
+    if job.dropout:
+        weight = next(iter(source.batches(0))).weight
+        seeds = dropout_seeds(job.seeds, members, first)
+        masks = dropout_masks(seeds, weight.shape[1], config.hidden, job.dropout, like=weight)
     trained = train(
         torch.as_tensor(start, dtype=dtype, device=place),
         partial(step_function, sizes=sizes, loss=loss, masks=masks),
         source,
         schedule_of(config, loss),
         validation=validation,
-        stopping=Stopping(every=READ_EVERY, patience=config.patience),
+        every=READ_EVERY,
+        patience=config.patience,
         progress=progress,
     )
     return members_of(trained, sizes, len(datasets))
-
-
-def _masks(source, seeds, hidden, rate):
-    if not rate:
-        return None
-    weight = next(iter(source.batches(0))).weight
-    return dropout_masks(seeds, weight.shape[1], hidden, rate, like=weight)
 
 
 def members_of(trained: Trained, sizes, count) -> list[Members]:
@@ -285,14 +261,8 @@ def members_of(trained: Trained, sizes, count) -> list[Members]:
             return [None] * count
         return list(values.cpu().numpy().reshape(count, -1, *values.shape[1:]))
 
-    losses = [values.astype(float) for values in by_dataset(trained.loss)]
-    parts = (
-        by_dataset(trained.parameters),
-        losses,
-        by_dataset(trained.validation),
-        by_dataset(trained.best_epoch),
-        by_dataset(trained.late_gain),
-    )
+    trained = replace(trained, loss=trained.loss.double())
+    parts = (by_dataset(getattr(trained, one.name)) for one in fields(trained))
     return [Members(sizes, *each) for each in zip(*parts, strict=True)]
 
 

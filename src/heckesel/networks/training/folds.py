@@ -1,7 +1,5 @@
 """Folds: every member holds out one, so every unit has members that were trained without it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -35,12 +33,14 @@ def assign_folds(data: SelectionData, folds: int, seed: int) -> np.ndarray:
 
 
 def with_folds(dataset: Batch, data: SelectionData, folds: int | None, seed: int) -> Batch:
-    """The dataset with the fold of each unit; unchanged if `folds` is None."""
+    """The dataset, of all units or of the selected ones, with the fold of each unit;
+    unchanged if `folds` is None."""
     if folds is None:
         return dataset
     fold = assign_folds(data, folds, seed)
     unselected = None if dataset.w_unselected is None else fold[~data.s]
-    return replace(dataset, fold=fold[data.s], fold_unselected=unselected)
+    own = fold if len(dataset.y) == data.n else fold[data.s]
+    return replace(dataset, fold=own, fold_unselected=unselected)
 
 
 def held_out(fold: np.ndarray, members: int, folds: int) -> np.ndarray:
@@ -70,7 +70,7 @@ def hold_out_own_fold(
 
     def batches(epoch):
         for rows in source.batches(epoch):
-            yield _scaled(_weighted(rows, own), factor)
+            yield _scaled(rows, factor, own)
 
     return Source(source.steps, batches), held_rows
 
@@ -100,29 +100,17 @@ def _at(values, place):
     return values.gather(1, place.reshape(*place.shape, *[1] * (values.dim() - 2)).expand(shape))
 
 
-def _weighted(rows, own):
-    """Weights of the rows outside each network's own fold; the folds are dropped."""
-    unselected = rows.weight_unselected
-    if unselected is not None:
-        unselected = unselected * (rows.fold_unselected != own)
-    return replace(
-        rows,
-        weight=rows.weight * (rows.fold != own),
-        weight_unselected=unselected,
-        fold=None,
-        fold_unselected=None,
-    )
-
-
-def _total(rows):
+def _total(rows: Batch) -> torch.Tensor:
     total = rows.weight.sum(dim=1, keepdim=True)
     if rows.weight_unselected is not None:
         total = total + rows.weight_unselected.sum(dim=1, keepdim=True)
     return total
 
 
-def _scaled(rows, factor):
-    unselected = rows.weight_unselected
-    if unselected is not None:
-        unselected = unselected * factor
-    return replace(rows, weight=rows.weight * factor, weight_unselected=unselected)
+def _scaled(rows: Batch, factor, own=None) -> Batch:
+    """Weights times `factor` and, with `own`, 0 inside each network's own fold; without folds."""
+    weights = {}
+    for name, fold in (("weight", rows.fold), ("weight_unselected", rows.fold_unselected)):
+        if (weight := getattr(rows, name)) is not None:
+            weights[name] = (weight if own is None else weight * (fold != own)) * factor
+    return replace(rows, fold=None, fold_unselected=None, **weights)

@@ -5,8 +5,6 @@ A row holds, layer by layer, a matrix (in + 1, out) whose last line is the bias,
 layer the head of the loss. The last input is constant and multiplies the bias.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

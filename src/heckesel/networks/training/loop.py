@@ -23,15 +23,6 @@ LATE = 0.75
 
 
 @dataclass(frozen=True)
-class Stopping:
-    """The validation loss is computed every `every` epochs. A network that has not improved for
-    `patience` epochs stops and keeps its best parameters."""
-
-    every: int = 10
-    patience: int = 150
-
-
-@dataclass(frozen=True)
 class Trained:
     """parameters : (k, P); loss : (k,) mean over the last epoch, before each step
 
@@ -64,19 +55,20 @@ def train(
     schedule: Schedule,
     *,
     validation: Validation | None = None,
-    stopping: Stopping | None = None,
+    every: int = 10,
+    patience: int = 150,
     progress: Progress | None = None,
 ) -> Trained:
     """Parameters after `schedule.epochs` epochs from `start` (k, P), which is not changed.
 
-    validation : parameters -> (k,) loss on held-out rows; with it each network keeps the
-        parameters of its lowest loss
+    validation : parameters -> (k,) loss on held-out rows, computed every `every` epochs; with it
+        each network keeps the parameters of its lowest loss, and stops if it has not improved for
+        `patience` epochs
     """
     parameters, losses = start.clone(), start.new_zeros(len(start))
     everyone = torch.arange(len(start), device=start.device)
     block = _Block(everyone, start.clone(), start_adam(start, schedule, source.steps), source)
     step = make_step(block.parameters, source, schedule, block.state)
-    stopping = stopping or Stopping()
     best = None if validation is None else _nothing_yet(parameters)
     before: torch.Tensor | None = None  # the lowest losses when the last quarter began
     for epoch in range(schedule.epochs):
@@ -85,10 +77,11 @@ def train(
             total += step(rows)
         if progress is not None:
             progress(epoch + 1, schedule.epochs)
-        if validation and best and _due(epoch, schedule.epochs, stopping.every):
+        due = (epoch + 1) % every == 0 or epoch + 1 == schedule.epochs
+        if validation and best and due:
             parameters[block.networks] = block.parameters
             losses[block.networks] = total / source.steps
-            best = _improved(best, parameters, validation(parameters), epoch + 1, stopping.patience)
+            best = _improved(best, parameters, validation(parameters), epoch + 1, patience)
             if before is None and epoch + 1 >= LATE * schedule.epochs:
                 before = best.value
             going = ~best.done[block.networks]
@@ -133,10 +126,6 @@ def shifted(progress: Progress | None, done: int, trainings: int) -> Progress | 
     if progress is None or trainings == 1:
         return progress
     return lambda epoch, epochs: progress(done * epochs + epoch, trainings * epochs)
-
-
-def _due(epoch, epochs, every):
-    return (epoch + 1) % every == 0 or epoch + 1 == epochs
 
 
 def _nothing_yet(parameters):

@@ -1,7 +1,5 @@
 """The memory that a training needs, and the memory of the machine or card."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Modules of any architecture cannot be computed in one batched product, and torch
 gradients. Loop, losses, optimiser, schedule and mini-batches are those of the built-in networks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -19,12 +17,7 @@ from torch.nn.parameter import is_lazy
 from heckesel.errors import DataError
 from heckesel.networks.losses.normal import Loss
 from heckesel.networks.training.adam import adam_step
-from heckesel.networks.training.batches import (
-    Batch,
-    full_batch,
-    mini_batches,
-    stack_datasets,
-)
+from heckesel.networks.training.batches import Batch, full_batch, mini_batches, stack_datasets
 from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_device
 from heckesel.networks.training.ensemble_training import schedule_of, start_head
 from heckesel.networks.training.layers import INITIAL_WEIGHTS, member_seed

@@ -1,13 +1,12 @@
 """Scaling of x, w and y to mean 0 and sd 1 before training, and back after prediction."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.numerics.moments import Moments
+from heckesel.on_disk import on_disk
 
 
 @dataclass(frozen=True)
@@ -19,10 +18,10 @@ class DataScale:
 
     x_centre: np.ndarray | None
     x_scale: np.ndarray | None
-    w_centre: np.ndarray
-    w_scale: np.ndarray
+    w_centre: np.ndarray = field(metadata=on_disk("q"))
+    w_scale: np.ndarray = field(metadata=on_disk("q", positive=True))
     y_centre: float
-    y_scale: float
+    y_scale: float = field(metadata=on_disk(positive=True))
 
     def x(self, x: np.ndarray) -> np.ndarray:
         if self.x_centre is None:

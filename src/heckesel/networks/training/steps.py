@@ -4,8 +4,6 @@ On a GPU a step is recorded once as a CUDA graph and replayed, because launching
 takes longer than running them.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 

@@ -5,10 +5,8 @@ seed. Steps are those of rows in memory, and a table that fits into one buffer i
 same batches, so that its networks are the same.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,7 +15,6 @@ import numpy as np
 import torch
 
 from heckesel.data import SelectionData
-from heckesel.networks.losses.normal import Loss
 from heckesel.networks.training.batches import (
     Batch,
     Source,
@@ -51,16 +48,16 @@ def train_streamed(
     table: RowsOnDisk,
     rows_of: Callable[[SelectionData], Batch],
     *,
-    loss: Loss,
-    seed: int,
     config: NetworkConfig,
-    starts: Mapping[str, Sequence[float]] | None = None,
     progress: Progress | None = None,
+    **options,
 ) -> Members:
     """An ensemble of `config.n_members`; `rows_of` makes the rows of the loss from a buffer, with
     weights that add up to one over all buffers. With `config.map_over_workers` each worker reads
-    the table for its block of members."""
-    options: dict = {"loss": loss, "seed": seed, "starts": starts or {}}
+    the table for its block of members.
+
+    options : loss, seed and starts, as in `Training`
+    """
     blocks = member_blocks(config)
     if len(blocks) == 1 or config.map_over_workers is None:
         return _train_block(blocks[0], table, rows_of, config=config, progress=progress, **options)
@@ -69,11 +66,11 @@ def train_streamed(
     return joined(list(config.map_over_workers(task, blocks)))
 
 
-def _train_block(numbers: range, table, rows_of, *, loss, seed, config, starts, progress=None):
+def _train_block(numbers: range, table, rows_of, *, loss, seed, config, starts=None, progress=None):
     dtype, place = DTYPES[config.dtype], torch_device(config.device)
     dataset = rows_of(next(table.read(table.items[0])))
     sizes = (dataset.x.shape[1] - 1, *config.hidden, loss.outputs)
-    start = start_of(dataset, sizes, loss, [seed], numbers, starts, None)
+    start = start_of(dataset, sizes, loss, [seed], numbers, starts or {}, None)
     trained = train(
         torch.as_tensor(start, dtype=dtype, device=place),
         partial(step_function, sizes=sizes, loss=loss),

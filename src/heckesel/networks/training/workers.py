@@ -4,8 +4,6 @@ Each member has its own seeds, so blocks do not communicate, and the ensemble is
 single machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise

@@ -1,0 +1,59 @@
+"""Splines with errors of several forms and networks in two steps, weighted by held-out units."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from heckesel.errors import DataError
+from heckesel.fit_info import AutoInfo
+from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
+from heckesel.networks.rho.form_mixture import FormMixture
+from heckesel.numerics.normal import averaged_index
+from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.mixture import mix_predictives
+
+
+@dataclass(frozen=True)
+class AutoMixture:
+    """share : the weight of the networks; at 0 and 1 there is only one of the two"""
+
+    splines: FormMixture | None
+    networks: SelectionEnsemble | None
+    share: float
+    info: AutoInfo
+
+    @property
+    def _parts(self) -> tuple[list, np.ndarray]:
+        """The models there are, and the logarithms of their weights."""
+        both = [(self.splines, 1 - self.share), (self.networks, self.share)]
+        parts, weights = zip(*(each for each in both if each[0] is not None), strict=True)
+        with np.errstate(divide="ignore"):  # a weight may round to zero
+            return list(parts), np.log(weights)
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
+        parts, log_weight = self._parts
+        predictions = [part.predict(x, w, target) for part in parts]
+        if len(parts) == 1:
+            return predictions[0]
+        weight = log_weight[:, None] + np.zeros(len(x))
+        if target != "population":  # a model under which this was unlikely has less weight
+            sign = 1.0 if target == "selected" else -1.0
+            weight = weight + log_ndtr([sign * part.index(w) for part in parts])
+        return mix_predictives(predictions, weight)
+
+    def index(self, w) -> np.ndarray:
+        """(m,) the probit index of P(s = 1 | w), averaged over models."""
+        parts, log_weight = self._parts
+        return averaged_index(np.stack([part.index(w) for part in parts]), log_weight[:, None])
+
+    def graph(self, graph, x: str):
+        """The population prediction at x (m, p) in an ONNX graph, of networks alone."""
+        if self.splines is not None:
+            raise DataError(
+                "splines with errors of several forms cannot be exported to ONNX; export a model "
+                'fitted with method="two-step" or "profile"'
+            )
+        assert self.networks is not None
+        return self.networks.graph(graph, x)
