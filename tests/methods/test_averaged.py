@@ -120,10 +120,10 @@ def _fit_to_seen(look: float):
 def test_the_data_say_what_selection_looked_at(look):
     data, f, x = _seen(look)
     fit = _fit_to_seen(look)
-    assert abs(fit.info["outcome_seen"] - look) < 0.25
+    assert abs(fit.info.outcome_seen - look) < 0.25
     true = 1.5 * 0.5 / np.sqrt(1 + (1.5 * 0.5) ** 2)
-    assert np.mean(fit.info["rho"]) == pytest.approx(true, abs=0.1)
-    assert np.mean(fit.info["sigma"]) == pytest.approx(0.5, abs=0.05)
+    assert np.mean(fit.info.rho) == pytest.approx(true, abs=0.1)
+    assert np.mean(fit.info.sigma) == pytest.approx(0.5, abs=0.05)
     two_step = fit_one(heckman_two_step, data, seed=0, config=SMALL)
     errors = [np.sqrt(np.mean((one.predict(x).mean - f) ** 2)) for one in (fit, two_step)]
     assert errors[0] < 0.7 * errors[1]
@@ -168,7 +168,7 @@ def test_members_start_at_one_linear_model_whatever_selection_sees():
 
 def test_skewed_errors_keep_their_skewness():
     (_, _, x), fit = _seen(1.0), _fit_to_seen(1.0)
-    assert fit.info["noise"] == "varying"  # the free form
+    assert fit.info.noise == "varying"  # the free form
     predicted = fit.predict(x[:5])
     assert ((predicted.quantile(0.95) + predicted.quantile(0.05)) / 2 > predicted.mean + 0.05).all()
 
@@ -198,7 +198,7 @@ def of_two():
 @pytest.mark.parametrize(("kind", "parts"), [("of_three", 3), ("of_two", 2)])
 def test_the_average_lies_between_its_parts_and_what_they_differ_by_is_doubt(kind, parts, request):
     fit = request.getfixturevalue(kind)
-    assert len(fit.parts) == len(fit.info["averaged"]) == parts
+    assert len(fit.parts) == len(fit.info.averaged) == parts
     data = _smooth() if kind == "of_three" else _corners()
     x, w = data.x[:7], data.w[:7]
     for target in ("population", "selected", "unselected"):
@@ -215,8 +215,8 @@ def test_the_average_lies_between_its_parts_and_what_they_differ_by_is_doubt(kin
     np.testing.assert_array_equal(fit.index(w), fit.two_step.index(w))
     alone = fit_one(heckman_two_step, data, seed=0, config=SMALL)
     np.testing.assert_array_equal(alone.predict(x).mean, fit.two_step.predict(x).mean)
-    assert len(fit.info["rho"]) == len(fit.info["sigma"]) == parts * SMALL.n_members
-    assert len(fit.info["best_epoch"]) == 2 * SMALL.n_members
+    assert len(fit.info.rho) == len(fit.info.sigma) == parts * SMALL.n_members
+    assert len(fit.info.best_epoch) == 2 * SMALL.n_members
 
 
 def test_splines_join_within_a_standard_error_of_the_networks(of_three, of_two):
@@ -225,31 +225,31 @@ def test_splines_join_within_a_standard_error_of_the_networks(of_three, of_two):
         unit = np.log(fit.likelihood.scaling.y_scale)
         share = (_smooth() if fit is of_three else _corners()).s.mean()
         by_fold = np.array([losses[fold :: SMALL.folds].mean() for fold in range(SMALL.folds)])
-        assert fit.info["joint_losses"]["network"] == pytest.approx(losses.mean() + share * unit)
+        assert fit.info.joint_losses["network"] == pytest.approx(losses.mean() + share * unit)
         error = abs(by_fold[0] - by_fold[1]) / 2  # of the mean of two
-        assert fit.info["joint_loss_error"] == pytest.approx(error)
+        assert fit.info.joint_loss_error == pytest.approx(error)
         assert len(losses) == k
-    apart = of_two.info["joint_losses"]["spline"] - of_two.info["joint_losses"]["network"]
-    assert apart > 0.1 > of_two.info["joint_loss_error"]
+    apart = of_two.info.joint_losses["spline"] - of_two.info.joint_losses["network"]
+    assert apart > 0.1 > of_two.info.joint_loss_error
 
 
 @pytest.mark.parametrize(("above", "joins"), [(-0.1, True), (0.9, True), (1.1, False)])
 def test_a_standard_error_is_all_that_splines_are_given(of_three, above, joins, monkeypatch):
     """above : the splines' loss over that of networks, in standard errors"""
-    allowed = of_three.info["joint_losses"]["network"] + above * of_three.info["joint_loss_error"]
+    allowed = of_three.info.joint_losses["network"] + above * of_three.info.joint_loss_error
     monkeypatch.setattr(heckman_averaged, "_spline_held_out_loss", lambda *_: allowed)
     again = heckman_averaged._averaged(
         _smooth(), of_three.two_step, of_three.likelihood, of_three.spline, folds=SMALL.folds
     )
     assert (again.spline is not None) == joins
-    assert ("splines" in again.info["averaged"]) == joins
+    assert ("splines" in again.info.averaged) == joins
 
 
 def test_losses_of_units_left_out_compare_whatever_the_unit_of_y(of_three):
     data = _smooth()
     milli = fit_one(heckman_averaged, replace(data, y=1000 * data.y), seed=0, config=SMALL)
-    for name, loss in of_three.info["joint_losses"].items():
-        moved = milli.info["joint_losses"][name] - data.s.mean() * np.log(1000)
+    for name, loss in of_three.info.joint_losses.items():
+        moved = milli.info.joint_losses[name] - data.s.mean() * np.log(1000)
         assert moved == pytest.approx(loss, abs=1e-6)
 
 
@@ -266,17 +266,17 @@ def test_splines_lose_as_much_as_their_likelihood_says(of_three):
     index, e = w @ part.gamma[main], (np.where(data.s, data.y, 0.0) - f) / sigma
     inside = norm.logcdf((index + rho * e) / np.sqrt(1 - rho**2)) + norm.logpdf(e) - np.log(sigma)
     seen = -np.where(data.s, inside, norm.logcdf(-index)).mean()
-    assert seen < of_three.info["joint_losses"]["spline"] < seen + 0.05
+    assert seen < of_three.info.joint_losses["spline"] < seen + 0.05
 
 
 def test_what_splines_believe_of_rho_is_listed_beside_the_members(of_three):
     parts, k = of_three.spline.points, SMALL.n_members
-    listed = np.array(of_three.info["rho"][2 * k :])
+    listed = np.array(of_three.info.rho[2 * k :])
     np.testing.assert_array_equal(listed, np.sort(listed))
     for value, wanted in zip(listed, (np.arange(k) + 0.5) / k, strict=True):
         below, upto = (parts.weight[mask].sum() for mask in (parts.rho < value, parts.rho <= value))
         assert below <= wanted <= upto
-    assert np.mean(of_three.info["sigma"][2 * k :]) == pytest.approx(0.5, abs=0.1)
+    assert np.mean(of_three.info.sigma[2 * k :]) == pytest.approx(0.5, abs=0.1)
 
 
 @pytest.mark.parametrize("method", [heckman_outcome, heckman_averaged])
@@ -295,7 +295,9 @@ def test_what_these_methods_do_not_have_is_refused(method, config, says):
 def test_the_regressor_takes_folds_whatever_the_number_of_rows():
     draw = hk.datasets.make_controlled(120, rho=0.8, alpha=1.0, seed=0)
     options = {"method": "averaged", "hidden": (4,), "epochs": 6, "progress": False}
-    model = hk.DeepHeckmanRegressor(["z"], **options).fit(draw.frame[["x", "z"]], draw.frame["y"])
+    model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | options).fit(
+        draw.frame[["x", "z"]], draw.frame["y"]
+    )
     assert len(model.rho_) == 10 * len(model.fitted_.parts)
     assert np.isfinite(model.predict(draw.frame[["x", "z"]])).all()
     with pytest.raises(DataError, match="set folds"):

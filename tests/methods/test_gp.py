@@ -109,7 +109,7 @@ def test_a_singular_covariance_has_likelihood_zero():
 @pytest.mark.parametrize("p", [1, 3])
 def test_the_optimum_is_at_least_that_of_sklearn(p):
     x, y = draw(150, p, seed=5)
-    own = fit_one(gp, all_selected(x, y), seed=0).info["log_marginal_likelihood"]
+    own = fit_one(gp, all_selected(x, y), seed=0).info.log_marginal_likelihood
     assert own > sklearn_optimum(x, y, seed=0).log_marginal_likelihood_value_ - 1e-6
 
 
@@ -119,9 +119,9 @@ def test_predictions_equal_those_of_sklearn_with_the_same_hyper_parameters(p, lo
     fit = fit_one(gp, all_selected(x, y), seed=0)
     assert (len(fit.points) < 250) == (fit.inner is not None) == low_rank
     info = fit.info
-    theta = np.log([info["constant"], *info["length_scales"], info["noise"]])
+    theta = np.log([info.constant, *info.length_scales, info.noise])
     peer = sklearn_gp(theta, normalize_y=True, optimizer=None).fit(x, y)
-    assert info["log_marginal_likelihood"] == pytest.approx(
+    assert info.log_marginal_likelihood == pytest.approx(
         peer.log_marginal_likelihood_value_, rel=1e-9
     )
     mean, std = peer.predict(points(p), return_std=True)
@@ -129,7 +129,7 @@ def test_predictions_equal_those_of_sklearn_with_the_same_hyper_parameters(p, lo
     # the smallest pivot of a low-rank factor is 1e-7, so nine digits are left of sixteen
     np.testing.assert_allclose(predictive.mean, mean, rtol=1e-7, atol=1e-8)
     np.testing.assert_allclose(predictive.std, std, rtol=1e-7)
-    np.testing.assert_allclose(predictive.aleatoric, info["noise"] * y.var(), rtol=1e-12)
+    np.testing.assert_allclose(predictive.aleatoric, info.noise * y.var(), rtol=1e-12)
     assert predictive.mean.shape == predictive.epistemic.shape == (40,)
 
 
@@ -138,7 +138,7 @@ def test_far_from_the_data_everything_is_unknown_but_the_mean_of_y():
     fit = fit_one(gp, all_selected(x, y), seed=0)
     far = fit.predict(np.full((1, 3), 1e8))
     np.testing.assert_allclose(far.mean, y.mean())
-    np.testing.assert_allclose(far.epistemic, fit.info["constant"] * y.var())
+    np.testing.assert_allclose(far.epistemic, fit.info.constant * y.var())
 
 
 def fits_without_and_with_restarts():
@@ -151,11 +151,11 @@ def fits_without_and_with_restarts():
 
 def test_restarts_find_a_better_optimum_than_the_first_start():
     first, best = fits_without_and_with_restarts()
-    assert best["log_marginal_likelihood"] > first["log_marginal_likelihood"] + 1
-    assert first["noise"] > 0.1
+    assert best.log_marginal_likelihood > first.log_marginal_likelihood + 1
+    assert first.noise > 0.1
     # On its bound, where K is so close to singular that rounding ends the climb: in some orders of
     # summation before the search sees the bound, so the status is "boundary" or "stalled".
-    assert best["noise"] == pytest.approx(1e-5)
+    assert best.noise == pytest.approx(1e-5)
 
 
 def test_restarts_judged_on_a_part_of_the_rows_are_refined_on_all(monkeypatch):
@@ -164,9 +164,7 @@ def test_restarts_judged_on_a_part_of_the_rows_are_refined_on_all(monkeypatch):
     monkeypatch.setattr(gp, "RESTART_PART", 40)
     _, by_part = fits_without_and_with_restarts()
     # both ended by rounding, at a noise of 1e-5, rather than at a gradient of 0
-    assert by_part["log_marginal_likelihood"] == pytest.approx(
-        best["log_marginal_likelihood"], abs=1e-3
-    )
+    assert by_part.log_marginal_likelihood == pytest.approx(best.log_marginal_likelihood, abs=1e-3)
 
 
 def test_rescaling_the_outcome_or_a_column_rescales_the_answer():
@@ -178,9 +176,7 @@ def test_rescaling_the_outcome_or_a_column_rescales_the_answer():
     # scaling rounds x and y, and the climb ends within 1e-10 of the optimum's value
     np.testing.assert_allclose(scaled.mean, 1e4 * own.mean - 3, rtol=1e-4)
     np.testing.assert_allclose(scaled.std, 1e4 * own.std, rtol=1e-4)
-    np.testing.assert_allclose(
-        other.info["length_scales"], fit.info["length_scales"] * scale, rtol=1e-3
-    )
+    np.testing.assert_allclose(other.info.length_scales, fit.info.length_scales * scale, rtol=1e-3)
 
 
 def test_the_order_of_the_rows_changes_no_digit():
@@ -207,7 +203,7 @@ def test_a_large_sample_is_cut_to_the_rows_the_seed_draws():
     drawn = np.full(90, np.nan)
     drawn[rows] = y[rows]
     cut = fit_one(gp, all_selected(x, y), seed=7, config=gp.GPConfig(max_rows=50))
-    assert cut.info["n_rows"] == 50
+    assert cut.info.n_rows == 50
     assert cut.info == fit_one(gp, all_selected(x, drawn), seed=7).info
 
 
@@ -267,8 +263,8 @@ def test_cells_fitted_together_in_torch_equal_those_fitted_alone(monkeypatch):
     monkeypatch.setattr(gp, "_torch_device", lambda device: "cpu")
     together = gp.fit_many(datas, seeds=range(3))
     for one, other in zip(alone, together, strict=True):
-        assert one.info["log_marginal_likelihood"] == pytest.approx(
-            other.info["log_marginal_likelihood"], abs=1e-8
+        assert one.info.log_marginal_likelihood == pytest.approx(
+            other.info.log_marginal_likelihood, abs=1e-8
         )
         np.testing.assert_allclose(
             one.predict(points(3)).mean, other.predict(points(3)).mean, atol=1e-4

@@ -6,11 +6,27 @@ import pytest
 import heckesel as hk
 from heckesel.cli.models import make_model
 from heckesel.cli.training_data import TrainingData
+from heckesel.estimators.network_options import TrainingPlan, training_plan
 from heckesel.methods import DEEP, METHODS, Method, fit_one
+from heckesel.report.contents import report_contents
 from heckesel.saving.model_file import read_model, write_model
+from tests.methods import toy_method
 from tests.small_models import SMALL, X, Y
 
-TOY = Method("tests.methods.toy_method", "a toy", "toy", DEEP, "ToyFit")
+TOY = Method(
+    "a toy",
+    "toy",
+    DEEP,
+    "ToyFit",
+    "tests.methods.toy_method",
+    way="by drawing a line",
+    weight_decay=0.5,
+    members=4,
+    needs_folds=True,
+    one_sigma=True,
+    rho_prior=True,
+    explains=True,
+)
 
 
 @pytest.fixture
@@ -25,8 +41,31 @@ def test_a_new_method_fits_and_predicts_by_the_name_a_user_types(model):
     expected = columns @ np.linalg.lstsq(columns, Y[seen], rcond=None)[0]
     np.testing.assert_allclose(model.predict(X)[seen], expected)
     assert model.rho_.tolist() == [0.0]
-    made = make_model("toy", TrainingData(X, Y, ["z"], None, None, "indicator"))
+    made = make_model("toy", TrainingData(X, Y, ["z"], None, None, "indicator", "error"))
     np.testing.assert_array_equal(made.fit(X, Y).predict(X), model.predict(X))
+
+
+def test_a_new_method_states_its_properties_and_builds_its_options(model):
+    given = hk.DeepHeckmanRegressor(method="toy", rho_prior="positive", selection="auto")
+    plan = TrainingPlan(5, 4, "constant", "normal", "linear", weight_decay=0.5)
+    assert training_plan(given, selected=20) == plan
+    assert toy_method.options(plan, given) == toy_method.ToyConfig(5, "positive")
+    assert model.explanation_ == model.identification_.sentence
+    with pytest.raises(hk.DataError, match="method='auto' or 'profile' or 'toy', but"):
+        hk.DeepHeckmanRegressor(method="joint", rho_prior="positive").fit(X, Y)
+
+
+def test_the_report_says_how_a_new_method_estimates(model):
+    method = report_contents(model, X, Y).method
+    assert method == "Heckman's model with networks for the outcome, by drawing a line"
+
+
+def test_a_new_method_that_cannot_read_files_says_so(model, tmp_path):
+    pytest.importorskip("pyarrow")
+    X.assign(y=Y).to_parquet(tmp_path / "rows.parquet")
+    files = hk.DeepHeckmanRegressor(["z"], method="toy", batch_size=32)
+    with pytest.raises(hk.DataError, match="method='toy' needs all rows in memory"):
+        files.fit(tmp_path / "rows.parquet", "y")
 
 
 def test_a_new_method_is_fitted_by_its_name_in_the_table(model):
@@ -42,8 +81,11 @@ def test_a_fit_of_a_new_method_is_saved_loaded_and_checked(model, tmp_path):
     loaded = hk.load(path)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.fitted_.slope, model.fitted_.slope)
+    assert set(model.info_) == {"rho", "sigma", "share"}
     assert loaded.info_ == model.info_
-    for field, value in {"slope": np.array([np.nan]), "constant": "one", "sigma": None}.items():
+    assert loaded.fitted_.info == model.fitted_.info
+    bad = {"slope": np.array([np.nan]), "constant": "one", "sigma": None, "info": {"rho": ["0"]}}
+    for field, value in bad.items():
         content = read_model(path)
         content["state"]["fitted"][field] = value
         write_model(tmp_path / "bad.heckesel", content)

@@ -43,26 +43,26 @@ def test_the_evidence_is_that_of_each_fold_under_coefficients_without_it(smooth)
         )
         judge = HeldOut(bases_of(held[fold : fold + 1], [total], ridges, CPU))
         by_doubt = by_doubt + judge.readings(optima)[0]
-    assert fit.info["held_out_evidence"] == pytest.approx(np.logaddexp.reduce(by_doubt), abs=1e-6)
+    assert fit.info.held_out_evidence == pytest.approx(np.logaddexp.reduce(by_doubt), abs=1e-6)
     both = held_out_evidence([rows] * 2, [total] * 2, [fit] * 2, CPU, 3)
-    np.testing.assert_allclose(both, fit.info["held_out_evidence"], atol=1e-6)
+    np.testing.assert_allclose(both, fit.info.held_out_evidence, atol=1e-6)
 
 
 def test_asking_for_the_evidence_does_not_change_the_fit(smooth):
     asked, plain = (fit_one(spline_joint, smooth, config=SplineConfig(folds=f)) for f in (3, None))
     np.testing.assert_array_equal(asked.predict(smooth.x).mean, plain.predict(smooth.x).mean)
-    assert "held_out_evidence" not in plain.info
+    assert plain.info.held_out_evidence is None
 
 
 def test_splines_take_the_place_of_networks_that_were_hardly_trained(smooth):
     hardly = replace(SMALL, epochs=5)
     fit = fit_one(heckman_profile, smooth, seed=1, config=ProfileConfig(hardly))
-    told = fit.info["held_out_evidence"]
+    told = fit.info.held_out_evidence
     assert told["spline"] > told["network"] + 10
-    assert fit.info["outcome"] == "spline"
+    assert fit.info.outcome == "spline"
     alone = fit_one(spline_joint, smooth, config=SplineConfig("all"))
     np.testing.assert_allclose(fit.predict(smooth.x).mean, alone.predict(smooth.x).mean)
-    assert len(fit.info["member_rho"]) == 4
+    assert len(fit.info.member_rho) == 4
 
 
 def test_networks_stay_where_effects_are_of_three_columns_at_once():
@@ -71,9 +71,9 @@ def test_networks_stay_where_effects_are_of_three_columns_at_once():
     y = 2 * x.prod(axis=1) + 0.3 * (0.5 * u + rng.normal(size=900))
     data = selection_data(x, np.column_stack([x, z]), np.where(0.5 + z + u > 0, y, np.nan))
     fit = fit_one(heckman_profile, data, seed=1, config=ProfileConfig(SMALL))
-    told = fit.info["held_out_evidence"]
+    told = fit.info.held_out_evidence
     assert told["network"] > told["spline"] + 100
-    assert fit.info["outcome"] == "network"
+    assert fit.info.outcome == "network"
 
 
 @pytest.mark.parametrize("standardise", [True, False])
@@ -82,11 +82,8 @@ def test_what_is_preferred_does_not_depend_on_the_unit_of_y(smooth, standardise)
     evidence = []
     for unit in (1.0, 1000.0):
         data = replace(smooth, y=unit * smooth.y)
-        evidence.append(
-            fit_one(heckman_profile, data, seed=1, config=ProfileConfig(network)).info[
-                "held_out_evidence"
-            ]
-        )
+        fit = fit_one(heckman_profile, data, seed=1, config=ProfileConfig(network))
+        evidence.append(fit.info.held_out_evidence)
     mass = smooth.weight[smooth.s].sum() * np.log(1000)
     assert evidence[1]["spline"] + mass == pytest.approx(evidence[0]["spline"], abs=1e-3)
     if standardise:
@@ -96,13 +93,13 @@ def test_what_is_preferred_does_not_depend_on_the_unit_of_y(smooth, standardise)
 def test_columns_that_repeat_others_leave_the_choice_to_networks(smooth):
     twice = replace(smooth, x=np.column_stack([smooth.x, 3 - smooth.x]), x_names=("x", "again"))
     fit = fit_one(heckman_profile, twice, seed=1, config=ProfileConfig(replace(SMALL, epochs=5)))
-    assert set(fit.info["held_out_evidence"]) == {"network"}
+    assert set(fit.info.held_out_evidence) == {"network"}
     beside = heckman_profile.fit_many(
         [twice, replace(twice, x=np.column_stack([smooth.x, smooth.x**2]))],
         seeds=[1, 1],
         config=ProfileConfig(replace(SMALL, epochs=5)),
     )
-    assert [set(each.info["held_out_evidence"]) for each in beside] == [
+    assert [set(each.info.held_out_evidence) for each in beside] == [
         {"network"},
         {"network", "spline"},
     ]
@@ -129,4 +126,4 @@ def test_a_table_of_many_columns_gets_fewer_knots():
     assert affordable(data.x[data.s]) == ((), 4)
     (fit,) = spline_joint.fit_affordable([data], seeds=[0], folds=2)
     assert {len(np.unique(curve.knots)) - 2 for curve in fit.basis.curves} == {4}
-    assert np.isfinite(fit.info["held_out_evidence"])
+    assert np.isfinite(fit.info.held_out_evidence)

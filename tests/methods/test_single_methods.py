@@ -91,7 +91,7 @@ def test_the_oracle_repeats_what_it_was_told():
 def test_the_training_loss_is_a_log_density_in_the_units_of_y(method):
     data, _ = _draw()
     small, large = (
-        fit_one(method, replace(data, y=unit * data.y), seed=1, config=CONFIG).info["training_loss"]
+        fit_one(method, replace(data, y=unit * data.y), seed=1, config=CONFIG).info.training_loss
         for unit in (1.0, 1000.0)
     )
     # Outcomes a thousand times as large have a density a thousand times as low; where the mean
@@ -110,7 +110,7 @@ def test_the_blind_model_gives_all_three_targets_the_same_mean():
         given = fitted.predict(X_NEW, w, target)
         np.testing.assert_allclose(given.mean, everyone.mean)
         np.testing.assert_allclose(given.interval(), everyone.interval(), atol=1e-8)
-    assert fitted.info["rho"] == [0.0, 0.0]
+    assert fitted.info.rho == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_on_a_line_the_corrected_ensembles_find_what_the_classic_estimator_finds
     # a tenth of the standard errors (.03 for rho and the index).
     index = data.w @ found.gamma[:2] + found.gamma[2]
     np.testing.assert_allclose(fitted.index(data.w), index, atol=0.003)
-    np.testing.assert_allclose(fitted.info["rho"], found.rho, atol=0.003)
-    np.testing.assert_allclose(fitted.info["sigma"], found.sigma, rtol=0.003)
+    np.testing.assert_allclose(fitted.info.rho, found.rho, atol=0.003)
+    np.testing.assert_allclose(fitted.info.sigma, found.sigma, rtol=0.003)
 
 
 def test_thinned_networks_are_the_same_for_a_point_in_any_company():

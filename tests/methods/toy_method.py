@@ -10,6 +10,16 @@ from heckesel.predictive.distribution import Predictive, check_target
 
 
 @dataclass(frozen=True)
+class ToyInfo:
+    """What the fit reports; a field of None is not in `info_`."""
+
+    rho: list[float]
+    sigma: list[float]
+    share: float
+    status: str | None = None
+
+
+@dataclass(frozen=True)
 class ToyFit:
     """y is normal around constant + x'slope; the share of selected units is the same everywhere."""
 
@@ -17,7 +27,7 @@ class ToyFit:
     constant: float
     sigma: float
     share: float
-    info: dict
+    info: ToyInfo
 
     def predict(self, x, w=None, target="population") -> Predictive:
         check_target(target)
@@ -34,6 +44,16 @@ class ToyFit:
         return graph.part(mean, graph.call("Add", none, self.sigma**2), "normal")
 
 
+@dataclass(frozen=True)
+class ToyConfig:
+    folds: int
+    rho_prior: object
+
+
+def options(network, model) -> ToyConfig:
+    return ToyConfig(network.folds, model.rho_prior)
+
+
 def fit_many(datas, *, seeds, config=None, device=None, progress=None):
     return [_fit(data) for data in datas]
 
@@ -42,5 +62,5 @@ def _fit(data) -> ToyFit:
     x = np.column_stack([data.x[data.s], np.ones(data.s.sum())])
     beta, *_ = np.linalg.lstsq(x, data.y[data.s], rcond=None)
     sigma = float(np.std(data.y[data.s] - x @ beta))
-    info = {"rho": [0.0], "sigma": [sigma]}
-    return ToyFit(beta[:-1], float(beta[-1]), sigma, float(data.s.mean()), info)
+    share = float(data.s.mean())
+    return ToyFit(beta[:-1], float(beta[-1]), sigma, share, ToyInfo([0.0], [sigma], share))

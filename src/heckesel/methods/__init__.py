@@ -1,12 +1,13 @@
 """Methods and baselines, one per file: `fit_many(datas, *, seeds, config, device, progress)`.
 
 It fits many datasets with the same columns as one batch and returns a list. A fitted method is a
-frozen dataclass with `.predict(x, w=None, target="population") -> Predictive` and `.info`. `config`
-is what the method itself defines, None for its defaults. A new method is a file and a line here:
-Python, the command line, reports, saved models and the contract test take it from METHODS.
+frozen dataclass with `.predict(x, w=None, target="population") -> Predictive` and `.info`, a frozen
+dataclass of plain values; `.index(w)` is its selection index and `.graph` its part of an ONNX file.
+`config` is what the method itself defines, None for its defaults. Two functions are optional:
+`options(network, model)` makes the config from the options of an estimator, and `fit_files(config)`
+returns the fit to rows on disk. A new method is a file and a line here: Python, the command line,
+reports, saved models and the contract test take it from METHODS.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,74 +22,108 @@ DEEP = "DeepHeckmanRegressor"
 class Method:
     """What there is to know about a method before its module is imported.
 
-    module : where `fit_many` is; None where the estimator alone fits it
     label : its name in reports, tables and figures
     name : what a user types in Python and in the shell; None for a method of experiments
     estimator : the public class that fits it
     fitted : the class of what `fit_many` returns, by its name in the module
+    module : where `fit_many` is, by default the file named like the method; None where the
+        estimator alone fits it
     outcome : the `outcome` of `HeckmanClassifier` that is this method for two classes
-    weight_decay : of its networks, where nothing else was asked for
+    way : how it estimates the model, for the report
+    weight_decay, members : of its networks and, on folds, their number, unless the user sets them
+    needs_folds : it cannot train every member on all rows
+    one_sigma : its errors are normal, with one sigma
+    network_selection : its selection index can be a network
+    rho_prior : it takes prior knowledge about rho
+    error_models : it takes errors="shape" and scale=
+    explains : its fit says what was chosen and why (`explanation_`)
     """
 
-    module: str | None
     label: str
     name: str | None = None
     estimator: str | None = None
     fitted: str | None = None
+    module: str | None = ""
     outcome: str | None = None
+    way: str = "in two steps"
     weight_decay: float = 1e-5
+    members: int = 10  # two hold out the same of five folds; more change nothing (X4)
+    needs_folds: bool = False
+    one_sigma: bool = False
+    network_selection: bool = False
+    rho_prior: bool = False
+    error_models: bool = False
+    explains: bool = False
 
 
 METHODS = {
     "heckman_two_step": Method(
-        "heckesel.methods.heckman_two_step", "two-step", "two-step", DEEP, "SelectionEnsemble"
+        "two-step", "two-step", DEEP, "SelectionEnsemble", network_selection=True
     ),
     "heckman_joint": Method(
-        "heckesel.methods.heckman_joint", "joint", "joint", DEEP, "SelectionEnsemble"
+        "joint",
+        "joint",
+        DEEP,
+        "SelectionEnsemble",
+        way="by joint likelihood",
+        error_models=True,
     ),
     "heckman_averaged": Method(
-        "heckesel.methods.heckman_averaged", "averaged", "averaged", DEEP, "AveragedEnsemble"
+        "averaged",
+        "averaged",
+        DEEP,
+        "AveragedEnsemble",
+        way="in two steps and by likelihood, averaged",
+        needs_folds=True,
+        network_selection=True,
     ),
     "heckman_profile": Method(
-        "heckesel.methods.heckman_profile",
         "profile",
         "profile",
         DEEP,
         "RhoMixture",
-        "network",
+        outcome="network",
+        way="averaged over ρ",
         weight_decay=1e-3,
+        members=20,  # four per fold, which share their evidence on rho
+        needs_folds=True,
+        one_sigma=True,
+        rho_prior=True,
+        error_models=True,
     ),
-    "heckman_auto": Method("heckesel.methods.heckman_auto", "auto", "auto", DEEP, "FormMixture"),
+    "heckman_auto": Method(
+        "auto",
+        "auto",
+        DEEP,
+        "AutoMixture",
+        needs_folds=True,
+        network_selection=True,
+        rho_prior=True,
+        explains=True,
+    ),
     "linear_heckman": Method(
-        "heckesel.methods.linear_heckman",
-        "linear, maximum likelihood",
-        "linear-ml",
-        "HeckmanRegressor",
-        outcome="linear",
+        "linear, maximum likelihood", "linear-ml", "HeckmanRegressor", outcome="linear"
     ),
-    "linear_two_step": Method(None, "linear, two-step", "linear-two-step", "HeckmanRegressor"),
+    "linear_auto": Method(
+        "linear, automatic choice", "linear-auto", "HeckmanRegressor", module=None, outcome="linear"
+    ),
+    "linear_two_step": Method(
+        "linear, two-step", "linear-two-step", "HeckmanRegressor", module=None
+    ),
     "deep_ensemble": Method(
-        "heckesel.methods.deep_ensemble",
-        "deep ensemble",
-        "ensemble",
-        "DeepEnsembleRegressor",
-        "GaussianEnsemble",
+        "deep ensemble", "ensemble", "DeepEnsembleRegressor", "GaussianEnsemble"
     ),
     "weighted_ensemble": Method(
-        "heckesel.methods.weighted_ensemble",
-        "weighted ensemble",
-        "weighted-ensemble",
-        "WeightedEnsembleRegressor",
-        "GaussianEnsemble",
+        "weighted ensemble", "weighted-ensemble", "WeightedEnsembleRegressor", "GaussianEnsemble"
     ),
-    "heckman_outcome": Method("heckesel.methods.heckman_outcome", "outcome likelihood"),
-    "spline_joint": Method("heckesel.methods.spline_joint", "spline"),
-    "blind_two_head": Method("heckesel.methods.blind_two_head", "blind two-head"),
-    "mc_dropout": Method("heckesel.methods.mc_dropout", "MC dropout"),
-    "gp": Method("heckesel.methods.gp", "GP"),
-    "least_squares": Method("heckesel.methods.least_squares", "least squares"),
-    "skyline": Method("heckesel.methods.skyline", "skyline"),
-    "oracle": Method("heckesel.methods.oracle", "oracle"),
+    "heckman_outcome": Method("outcome likelihood"),
+    "spline_joint": Method("spline"),
+    "blind_two_head": Method("blind two-head"),
+    "mc_dropout": Method("MC dropout"),
+    "gp": Method("GP"),
+    "least_squares": Method("least squares"),
+    "skyline": Method("skyline"),
+    "oracle": Method("oracle"),
 }
 
 
@@ -101,12 +136,28 @@ def names_of(*estimators: str) -> dict[str, str]:
     }
 
 
+def method_of(model) -> Method:
+    """The entry of METHODS behind an estimator of networks; one without `method` is a plain
+    ensemble."""
+    return METHODS[names_of(DEEP)[model.method] if hasattr(model, "method") else "deep_ensemble"]
+
+
+def with_rho_prior() -> list[str]:
+    """What a user types for the methods that take prior knowledge about rho."""
+    return sorted(name for name, key in names_of(DEEP).items() if METHODS[key].rho_prior)
+
+
+def with_error_models() -> list[str]:
+    """What a user types for the methods that take errors="shape" and scale=."""
+    return sorted(name for name, key in names_of(DEEP).items() if METHODS[key].error_models)
+
+
 def load_method(name: str) -> ModuleType:
     """The module behind a name in METHODS, imported when first asked for."""
     known = [key for key, method in METHODS.items() if method.module is not None]
     if name not in known:
         raise DataError(f"there is no method {name!r}; there are {', '.join(known)}")
-    return import_module(str(METHODS[name].module))
+    return import_module(METHODS[name].module or f"heckesel.methods.{name}")
 
 
 def fit_one(method: str | ModuleType, data, *, seed: int = 0, **options):

@@ -1,31 +1,31 @@
-"""Networks that take selection for chance, and a probit that says who was selected."""
+"""Networks that assume that outcomes are missing at random, with a separate probit of selection."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
+from heckesel.fit_info import EnsembleInfo
 from heckesel.linear.probit import fit_probit
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
+from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import Predictive
 from heckesel.tables.array_design import with_intercept
 
 
 @dataclass(frozen=True)
 class BesideProbit:
-    """An outcome model that takes selection for chance, and beside it a probit of selection.
+    """An outcome model that assumes that outcomes are missing at random, and a probit of selection.
 
-    gamma : (q + 1,) the constant first; None where no probit could be fitted
+    gamma : (q + 1,) the constant first; None if no probit could be fitted
     """
 
     outcome: GaussianEnsemble
-    gamma: np.ndarray | None
+    gamma: np.ndarray | None = field(metadata=on_disk("q+1"))
 
     @property
-    def info(self) -> dict:
+    def info(self) -> EnsembleInfo:
         return self.outcome.info
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:

@@ -1,13 +1,11 @@
 """A probit with sample selection whose outcome index is a network.
 
-A correlation that networks fit themselves depends on where it starts, and networks that overfit
-find any rho plausible. So rho is not fitted: members are trained at rho = 0, and from there at each
-value of a grid, all in the same way and each without a fold of the units. At each rho the
-log-likelihood of all units under the members that did not see them is the height of a curve, and
-with the prior its weight. Around the best value the grid is halved while one value alone decides.
+If rho is trained with the networks, it depends on its start, and networks that overfit make any rho
+plausible. So rho is not trained. Members are trained at rho = 0 and then, from there, at each value
+of a grid, and each member holds out one fold. The weight of a rho is its prior times the likelihood
+of all units under the members that held them out. The grid is refined around the best value as long
+as that value has most of the weight.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
@@ -16,6 +14,7 @@ from scipy.special import logsumexp
 
 from heckesel.data import SelectionData
 from heckesel.errors import HeckeselError
+from heckesel.fit_info import BinaryInfo
 from heckesel.methods.linear_start import probit_start
 from heckesel.networks.ensembles.binary_mixture import BinaryMixture
 from heckesel.networks.losses.binary import INDEPENDENT_BINARY, JOINT_BINARY
@@ -35,9 +34,9 @@ from heckesel.networks.training.scaling import DataScale, data_scale_of
 
 # atanh rho of the first grid: |rho| up to .95.
 COARSE = np.linspace(-1.8, 1.8, 7)
-# On the way to another rho: smaller steps, or the first of them undo what was learned at rho = 0.
+# From rho = 0 to another rho: larger steps would undo what was learned at rho = 0.
 MOVING_RATE, MOVING_EPOCHS, MOVING_PATIENCE = 0.3, 200, 30
-# No value of rho may stand for more than this share, unless the grid was halved twice already.
+# The grid is refined, at most twice, while one value has more than this share of the posterior.
 LARGEST_SHARE, HALVINGS = 0.5, 2
 NEGLIGIBLE = 1e-3  # share of the posterior below which predictions ignore a rho
 NETWORK = NetworkConfig(hidden=(32, 32), folds=5, weight_decay=1e-3, patience=60)
@@ -73,24 +72,23 @@ def fit(
     prior, network = rho_prior(config.rho_prior), config.network
     scaling = replace(data_scale_of(data, network.standardise), y_centre=0.0, y_scale=1.0)
     signed = replace(data, y=2 * data.y - 1)
-    if data.s.all():
-        return _without_selection(signed, scaling, seed, network, device, progress)
-    batch = with_folds(joint_rows(signed, scaling), signed, network.folds, seed)
+    rows = outcome_rows if data.s.all() else joint_rows
+    batch = with_folds(rows(signed, scaling), signed, network.folds, seed)
 
     def train(count: int, loss: Loss, config: NetworkConfig, **where) -> list[Members]:
-        found = train_datasets(
-            [batch] * count,
-            loss=loss,
-            seeds=[seed] * count,
-            config=replace(config, warm_up=config.epochs),  # which keeps rho where it starts
-            units=data.n,
-            device=device,
-            progress=progress,
-            **where,
-        )
-        _check_finite(found)
+        # a warm-up of all epochs keeps rho where it starts
+        where |= {"config": replace(config, warm_up=config.epochs), "seeds": [seed] * count}
+        where |= {"device": device, "units": data.n, "progress": progress}
+        found = train_datasets([batch] * count, loss=loss, **where)
+        if any(each.diverged for each in found):
+            raise HeckeselError(f"training diverged: the loss is not a finite number; {WAY_OUT}")
         return found
 
+    if data.s.all():  # a plain ensemble of probit networks
+        (members,) = train(1, PROBIT, network)
+        epochs = np.asarray(members.best_epoch).tolist()
+        info = BinaryInfo(epochs, _unfinished(members, network))
+        return BinaryMixture(members, scaling, np.ones(1), np.full(1, np.nan), info)
     (first,) = train(1, INDEPENDENT_BINARY, network, heads=[np.append(probit_start(batch), 0.0)])
 
     def at(grid) -> list[RhoPoint]:
@@ -110,20 +108,14 @@ def fit(
         around = [points[i].a for i in (best - 1, best, best + 1) if 0 <= i < len(points)]
         points += at([0.5 * sum(pair) for pair in zip(around[:-1], around[1:], strict=True)])
         points.sort(key=lambda point: point.a)
-    fitted = _mixture(points, prior, scaling)
-    return replace(fitted, info=fitted.info | _unfinished(first, network))
+    return _mixture(points, prior, scaling, _unfinished(first, network))
 
 
-def _unfinished(members: Members, network: NetworkConfig) -> dict:
-    """How many members were best at the last epoch they had. What training did not get to is an
-    error that all members share, so the variance between them does not show it."""
+def _unfinished(members: Members, network: NetworkConfig) -> int:
+    """How many members were best at their last epoch. What training did not reach is an error that
+    all members share, so the variance between them does not show it."""
     assert members.best_epoch is not None
-    return {"unfinished": int((np.asarray(members.best_epoch) >= network.epochs).sum())}
-
-
-def _check_finite(found: list[Members]) -> None:
-    if any(each.diverged for each in found):
-        raise HeckeselError(f"training diverged: the loss is not a finite number; {WAY_OUT}")
+    return int((np.asarray(members.best_epoch) >= network.epochs).sum())
 
 
 def _with_rho(parameters, a: float) -> np.ndarray:
@@ -132,7 +124,7 @@ def _with_rho(parameters, a: float) -> np.ndarray:
 
 
 def _moving(network: NetworkConfig) -> NetworkConfig:
-    """The training that brings members from rho = 0 to another rho."""
+    """The schedule with which members move from rho = 0 to another rho."""
     rate = JOINT_BINARY.learning_rate if network.learning_rate is None else network.learning_rate
     return replace(
         network,
@@ -143,9 +135,10 @@ def _moving(network: NetworkConfig) -> NetworkConfig:
 
 
 def held_out_loglik(members: Members, batch: Batch, weight) -> float:
-    """From each member's mean loss on its held-out fold. Whole weights count rows, others do not.
+    """The log-likelihood of all units, from each member's mean loss on its held-out fold.
 
-    Folds that no member held out count as those that one did.
+    If all weights are whole numbers, a unit counts as that many rows. Folds that no member held out
+    have the mean loss of the others.
     """
     fold = np.concatenate([batch.fold, batch.fold_unselected]).astype(int)
     mass = np.bincount(fold, np.concatenate([batch.weight, batch.weight_unselected]))
@@ -165,7 +158,9 @@ def shares(points: list[RhoPoint], prior: RhoPrior) -> np.ndarray:
     return np.exp(height - logsumexp(height))
 
 
-def _mixture(points: list[RhoPoint], prior: RhoPrior, scaling: DataScale) -> BinaryMixture:
+def _mixture(
+    points: list[RhoPoint], prior: RhoPrior, scaling: DataScale, unfinished: int
+) -> BinaryMixture:
     share = shares(points, prior)
     kept = np.flatnonzero(share > min(NEGLIGIBLE, 0.5 * share.max()))
     chosen = [points[i].members for i in kept]
@@ -176,13 +171,14 @@ def _mixture(points: list[RhoPoint], prior: RhoPrior, scaling: DataScale) -> Bin
         scaling=scaling,
         weight=share[kept] / share[kept].sum(),
         rho=rho[kept],
-        info={
-            "rho": rho[kept].tolist(),
-            "weight": (share[kept] / share[kept].sum()).tolist(),
-            "curve": {"rho": rho.tolist(), "held_out": (height - height.max()).tolist()},
-            "held_out_loglik": float(height.max()),
-            "best_epoch": [np.asarray(each.best_epoch).tolist() for each in chosen],
-        },
+        info=BinaryInfo(
+            best_epoch=[np.asarray(each.best_epoch).tolist() for each in chosen],
+            unfinished=unfinished,
+            rho=rho[kept].tolist(),
+            weight=(share[kept] / share[kept].sum()).tolist(),
+            curve={"rho": rho.tolist(), "held_out": (height - height.max()).tolist()},
+            held_out_loglik=float(height.max()),
+        ),
     )
 
 
@@ -192,21 +188,3 @@ def _side_by_side(parts: list[Members]) -> Members:
         np.concatenate([each.parameters for each in parts]),
         np.concatenate([each.loss for each in parts]),
     )
-
-
-def _without_selection(data, scaling, seed, network, device, progress) -> BinaryMixture:
-    """A plain ensemble of probit networks."""
-    batch = with_folds(outcome_rows(data, scaling), data, network.folds, seed)
-    (members,) = train_datasets(
-        [batch],
-        loss=PROBIT,
-        seeds=[seed],
-        config=network,
-        units=data.n,
-        device=device,
-        progress=progress,
-    )
-    _check_finite([members])
-    info = {"best_epoch": np.asarray(members.best_epoch).tolist()}
-    info |= _unfinished(members, network)
-    return BinaryMixture(members, scaling, np.ones(1), np.full(1, np.nan), info)

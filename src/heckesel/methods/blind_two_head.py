@@ -1,7 +1,5 @@
 """The joint model with rho fixed at zero, to separate the second head from the correlation."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from heckesel.methods import heckman_joint

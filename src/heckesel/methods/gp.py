@@ -1,13 +1,11 @@
-r"""Gaussian process on the selected units: an exact baseline that knows nothing of selection.
+r"""Gaussian process on the selected units: an exact baseline without a correction.
 
 y = f(x) + noise, with f a process of the kernel of `numerics.marginal_likelihood` and y scaled to
 mean 0 and variance 1. The p + 2 hyper-parameters theta maximise the marginal likelihood.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -30,10 +28,10 @@ from heckesel.predictive.distribution import Predictive, check_target
 LOG_BOUND = np.log(1e5)
 FIRST_START = np.log([1.0, 1.0, 0.1])
 # An evaluation costs n^3, and nearly all restarts end in the optimum already known or in a far
-# worse one. So beyond `RESTART_ALL` rows they see a part, and get all rows only if they beat the
-# first optimum on that part by `RESTART_MARGIN` units of log-likelihood; to tell, a looser
-# tolerance will do. The part is made of blocks of neighbours, because an optimum with little
-# noise may rest on rows that repeat each other.
+# worse one. So beyond `RESTART_ALL` rows they use a part of the rows, and all of them only if they
+# beat the first optimum on that part by `RESTART_MARGIN` units of log-likelihood. A looser
+# tolerance is enough for that. The part consists of blocks of neighbours, because an optimum with
+# little noise may depend on rows that repeat each other.
 RESTART_ALL = 600
 RESTART_PART = 200
 RESTART_BLOCK = 8
@@ -68,6 +66,23 @@ class Scaling:
 
 
 @dataclass(frozen=True)
+class GPInfo:
+    """log_marginal_likelihood, constant, noise : of the scaled y, the last two are variances
+
+    length_scales : (p,) in units of x; n_rows : units that the process was fitted to
+    status : "converged", "boundary" (a hyper-parameter ended on its bound), "max_iterations" or
+        "stalled" (rounding ended the line search)
+    """
+
+    log_marginal_likelihood: float
+    constant: float
+    length_scales: list[float]
+    noise: float
+    n_rows: int
+    status: str
+
+
+@dataclass(frozen=True)
 class GPFit:
     """The posterior of f given the selected units and theta.
 
@@ -75,9 +90,6 @@ class GPFit:
     c - g'g + |inner g|^2. Dense: the points are the n units, factor that of their noisy
     covariance, inner is None. Low rank: the points are r pivots, factor that of their kernel.
 
-    info : `log_marginal_likelihood`, `constant` and `noise` (variances) are those of the scaled
-    y, `length_scales` in units of x. `status`: converged, boundary (a hyper-parameter ended on
-    its bound), max_iterations, or stalled (rounding ended the line search).
     """
 
     points: np.ndarray
@@ -86,12 +98,12 @@ class GPFit:
     inner: np.ndarray | None
     theta: np.ndarray
     scaling: Scaling
-    info: dict = field(repr=False)
+    info: GPInfo
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """Normal: the posterior variance of f is epistemic, the noise aleatoric.
 
-        Selection counts as chance given x, so every target has the same prediction.
+        Outcomes are assumed to be missing at random, so all targets have the same prediction.
         """
         check_target(target)
         x = (np.asarray(x, dtype=float) - self.scaling.x_mean) / self.scaling.x_scale
@@ -108,14 +120,7 @@ class GPFit:
         )
 
 
-def fit_many(
-    datas: Sequence[SelectionData],
-    *,
-    seeds: Sequence[int],
-    config: GPConfig | None = None,
-    device: str | None = None,
-    progress=None,
-) -> list[GPFit]:
+def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[GPFit]:
     """One Gaussian process for each dataset; seeds draw the rows, when there are too many, and the
     restarts.
 
@@ -184,14 +189,14 @@ def _promising_restarts(rows, peaks, seeds, config) -> list[tuple[int, np.ndarra
 
 def _posterior(x, y, scaling: Scaling, peak: OptimizeResult) -> GPFit:
     theta, t = peak.x, noise_with_ridge(peak.x)
-    info = {
-        "log_marginal_likelihood": float(-peak.fun),
-        "constant": float(np.exp(theta[0])),
-        "length_scales": (np.exp(theta[1:-1]) * scaling.x_scale).tolist(),
-        "noise": float(np.exp(theta[-1])),
-        "n_rows": len(y),
-        "status": _status(peak),
-    }
+    info = GPInfo(
+        log_marginal_likelihood=float(-peak.fun),
+        constant=float(np.exp(theta[0])),
+        length_scales=(np.exp(theta[1:-1]) * scaling.x_scale).tolist(),
+        noise=float(np.exp(theta[-1])),
+        n_rows=len(y),
+        status=_status(peak),
+    )
     low_rank = low_rank_factor(theta, x) if x.shape[1] <= LOW_RANK_COLUMNS else None
     if low_rank is None:
         factor = np.linalg.cholesky(kernel(theta, x, x) + t * np.eye(len(y)))

@@ -1,18 +1,17 @@
-"""One call for every regime: splines with errors of any shape, averaged over rho.
+"""One call for every regime: splines with errors of any shape and networks, averaged over rho.
 
-The outcome is a sum of smooth curves and of those pairwise surfaces that the data use; the
-selection index is a sum of curves, too. The errors are normal or sinh-arcsinh, with a constant
-sigma or one that depends on x. All forms at all values of rho are fitted side by side and weighted
-by the likelihood of held-out units, so that no single fit, at the boundary rho = +-1 or inside,
-decides alone.
+Splines: the outcome is a sum of smooth curves, straight lines among them, and of those pairwise
+surfaces that the data use; the selection index is a sum of curves, too. The errors are normal,
+sinh-arcsinh or t, with a constant sigma or one that depends on x. All forms at all values of rho
+are fitted side by side. Networks: the deep two-step, which knows any function of many columns and
+asks less of the errors. All candidates are weighted by the likelihood of units held out in the same
+folds, so that no single fit, at the boundary rho = +-1 or inside, decides alone.
 
 A density is the wrong tool for an outcome with few values or a spike: a flexible one singles out
-the values. There the two-step, which needs means only, takes over.
+the values. There the two-step, which needs means only, is used alone.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -21,128 +20,185 @@ import torch
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
+from heckesel.fit_info import AutoInfo, Candidate
 from heckesel.methods import heckman_two_step
-from heckesel.methods.spline_joint import SURFACE_KNOTS, SplineBasis, spline_basis
+from heckesel.methods.auto_candidates import candidates_of, network_readings
+from heckesel.methods.spline_joint import SplineBasis, spline_basis
+from heckesel.networks.ensembles.auto_mixture import AutoMixture
+from heckesel.networks.ensembles.convergence import check_finite
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.form_held_out import Folds
-from heckesel.networks.rho.form_mixture import FormMixture, design_of, form_points, form_weights
-from heckesel.networks.rho.form_posterior import form_posterior, independent_optima
+from heckesel.networks.rho.form_mixture import FormMixture, design_of, form_points
+from heckesel.networks.rho.form_optima import Optima
+from heckesel.networks.rho.form_posterior import Design, form_posterior, independent_optima
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.config import NetworkConfig, torch_device
 from heckesel.networks.training.folds import assign_folds
-from heckesel.networks.training.loop import Progress
 from heckesel.networks.training.scaling import DataScale, data_scale_of
+from heckesel.numerics.outcome_density import unsuited_to_density
 from heckesel.numerics.splines import spline_width
+from heckesel.predictive.scales import on_other_scale
 
 FOLDS = 5
+GROUPS = 200  # of units, for bootstrap samples of what was held out
 KNOTS = 8  # of a curve of x, inside its range
 INDEX_KNOTS = 4  # of a curve of w in the selection index
 FEWEST_KNOTS = 2
 # Columns of curves: few enough that rows determine them. Surfaces have ridges that can switch them
 # off, so that more are tried than would be kept.
 MOST_COLUMNS, ROWS_PER_COLUMN, SHARE_OF_ROWS = 300, 4, 0.75
-LEAST_DEGREES = 1.0  # of freedom that a surface must use to be kept
-# Outcomes for which a density is the wrong tool: a value this often, or so few of them.
-SPIKE, FEW_VALUES = 0.1, 12
+SURFACE_KNOTS = (1, 2, 3, 4)  # inside the range, in each direction of a surface
+# Degrees of freedom that a surface must use to be kept, or its product alone, which has only one:
+# .9 of it are left where the square of its t statistic is 10.
+LEAST_DEGREES, PRODUCT_DEGREES = 1.0, 0.9
+LEAST_GAIN = 2.0  # log-units of evidence for which a surface gets more knots
+SMALLEST_SHARE = 0.02  # of the networks, below which they are dropped
+SMALLEST_SHOWN = 0.1  # weight of a candidate that the explanation mentions
 
 
 @dataclass(frozen=True)
 class AutoConfig:
     """rho_prior : None, "positive", "negative", an interval or a density (see `rho_prior`)
-    folds : of the held-out units that weight forms and rho
-    network : of the two-step, where the outcome has few values or a spike
+    network : of the two-step; its folds are those that weight all candidates
+    transformed : the outcome is modelled on another scale, on which the mean of skewed or
+        heavy-tailed errors may be infinite, so that only the two-step is used
     """
 
     rho_prior: object = None
-    folds: int = FOLDS
-    network: NetworkConfig = field(default_factory=lambda: NetworkConfig(n_members=10, folds=FOLDS))
+    network: NetworkConfig = field(
+        default_factory=lambda: NetworkConfig(
+            n_members=2 * FOLDS, folds=FOLDS, noise="auto", tails="auto"
+        )
+    )
+    transformed: bool = False
 
 
 def options(network: NetworkConfig, model) -> AutoConfig:
-    """The options of an estimator whose networks, if any, are to be trained so."""
-    if model.target_transform is not None:
+    """The options of an estimator whose networks are to be trained so."""
+    if network.folds is None:
         raise DataError(
-            "method='auto' models the outcome on its own scale; set target_transform=None or "
-            "another method"
+            "method='auto' weighs models by held-out folds; set folds, say to 5, or choose "
+            "method='two-step'"
         )
-    return AutoConfig(model.rho_prior, network.folds or FOLDS, network)
+    if network.n_members < network.folds:
+        raise DataError(
+            f"method='auto' needs a network for every fold, but n_members is {network.n_members} "
+            f"and folds is {network.folds}"
+        )
+    return AutoConfig(model.rho_prior, network, on_other_scale(model))
 
 
-def fit_many(
-    datas: Sequence[SelectionData],
-    *,
-    seeds: Sequence[int],
-    config: AutoConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> list[FormMixture | SelectionEnsemble]:
-    """The models of several datasets; all forms and values of rho of a dataset are one batch. The
-    seed splits the folds, and starts the networks of the two-step."""
+def fit_files(config: NetworkConfig) -> Callable[..., AutoMixture]:
+    """The fit to rows that are read again for every epoch: the two-step."""
+    fit = heckman_two_step.fit_files(config)
+
+    def fit_two_step(*given, **others) -> AutoMixture:
+        return _networks_alone(fit(*given, **others), "the rows are in files")
+
+    return fit_two_step
+
+
+def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[AutoMixture]:
+    """The models of several datasets. All forms and values of rho of a dataset are one batch, and
+    so are the networks of all datasets."""
     config = config or AutoConfig()
-
-    def fit(data: SelectionData, seed: int) -> FormMixture | SelectionEnsemble:
-        reason = unsuited_to_density(data.y[data.s], data.weight[data.s])
-        if reason is None:
-            return fit_splines(data, seed, config, torch_device(device or config.network.device))
-        (fitted,) = heckman_two_step.fit_many(
-            [data], seeds=[seed], config=config.network, device=device, progress=progress
-        )
-        explanation = f"The two-step was used, because {reason}."
-        return replace(fitted, info=fitted.info | {"explanation": explanation})
-
-    return [fit(data, seed) for data, seed in zip(datas, seeds, strict=True)]
+    networks = heckman_two_step.fit_many(
+        datas, seeds=seeds, config=config.network, device=device, progress=progress
+    )
+    for each in networks:
+        check_finite(each)
+    place = torch_device(device or config.network.device)
+    given = zip(datas, seeds, networks, strict=True)
+    return [weigh_candidates(*each, config, place) for each in given]
 
 
-def unsuited_to_density(y: np.ndarray, weight: np.ndarray) -> str | None:
-    """Why the outcome has no smooth density, or None."""
-    values, place = np.unique(y, return_inverse=True)
-    share = np.bincount(place, weight) / weight.sum()
-    if len(values) <= FEW_VALUES:
-        return f"the outcome has only {len(values)} distinct values"
-    if share.max() > SPIKE:
-        return f"{share.max():.0%} of the outcomes equal {values[share.argmax()]:g}"
-    return None
-
-
-def fit_splines(data: SelectionData, seed: int, config: AutoConfig, device) -> FormMixture:
-    """The mixture over forms and rho with the curves and surfaces that the data support."""
+def weigh_candidates(
+    data: SelectionData, seed: int, networks: SelectionEnsemble, config: AutoConfig, device
+) -> AutoMixture:
+    """Splines beside networks that were trained in two steps with this seed."""
+    reason = unsuited_to_density(data.y[data.s], data.weight[data.s])
+    if config.transformed:
+        reason = "the outcome is transformed"
+    if reason is not None:
+        return _networks_alone(networks, reason)
     scaling = data_scale_of(data, standardise=True)
     x, w = scaling.x(data.x[data.s]), scaling.w(data.w)
     index_basis = spline_basis(w, (), affordable_knots(w, INDEX_KNOTS))
     basis = outcome_basis(data, scaling, x, index_basis, device)
     design = design_of(data, scaling, basis, index_basis, device)
-    fold = torch.as_tensor(assign_folds(data, config.folds, seed), device=device)
-    selected = torch.as_tensor(data.s, device=device)
-    folds = Folds(fold[selected], fold[~selected], config.folds)
+    folds = folds_of(data, config.network.folds or FOLDS, seed, device)
     posterior = form_posterior(design, rho_prior(config.rho_prior), folds)
+    rival = network_readings(networks, data, folds, scaling.y_scale)
+    share = posterior.share_of(rival)
+    share = share if share > SMALLEST_SHARE else 0.0
     points = form_points(posterior, design)
-    forms = form_weights(points)
-    best = max(forms, key=forms.__getitem__)
-    low, high = _interval(posterior.rho, posterior.weight)
-    info = {
-        "rho": points.rho.tolist(),
-        "sigma": (scaling.y_scale / points.theta).tolist(),
-        "weight": points.weight.tolist(),
-        "forms": forms,
-        "rho_interval": [low, high],
-        "member_rho": [low, high],
-        "variance_factor": float(posterior.weight @ posterior.factor),
-        "surfaces": [list(surface[:2]) for surface in basis.surfaces],
-        "explanation": (
-            f"Splines with {_names(best)} errors have {forms[best]:.0%} of the weight by "
-            f"held-out likelihood; 90 % of the weight lies between rho = {low:.2f} and {high:.2f}."
-        ),
-    }
-    return FormMixture(basis, index_basis, scaling, points, info)
+    splines = FormMixture(basis, index_basis, scaling, points)
+    low, high = _interval(posterior.points.rho, posterior.weight)
+    candidates = candidates_of(posterior, networks, rival, share)
+    info = AutoInfo(
+        rho=points.rho.tolist(),
+        sigma=(scaling.y_scale / points.theta).tolist(),
+        weight=points.weight.tolist(),
+        candidates=candidates,
+        rho_interval=[low, high],
+        member_rho=[low, high],
+        variance_factor=float(posterior.weight @ posterior.factor),
+        surfaces=[list(surface[:2]) for surface in basis.surfaces],
+        explanation=_explanation(candidates, low, high),
+    )
+    return AutoMixture(splines, networks if share else None, share, info)
 
 
-def _names(form: str) -> str:
-    return {
+def _networks_alone(networks: SelectionEnsemble, reason: str) -> AutoMixture:
+    rho, count = networks.info.rho, len(networks.info.rho)
+    low, high = (float(end) for end in np.quantile(rho, [0.05, 0.95]))
+    only = Candidate("networks", "two-step", "any", float(np.mean(rho)), 1.0, np.nan, 0.0, 0.0)
+    info = AutoInfo(
+        rho=rho,
+        sigma=networks.info.sigma,
+        weight=[1 / count] * count,
+        candidates=[only],
+        rho_interval=[low, high],
+        member_rho=rho,
+        variance_factor=1.0,
+        surfaces=[],
+        explanation=f"The two-step was used, because {reason}.",
+    )
+    return AutoMixture(None, networks, 1.0, info)
+
+
+def _explanation(candidates: list[Candidate], low: float, high: float) -> str:
+    ordered = sorted(candidates, key=lambda each: -each.weight)
+    shown = ", ".join(
+        f"{_name(each)} {100 * each.weight:.0f} %"
+        for place, each in enumerate(ordered[:3])
+        if place == 0 or each.weight > SMALLEST_SHOWN
+    )
+    return (
+        f"Weights by the likelihood of held-out rows: {shown}; rho lies between {low:.2f} and "
+        f"{high:.2f} with a probability of 90 %."
+    )
+
+
+def _name(candidate: Candidate) -> str:
+    if candidate.outcome == "networks":
+        return "networks in two steps"
+    kind = {
         "normal": "normal",
         "shape": "skewed or heavy-tailed",
         "scale": "normal, heteroskedastic",
         "shape and scale": "skewed or heavy-tailed, heteroskedastic",
-    }[form]
+        "t": "t(4)",
+    }[candidate.errors]
+    return f"splines with {kind} errors"
+
+
+def folds_of(data: SelectionData, count: int, seed: int, device) -> Folds:
+    """Small groups of units, in folds."""
+    groups = count * max(1, min(GROUPS, int(data.s.sum()) // 2) // count)
+    group = torch.as_tensor(assign_folds(data, groups, seed), device=device)
+    selected = torch.as_tensor(data.s, device=device)
+    return Folds(group[selected], group[~selected], groups, count)
 
 
 def _interval(rho: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
@@ -167,19 +223,56 @@ def affordable_knots(columns: np.ndarray, most: int) -> int:
 def outcome_basis(
     data: SelectionData, scaling: DataScale, x: np.ndarray, index_basis: SplineBasis, device
 ) -> SplineBasis:
-    """Curves of every column, and the pairwise surfaces that use degrees of freedom in a normal
-    model at rho = 0, where all of them are tried at once."""
+    """Curves of every column, and the pairwise surfaces that the data support in a normal model at
+    rho = 0. All pairs are tried at once with coarse surfaces. Those that use degrees of freedom are
+    kept, with the fewest knots whose evidence is about the highest."""
     knots = affordable_knots(x, KNOTS)
-    curves = spline_basis(x, (), knots)
-    widths = [1 + spline_width(column, SURFACE_KNOTS) for column in x.T]
+    room = min(MOST_COLUMNS, int(SHARE_OF_ROWS * len(x)))
+
+    def basis_of(pairs, surface_knots: int) -> SplineBasis:
+        return _products_apart(spline_basis(x, pairs, knots, surface_knots))
+
+    def optimum_of(basis: SplineBasis) -> tuple[Design, Optima]:
+        design = design_of(data, scaling, basis, index_basis, device)
+        return design, independent_optima(design)
+
     pairs = list(combinations(range(x.shape[1]), 2))
-    room = min(MOST_COLUMNS, int(SHARE_OF_ROWS * len(x))) - len(curves.membership)
-    if not pairs or sum(widths[i] * widths[j] for i, j in pairs) > room:
+    widths = [1 + spline_width(column, SURFACE_KNOTS[0]) for column in x.T]
+    curves = basis_of((), 0)
+    surfaces = sum(widths[i] * widths[j] for i, j in pairs)
+    if not pairs or len(curves.membership) + surfaces > room:
         return curves
-    design = design_of(data, scaling, spline_basis(x, pairs, knots), index_basis, device)
-    optimum = independent_optima(design)
+    used = _degrees(*optimum_of(basis_of(pairs, SURFACE_KNOTS[0])))
+    # Ridges come in the order of pairs: first those of surfaces, then those of products.
+    bent, product = used[-2 * len(pairs) : -len(pairs)], used[-len(pairs) :]
+    wanted = (bent > LEAST_DEGREES) | (product > PRODUCT_DEGREES)
+    kept = [pair for pair, own in zip(pairs, wanted, strict=True) if own]
+    if not kept:
+        return curves
+    candidates = [basis_of(kept, surface_knots) for surface_knots in SURFACE_KNOTS]
+    candidates = [each for each in candidates if len(each.membership) <= room]
+    evidence = [float(optimum_of(each)[1].evidence[0]) for each in candidates]
+    return next(
+        each
+        for each, own in zip(candidates, evidence, strict=True)
+        if own >= max(evidence) - LEAST_GAIN
+    )
+
+
+def _degrees(design: Design, optimum: Optima) -> np.ndarray:
+    """(ridges,) effective degrees of freedom of the coefficients that share each ridge."""
     variance = torch.linalg.inv(optimum.information).diagonal(dim1=1, dim2=2)
     degrees = design.membership.sum(dim=0) - optimum.ridge * (variance @ design.membership)
-    used = degrees[0, -len(pairs) :].cpu().numpy()
-    kept = [pair for pair, own in zip(pairs, used, strict=True) if own > LEAST_DEGREES]
-    return spline_basis(x, kept, knots)
+    return degrees[0].cpu().numpy()
+
+
+def _products_apart(basis: SplineBasis) -> SplineBasis:
+    """The basis with a separate ridge for the product of the two columns of each surface, which is
+    its first column: a plain interaction needs no curves to be shrunk as little."""
+    surfaces = len(basis.surfaces)
+    membership, curves = basis.membership, basis.membership.shape[1] - surfaces
+    products = np.zeros((len(membership), surfaces))
+    first = membership[:, curves:].argmax(axis=0)
+    products[first, np.arange(surfaces)] = 1.0
+    bent = membership - np.pad(products, ((0, 0), (curves, 0)))
+    return replace(basis, membership=np.concatenate([bent, products], axis=1))

@@ -1,17 +1,15 @@
-"""The two-step and likelihoods side by side, averaged.
+"""The average of the two-step and of likelihoods.
 
-All correct for selection, and err in different ways. The two-step asks little of the shape of the
-errors, but throws away what a likelihood knows; the likelihood of `heckman_outcome` is sharper, and
-misled where its model of the errors is wrong. Splines (`spline_joint`) are simpler than networks,
-and know a smooth function better: they are the third if held-out units do not distinguish them from
-the networks, which is to say that their loss there is within a standard error of the networks'.
+All of them correct for selection, but they fail in different ways. The two-step assumes little
+about the distribution of the errors and uses less information than a likelihood. The likelihood of
+`heckman_outcome` is more precise, and biased if its error model is wrong. Splines (`spline_joint`)
+are simpler than networks and estimate smooth functions better. They are included if their held-out
+loss is within one standard error of that of the networks.
 
-The prediction is the mixture of theirs: errors that are skewed in one of them stay skewed.
+The prediction is the mixture of the three, so errors that are skewed in one of them stay skewed.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,19 +22,12 @@ from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.rho_mixture import RhoMixture
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.loop import Progress, shifted
+from heckesel.networks.training.loop import shifted
 
 
-def fit_many(
-    datas: Sequence[SelectionData],
-    *,
-    seeds: Sequence[int],
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> list[AveragedEnsemble]:
-    """The average for many datasets with the same columns, `config.n_members` networks of either
-    kind."""
+def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[AveragedEnsemble]:
+    """The average for many datasets with the same columns, with `config.n_members` networks of
+    each kind."""
     config = config or NetworkConfig(folds=5)
     if config.folds is None:
         raise DataError("the average needs held-out folds; set folds, say to 5")
@@ -61,32 +52,32 @@ def _averaged(
     *,
     folds: int,
 ) -> AveragedEnsemble:
-    """Members of all are listed, those of the two-step first."""
+    """The average; `info` lists the members of all models, those of the two-step first."""
     loss, error = _held_out_loss(likelihood, folds)
     losses = {"network": loss}
     if spline is not None:
         losses["spline"] = _spline_held_out_loss(spline, data)
         spline = spline if losses["spline"] <= loss + error else None
-    said = [two_step.info, likelihood.info]
-    if spline is not None:
-        said.append(_said_of(spline, len(likelihood.info["rho"])))
-    of_all = {
-        name: [value for one in said for value in one.get(name, ())]
-        for name in ("rho", "sigma", "training_loss", "best_epoch")
-    }
-    about = {
-        "averaged": ["two-step", "likelihood", *(["splines"] if spline is not None else [])],
-        "joint_losses": losses,
-        "joint_loss_error": error,
-        "outcome_seen": likelihood.info["outcome_seen"],
-    }
-    return AveragedEnsemble(two_step, likelihood, spline, two_step.info | of_all | about)
+    one, other = two_step.info, likelihood.info
+    rho, sigma = _of_members(spline, len(other.rho)) if spline is not None else ([], [])
+    info = replace(
+        one,
+        rho=one.rho + other.rho + rho,
+        sigma=one.sigma + other.sigma + sigma,
+        training_loss=one.training_loss + other.training_loss,
+        best_epoch=[*(one.best_epoch or ()), *(other.best_epoch or ())],
+        averaged=["two-step", "likelihood", *(["splines"] if spline is not None else [])],
+        joint_losses=losses,
+        joint_loss_error=error,
+        outcome_seen=other.outcome_seen,
+    )
+    return AveragedEnsemble(two_step, likelihood, spline, info)
 
 
 def _held_out_loss(network: OutcomeEnsemble, folds: int) -> tuple[float, float]:
     """The joint loss of a unit under members that held it out, and its standard error over
     folds."""
-    losses = np.array(network.info["validation_loss"])
+    losses = np.array(network.info.validation_loss)
     fold = np.arange(len(losses)) % folds
     by_fold = np.bincount(fold, losses) / np.bincount(fold)
     error = by_fold.std(ddof=1) / np.sqrt(len(by_fold)) if len(by_fold) > 1 else 0.0
@@ -94,18 +85,14 @@ def _held_out_loss(network: OutcomeEnsemble, folds: int) -> tuple[float, float]:
 
 
 def _spline_held_out_loss(spline: RhoMixture, data: SelectionData) -> float:
-    """The same of splines, from the log-likelihood of all held-out units, for y as it is given."""
+    """The same for splines, from the log-likelihood of all held-out units, in units of y."""
     unit = data.weight[data.s].sum() * np.log(spline.scaling.y_scale)
-    return float((unit - spline.info["held_out_evidence"]) / data.weight.sum())
+    return float((unit - spline.info.held_out_evidence) / data.weight.sum())
 
 
-def _said_of(spline: RhoMixture, k: int) -> dict:
-    """What k networks would have said: quantiles of what splines believe of rho, each as likely as
-    the next."""
+def _of_members(spline: RhoMixture, k: int) -> tuple[list[float], list[float]]:
+    """rho and sigma as k members would report them: at equally likely quantiles of rho."""
     points, order = spline.points, np.argsort(spline.points.rho)
     below = np.cumsum(points.weight[order])
     at = order[np.searchsorted(below, (np.arange(k) + 0.5) / k * below[-1])]
-    return {
-        "rho": points.rho[at].tolist(),
-        "sigma": (spline.scaling.y_scale / points.theta[at]).tolist(),
-    }
+    return points.rho[at].tolist(), (spline.scaling.y_scale / points.theta[at]).tolist()

@@ -1,18 +1,18 @@
 """Deep joint likelihood: outcome network, linear selection head, sigma and rho fitted at once."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from heckesel.data import SelectionData
 from heckesel.errors import DataError
+from heckesel.fit_info import SelectionInfo
 from heckesel.linear.wald import instruments_are_strong
+from heckesel.methods.joint_form import ensemble_of
 from heckesel.methods.linear_start import linear_start_of_both
 from heckesel.methods.two_step_on_folds import preferred
+from heckesel.networks.ensembles.form_ensemble import FormEnsemble
 from heckesel.networks.ensembles.noise_calibration import (
     Calibration,
     calibrated_shape,
@@ -24,58 +24,44 @@ from heckesel.networks.ensembles.noise_calibration import (
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, noise_factor_of
 from heckesel.networks.losses.normal import JOINT, JOINT_VARYING, Loss
 from heckesel.networks.losses.student import JOINT_STUDENT, degrees_of_freedom
+from heckesel.networks.rho.form_profile import ErrorModel
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.choices import best_of
-from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, joint_rows, train_datasets
-from heckesel.networks.training.folds import held_out, with_folds
-from heckesel.networks.training.loop import Progress
+from heckesel.networks.training.config import SHAPE, NetworkConfig
+from heckesel.networks.training.ensemble_training import Members, joint_rows
+from heckesel.networks.training.fit_request import FitRequest
+from heckesel.networks.training.folds import held_out
 from heckesel.networks.training.own_modules import ModuleMembers
-from heckesel.networks.training.scaling import DataScale, data_scale_of
+from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.streamed import RowsOnDisk, train_streamed
 
 # log 8: ten degrees of freedom, heavier than normal and a little away from it.
 START_LOG_EXTRA_DF = 2.08
 
 
 def fit_many(
-    datas: Sequence[SelectionData],
-    loss: Loss = JOINT,
-    *,
-    seeds: Sequence[int],
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> list[SelectionEnsemble]:
+    datas, loss: Loss = JOINT, *, seeds, config=None, device=None, progress=None
+) -> list[SelectionEnsemble] | list[FormEnsemble]:
     """Ensembles for many datasets with the same columns, trained as one batch.
 
     loss : has a linear selection head, which ends in log sigma and, where there is one, atanh rho
     """
-    return best_of(
-        config or NetworkConfig(), partial(_fit_many, datas, loss, seeds, device), progress
-    )
+    request = FitRequest(datas, seeds, config or NetworkConfig(), device, progress)
+    return best_of(request, partial(_fit, loss=loss))
 
 
-def _fit_many(datas, loss, seeds, device, config, progress):
+def _fit(request: FitRequest, loss: Loss) -> list[SelectionEnsemble] | list[FormEnsemble]:
+    config, datas, batches = request.config, request.datas, request.batches()
+    if loss is JOINT and config.has_form:
+        return _fit_form(request, batches)
     if loss is JOINT and config.errors == "t":
         loss = JOINT_STUDENT
     if config.selection != "linear":
         raise DataError('the joint likelihood has a linear index; take the two-step for "network"')
-    scalings = [data_scale_of(data, config.standardise) for data in datas]
-    batches = [
-        with_folds(joint_rows(data, scaling), data, config.folds, seed)
-        for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
-    ]
-    train = partial(
-        train_datasets,
-        batches,
-        seeds=seeds,
-        units=max(data.n for data in datas),
-        device=device,
-        progress=progress,
-    )
     if config.folds is None:
-        trained = train(loss=loss, config=config, starts=starts_of(loss, config))
-        return [two_headed(loss, *parts) for parts in zip(trained, batches, scalings, strict=True)]
+        trained = request.train(batches, loss=loss, starts=starts_of(loss, config))
+        parts = zip(trained, batches, request.scalings, strict=True)
+        return [two_headed(loss, *each) for each in parts]
     strong = [instruments_are_strong(data) for data in datas]
     fits = []
     for noise in config.noises if loss is JOINT else ("constant",):
@@ -83,18 +69,29 @@ def _fit_many(datas, loss, seeds, device, config, progress):
         heads = [
             classic_head(batch, own, each) for batch, each in zip(batches, strong, strict=True)
         ]
-        # Heads start at classic estimates; a warm-up would only be something to end in.
-        trained = train(loss=own, config=replace(config, warm_up=0), heads=heads)
-        fits.append(
-            [
-                calibrated(own, *parts, config.folds, config.tails)
-                for parts in zip(trained, batches, scalings, strict=True)
-            ]
-        )
+        # Heads start at classic estimates. A warm-up is not needed, and members could stop in it.
+        trained = request.train(batches, loss=own, config=replace(config, warm_up=0), heads=heads)
+        parts = zip(trained, batches, request.scalings, strict=True)
+        fits.append([calibrated(own, *each, config.folds, config.tails) for each in parts])
     return [
         preferred(each).reporting_sigma_of(data.x, data.weight)
         for *each, data in zip(*fits, datas, strict=True)
     ]
+
+
+def _fit_form(request: FitRequest, batches) -> list[FormEnsemble]:
+    """The same with sinh-arcsinh errors, or a sigma that depends on x."""
+    config, datas = request.config, request.datas
+    errors, heads = ErrorModel(config.errors == SHAPE, config.scale), None
+    if config.folds is not None:  # as in `_fit`
+        config = replace(config, warm_up=0)
+        heads = [
+            classic_head(batch, errors.loss, instruments_are_strong(data))
+            for batch, data in zip(batches, datas, strict=True)
+        ]
+    trained = request.train(batches, loss=errors.loss, config=config, heads=heads)
+    parts = zip(trained, batches, request.scalings, datas, strict=True)
+    return [ensemble_of(errors, *each, config.folds) for each in parts]
 
 
 def starts_of(loss: Loss, config: NetworkConfig) -> dict[str, list[float]]:
@@ -106,23 +103,23 @@ def starts_of(loss: Loss, config: NetworkConfig) -> dict[str, list[float]]:
 
 def classic_head(batch: Batch, loss: Loss, strong: bool) -> np.ndarray:
     """(h,) where the heads start: gamma of a probit, log sigma and, where the loss has it, atanh
-    rho of the linear model on the same rows; strong : whether instruments move selection."""
+    rho of the linear model on the same rows; strong : whether the instruments are strong."""
     gamma, linear = linear_start_of_both(batch, strong)
     start = {
         "log_sigma": np.log(linear.sigma),
         "log_extra_df": START_LOG_EXTRA_DF,
         "atanh_rho": np.arctanh(linear.rho),
     }
-    return np.concatenate([gamma, [start[name] for name in loss.scalars]])
+    return np.concatenate([gamma, [start.get(name, 0.0) for name in loss.scalars]])
 
 
 def calibrated(
     loss: Loss, members: Members, batch: Batch, scaling: DataScale, folds: int, tails: str
 ) -> SelectionEnsemble:
-    """The ensemble with the level of sigma, and the tails, calibrated by the joint likelihood of
+    """The ensemble with the level of sigma and the tails that maximise the joint likelihood of
     held-out rows."""
     fitted = two_headed(loss, members, batch, scaling)
-    rho = np.array(fitted.info["rho"])
+    rho = np.array(fitted.info.rho)
     gamma = members.head.astype(float)[:, : batch.w.shape[1]]
     outputs = members.outputs(batch.x[:, :-1])
     noise_factor = (
@@ -136,20 +133,23 @@ def calibrated(
         found = calibrated_shape(
             lambda level, df: joint_loss(y, level, rho_of, index, pairs, df), pairs, tails
         )
-        fitted = replace(fitted, tail_df=found.df, info=fitted.info | found.info)
+        fitted = replace(fitted, tail_df=found.df)
     else:
         level, common, value = calibrated_tails(
             lambda level, df: student_loss(y, level, rho_of, index, df, pairs), pairs.weight
         )
         found, df = Calibration(level, common, value), np.full(len(rho), common)
-        fitted = replace(fitted, df=df, info=fitted.info | {"df": df.tolist()})
+        fitted = replace(fitted, df=df)
     sigma = np.full(len(rho), scaling.y_scale * found.level)
-    info = fitted.info | {
-        "sigma": sigma.tolist(),
-        "held_out_loss": found.loss + float(np.log(scaling.y_scale)),
-        "best_epoch": np.asarray(members.best_epoch).tolist(),
-        "noise": "varying" if loss.outputs == 2 else "constant",
-    }
+    info = replace(
+        fitted.info,
+        sigma=sigma.tolist(),
+        df=None if fitted.df is None else fitted.df.tolist(),
+        tail_df=fitted.tail_df,
+        held_out_loss=found.loss + float(np.log(scaling.y_scale)),
+        best_epoch=np.asarray(members.best_epoch).tolist(),
+        noise="varying" if loss.outputs == 2 else "constant",
+    )
     return replace(fitted, sigma=sigma, covariance=rho * sigma, info=info)
 
 
@@ -165,7 +165,7 @@ def two_headed(
     df = None
     if "log_extra_df" in scalars:
         df = degrees_of_freedom(scalars["log_extra_df"])
-    # The density of y is that of the scaled y over its scale, for the selected share of units.
+    # The density of y is that of the scaled y divided by its scale, for the selected units.
     in_units_of_y = batch.weight.sum() * np.log(scaling.y_scale)
     return SelectionEnsemble(
         members=members,
@@ -173,11 +173,39 @@ def two_headed(
         sigma=sigma,
         covariance=rho * sigma,
         gamma=scaling.unscale_gamma(head[:, :split]),
-        info={
-            "rho": rho.tolist(),
-            "sigma": sigma.tolist(),
-            "training_loss": (members.loss + in_units_of_y).tolist(),
-        }
-        | ({} if df is None else {"df": df.tolist()}),
+        info=SelectionInfo(
+            rho=rho.tolist(),
+            sigma=sigma.tolist(),
+            training_loss=(members.loss + in_units_of_y).tolist(),
+            df=None if df is None else df.tolist(),
+        ),
         df=df,
     )
+
+
+def fit_files(config: NetworkConfig) -> Callable[..., SelectionEnsemble]:
+    """The fit to rows that are read again for every epoch, once `config` is checked."""
+    if config.warm_up >= config.epochs:
+        raise DataError(
+            f"warm_up={config.warm_up} holds rho at 0 in all {config.epochs} epochs; an epoch of a "
+            "long table has many steps, so set warm_up=1"
+        )
+    return partial(_fit_files, config=config)
+
+
+def _fit_files(
+    table: RowsOnDisk, scaling, gamma, mass, *, seed, config, run=map, progress=None
+) -> SelectionEnsemble:
+    """Both equations at once, with normal or t errors; gamma, run : not used."""
+    loss = JOINT_STUDENT if config.errors == "t" else JOINT
+    members = train_streamed(
+        table,
+        partial(joint_rows, scaling=scaling, total=sum(mass)),
+        loss=loss,
+        seed=seed,
+        config=config,
+        starts=starts_of(loss, config),
+        progress=progress,
+    )
+    share = Batch(x=None, y=None, weight=np.array([mass[0] / sum(mass)]))
+    return two_headed(loss, members, share, scaling)

@@ -1,14 +1,10 @@
-"""Deep joint likelihood of a selection that may look at the outcome, with errors of any shape.
+"""Deep joint likelihood in which selection may depend on the outcome, with errors of any shape.
 
-The model is in `heckesel.networks.losses.outcome_selection`. It is sharper than the two-step, and
-leans on its model of the errors where that leans on little; `heckman_averaged` has both.
+The model is in `heckesel.networks.losses.outcome_selection`. It is more precise than the two-step
+but depends more on its error model; `heckman_averaged` averages both.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -16,6 +12,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
+from heckesel.fit_info import SelectionInfo
 from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods.linear_start import linear_start_of_both
 from heckesel.networks.ensembles.noise_calibration import calibrated_level, pairs_of
@@ -29,26 +26,20 @@ from heckesel.networks.losses.outcome_selection import FREE, PLAIN, START_SHAPE
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.choices import best_of
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, train_datasets
-from heckesel.networks.training.folds import assign_folds, held_out
+from heckesel.networks.training.ensemble_training import Members
+from heckesel.networks.training.fit_request import FitRequest
+from heckesel.networks.training.folds import held_out
 from heckesel.networks.training.layers import with_constant
-from heckesel.networks.training.loop import Progress, shifted
-from heckesel.networks.training.scaling import DataScale, data_scale_of
+from heckesel.networks.training.loop import shifted
+from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.normal import HALF_LOG_2PI
 
-# theta over kappa at the start: selection sees what is unusual, or the outcome. Members end before
-# they have gone all the way from one to the other.
+# Ratios of theta to kappa at the start: selection depends on the error, or on the outcome. Members
+# stop before they could move from one to the other.
 STARTS = (0.0, 1.0)
 
 
-def fit_many(
-    datas: Sequence[SelectionData],
-    *,
-    seeds: Sequence[int],
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> list[OutcomeEnsemble]:
+def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[OutcomeEnsemble]:
     """The model for many datasets with the same columns, trained as one batch. Held-out units
     choose between its two forms and the starts; `config.noise` and `config.tails` are not used."""
     config = config or NetworkConfig(folds=5)
@@ -56,41 +47,29 @@ def fit_many(
         raise DataError('this likelihood finds the shape of its errors; take errors="normal"')
     if config.folds is None:
         raise DataError("this likelihood needs held-out folds; set folds, say to 5")
-    return best_of(config, partial(_fit_many, datas, seeds, device), progress)
+    return best_of(FitRequest(datas, seeds, config, device, progress), _fit)
 
 
-def _fit_many(datas, seeds, device, config, progress) -> list[OutcomeEnsemble]:
-    scalings = [data_scale_of(data, config.standardise) for data in datas]
-    batches = [
-        replace(flagged_rows(data, scaling), fold=assign_folds(data, config.folds, seed))
-        for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
-    ]
+def _fit(request: FitRequest) -> list[OutcomeEnsemble]:
+    batches, config = request.batches(flagged_rows), replace(request.config, warm_up=0)
     heads = [
         classic_heads(batch, instruments_are_strong(data))
-        for batch, data in zip(batches, datas, strict=True)
+        for batch, data in zip(batches, request.datas, strict=True)
     ]
     tried, forms = [], list(product((PLAIN, FREE), zip(*heads, strict=True)))
     for done, (loss, starts) in enumerate(forms):
         shape = START_SHAPE if loss is FREE else ()
-        tried.append(
-            train_datasets(
-                batches,
-                loss=loss,
-                seeds=seeds,
-                config=replace(config, warm_up=0),
-                heads=[np.concatenate([start, shape]) for start in starts],
-                units=max(data.n for data in datas),
-                device=device,
-                progress=shifted(progress, done, len(forms)),
-            )
-        )
+        progress = shifted(request.progress, done, len(forms))
+        own = [np.concatenate([start, shape]) for start in starts]
+        tried.append(request.train(batches, loss=loss, config=config, heads=own, progress=progress))
     best = [min(each, key=_held_out_loss) for each in zip(*tried, strict=True)]
-    calibrate = partial(calibrated, folds=config.folds)
-    return [calibrate(*each) for each in zip(best, batches, scalings, strict=True)]
+    parts = zip(best, batches, request.scalings, strict=True)
+    assert config.folds is not None
+    return [calibrated(*each, config.folds) for each in parts]
 
 
 def _held_out_loss(members: Members) -> float:
-    """Of selected and unselected units, under members that held them out."""
+    """The mean over selected and unselected units, under members that held them out."""
     return float(np.mean(np.asarray(members.validation)))
 
 
@@ -122,7 +101,7 @@ def classic_heads(batch: Batch, strong: bool) -> list[np.ndarray]:
     gamma, linear = linear_start_of_both(apart, strong)
     root = np.sqrt(1 - linear.rho**2)
     kappa = linear.rho / (linear.sigma * root)
-    # x'beta as far as columns of w have it, which mostly are those of x and more
+    # the projection of x'beta on the columns of w, which mostly include those of x
     beta = np.linalg.lstsq(batch.w, batch.x @ linear.beta, rcond=None)[0]
     return [
         np.concatenate([gamma / root - theta * beta, [np.log(linear.sigma), kappa, theta]])
@@ -131,8 +110,8 @@ def classic_heads(batch: Batch, strong: bool) -> list[np.ndarray]:
 
 
 def calibrated(members: Members, batch: Batch, scaling: DataScale, folds: int) -> OutcomeEnsemble:
-    """The ensemble with the level of its noise that makes selected held-out units likeliest, given
-    that they were selected."""
+    """The ensemble with the level of the noise that maximises the likelihood of held-out selected
+    units, given that they were selected."""
     shape = shape_of(members)
     mean, sigma = mean_and_sigma(members, shape, batch.x[:, :-1])
     pairs = pairs_of(
@@ -158,14 +137,14 @@ def calibrated(members: Members, batch: Batch, scaling: DataScale, folds: int) -
     load = shape.kappa * sd
     unit = scaling.y_scale
     per_unit = batch.weight @ batch.selected * np.log(unit)  # of y as it is given
-    info = {
-        "rho": (load / np.sqrt(1 + load**2)).tolist(),
-        "sigma": (unit * sd).tolist(),
-        "training_loss": (members.loss + per_unit).tolist(),
-        "validation_loss": (np.asarray(members.validation) + per_unit).tolist(),
-        "held_out_loss": value + float(np.log(unit)),
-        "best_epoch": np.asarray(members.best_epoch).tolist(),
-        "noise": "constant" if members.sizes[-1] == 1 else "varying",
-        "outcome_seen": float(np.mean(shape.theta) / np.mean(shape.kappa)),
-    }
+    info = SelectionInfo(
+        rho=(load / np.sqrt(1 + load**2)).tolist(),
+        sigma=(unit * sd).tolist(),
+        training_loss=(members.loss + per_unit).tolist(),
+        validation_loss=(np.asarray(members.validation) + per_unit).tolist(),
+        held_out_loss=value + float(np.log(unit)),
+        best_epoch=np.asarray(members.best_epoch).tolist(),
+        noise="constant" if members.sizes[-1] == 1 else "varying",
+        outcome_seen=float(np.mean(shape.theta) / np.mean(shape.kappa)),
+    )
     return OutcomeEnsemble(members, scaling, level, info)

@@ -1,25 +1,21 @@
-"""Deep joint model that sees the whole likelihood over rho and averages over what it leaves open.
+"""Deep joint model that evaluates the likelihood at all values of rho and averages over them.
 
-Joint members start on both signs of rho, so that every mode is found by someone; each holds out
-a fold of the units and ends where its likelihood there was best. The last hidden layers of those
-that held out the same fold are then a set of columns in which, at any fixed rho, the best
-outcome function is one concave fit away: a grid of rho is solved for all folds side by side, and
-evaluated on the held-out units, since a layer that was trained on a row favours its rho there. The
-predictive is the mixture with these weights.
+Joint members start at both signs of rho, so that every mode is found; each holds out one fold and
+keeps the parameters with the highest likelihood there. The last hidden layers of the members that
+held out the same fold are the columns of a linear model, whose likelihood at a fixed rho is
+concave. It is maximised on a grid of rho for all folds together and evaluated on the held-out
+units, because a layer favours the rho it was trained at on its training rows. Predictions are
+mixtures over rho with these likelihoods as weights.
 
-Where splines (`spline_joint`) make the held-out units likelier than the networks do, they take the
-networks' place: of a smooth function they know more than networks that have to find it, and so
-they know more about rho.
+If splines (`spline_joint`) have a higher held-out likelihood than the networks, they are used
+instead: they estimate smooth functions better, and therefore rho.
 
-Members of one fold share their columns because a layer separate for each makes a race of it: one
-sign of rho wins by whose layer happened to come out better. On five interacting columns (16 draws
-that no experiment uses, rho 0, .3, .6 and .9, no instrument) 90 % intervals of rho held the truth
-in 72 % with ten members apart, 81 % with ten and 88 % with twenty that share.
+The members of a fold share their columns. With separate columns the sign of rho is decided by which
+member happens to have the better layer. On five interacting columns (16 draws that no experiment
+uses, rho 0, .3, .6 and .9, no instrument), 90 % intervals of rho contained the truth in 72 % with
+ten separate members, and in 81 % with ten and 88 % with twenty that share.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,22 +23,21 @@ import numpy as np
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.methods import spline_joint
-from heckesel.networks.losses.normal import JOINT
+from heckesel.networks.ensembles.form_ensemble import FormEnsemble
+from heckesel.networks.losses.normal import JOINT, Loss
+from heckesel.networks.rho.form_profile import ErrorModel, FormProfile, profile_of_form
 from heckesel.networks.rho.last_layer import last_layers
 from heckesel.networks.rho.rho_mixture import RhoMixture, average_over_rho
 from heckesel.networks.rho.rho_prior import rho_prior
-from heckesel.networks.training.config import NetworkConfig, torch_device
-from heckesel.networks.training.ensemble_training import joint_rows, train_datasets
-from heckesel.networks.training.folds import with_folds
-from heckesel.networks.training.loop import Progress
-from heckesel.networks.training.scaling import data_scale_of
+from heckesel.networks.training.config import SHAPE, NetworkConfig, torch_device
+from heckesel.networks.training.fit_request import FitRequest
 
-# |atanh rho| at the start: far enough from the ridge at 0 to fall to its own side, near enough
-# that no start is at a boundary (tanh 1.2 = .83).
+# |atanh rho| at the start: far enough from 0 that members keep their sign, near enough that none
+# starts at a boundary (tanh 1.2 = .83).
 SMALLEST_START, LARGEST_START = 0.2, 1.2
-# Chosen by the loss on left-out folds of draws that no experiment uses: of 1e-5, 3e-4, 1e-3 and
-# 3e-3 the third is within .003 of the best on five interacting columns and on one curve.
-# Twenty members: each of five folds is held out by two that started on either sign.
+# Chosen by the held-out loss on draws that no experiment uses: of 1e-5, 3e-4, 1e-3 and 3e-3 the
+# third is within .003 of the best on five interacting columns and on one curve. Twenty members:
+# each of five folds is held out by two members that start at each sign.
 NETWORK = NetworkConfig(n_members=20, folds=5, weight_decay=1e-3, warm_up=0)
 
 
@@ -55,21 +50,18 @@ class ProfileConfig:
 
 
 def options(network: NetworkConfig, model) -> ProfileConfig:
-    """The options of an estimator whose networks are to be trained so."""
-    return ProfileConfig(network, model.rho_prior)
+    """The options from those of an estimator; rho has its start values, which need no warm-up."""
+    return ProfileConfig(replace(network, warm_up=0), model.rho_prior)
 
 
 def fit_many(
-    datas: Sequence[SelectionData],
-    *,
-    seeds: Sequence[int],
-    config: ProfileConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> list[RhoMixture]:
+    datas, *, seeds, config=None, device=None, progress=None
+) -> list[RhoMixture] | list[FormEnsemble]:
     """The profile model for many datasets with the same columns, networks trained as one batch."""
     config = config or ProfileConfig()
     folds, place = _checked_folds(config.network), device or config.network.device
+    if config.network.has_form:
+        return _with_form(datas, seeds, config, folds, place, progress)
     networks = _networks(datas, seeds, config, folds, place, progress)
     splines = spline_joint.fit_affordable(
         datas, seeds=seeds, rho_prior=config.rho_prior, folds=folds, device=place
@@ -78,58 +70,99 @@ def fit_many(
 
 
 def _networks(datas, seeds, config, folds, device, progress) -> list[RhoMixture]:
-    network = config.network
-    scalings = [data_scale_of(data, network.standardise) for data in datas]
-    batches = [
-        with_folds(joint_rows(data, scaling), data, folds, seed)
-        for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
-    ]
-    trained = train_datasets(
-        batches,
-        loss=JOINT,
-        seeds=seeds,
-        config=network,
-        units=max(data.n for data in datas),
-        starts={"atanh_rho": both_signs(network.n_members, folds).tolist()},
-        device=device,
-        progress=progress,
-    )
+    request = FitRequest(datas, seeds, config.network, device, progress)
+    batches, scalings = request.batches(), request.scalings
+    trained, bases = _trained(request, batches, JOINT, folds)
     totals, prior = [data.weight.sum() for data in datas], rho_prior(config.rho_prior)
-    bases = last_layers(trained, batches, totals, folds)
     averaged = average_over_rho(
         batches, totals, scalings, bases, prior, torch_device(device), folds
     )
     return [
-        replace(fit, info=fit.info | {"member_rho": np.tanh(members.head[:, -1]).tolist()})
+        replace(fit, info=replace(fit.info, member_rho=np.tanh(members.head[:, -1]).tolist()))
         for fit, members in zip(averaged, trained, strict=True)
     ]
 
 
+def _trained(request: FitRequest, batches, loss: Loss, folds: int):
+    """The members of each dataset, and their last layers as columns."""
+    starts = both_signs(request.config.n_members, folds).tolist()
+    trained = request.train(batches, loss=loss, starts={"atanh_rho": starts})
+    totals = [data.weight.sum() for data in request.datas]
+    return trained, last_layers(trained, batches, totals, folds)
+
+
+def _with_form(datas, seeds, config, folds, device, progress) -> list[FormEnsemble]:
+    """The same with sinh-arcsinh errors, or a sigma that depends on x."""
+    network = config.network
+    errors = ErrorModel(network.errors == SHAPE, network.scale)
+    request = FitRequest(datas, seeds, network, device, progress)
+    batches, place = request.batches(), torch_device(device)
+    trained, bases = _trained(request, batches, errors.loss, folds)
+    prior, fits = rho_prior(config.rho_prior), []
+    for data, rows, scaling, basis, members in zip(
+        datas, batches, request.scalings, bases, trained, strict=True
+    ):
+        index_basis = spline_joint.straight_lines(data.w.shape[1])
+        options = {"network": basis, "spline": spline_joint.affordable_basis(data, scaling)}
+        found = {
+            name: profile_of_form(
+                data, rows, scaling, each, index_basis, errors, prior, place, folds
+            )
+            for name, each in options.items()
+            if each is not None
+        }
+        fits.append(_preferred_form(found, members, data))
+    return fits
+
+
+def _preferred_form(found: dict[str, FormProfile], members, data: SelectionData) -> FormEnsemble:
+    """The one with the higher held-out likelihood; `info` has both, in units of y."""
+    mass = data.weight[data.s].sum()
+    told = {
+        name: float(each.held_out - mass * np.log(each.mixture.scaling.y_scale))
+        for name, each in found.items()
+    }
+    best = max(told, key=lambda name: told[name])
+    info = replace(
+        found[best].info,
+        outcome=best,
+        held_out_evidence=told,
+        member_rho=np.tanh(members.head[:, -1]).tolist(),
+    )
+    return FormEnsemble(found[best].mixture, info)
+
+
 def _preferred(network: RhoMixture, spline: RhoMixture | None, data: SelectionData) -> RhoMixture:
-    """The one that makes the held-out units likelier; it reports both, per unit of y."""
+    """The one with the higher held-out likelihood; `info` has both, in units of y."""
     mass = data.weight[data.s].sum()
     best = network.curve.log_evidence.max() - mass * np.log(network.scaling.y_scale)
     told, chosen = {"network": float(best)}, network
     if spline is not None:
-        value = spline.info["held_out_evidence"] - mass * np.log(spline.scaling.y_scale)
+        value = spline.info.held_out_evidence - mass * np.log(spline.scaling.y_scale)
         told["spline"] = float(value)
         chosen = spline if value > best else network
-    about = {
-        "outcome": "network" if chosen is network else "spline",
-        "held_out_evidence": told,
-        "member_rho": network.info["member_rho"],
-    }
-    return replace(chosen, info=chosen.info | about)
+    info = replace(
+        chosen.info,
+        outcome="network" if chosen is network else "spline",
+        held_out_evidence=told,
+        member_rho=network.info.member_rho,
+    )
+    return replace(chosen, info=info)
 
 
 def _checked_folds(network: NetworkConfig) -> int:
-    """The folds; what the linear joint likelihood of the last layer does not have is refused."""
+    """The number of folds; raises if the network has options that the profile does not support."""
     if network.tails != "normal":
         raise DataError('the profile method has normal errors; take tails="normal"')
-    if network.errors != "normal":
-        raise DataError('the profile has normal errors; take method "joint" for errors="t"')
+    if network.errors not in ("normal", SHAPE):
+        raise DataError(
+            'the profile has normal or shape errors; take method "joint" for errors="t"'
+        )
     if network.noise != "constant":
-        raise DataError(f'the profile has one sigma; take noise="constant", not {network.noise!r}')
+        raise DataError(
+            f"the profile has one sigma, or one that depends on the columns in scale=; take "
+            f'noise="constant", not {network.noise!r}'
+        )
     if network.selection != "linear":
         raise DataError('the profile has a linear index; take the two-step for "network"')
     if network.folds is None or network.folds > network.n_members:
@@ -141,7 +174,7 @@ def _checked_folds(network: NetworkConfig) -> int:
 
 
 def both_signs(members: int, folds: int) -> np.ndarray:
-    """(k,) starts of atanh rho: signs in turn within a fold, and from fold to fold."""
+    """(k,) starts of atanh rho; signs alternate within a fold and between folds."""
     member = np.arange(members)
     size = np.linspace(SMALLEST_START, LARGEST_START, folds)[member % folds]
     return size * np.where((member % folds + member // folds) % 2 == 0, 1.0, -1.0)

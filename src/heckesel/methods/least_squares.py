@@ -1,13 +1,11 @@
-"""Least squares on the selected units: the linear baseline that takes selection for chance."""
+"""Least squares on the selected units: the linear baseline, without a correction."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from heckesel.data import SelectionData
+from heckesel.fit_info import LinearInfo
 from heckesel.linear.ols import fit_least_squares, least_squares_covariance
 from heckesel.predictive.distribution import Predictive, check_target
 
@@ -19,19 +17,17 @@ class LinearFit:
     beta: np.ndarray
     covariance: np.ndarray
     sigma: float
-    info: dict
+    info: LinearInfo
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
-        """Normal around x'beta; what is not known about beta is epistemic."""
+        """Normal around x'beta; the uncertainty of beta is epistemic."""
         check_target(target)
         x = np.column_stack([np.asarray(x, dtype=float), np.ones(len(x))])
         epistemic = np.einsum("ij,jk,ik->i", x, self.covariance, x)
         return Predictive.normal(x @ self.beta, epistemic, self.sigma**2)
 
 
-def fit_many(
-    datas: Sequence[SelectionData], *, seeds=None, config=None, device=None, progress=None
-) -> list[LinearFit]:
+def fit_many(datas, *, seeds=None, config=None, device=None, progress=None) -> list[LinearFit]:
     """Weighted least squares with a constant; nothing is random and there is nothing to choose."""
     return [_fit(data) for data in datas]
 
@@ -41,4 +37,4 @@ def _fit(data: SelectionData) -> LinearFit:
     y, weight = data.y[data.s], data.weight[data.s]
     found = fit_least_squares(x, y, weight)
     covariance = least_squares_covariance(x, y, weight, found, "information")
-    return LinearFit(found.beta, covariance, found.sigma, {"sigma": [found.sigma]})
+    return LinearFit(found.beta, covariance, found.sigma, LinearInfo([found.sigma]))

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri, stdtr
 
 from heckesel.data import SelectionData
+from heckesel.fit_info import LinearInfo
 from heckesel.linear.covariance import inverse
-from heckesel.linear.estimates import (
-    Estimates,
-    back_transform,
-    estimates_at,
-    standardised_hessian,
-)
+from heckesel.linear.estimates import Estimates, back_transform, estimates_at, standardised_hessian
 from heckesel.linear.results.prediction import covariance_of_known
 from heckesel.linear.rho_scan import scan, selected_mode
 from heckesel.linear.sample.sample import standardised_sample
+from heckesel.numerics.sinh_arcsinh import population_moments
 from heckesel.predictive.distribution import (
     Predictive,
     check_target,
@@ -37,10 +34,10 @@ class LinearHeckmanFit:
 
     estimates: Estimates
     covariance: np.ndarray
-    info: dict
+    info: LinearInfo
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
-        """Normal around x'beta; given selection, what the correlation of the errors makes of it."""
+        """Normal around x'beta; given selection, with the moments that selection leaves."""
         check_target(target, needs_w=w is None)
         found, x = self.estimates, _with_constant(x)
         mean = x @ found.beta
@@ -58,65 +55,135 @@ class LinearModel:
     """A `HeckmanFit` with the interface of fitted methods: x and w without constants.
 
     result : the fit, or the part of it that a saved model holds
-    at_boundary : the same estimates if rho = +-1. They have no joint covariance, so predictions use
-        that of the others given rho, and rho = .999 where they need a density.
+    at_boundary : the same estimates if rho = +-1 and errors are normal with a constant sigma. They
+        have no joint covariance, so predictions use that of the others given rho, and rho = .999
+        where they need a density. Other fits have `cov_given_rho` in its place.
     """
 
     result: Any
     at_boundary: LinearHeckmanFit | None = None
 
     @property
-    def info(self) -> dict:
-        return {"rho": [self.result.rho], "sigma": [self.result.sigma]}
+    def info(self) -> LinearInfo:
+        return LinearInfo([self.result.sigma], [self.result.rho])
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         if self.at_boundary is not None:
             return self.at_boundary.predict(x, w, target)
         if target == "population" or abs(self.result.rho) <= 1:
-            return self.result.predict(x=x, w=w, target=target)
+            return self._used().predict(x=x, w=w, target=target)
         # a two-step rho beyond one belongs to no distribution: use the nearest covariance that does
         sign, sigma = 1.0 if target == "selected" else -1.0, self.result.sigma
         f = self.result.predict(x=x)
         covariance = sign * possible_covariance(self.result.rho * sigma, sigma)
         return predict_given_selection(f.mean, f.epistemic, sigma, covariance, sign * self.index(w))
 
+    def _used(self):
+        """The fit; at rho = +-1 with the covariance of the other parameters."""
+        given_rho = self.result.cov_given_rho
+        return self.result if given_rho is None else replace(self.result, cov=given_rho)
+
     def index(self, w) -> np.ndarray:
-        return with_intercept(w) @ self.result.params["select"].to_numpy()
+        """The index with P(selected) = Phi(index), for t errors, too."""
+        index = with_intercept(w) @ self.result.params["select"].to_numpy()
+        if self.result.errors != "t":
+            return index
+        return -np.sign(index) * ndtri(stdtr(self.result.df, -np.abs(index)))
 
     def graph(self, graph, x: str):
-        r"""The population prediction at x (m, p) in an ONNX graph: mean :math:`x'\beta`, variance
-        :math:`\sigma^2 + x'Vx`, with x measured from the point c where the variance is smallest,
-        so that float32 has nothing to cancel:
+        r"""The population prediction at x (m, p) in an ONNX graph, with a = (1, x):
 
-        .. math:: \bar x = (1, x - c), \qquad x'Vx = \bar x' (S V S')\,\bar x .
+        .. math:: a'\beta + \sigma m, \qquad
+                  \sigma^2 v + a'(V_0 + 2\sigma V_1 + \sigma^2 V_2)\,a .
+
+        m and v are the moments of :math:`e = (y - x'\beta)/\sigma`. x is measured from the point c
+        where the second part is smallest, so that float32 has nothing to cancel.
         """
-        beta, covariance, sigma = self._estimates()  # the constant first
-        centre = _centre_of(covariance)
-        shift = np.eye(len(beta))
+        found = self._population()
+        centre = _centre_of(found.covariances[0])
+        shift = np.eye(len(found.beta))
         shift[0, 1:] = centre
-        beta, covariance = shift @ beta, shift @ covariance @ shift.T
         apart = graph.centred(x, centre)
-        mean = graph.call("Add", graph.call("MatMul", apart, beta[1:, None]), beta[:1])
-        across = graph.call("MatMul", apart, covariance[1:, 1:])
-        across = graph.call("Add", across, 2 * covariance[:1, 1:])
-        bent = graph.call("ReduceSum", graph.call("Mul", across, apart), np.array([1]), keepdims=1)
-        doubt = graph.call("Add", bent, covariance[0, 0])
+        mean = _affine(graph, apart, shift @ found.beta)
+        doubt, *others = (
+            _quadratic(graph, apart, shift @ each @ shift.T) for each in found.covariances
+        )
+        variance = np.float64(found.variance)
+        if found.log_sigma is not None:
+            sigma = graph.call("Exp", _affine(graph, apart, shift @ found.log_sigma))
+            variance = graph.call("Mul", graph.square(sigma), variance)
+            mean = graph.call("Add", mean, graph.call("Mul", sigma, np.float64(found.mean)))
+            if others:
+                linear, squared = others
+                more = graph.call("Add", linear, graph.call("Mul", squared, sigma))
+                doubt = graph.call("Add", doubt, graph.call("Mul", more, sigma))
         possible = graph.call("GreaterOrEqual", doubt, np.float32(0))
         doubt = graph.call("Where", possible, doubt, np.float32(np.nan))  # as `predict` has it
-        variance = graph.call("Add", doubt, np.float64(sigma**2))
+        variance = graph.call("Add", doubt, variance)
         last = np.array([1])
         mean, variance = graph.call("Squeeze", mean, last), graph.call("Squeeze", variance, last)
-        return graph.part(mean, variance, "normal")
+        errors = self.result.errors
+        return graph.part(mean, variance, errors, df=self.result.df if errors == "t" else None)
 
-    def _estimates(self):
-        """beta, its covariance and sigma, the constant first."""
+    def _population(self) -> Population:
         if self.at_boundary is not None:
             found, order = self.at_boundary, np.roll(np.arange(len(self.at_boundary.covariance)), 1)
             beta, sigma = found.estimates.beta[order], found.estimates.sigma
-            return beta, found.covariance[np.ix_(order, order)], sigma
-        beta = self.result.params["outcome"].to_numpy()
-        covariance = covariance_of_known(self.result)[: len(beta), : len(beta)]
-        return beta, covariance, self.result.sigma
+            return Population(beta, (found.covariance[np.ix_(order, order)],), variance=sigma**2)
+        result, df = self._used(), self.result.df
+        params, covariance = result.params, covariance_of_known(result)
+        beta, names = params["outcome"].to_numpy(), list(params["outcome"].index)
+        size, scale = len(beta), result.data.scale_names
+        variance = 1.0 if np.isinf(df) else df / (df - 2) if df > 2 else np.inf
+        covariances: tuple[np.ndarray, ...] = (covariance[:size, :size],)
+        mean = 0.0
+        if result.errors == "shape":
+            ancillary, labels = params["ancillary"], list(params.index)
+            moments = population_moments(ancillary["skewness"], ancillary["log_tail"])
+            mean, variance = float(moments.mean), float(moments.variance)
+            slope = np.zeros((len(params), size))  # of the mean less a'beta, divided by sigma
+            slope[labels.index(("ancillary", "log_sigma")), 0] = mean
+            slope[labels.index(("ancillary", "skewness")), 0] = moments.d_skewness
+            slope[labels.index(("ancillary", "log_tail")), 0] = moments.d_log_tail
+            for name in scale:
+                slope[labels.index(("scale", name)), names.index(name)] = mean
+            across = covariance[:size] @ slope
+            covariances = (*covariances, across + across.T, slope.T @ covariance @ slope)
+        if scale:
+            log_sigma = np.zeros(size)
+            log_sigma[0] = params["ancillary", "log_sigma"]
+            log_sigma[[names.index(name) for name in scale]] = params["scale"]
+            return Population(beta, covariances, variance, mean, log_sigma)
+        sigma = result.sigma
+        together = sum(sigma**power * each for power, each in enumerate(covariances))
+        beta = beta + sigma * mean * np.eye(size)[0]
+        return Population(beta, (together,), sigma**2 * variance)
+
+
+@dataclass(frozen=True)
+class Population:
+    """What `LinearModel.graph` draws, the constant first. covariances : V_0, 2 V_1 and V_2; mean,
+    variance : of e. Where sigma is constant, all of it is part of beta, V_0 and the variance, and
+    log_sigma is None."""
+
+    beta: np.ndarray
+    covariances: tuple[np.ndarray, ...]
+    variance: float
+    mean: float = 0.0
+    log_sigma: np.ndarray | None = None
+
+
+def _affine(graph, apart: str, vector) -> str:
+    """(m, 1) of (1, apart)'vector."""
+    return graph.call("Add", graph.call("MatMul", apart, vector[1:, None]), vector[:1])
+
+
+def _quadratic(graph, apart: str, matrix) -> str:
+    """(m, 1) of (1, apart)'matrix(1, apart), for a symmetric matrix."""
+    across = graph.call("MatMul", apart, matrix[1:, 1:])
+    across = graph.call("Add", across, 2 * matrix[:1, 1:])
+    bent = graph.call("ReduceSum", graph.call("Mul", across, apart), np.array([1]), keepdims=1)
+    return graph.call("Add", bent, matrix[0, 0])
 
 
 def _centre_of(covariance) -> np.ndarray:
@@ -129,22 +196,17 @@ def _centre_of(covariance) -> np.ndarray:
 
 
 def fit_many(
-    datas: Sequence[SelectionData], *, seeds=None, config=None, device=None, progress=None
+    datas, *, seeds=None, config=None, device=None, progress=None
 ) -> list[LinearHeckmanFit]:
     """The best of all modes over rho (see `selected_mode`); nothing is random or configurable."""
     return [_fit(data) for data in datas]
 
 
 def _fit(data: SelectionData) -> LinearHeckmanFit:
-    sample, scalings = standardised_sample(
-        replace(
-            data,
-            x=_with_constant(data.x),
-            w=_with_constant(data.w),
-            x_names=(*data.x_names, "Intercept"),
-            w_names=(*data.w_names, "Intercept"),
-        )
-    )
+    x, x_names = _with_constant(data.x), (*data.x_names, "Intercept")
+    w, w_names = _with_constant(data.w), (*data.w_names, "Intercept")
+    complete = replace(data, x=x, w=w, x_names=x_names, w_names=w_names)
+    sample, scalings = standardised_sample(complete)
     modes = scan(sample).modes
     best = modes[selected_mode(modes)]
     found = estimates_at(best, sample, scalings)
@@ -153,12 +215,8 @@ def _fit(data: SelectionData) -> LinearHeckmanFit:
     if found.status == "boundary":
         hessian = hessian[:-1, :-1]
     back = back_transform(scalings)[:p, :p]
-    info = {
-        "rho": [found.rho],
-        "sigma": [found.sigma],
-        "training_loss": [-found.loglik / float(data.weight.sum())],
-        "status": found.status,
-    }
+    loss = -found.loglik / float(data.weight.sum())
+    info = LinearInfo([found.sigma], [found.rho], [loss], found.status)
     return LinearHeckmanFit(found, back @ inverse(-hessian)[:p, :p] @ back.T, info)
 
 

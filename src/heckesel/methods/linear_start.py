@@ -1,7 +1,5 @@
 """Where networks on folds start: at the classic model with a linear outcome, on the same rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +7,7 @@ import numpy as np
 from heckesel.linear.probit import fit_probit
 from heckesel.networks.training.batches import Batch, with_mills
 
-# A linear two-step may leave |rho| at one or beyond; this is where networks start then.
+# The largest |rho| at which networks start; that of a linear two-step may exceed one.
 START_RHO = 0.9
 
 
@@ -29,9 +27,9 @@ class LinearStart:
 def linear_start(batch: Batch, strong: bool) -> LinearStart:
     r"""A linear outcome on selected rows that have Mills terms, a first guess for the networks'.
 
-    With strong instruments it is the classic two-step. Without, :math:`\lambda` is a function of x
-    and stands in for all that is not linear in f: c would be many sigmas large, and members end
-    before they have undone it. There c starts at 0 and sigma at that of least squares.
+    With strong instruments it is the classic two-step. Without them :math:`\lambda` is a function
+    of x and picks up whatever in f is not linear. Its coefficient c can be many sigmas large, and
+    members would stop before they correct it. So c starts at 0, and sigma at that of least squares.
     """
     columns, root = batch.x, np.sqrt(batch.weight)
     if strong:

@@ -1,22 +1,19 @@
-"""MC dropout: one network, thinned at random while it trains and again while it predicts."""
+"""MC dropout: one network with random dropout in training and in prediction."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from heckesel.data import SelectionData
+from heckesel.fit_info import EnsembleInfo
 from heckesel.networks.ensembles.selection_ensemble import predict_two_outputs
 from heckesel.networks.losses.normal import GAUSSIAN
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
-from heckesel.networks.training.ensemble_training import Members, outcome_rows, train_datasets
+from heckesel.networks.training.ensemble_training import Members, outcome_rows
+from heckesel.networks.training.fit_request import FitRequest
 from heckesel.networks.training.layers import forward, layer_views, with_constant
-from heckesel.networks.training.loop import Progress
-from heckesel.networks.training.scaling import DataScale, data_scale_of
+from heckesel.networks.training.scaling import DataScale
 from heckesel.predictive.distribution import Predictive, check_target
 
 RATE = 0.1
@@ -28,25 +25,25 @@ PREDICTED_AT_ONCE = {"cpu": 256, "gpu": 8192}
 
 @dataclass(frozen=True)
 class DropoutNetwork:
-    """One trained network, read through PASSES thinned copies of itself.
+    """One trained network, whose predictions average over PASSES random dropout masks.
 
-    seed : of the masks; the same copies answer every call.
+    seed : of the masks, which are the same in every call
     """
 
     members: Members
     scaling: DataScale
     seed: int
-    info: dict
+    info: EnsembleInfo
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
-        """Moments over the passes; selection counts as chance given x, whatever the target."""
+        """Moments over the passes; missing at random is assumed, so all targets are the same."""
         check_target(target)
         outputs = self._outputs(self.scaling.x(x))
         return predict_two_outputs(outputs, self.scaling)
 
     def _outputs(self, x):
-        """(PASSES, m, 2). A pass uses one mask for all rows, so it is one thinned network and
-        the prediction at a point does not depend on which others are asked for."""
+        """(PASSES, m, 2). A pass uses one mask for all rows, so that the prediction at a point
+        does not depend on the other points."""
         members, hidden = self.members, self.members.sizes[1:-1]
         block = torch.as_tensor(members.parameters, device=members.device).expand(PASSES, -1)
         layers = layer_views(block, members.sizes)
@@ -60,33 +57,15 @@ class DropoutNetwork:
         return np.concatenate(parts, axis=1).astype(float)
 
 
-def fit_many(
-    datas: Sequence[SelectionData],
-    *,
-    seeds: Sequence[int],
-    config: NetworkConfig | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> list[DropoutNetwork]:
+def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[DropoutNetwork]:
     """One dropout network per dataset, trained as one batch; `config.n_members` is not used."""
     config = replace(config or NetworkConfig(), n_members=1)
-    scalings = [data_scale_of(data, config.standardise) for data in datas]
-    trained = train_datasets(
-        [outcome_rows(data, scaling) for data, scaling in zip(datas, scalings, strict=True)],
-        loss=GAUSSIAN,
-        seeds=seeds,
-        config=config,
-        units=max(data.n for data in datas),
-        dropout=RATE,
-        device=device,
-        progress=progress,
-    )
-    return [
-        DropoutNetwork(
-            members,
-            scaling,
-            int(seed),
-            {"training_loss": (members.loss + np.log(scaling.y_scale)).tolist()},
-        )
-        for members, scaling, seed in zip(trained, scalings, seeds, strict=True)
+    request = FitRequest(datas, seeds, config, device, progress)
+    batches = list(map(outcome_rows, datas, request.scalings))  # without folds
+    trained = request.train(batches, loss=GAUSSIAN, dropout=RATE)
+    infos = [
+        EnsembleInfo((members.loss + np.log(scaling.y_scale)).tolist())
+        for members, scaling in zip(trained, request.scalings, strict=True)
     ]
+    seeds = map(int, seeds)
+    return list(map(DropoutNetwork, trained, request.scalings, seeds, infos))

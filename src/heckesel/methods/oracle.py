@@ -1,14 +1,12 @@
 """Oracle: the true outcome function and the true noise, which only a simulation can know."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.data import SelectionData
 from heckesel.errors import DataError
+from heckesel.fit_info import LinearInfo
 from heckesel.predictive.distribution import Predictive
 
 
@@ -23,7 +21,7 @@ class OracleConfig:
 @dataclass(frozen=True)
 class Oracle:
     config: OracleConfig
-    info: dict
+    info: LinearInfo
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """N(f0(x), sigma^2)."""
@@ -33,13 +31,6 @@ class Oracle:
         return Predictive.normal(mean, 0.0, self.config.sigma**2)
 
 
-def fit_many(
-    datas: Sequence[SelectionData],
-    *,
-    seeds=None,
-    config: OracleConfig,
-    device=None,
-    progress=None,
-) -> list[Oracle]:
+def fit_many(datas, *, config, seeds=None, device=None, progress=None) -> list[Oracle]:
     """The same for every dataset: nothing is learned from data."""
-    return [Oracle(config, {"sigma": [config.sigma]}) for _ in datas]
+    return [Oracle(config, LinearInfo([config.sigma])) for _ in datas]

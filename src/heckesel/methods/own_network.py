@@ -2,14 +2,12 @@
 a module maps to one number.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch
 
 from heckesel.data import SelectionData
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of
 from heckesel.methods.heckman_joint import two_headed
 from heckesel.methods.heckman_two_step import corrected, first_step
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
@@ -39,7 +37,7 @@ def fit(
     make_net : seed -> module from a batch (b, ...) to (b, 1); inputs : (n, ...), one for each
     unit of `data`, whose x is not looked at. Inputs are not standardised; y and w are.
     """
-    if method not in LOSSES:
+    if not is_one_of(method, LOSSES):
         raise DataError(f"method must be one of {', '.join(LOSSES)}, got {method!r}")
     inputs = torch.as_tensor(inputs)
     if len(inputs) != data.n:
@@ -49,17 +47,8 @@ def fit(
     first = first_step(data, scaling) if method == "two-step" else None
     batch = joint_rows(data, scaling) if first is None else first.batch
     seen = inputs[torch.as_tensor(data.s)]
-    members = train_modules(
-        make_net,
-        seen,
-        batch,
-        loss=loss,
-        seed=seed,
-        config=config,
-        units=data.n,
-        device=device,
-        progress=progress,
-    )
+    options: dict = {"config": config, "units": data.n, "device": device, "progress": progress}
+    members = train_modules(make_net, seen, batch, loss=loss, seed=seed, **options)
     if first is None:
         return two_headed(loss, members, batch, scaling)
     return corrected(members, members.outputs(seen)[..., 0], first)

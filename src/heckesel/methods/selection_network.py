@@ -1,10 +1,7 @@
-"""A selection index of networks, cross-fitted: the Mills term of a unit comes from members that did
-not see whether it was selected, so the outcome network cannot read that off it.
+"""A cross-fitted selection index of networks: the Mills term of a unit comes from members that were
+trained without it, so that it does not reveal whether the unit was selected.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,20 +11,21 @@ from heckesel.data import SelectionData
 from heckesel.linear.probit import fit_probit
 from heckesel.networks.losses.normal import PROBIT
 from heckesel.networks.training.batches import Batch
-from heckesel.networks.training.config import AUTO, NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, train_datasets
-from heckesel.networks.training.folds import assign_folds, held_out
+from heckesel.networks.training.config import AUTO
+from heckesel.networks.training.ensemble_training import Members
+from heckesel.networks.training.fit_request import FitRequest
+from heckesel.networks.training.folds import held_out
 from heckesel.networks.training.layers import with_constant
 from heckesel.networks.training.scaling import DataScale
 
 
 @dataclass(frozen=True)
 class CrossFitted:
-    """members : networks on the scaled w, None where a probit is the index after all
-    index : (n,) of each unit, by members without it, or by that probit
+    """members : networks on the scaled w, or None if a probit was preferred
+    index : (n,) of each unit, by members that held it out, or by that probit
 
-    losses : mean -log-likelihood of selection on held-out units, of networks ("network") and of
-    a probit fitted without each fold ("linear"): the smaller one describes selection better
+    losses : minus the mean log-likelihood of the selection of held-out units, for networks
+    ("network") and for a probit fitted without each fold ("linear")
     """
 
     members: Members | None
@@ -35,34 +33,25 @@ class CrossFitted:
     losses: dict[str, float]
 
 
-def fit_indices(
-    datas: Sequence[SelectionData],
-    scalings: Sequence[DataScale],
-    *,
-    seeds: Sequence[int],
-    config: NetworkConfig,
-    device: str | None = None,
-) -> list[CrossFitted]:
+def fit_indices(request: FitRequest) -> list[CrossFitted]:
     """Indices for many datasets, trained as one batch on the folds that the outcome will have; of
     networks, or with selection "auto" of a probit where its loss is the smaller one."""
-    folds = config.folds or config.n_members
-    batches = [
-        Batch(
-            x=with_constant(scaling.w(data.w)),
-            y=np.where(data.s, 1.0, -1.0),
-            weight=data.weight / data.weight.sum(),
-            fold=assign_folds(data, folds, seed),
-        )
-        for data, scaling, seed in zip(datas, scalings, seeds, strict=True)
-    ]
-    units = max(data.n for data in datas)
-    trained = train_datasets(
-        batches, loss=PROBIT, seeds=seeds, config=config, units=units, device=device
-    )
+    folds, batches = request.config.folds, request.batches(selection_rows)
+    assert folds is not None  # a config checks that
+    trained = request.train(batches, loss=PROBIT, progress=None)
     found = [_crossed(*pair, folds) for pair in zip(trained, batches, strict=True)]
-    if config.selection != AUTO:
+    if request.config.selection != AUTO:
         return found
     return [_preferred(*pair) for pair in zip(found, batches, strict=True)]
+
+
+def selection_rows(data: SelectionData, scaling: DataScale) -> Batch:
+    """All units, with y = 1 if a unit was selected and -1 if not."""
+    return Batch(
+        x=with_constant(scaling.w(data.w)),
+        y=np.where(data.s, 1.0, -1.0),
+        weight=data.weight / data.weight.sum(),
+    )
 
 
 def _preferred(networks: CrossFitted, batch: Batch) -> CrossFitted:

@@ -1,18 +1,13 @@
-"""Skyline: the deep ensemble that was shown every outcome, as an upper reference."""
+"""Skyline: the deep ensemble trained on all outcomes, observed or not, as an upper reference."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.methods import deep_ensemble
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.loop import Progress
 
 
 @dataclass(frozen=True)
@@ -23,14 +18,7 @@ class SkylineConfig:
     network: NetworkConfig = field(default_factory=NetworkConfig)
 
 
-def fit_many(
-    datas: Sequence[SelectionData],
-    *,
-    seeds: Sequence[int],
-    config: SkylineConfig | Sequence[SkylineConfig],
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> list[GaussianEnsemble]:
+def fit_many(datas, *, seeds, config, device=None, progress=None) -> list[GaussianEnsemble]:
     """The skyline for many datasets; `config` is one for each, all with the same network."""
     configs = [config] if isinstance(config, SkylineConfig) else config
     complete = [_complete(data, each.y) for data, each in zip(datas, configs, strict=True)]

@@ -1,7 +1,5 @@
 """Columns of splines as part of an ONNX graph."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.numerics.splines import DEGREE, Spline
@@ -10,11 +8,8 @@ from heckesel.numerics.splines import DEGREE, Spline
 def spline_columns(graph, basis, x: str) -> str:
     """(1, m, h), as `SplineBasis.columns` at x (m, p)."""
     own = [graph.call("Gather", x, np.array([j]), axis=1) for j in range(len(basis.curves))]
-    wiggles = [
-        _wiggles(graph, curve, column)
-        for curve, column in zip(basis.curves, own, strict=True)
-        if curve
-    ]
+    pairs = zip(basis.curves, own, strict=True)
+    wiggles = [_wiggles(graph, curve, column) for curve, column in pairs if curve]
     small: dict[int, tuple[str, int]] = {}
     for i, j, *splines in basis.surfaces:
         for at, spline in zip((i, j), splines, strict=True):

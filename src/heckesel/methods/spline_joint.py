@@ -1,11 +1,9 @@
 """Penalised additive splines with the joint likelihood, averaged over rho: for small tables.
 
-The outcome is a sum of smooth curves, one a column, and of smooth surfaces where interactions are
-asked for; the selection index is linear. Smoothness and rho are weighed by the evidence (see
-`heckesel.networks.rho.linear_joint`), and the predictive is a mixture over rho.
+The outcome is a sum of smooth curves, one per column, and of smooth surfaces for the requested
+interactions; the selection index is linear. The evidence (see `heckesel.networks.rho.linear_joint`)
+chooses the smoothness and weights the values of rho; the predictive is a mixture over rho.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,13 +21,13 @@ from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.config import torch_device
 from heckesel.networks.training.ensemble_training import joint_rows
 from heckesel.networks.training.folds import with_folds
-from heckesel.networks.training.scaling import data_scale_of
+from heckesel.networks.training.scaling import DataScale, data_scale_of
 from heckesel.numerics.splines import INNER_KNOTS, Spline, spline_of, spline_width
 
 SURFACE_KNOTS = 1  # inside the range, in each direction of an interaction
 FEWEST_KNOTS = 2
-# Of a fit that nobody asked for in particular: seconds, rows that can tell columns apart, and a
-# sixth of a gigabyte for each of the six times that columns are held.
+# Limits of a fit that the user did not request: it takes seconds, has enough rows for its columns,
+# and each of six copies of the columns takes a sixth of a gigabyte.
 MOST_COLUMNS, LEAST_ROWS, MOST_NUMBERS = 300, 4, 20_000_000
 
 
@@ -37,7 +35,7 @@ MOST_COLUMNS, LEAST_ROWS, MOST_NUMBERS = 300, 4, 20_000_000
 class SplineConfig:
     """interactions : pairs of columns of x by position, or "all"; rho_prior : see `rho_prior`
     knots : of a curve, inside its range
-    folds : units are split into that many, and `info["held_out_evidence"]` is the log-likelihood
+    folds : units are split into that many, and `info.held_out_evidence` is the log-likelihood
         of those held out; the fit itself is to all units
     """
 
@@ -64,15 +62,8 @@ class SplineBasis:
         return spline_columns(graph, self, x)
 
 
-def fit_many(
-    datas: Sequence[SelectionData],
-    *,
-    seeds: Sequence[int] | None = None,
-    config: SplineConfig | None = None,
-    device: str | None = None,
-    progress=None,
-) -> list[RhoMixture]:
-    """Splines for many datasets; those whose bases have the same shape side by side."""
+def fit_many(datas, *, seeds=None, config=None, device=None, progress=None) -> list[RhoMixture]:
+    """Splines for many datasets; those whose bases have the same shape are fitted together."""
     config = config or SplineConfig()
     prior, on = rho_prior(config.rho_prior), torch_device(device or "cpu")
     scalings = [data_scale_of(data, standardise=True) for data in datas]
@@ -97,7 +88,7 @@ def fit_many(
         if config.folds is not None:
             evidence = held_out_evidence(rows, totals, found, on, config.folds)
             found = [
-                replace(fit, info=fit.info | {"held_out_evidence": float(value)})
+                replace(fit, info=replace(fit.info, held_out_evidence=float(value)))
                 for fit, value in zip(found, evidence, strict=True)
             ]
         fitted |= dict(zip(places, found, strict=True))
@@ -105,15 +96,10 @@ def fit_many(
 
 
 def fit_affordable(
-    datas: Sequence[SelectionData],
-    *,
-    seeds: Sequence[int],
-    rho_prior: object = None,
-    folds: int,
-    device: str | None = None,
+    datas, *, seeds, folds: int, rho_prior=None, device=None
 ) -> list[RhoMixture | None]:
-    """Splines as rich as each dataset allows, None where it allows none; an alternative on the same
-    folds for methods whose outcome is a network."""
+    """The most flexible splines that each dataset supports, or None; methods whose outcome is a
+    network compare them with it on the same folds."""
     asked = [affordable(data.x[data.s]) for data in datas]
     found: list[RhoMixture | None] = [None] * len(datas)
     for rich in dict.fromkeys(one for one in asked if one is not None):
@@ -126,9 +112,15 @@ def fit_affordable(
     return found
 
 
+def affordable_basis(data: SelectionData, scaling: DataScale) -> SplineBasis | None:
+    """The most flexible basis that a dataset supports, or None."""
+    rich = affordable(data.x[data.s])
+    return None if rich is None else spline_basis(scaling.x(data.x[data.s]), *rich)
+
+
 def _possible(datas, seeds, config, device) -> list[RhoMixture | None]:
-    """None where a fold takes with it all that a column of x says beyond the others: networks take
-    that, straight lines without a ridge do not."""
+    """None if a column of x is collinear with the others once a fold is held out: the straight
+    lines have no ridge, so there is no unique fit."""
     try:
         return list(fit_many(datas, seeds=seeds, config=config, device=device))
     except torch.linalg.LinAlgError:
@@ -141,8 +133,8 @@ def _possible(datas, seeds, config, device) -> list[RhoMixture | None]:
 def affordable(x: np.ndarray) -> tuple[str | tuple, int] | None:
     """The interactions and knots that x (n, p), the selected units, can support below MOST_COLUMNS,
     MOST_NUMBERS and a column for every LEAST_ROWS rows: "all" pairs of columns, else none of them,
-    else half as many knots, and so on. None where the fewest are too many, or straight lines, which
-    have no ridge, repeat one another."""
+    else half as many knots, and so on. None if the fewest are too many, or if columns of x, whose
+    straight lines have no ridge, are collinear."""
     if dependent_columns(np.column_stack([np.ones(len(x)), x]))[0] is not None:
         return None
     most = min(MOST_COLUMNS, len(x) // LEAST_ROWS, MOST_NUMBERS // max(1, len(x)))
@@ -157,7 +149,12 @@ def affordable(x: np.ndarray) -> tuple[str | tuple, int] | None:
     return None
 
 
-def spline_basis(x: np.ndarray, interactions=(), knots: int = INNER_KNOTS) -> SplineBasis:
+def spline_basis(
+    x: np.ndarray,
+    interactions=(),
+    knots: int = INNER_KNOTS,
+    surface_knots: int = SURFACE_KNOTS,
+) -> SplineBasis:
     """A basis for columns like x (n, p), the selected units."""
     p = x.shape[1]
     pairs = list(combinations(range(p), 2)) if interactions == "all" else list(interactions)
@@ -165,12 +162,17 @@ def spline_basis(x: np.ndarray, interactions=(), knots: int = INNER_KNOTS) -> Sp
         if len(set(pair)) != 2 or not all(0 <= column < p for column in pair):
             raise DataError(f"an interaction is two different columns below {p}, got {pair!r}")
     curves = tuple(spline_of(column, knots) for column in x.T)
-    small = [spline_of(column, SURFACE_KNOTS) for column in x.T]
+    small = [spline_of(column, surface_knots) for column in x.T]
     surfaces = tuple((i, j, small[i], small[j]) for i, j in pairs)
     widths = [block.shape[1] for block in _blocks(curves, surfaces, x[:2])]
-    group = np.repeat(np.arange(len(widths)) - 1, widths)  # the straight lines carry no ridge
+    group = np.repeat(np.arange(len(widths)) - 1, widths)  # the straight lines have no ridge
     membership = (group[:, None] == np.arange(len(widths) - 1)).astype(float)
     return SplineBasis(curves, surfaces, membership)
+
+
+def straight_lines(p: int) -> SplineBasis:
+    """A constant and p columns, without curves."""
+    return SplineBasis((None,) * p, (), np.zeros((1 + p, 0)))
 
 
 def _blocks(curves, surfaces, x) -> list[np.ndarray]:

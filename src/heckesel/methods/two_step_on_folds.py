@@ -1,16 +1,15 @@
-r"""The deep two-step with members on folds: each ends by the fold it did not see, and what is said
-about the noise comes from rows that the member saying it did not see.
+r"""The deep two-step on folds: held-out rows decide when a member stops, and estimate the noise.
 
-One sigma takes one round. A sigma(x) takes three, each a training separate:
+With one sigma there is one round of training, with a sigma(x) there are three:
 
 1. f and c, as with one sigma, for residuals r of held-out rows;
-2. a network for the width of :math:`r/\sqrt{1-\rho^2\delta}`, which selection has not narrowed:
-   :math:`\sigma(x) = \sigma s(x)`;
+2. a network for the standard deviation of :math:`r/\sqrt{1-\rho^2\delta}`, the residuals as they
+   would be without selection: :math:`\sigma(x) = \sigma s(x)`;
 3. f and c again, around :math:`f + c\,s(x)\lambda`, so that the correction grows with the noise:
    :math:`E[y|s{=}1] = f + \rho\sigma(x)\lambda`, :math:`\rho = c/\sigma`.
 
-Means are fitted by least squares in both rounds. A likelihood with sigma(x) in it would fit them
-best where outcomes are least noisy, and let go of the units that selection kept away.
+Means are fitted by least squares in both rounds. A likelihood with sigma(x) would fit them best
+where outcomes are least noisy, and neglect regions with few selected units.
 """
 
 from __future__ import annotations
@@ -22,31 +21,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heckesel.fit_info import SelectionInfo
 from heckesel.methods.linear_start import linear_start
 from heckesel.networks.ensembles.noise_calibration import calibrated_shape, pairs_of, two_step_loss
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, noise_factor_of
 from heckesel.networks.losses.normal import NOISE_SCALE, TWO_STEP
 from heckesel.networks.training.batches import Batch
-from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import Members
+from heckesel.networks.training.fit_request import FitRequest
 from heckesel.networks.training.folds import held_out
+from heckesel.networks.training.scaling import DataScale
 from heckesel.predictive.distribution import RHO_LIMIT
 
 if TYPE_CHECKING:
     from heckesel.methods.heckman_two_step import FirstStep
 
 
-def fit_on_folds(prepared: Sequence[FirstStep], train, config: NetworkConfig, folds: int):
-    """One ensemble for each first step; with noise "auto", what held-out rows prefer.
-
-    train : `train_datasets` with everything given but datasets, loss, config and heads
-    """
+def fit_on_folds(prepared: Sequence[FirstStep], request: FitRequest) -> list[SelectionEnsemble]:
+    """One ensemble for each first step; with noise "auto", what held-out rows prefer."""
+    config, folds = request.config, request.config.folds
+    assert folds is not None
 
     def outcomes(batches):
         heads = [
             _start(batch, first.strong) for batch, first in zip(batches, prepared, strict=True)
         ]
-        return train(batches, loss=TWO_STEP, config=config, heads=heads)
+        return request.train(batches, loss=TWO_STEP, heads=heads)
 
     calibrate = partial(_calibrated, folds=folds, tails=config.tails)
     batches = [each.batch for each in prepared]
@@ -56,7 +56,7 @@ def fit_on_folds(prepared: Sequence[FirstStep], train, config: NetworkConfig, fo
         fits.append([calibrate(*each, None) for each in zip(members, prepared, strict=True)])
     if "varying" in config.noises:
         narrow = [_residual_rows(*each, folds) for each in zip(members, batches, strict=True)]
-        noise_networks = train(narrow, loss=NOISE_SCALE, config=config)
+        noise_networks = request.train(narrow, loss=NOISE_SCALE)
         wide = [
             replace(batch, mills=batch.mills * _crossed(each, batch, folds))
             for each, batch in zip(noise_networks, batches, strict=True)
@@ -68,10 +68,14 @@ def fit_on_folds(prepared: Sequence[FirstStep], train, config: NetworkConfig, fo
 
 
 def preferred(fits: Sequence[SelectionEnsemble]) -> SelectionEnsemble:
-    """The fit with the least loss on the held-out rows; it reports the losses of all."""
-    best = min(fits, key=lambda fit: fit.info["held_out_loss"])
-    tried = {fit.info["noise"]: fit.info["held_out_loss"] for fit in fits}
-    return replace(best, info=best.info | {"held_out_losses": tried})
+    """The fit with the lowest held-out loss; its `info` has the losses of all."""
+    tried: dict[str, float] = {}
+    for fit in fits:
+        assert fit.info.noise
+        assert fit.info.held_out_loss is not None  # there were folds
+        tried[fit.info.noise] = fit.info.held_out_loss
+    best = min(fits, key=lambda fit: tried[str(fit.info.noise)])
+    return replace(best, info=replace(best.info, held_out_losses=tried))
 
 
 def _start(batch: Batch, strong: bool) -> np.ndarray:
@@ -80,11 +84,11 @@ def _start(batch: Batch, strong: bool) -> np.ndarray:
 
 
 def _residual_rows(members: Members, batch: Batch, folds: int) -> Batch:
-    """Residuals of rows under members that did not see them, as wide as in the population."""
+    """Residuals of held-out rows, scaled to their standard deviation in the population."""
     f = members.outputs(batch.x[:, :-1])[..., 0]
     c = members.head[:, :1].astype(float)
     out = held_out(batch.fold, len(f), folds)
-    seen = out.any(axis=0)  # with fewer members than folds some rows have no honest residual
+    seen = out.any(axis=0)  # with fewer members than folds, some rows are never held out
     residual = np.where(out, batch.y - f - c * batch.mills, 0.0).sum(axis=0) / np.maximum(
         out.sum(axis=0), 1
     )
@@ -98,7 +102,7 @@ def _residual_rows(members: Members, batch: Batch, folds: int) -> Batch:
 
 
 def _crossed(noise_networks: Members, batch: Batch, folds: int) -> np.ndarray:
-    """(n,) s(x) of each row by members that did not see it, of all members where there is none."""
+    """(n,) s(x) of each row by members that held it out, or by all members if none did."""
     factor = noise_factor_of(noise_networks.outputs(batch.x[:, :-1])[..., 0])
     out = held_out(batch.fold, len(factor), folds)
     out = out | ~out.any(axis=0)
@@ -121,34 +125,30 @@ def _calibrated(
     pairs = pairs_of(f, factor, batch.weight, held_out(batch.fold, len(f), folds))
     rows, own = pairs.row, pairs.member
     residual = batch.y[rows] - pairs.mean - c[own] * batch.mills[rows]
-    found = calibrated_shape(
-        lambda level, df: two_step_loss(residual, level, c[own], batch.delta[rows], pairs, df),
-        pairs,
-        tails,
-    )
-    unit = first.scaling.y_scale
-    sigma = np.full(len(c), unit * found.level)
-    fitted = SelectionEnsemble(
-        members=members,
-        scaling=first.scaling,
-        sigma=sigma,
-        covariance=unit * c,
-        gamma=first.gamma[None],
-        info={
-            "rho": (c / found.level).tolist(),
-            "sigma": sigma.tolist(),
-            "training_loss": (members.loss + np.log(unit)).tolist(),
-            "held_out_loss": found.loss + float(np.log(unit)),
-            "best_epoch": np.asarray(members.best_epoch).tolist(),
-            "noise": "constant" if noise_networks is None else "varying",
-        }
-        | found.info,
-        noise_networks=noise_networks,
+
+    def loss(level, df):
+        return two_step_loss(residual, level, c[own], batch.delta[rows], pairs, df)
+
+    found, index = calibrated_shape(loss, pairs, tails), first.networks
+    fit = in_units_of_y(members, np.full(len(c), found.level), first.scaling, first.gamma)
+    info = replace(
+        fit.info,
+        held_out_loss=found.loss + float(np.log(first.scaling.y_scale)),
+        best_epoch=np.asarray(members.best_epoch).tolist(),
+        noise="constant" if noise_networks is None else "varying",
         tail_df=found.df,
+        selection=None if index is None else "network" if index.members else "linear",
+        selection_losses=None if index is None else index.losses,
     )
-    if first.networks is None:
-        return fitted
-    index = first.networks
-    kind = "linear" if index.members is None else "network"
-    info = fitted.info | {"selection": kind, "selection_losses": index.losses}
-    return replace(fitted, selection=index.members, info=info)
+    selection = None if index is None else index.members
+    return replace(
+        fit, info=info, noise_networks=noise_networks, selection=selection, tail_df=found.df
+    )
+
+
+def in_units_of_y(members, sigma, scaling: DataScale, gamma) -> SelectionEnsemble:
+    """The ensemble; sigma : (k,) for the scaled y; gamma : (q + 1,) for w as given."""
+    unit, c = scaling.y_scale, members.head[:, 0].astype(float)
+    training_loss = (members.loss + np.log(unit)).tolist()
+    info = SelectionInfo((c / sigma).tolist(), (unit * sigma).tolist(), training_loss)
+    return SelectionEnsemble(members, scaling, unit * sigma, unit * c, gamma[None], info)

@@ -1,8 +1,7 @@
-"""Deep ensemble weighted by inverse propensities: the usual cure for selection on what is seen."""
+"""Deep ensemble weighted by inverse propensities: the usual correction if outcomes
+are missing at random.
+"""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,9 +12,8 @@ from heckesel.linear.probit import selection_probit
 from heckesel.methods import deep_ensemble
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.loop import Progress
 
-# One unit may not stand for more than a thousand; a smaller propensity counts as this one.
+# No unit has a weight above a thousand: smaller propensities are raised to this one.
 SMALLEST_PROPENSITY = 1e-3
 
 
@@ -28,14 +26,7 @@ class WeightedConfig:
     network: NetworkConfig = field(default_factory=NetworkConfig)
 
 
-def fit_many(
-    datas: Sequence[SelectionData],
-    *,
-    seeds: Sequence[int],
-    config: WeightedConfig | Sequence[WeightedConfig] | None = None,
-    device: str | None = None,
-    progress: Progress | None = None,
-) -> list[GaussianEnsemble]:
+def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[GaussianEnsemble]:
     """The weighted ensemble for many datasets; with known propensities `config` is one for each
     dataset, all with the same network."""
     config = config or WeightedConfig()

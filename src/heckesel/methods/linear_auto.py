@@ -1,0 +1,219 @@
+"""The linear estimator and error model that held-out units prefer, as an ordinary fit.
+
+Maximum likelihood with normal or shape errors and a constant or varying sigma is compared by the
+likelihood of held-out units on the same folds. The two-step has no likelihood. It is used where an
+outcome has no density, and where every likelihood is highest at rho = +-1.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from heckesel.data import SelectionData
+from heckesel.errors import DataError
+from heckesel.linear.forms.error_models import ERROR_MODELS
+from heckesel.linear.forms.fold_likelihood import held_out_logliks, lead, split_rows
+from heckesel.linear.forms.form_search import FormPoint
+from heckesel.linear.results.assemble import fit_in_memory
+from heckesel.linear.results.heckman_fit import HeckmanFit
+from heckesel.linear.rho_scan import CLEARLY_BETTER, FLAT_FROM
+from heckesel.linear.sample.sample import standardised_sample
+from heckesel.numerics.outcome_density import unsuited_to_density
+
+# The simpler before the richer: errors, and whether sigma varies with x.
+FORMS = (("normal", False), ("shape", False), ("normal", True), ("shape", True))
+# Fewer rows than these do not tell error models apart on folds.
+FEWEST_SELECTED, FEWEST_UNSELECTED, ROWS_PER_COEFFICIENT = 50, 10, 10
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """held_out : log-likelihood of held-out units, of all rows together; behind : how far that is
+    below the highest, with its standard error. NaN for the two-step and without folds."""
+
+    fit: HeckmanFit
+    held_out: float = float("nan")
+    behind: float = float("nan")
+    standard_error: float = float("nan")
+
+    @property
+    def mode(self):
+        """The estimates on the likelihood surface."""
+        assert self.fit.scan is not None
+        return self.fit.scan.modes[self.fit.selected]
+
+    @property
+    def varies(self) -> bool:
+        """Whether sigma varies with x."""
+        return bool(self.fit.data.scale_names)
+
+    @property
+    def at_boundary(self) -> bool:
+        """Whether the estimate of rho is -1 or 1."""
+        return self.mode.status == "boundary" and abs(self.mode.a) > FLAT_FROM
+
+    @property
+    def usable(self) -> bool:
+        if self.fit.status == "max_iterations":
+            return False
+        return self.at_boundary or bool(np.isfinite(self.fit.cov.to_numpy()[0, 0]))
+
+    @property
+    def name(self) -> str:
+        errors = {"normal": "normal errors", "shape": "skewed or heavy-tailed errors (shape)"}
+        sigma = "sigma that varies with x" if self.varies else "a constant sigma"
+        return f"{errors[self.fit.errors]} and {sigma}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The fit, why it was chosen, and one row for each candidate."""
+
+    fit: HeckmanFit
+    explanation: str
+    candidates: pd.DataFrame
+
+
+def choose(
+    data: SelectionData, design, kind: str, options: dict, *, errors=("normal", "shape")
+) -> Choice:
+    """data : checked, with constants; kind, options : of the covariance, see `fit_in_memory`;
+    errors : those to compare"""
+    if data.s.all():
+        fit = fit_in_memory(data, design, kind, options, "ml", "normal")
+        why = "Least squares was used, because every unit was selected."
+        return _choice(Candidate(fit), why, (Candidate(fit),))
+    two_step = _two_step(data, design, kind, options)
+    reason = unsuited_to_density(data.y[data.s], data.weight[data.s])
+    if reason is not None and two_step:
+        return _choice(two_step[0], f"The two-step was used, because {reason}.", two_step)
+    forms = [form for form in FORMS if form[0] in errors] if _enough_rows(data) else FORMS[:1]
+    candidates = tuple(_fitted(data, design, kind, options, *form) for form in forms)
+    if len(forms) > 1:
+        candidates = _compared(data, candidates, options["weight_kind"])
+    chosen, why = preferred(candidates)
+    if chosen is None and two_step:
+        why = "The two-step was used, because every likelihood is highest at rho = -1 or 1."
+        return _choice(two_step[0], why, (*candidates, *two_step))
+    if chosen is None:
+        chosen, why = candidates[0], "every likelihood is highest at rho = -1 or 1"
+    explanation = f"Maximum likelihood with {chosen.name} was used, because {why}."
+    return _choice(chosen, explanation, (*candidates, *two_step))
+
+
+def _enough_rows(data: SelectionData) -> bool:
+    used = data.weight > 0
+    selected, unselected = (np.count_nonzero(used & s) for s in (data.s, ~data.s))
+    needed = max(FEWEST_SELECTED, ROWS_PER_COEFFICIENT * data.x.shape[1])
+    return bool(selected >= needed and unselected >= FEWEST_UNSELECTED)
+
+
+def _two_step(data: SelectionData, design, kind: str, options: dict) -> tuple[Candidate, ...]:
+    """One candidate; none where the Mills ratio is a linear combination of x."""
+    kind = "robust" if kind == "opg" else kind  # two steps have no likelihood
+    try:
+        return (Candidate(fit_in_memory(data, design, kind, options, "two-step", "normal")),)
+    except DataError:
+        return ()
+
+
+def _fitted(data: SelectionData, design, kind, options, errors: str, varies: bool) -> Candidate:
+    if varies:
+        data = with_varying_sigma(data)
+        design = replace(design, scale_names=data.scale_names)
+    return Candidate(fit_in_memory(data, design, kind, options, "ml", errors))
+
+
+def with_varying_sigma(data: SelectionData) -> SelectionData:
+    """log sigma(x) linear in every outcome column but the constant."""
+    return replace(data, scale=data.x[:, 1:], scale_names=data.x_names[1:])
+
+
+def _compared(data: SelectionData, candidates, weight_kind: str) -> tuple[Candidate, ...]:
+    """The candidates with the likelihood of held-out units, of a part of a long table."""
+    with threadpool_limits(1, user_api="blas"):
+        sample, scalings = standardised_sample(with_varying_sigma(data))
+        part = sample.part()
+        constant, folds = replace(part, scale_columns=None), split_rows(part)
+
+        def held_out(each: Candidate) -> np.ndarray:
+            if not each.usable:
+                return np.full(part.n, -np.inf)
+            rows = part if each.varies else constant
+            return held_out_logliks(ERROR_MODELS[each.fit.errors], rows, folds, _start(each))
+
+        units = list(map(held_out, candidates))
+    weight = np.append(part.weight_selected, part.weight_unselected)
+    mass = weight if weight_kind == "frequency" else weight**2
+    stretch = sample.mass / part.mass
+    in_units = part.mass_selected * np.log(scalings.y_scale)
+    totals = [float(weight @ each) if np.isfinite(each).all() else -np.inf for each in units]
+    best = units[int(np.argmax(totals))]
+    found = []
+    for each, own, total in zip(candidates, units, totals, strict=True):
+        behind, error = lead(best, own, weight, mass) if np.isfinite(total) else (np.inf, np.nan)
+        numbers = stretch * (total - in_units), stretch * behind, stretch * error
+        found.append(Candidate(each.fit, *numbers))
+    return tuple(found)
+
+
+def _start(candidate: Candidate) -> np.ndarray:
+    """The estimates as `form_search` has them."""
+    mode = candidate.mode
+    if isinstance(mode, FormPoint):
+        return mode.coordinates
+    low, high = ERROR_MODELS["normal"].ends  # a scan follows rho = +-1 further out
+    return np.append(mode.v, np.clip(mode.a, low, high))
+
+
+def preferred(candidates: tuple[Candidate, ...]) -> tuple[Candidate | None, str]:
+    """Which candidate to use, and why: the simplest within one standard error of the highest
+    held-out likelihood. One at rho = +-1 is passed over unless it exceeds every interior one by
+    `CLEARLY_BETTER`. None if all of them are there."""
+    usable = [each for each in candidates if each.usable]
+    if all(each.at_boundary for each in usable):
+        return None, ""
+    if len(candidates) == 1:
+        return candidates[0], "there are too few rows to compare error models"
+    best = min(usable, key=lambda each: each.behind)
+    near = [each for each in usable if each.behind <= min(each.standard_error, CLEARLY_BETTER)]
+    inside = [each for each in near if not each.at_boundary]
+    if inside and inside[0] is best:
+        return best, f"its held-out log-likelihood is the highest of {len(candidates)} error models"
+    if inside and not best.at_boundary:
+        return inside[0], (
+            "its held-out log-likelihood is within one standard error of the highest, that of "
+            f"{best.name}, and it is simpler"
+        )
+    close = [each for each in usable if not each.at_boundary and each.behind <= CLEARLY_BETTER]
+    if inside or close:
+        chosen = inside[0] if inside else min(close, key=lambda each: each.behind)
+        return chosen, (
+            f"its held-out log-likelihood is only {chosen.behind:.1f} below that of {best.name}, "
+            "whose estimate of rho is -1 or 1"
+        )
+    return near[0], (
+        "its held-out log-likelihood is clearly higher than that of every error model whose "
+        "estimate of rho is not -1 or 1"
+    )
+
+
+def _choice(chosen: Candidate, why: str, candidates: tuple[Candidate, ...]) -> Choice:
+    rows = [
+        {
+            "estimator": each.fit.method,
+            "errors": each.fit.errors,
+            "scale": ", ".join(each.fit.data.scale_names) or "constant",
+            "rho": each.fit.rho,
+            "loglik": each.fit.loglik,
+            "held_out_loglik": each.held_out,
+            "difference": -each.behind,
+            "standard_error": each.standard_error,
+            "status": each.fit.status,
+            "chosen": each.fit is chosen.fit,
+        }
+        for each in candidates
+    ]
+    return Choice(chosen.fit, why, pd.DataFrame(rows))
