@@ -9,8 +9,8 @@ import pytest
 import statsmodels.api as sm
 
 import heckesel as hk
-from heckesel.diagnostics.evidence import smooth_columns
 from heckesel.diagnostics.profile_curve import profile_curve
+from heckesel.diagnostics.smooth_columns import smooth_columns
 from heckesel.numerics.normal import inverse_mills
 
 
@@ -99,7 +99,7 @@ def test_a_maximum_at_the_end_is_said_in_the_sentence(found):
     u = rng.normal(size=60)
     y = np.where(table.a + table.b + u > 0, 1 + table.a + 2 * u, np.nan)
     with pytest.warns(hk.IdentificationWarning, match="end of its range"):
-        model = hk.HeckmanRegressor(["b"]).fit(table, y)
+        model = hk.HeckmanRegressor(["b"], method="ml").fit(table, y)
     assert model.result_.status == "boundary"
     assert "largest at rho = +1, the end of its range" in model.identification_.sentence
 
@@ -186,7 +186,9 @@ def test_the_curve_can_be_drawn(found):
 
 
 def test_the_regressor_carries_the_evidence_and_the_range_of_its_members(linear):
-    model = hk.DeepHeckmanRegressor(["z"], epochs=40, n_members=2, progress=False)
+    model = hk.DeepHeckmanRegressor(
+        ["z"], epochs=40, n_members=2, progress=False, method="two-step"
+    )
     evidence = model.fit(linear[["x", "z"]], linear["y"]).identification_.evidence
     assert evidence["rho_low"] < 0.6 < evidence["rho_high"]
     assert evidence["member_rho_low"] == pytest.approx(model.rho_.min())

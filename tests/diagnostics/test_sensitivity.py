@@ -90,7 +90,7 @@ def test_last_layers_at_a_fixed_rho_agree_with_the_classic_fit(frame, fit):
 @pytest.mark.parametrize(
     "model",
     [
-        hk.DeepHeckmanRegressor(["z"], **FAST),
+        hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST),
         hk.DeepHeckmanRegressor(["z"], method="profile", **FAST),
         hk.DeepHeckmanRegressor(["z"], method="averaged", **FAST),
         hk.DeepEnsembleRegressor(["z"], **FAST),
@@ -115,7 +115,9 @@ def test_splines_at_a_fixed_rho_are_those_of_a_fit_with_a_prior_on_it_alone(a, f
     X = frame[["x", "z"]].assign(v=np.random.default_rng(0).uniform(-1, 1, len(frame)))
     y = frame["y"] + np.sin(2 * X["x"]) + 2 * X["v"] ** 2
     data = selection_data(X[["x", "v"]], X, y)
-    model = hk.DeepHeckmanRegressor(["z"], epochs=1, n_members=1, progress=False).fit(X, y)
+    model = hk.DeepHeckmanRegressor(
+        ["z"], epochs=1, n_members=1, progress=False, method="two-step"
+    ).fit(X, y)
     model.fitted_ = fit_one(spline_joint, data)
     found = hk.sensitivity(model, X, y, rho=[np.tanh(a)])
     # An interval of a hundredth around a value of the grid: the curve is near linear in it.
@@ -125,7 +127,9 @@ def test_splines_at_a_fixed_rho_are_those_of_a_fit_with_a_prior_on_it_alone(a, f
 
 
 def test_networks_need_the_rows_of_their_fit(frame):
-    model = hk.DeepHeckmanRegressor(["z"], **FAST).fit(frame[["x", "z"]], frame["y"])
+    model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST).fit(
+        frame[["x", "z"]], frame["y"]
+    )
     with pytest.raises(hk.DataError, match=r"sensitivity\(model, X, y\)"):
         hk.sensitivity(model)
     with pytest.raises(hk.DataError, match="no outcome column 'z'"):
@@ -142,7 +146,10 @@ def test_the_average_is_over_the_rows_asked_for(kind, frame):
     elif kind == "arrays":
         model, at = hk.heckman(y=y, x=X[["x"]], w=X), few[["x"]]
     else:
-        linear, deep = hk.HeckmanRegressor(["z"]), hk.DeepHeckmanRegressor(["z"], **FAST)
+        linear, deep = (
+            hk.HeckmanRegressor(["z"]),
+            hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST),
+        )
         model, at = (linear if kind == "regressor" else deep).fit(X, y), few
     rows = {"X": X, "y": y} if kind == "networks" else {}
     found = hk.sensitivity(model, **rows, at=at, rho=[0.6])
@@ -156,7 +163,9 @@ def test_networks_count_rows_as_their_fit_did(frame):
     X, y = frame[["x", "z"]], frame["y"]
     weight = np.where(frame["x"] > 0, 2.0, 1.0)
     twice = np.repeat(np.arange(len(frame)), weight.astype(int))
-    model = hk.DeepHeckmanRegressor(["z"], **FAST).fit(X, y, sample_weight=weight)
+    model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST).fit(
+        X, y, sample_weight=weight
+    )
     weighed = hk.sensitivity(model, X, y, sample_weight=weight, rho=[0.3])
     copied = hk.sensitivity(model, X.iloc[twice], y.iloc[twice], rho=[0.3])
     assert weighed.values["mean"][0] == pytest.approx(copied.values["mean"][0], rel=1e-6)

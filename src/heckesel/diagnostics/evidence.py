@@ -5,8 +5,6 @@ straight line would look like selection. The instruments are tested on all rows.
 likelihood, the residuals and other error models use at most 10,000 random rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,33 +13,32 @@ from scipy.special import chdtrc
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.instrument_strength import probit_verdict
+from heckesel.diagnostics.instrument_strength import probit_and_verdict
+from heckesel.diagnostics.model_evidence import residual_tests
 from heckesel.diagnostics.profile_curve import ProfileCurve, profile_curve
-from heckesel.diagnostics.verdict import (
-    NOT_IDENTIFIED,
-    Identification,
-    beyond_smooth,
-    with_profile,
+from heckesel.diagnostics.smooth_columns import (
+    smooth_columns,
+    unexplained_share,
+    with_products,
+    with_steps,
 )
+from heckesel.diagnostics.validity.overidentification import with_agreement
+from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, beyond_smooth, with_profile
 from heckesel.errors import DataError
 from heckesel.linear.estimable import check_estimable
 from heckesel.linear.forms.error_models import GAUSSIAN
 from heckesel.linear.forms.form_fits import fit_forms
-from heckesel.linear.forms.form_weights import aic_weights, forms_to_weigh
-from heckesel.linear.probit import fit_probit
+from heckesel.linear.forms.form_weights import forms_to_weigh
+from heckesel.linear.probit import ProbitFit, fit_probit
 from heckesel.linear.rho_scan import Scan, scan
 from heckesel.linear.sample.sample import Sample, standardised_sample
-from heckesel.numerics.bivariate import log_conditional_cdf
-from heckesel.numerics.normal import inverse_mills, probit_of
-from heckesel.numerics.splines import spline_of, spline_width
+from heckesel.numerics.normal import inverse_mills
 
 MOST_ROWS = 10_000
 FORM_ROWS = 2500  # enough for the range of ten other error models
 SEED = 20_790  # fixed, so that the same data always give the same verdict
-SMOOTH_KNOTS = (6, 4, 2, 1)  # interior knots; the first that rows and columns allow is used
-ROWS_PER_COLUMN = 20  # selected rows needed for each column of the smooth outcome
-MOST_COLUMNS = 40  # of the smooth outcome: the cost grows with their square
 FEWEST_ROWS = 20
+LARGEST_ERROR = 1e6  # stands for an infinite standard error, which JSON has not
 
 
 def identify(data: SelectionData, *, forms: bool = False) -> Identification:
@@ -51,12 +48,12 @@ def identify(data: SelectionData, *, forms: bool = False) -> Identification:
     """
     if not data.weight.all():  # a row of weight zero must not place a knot
         data = data.take(data.weight > 0)
-    found = probit_verdict(data)
+    probit, found = probit_and_verdict(data)
     if found.verdict == NOT_IDENTIFIED:
         return found
     evidence = found.evidence | {"rows": data.n, "selected": int(data.s.sum())}
     with threadpool_limits(1, user_api="blas"):
-        evidence |= _instrument_strength(data)
+        evidence |= _instrument_strength(data, probit)
     return identify_shape(replace(found, evidence=evidence), data, forms=forms)
 
 
@@ -67,13 +64,13 @@ def identify_shape(
 
     `data` may be a sample of the rows that `found` is about.
     """
-    found = beyond_smooth(found)
+    found = with_agreement(beyond_smooth(found), data)
     evidence = found.evidence
     with threadpool_limits(1, user_api="blas"):
         shape = _shape(data)
         if shape is None:
             return replace(found, evidence=evidence | {"rows_profiled": 0})
-        evidence |= _residual_evidence(shape)
+        evidence |= residual_tests(shape.sample, shape.found.modes[0])
         if forms:
             evidence |= _form_evidence(shape.design)
     evidence |= {"smooth_outcome": True}
@@ -90,14 +87,13 @@ class _Shape:
     curve: ProfileCurve
 
 
-def _instrument_strength(data: SelectionData) -> dict:
-    """Likelihood ratio test of the instruments, and `smooth_shares`."""
+def _instrument_strength(data: SelectionData, full: ProbitFit) -> dict:
+    """Likelihood ratio test of the instruments, and `smooth_shares`; full : with the constant."""
     if not data.instruments:
         return {}
     kept = [j for j, name in enumerate(data.w_names) if name not in data.instruments]
-    constant = np.ones((data.n, 1))
-    full = fit_probit(np.hstack([constant, data.w]), data.s, data.weight)
-    reduced = fit_probit(np.hstack([constant, data.w[:, kept]]), data.s, data.weight)
+    others = np.column_stack([np.ones(data.n), data.w[:, kept]])
+    reduced = fit_probit(others, data.s, data.weight)
     ratio = max(2 * (full.loglik - reduced.loglik), 0.0)
     return {
         "likelihood_ratio": ratio,
@@ -111,9 +107,13 @@ def smooth_shares(data: SelectionData, slopes, constant: float) -> dict:
 
     slopes, constant : coefficients of the probit
     """
+    share, variance = _mills_share(data, slopes, constant)
+    left = share * variance * data.weight[data.s].sum()
     return {
-        "mills_share": _mills_share(data, slopes, constant),
+        "mills_share": share,
         "share_beyond_smooth": _share_beyond_smooth(data, slopes),
+        # of a regression on the inverse Mills ratio with errors of variance one
+        "rho_error": float(1 / np.sqrt(left)) if left > 0 else LARGEST_ERROR,
     }
 
 
@@ -122,26 +122,28 @@ def _share_beyond_smooth(data: SelectionData, slopes) -> float:
 
     Near 0 the instruments are themselves functions of x.
     """
-    known = np.flatnonzero(~np.isnan(data.x).any(axis=1))
+    known = np.flatnonzero(~np.isnan(data.x).any(axis=1) & (data.weight > 0))
     some = known[_random_rows(len(known), MOST_ROWS)]
     chosen = [j for j, name in enumerate(data.w_names) if name in data.instruments]
     part, x, weight = data.w[some][:, chosen] @ slopes[chosen], data.x[some], data.weight[some]
-    curved = smooth_columns(x)
+    curved = with_steps(with_products(smooth_columns(x), x), x, part, weight)
     freedom = [max(len(some) - 1 - columns.shape[1], 1) for columns in (curved, x)]
-    left = [_unexplained(columns, part, weight) for columns in (curved, x)]
+    left = [unexplained_share(columns, part, weight) for columns in (curved, x)]
     if left[1] == 0:
         return 0.0
     return min(left[0] / left[1] * freedom[1] / freedom[0], 1.0)
 
 
-def _mills_share(data: SelectionData, slopes, constant: float) -> float:
-    """Share of the variance of the inverse Mills ratio that smooth functions of x do not explain.
+def _mills_share(data: SelectionData, slopes, constant: float) -> tuple[float, float]:
+    """Share of the variance of the inverse Mills ratio that smooth functions of x do not explain,
+    and that variance.
 
-    It is computed on at most 10,000 selected rows.
+    They are computed on at most 10,000 selected rows.
     """
     some = np.flatnonzero(data.s)[_random_rows(int(data.s.sum()), MOST_ROWS)]
-    mills = inverse_mills(constant + data.w[some] @ slopes)
-    return _unexplained(smooth_columns(data.x[some]), mills, data.weight[some])
+    mills, weight = inverse_mills(constant + data.w[some] @ slopes), data.weight[some]
+    variance = np.average((mills - np.average(mills, weights=weight)) ** 2, weights=weight)
+    return unexplained_share(smooth_columns(data.x[some]), mills, weight), float(variance)
 
 
 def _random_rows(count: int, most: int) -> np.ndarray:
@@ -149,30 +151,6 @@ def _random_rows(count: int, most: int) -> np.ndarray:
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(SEED).choice(count, most, replace=False))
-
-
-def _unexplained(columns, values, weight) -> float:
-    """1 - R2 of a weighted regression on a constant and the columns."""
-    root = np.sqrt(weight)[:, None]
-    design = root * np.column_stack([np.ones(len(values)), columns])
-    target = root[:, 0] * (values - np.average(values, weights=weight))
-    total = float(target @ target)
-    if total == 0:
-        return 0.0
-    residual = target - design @ np.linalg.lstsq(design, target, rcond=None)[0]
-    return float(residual @ residual) / total
-
-
-def smooth_columns(x: np.ndarray) -> np.ndarray:
-    """x and cubic splines of its columns, with as many knots as rows and columns allow."""
-    for knots in SMOOTH_KNOTS:
-        width = x.shape[1] + sum(spline_width(column, knots) for column in x.T)
-        if width <= min(len(x) / ROWS_PER_COLUMN, MOST_COLUMNS):
-            splines = [(spline_of(column, knots), column) for column in x.T]
-            return np.column_stack(
-                [x, *(b.columns(column) for b, column in splines if b is not None)]
-            )
-    return x
 
 
 def _shape(data: SelectionData) -> _Shape | None:
@@ -200,48 +178,10 @@ def _design(data: SelectionData, rows) -> SelectionData:
     x = np.full((len(rows), len(kept)), np.nan)
     x[s] = np.column_stack([np.ones(len(wide)), wide])[:, kept]
     w = np.column_stack([np.ones(len(rows)), data.w[rows]])
-    return SelectionData(
-        x=x,
-        w=w,
-        s=s,
-        y=data.y[rows],
-        weight=data.weight[rows],
-        x_names=tuple(f"x{j}" if j else "Intercept" for j in kept),
-        w_names=("Intercept", *data.w_names),
-        y_name=data.y_name,
-        excluded=data.instruments,
-    )
-
-
-def _residual_evidence(shape: _Shape) -> dict:
-    best = shape.found.modes[0]
-    e = shape.sample.residual_columns @ best.v[shape.sample.q :]
-    index = shape.sample.w_selected @ best.v[: shape.sample.q]
-    skewness, kurtosis, p = _normality(
-        _normal_scores(e, index, best.a), shape.sample.weight_selected
-    )
-    return {
-        "residual_skewness": skewness,
-        "residual_excess_kurtosis": kurtosis,
-        "residual_normality_p": p,
-    }
-
-
-def _normal_scores(e, index, atanh_rho: float) -> np.ndarray:
-    """(n,) normal scores of P(E <= e | selected), which are standard normal under the model."""
-    below = log_conditional_cdf(e, index, -atanh_rho)
-    above = log_conditional_cdf(-e, index, atanh_rho)
-    return probit_of(below, above)
-
-
-def _normality(z, weight):
-    """Skewness and excess kurtosis of z, and the p-value of the Jarque-Bera test."""
-    z = z - np.average(z, weights=weight)
-    z = z / np.sqrt(np.average(z**2, weights=weight))
-    skewness = float(np.average(z**3, weights=weight))
-    kurtosis = float(np.average(z**4, weights=weight)) - 3.0
-    statistic = weight.sum() / 6 * (skewness**2 + kurtosis**2 / 4)
-    return skewness, kurtosis, float(chdtrc(2, statistic))
+    names = tuple(f"x{j}" if j else "Intercept" for j in kept)
+    w_names = ("Intercept", *data.w_names)
+    some = replace(data.take(rows), excluded=data.instruments)
+    return replace(some, x=x, w=w, x_names=names, w_names=w_names)
 
 
 def _form_evidence(design: SelectionData) -> dict:
@@ -252,15 +192,14 @@ def _form_evidence(design: SelectionData) -> dict:
     except DataError:
         return {}
     fits = fit_forms(few)
-    aic = np.array([2 * fit.n_params - 2 * fit.loglik for fit in fits])
-    normal = aic[[fit.name for fit in fits].index(GAUSSIAN.name)]
-    weights = aic_weights(aic)
-    weighed = [fit for fit, say in zip(fits, forms_to_weigh(aic, normal), strict=True) if say]
+    normal = next(fit.aic for fit in fits if fit.name == GAUSSIAN.name)
+    has_say = forms_to_weigh([fit.aic for fit in fits], normal)
+    weighed = [fit for fit, say in zip(fits, has_say, strict=True) if say]
     return {
         "form_rows": few.n,
         "forms": [
-            {"name": fit.name, "weight": float(weight), "tau": float(fit.tau)}
-            for fit, weight in sorted(zip(fits, weights, strict=True), key=lambda pair: -pair[1])
+            {"name": fit.name, "weight": fit.aic_weight, "tau": float(fit.tau)}
+            for fit in sorted(fits, key=lambda fit: -fit.aic_weight)
         ],
         "tau_low": float(min(fit.tau for fit in weighed)),
         "tau_high": float(max(fit.tau for fit in weighed)),

@@ -1,16 +1,22 @@
 """The verdict on a linear fit, from its selection equation and its profile likelihood."""
 
-from __future__ import annotations
+from dataclasses import replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData, scaled_weight
+from heckesel.diagnostics.evidence import smooth_shares
+from heckesel.diagnostics.instrument_strength import wald_verdict
+from heckesel.diagnostics.model_evidence import model_evidence
+from heckesel.diagnostics.model_verdict import with_model
 from heckesel.diagnostics.profile_curve import profile_curve
+from heckesel.diagnostics.validity.overidentification import with_agreement
 from heckesel.diagnostics.verdict import (
+    IDENTIFIED,
     NOT_IDENTIFIED,
     Identification,
-    exclusion_verdict,
+    beyond_smooth,
     nothing_selected,
     with_profile,
 )
@@ -20,7 +26,9 @@ from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.heckman_probit_fit import HeckmanProbitFit
 from heckesel.linear.results.resampling import rows_of
 from heckesel.linear.rho_scan import Scan
+from heckesel.linear.sample.sample import Rows, SampleScale
 from heckesel.linear.sample.stream import StreamedData
+from heckesel.tables.outcome.unobserved import question
 
 
 def heckman_verdict(fit: HeckmanFit) -> Identification:
@@ -30,20 +38,22 @@ def heckman_verdict(fit: HeckmanFit) -> Identification:
     """
     data, probability = fit.data, fit.weight_kind == "probability"
     if not fit.has_selection:
-        return nothing_selected()
-    gamma, covariance = _selection_equation(fit)
-    if data.instruments and not np.isfinite(covariance).all():
-        with threadpool_limits(1, user_api="blas"):
-            rows, scale, _ = rows_of(data, None)
-            probit = in_units(maximise_probit(rows), scale.w.back)
-        gamma, covariance = probit.gamma, inverse(-probit.hessian)
-        if probability:  # whose scale is arbitrary
-            covariance = covariance * rows.mass / rows.nonzero
-    found = wald_verdict(data, gamma, covariance)
-    if not isinstance(fit.scan, Scan):
-        return found
-    curve = profile_curve(fit.scan, unit=_rows_per_weight(data) if probability else 1.0)
-    return with_profile(found, curve, independent=fit.clusters is None)
+        return nothing_selected(question(data))
+    with threadpool_limits(1, user_api="blas"):
+        rows, scalings, _ = rows_of(data, None)
+        gamma, covariance = _selection_equation(fit)
+        if data.instruments and not np.isfinite(covariance).all():
+            probit = in_units(maximise_probit(rows), scalings.w.back)
+            gamma, covariance = probit.gamma, inverse(-probit.hessian)
+            if probability:  # whose scale is arbitrary
+                covariance = covariance * rows.mass / rows.nonzero
+        found = wald_verdict(data, gamma, covariance)
+        found = _beyond_smooth(found, data, rows, scalings, gamma)
+        if not isinstance(fit.scan, Scan):
+            return found
+        curve = profile_curve(fit.scan, unit=_rows_per_weight(data) if probability else 1.0)
+        found = with_profile(found, curve, independent=fit.clusters is None)
+        return with_model(found, model_evidence(fit, rows, scalings))
 
 
 def classifier_verdict(fit: HeckmanProbitFit) -> Identification:
@@ -63,22 +73,42 @@ def classifier_verdict(fit: HeckmanProbitFit) -> Identification:
         with threadpool_limits(1, user_api="blas"):
             probit = fit_probit(data.w, data.s, scaled_weight(data.weight, fit.weight_kind))
         gamma, covariance = probit.gamma, inverse(-probit.hessian)
-    return with_profile(wald_verdict(data, gamma, covariance), profile_curve(fit.scan))
+    found = wald_verdict(data, gamma, covariance)
+    with threadpool_limits(1, user_api="blas"):
+        rows, scalings, _ = rows_of(data, None)
+        found = _beyond_smooth(found, data, rows, scalings, gamma)
+    return with_profile(found, profile_curve(fit.scan))
 
 
-def wald_verdict(data: SelectionData | StreamedData, gamma, covariance) -> Identification:
-    """The verdict by the Wald test of the instruments.
-
-    gamma : (q,) of the selection equation with its covariance, the constant included
-    """
-    names = data.instruments
-    where = [data.w_names.index(name) for name in names]
-    return exclusion_verdict(
-        names,
-        gamma[where],
-        covariance[np.ix_(where, where)],
-        varying_columns=sum(name != "Intercept" for name in data.w_names),
+def _beyond_smooth(
+    found: Identification,
+    data: SelectionData | StreamedData,
+    rows: Rows,
+    scalings: SampleScale,
+    gamma: np.ndarray,
+) -> Identification:
+    """The verdict once functions of x may take the instruments' place, by the selected rows, and
+    once the instruments may contradict each other."""
+    if found.verdict != IDENTIFIED:
+        return found
+    some = rows.part()
+    n1, unknown = len(some.w_selected), np.full((len(some.w_unselected), some.p), np.nan)
+    varies = [name != "Intercept" for name in data.x_names]
+    standardised = SelectionData(
+        x=np.concatenate([-some.residual_columns[:, :-1], unknown])[:, varies],
+        w=np.concatenate([some.w_selected, some.w_unselected]),
+        s=np.arange(some.n) < n1,
+        y=np.append(some.residual_columns[:, -1], np.full(some.n - n1, np.nan)),
+        weight=np.append(some.weight_selected, some.weight_unselected),
+        x_names=tuple(name for name in data.x_names if name != "Intercept"),
+        w_names=data.w_names,
+        y_name=data.y_name,
+        excluded=data.instruments,
     )
+    shares = smooth_shares(standardised, np.linalg.solve(scalings.w.back, gamma), 0.0)
+    shares["rho_error"] *= float(np.sqrt(some.weight_selected.sum() / rows.mass_selected))
+    found = beyond_smooth(replace(found, evidence=found.evidence | shares))
+    return with_agreement(found, standardised)
 
 
 def _selection_equation(fit) -> tuple[np.ndarray, np.ndarray]:

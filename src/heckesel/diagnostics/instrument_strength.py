@@ -1,37 +1,43 @@
-"""The verdict on the instruments, from a probit of selection on all columns."""
+"""The verdict on the instruments, by their Wald test in the selection equation."""
 
-from __future__ import annotations
+from dataclasses import replace
 
 import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import Identification, exclusion_verdict
 from heckesel.linear.covariance import inverse
-from heckesel.linear.estimable import (
-    check_columns,
-    check_joint_separation,
-    check_separation,
-    says_next_to_nothing,
-)
-from heckesel.linear.probit import fit_probit
+from heckesel.linear.estimable import checked_probit
+from heckesel.linear.probit import ProbitFit
+from heckesel.linear.sample.stream import StreamedData
 
 
-def probit_verdict(data: SelectionData) -> Identification:
-    """The verdict by the instruments' Wald test in a probit; w has no constant column yet.
+def wald_verdict(data: SelectionData | StreamedData, gamma, covariance) -> Identification:
+    """The verdict by the Wald test of the instruments.
+
+    gamma : (q,) of the selection equation with its covariance, the constant included
+    """
+    names = data.instruments
+    where = [data.w_names.index(name) for name in names]
+    return exclusion_verdict(
+        names,
+        gamma[where],
+        covariance[np.ix_(where, where)],
+        varying_columns=sum(name != "Intercept" for name in data.w_names),
+    )
+
+
+def probit_and_verdict(data: SelectionData) -> tuple[ProbitFit, Identification]:
+    """A probit of selection, its constant first, and its verdict; w has no constant column yet.
 
     A column that is collinear there, or that predicts selection perfectly, is an error.
     """
     w = np.column_stack([np.ones(data.n), data.w])
-    names = ("Intercept", *data.w_names)
-    check_columns(w, names, f"over all {data.n} rows")
-    check_separation(w, data.s, names)
-    probit = fit_probit(w, data.s, data.weight)
-    if says_next_to_nothing(w, probit.hessian):
-        check_joint_separation(w, data.s, names)
-    where = [names.index(name) for name in data.instruments]
-    return exclusion_verdict(
-        data.instruments,
-        probit.gamma[where],
-        inverse(-probit.hessian)[np.ix_(where, where)],
-        varying_columns=len(data.w_names),
-    )
+    data = replace(data, w=w, w_names=("Intercept", *data.w_names))
+    probit = checked_probit(w, data.s, data.w_names, data.weight)
+    return probit, wald_verdict(data, probit.gamma, inverse(-probit.hessian))
+
+
+def probit_verdict(data: SelectionData) -> Identification:
+    """The verdict of `probit_and_verdict`."""
+    return probit_and_verdict(data)[1]

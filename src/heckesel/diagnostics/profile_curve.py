@@ -1,7 +1,5 @@
 """The profile likelihood over rho: a curve, its modes, and an interval."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How much the conclusions depend on rho, and bounds that need no model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Real
 
@@ -70,16 +68,11 @@ class Sensitivity:
             raise DataError(
                 f"there is no value named {name!r}; use one of {', '.join(self.values)}"
             )
-        gap = self.values[name] - threshold
-        found = []
-        for left in range(len(gap) - 1):
-            one, other = gap[left], gap[left + 1]
-            if one == 0.0:
-                found.append(float(self.rho[left]))
-            elif one * other < 0:
-                share = one / (one - other)
-                found.append(float(self.rho[left] + share * (self.rho[left + 1] - self.rho[left])))
-        return found + ([float(self.rho[-1])] if gap[-1] == 0.0 else [])
+        rho, gap = self.rho, self.values[name] - threshold
+        here = np.flatnonzero(gap[:-1] * gap[1:] < 0)
+        share = gap[here] / (gap[here] - gap[here + 1])
+        between = rho[here] + share * (rho[here + 1] - rho[here])
+        return np.sort(np.concatenate([rho[gap == 0.0], between])).tolist()
 
     def breakdown(self, name: str, threshold: float = 0.0) -> float | None:
         """Find the rho closest to 0 at which the conclusion of a naive fit flips.

@@ -1,6 +1,4 @@
-"""The verdict on identification: one of five strings, with a sentence and its evidence."""
-
-from __future__ import annotations
+"""The verdict on a correction: one of six strings, with a sentence and its evidence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,11 +14,21 @@ WEAK = "weak instrument"
 FUNCTIONAL_FORM = "functional form only"
 NOT_IDENTIFIED = "not identified"
 NO_SELECTION = "no selection"
+DO_NOT_USE = "do not use"
 # The order is part of the results: committed rows hold a position in this tuple.
-VERDICTS = (IDENTIFIED, WEAK, FUNCTIONAL_FORM, NOT_IDENTIFIED, NO_SELECTION)
+VERDICTS = (IDENTIFIED, WEAK, FUNCTIONAL_FORM, NOT_IDENTIFIED, NO_SELECTION, DO_NOT_USE)
+
+# What a person can do with the correction.
+SUPPORTED = "the correction is supported"
+UNCERTAIN = "the correction rests on assumptions that the data cannot test"
+UNUSABLE = "the correction must not be used as it is"
+NOTHING_TO_CORRECT = "there is nothing to correct"
 
 AT_BOUNDARY = 0.99999  # |rho| of a maximum at the end of its range
 WORTH_LISTING = 10.0  # modes further below the best, in log-likelihood, do not matter
+# Standard error of rho up to which the instruments by themselves settle the correction: a 95 %
+# interval of +-.5, which tells no correlation from a strong one.
+LARGEST_RHO_ERROR = 0.25
 FIND_AN_INSTRUMENT = (
     "look for a column that affects selection but not the outcome, such as the sensor, site, "
     "annotator or batch that produced the row, or random variation in who was selected."
@@ -35,7 +43,7 @@ class Identification:
     ----------
     verdict : str
         One of ``"identified by an instrument"``, ``"weak instrument"``,
-        ``"functional form only"``, ``"not identified"`` and ``"no selection"``.
+        ``"functional form only"``, ``"not identified"``, ``"no selection"`` and ``"do not use"``.
     sentence : str
         The reason for the verdict, in one or two sentences.
     evidence : dict
@@ -78,6 +86,22 @@ class Identification:
         """Whether at most the assumed shape of the errors identifies rho."""
         return self.verdict in (FUNCTIONAL_FORM, NOT_IDENTIFIED)
 
+    @property
+    def level(self) -> str:
+        """What a person can do with the correction, from "the correction is supported" to "the
+        correction must not be used as it is"."""
+        if self.verdict == IDENTIFIED:
+            return UNCERTAIN if self.evidence.get("caveats") else SUPPORTED
+        levels = {NO_SELECTION: NOTHING_TO_CORRECT, DO_NOT_USE: UNUSABLE}
+        return levels.get(self.verdict, UNCERTAIN)
+
+    @property
+    def caveat(self) -> str | None:
+        """What must be said with every prediction; None if the correction is supported."""
+        if self.level in (SUPPORTED, NOTHING_TO_CORRECT):
+            return None
+        return str(self)
+
     def details(self) -> list[str]:
         """List the evidence in words.
 
@@ -89,10 +113,10 @@ class Identification:
         return [line(self.evidence) for key, line in LINES.items() if key in self.evidence]
 
 
-def nothing_selected() -> Identification:
-    return Identification(
-        NO_SELECTION, "every unit has an outcome, so there is nothing to correct.", {}
-    )
+def nothing_selected(asked: str = "") -> Identification:
+    """asked : the question about a spike of the outcome, if there is one"""
+    sentence = "every unit has an outcome, so there is nothing to correct."
+    return Identification(NO_SELECTION, f"{sentence} But {asked}." if asked else sentence, {})
 
 
 def with_profile(
@@ -142,9 +166,21 @@ def beyond_smooth(found: Identification) -> Identification:
     evidence = found.evidence
     share = evidence.get("share_beyond_smooth", 1.0)
     needed = STRONG_WALD_PER_INSTRUMENT * len(evidence["instruments"])
-    if found.verdict != IDENTIFIED or share * evidence["wald"] >= needed:
+    if found.verdict != IDENTIFIED:
         return found
     named, one = _named(evidence["instruments"])
+    if share * evidence["wald"] >= needed:
+        if evidence.get("rho_error", 0.0) <= LARGEST_RHO_ERROR:
+            return found
+        return replace(
+            found,
+            verdict=WEAK,
+            sentence=f"{named} {'affects' if one else 'affect'} selection "
+            f"(chi2({len(evidence['instruments'])}) = {evidence['wald']:.1f}), but "
+            f"{'leaves' if one else 'leave'} rho uncertain by {evidence['rho_error']:.2f} (one "
+            f"standard error; {LARGEST_RHO_ERROR:g} or less would be strong), so the correction "
+            "rests mostly on the assumed errors; more rows or a stronger instrument are needed.",
+        )
     return replace(
         found,
         verdict=WEAK,
@@ -225,6 +261,12 @@ def _p_text(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
+def _sigma_text(evidence: dict) -> str:
+    """Models saved before the test of a constant sigma was made have none."""
+    p = evidence.get("constant_sigma_p")
+    return "" if p is None else f"; of a constant sigma: {_p_text(p)}"
+
+
 def _assumptions(evidence: dict) -> str:
     """What the profile likelihood assumes beyond the model."""
     smooth = ["an outcome smooth in each column"] if evidence.get("smooth_outcome") else []
@@ -252,6 +294,10 @@ LINES: dict[str, Callable[[dict], str]] = {
         f"smooth functions of x leave {100 * e['mills_share']:.0f} % of the variance of the "
         "inverse Mills ratio unexplained"
     ),
+    "overidentification": lambda e: (
+        f"agreement of the instruments (overidentification test): {e['overidentification']:.1f}, "
+        f"{_p_text(e['overidentification_p'])}"
+    ),
     "rho_low": lambda e: (
         f"rho {e['rho']:.2f}, {100 * e['rho_level']:.0f} % profile interval {e['rho_low']:.2f} to "
         f"{e['rho_high']:.2f}{_assumptions(e)}{_other_modes(e)}"
@@ -262,7 +308,15 @@ LINES: dict[str, Callable[[dict], str]] = {
     "residual_normality_p": lambda e: (
         f"residuals under the model: skewness {e['residual_skewness']:.2f}, excess kurtosis "
         f"{e['residual_excess_kurtosis']:.2f} (test of normality: "
-        f"{_p_text(e['residual_normality_p'])})"
+        f"{_p_text(e['residual_normality_p'])}{_sigma_text(e)})"
+    ),
+    "contrast": lambda e: (
+        f"rho sigma: {e['lambda_ml']:.3g} by maximum likelihood, {e['lambda_two_step']:.3g} by the "
+        f"two-step ({abs(e['contrast']):.1f} standard errors apart)"
+    ),
+    "better_errors": lambda e: (
+        f"best-fitting errors: {e['better_errors']}, {e['better_errors_gain']:.1f} log-units "
+        f"better, with rho {e['better_errors_rho']:.2f}, on {e['form_rows']:,} rows"
     ),
     "tau_low": lambda e: (
         f"Kendall's tau of the errors: {e['tau_low']:.2f} to {e['tau_high']:.2f} over the error "

@@ -1,0 +1,75 @@
+"""Problems of the columns of a table: the check that finds them, and an error that lists all."""
+
+from dataclasses import replace
+from functools import wraps
+from types import SimpleNamespace
+
+import numpy as np
+
+from heckesel.data import SelectionData
+from heckesel.errors import ColumnError, DataError
+from heckesel.linear.estimable import check_estimable, checked_probit
+from heckesel.tables.fit_input import fixed_columns, outcome_column
+from heckesel.tables.preparation.column_plan import ColumnPlan
+
+
+def check_fit(data: SelectionData) -> None:
+    """Raise a `ColumnError` for columns that are constant, collinear or predict selection."""
+    one = np.ones((data.n, 1))
+    shared = [j for j, name in enumerate(data.w_names) if name not in data.instruments]
+    names = tuple(data.w_names[j] for j in shared)
+    w = np.hstack([one, data.w])
+    whole = replace(
+        data,
+        x=np.hstack([one, data.w[:, shared]]),
+        x_names=("Intercept", *names),
+        w=w,
+        w_names=("Intercept", *data.w_names),
+        excluded=data.instruments,
+    )
+    check_estimable(whole)
+    if not data.s.all():
+        checked_probit(w, data.s, whole.w_names, data.weight)
+
+
+def plan_of(
+    X, y, *, instruments, selected, sample_weight, strict: bool, unobserved=None
+) -> ColumnPlan:
+    """The plan of on_problem="fix"; y : numbers. strict : as in `fixed_columns`."""
+    table = SimpleNamespace(instruments=instruments)
+    name = str(getattr(y, "name", None) or "y")
+    sides = {"selected": selected, "weight": sample_weight, "y_name": name}
+    columns, _ = fixed_columns(
+        table, X, outcome_column(y, unobserved), sides, check=check_fit, strict=strict
+    )
+    assert columns.plan is not None
+    return columns.plan
+
+
+def listing_problems(fit):
+    """A `fit` whose error about one column names the other problems of the table, too."""
+
+    @wraps(fit)
+    def listed(self, X, y=None, **options):
+        try:
+            return fit(self, X, y, **options)
+        except ColumnError as error:
+            raise ColumnError(
+                _with_all(error, self, X, y, options), error.terms, error.reason
+            ) from None
+
+    return listed
+
+
+def _with_all(error: ColumnError, model, X, y, options: dict) -> str:
+    sides = {name: options.get(name) for name in ("selected", "sample_weight")}
+    try:
+        sides |= {"instruments": model.instruments, "unobserved": model.unobserved}
+        plan = plan_of(X, y, **sides, strict=False)
+    except (DataError, TypeError, ValueError):  # what is wrong is not the columns alone
+        return str(error)
+    if len(plan.actions) < 2:
+        return str(error)
+    return f"{error}. on_problem='fix' would act on {len(plan.actions)} columns. " + ". ".join(
+        plan.actions
+    )

@@ -1,0 +1,119 @@
+"""`hk.column_report`: what each column of a table is, and what on_problem="fix" does with it."""
+
+from dataclasses import asdict, dataclass
+
+import pandas as pd
+
+from heckesel.diagnostics.column_problems import plan_of
+from heckesel.errors import DataError
+from heckesel.tables.preparation.column_plan import ColumnEntry
+from heckesel.tables.preparation.learn_plan import check_plan
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """The columns of a table.
+
+    Attributes
+    ----------
+    entries : tuple of ColumnEntry
+        One per column, in the order of the table: ``name``, ``role``, ``kind``, ``levels`` (the
+        number of different values), ``missing`` (a share), ``action`` (what on_problem="fix" does)
+        and ``acted`` (whether it changes the column).
+    error : str or None
+        Why the table cannot be used even with on_problem="fix".
+    """
+
+    entries: tuple[ColumnEntry, ...]
+    error: str | None = None
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """One sentence for each column that on_problem="fix" changes or omits."""
+        return tuple(str(entry) for entry in self.entries if entry.acted)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The entries as a frame with one row per column."""
+        return pd.DataFrame([asdict(entry) for entry in self.entries]).set_index("name")
+
+    def __str__(self) -> str:
+        width = max(len(entry.name) for entry in self.entries) + 2
+        lines = [f"{'column':<{width}}{'kind':<12}{'values':>9}{'missing':>9}  action"]
+        for each in self.entries:
+            lines.append(
+                f"{each.name:<{width}}{each.kind:<12}{each.levels:>9,}{each.missing:>9.1%}  "
+                f"{each.action}"
+            )
+        return "\n".join(lines if self.error is None else [*lines, f"Cannot be used: {self.error}"])
+
+
+def column_report(X, y, *, instruments=None, selected=None, sample_weight=None) -> ColumnReport:
+    """Report what each column of a table is, and what ``on_problem="fix"`` does with it.
+
+    Parameters
+    ----------
+    X : frame or array-like of shape (n, columns)
+        Columns of both equations, instruments included.
+    y : array-like of shape (n,)
+        The outcome, a number or a class, NaN or None where it was not observed.
+    instruments : list of str or int, optional
+        Columns of X that affect selection but not the outcome, by name or position.
+    selected : array-like of shape (n,), optional
+        0/1 indicator of selection.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+
+    Returns
+    -------
+    ColumnReport
+        All columns with their problems. Printed, it is a table.
+
+    Raises
+    ------
+    DataError
+        If X, y or an argument cannot be used whatever is done with the columns.
+
+    Notes
+    -----
+    ``on_problem="fix"`` does the following.
+
+    - Numbers: missing values are imputed by the mean, with a missing indicator if at least 10
+      selected and 10 unselected rows miss the value.
+    - Categories: levels with fewer than 10 selected or 10 unselected rows are pooled into ``other``
+      (into the most frequent level, if they are too few together). A category with more than 40
+      other levels, or with most rows in rare levels, becomes a number: the mean outcome at each
+      level for columns of both equations, the share of selected rows for instruments, shrunk and
+      cross-fitted by scikit-learn's `TargetEncoder`.
+    - Codes, such as 250 and V57 in one column, are categories.
+    - Dates become a trend in years, the month and the day of the week.
+    - Columns are omitted if they are constant, equal to another, a linear combination of others,
+      identifiers or free text, if they predict selection perfectly, or if they are observed for
+      all selected and for less than half of the unselected rows.
+    - If no instrument is left, it is an error.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame
+    >>> X = frame[["x", "z"]].assign(double=2 * frame["x"], year=2020)
+    >>> for action in hk.column_report(X, frame["y"], instruments=["z"]).actions:
+    ...     print(action)
+    double: omitted, since it is a linear combination of x
+    year: omitted, since it is constant (2020.0)
+    """
+    sides = {"selected": selected, "sample_weight": sample_weight}
+    plan = plan_of(X, _numbers(y), instruments=instruments, **sides, strict=False)
+    try:
+        check_plan(plan)
+    except DataError as error:
+        return ColumnReport(plan.entries, str(error))
+    return ColumnReport(plan.entries)
+
+
+def _numbers(y):
+    """Classes as 0, 1, ...; other outcomes as they are."""
+    labels = pd.Series(y) if isinstance(y, pd.Series) else pd.Series(list(y), dtype=object)
+    if all(isinstance(each, str | bool) for each in labels.dropna()):
+        codes = pd.Series(pd.factorize(labels, sort=True)[0], labels.index, name=labels.name)
+        return codes.where(codes >= 0).astype(float)
+    return y

@@ -1,0 +1,84 @@
+"""The verdict on a fit with normal errors, from `model_evidence`."""
+
+from dataclasses import replace
+
+from heckesel.diagnostics.verdict import AT_BOUNDARY, DO_NOT_USE, NOT_IDENTIFIED, Identification
+
+REJECTED = 1e-3  # p-value of an error model that is worth a sentence
+FAR_APART = 3.0  # standard errors between two-step and likelihood that chance does not explain
+MOVED = 1.0  # standard errors by which better-fitting errors may move the answer
+RIVAL = 2.0  # log-units: a second maximum this close is about as likely as the one used
+APART = 0.3  # difference in rho at which it is another answer
+INFLUENTIAL = 2.0  # standard errors that a single row may move rho by
+
+
+def with_model(found: Identification, evidence: dict) -> Identification:
+    """The verdict with `model_evidence` on a fit with normal errors.
+
+    The correction must not be used if other errors fit better and move the answer, if two-step and
+    likelihood disagree, or if rho is at the end of its range. Lesser doubts become caveats.
+    """
+    everything = found.evidence | evidence
+    grave: list[str] = []
+    slight: list[str] = []
+    if "better_errors" in evidence and evidence["better_errors_p"] < REJECTED:
+        moved = abs(evidence["most_moved"]) > MOVED
+        (grave if moved else slight).append(_better_errors(evidence))
+    elif min(evidence["residual_normality_p"], evidence["constant_sigma_p"]) < REJECTED:
+        slight.append("tests reject normal errors with a constant sigma; try errors='shape'")
+    if abs(evidence.get("contrast", 0.0)) > FAR_APART:
+        grave.append(
+            f"maximum likelihood and the two-step differ by {abs(evidence['contrast']):.1f} "
+            "standard errors in rho sigma, so normal errors are not a good description; use "
+            "method='two-step', method='auto' or errors='shape'"
+        )
+    if abs(everything.get("rho", 0.0)) > AT_BOUNDARY:
+        grave.append("the estimate of rho is at the end of its range")
+    slight += _rival_modes(everything)
+    if evidence.get("largest_influence", 0.0) > INFLUENTIAL:
+        slight.append(
+            f"a single row moves rho by {evidence['largest_influence']:.1f} standard errors; look "
+            "for outliers"
+        )
+    if grave and found.verdict != NOT_IDENTIFIED:
+        sentence = f"{'; '.join(grave)}. On the instruments alone: {found}"
+        return replace(found, verdict=DO_NOT_USE, sentence=sentence, evidence=everything)
+    if not grave + slight:
+        return replace(found, evidence=everything)
+    everything["caveats"] = grave + slight
+    sentence = f"{found.sentence} However, {'; '.join(grave + slight)}."
+    return replace(found, sentence=sentence, evidence=everything)
+
+
+def _better_errors(evidence: dict) -> str:
+    way = {
+        "Student t": "errors='t'",
+        "Shape": "errors='shape'",
+        "Gaussian, sigma(x)": "scale=",
+        "Student t, sigma(x)": "errors='t' with scale=",
+        "Shape, sigma(x)": "errors='shape' with scale=",
+    }[evidence["better_errors"]]
+    return (
+        f"{way} fits {evidence['better_errors_gain']:.0f} log-units better than normal errors and "
+        f"moves {_moved_name(evidence['most_moved_term'])} from "
+        f"{evidence['most_moved_from']:.3g} to {evidence['most_moved_to']:.3g} "
+        f"({abs(evidence['most_moved']):.1f} standard errors); use that or method='auto'"
+    )
+
+
+def _moved_name(term: str) -> str:
+    return {"rho": "rho", "Intercept": "the intercept"}.get(term, f"the coefficient of {term}")
+
+
+def _rival_modes(evidence: dict) -> list[str]:
+    """Maxima of the likelihood that are about as high as the one used and elsewhere."""
+    used = evidence.get("rho")
+    own = next((mode["loglik"] for mode in evidence.get("modes", []) if mode["rho"] == used), None)
+    if own is None:
+        return []
+    return [
+        f"the likelihood has another maximum at rho = {mode['rho']:.2f}, "
+        f"{own - mode['loglik']:.1f} log-units lower"
+        for mode in evidence["modes"]
+        if abs(mode["rho"] - used) > APART and 0 <= own - mode["loglik"] < RIVAL
+    ]

@@ -1,0 +1,1 @@
+"""Tests of the exclusion restriction: inequalities, overidentification, and their power."""

@@ -1,0 +1,267 @@
+"""`hk.test_instruments`: its parts against other derivations, and what it finds in simulations."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heckesel as hk
+from heckesel.data import selection_data
+from heckesel.diagnostics.validity.exclusion_inequalities import (
+    inequality_test,
+    p_values,
+    pairs_of,
+    trimmed_means,
+    violations,
+)
+from heckesel.diagnostics.validity.inequality_power import detectable_effects
+from heckesel.diagnostics.validity.instrument_tests import validity_evidence, validity_of
+from heckesel.diagnostics.validity.overidentification import (
+    detectable_by,
+    overidentification_test,
+    second_step,
+)
+from heckesel.diagnostics.validity.validity_sample import validity_sample
+from heckesel.numerics.normal import inverse_mills, mills_delta
+
+
+def draw(n=800, seed=0, *, rho=0.5, strength=0.5, effect=0.0, count=1, binary=False):
+    """A frame with x, instruments z0, z1 ..., and y, to which z0 adds `effect`."""
+    rng = np.random.default_rng(seed)
+    x, u, v = rng.normal(size=(3, n))
+    z = 0.4 * x[:, None] + rng.normal(size=(n, count))
+    z = np.sign(z) if binary else z
+    y = np.sin(2 * x) + rho * u + np.sqrt(1 - rho**2) * v + effect * z[:, 0]
+    seen = 0.2 + 0.5 * x + strength * z.sum(axis=1) + u > 0
+    names = [f"z{j}" for j in range(count)]
+    frame = pd.DataFrame({"x": x, **dict(zip(names, z.T, strict=True))})
+    return frame.assign(y=np.where(seen, y, np.nan))
+
+
+def validity(frame, **options):
+    names = [name for name in frame if name.startswith("z")]
+    return hk.test_instruments(frame.drop(columns="y"), frame["y"], instruments=names, **options)
+
+
+def data_of(frame):
+    names = [name for name in frame if name not in ("y",)]
+    return selection_data(frame[["x"]], frame[names], frame["y"], x_names=["x"], w_names=names)
+
+
+def sample_of(frame):
+    return validity_sample(data_of(frame), 0)
+
+
+def test_trimmed_means_are_those_of_repeated_values():
+    """Whole weights are repetitions, of which a whole number is kept."""
+    values, counts = np.array([[-2.0, 0.5, 1.0, 4.0]]), np.array([[2.0, 3.0, 1.0, 2.0]])
+    repeated = np.repeat(values[0], counts[0].astype(int))
+    for kept in (1, 3, 5, 8):
+        lower, upper = trimmed_means(values, counts, np.array([kept / 8]))
+        assert lower[0] == pytest.approx(repeated[:kept].mean())
+        assert upper[0] == pytest.approx(repeated[-kept:].mean())
+
+
+def test_the_violations_are_those_of_the_definition_without_covariates():
+    """A binary instrument that x does not predict has groups of almost equal weights."""
+    rng = np.random.default_rng(3)
+    z, u = np.repeat([-1.0, 1.0], 2000), rng.normal(size=4000)
+    seen, y = 0.3 + 0.5 * z + u > 0, u + rng.normal(size=4000)
+    low, high = np.sort(y[seen & (z < 0)]), np.sort(y[seen & (z > 0)])
+    kept = round(len(high) * len(low) / len(high))
+    expected = [low.mean() - high[-kept:].mean(), high[:kept].mean() - low.mean()]
+    data = selection_data(
+        np.tile([0.0, 1.0], 2000),
+        np.column_stack([np.tile([0.0, 1.0], 2000), z]),
+        np.where(seen, y, np.nan),
+        x_names=["x"],
+        w_names=["x", "z"],
+    )
+    sample = validity_sample(data, 0)
+    (pair,) = pairs_of(sample)
+    found = violations(np.where(seen, y, 0.0)[None], seen[None], np.ones((1, 4000)), [pair])
+    # x is balanced, so the weights are all 1/2, up to the ridge of the probit
+    np.testing.assert_allclose(found[0], expected, atol=2e-3)
+
+
+def test_slack_inequalities_do_not_enter_the_bootstrap():
+    centred = np.random.default_rng(0).normal(size=(4000, 2))
+    alone, both = p_values(np.array([[2.0, -9.0], [2.0, 0.0]]), centred, 1000)
+    assert alone == pytest.approx(0.0228, abs=0.008)  # 1 - Phi(2), three Monte Carlo errors
+    assert both == pytest.approx(1 - 0.9772**2, abs=0.01)
+    assert p_values(np.array([[-9.0, -9.0]]), centred, 1000)[0] == 1.0
+
+
+def test_the_covariance_of_the_second_step_is_that_of_the_robust_two_step():
+    frame = draw(10_000, count=2)
+    sample = sample_of(frame)
+    index = sample.w[sample.s] @ sample.probit.gamma
+    mills = inverse_mills(index)
+    fixed = np.column_stack([np.ones(len(index)), sample.x])
+    slope = -mills_delta(index, mills)
+    step = second_step(sample, fixed, mills[:, None], slope[:, None], sample.y[sample.s])
+    fit = hk.heckman("y ~ x", "~ x + z0 + z1", frame, method="two-step", covariance="robust")
+    names = [("outcome", "Intercept"), ("outcome", "x"), ("mills", "lambda")]
+    np.testing.assert_allclose(step.coefficients, fit.params[names], rtol=1e-6)
+    se = np.sqrt(np.diag(step.covariance))
+    # the leverages, of about 3/6,000, are in one of them only
+    np.testing.assert_allclose(se, fit.se[names], rtol=2e-3)
+
+
+def test_overidentification_does_not_depend_on_the_order_or_the_units_of_instruments():
+    frame = draw(count=3)
+    turned = frame[["x", "z2", "z0", "z1", "y"]].assign(z1=7 - 100 * frame["z1"])
+    samples = [sample_of(each) for each in (frame, turned)]
+    one, other = (overidentification_test(sample) for sample in samples)
+    assert one.degrees_of_freedom == 2
+    assert other.statistic == pytest.approx(one.statistic, rel=1e-6)
+    first, (low, high), last = detectable_by(one, samples[0], 0.05)
+    assert detectable_by(other, samples[1], 0.05) == [last, first, (-high, -low)]
+
+
+def test_one_invalid_instrument_of_two_is_found_and_stated_power_is_right():
+    samples = [sample_of(draw(600, seed, count=2)) for seed in range(10)]
+    detectable = [
+        detectable_by(overidentification_test(sample), sample, 0.05)[0][1] for sample in samples
+    ]
+    frame = draw(600, 0, count=2)
+    effect = np.mean(detectable) * frame["y"].std() / frame["z0"].std()
+    caught = [
+        overidentification_test(sample_of(draw(600, seed, count=2, effect=effect))).p_value
+        for seed in range(100, 220)
+    ]
+    # 80 %, with three Monte Carlo errors of 120 draws
+    assert abs(np.mean(np.array(caught) < 0.05) - 0.8) < 0.11
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_stated_effect_of_one_instrument_is_caught(binary, sign):
+    frame = draw(500, 0, strength=0.2, binary=binary)
+    sample = sample_of(frame)
+    ends = detectable_effects(sample, pairs_of(sample), 0.05, 0)
+    effect = ends[int(sign > 0)] * frame["y"].std() / frame["z0"].std()
+    assert np.sign(effect) == sign
+    p = []
+    for seed in range(100, 140):
+        sample = sample_of(draw(500, seed, strength=0.2, binary=binary, effect=effect))
+        p.append(inequality_test(sample, pairs_of(sample), 0).p_value)
+    # the fit behind the stated power has its own error, which 40 draws hardly notice
+    assert np.mean(np.array(p) < 0.05) > 0.5
+
+
+def test_valid_instruments_are_rarely_rejected():
+    rejected = [
+        validity_of(data_of(draw(400, seed, count=1 + seed % 2, rho=-0.8)), power=False).p_value
+        < 0.05
+        for seed in range(60)
+    ]
+    assert sum(rejected) <= 8  # P(more) = .5 % at a level of 5 %
+
+
+def test_groups_are_levels_of_a_discrete_instrument_and_thirds_of_a_continuous_one():
+    binary = pairs_of(sample_of(draw(binary=True)))
+    assert len(binary) == 1
+    continuous = pairs_of(sample_of(draw(900)))
+    assert [(len(pair.low), len(pair.high)) for pair in continuous] == [(300, 300)] * 3
+
+
+def test_overlap_weights_balance_the_covariates():
+    sample = sample_of(draw(3000, binary=True))
+    (pair,) = pairs_of(sample)
+    x = np.asarray(draw(3000, binary=True)["x"])
+    means = [
+        np.average(x[rows], weights=weight)
+        for rows, weight in ((pair.low, pair.low_weight), (pair.high, pair.high_weight))
+    ]
+    assert abs(x[pair.high].mean() - x[pair.low].mean()) > 0.4
+    assert means[0] == pytest.approx(means[1], abs=0.02)
+
+
+def test_a_row_with_weight_three_is_three_units():
+    frame = draw(300)
+    weight = np.arange(300) % 4
+    repeated = frame.loc[np.repeat(frame.index, weight)].reset_index(drop=True)
+    weighted, plain = validity(frame, sample_weight=weight), validity(repeated)
+    assert weighted.to_dict() == plain.to_dict()
+    assert weighted.rows == weight.sum()
+
+
+def test_the_result_can_be_printed_and_written():
+    found = validity(draw(count=2, effect=0.6))
+    assert found.verdict == "rejected"
+    assert found.p_value == pytest.approx(min(1, 2 * min(test.p_value for test in found.tests)))
+    text = str(found)
+    for piece in ("overidentification: chi2(1)", "inequalities:", "z1", "standard error"):
+        assert piece in text
+    written = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert [test["name"] for test in written["tests"]] == ["overidentification", "inequalities"]
+    assert [fit["instrument"] for fit in written["fits"]][:2] == ["z0", "z1"]
+    frame = found.to_frame()
+    assert list(frame["instrument"]) == ["z0", "z1", "all instruments together"]
+    assert frame["p_value"].iloc[0] == found.tests[0].p_value
+
+
+def test_what_could_not_have_been_found_is_said():
+    found = validity(draw(150, strength=3.0))
+    assert found.verdict == "not rejected, and could not have been"
+    assert "no direct effect up to 1" in str(found)
+
+
+def test_the_sign_of_a_detectable_effect_is_that_of_the_instrument():
+    frame = draw(strength=0.5)
+    (low, high) = validity(frame).tests[0].detectable["z0"]
+    turned = validity(frame.assign(z0=-frame["z0"])).tests[0].detectable["z0"]
+    assert turned == (-high, -low)
+    assert low != -high
+
+
+def test_a_long_table_is_cut_and_says_so():
+    found = validity_of(data_of(draw(12_000)), power=False)
+    assert (found.rows, found.rows_used) == (12_000, 10_000)
+    assert "10,000 of 12,000" in str(found)
+
+
+def test_what_cannot_be_tested_is_not():
+    few = validity(draw(30))
+    assert few.verdict == "not tested"
+    assert "too few selected units" in few.sentence
+    assert np.isnan(few.p_value)
+    exact = draw(300)
+    exact["y"] = np.where(exact["y"].isna(), np.nan, 1 + exact["x"])
+    assert validity(exact).verdict == "not tested"
+    complete = draw(300).assign(y=lambda frame: frame["x"])
+    assert "no instrument is needed" in validity(complete).sentence
+    assert validity_evidence(data_of(complete)) == {}
+
+
+def test_an_instrument_that_is_a_function_of_x_leaves_the_other_alone():
+    frame = draw(600, count=2).assign(z1=lambda frame: frame["x"] ** 2)
+    found = validity(frame)
+    assert [test.name for test in found.tests] == ["inequalities"] or found.tests[
+        0
+    ].degrees_of_freedom == 1
+    assert np.isfinite(found.p_value)
+
+
+def test_an_outcome_with_two_values_has_the_inequalities_alone():
+    frame = draw(count=2)
+    frame["y"] = np.where(frame["y"].isna(), np.nan, frame["y"] > 0)
+    found = validity(frame)
+    assert [test.name for test in found.tests] == ["inequalities"]
+    assert found.tests[0].detectable == {}
+
+
+@pytest.mark.parametrize("level", [0, 1, 0.95, "5%", None, pd.NA, np.nan, pd.DataFrame()])
+def test_a_wrong_level_is_refused(level):
+    with pytest.raises(hk.DataError, match="probability of rejecting valid instruments"):
+        validity(draw(100), level=level)
+
+
+def test_other_wrong_arguments_are_refused():
+    frame = draw(100)
+    with pytest.raises(hk.DataError, match="seed must be a whole number"):
+        validity(frame, seed=-1)
+    with pytest.raises(hk.DataError, match="name at least one column"):
+        hk.test_instruments(frame[["x", "z0"]], frame["y"], instruments=None)
