@@ -35,4 +35,16 @@ def test_a_model_of_an_earlier_version_is_saved_again_with_the_same_content(name
     profile = again["identification"]["profile"]
     if profile is not None:
         assert profile.pop("selected") == 0  # newer files say which mode the fit uses
+    for part, known in ((again["parameters"], old["parameters"]), (again["state"], old["state"])):
+        added = {key: part.pop(key) for key in [*part] if key not in known}
+        assert added.pop("on_problem", "error") == "error"
+        assert added.pop("unobserved", None) is None
+        if name == "classifier":
+            assert added in ({"method": "ml"}, {"choice": None})
+        elif name == "linear":  # normal errors with a constant sigma, and nothing was chosen
+            assert added.pop("errors") == "normal"
+            assert set(added) <= {"scale", "choice", "cov_given_rho"}
+            assert not any(added.values())
+        else:
+            assert added in ({}, {"scale": None})  # one sigma
     np.testing.assert_equal(again, old)

@@ -65,7 +65,7 @@ def test_a_loaded_model_says_the_same_to_the_last_bit(name, path):
 def test_tails_that_rows_left_out_preferred_are_saved(selected, path):
     table, y = X[["x", "z"]], heavy_tailed(Y if selected else X["x"])
     options = SMALL | {"folds": 2, "tails": "auto", "epochs": 60}
-    model = hk.DeepHeckmanRegressor(**options).fit(table, y)
+    model = hk.DeepHeckmanRegressor(**{"method": "two-step"} | options).fit(table, y)
     assert model.info_["tail_df"] < 10
     model.save(path)
     loaded = hk.load(path)
@@ -89,10 +89,12 @@ def test_a_fit_at_the_boundary_and_one_without_selection_are_saved_too(path):
     x = rng.normal(size=(60, 2))
     u = rng.normal(size=60)
     s = x[:, 0] + x[:, 1] + u > 0
-    perfect = hk.HeckmanRegressor([1]).fit(x, np.where(s, 1 + x[:, 0] + 2 * u, np.nan))
+    perfect = hk.HeckmanRegressor([1], method="ml").fit(x, np.where(s, 1 + x[:, 0] + 2 * u, np.nan))
     assert perfect.result_.status == "boundary"
     whole = hk.HeckmanRegressor().fit(x, 1 + x[:, 0] + u)
-    deep = hk.DeepHeckmanRegressor(epochs=3, n_members=1, progress=False).fit(x, x[:, 0] + u)
+    deep = hk.DeepHeckmanRegressor(epochs=3, n_members=1, progress=False, method="two-step").fit(
+        x, x[:, 0] + u
+    )
     for model, target in ((perfect, "unselected"), (whole, "population"), (deep, "selected")):
         model.save(path)
         loaded = hk.load(path)
@@ -233,7 +235,7 @@ def test_no_pickle_is_imported_for_saving_or_loading():
 
 
 def test_the_mode_that_a_fit_uses_is_saved(tmp_path):
-    model = hk.HeckmanRegressor(["z"]).fit(X[["x", "z"]], Y)
+    model = hk.HeckmanRegressor(["z"], method="ml").fit(X[["x", "z"]], Y)
     found, modes = model.identification_, ((0.99, 0.0), (0.4, -1.0))
     profile = replace(found.profile, modes=modes, selected=1)
     model.identification_ = replace(found, profile=profile)

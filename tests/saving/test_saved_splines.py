@@ -132,3 +132,14 @@ def test_a_basis_of_ones_own_is_not_saved(path):
     model.fitted_ = replace(model.fitted_, basis=object())
     with pytest.raises(hk.DataError, match="a mixture over object cannot be saved"):
         model.save(path)
+
+
+def test_points_beyond_the_networks_of_a_mixture_are_refused(path):
+    model, _ = fitted("profile shape and scale")
+    model.save(path)
+    content = read_model(path)
+    points = content["state"]["fitted"]["mixture"]["points"]
+    for number in (-1, 99):
+        points["model"] = np.full_like(points["model"], number)
+        write_model(path, content)
+        refused(path, "mixes models beyond")

@@ -4,8 +4,6 @@ A graph cannot refuse a row, so what `predict` refuses (a level the fit has not 
 number, a gap that nothing stands in for) makes the prediction of that row NaN.
 """
 
-from __future__ import annotations
-
 from itertools import groupby
 from numbers import Real
 
@@ -35,8 +33,8 @@ def write_columns(graph: Graph, columns: Columns) -> str:
     taken = [name for name in TAKEN if name in strings]
     if taken:
         raise DataError(f"the text column {taken[0]!r} has a name that ONNX files use; rename it")
-    table = graph.numbers(NUMBERS, len(numbers)) if numbers else ""
-    given = {name: graph.text(name) for name in strings}
+    table = graph.columns(NUMBERS, len(numbers)) if numbers else ""
+    given = {name: graph.columns(name, kind="STRING") for name in strings}
     for at, name in enumerate(numbers):
         if name in columns.levels or name in columns.fill:
             given[name] = graph.call("Gather", table, np.array([at]), axis=1)

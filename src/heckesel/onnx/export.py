@@ -1,9 +1,9 @@
 """`model.export_onnx(path)`: the population prediction as a file that other programs run."""
 
-from __future__ import annotations
-
 import json
+from dataclasses import replace
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel import __version__
@@ -11,17 +11,23 @@ from heckesel.atomic_files import check_output, write_atomically
 from heckesel.errors import DataError
 from heckesel.onnx.column_inputs import number_names, text_names, write_columns
 from heckesel.onnx.graph import Graph, Part
-from heckesel.onnx.output_moments import exponential, mixed
+from heckesel.predictive.scales import LOG
 
 
 def export_model(model, path) -> None:
     """`model`, fitted, as the ONNX file `path`, which is replaced in one step."""
     check_is_fitted(model)
     check_output(path)
-    if model.transform_ is not None and not model.transform_.is_log:
+    if model.transform_ is not None and model.transform_.name != LOG:
+        given = model.transform_.name or "made of functions"
         raise DataError(
-            "target_transform is made of functions, which an ONNX file cannot hold; take 'log', "
-            "or transform y before the fit"
+            f"target_transform is {given}, which an ONNX file cannot hold; take 'log', or "
+            "transform y before the fit"
+        )
+    if model.columns_.plan is not None:
+        raise DataError(
+            "a model fitted with on_problem='fix' prepares its columns, which an ONNX file cannot "
+            "do; prepare the table and fit it with on_problem='error'"
         )
     graph = Graph()
     x = write_columns(graph, model.columns_)
@@ -29,8 +35,8 @@ def export_model(model, path) -> None:
         raise DataError(f"a fit of kind {type(model.fitted_).__name__} cannot be exported")
     part = model.fitted_.graph(graph, x)
     if model.transform_ is not None:
-        part = exponential(graph, part)
-    part = mixed(graph, part)
+        part = _exponential(graph, part)
+    part = _mixed(graph, part)
     graph.call("Identity", part.mean, named="mean")
     graph.call("Sqrt", part.variance, named="std")
     content = graph.model(("mean", "std"), _about(model, part))
@@ -49,3 +55,32 @@ def _about(model, part: Part) -> dict[str, str]:
         "verdict": model.identification_.verdict,
     }
     return about if part.df is None else about | {"df": repr(part.df)}
+
+
+def _exponential(graph: Graph, part: Part) -> Part:
+    r"""The moments of :math:`e^z` for a normal z: :math:`M = e^{\mu + \sigma^2/2}` and
+    :math:`M^2(e^{\sigma^2} - 1) = 2 M^2 e^{\sigma^2/2} \sinh(\sigma^2/2)`, which never cancels."""
+    name = {"normal": "log-normal", "mixture of normals": "mixture of log-normals"}
+    if part.distribution not in name:
+        raise DataError(
+            "an ONNX file has no mean of exp(y) unless errors are normal; fit errors='normal', or "
+            "omit target_transform"
+        )
+    half = graph.call("Mul", part.variance, np.float32(0.5))
+    mean = graph.call("Exp", graph.call("Add", part.mean, half))
+    excess = graph.call("Mul", graph.call("Exp", half), graph.call("Sinh", half))
+    variance = graph.call("Mul", graph.square(mean), graph.call("Mul", excess, np.float32(2)))
+    return replace(part, mean=mean, variance=variance, distribution=name[part.distribution])
+
+
+def _mixed(graph: Graph, part: Part) -> Part:
+    """One mean and variance over the parts: what they differ by, and what each has."""
+    if part.weight is None:
+        return part
+    weight = part.weight[None]  # (1, j)
+    over = graph.call("MatMul", weight, part.mean)  # (1, m)
+    apart = graph.square(graph.call("Sub", part.mean, over))
+    variance = graph.call("MatMul", weight, graph.call("Add", part.variance, apart))
+    first = np.array([0])
+    mean, variance = graph.call("Squeeze", over, first), graph.call("Squeeze", variance, first)
+    return replace(part, mean=mean, variance=variance, weight=None)

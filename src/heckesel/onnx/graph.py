@@ -1,25 +1,18 @@
 """An ONNX graph while it is written: values have names, and each operator returns its own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
-from heckesel.errors import HeckeselError
+from heckesel.errors import imported
 
 # The oldest in which `Equal` compares text; the file format is the one that came with it.
 OPSET, FILE_FORMAT = 19, 9
 
 
 def onnx_package():
-    try:
-        import onnx
-    except ImportError:
-        raise HeckeselError(
-            "exporting needs onnx, which is not installed: pip install 'heckesel[onnx]'"
-        ) from None
-    return onnx
+    return imported("onnx", "exporting needs onnx, which is not installed", "onnx")
 
 
 @dataclass(frozen=True)
@@ -38,17 +31,17 @@ class Graph:
     """Nodes, constants and inputs so far; numbers are float32, but for columns of x before they
     are centred: far from zero float32 would lose the digits in which rows differ."""
 
+    part: ClassVar = Part  # what a fit says about y; fits know the graph, not this module
     inputs: list = field(default_factory=list)
     nodes: list = field(default_factory=list)
     constants: list = field(default_factory=list)
 
-    def numbers(self, name: str, width: int) -> str:
-        """An input (m, width) of numbers."""
-        return self._input(name, onnx_package().TensorProto.FLOAT, width)
-
-    def text(self, name: str) -> str:
-        """An input (m, 1) of text."""
-        return self._input(name, onnx_package().TensorProto.STRING, 1)
+    def columns(self, name: str, width: int = 1, *, kind: str = "FLOAT") -> str:
+        """An input (m, width) of numbers or, with kind "STRING", of text."""
+        onnx = onnx_package()
+        of_kind = getattr(onnx.TensorProto, kind)
+        self.inputs.append(onnx.helper.make_tensor_value_info(name, of_kind, ["m", width]))
+        return name
 
     def call(self, operator: str, *values, named: str | None = None, **attributes) -> str:
         """The value of `operator`; what is not the name of a value is a constant."""
@@ -87,18 +80,6 @@ class Graph:
         mean, variance = (self.call("Unsqueeze", at, first) for at in (part.mean, part.variance))
         return replace(part, mean=mean, variance=variance, weight=np.ones(1))
 
-    def part(
-        self,
-        mean: str,
-        variance: str,
-        distribution: str,
-        *,
-        df: float | None = None,
-        weight: np.ndarray | None = None,
-    ) -> Part:
-        """What a fit says about y."""
-        return Part(mean, variance, distribution, df, weight)
-
     def model(self, outputs: tuple[str, ...], about: dict[str, str]):
         """The whole as an ONNX model; outputs are (m,) numbers, `about` is its metadata."""
         onnx = onnx_package()
@@ -111,11 +92,6 @@ class Graph:
         onnx.helper.set_model_props(model, about)
         onnx.checker.check_model(model, full_check=True)
         return model
-
-    def _input(self, name: str, kind: int, width: int) -> str:
-        helper = onnx_package().helper
-        self.inputs.append(helper.make_tensor_value_info(name, kind, ["m", width]))
-        return name
 
     def _constant(self, value, number=np.float32) -> str:
         value = np.asarray(value)

@@ -1,17 +1,13 @@
-"""Fitted objects as plain fields and arrays, and back, by a layout declared for each class.
+"""Fitted objects as plain fields and arrays, and back, by a layout for each class.
 
-A layout lists the fields of a file, each with a reader that checks its kind and shape. Lengths have
-names: "p" and "q" are the columns of x and w, "q+1" one more than that, and any other name stands
-for the length that is found first, which later fields of the object must have, too. A class without
-a layout is read by its annotations, all arrays finite and of any shape.
+A layout lists the fields of a file, each with a reader that checks its kind and shape. It comes
+from the annotations of a dataclass and the metadata of its fields (`heckesel.on_disk`); SPECIAL
+has what these do not say. Arrays without metadata are finite and may have any shape.
 """
-
-from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from importlib import import_module
+from dataclasses import dataclass, field, is_dataclass
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -19,6 +15,8 @@ import numpy as np
 import pandas as pd
 
 from heckesel.errors import DataError
+from heckesel.fit_info import as_dictionary, from_dictionary
+from heckesel.on_disk import KEY, OnDisk
 from heckesel.saving.model_file import Damage
 from heckesel.saving.saved_fields import Fields
 
@@ -27,78 +25,130 @@ Reader = Callable[[Fields, str, Sizes], Any]
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Where a class lives, and how a file holds it.
+class Special:
+    """What the layout of a class has beyond its annotations and metadata.
 
-    module, name : of the class
-    fields : field of the file -> reader
-    attributes : field of the file -> attribute, where the two differ
+    readers : of some attributes; names : attribute -> field, where files have an older name
+    fields : all of them, if the file has others than the class
     check : (object, sizes) -> raises `Damage` where fields do not fit one another
     split, join : object -> attributes by field, and values by field -> arguments of the class, for
         a class whose file looks different
     """
 
-    module: str
-    name: str
-    fields: dict[str, Reader]
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    readers: Mapping[str, Reader] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    fields: dict[str, Reader] | None = None
     check: Callable[[Any, Sizes], None] | None = None
     split: Callable[[Any], dict] | None = None
     join: Callable[[dict], dict] | None = None
 
-    @property
-    def kind(self) -> type:
-        return getattr(import_module(self.module), self.name)
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file holds the objects of a class.
+
+    kind : the class
+    fields : field of the file -> reader
+    attributes : field of the file -> attribute, where the two differ
+    """
+
+    kind: type
+    fields: dict[str, Reader]
+    special: Special
+    attributes: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, value) -> dict:
         """The fields of an object."""
-        if self.split is not None:
-            return self.split(value)
+        if self.special.split is not None:
+            return self.special.split(value)
         return {name: getattr(value, self.attributes.get(name, name)) for name in self.fields}
 
     def read(self, state: Fields, sizes: Sizes):
         """The object; sizes : of the names "p" and "q"."""
         known = dict(sizes)
         found = {name: reader(state, name, known) for name, reader in self.fields.items()}
-        if self.join is not None:
-            given = self.join(found)
+        if self.special.join is not None:
+            given = self.special.join(found)
         else:
             given = {self.attributes.get(name, name): value for name, value in found.items()}
         made = self.kind(**given)
-        if self.check is not None:
-            self.check(made, sizes)
+        if self.special.check is not None:
+            self.special.check(made, sizes)
         return made
 
 
-def layout_by_annotations(kind: type) -> Layout:
-    """The layout of a dataclass that says no more than the types of its fields."""
-    hints = get_type_hints(kind)
-    fields = {one.name: _reader_of(hints[one.name]) for one in dataclasses.fields(kind)}
-    return Layout(kind.__module__, kind.__name__, fields)
+SPECIAL: dict[str, Special] = {}  # by class; modules with layouts add theirs
 
 
-def _reader_of(hint) -> Reader:
-    options = [one for one in get_args(hint) or (hint,) if one is not NoneType]
-    if NoneType in get_args(hint) and len(options) == 1:
-        return maybe(_reader_of(options[0]))
+def layout_of(kind: type) -> Layout:
+    """From SPECIAL, annotations and metadata."""
+    special, hints = SPECIAL.get(kind.__name__, Special()), get_type_hints(kind)
+    fields, attributes = dict(special.fields or {}), {}
+    for one in () if special.fields else dataclasses.fields(kind):
+        how = one.metadata.get(KEY, OnDisk())
+        if how.kept:
+            name = special.names.get(one.name, one.name)
+            reader = special.readers.get(one.name) or _reader_of(one.name, hints[one.name], how)
+            fields[name], attributes[name] = reader, one.name
+    return Layout(kind, fields, special, attributes)
+
+
+def _reader_of(name: str, hint, how: OnDisk) -> Reader:
+    options = [one for one in get_args(hint) if one is not NoneType]
+    if NoneType in get_args(hint):
+        return maybe(_reader_of(name, options[0] if len(options) == 1 else hint, how))
+    if how.inputs is not None:
+        return networks(how.inputs, how.outputs)
+    if is_dataclass(hint):
+        return info(hint) if name == "info" else part(hint)
+    limits: dict[str, Any] = {"positive": how.positive, "finite": how.finite}
+    if hint is float:
+        return above(how.above, number(**limits))
+    if hint is np.ndarray and how.shape:
+        return above(how.above, array(*how.shape, dtype=how.dtype, **limits))
     if hint not in READERS:
         raise DataError(f"a field of type {hint} cannot be saved")
     return READERS[hint]
 
 
-def as_fields(value, layout_of: Callable[[type], Layout | None]):
-    """`value` with every object of a known class, and every pandas object, made plain."""
+def as_fields(value):
+    """`value` with every object, and every pandas object, made plain."""
     if isinstance(value, pd.Series | pd.DataFrame):
         return value.to_numpy()
     if isinstance(value, np.bool_):
         return bool(value)
     if isinstance(value, list | tuple):
-        return [as_fields(each, layout_of) for each in value]
+        return [as_fields(each) for each in value]
     if isinstance(value, dict):
-        return {name: as_fields(each, layout_of) for name, each in value.items()}
-    if dataclasses.is_dataclass(value) and (layout := layout_of(type(value))) is not None:
-        return as_fields(layout.write(value), layout_of)
+        return {
+            name: as_dictionary(each) if name == "info" and is_dataclass(each) else as_fields(each)
+            for name, each in value.items()
+        }
+    if is_dataclass(value):
+        return as_fields(layout_of(type(value)).write(value))
     return value
+
+
+def part(kind: Any) -> Reader:
+    """An object inside another."""
+    return lambda state, name, sizes: layout_of(kind).read(
+        state.inside(name), {each: sizes[each] for each in "pq"}
+    )
+
+
+def networks(inputs: str, outputs: tuple[int, ...]) -> Reader:
+    """Members from so many columns to so many numbers."""
+
+    def read(state: Fields, name: str, sizes: Sizes):
+        from heckesel.networks.training.ensemble_training import Members
+
+        found = part(Members)(state, name, sizes)
+        first, last = found.sizes[0], found.sizes[-1]
+        if first != sizes[inputs] or last not in outputs:
+            raise Damage(f"has networks from {first} to {last} numbers for {sizes[inputs]} columns")
+        return found
+
+    return read
 
 
 def array(*shape: str | int, **checks) -> Reader:
@@ -131,21 +181,23 @@ def text(*among: str) -> Reader:
     return lambda state, name, sizes: state.text(name, among or None)
 
 
-def whole(state: Fields, name: str, sizes: Sizes) -> int:
-    return state.integer(name)
+def _taken(take: Callable[[Fields, str], Any]) -> Reader:
+    return lambda state, name, sizes: take(state, name)
 
 
-def flag(state: Fields, name: str, sizes: Sizes) -> bool:
-    return state.truth(name)
+whole, flag = _taken(Fields.integer), _taken(Fields.truth)
 
 
-def plain(state: Fields, name: str, sizes: Sizes) -> dict:
-    return state.plain(name)
+def info(kind: Any) -> Reader:
+    """What a fit reports about itself."""
 
+    def read(state: Fields, name: str, sizes: Sizes):
+        try:
+            return from_dictionary(kind, state.plain(name))
+        except ValueError as error:
+            raise Damage(f"holds {error} of {state.name}, {name}") from None
 
-def any_array(state: Fields, name: str, sizes: Sizes) -> np.ndarray:
-    value = state.take(name)
-    return state.array(name, value.shape if isinstance(value, np.ndarray) else ())
+    return read
 
 
 def maybe(reader: Reader) -> Reader:
@@ -153,13 +205,13 @@ def maybe(reader: Reader) -> Reader:
     return lambda state, name, sizes: reader(state, name, sizes) if state.has(name) else None
 
 
-def above_two(reader: Reader) -> Reader:
-    """Degrees of freedom of a t that has a variance."""
+def above(least: float | None, reader: Reader) -> Reader:
+    """Values that exceed `least`, such as degrees of freedom of a t that has a variance."""
 
     def read(state: Fields, name: str, sizes: Sizes):
         value = reader(state, name, sizes)
-        if not np.all(value > 2):
-            raise Damage(f"has degrees of freedom that are not above 2 in {name!r}")
+        if least is not None and not np.all(value > least):
+            raise Damage(f"has values that are not above {least:g} in {name!r}")
         return value
 
     return read
@@ -170,6 +222,6 @@ READERS: dict[Any, Reader] = {
     int: whole,
     str: text(),
     bool: flag,
-    dict: plain,
-    np.ndarray: any_array,
+    dict: _taken(Fields.plain),
+    np.ndarray: _taken(Fields.array),
 }

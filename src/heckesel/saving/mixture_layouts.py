@@ -1,16 +1,13 @@
 """The layouts of mixtures over rho: over last layers or over splines."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.errors import DataError
-from heckesel.saving.codec import Layout, Sizes, array, plain
-from heckesel.saving.member_layouts import SCALING, networks, part
+from heckesel.saving.codec import Reader, Sizes, Special, array, info, layout_of, part
 from heckesel.saving.model_file import Damage
 from heckesel.saving.saved_fields import Fields
 
-RHO = "heckesel.networks.rho"
+BASES = ("LastLayer", "SplineBasis")
 
 
 def _check_points(points, sizes: Sizes) -> None:
@@ -34,7 +31,8 @@ def _prior(state: Fields, name: str, sizes: Sizes):
 def _split_curve(curve) -> dict:
     if curve.prior.density is not None:
         raise DataError("a prior that is a function cannot be saved")
-    found = {name: getattr(curve, CURVE.attributes.get(name, name)) for name in CURVE.fields}
+    layout = layout_of(type(curve))
+    found = {name: getattr(curve, layout.attributes[name]) for name in layout.fields}
     return found | {"prior": [curve.prior.low, curve.prior.high]}
 
 
@@ -43,17 +41,19 @@ def _split_mixture(fit) -> dict:
     basis = type(fit.basis).__name__
     if basis not in BASES:
         raise DataError(f"a mixture over {basis} cannot be saved")
-    own = BASES[basis].write(fit.basis)
+    own = layout_of(type(fit.basis)).write(fit.basis)
     own = {"splines": own} if basis == "SplineBasis" else own
     shared = {"scaling": fit.scaling, "parts": fit.points, "curve": fit.curve, "info": fit.info}
     return {"basis": basis} | own | shared
 
 
 def _basis(state: Fields, name: str, sizes: Sizes):
+    from heckesel.networks.rho.last_layer import LastLayer
+
     # Files that say nothing of a basis have networks.
-    if state.has(name) and state.text(name, tuple(BASES)) == "SplineBasis":
-        return part(SPLINE_BASIS)(state, "splines", sizes)
-    return LAST_LAYER.read(state, sizes)
+    if state.has(name) and state.text(name, BASES) == "SplineBasis":
+        return _spline_basis("p")(state, "splines", sizes)
+    return layout_of(LastLayer).read(state, sizes)
 
 
 def _check_mixture(fit, sizes: Sizes) -> None:
@@ -106,7 +106,9 @@ def _each_spline(state: Fields, name: str, sizes: Sizes) -> tuple:
     items = state.items(name)
     if len(items) != sizes["p"]:
         raise Damage(f"has {len(items)} splines for {sizes['p']} columns in {name!r}")
-    read = SPLINE.read
+    from heckesel.numerics.splines import Spline
+
+    read = layout_of(Spline).read
     return tuple(
         None if item is None else read(Fields(item, f"{state.name}, {name} {j}"), sizes)
         for j, item in enumerate(items)
@@ -127,19 +129,52 @@ def _check_spline(spline, sizes: Sizes) -> None:
         raise Damage(f"has {len(spline.turn)} coefficients for {count} splines")
 
 
-def _index_basis(state: Fields, name: str, sizes: Sizes):
-    """Splines of the columns of w."""
-    return part(SPLINE_BASIS)(state, name, sizes | {"p": sizes["q"]})
+def _spline_basis(columns: str) -> Reader:
+    """Splines of the columns of x ("p") or w ("q")."""
+
+    def read(state: Fields, name: str, sizes: Sizes):
+        from heckesel.methods.spline_joint import SplineBasis
+
+        return part(SplineBasis)(state, name, sizes | {"p": sizes[columns]})
+
+    return read
+
+
+def _model(state: Fields, name: str, sizes: Sizes) -> np.ndarray:
+    """Files that do not say which column set a point has are of mixtures with a single one."""
+    if not state.has(name):
+        return np.zeros(len(array("j")(state, "weight", sizes)), dtype=int)
+    return array("j", dtype="int64")(state, name, sizes)
+
+
+def _form_basis(state: Fields, name: str, sizes: Sizes):
+    from heckesel.networks.rho.last_layer import LastLayer
+
+    if state.inside(name).has("axes"):
+        return part(LastLayer)(state, name, sizes)
+    return _spline_basis("p")(state, name, sizes)
+
+
+def _form_info(state: Fields, name: str, sizes: Sizes):
+    """A mixture over rho has modes, one over members has not."""
+    from heckesel.fit_info import RhoInfo, SelectionInfo
+
+    return info(RhoInfo if "modes" in state.plain(name) else SelectionInfo)(state, name, sizes)
 
 
 def _check_form_points(points, sizes: Sizes) -> None:
+    from heckesel.networks.rho.form_posterior import FORMS
+
     if not (np.abs(points.rho) < 1).all():
         raise Damage("has a correlation beyond one")
-    if not ((points.form >= 0) & (points.form < 4)).all():
+    if not ((points.form >= 0) & (points.form < len(FORMS))).all():
         raise Damage("has a form of errors that does not exist")
 
 
 def _check_form_mixture(fit, sizes: Sizes) -> None:
+    sets = len(getattr(fit.basis, "axes", [None]))
+    if not ((fit.points.model >= 0) & (fit.points.model < sets)).all():
+        raise Damage(f"mixes models beyond the {sets} it has")
     width, index = len(fit.basis.membership), len(fit.index_basis.membership)
     points, size = fit.points, len(fit.basis.membership) + 1 + sizes["p"] + 2
     if points.delta.shape[1] != width or points.gamma.shape[1] != index:
@@ -148,102 +183,43 @@ def _check_form_mixture(fit, sizes: Sizes) -> None:
         raise Damage(f"has a covariance of {points.root.shape[1]} for {size} coefficients")
 
 
-SPLINE = Layout(
-    "heckesel.numerics.splines",
-    "Spline",
-    {"knots": array("knots"), "turn": array("count", "h"), "line": array(2, "h")},
-    check=_check_spline,
-)
-SPLINE_BASIS = Layout(
-    "heckesel.methods.spline_joint",
-    "SplineBasis",
-    {
-        "curves": _each_spline,
-        "small": _each_spline,
-        "pairs": array("surfaces", 2, dtype="int64"),
-        "membership": array("columns", "ridges"),
-    },
-    check=_check_splines,
-    split=_split_splines,
-    join=_join_splines,
-)
-LAST_LAYER = Layout(
-    f"{RHO}.last_layer",
-    "LastLayer",
-    {"members": networks("p"), "axes": array("sets", "d", "h")},
-    check=_check_axes,
-)
-POINTS = Layout(
-    f"{RHO}.rho_mixture",
-    "MixturePoints",
-    {
-        "model": array("j", dtype="int64"),
-        "weight": array("j", positive=True),
-        "rho": array("j"),
-        "gamma": array("j", "q+1"),
-        "delta": array("j", "h"),
-        "theta": array("j", positive=True),
-        "spread": array("j", "h+1", "h+1"),
-    },
-    attributes={"spread": "cholesky_factor"},
-    check=_check_points,
-)
-CURVE = Layout(
-    f"{RHO}.rho_curve",
-    "Curve",
-    {
-        "a": array("grid"),
-        "log_evidence": array("grid"),
-        "v": array("grid", "k", "size"),
-        "ridge": array("grid", "k", "ridges"),
-        "doubt": array("grid"),
-        "weight": array("grid", "k"),
-        "prior": _prior,
-    },
-    attributes={"doubt": "variance_factor"},
-    split=_split_curve,
-)
-RHO_MIXTURE = Layout(
-    f"{RHO}.rho_mixture",
-    "RhoMixture",
-    {
-        "basis": _basis,
-        "scaling": part(SCALING),
-        "parts": part(POINTS),
-        "curve": part(CURVE),
-        "info": plain,
-    },
-    attributes={"parts": "points"},
-    check=_check_mixture,
-    split=_split_mixture,
-)
-FORM_POINTS = Layout(
-    f"{RHO}.form_mixture",
-    "FormPoints",
-    {
-        "weight": array("j", positive=True),
-        "form": array("j", dtype="int64"),
-        "rho": array("j"),
-        "gamma": array("j", "index"),
-        "delta": array("j", "h"),
-        "theta": array("j", positive=True),
-        "scale": array("j", "p"),
-        "skewness": array("j"),
-        "log_tail": array("j"),
-        "root": array("j", "size", "size"),
-    },
-    check=_check_form_points,
-)
-FORM_MIXTURE = Layout(
-    f"{RHO}.form_mixture",
-    "FormMixture",
-    {
-        "basis": part(SPLINE_BASIS),
-        "index_basis": _index_basis,
-        "scaling": part(SCALING),
-        "points": part(FORM_POINTS),
-        "info": plain,
-    },
-    check=_check_form_mixture,
-)
-BASES = {layout.name: layout for layout in (LAST_LAYER, SPLINE_BASIS)}
+LAYOUTS = {
+    "Spline": Special(check=_check_spline),
+    "SplineBasis": Special(
+        fields={
+            "curves": _each_spline,
+            "small": _each_spline,
+            "pairs": array("surfaces", 2, dtype="int64"),
+            "membership": array("columns", "ridges"),
+        },
+        check=_check_splines,
+        split=_split_splines,
+        join=_join_splines,
+    ),
+    "LastLayer": Special(check=_check_axes),
+    "MixturePoints": Special(names={"cholesky_factor": "spread"}, check=_check_points),
+    "Curve": Special({"prior": _prior}, {"variance_factor": "doubt"}, split=_split_curve),
+    "RhoMixture": Special(
+        {"basis": _basis}, {"points": "parts"}, check=_check_mixture, split=_split_mixture
+    ),
+    "FormPoints": Special(
+        fields={
+            "model": _model,
+            "weight": array("j", positive=True),
+            "form": array("j", dtype="int64"),
+            "rho": array("j"),
+            "gamma": array("j", "index"),
+            "delta": array("j", "h"),
+            "theta": array("j", positive=True),
+            "scale": array("j", "p"),
+            "skewness": array("j"),
+            "log_tail": array("j"),
+            "root": array("j", "size", "size"),
+        },
+        check=_check_form_points,
+    ),
+    "FormMixture": Special(
+        {"basis": _form_basis, "index_basis": _spline_basis("q")}, check=_check_form_mixture
+    ),
+    "FormEnsemble": Special({"info": _form_info}),
+}

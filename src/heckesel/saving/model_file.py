@@ -8,8 +8,6 @@ Inside the JSON an array stands as {"$tensor": name} and a number that JSON lack
 {"$float": "nan" | "inf" | "-inf"}.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -81,7 +79,8 @@ def read_model(path) -> dict:
         try:
             tensors = numpy_files.load(content)
         except (SafetensorError, KeyError, ValueError, TypeError) as error:
-            raise Damage(f"has tensors that cannot be read ({_first_line(error)})") from None
+            reason = printable((str(error).strip() or type(error).__name__).splitlines()[0])
+            raise Damage(f"has tensors that cannot be read ({reason})") from None
         for name, tensor in tensors.items():
             if str(tensor.dtype) not in DTYPES:
                 raise Damage(f"has a tensor {name!r} of type {tensor.dtype}")
@@ -228,7 +227,3 @@ def _decoded(value, unused: dict):
             raise Damage(f"holds {value['$float']!r} for a number")
         return FLOATS[value["$float"]]
     return {key: _decoded(item, unused) for key, item in value.items()}
-
-
-def _first_line(error) -> str:
-    return printable((str(error).strip() or type(error).__name__).splitlines()[0])

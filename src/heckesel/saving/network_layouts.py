@@ -1,38 +1,24 @@
 """The layouts of fitted networks and of splines: what a file holds of each class."""
 
-from __future__ import annotations
+from itertools import pairwise
 
 import numpy as np
 
 from heckesel.errors import DataError
-from heckesel.methods import METHODS, load_method
-from heckesel.saving.codec import (
-    Layout,
-    Sizes,
-    above_two,
-    array,
-    as_fields,
-    layout_by_annotations,
-    maybe,
-    number,
-    plain,
-)
-from heckesel.saving.member_layouts import MEMBERS, SCALING, networks, part
-from heckesel.saving.mixture_layouts import (
-    CURVE,
-    FORM_MIXTURE,
-    FORM_POINTS,
-    LAST_LAYER,
-    POINTS,
-    RHO_MIXTURE,
-    SPLINE,
-    SPLINE_BASIS,
-)
-from heckesel.saving.model_file import Damage
+from heckesel.fit_info import as_dictionary
+from heckesel.methods import METHODS
+from heckesel.saving import mixture_layouts
+from heckesel.saving.codec import SPECIAL, Sizes, Special, array, as_fields, layout_of
+from heckesel.saving.model_file import Damage, imported
 from heckesel.saving.saved_fields import Fields
 from heckesel.tables.columns import Columns
 
-ENSEMBLES = "heckesel.networks.ensembles"
+# Kinds of whole fits that METHODS does not name.
+WHOLE = {
+    "BesideProbit": "heckesel.methods.beside_probit",
+    "BinaryMixture": "heckesel.methods.binary_networks",
+    "FormEnsemble": "heckesel.networks.ensembles.form_ensemble",
+}
 
 
 def state_of(model) -> dict:
@@ -41,10 +27,10 @@ def state_of(model) -> dict:
     return {"fitted": fitted_state(model.fitted_)} | values
 
 
-def restore(model, state: Fields, columns: Columns) -> None:
-    """Put on `model` what `state_of` took from it."""
-    model.fitted_ = restored(state.inside("fitted"), columns)
-    model.info_ = model.fitted_.info
+def restore(model, state: Fields, columns: Columns, *kinds: str) -> None:
+    """Put on `model` what `state_of` took from it; kinds : of fits, by default any."""
+    model.fitted_ = restored(state.inside("fitted"), columns, *kinds)
+    model.info_ = as_dictionary(model.fitted_.info)
     for name in ("rho_", "sigma_"):
         if state.has(name):
             setattr(model, name, state.array(name, (None,), finite=False))
@@ -54,29 +40,39 @@ def fitted_state(fitted) -> dict:
     kind = type(fitted).__name__
     if kind not in known_kinds():
         raise DataError(f"a fit of kind {kind} cannot be saved; known: {', '.join(known_kinds())}")
-    return {"kind": kind} | as_fields(layout_of(kind).write(fitted), _layout_of_class)
+    return {"kind": kind} | as_fields(fitted)
 
 
 def restored(state: Fields, columns: Columns, *kinds: str):
-    kind = state.text("kind", kinds or known_kinds())
-    return layout_of(kind).read(state, {"p": len(columns.x_names), "q": len(columns.w_names)})
+    known = known_kinds()
+    kind = state.text("kind", kinds or tuple(known))
+    sizes = {"p": len(columns.x_names), "q": len(columns.w_names)}
+    return layout_of(getattr(imported(known[kind]), kind)).read(state, sizes)
 
 
-def known_kinds() -> tuple[str, ...]:
-    """What a file may say its fit is: the shared kinds, and those of methods with their own."""
-    of_methods = (method.fitted for method in METHODS.values() if method.fitted)
-    return tuple(dict.fromkeys((*of_methods, *WHOLE)))
+def known_kinds() -> dict[str, str]:
+    """What a file may say its fit is -> the module with that class."""
+    of_methods = {
+        method.fitted: method.module or f"heckesel.methods.{name}"
+        for name, method in METHODS.items()
+        if method.fitted
+    }
+    return of_methods | WHOLE
 
 
-def layout_of(kind: str) -> Layout:
-    if kind in LAYOUTS:
-        return LAYOUTS[kind]
-    name = next(name for name, method in METHODS.items() if method.fitted == kind)
-    return layout_by_annotations(getattr(load_method(name), kind))
+def _layers(state: Fields, name: str, sizes: Sizes) -> tuple[int, ...]:
+    found = state.items(name)
+    if len(found) < 2 or not all(type(size) is int and size > 0 for size in found):
+        raise Damage(f"has networks with layers {found!r:.40}")
+    sizes["least weights"] = sum((low + 1) * high for low, high in pairwise(found))
+    return tuple(found)
 
 
-def _layout_of_class(kind: type) -> Layout | None:
-    return LAYOUTS.get(kind.__name__) or PARTS_OF_FITS.get(kind.__name__)
+def _weights(state: Fields, name: str, sizes: Sizes) -> np.ndarray:
+    found = array("k", "weights")(state, name, sizes)
+    if not len(found) or found.shape[1] < sizes["least weights"]:
+        raise Damage(f"has {found.shape} weights for networks with more")
+    return found
 
 
 def _check_selection(fit, sizes: Sizes) -> None:
@@ -105,105 +101,22 @@ def _check_binary(fit, sizes: Sizes) -> None:
 
 
 def _outcome_beside(state: Fields, name: str, sizes: Sizes):
+    from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
+
     inner = state.inside(name)
     inner.text("kind", ("GaussianEnsemble",))
-    return GAUSSIAN.read(inner, sizes)
+    return layout_of(GaussianEnsemble).read(inner, sizes)
 
 
-TAIL_DF = maybe(above_two(number()))
-SELECTION = Layout(
-    f"{ENSEMBLES}.selection_ensemble",
-    "SelectionEnsemble",
-    {
-        "members": networks("p", 1, 2),
-        "scaling": part(SCALING),
-        "sigma": array("k", positive=True),
-        "covariance": array("k"),
-        "gamma": array("indices", "q+1"),
-        "info": plain,
-        "spread": maybe(networks("p")),
-        "df": maybe(above_two(array("k"))),
-        "selection": maybe(networks("q")),
-        "tail_df": TAIL_DF,
-    },
-    attributes={"spread": "noise_networks"},
-    check=_check_selection,
-)
-OUTCOME = Layout(
-    f"{ENSEMBLES}.outcome_ensemble",
-    "OutcomeEnsemble",
-    {
-        "members": networks("p", 1, 2),
-        "scaling": part(SCALING),
-        "level": number(positive=True),
-        "info": plain,
-    },
-    check=_check_outcome,
-)
-AVERAGED = Layout(
-    f"{ENSEMBLES}.averaged",
-    "AveragedEnsemble",
-    {
-        "two_step": part(SELECTION),
-        "likelihood": part(OUTCOME),
-        "spline": maybe(part(RHO_MIXTURE)),
-        "info": plain,
-    },
-)
-GAUSSIAN = Layout(
-    f"{ENSEMBLES}.selection_ensemble",
-    "GaussianEnsemble",
-    {
-        "members": networks("p", 2),
-        "scaling": part(SCALING),
-        "info": plain,
-        "level": number(positive=True),
-        "tail_df": TAIL_DF,
-    },
-)
-BESIDE_PROBIT = Layout(
-    "heckesel.methods.beside_probit",
-    "BesideProbit",
-    {"outcome": _outcome_beside, "gamma": maybe(array("q+1"))},
-    split=lambda fit: {"outcome": fitted_state(fit.outcome), "gamma": fit.gamma},
-)
-BINARY = Layout(
-    f"{ENSEMBLES}.binary_mixture",
-    "BinaryMixture",
-    {
-        "members": networks("p"),
-        "scaling": part(SCALING),
-        "weight": array("values", positive=True),
-        "rho": array("values", finite=False),
-        "info": plain,
-    },
-    check=_check_binary,
-)
-LAYOUTS = {
-    layout.name: layout
-    for layout in (
-        SELECTION,
-        OUTCOME,
-        AVERAGED,
-        GAUSSIAN,
-        BESIDE_PROBIT,
-        BINARY,
-        RHO_MIXTURE,
-        FORM_MIXTURE,
-    )
+SPECIAL |= mixture_layouts.LAYOUTS
+SPECIAL |= {
+    "DataScale": Special({"x_centre": array("p"), "x_scale": array("p", positive=True)}),
+    "Members": Special({"sizes": _layers, "parameters": _weights}, {"parameters": "theta"}),
+    "SelectionEnsemble": Special(names={"noise_networks": "spread"}, check=_check_selection),
+    "OutcomeEnsemble": Special(check=_check_outcome),
+    "BesideProbit": Special(
+        {"outcome": _outcome_beside},
+        split=lambda fit: {"outcome": fitted_state(fit.outcome), "gamma": fit.gamma},
+    ),
+    "BinaryMixture": Special(check=_check_binary),
 }
-PARTS_OF_FITS = {
-    layout.name: layout
-    for layout in (
-        MEMBERS,
-        SCALING,
-        POINTS,
-        CURVE,
-        LAST_LAYER,
-        SPLINE_BASIS,
-        SPLINE,
-        FORM_POINTS,
-    )
-}
-# Kinds of whole fits that no method of METHODS names.
-WHOLE = ("BesideProbit", "BinaryMixture")

@@ -1,7 +1,5 @@
 """A `HeckmanClassifier` as plain fields and arrays, and back: estimates or networks."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.errors import DataError
@@ -9,6 +7,7 @@ from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.saving.model_file import Damage, imported
 from heckesel.saving.saved_estimates import PROBIT, keep_coefficients, read_probit, write_fit
 from heckesel.saving.saved_fields import Fields
+from heckesel.saving.saved_linear import choice_of, restore_choice
 from heckesel.tables.columns import Columns
 
 NETWORKS = "heckesel.saving.network_layouts"
@@ -24,23 +23,25 @@ def state_of(model) -> dict:
             "hold; make them text before the fit"
         )
     if model.outcome == "network":
-        fitted = imported(NETWORKS).fitted_state(model.fitted_)
-        return {"classes": classes, "rho_": model.rho_, "fitted": fitted}
-    return {"classes": classes, "result": write_fit(model.result_, PROBIT)}
+        return {"classes": classes} | imported(NETWORKS).state_of(model)
+    result = write_fit(model.result_, PROBIT)
+    return {"classes": classes, "result": result, "choice": choice_of(model)}
 
 
 def restore(model, state: Fields, columns: Columns) -> None:
     """Put on `model` what `state_of` took from it."""
     model.classes_ = _classes_of(state)
     if model.outcome == "network":
-        restored = imported(NETWORKS).restored
-        model.fitted_ = restored(state.inside("fitted"), columns, "BinaryMixture")
-        model.info_ = model.fitted_.info
-        model.rho_ = state.array("rho_", (None,), finite=False)
+        imported(NETWORKS).restore(model, state, columns, "BinaryMixture")
+        state.take("rho_")  # which files of regressors may lack
         return
     result = read_probit(state.inside("result"), columns, model.identification_)
     keep_coefficients(model, result, columns)
     model.fitted_ = LinearProbit(result)
+    if state.has("choice"):
+        restore_choice(model, state.inside("choice"))
+    else:
+        model.method = "ml"  # the only one of earlier versions
 
 
 def _classes_of(state: Fields) -> np.ndarray:

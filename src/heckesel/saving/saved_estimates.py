@@ -1,9 +1,6 @@
 """Linear fits as plain fields and arrays, and back: estimates stay, rows do not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -11,16 +8,23 @@ import pandas as pd
 from heckesel.data import check_complete
 from heckesel.diagnostics.verdict import Identification
 from heckesel.errors import printable
+from heckesel.linear.over_rho.conditional_fits import ConditionalFits
 from heckesel.linear.results import prediction
-from heckesel.linear.results.inference import coefficient_frame, labelled, standard_errors
+from heckesel.linear.results.error_parameters import ESTIMATED_AS, EXTRA
+from heckesel.linear.results.heckman_probit_fit import BinaryMode
+from heckesel.linear.results.inference import NamedEstimates, labelled
+from heckesel.linear.results.modes import Mode
 from heckesel.linear.results.probit_prediction import ATANH_RHO
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.saving.codec import (
-    Layout,
+    SPECIAL,
     Reader,
+    Sizes,
+    Special,
     array,
     as_fields,
     flag,
+    layout_of,
     maybe,
     number,
     text,
@@ -31,13 +35,13 @@ from heckesel.saving.saved_fields import Fields
 from heckesel.tables.array_design import with_intercept
 from heckesel.tables.columns import Columns
 
-RESULTS = "heckesel.linear.results"
 # method -> the parameters beside the coefficients of both equations
 METHODS = {
     "ml": [("ancillary", "atanh_rho"), ("ancillary", "log_sigma")],
     "two-step": [("mills", "lambda")],
     "least squares": [],
 }
+NORMAL: tuple[str, tuple[str, ...]] = ("normal", ())
 PROBIT_METHODS = {"ml": [ATANH_RHO], "probit": []}
 ONE_EQUATION = ("least squares", "probit")
 STATUSES = ("converged", "boundary", "max_iterations")
@@ -51,10 +55,11 @@ class Names:
 
     x_names: tuple[str, ...]
     w_names: tuple[str, ...]
+    scale_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class SavedEstimates:
+class SavedEstimates(NamedEstimates):
     """A linear fit as a file keeps it: estimates, covariance, modes and the table as text.
 
     Tests and intervals that need the likelihood need the rows, and these are not in the file.
@@ -62,13 +67,13 @@ class SavedEstimates:
 
     method: str
     covariance: str
-    params: pd.Series
-    cov: pd.DataFrame
     rho: float
     loglik: float
     status: str
     near_boundary: bool
     modes: tuple
+    cov_given_rho: pd.DataFrame | None
+    over_rho: ConditionalFits | None
     identification: Identification
     n: int
     n_selected: int
@@ -77,14 +82,6 @@ class SavedEstimates:
     @property
     def has_selection(self) -> bool:
         return self.method not in ONE_EQUATION
-
-    @cached_property
-    def se(self) -> pd.Series:
-        return standard_errors(self.cov)
-
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """coef, se, z, p, low, high for every term."""
-        return coefficient_frame(self.params, self.cov, level)
 
     def summary(self) -> str:
         """The table of the fit, as it was when the model was saved."""
@@ -102,7 +99,10 @@ class SavedFit(SavedEstimates):
     sigma: float
     data: Names
     errors: str = "normal"
-    df: float = float("inf")
+
+    @property
+    def df(self) -> float:
+        return float(np.exp(self.params.get(("ancillary", "log_df"), np.inf)))
 
     def predict(self, *, x, w=None, target: str = "population") -> Predictive:
         """As `HeckmanFit.predict` with columns."""
@@ -112,32 +112,47 @@ class SavedFit(SavedEstimates):
         if target != "population":
             selection = with_intercept(np.asarray(w, dtype=float))
             check_complete(selection, self.data.w_names, np.arange(len(selection)))
-        return prediction.predict(self, columns, selection, target)
+        names = self.data.scale_names
+        scale = columns[:, [self.data.x_names.index(name) for name in names]] if names else None
+        return prediction.predict(self, columns, selection, target, scale)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class SavedProbit(SavedEstimates):
     """A `HeckmanProbitFit` as a file keeps it."""
 
-    cov_given_rho: pd.DataFrame | None
     separation: str | None
 
 
 def write_fit(fit, fields: dict[str, Reader]) -> dict:
     """The fields of a `HeckmanFit` or a `HeckmanProbitFit`."""
     found = {name: getattr(fit, name) for name in fields if name != "table"}
-    layouts = {layout.name: layout for layout in MODES}
-    return as_fields(found | {"table": fit.summary()}, lambda kind: layouts.get(kind.__name__))
+    if found["over_rho"] is None:  # which older files lack
+        del found["over_rho"]
+    return as_fields(found | {"table": fit.summary()})
+
+
+def write_errors(fit) -> dict:
+    """The error model of a `HeckmanFit`, which `read_fit` needs besides the fields."""
+    return {"errors": fit.errors, "scale": list(fit.data.scale_names)}
 
 
 def read_fit(state: Fields, columns: Columns, identification: Identification) -> SavedFit:
-    """What `write_fit` wrote of a `HeckmanFit`."""
-    labels = _labels(state.text("method", tuple(METHODS)), METHODS, columns)
+    """What `write_fit` and `write_errors` wrote of a `HeckmanFit`."""
+    method = state.text("method", tuple(METHODS))
+    errors, scale = NORMAL
+    if state.has("errors"):  # older files have normal errors and a constant sigma
+        errors, scale = state.text("errors", tuple(EXTRA)), state.strings("scale")
+    if not set(scale) <= set(columns.x_names) or (method != "ml" and (errors, scale) != NORMAL):
+        raise Damage(f"has errors {errors!r} with sigma by {scale!r:.60}, which do not fit")
+    labels = _labels(method, METHODS, columns)
+    labels += [("ancillary", ESTIMATED_AS[each][0]) for each in EXTRA[errors]]
+    labels += [("scale", name) for name in scale]
     found = _read(state, FIT, labels)
     if found["method"] not in ONE_EQUATION and not np.isfinite(found["rho"]):
         raise Damage(f"has a correlation of {found['rho']}")
-    names = Names(("Intercept", *columns.x_names), ("Intercept", *columns.w_names))
-    return SavedFit(**found, identification=identification, data=names)
+    names = Names(("Intercept", *columns.x_names), ("Intercept", *columns.w_names), scale)
+    return SavedFit(**found, errors=errors, identification=identification, data=names)
 
 
 def read_probit(state: Fields, columns: Columns, identification: Identification) -> SavedProbit:
@@ -152,8 +167,6 @@ def read_probit(state: Fields, columns: Columns, identification: Identification)
         raise Damage("has values that are not finite in 'params' of the fit")
     if known and not abs(rho) <= 1:
         raise Damage(f"has a correlation of {rho}")
-    if found["cov_given_rho"] is not None:
-        _, found["cov_given_rho"] = labelled(labels, values, found["cov_given_rho"])
     return SavedProbit(**found, identification=identification)
 
 
@@ -177,6 +190,8 @@ def _read(state: Fields, fields: dict[str, Reader], labels: list) -> dict:
     sizes = {"size": len(labels)}
     found = {name: reader(state, name, sizes) for name, reader in fields.items()}
     found["params"], found["cov"] = labelled(labels, found["params"], found["cov"])
+    if found["cov_given_rho"] is not None:
+        _, found["cov_given_rho"] = labelled(labels, found["params"], found["cov_given_rho"])
     index = found["params"].index
     found["modes"] = tuple(
         replace(mode, params=pd.Series(mode.params, index)) for mode in found["modes"]
@@ -184,34 +199,36 @@ def _read(state: Fields, fields: dict[str, Reader], labels: list) -> dict:
     return found
 
 
-def _modes(layout: Layout) -> Reader:
+def _over_rho(state: Fields, name: str, sizes: Sizes) -> ConditionalFits | None:
+    if not state.has(name):
+        return None
+    return layout_of(ConditionalFits).read(state.inside(name), dict(sizes))
+
+
+def _modes(kind: type) -> Reader:
     return lambda state, name, sizes: tuple(
-        layout.read(Fields(each, "a mode"), sizes) for each in state.items(name)
+        layout_of(kind).read(Fields(each, "a mode"), sizes) for each in state.items(name)
     )
 
 
-def _mode_fields(statuses: tuple[str, ...]) -> dict[str, Reader]:
-    return {
-        "rho": number(),
-        "loglik": number(),
-        "status": text(*statuses),
-        "params": array("size"),
-        "near_boundary": flag,
-    }
+def _check_over_rho(found: ConditionalFits, sizes: Sizes) -> None:
+    variances = np.diagonal(found.cov, axis1=1, axis2=2)
+    if found.drop.size == 0 or found.drop.min() != 0 or (np.diff(found.atanh_rho) < 0).any():
+        raise Damage("has conditional fits that are no profile over rho")
+    if (variances < 0).any() or np.count_nonzero(variances[0] == 0) != 1:
+        raise Damage("has conditional fits without a covariance")
 
 
-MODES = (
-    Layout(
-        f"{RESULTS}.modes",
-        "Mode",
-        _mode_fields(STATUSES) | {"sigma": number(positive=True)},
-    ),
-    Layout(f"{RESULTS}.heckman_probit_fit", "BinaryMode", _mode_fields(PROBIT_STATUSES)),
+SPECIAL["ConditionalFits"] = Special(check=_check_over_rho)
+SPECIAL["BinaryMode"] = Special({"status": text(*PROBIT_STATUSES), "params": array("size")})
+SPECIAL["Mode"] = Special(
+    {"status": text(*STATUSES), "params": array("size"), "sigma": number(positive=True)}
 )
 SHARED: dict[str, Reader] = {
     # at rho = +-1, and where two steps put it beyond, some covariances do not exist
     "cov": array("size", "size", finite=False),
     "rho": number(finite=False),
+    "over_rho": _over_rho,
     "near_boundary": flag,
     "n": whole,
     "n_selected": whole,
@@ -224,7 +241,8 @@ FIT = SHARED | {
     "sigma": number(positive=True),
     "loglik": number(finite=False),
     "status": text(*STATUSES),
-    "modes": _modes(MODES[0]),
+    "modes": _modes(Mode),
+    "cov_given_rho": maybe(array("size", "size", finite=False)),
 }
 PROBIT = SHARED | {
     "method": text(*PROBIT_METHODS),
@@ -233,6 +251,6 @@ PROBIT = SHARED | {
     "cov_given_rho": maybe(array("size", "size")),
     "loglik": number(),
     "status": text(*PROBIT_STATUSES),
-    "modes": _modes(MODES[1]),
+    "modes": _modes(BinaryMode),
     "separation": maybe(text()),
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,67 +38,53 @@ class Fields:
         return Fields(self.take(field), f"{self.name}, {field}")
 
     def text(self, field: str, among: Sequence[str] | None = None) -> str:
-        value = self.take(field)
-        if not isinstance(value, str) or (among is not None and value not in among):
-            raise self._wrong(field, value)
-        return value
+        return self._checked(
+            field, lambda value: isinstance(value, str) and (among is None or value in among)
+        )
 
     def truth(self, field: str) -> bool:
-        value = self.take(field)
-        if not isinstance(value, bool):
-            raise self._wrong(field, value)
-        return value
+        return self._checked(field, lambda value: isinstance(value, bool))
 
-    def integer(self, field: str, *, least: int = 0) -> int:
-        value = self.take(field)
-        if type(value) is not int or value < least:
-            raise self._wrong(field, value)
-        return value
+    def integer(self, field: str) -> int:
+        return self._checked(field, lambda value: type(value) is int and value >= 0)
 
     def number(self, field: str, *, finite: bool = True, positive: bool = False) -> float:
-        value = self.take(field)
-        good = type(value) in (int, float) and not (finite and not np.isfinite(value))
-        if not good or (positive and not value > 0):
-            raise self._wrong(field, value)
-        return float(value)
+        def good(value) -> bool:
+            known = type(value) in (int, float) and not (finite and not np.isfinite(value))
+            return known and (value > 0 or not positive)
+
+        return float(self._checked(field, good))
 
     def items(self, field: str) -> list:
-        value = self.take(field)
-        if not isinstance(value, list):
-            raise self._wrong(field, value)
-        return value
+        return self._checked(field, lambda value: isinstance(value, list))
 
     def strings(self, field: str) -> tuple[str, ...]:
-        value = self.items(field)
-        if not all(isinstance(item, str) for item in value):
-            raise self._wrong(field, value)
-        return tuple(value)
+        self.items(field)
+        return tuple(self._checked(field, lambda value: all(isinstance(one, str) for one in value)))
 
     def plain(self, field: str) -> dict:
         """A dict for people to read: the training summary, the evidence of a verdict."""
-        value = self.take(field)
-        if not isinstance(value, dict):
-            raise self._wrong(field, value)
-        return value
+        return self._checked(field, lambda value: isinstance(value, dict))
 
     def array(
         self,
         field: str,
-        shape: Sequence[int | None],
+        shape: Sequence[int | None] | None = None,
         *,
         finite: bool = True,
         positive: bool = False,
         dtype: str = "float64",
     ) -> np.ndarray:
-        """An array of this shape, None where any length will do."""
+        """An array of this shape, None where any length, or any shape, will do."""
         value = self.take(field)
         label = f"{field!r} of {self.name}"
         if not isinstance(value, np.ndarray) or value.dtype != dtype:
             raise Damage(f"holds no {dtype} tensor for {label}")
-        fits = len(shape) == value.ndim and all(
-            expected in (None, found) for expected, found in zip(shape, value.shape, strict=True)
-        )
-        if not fits:
+        shape = value.shape if shape is None else shape
+        if len(shape) != value.ndim or any(
+            expected not in (None, found)
+            for expected, found in zip(shape, value.shape, strict=True)
+        ):
             expected = tuple("any" if size is None else size for size in shape)
             raise Damage(f"has shape {value.shape} for {label}, where {expected} is expected")
         if finite and not np.isfinite(value).all():
@@ -106,7 +93,10 @@ class Fields:
             raise Damage(f"has values that are not positive in {label}")
         return value
 
-    def _wrong(self, field: str, value) -> Damage:
-        shown = repr(value)
-        shown = shown if len(shown) <= 40 else f"{shown[:40]}…"
-        return Damage(f"holds {shown} for {field!r} of {self.name}")
+    def _checked(self, field: str, good: Callable[[Any], bool]):
+        value = self.take(field)
+        if not good(value):
+            shown = repr(value)
+            shown = shown if len(shown) <= 40 else f"{shown[:40]}…"
+            raise Damage(f"holds {shown} for {field!r} of {self.name}")
+        return value

@@ -1,12 +1,20 @@
 """A `HeckmanRegressor` as plain fields and arrays, and back."""
 
-from __future__ import annotations
+import pandas as pd
 
+from heckesel.fit_info import LinearInfo, as_dictionary
 from heckesel.linear.estimates import Estimates
-from heckesel.methods.linear_heckman import LinearModel
-from heckesel.saving.codec import Layout, Reader, Sizes, array, number, plain, text
+from heckesel.methods.linear_heckman import LinearHeckmanFit, LinearModel
+from heckesel.saving.codec import Layout, Reader, Sizes, Special, array, info, number, text
 from heckesel.saving.model_file import Damage
-from heckesel.saving.saved_estimates import FIT, STATUSES, keep_coefficients, read_fit, write_fit
+from heckesel.saving.saved_estimates import (
+    FIT,
+    STATUSES,
+    keep_coefficients,
+    read_fit,
+    write_errors,
+    write_fit,
+)
 from heckesel.saving.saved_fields import Fields
 from heckesel.tables.columns import Columns
 
@@ -15,7 +23,8 @@ def state_of(model) -> dict:
     """What the fit left on `model`, beyond what all models have."""
     boundary = model.fitted_.at_boundary
     at_boundary = None if boundary is None else BOUNDARY.write(boundary)
-    return write_fit(model.result_, FIT) | {"at_boundary": at_boundary}
+    state = write_fit(model.result_, FIT) | write_errors(model.result_)
+    return state | {"at_boundary": at_boundary, "choice": choice_of(model)}
 
 
 def restore(model, state: Fields, columns: Columns) -> None:
@@ -26,6 +35,25 @@ def restore(model, state: Fields, columns: Columns) -> None:
         boundary = BOUNDARY.read(state.inside("at_boundary"), sizes)
     keep_coefficients(model, result, columns)
     model.fitted_, model.sigma_ = LinearModel(result, boundary), result.sigma
+    if state.has("choice"):
+        restore_choice(model, state.inside("choice"))
+
+
+def choice_of(model) -> dict | None:
+    """What `method="auto"` said about its candidates."""
+    if model.method != "auto" or not hasattr(model, "explanation_"):
+        return None
+    columns = {name: values.tolist() for name, values in model.candidates_.items()}
+    return {"explanation": model.explanation_, "candidates": columns}
+
+
+def restore_choice(model, state: Fields) -> None:
+    """Put on `model` what `choice_of` took from it."""
+    model.explanation_ = state.text("explanation")
+    try:
+        model.candidates_ = pd.DataFrame(state.plain("candidates"))
+    except (TypeError, ValueError):
+        raise Damage("holds candidates that are no table") from None
 
 
 def _log_sigma(state: Fields, name: str, sizes: Sizes) -> float:
@@ -44,16 +72,17 @@ ESTIMATES: dict[str, Reader] = {
     "status": text(*STATUSES),
 }
 BOUNDARY = Layout(
-    "heckesel.methods.linear_heckman",
-    "LinearHeckmanFit",
-    ESTIMATES | {"beta_covariance": array("p+1", "p+1", finite=False), "info": plain},
-    split=lambda fit: (
-        {name: getattr(fit.estimates, name) for name in ESTIMATES}
-        | {"beta_covariance": fit.covariance, "info": fit.info}
+    LinearHeckmanFit,
+    ESTIMATES | {"beta_covariance": array("p+1", "p+1", finite=False), "info": info(LinearInfo)},
+    Special(
+        split=lambda fit: (
+            {name: getattr(fit.estimates, name) for name in ESTIMATES}
+            | {"beta_covariance": fit.covariance, "info": as_dictionary(fit.info)}
+        ),
+        join=lambda found: {
+            "estimates": Estimates(**{name: found[name] for name in ESTIMATES}),
+            "covariance": found["beta_covariance"],
+            "info": found["info"],
+        },
     ),
-    join=lambda found: {
-        "estimates": Estimates(**{name: found[name] for name in ESTIMATES}),
-        "covariance": found["beta_covariance"],
-        "info": found["info"],
-    },
 )

@@ -4,9 +4,7 @@ The file holds what predictions need and what was said about the fit. It holds n
 it was fitted to, and no code: functions given as `target_transform` or `rho_prior` cannot be saved.
 """
 
-from __future__ import annotations
-
-import dataclasses
+from dataclasses import asdict, replace
 from importlib import import_module
 
 import numpy as np
@@ -15,17 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from heckesel.diagnostics.profile_curve import ProfileCurve
 from heckesel.diagnostics.verdict import VERDICTS, Identification
 from heckesel.errors import DataError, HeckeselError
-from heckesel.predictive.transformed import target_transform
-from heckesel.saving.model_file import (
-    Damage,
-    as_read,
-    imported,
-    read_model,
-    refusing,
-    write_model,
-)
+from heckesel.predictive.scales import NAMES, YEO_JOHNSON, named_transform
+from heckesel.saving.model_file import Damage, as_read, imported, read_model, refusing, write_model
 from heckesel.saving.saved_fields import Fields
+from heckesel.saving.saved_plan import plan_of_fields
 from heckesel.tables.columns import Columns
+from heckesel.tables.preparation.column_plan import ColumnPlan
 
 # Class -> the module it lives in, and the module of `saving` with its `state_of` and `restore`.
 Classes = dict[str, tuple[str, str]]
@@ -42,10 +35,15 @@ def save_model(model, path, classes: Classes) -> None:
         "parameters": _parameters(model),
         "columns": _columns(model.columns_),
         "outcome": model.outcome_name_,
-        "transform": None if _transform(model) is None else "log",
-        "identification": _identification(model.identification_),
+        "transform": getattr(_transform(model), "name", None),
+        "identification": asdict(model.identification_),
         "state": import_module(classes[name][1]).state_of(model),
     }
+    if model.columns_.plan is not None:
+        content["plan"] = asdict(model.columns_.plan)
+    parameter = getattr(_transform(model), "parameter", None)
+    if parameter is not None:
+        content["transform_parameter"] = parameter
     try:  # what could not be read back is not written
         _restored(Fields(as_read(content)), classes)
     except Damage as damage:
@@ -71,23 +69,29 @@ def _restored(fields: Fields, classes: Classes):
     home, states = (imported(module) for module in classes[name])
     model = _with_parameters(getattr(home, name), fields.plain("parameters"))
     model.columns_ = _columns_of(fields.inside("columns"))
+    if fields.has("plan"):
+        model.columns_ = _with_plan(model.columns_, plan_of_fields(fields.inside("plan")))
+    model.plan_ = model.columns_.plan
     model.outcome_name_ = fields.text("outcome")
     if "target_transform" in model.get_params(deep=False):
         model.transform_ = None
     if fields.has("transform"):
-        model.transform_ = target_transform(fields.text("transform", ("log",)))
-    model.n_features_in_ = len(model.columns_.names)
+        model.transform_ = _restored_transform(fields)
+    model.n_features_in_ = len(model.columns_.given_names)
     if model.columns_.from_frame:
-        model.feature_names_in_ = np.array(model.columns_.names, dtype=object)
+        model.feature_names_in_ = np.array(model.columns_.given_names, dtype=object)
     model.identification_ = _identification_of(fields.inside("identification"))
     states.restore(model, fields.inside("state"), model.columns_)
     return model
 
 
-def _identification(found: Identification) -> dict:
-    profile = None if found.profile is None else dataclasses.asdict(found.profile)
-    fields = {name: getattr(found, name) for name in ("verdict", "sentence", "evidence")}
-    return fields | {"profile": profile}
+def _restored_transform(fields: Fields):
+    name = fields.text("transform", NAMES)
+    given = fields.has("transform_parameter")
+    parameter = fields.number("transform_parameter") if given else None
+    if (name == YEO_JOHNSON) != given or not 0 <= (parameter or 0.0) <= 2:
+        raise Damage(f"holds a scale {name!r} with the parameter {parameter}")
+    return named_transform(name, parameter)
 
 
 def _identification_of(state: Fields) -> Identification:
@@ -130,7 +134,7 @@ def _transform(model):
 def _parameters(model) -> dict:
     given = model.get_params(deep=False)
     transform = _transform(model)
-    if transform is not None and not transform.is_log:
+    if transform is not None and transform.name is None:
         raise DataError(
             "target_transform is made of functions, which a saved model cannot hold; take 'log', "
             "or transform y before the fit"
@@ -175,15 +179,10 @@ def _columns(columns: Columns) -> dict:
                 f"column {name!r} has levels of type {type(odd[0]).__name__}, which a saved model "
                 "cannot hold; make them text before the fit"
             )
-    return {
-        "names": columns.names,
-        "instruments": columns.instruments,
-        "levels": [[name, list(levels)] for name, levels in columns.levels.items()],
-        "from_frame": columns.from_frame,
-        "linear": columns.linear,
-        "fill": [[name, value] for name, value in columns.fill.items()],
-        "indicators": columns.indicators,
-    }
+    pairs = {"levels": list(columns.levels.items()), "fill": list(columns.fill.items())}
+    fields = asdict(replace(columns, plan=None)) | pairs
+    del fields["plan"]  # a separate part of the file
+    return fields
 
 
 def _columns_of(state: Fields) -> Columns:
@@ -214,6 +213,17 @@ def _columns_of(state: Fields) -> Columns:
         fill=fill,
         indicators=indicators,
     )
+
+
+def _with_plan(columns: Columns, plan: ColumnPlan) -> Columns:
+    """The columns with the plan that makes them."""
+    made = {step.name: step for step in plan.steps}
+    if tuple(made) != columns.names or plan.clean_instruments != columns.instruments:
+        raise Damage("has a plan for other columns than those of the fit")
+    categories = {name: step.levels for name, step in made.items() if step.is_category}
+    if categories != columns.levels or columns.fill:
+        raise Damage("has a plan for other levels than those of the fit")
+    return replace(columns, plan=plan)
 
 
 def _lists(state: Fields, field: str) -> list:
