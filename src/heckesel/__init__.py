@@ -13,6 +13,8 @@ _HOMES = {
     "heckman": "heckesel.estimators.heckman",
     "probit": "heckesel.estimators.probit",
     "identify": "heckesel.estimators.identify",
+    "column_report": "heckesel.diagnostics.column_report",
+    "test_instruments": "heckesel.estimators.identify",
     "sensitivity": "heckesel.estimators.sensitivity",
     "bounds": "heckesel.estimators.sensitivity",
     "HeckmanFit": "heckesel.linear.results.heckman_fit",

@@ -22,20 +22,21 @@ def fit(capsys, tmp_path, frame, *options):
 
 def test_the_shell_suggests_its_option_for_missing_values(women, tmp_path, capsys):
     women.loc[[3, 700], "educ"] = np.nan  # one works, one does not
-    shown = fit(capsys, tmp_path, women)
+    shown = fit(capsys, tmp_path, women, "--on-problem", "error")
     assert (shown.code, shown.err) == (
         2,
         f"heckesel: column 'educ' of {tmp_path / 't.csv'} is missing in 2 rows (first: row 3 (line "
         "5)); fill or drop them, or take --missing indicator\n",
     )
-    assert fit(capsys, tmp_path, women, "--missing", "indicator").code == 0
+    strict = ["--on-problem", "error", "--missing", "indicator"]
+    assert fit(capsys, tmp_path, women, *strict).code == 0
 
 
 def test_a_missing_value_at_prediction_suggests_the_option_of_the_fit(women, tmp_path, capsys):
-    assert fit(capsys, tmp_path, women).code == 0
+    assert fit(capsys, tmp_path, women, "--on-problem", "error").code == 0
     women.loc[3, "exper"] = np.nan
     women.to_csv(tmp_path / "t.csv", index=False)
-    shown = run(capsys, "predict", tmp_path / "m", tmp_path / "t.csv")
+    shown = run(capsys, "predict", tmp_path / "m", tmp_path / "t.csv", "--force")
     assert shown.code == 2
     assert "'exper' of" in shown.err
     assert shown.err.endswith("predict with a model fitted with --missing indicator\n")
@@ -93,7 +94,7 @@ def test_kind_regression_is_not_suggested_for_string_classes(women, tmp_path, ca
     assert shown.out.startswith("lwage has two classes, high and low; predictions are ")
     assert "--kind" not in shown.out
     shown = fit(capsys, tmp_path, women.assign(lwage=strings), "--method", "joint")
-    assert shown.err.endswith("lwage has two classes; use profile or linear-ml\n")
+    assert shown.err.endswith("lwage has two classes; use profile, linear-ml or linear-auto\n")
     booleans = high.astype(object).where(women["lwage"].notna())
     assert (
         "as a number, set --kind regression"

@@ -4,8 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import ndtr
+from sklearn.exceptions import ConvergenceWarning
 
 import heckesel as hk
+from heckesel.report import contents
+from heckesel.report.rho_section import own_rho
 
 pytest.importorskip("torch")
 
@@ -26,8 +29,29 @@ def model():
 
 def test_it_says_what_it_did(model):
     assert "skewed or heavy-tailed" in model.explanation_
-    assert "held-out likelihood" in model.explanation_
-    assert sum(model.info_["forms"].values()) == pytest.approx(1.0)
+    assert "likelihood of held-out rows" in model.explanation_
+    assert "rho lies between" in model.explanation_
+
+
+def test_candidates_are_a_table_with_the_best_first(model):
+    table = model.candidates_
+    assert set(table.outcome) == {"splines", "networks"}
+    assert table.weight.sum() == pytest.approx(1.0)
+    assert table.behind.iloc[0] == 0
+    assert table.behind.is_monotonic_increasing
+    assert (table.behind_error.iloc[1:] > 0).all()
+    best = table.sort_values("weight").iloc[-1]
+    assert best.behind < 2 * best.behind_error + 1e-9  # what has the weight is not clearly worse
+
+
+def test_only_a_method_that_chooses_has_candidates():
+    X, y = skewed_frame(n=150)
+    options = {"epochs": 20, "hidden": (8,), "n_members": 2, "folds": None, "device": "cpu"}
+    model = hk.DeepHeckmanRegressor(["z"], method="two-step", progress=False, **options)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert not hasattr(model, "candidates_")
+    assert not hasattr(model, "explanation_")
 
 
 @pytest.mark.parametrize("target", ["population", "selected", "unselected"])
@@ -38,6 +62,25 @@ def test_a_saved_model_predicts_the_same(model, target, tmp_path):
     here, there = (each.predict_distribution(X, target=target) for each in (model, again))
     np.testing.assert_array_equal(here.mean, there.mean)
     np.testing.assert_array_equal(here.interval(0.9), there.interval(0.9))
+    assert again.explanation_ == model.explanation_
+    pd.testing.assert_frame_equal(again.candidates_, model.candidates_)
+
+
+def test_a_model_with_t_errors_can_be_saved(tmp_path):
+    """Outliers in both errors give the t form some weight."""
+    rng = np.random.default_rng(5)
+    x, z, u, v = rng.normal(size=(4, 500))
+    factor = np.sqrt(4 / rng.chisquare(4, 500))
+    X = pd.DataFrame({"x": x, "z": z})
+    y = pd.Series(np.where(z + x + factor * u > 0, x + factor * (0.6 * u + 0.8 * v), np.nan))
+    options = {"epochs": 50, "hidden": (8,), "progress": False, "device": "cpu"}
+    model = hk.DeepHeckmanRegressor(["z"], **options).fit(X, y)
+    assert model.candidates_.set_index("errors").weight["t"] > 0.02
+    model.save(tmp_path / "m.heckesel")
+    again = hk.load(tmp_path / "m.heckesel")
+    for target in ("population", "unselected"):
+        here, there = (each.predict_interval(X, target=target) for each in (model, again))
+        np.testing.assert_array_equal(here, there)
 
 
 def test_few_values_or_a_spike_lead_to_the_two_step():
@@ -49,9 +92,33 @@ def test_few_values_or_a_spike_lead_to_the_two_step():
     assert model.explanation_.startswith("The two-step was used, because")
 
 
+def test_a_transformed_outcome_leads_to_the_two_step():
+    X, y = skewed_frame(n=250)
+    options = {"epochs": 20, "hidden": (8,), "n_members": 5, "progress": False, "device": "cpu"}
+    with pytest.warns(ConvergenceWarning):
+        model = hk.DeepHeckmanRegressor(["z"], target_transform="log", **options).fit(X, np.exp(y))
+    assert model.explanation_ == "The two-step was used, because the outcome is transformed."
+    assert (model.predict(X) > 0).all()
+
+
 def test_what_it_cannot_do_is_one_sentence(model, tmp_path):
-    X, y = skewed_frame(n=200)
-    with pytest.raises(hk.DataError, match="models the outcome on its own scale"):
-        hk.DeepHeckmanRegressor(["z"], method="auto", target_transform="log").fit(X, np.exp(y))
-    with pytest.raises(hk.HeckeselError):
+    with pytest.raises(hk.HeckeselError, match="cannot be exported to ONNX"):
         model.export_onnx(tmp_path / "m.onnx")
+    X, y = skewed_frame(n=200)
+    with pytest.raises(hk.DataError, match="weighs models by held-out folds"):
+        hk.DeepHeckmanRegressor(["z"], folds=None).fit(X, y)
+    with pytest.raises(hk.HeckeselError, match="training diverged"):
+        hk.DeepHeckmanRegressor(["z"], learning_rate=1e30, epochs=5, progress=False).fit(X, y)
+    with pytest.raises(hk.DataError, match="needs a network for every fold"):
+        hk.DeepHeckmanRegressor(["z"], n_members=2, folds=5).fit(X, y)
+
+
+def test_the_report_shows_the_weighted_mean_of_rho(model):
+    found = own_rho(model)
+    assert found.value == pytest.approx(np.average(model.rho_, weights=model.info_["weight"]))
+    assert found.value != pytest.approx(model.rho_.mean(), abs=1e-3)
+
+
+def test_the_report_says_what_was_chosen(model):
+    method = contents._method(model, linear=False)
+    assert method == f"Heckman's model, chosen automatically. {model.explanation_}"[:-1]

@@ -16,7 +16,9 @@ USES = {
     "instruments alone": lambda: hk.HeckmanRegressor(["a", "b"]).fit(X, Y),
     "an unknown method": lambda: hk.HeckmanRegressor(method="x").fit(X, Y),
     "an unknown deep method": lambda: hk.DeepHeckmanRegressor(method="x").fit(X, Y),
-    "a prior without profile": lambda: hk.DeepHeckmanRegressor(rho_prior="positive").fit(X, Y),
+    "a prior without profile": lambda: hk.DeepHeckmanRegressor(
+        rho_prior="positive", method="two-step"
+    ).fit(X, Y),
     "an unknown prior": lambda: hk.DeepHeckmanRegressor(
         "b", method="profile", rho_prior="up", **SMALL
     ).fit(X, Y),

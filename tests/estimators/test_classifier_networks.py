@@ -217,7 +217,7 @@ def test_incompatible_options_are_refused_by_name(options, message):
 
 def test_one_member_has_no_interval():
     model = clone(MODEL).set_params(n_members=1, epochs=3).fit(X, Y)
-    with pytest.raises(hk.DataError, match="one member alone"):
+    with pytest.raises(hk.DataError, match="at least two members"):
         model.predict_proba_interval(X)
 
 

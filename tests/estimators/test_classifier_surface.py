@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import heckesel as hk
+from heckesel.linear.over_rho.conditional_fits import MEAN_OF_STATISTIC
 
 DRAW = hk.datasets.make_loans(700, rho=-0.5, seed=3)
 X, Y = DRAW.frame.drop(columns="default"), DRAW.frame["default"]
@@ -168,9 +169,11 @@ def test_the_result_has_inference():
     assert "Identification: identified by an instrument" in summary
     ratio = fit.test_rho_zero("lr")
     assert ratio.statistic == pytest.approx(2 * (fit.loglik - fit.loglik_independent))
-    low, high = fit.interval("rho", method="profile")
+    low, high = fit.interval("rho", 0.8, method="profile")
     assert low < fit.rho < high
-    level = fit.loglik - 0.5 * 3.841458820694124  # the .95 point of chi2(1)
+    assert fit.inference == "profile"
+    # the .8 point of chi2(1), with the correction where the instrument is not very strong
+    level = fit.loglik - 0.5 * MEAN_OF_STATISTIC * 1.6423744151498176
     for end in (low, high):
         assert profile(fit, np.arctanh(end)) == pytest.approx(level, abs=1e-6)
     assert [mode.loglik for mode in fit.modes] == sorted(
@@ -197,9 +200,12 @@ def test_a_fit_at_the_boundary_warns_and_still_predicts():
     assert model.rho_ == pytest.approx(1.0, abs=1e-4)
     assert model.result_.se.isna().all()
     assert np.isfinite(model.predict_proba(table, "unselected")).all()
+    interval = model.predict_proba_interval(table)  # over all rho that the data allow
+    robust = hk.HeckmanClassifier(["z"], covariance="robust").fit(table, y)
     with pytest.warns(hk.IdentificationWarning, match="treat rho as known"):
-        interval = model.predict_proba_interval(table)
-    assert (interval[:, 0] < interval[:, 1]).all()
+        given_rho = robust.predict_proba_interval(table)
+    assert (given_rho[:, 0] < given_rho[:, 1]).all()
+    assert np.diff(interval, axis=1).mean() > np.diff(given_rho, axis=1).mean()
     assert np.isfinite(model.log_likelihood(table, y))
     assert "nan" in model.result_.summary()
 
@@ -249,3 +255,45 @@ def test_a_label_the_fit_has_not_seen_is_named():
     strange.iloc[row] = 2.0
     with pytest.raises(hk.DataError, match=rf"is 2.0 in row {row}, but the classes of the fit"):
         MODEL.score(X, strange)
+
+
+def close_call():
+    """The likelihood is highest at rho = 1, and .09 lower at an interior maximum (truth: .8)."""
+    x, z, u, v = np.random.default_rng(0).standard_normal((4, 120))
+    classes = (x + 0.8 * u + 0.6 * v > 0).astype(float)
+    return np.c_[x, z], np.where(0.3 + 0.5 * x + z + u > 0, classes, np.nan)
+
+
+def test_auto_uses_an_interior_maximum_that_is_about_as_high(tmp_path):
+    columns, y = close_call()
+    with pytest.warns(hk.IdentificationWarning):
+        highest = hk.HeckmanClassifier([1], method="ml").fit(columns, y)
+    assert highest.result_.status == "boundary"
+    assert not hasattr(highest, "explanation_")
+    model = hk.HeckmanClassifier([1]).fit(columns, y)
+    assert model.result_.status == "converged"
+    assert np.isfinite(model.result_.se).all()
+    assert model.rho_ == pytest.approx(highest.result_.modes[1].rho)
+    assert "interior maximum" in model.explanation_
+    assert list(model.candidates_["chosen"]) == [False, True]
+    np.testing.assert_allclose(model.candidates_["difference"], [0, -0.09], atol=0.01)
+    assert "interior maximum" in " ".join(model.result_.summary().split())
+    model.save(tmp_path / "m")
+    loaded = hk.load(tmp_path / "m")
+    assert loaded.explanation_ == model.explanation_
+    assert loaded.candidates_.equals(model.candidates_)
+    np.testing.assert_array_equal(loaded.predict_proba(columns), model.predict_proba(columns))
+
+
+def test_one_maximum_and_no_selection_are_explained():
+    assert PLAIN.method == "auto"
+    model = clone(PLAIN).fit(X, Y)
+    assert model.explanation_.startswith(
+        f"Maximum likelihood was used, with rho = {model.rho_:.2f}"
+    )
+    with pytest.warns(hk.IdentificationWarning):
+        whole = clone(PLAIN).fit(X, np.arange(len(X)) % 2)
+    assert whole.explanation_ == "A plain probit was used, because every unit was selected."
+    for options in ({"method": "two-step"}, {"method": "ml", "outcome": "network"}):
+        with pytest.raises(hk.DataError, match="method"):
+            hk.HeckmanClassifier(["leniency"], **options).fit(X, Y)

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.estimators import deep_heckman_files as deep_files
 from heckesel.tables import column_reader as buffers
 from heckesel.tables.column_reader import (
     TableReader,
@@ -73,8 +72,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def small_buffers(monkeypatch):
-    for module in (buffers, deep_files):
-        monkeypatch.setattr(module, "BUFFER_ROWS", 700)
+    monkeypatch.setattr(buffers, "BUFFER_ROWS", 700)
 
 
 OPTIONS = {
@@ -89,9 +87,9 @@ OPTIONS = {
 @pytest.mark.parametrize(("options", "sides", "file"), OPTIONS.values(), ids=OPTIONS)
 def test_a_file_of_one_buffer_gives_the_same_networks_as_a_frame(folder, options, sides, file):
     y = "filled" if "selected" in sides else "y"
-    held = hk.DeepHeckmanRegressor(**QUICK | options)
+    held = hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK | options)
     held.fit(FRAME[COLUMNS], FRAME[y], **{name: FRAME[column] for name, column in sides.items()})
-    streamed = hk.DeepHeckmanRegressor(**QUICK | options)
+    streamed = hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK | options)
     streamed.fit(folder / f"{file}.parquet", y, columns=COLUMNS, **sides)
     # moments and the probit are added up in another order: 1e-15, and training makes it 1e-12
     for target in ("population",) if "errors" in options else ("population", "unselected"):
@@ -124,9 +122,13 @@ def test_a_file_of_one_buffer_gives_the_same_networks_as_a_frame(folder, options
 def test_several_buffers_fit_as_well_as_a_frame(folder, small_buffers):
     """With other batches the networks are others; what they agree on is the function."""
     options = QUICK | {"epochs": 40, "warm_up": 4, "method": "joint"}
-    held = hk.DeepHeckmanRegressor(**options).fit(FRAME[COLUMNS], FRAME["y"])
+    held = hk.DeepHeckmanRegressor(**{"method": "two-step"} | options).fit(
+        FRAME[COLUMNS], FRAME["y"]
+    )
     one, many, again = (
-        hk.DeepHeckmanRegressor(**options).fit(folder / f"{file}.parquet", "y", columns=COLUMNS)
+        hk.DeepHeckmanRegressor(**{"method": "two-step"} | options).fit(
+            folder / f"{file}.parquet", "y", columns=COLUMNS
+        )
         for file in ("one", "many", "many")
     )
     truth = np.sin(NEW["a"]) + 0.5 * (NEW["b"] - 5) / 100 + 0.3 * (NEW["site"] == "q")
@@ -144,11 +146,9 @@ def _table(path, seed=0):
     parts = parquet_parts(path, rows=1)
     reader = learn_table(
         parts,
-        y="y",
-        selected=None,
-        weights="weight",
-        columns=COLUMNS,
-        instruments=["z"],
+        {"y": "y", "selected": None, "sample_weight": "weight"},
+        COLUMNS,
+        ["z"],
         size=700,
         log=False,
         run=map,
@@ -229,14 +229,18 @@ def test_a_level_that_only_the_last_file_has_is_learned(tmp_path):
     frame = FRAME.copy()
     frame.loc[frame.index[-300:], "site"] = "a late one"
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=200)
-    model = hk.DeepHeckmanRegressor(**QUICK).fit(str(tmp_path / "*.parquet"), "y", columns=COLUMNS)
-    held = hk.DeepHeckmanRegressor(**QUICK).fit(frame[COLUMNS], frame["y"])
+    model = hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK).fit(
+        str(tmp_path / "*.parquet"), "y", columns=COLUMNS
+    )
+    held = hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK).fit(frame[COLUMNS], frame["y"])
     assert model.columns_.levels == held.columns_.levels
     np.testing.assert_allclose(model.predict(NEW), held.predict(NEW), rtol=1e-9)
 
 
 def test_a_fit_to_files_is_saved_and_loaded_like_any_other(folder, tmp_path):
-    model = hk.DeepHeckmanRegressor(**QUICK).fit(folder / "many.parquet", "y", columns=COLUMNS)
+    model = hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK).fit(
+        folder / "many.parquet", "y", columns=COLUMNS
+    )
     model.save(tmp_path / "m.heckesel")
     loaded = hk.load(tmp_path / "m.heckesel")
     np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
@@ -247,7 +251,7 @@ def test_a_fit_to_files_is_saved_and_loaded_like_any_other(folder, tmp_path):
 def test_workers_that_read_the_files_train_the_same_members(folder, small_buffers):
     distributed = pytest.importorskip("distributed")
     torch.set_num_threads(1)  # as a worker has
-    here, there = (hk.DeepHeckmanRegressor(**QUICK) for _ in range(2))
+    here, there = (hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK) for _ in range(2))
     here.fit(folder / "many.parquet", "y", columns=COLUMNS)
     with (
         distributed.LocalCluster(
@@ -264,8 +268,16 @@ REFUSED = {
     "no batch size": ({"batch_size": None}, {}, "set batch_size, such as"),
     "profile": ({"method": "profile"}, {}, "method='profile' needs all rows in memory"),
     "folds": ({"folds": 5}, {}, "folds=5 needs all rows in memory"),
+    "shape": (
+        {"method": "joint", "errors": "shape"},
+        {},
+        "errors='shape' needs all rows in memory",
+    ),
+    "scale": ({"method": "joint", "scale": ["a"]}, {}, "scale= needs all rows in memory"),
     "indicator of missing x": ({"missing": "indicator"}, {}, "read the files into a frame"),
-    "functions": ({"target_transform": (np.sqrt, np.square)}, {}, "target_transform with func"),
+    "functions": ({"target_transform": (np.sqrt, np.square)}, {}, "other than 'log' needs all"),
+    "a scale to choose": ({"target_transform": "auto"}, {}, "other than 'log' needs all rows"),
+    "values for missing": ({"unobserved": 0}, {}, "unobserved needs all rows in memory"),
     "long warm-up": ({"method": "joint", "warm_up": 9}, {}, "holds rho at 0 in all 4 epochs"),
     "t errors in two steps": ({"errors": "t"}, {}, "has normal errors"),
     "outcome is an array": ({}, {"y": FRAME["y"]}, "y= must be the name"),
@@ -295,16 +307,20 @@ def test_options_that_files_do_not_support_are_refused_in_one_sentence(
 ):
     given = {"y": "y", "columns": COLUMNS} | changes
     with pytest.raises(hk.DataError, match=message):
-        hk.DeepHeckmanRegressor(**QUICK | options).fit(folder / "one.parquet", **given)
+        hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK | options).fit(
+            folder / "one.parquet", **given
+        )
 
 
 def test_columns_are_refused_for_frames_and_a_missing_instrument_warns(folder):
     with pytest.raises(hk.DataError, match="columns= is for files"):
-        hk.DeepHeckmanRegressor(**QUICK).fit(FRAME[COLUMNS], FRAME["y"], columns=["a"])
-    with pytest.warns(hk.IdentificationWarning, match="functional form only|not identified"):
-        hk.DeepHeckmanRegressor(**QUICK | {"instruments": None, "epochs": 2}).fit(
-            folder / "one.parquet", "y", columns=["a", "b"]
+        hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK).fit(
+            FRAME[COLUMNS], FRAME["y"], columns=["a"]
         )
+    with pytest.warns(hk.IdentificationWarning, match="functional form only|not identified"):
+        hk.DeepHeckmanRegressor(
+            **{"method": "two-step"} | QUICK | {"instruments": None, "epochs": 2}
+        ).fit(folder / "one.parquet", "y", columns=["a", "b"])
 
 
 PROGRAM = """
@@ -312,9 +328,8 @@ import sys
 import torch
 from benchmarks.memory import peak_bytes
 from heckesel import DeepHeckmanRegressor
-from heckesel.estimators import deep_heckman_files
 from heckesel.tables import column_reader
-column_reader.BUFFER_ROWS = deep_heckman_files.BUFFER_ROWS = 8192
+column_reader.BUFFER_ROWS = 8192
 column_reader.KEPT_ROWS = 500  # a verdict from few rows is quick
 model = DeepHeckmanRegressor(
     ["z"], method="two-step", n_members=2, hidden=(8,), epochs=1, batch_size=1024, device="cpu"

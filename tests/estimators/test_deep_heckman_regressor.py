@@ -52,31 +52,43 @@ def test_the_population_needs_no_instrument_but_the_selected_do(fitted, draw):
 def test_a_fit_has_the_verdict_of_identify(fitted, draw):
     assert fitted.identification_.verdict == "identified by an instrument"
     with pytest.warns(hk.IdentificationWarning, match="functional form only"):
-        blind = hk.DeepHeckmanRegressor(**FAST).fit(draw.frame[["x"]], draw.frame["y"])
+        blind = hk.DeepHeckmanRegressor(**{"method": "two-step"} | FAST).fit(
+            draw.frame[["x"]], draw.frame["y"]
+        )
     assert blind.identification_.verdict == "functional form only"
 
 
 def test_names_positions_arrays_and_polars_give_the_same_fit(draw):
     table, y = draw.frame[["x", "z"]], draw.frame["y"]
-    expected = hk.DeepHeckmanRegressor(["z"], **FAST).fit(table, y).predict(table)
-    by_position = hk.DeepHeckmanRegressor([1], **FAST).fit(table.to_numpy(), y.to_numpy())
+    expected = (
+        hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST).fit(table, y).predict(table)
+    )
+    by_position = hk.DeepHeckmanRegressor([1], **{"method": "two-step"} | FAST).fit(
+        table.to_numpy(), y.to_numpy()
+    )
     np.testing.assert_array_equal(by_position.predict(table.to_numpy()), expected)
     as_polars = pl.DataFrame({name: table[name].to_numpy() for name in table})
-    by_polars = hk.DeepHeckmanRegressor("z", **FAST).fit(as_polars, y.to_numpy())
+    by_polars = hk.DeepHeckmanRegressor("z", **{"method": "two-step"} | FAST).fit(
+        as_polars, y.to_numpy()
+    )
     np.testing.assert_array_equal(by_polars.predict(as_polars), expected)
 
 
 def test_a_selected_mask_and_missing_outcomes_give_the_same_fit(draw):
     table, y = draw.frame[["x", "z"]], draw.frame["y"]
-    expected = hk.DeepHeckmanRegressor(["z"], **FAST).fit(table, y).predict(table)
-    model = hk.DeepHeckmanRegressor(["z"], **FAST)
+    expected = (
+        hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST).fit(table, y).predict(table)
+    )
+    model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST)
     model.fit(table, y.fillna(0.0), selected=y.notna())
     np.testing.assert_array_equal(model.predict(table), expected)
 
 
 def test_the_same_seed_gives_the_same_answer_and_another_does_not(draw):
     table, y = draw.frame[["x", "z"]], draw.frame["y"]
-    one = hk.DeepHeckmanRegressor(["z"], random_state=3, **FAST).fit(table, y)
+    one = hk.DeepHeckmanRegressor(["z"], random_state=3, **{"method": "two-step"} | FAST).fit(
+        table, y
+    )
     two = clone(one).fit(table, y)
     other = clone(one).set_params(random_state=4).fit(table, y)
     np.testing.assert_array_equal(one.predict(table), two.predict(table))
@@ -86,7 +98,7 @@ def test_the_same_seed_gives_the_same_answer_and_another_does_not(draw):
 def test_categories_become_columns_and_new_levels_are_refused(draw):
     rng = np.random.default_rng(0)
     table = draw.frame[["x", "z"]].assign(site=rng.choice(["north", "south"], 800))
-    model = hk.DeepHeckmanRegressor(["site"], **FAST)
+    model = hk.DeepHeckmanRegressor(["site"], **{"method": "two-step"} | FAST)
     model.fit(table[["x", "site"]], draw.frame["y"])
     assert model.columns_.x_names == ("x",)
     assert model.columns_.w_names == ("x", "site[south]")
@@ -97,7 +109,9 @@ def test_categories_become_columns_and_new_levels_are_refused(draw):
 
 def test_without_selection_it_is_a_plain_ensemble(draw):
     with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
-        model = hk.DeepHeckmanRegressor(["z"], **FAST).fit(draw.frame[["x", "z"]], draw.truth.y)
+        model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST).fit(
+            draw.frame[["x", "z"]], draw.truth.y
+        )
     assert model.identification_.verdict == "no selection"
     assert np.isfinite(model.predict(draw.frame[["x"]])).all()
 
@@ -117,57 +131,71 @@ CASES = {
         "method must be one of two-step, joint",
     ),
     "instrument that is not there": (
-        lambda: hk.DeepHeckmanRegressor(["zz"]).fit(GOOD[["x", "z"]], GOOD.y),
+        lambda: hk.DeepHeckmanRegressor(["zz"], method="two-step").fit(GOOD[["x", "z"]], GOOD.y),
         "X has no column 'zz', the instrument; did you mean 'z'?",
     ),
     "instrument by name without names": (
-        lambda: hk.DeepHeckmanRegressor(["z"]).fit(GOOD[["x", "z"]].to_numpy(), GOOD.y),
+        lambda: hk.DeepHeckmanRegressor(["z"], method="two-step").fit(
+            GOOD[["x", "z"]].to_numpy(), GOOD.y
+        ),
         "set_output",
     ),
     "instrument beyond the columns": (
-        lambda: hk.DeepHeckmanRegressor([5]).fit(GOOD[["x", "z"]].to_numpy(), GOOD.y),
+        lambda: hk.DeepHeckmanRegressor([5], method="two-step").fit(
+            GOOD[["x", "z"]].to_numpy(), GOOD.y
+        ),
         "beyond the 2 columns",
     ),
     "nothing but instruments": (
-        lambda: hk.DeepHeckmanRegressor(["x", "z"]).fit(GOOD[["x", "z"]], GOOD.y),
+        lambda: hk.DeepHeckmanRegressor(["x", "z"], method="two-step").fit(
+            GOOD[["x", "z"]], GOOD.y
+        ),
         "every column of X is an instrument",
     ),
     "missing x": (
-        lambda: hk.DeepHeckmanRegressor(["z"]).fit(
+        lambda: hk.DeepHeckmanRegressor(["z"], method="two-step").fit(
             GOOD[["x", "z"]].assign(x=GOOD.x.where(GOOD.index != 3)), GOOD.y
         ),
         "'x' is missing (NaN) in 1 row (first: row 3)",
     ),
     "infinite x": (
-        lambda: hk.DeepHeckmanRegressor(["z"]).fit(
+        lambda: hk.DeepHeckmanRegressor(["z"], method="two-step").fit(
             GOOD[["x", "z"]].assign(x=GOOD.x.where(GOOD.index != 3, np.inf)), GOOD.y
         ),
         "'x' is inf in row 3",
     ),
     "one-dimensional X": (
-        lambda: hk.DeepHeckmanRegressor().fit(GOOD.x.to_numpy(), GOOD.y),
+        lambda: hk.DeepHeckmanRegressor(method="two-step").fit(GOOD.x.to_numpy(), GOOD.y),
         "reshape",
     ),
     "all outcomes missing": (
-        lambda: hk.DeepHeckmanRegressor(["z"]).fit(GOOD[["x", "z"]], np.full(200, np.nan)),
+        lambda: hk.DeepHeckmanRegressor(["z"], method="two-step").fit(
+            GOOD[["x", "z"]], np.full(200, np.nan)
+        ),
         "missing in all 200 rows",
     ),
     "perfect prediction": (
-        lambda: hk.DeepHeckmanRegressor(["d"]).fit(
+        lambda: hk.DeepHeckmanRegressor(["d"], method="two-step").fit(
             GOOD[["x"]].assign(d=GOOD.y.notna().astype(float)), GOOD.y
         ),
         "'d' predicts selection perfectly",
     ),
     "no member": (
-        lambda: hk.DeepHeckmanRegressor(["z"], n_members=0).fit(GOOD[["x", "z"]], GOOD.y),
+        lambda: hk.DeepHeckmanRegressor(["z"], n_members=0, method="two-step").fit(
+            GOOD[["x", "z"]], GOOD.y
+        ),
         "n_members must be at least 1",
     ),
     "unknown dtype": (
-        lambda: hk.DeepHeckmanRegressor(["z"], dtype="half").fit(GOOD[["x", "z"]], GOOD.y),
+        lambda: hk.DeepHeckmanRegressor(["z"], dtype="half", method="two-step").fit(
+            GOOD[["x", "z"]], GOOD.y
+        ),
         "dtype must be one of",
     ),
     "a prior for a method without one": (
-        lambda: hk.DeepHeckmanRegressor(["z"], rho_prior="positive").fit(GOOD[["x", "z"]], GOOD.y),
+        lambda: hk.DeepHeckmanRegressor(["z"], rho_prior="positive", method="two-step").fit(
+            GOOD[["x", "z"]], GOOD.y
+        ),
         "rho_prior needs method='auto' or 'profile', but method is 'two-step'",
     ),
     "unknown sign": (
@@ -188,13 +216,45 @@ CASES = {
     ),
     "profile with t errors": (
         lambda: profile(errors="t").fit(GOOD[["x", "z"]], GOOD.y),
-        "the profile has normal errors",
+        "the profile has normal or shape errors",
     ),
     "profile with varying noise": (
         lambda: profile(noise="varying").fit(GOOD[["x", "z"]], GOOD.y),
         "the profile has one sigma",
     ),
+    "shape errors in two steps": (
+        lambda: two_step(errors="shape").fit(GOOD[["x", "z"]], GOOD.y),
+        "errors='shape' needs method='joint' or 'profile', but method is 'two-step'",
+    ),
+    "sigma of x in two steps": (
+        lambda: two_step(scale=["x"]).fit(GOOD[["x", "z"]], GOOD.y),
+        "scale= needs method='joint' or 'profile', but method is 'two-step'",
+    ),
+    "sigma of a column that X does not have": (
+        lambda: profile(scale="age").fit(GOOD[["x", "z"]], GOOD.y),
+        "X has no column 'age', which scale names",
+    ),
+    "sigma of an instrument": (
+        lambda: profile(scale="z").fit(GOOD[["x", "z"]], GOOD.y),
+        "scale names the instrument 'z'",
+    ),
+    "sigma of no column": (
+        lambda: profile(scale=[]).fit(GOOD[["x", "z"]], GOOD.y),
+        "scale= names no column",
+    ),
+    "sigma of a missing value": (
+        lambda: profile(scale=pd.NA).fit(GOOD[["x", "z"]], GOOD.y),
+        "scale must be a name or a list of names, got <NA>",
+    ),
+    "shape errors without selection": (
+        lambda: profile(errors="shape").fit(GOOD[["x", "z"]], GOOD.y.fillna(0)),
+        "every unit has an outcome",
+    ),
 }
+
+
+def two_step(**options):
+    return hk.DeepHeckmanRegressor(["z"], method="two-step", **FAST | options)
 
 
 def profile(**options):
@@ -240,4 +300,4 @@ def test_bad_options_raise_one_sentence(name):
 
 def test_predicting_before_fitting_raises_not_fitted():
     with pytest.raises(NotFittedError):
-        hk.DeepHeckmanRegressor().predict(pd.DataFrame({"x": [1.0]}))
+        hk.DeepHeckmanRegressor(method="two-step").predict(pd.DataFrame({"x": [1.0]}))

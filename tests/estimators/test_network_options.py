@@ -14,18 +14,30 @@ ONE_NORMAL = (5, 10, "constant", "normal", "linear")
 @pytest.mark.parametrize(
     ("model", "selected", "expected"),
     [
-        (DEEP(), 100, ALL),
-        (DEEP(), 99, TrainingPlan(None, 5, "constant", "normal", "linear")),
-        (DEEP(folds=None), 5000, TrainingPlan(None, 5, "constant", "normal", "linear")),
-        (DEEP(folds=4), 30, TrainingPlan(4, 10, "auto", "auto", "linear")),
-        (DEEP(n_members=3), 500, TrainingPlan(3, 3, "auto", "auto", "linear")),
-        (DEEP(n_members=1), 500, TrainingPlan(None, 1, "constant", "normal", "linear")),
+        (DEEP(method="two-step"), 100, ALL),
+        (DEEP(method="two-step"), 99, TrainingPlan(None, 5, "constant", "normal", "linear")),
         (
-            DEEP(noise="varying", tails="normal"),
+            DEEP(method="two-step", folds=None),
+            5000,
+            TrainingPlan(None, 5, "constant", "normal", "linear"),
+        ),
+        (DEEP(method="two-step", folds=4), 30, TrainingPlan(4, 10, "auto", "auto", "linear")),
+        (DEEP(method="two-step", n_members=3), 500, TrainingPlan(3, 3, "auto", "auto", "linear")),
+        (
+            DEEP(method="two-step", n_members=1),
+            500,
+            TrainingPlan(None, 1, "constant", "normal", "linear"),
+        ),
+        (
+            DEEP(method="two-step", noise="varying", tails="normal"),
             500,
             TrainingPlan(5, 10, "varying", "normal", "linear"),
         ),
-        (DEEP(target_transform="log"), 500, TrainingPlan(5, 10, "auto", "normal", "linear")),
+        (
+            DEEP(method="two-step", target_transform="log"),
+            500,
+            TrainingPlan(5, 10, "auto", "normal", "linear"),
+        ),
         (DEEP(method="joint", errors="t"), 500, TrainingPlan(*ONE_NORMAL, "t")),
         (DEEP(method="joint", errors="auto"), 500, TrainingPlan(*ONE_NORMAL, "auto")),
         (
@@ -33,8 +45,16 @@ ONE_NORMAL = (5, 10, "constant", "normal", "linear")
             500,
             TrainingPlan(5, 10, "auto", "normal", "linear"),
         ),
-        (DEEP(selection="auto"), 500, TrainingPlan(5, 10, "auto", "auto", "auto")),
-        (DEEP(selection="auto"), 50, TrainingPlan(None, 5, "constant", "normal", "linear")),
+        (
+            DEEP(method="two-step", selection="auto"),
+            500,
+            TrainingPlan(5, 10, "auto", "auto", "auto"),
+        ),
+        (
+            DEEP(method="two-step", selection="auto"),
+            50,
+            TrainingPlan(None, 5, "constant", "normal", "linear"),
+        ),
         (DEEP(selection="auto", method="joint"), 500, ALL),
         (PLAIN(), 100, TrainingPlan(5, 10, "constant", "auto", "linear")),
         (PLAIN(folds=None), 100, TrainingPlan(None, 5, "constant", "normal", "linear")),
@@ -51,8 +71,10 @@ def test_t_errors_on_the_log_scale_are_refused():
 
 @pytest.mark.parametrize(("members", "folds"), [(None, 5), (10, 5), (4, 4), (1, 2)])
 def test_profile_always_uses_folds(members, folds):
-    plan = training_plan(DEEP(method="profile", n_members=members), 20, needs_folds=True)
-    assert plan == TrainingPlan(folds, members or 20, "constant", "normal", "linear")
+    plan = training_plan(DEEP(method="profile", n_members=members), 20)
+    assert plan == TrainingPlan(
+        folds, members or 20, "constant", "normal", "linear", weight_decay=1e-3
+    )
 
 
 def test_the_defaults_are_those_of_the_experiment():
@@ -67,7 +89,9 @@ def test_a_small_and_a_larger_table_are_fitted_as_the_options_say():
     frame = hk.datasets.make_controlled(400, rho=0.5, alpha=1.0, seed=1).frame
     small = {"epochs": 20, "hidden": (8,), "progress": False}
     for rows, on_folds in ((400, True), (120, False)):
-        model = DEEP(["z"], **small).fit(frame[["x", "z"]][:rows], frame["y"][:rows])
+        model = DEEP(["z"], method="two-step", **small).fit(
+            frame[["x", "z"]][:rows], frame["y"][:rows]
+        )
         assert ("held_out_loss" in model.info_) == on_folds
         assert len(model.rho_) == (10 if on_folds else 5)
         assert np.isfinite(model.predict_interval(frame[["x", "z"]])).all()

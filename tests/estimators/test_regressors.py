@@ -16,9 +16,9 @@ import heckesel as hk
 
 SMALL = {"n_members": 2, "hidden": (8,), "epochs": 30, "device": "cpu", "progress": False}
 MODELS = {
-    "ml": hk.HeckmanRegressor(["z"]),
+    "ml": hk.HeckmanRegressor(["z"], method="ml"),
     "two-step": hk.HeckmanRegressor(["z"], method="two-step"),
-    "deep": hk.DeepHeckmanRegressor(["z"], **SMALL),
+    "deep": hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | SMALL),
     "ensemble": hk.DeepEnsembleRegressor(["z"], **SMALL),
     "weighted": hk.WeightedEnsembleRegressor(["z"], **SMALL),
 }
@@ -91,7 +91,9 @@ def test_the_linear_regressor_equals_hk_heckman():
     classic = hk.heckman(
         f"lwage ~ {' + '.join(outcome)}", f"~ {' + '.join(outcome + excluded)}", table
     )
-    model = hk.HeckmanRegressor(excluded).fit(table[outcome + excluded], table["lwage"])
+    model = hk.HeckmanRegressor(excluded, method="ml").fit(
+        table[outcome + excluded], table["lwage"]
+    )
     expected = classic.params["outcome"]
     np.testing.assert_allclose(model.coef_, expected[outcome], rtol=1e-8)
     assert model.intercept_ == pytest.approx(expected["Intercept"], rel=1e-8)

@@ -1,6 +1,13 @@
 """scikit-learn's own checks, for every estimator."""
 
+import numpy as np
 import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import heckesel as hk
@@ -41,7 +48,9 @@ def test_estimators_pass_the_checks_of_scikit_learn(estimator, check):
 
 def test_only_the_check_of_weight_equivalence_may_fail():
     for reasons in EXPECTED_FAILED_CHECKS.values():
-        assert list(reasons) == ["check_sample_weight_equivalence_on_dense_data"]
+        assert list(reasons) == [
+            f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")
+        ]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -50,3 +59,64 @@ def test_the_classifier_fails_only_checks_with_more_columns_than_rows():
     failed = {r["check_name"]: str(r["exception"]) for r in results if r["status"] == "failed"}
     assert set(failed) == set(EXPECTED_FAILED_CHECKS["HeckmanClassifier"])
     assert all("use fewer columns or more rows" in reason for reason in failed.values())
+
+
+def mixed_table(n=400):
+    frame = hk.datasets.make_controlled(n, rho=0.5, alpha=1.5, seed=3).frame[["x", "z", "y"]]
+    return frame.assign(town=np.array(list("abcd"))[np.arange(n) % 4])
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_array, sparse.coo_matrix])
+def test_sparse_columns_are_read_as_dense_ones(kind):
+    frame = mixed_table()
+    encoder = ColumnTransformer(
+        [("town", OneHotEncoder(drop="first"), ["town"]), ("rest", "passthrough", ["x", "z"])],
+        sparse_threshold=1.0,
+    )
+    X, y = encoder.fit_transform(frame), frame["y"]
+    assert sparse.issparse(X)
+    X, classes = kind(X), (y > 0).astype(float).where(y.notna())
+    model, binary = hk.HeckmanRegressor([4], method="ml"), hk.HeckmanClassifier([4])
+    np.testing.assert_array_equal(
+        model.fit(X, y).predict(X), model.fit(X.toarray(), y).predict(X.toarray())
+    )
+    np.testing.assert_array_equal(
+        binary.fit(X, classes).predict_proba(X),
+        binary.fit(X.toarray(), classes).predict_proba(X.toarray()),
+    )
+    assert model.score(X, y) == model.score(X.toarray(), y)
+    pipeline = make_pipeline(encoder, hk.HeckmanRegressor([4], method="ml")).fit(frame, y)
+    np.testing.assert_allclose(pipeline.predict(frame), model.predict(X), rtol=1e-9)
+    assert hk.identify(X, y, instruments=[4]).verdict == "identified by an instrument"
+
+
+def test_the_classifier_is_cross_validated_with_missing_classes():
+    frame = mixed_table()
+    X, y = frame[["x", "z"]], frame["y"]
+    classes = (y > 0).astype(float).where(y.notna())
+    folds = list(KFold(3, shuffle=True, random_state=0).split(X))
+    nan = cross_val_score(hk.HeckmanClassifier(["z"]), X, classes, cv=folds)
+    coded = hk.HeckmanClassifier(["z"], unobserved=-1)
+    np.testing.assert_array_equal(cross_val_score(coded, X, classes.fillna(-1), cv=folds), nan)
+    # whole numbers of folds stratify by the label of a missing class, too
+    scores = cross_val_score(coded, X, classes.fillna(-1), cv=3)
+    assert np.isfinite(scores).all()
+    search = GridSearchCV(
+        coded, {"method": ["ml", "auto"]}, cv=3, scoring=hk.joint_log_likelihood_scorer
+    )
+    assert np.isfinite(search.fit(X, classes.fillna(-1)).best_score_)
+
+
+def test_selected_is_routed_to_fit_and_score():
+    frame = mixed_table()
+    X, selected = frame[["x", "z"]], frame["y"].notna().astype(int).to_numpy()
+    classes = (frame["y"] > 0).astype(int)  # of unselected rows, too: those must not count
+    folds = list(KFold(3, shuffle=True, random_state=0).split(X))
+    expected = cross_val_score(
+        hk.HeckmanClassifier(["z"]), X, classes.where(selected == 1), cv=folds
+    )
+    with config_context(enable_metadata_routing=True):
+        model = hk.HeckmanClassifier(["z"])
+        model.set_fit_request(selected=True).set_score_request(selected=True)
+        found = cross_val_score(model, X, classes, cv=folds, params={"selected": selected})
+    np.testing.assert_array_equal(found, expected)

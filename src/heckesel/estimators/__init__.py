@@ -9,11 +9,15 @@ _FOLDED = (
     "; networks split rows into folds, and a row of weight two is in one fold, while two rows may "
     "be in two"
 )
+_REASONS = {
+    "HeckmanRegressor": _TOO_WIDE,
+    "HeckmanClassifier": _TOO_WIDE + _FOLDED,
+    "DeepHeckmanRegressor": _FLOAT32,
+    "DeepEnsembleRegressor": _FLOAT32,
+    "WeightedEnsembleRegressor": _FLOAT32,
+}
 # For `expected_failed_checks=` of scikit-learn's check_estimator, by class.
 EXPECTED_FAILED_CHECKS = {
-    "HeckmanRegressor": {"check_sample_weight_equivalence_on_dense_data": _TOO_WIDE},
-    "HeckmanClassifier": {"check_sample_weight_equivalence_on_dense_data": _TOO_WIDE + _FOLDED},
-    "DeepHeckmanRegressor": {"check_sample_weight_equivalence_on_dense_data": _FLOAT32},
-    "DeepEnsembleRegressor": {"check_sample_weight_equivalence_on_dense_data": _FLOAT32},
-    "WeightedEnsembleRegressor": {"check_sample_weight_equivalence_on_dense_data": _FLOAT32},
+    name: {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
+    for name, why in _REASONS.items()
 }

@@ -1,8 +1,5 @@
 """The networks of a classifier, and the verdict on its data."""
 
-from __future__ import annotations
-
-import warnings
 from dataclasses import replace
 
 from sklearn.exceptions import ConvergenceWarning
@@ -16,10 +13,31 @@ from heckesel.diagnostics.verdict import (
     nothing_selected,
     with_profile,
 )
-from heckesel.errors import DataError, IdentificationWarning
+from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.network_options import predicting_in_float64, seed_of, training_options
 from heckesel.estimators.selection_regressor import warn_no_selection
 from heckesel.progress import progress_bar
+
+OUTCOMES, METHODS = ("linear", "network"), ("auto", "ml")
+
+
+def check_options(model) -> None:
+    """Refuse options of a classifier that its outcome does not have."""
+    for name, known in (("outcome", OUTCOMES), ("method", METHODS)):
+        given = getattr(model, name)
+        if not is_one_of(given, known):
+            raise DataError(f"{name} must be one of {', '.join(known)}, got {given!r}")
+    if model.outcome == "linear":
+        if model.rho_prior is not None:
+            raise DataError("rho_prior is for outcome='network', but outcome is 'linear'")
+        return
+    if model.method != "auto":
+        raise DataError(f"method={model.method!r} is for outcome='linear'; omit it for networks")
+    for name in ("covariance", "weight_kind"):
+        if getattr(model, name) is not None:
+            raise DataError(
+                f"{name} is for outcome='linear', since networks have no standard errors"
+            )
 
 
 def fit_binary_networks(model, data: SelectionData):
@@ -29,7 +47,7 @@ def fit_binary_networks(model, data: SelectionData):
     if model.folds is None:
         raise DataError("outcome='network' estimates rho on held-out folds; set folds=5")
     if data.s.all():
-        warn_no_selection(data, stacklevel=5)
+        warn_no_selection(data)
     else:
         probit_verdict(data)  # refuses data before any network is trained
     network = replace(
@@ -42,25 +60,23 @@ def fit_binary_networks(model, data: SelectionData):
     config = binary_networks.BinaryConfig(network, model.rho_prior)
     with progress_bar("training", enabled=model.progress) as progress:
         fitted = binary_networks.fit(data, seed=seed_of(model), config=config, progress=progress)
-    unfinished = fitted.info["unfinished"]
+    unfinished = fitted.info.unfinished
     if unfinished:
-        warnings.warn(
+        warn_user(
             f"{unfinished} of {model.n_members} members were still improving after "
             f"{model.epochs} epochs, so intervals may be too narrow; raise epochs",
             ConvergenceWarning,
-            stacklevel=4,
         )
     return predicting_in_float64(fitted)
 
 
-def verdict_on_networks(data: SelectionData, info: dict) -> Identification:
+def verdict_on_networks(data: SelectionData, curve: dict) -> Identification:
     """The Wald test of the instruments, with the held-out log-likelihood over rho."""
     if data.s.all():
         return nothing_selected()
     found = probit_verdict(data)
     if found.verdict != NOT_IDENTIFIED:
-        curve = info["curve"]
         found = with_profile(found, held_out_profile(curve["rho"], curve["held_out"], data.n))
     if not data.instruments:
-        warnings.warn(str(found), IdentificationWarning, stacklevel=4)
+        warn_user(str(found))
     return found

@@ -1,7 +1,5 @@
 """`compare_models`: cross-validate several models on the same folds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

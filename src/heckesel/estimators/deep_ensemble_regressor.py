@@ -1,52 +1,17 @@
 """`DeepEnsembleRegressor`: networks that assume that outcomes are missing at random."""
 
-from __future__ import annotations
-
 from heckesel.data import SelectionData
+from heckesel.diagnostics.column_problems import check_fit, listing_problems
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError
-from heckesel.estimators.network_options import network_config, train
-from heckesel.estimators.selection_regressor import SelectionRegressor, identify
+from heckesel.estimators.network_options import NetworkRegressor, network_config, train
+from heckesel.estimators.selection_regressor import identify
+from heckesel.fit_info import as_dictionary
 from heckesel.tables.fit_input import read_table
 
 
-class EnsembleRegressor(SelectionRegressor):
-    """The options and the verdict of the ensembles that make no correction."""
-
-    def __init__(
-        self,
-        instruments=None,
-        *,
-        n_members: int | None = None,
-        hidden: tuple[int, ...] = (64, 64),
-        epochs: int = 1500,
-        learning_rate: float | None = None,
-        weight_decay: float | str = 1e-5,
-        batch_size: int | None = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        random_state=0,
-        progress: bool = True,
-        missing: str = "error",
-        target_transform=None,
-        folds: int | str | None = "auto",
-        tails: str = "auto",
-    ):
-        self.instruments = instruments
-        self.n_members = n_members
-        self.hidden = hidden
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.device = device
-        self.dtype = dtype
-        self.random_state = random_state
-        self.progress = progress
-        self.missing = missing
-        self.target_transform = target_transform
-        self.folds = folds
-        self.tails = tails
+class EnsembleRegressor(NetworkRegressor):
+    """The verdict of the ensembles that make no correction."""
 
     def _identify(self, data: SelectionData, *, needs_probit: bool) -> bool:
         """Set `identification_`; whether a probit of selection can be fitted."""
@@ -63,7 +28,7 @@ class EnsembleRegressor(SelectionRegressor):
         from heckesel.methods.beside_probit import beside_probit
 
         self.fitted_ = beside_probit(trained, data, possible=probit)
-        self.info_ = self.fitted_.info
+        self.info_ = as_dictionary(self.fitted_.info)
         return self
 
 
@@ -102,8 +67,14 @@ class DeepEnsembleRegressor(EnsembleRegressor):
     missing : {"error", "indicator"}, default="error"
         What to do with missing values in X: raise an error, or impute the mean and add a missing
         indicator.
-    target_transform : None, "log" or (forward, inverse), default=None
-        Scale on which the outcome is fitted. Predictions are on the scale of y.
+    on_problem : {"error", "fix"}, default="error"
+        "fix" acts on columns that cannot be used as they are; see `heckesel.column_report`.
+    target_transform : {None, "log", "log1p", "sqrt", "yeo-johnson", "auto"} or (forward, inverse)
+        Scale on which the outcome is fitted. Predictions are on the scale of y. "sqrt" is the
+        signed root. "yeo-johnson" estimates its parameter. "auto" is the simplest scale whose
+        held-out likelihood of y is within one standard error of the best.
+    unobserved : number or list of numbers, optional
+        Values of y that stand for a missing outcome, such as 0 or 999.
     folds : int, "auto" or None, default="auto"
         Each member holds out one fold, for early stopping and to estimate the level of the noise.
         None trains every member on all rows. "auto" is 5 if at least 100 rows are selected.
@@ -135,6 +106,7 @@ class DeepEnsembleRegressor(EnsembleRegressor):
     (300,)
     """
 
+    @listing_problems
     def fit(self, X, y, *, selected=None, sample_weight=None):
         """Fit the networks to the observed outcomes, and a probit to selection.
 
@@ -161,7 +133,8 @@ class DeepEnsembleRegressor(EnsembleRegressor):
         HeckeselError
             If training diverged.
         """
-        data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
+        sides = {"selected": selected, "sample_weight": sample_weight}
+        data = read_table(self, X, y, **sides, check=check_fit)
         probit = self._identify(data, needs_probit=False)
         trained = train(self, "deep_ensemble", data, network_config(self, int(data.s.sum())))
         return self._keep(trained, data, probit=probit)

@@ -1,9 +1,6 @@
 """`DeepHeckmanRegressor` on Parquet files: passes for columns, moments and the probit, then one
 pass per epoch."""
 
-from __future__ import annotations
-
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,27 +8,21 @@ from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.evidence import identify_shape, smooth_shares
-from heckesel.diagnostics.fit_verdict import wald_verdict
+from heckesel.diagnostics.instrument_strength import wald_verdict
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
-from heckesel.errors import DataError, IdentificationWarning
-from heckesel.estimators.network_options import AUTO, ON_FOLDS, predicting_in_float64, seed_of
+from heckesel.errors import DataError, is_one_of, warn_user
+from heckesel.estimators.network_options import AUTO, predicting_in_float64, seed_of
 from heckesel.linear.covariance import inverse
 from heckesel.linear.probit import ProbitFit, in_units, maximise_probit
 from heckesel.linear.sample.stream import Stream, check_stream, open_stream
-from heckesel.methods.from_files import fit_joint, fit_two_step
+from heckesel.methods import DEEP, load_method, names_of
 from heckesel.networks.ensembles.convergence import check_training
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.scaling import data_scale_from_moments
 from heckesel.networks.training.streamed import RowsOnDisk
-from heckesel.predictive.transformed import target_transform
+from heckesel.predictive.scales import LOG
 from heckesel.progress import progress_bar
-from heckesel.tables.column_reader import (
-    BUFFER_ROWS,
-    learn_table,
-    split_row_groups,
-    survey,
-    together,
-)
+from heckesel.tables import column_reader
 from heckesel.tables.fit_input import keep_columns
 from heckesel.tables.parquet import parquet_parts
 
@@ -39,80 +30,72 @@ from heckesel.tables.parquet import parquet_parts
 def fit_files(
     model, path, y, *, selected, sample_weight, columns, config: NetworkConfig, workers
 ) -> None:
-    """Fit `model`: set its `columns_`, `transform_`, `identification_` and `fitted_`."""
-    _check_options(model)
+    """Fit `model`: set its `columns_`, `identification_` and `fitted_`."""
+    method = load_method(names_of(DEEP)[model.method])
+    _check_options(model, in_memory=not hasattr(method, "fit_files"))
+    fit = method.fit_files(config)
     assert config.batch_size is not None  # checked with the other options
     run: Callable = map if workers is None else workers
-    size = max(BUFFER_ROWS, config.batch_size)
+    size = max(column_reader.BUFFER_ROWS, config.batch_size)
     seed = seed_of(model)
     parts = parquet_parts(path, rows=1)
-    reader = learn_table(
+    reader = column_reader.learn_table(
         parts,
-        y=y,
-        selected=selected,
-        weights=sample_weight,
-        columns=columns,
-        instruments=model.instruments,
+        {"y": y, "selected": selected, "sample_weight": sample_weight},
+        columns,
+        model.instruments,
         size=size,
-        log=model.target_transform == "log",
+        log=is_one_of(model.target_transform, (LOG,)),
         run=run,
     )
-    items = split_row_groups(parts, size=size, seed=seed)
-    seen = survey(reader, items, run)
+    items = column_reader.split_row_groups(parts, size=size, seed=seed)
+    seen = column_reader.survey(reader, items, run)
     filled = [pair for pair in zip(items, seen, strict=True) if sum(map(sum, pair[1].counts))]
     table = RowsOnDisk(
         tuple(item for item, _ in filled), reader.read, tuple(part.counts for _, part in filled)
     )
-    whole = together(seen)
-    _check_selection(table, y)
+    whole = column_reader.together(seen)
+    counts = [pair for item in table.counts for pair in item]
+    observed, rows = sum(pair[0] for pair in counts), sum(map(sum, counts))
+    _check_selection(observed, rows, y)
     with threadpool_limits(1, user_api="blas"):
         probit, kept = _probit(table, reader, run)
-    model.identification_ = _identified(probit, kept, whole.kept, table)
+    model.identification_ = _identified(probit, kept, whole.kept, observed, rows)
     keep_columns(model, reader.columns, y)
-    model.transform_ = target_transform(model.target_transform)
     scaling = data_scale_from_moments(whole.x, whole.w, whole.y)
     mass = whole.y.weight, whole.x.weight - whole.y.weight
     with progress_bar("training", enabled=model.progress) as progress:
-        options = {"seed": seed, "config": config, "progress": progress}
-        if model.method == "joint":
-            fitted = fit_joint(table, scaling, mass, **options)
-        else:
-            fitted = fit_two_step(table, scaling, probit.gamma, mass, run=run, **options)
+        fitted = fit(table, scaling, probit.gamma, mass, seed=seed, run=run, progress=progress)
     fitted = predicting_in_float64(fitted)
-    check_training(fitted, config, whole.kept, rows=sum(sum(p) for i in table.counts for p in i))
+    check_training(fitted, config, whole.kept, rows=rows)
     model.fitted_ = fitted
 
 
-def _check_options(model) -> None:
-    """Refuse options that need all rows in memory."""
+def _check_options(model, *, in_memory: bool) -> None:
+    """Refuse options that need all rows in memory; in_memory : the method does."""
     if model.batch_size is None:
         raise DataError("fits to files use mini-batches; set batch_size, such as batch_size=4096")
     refused = {
-        f"method={model.method!r}": model.method in ON_FOLDS,
+        f"method={model.method!r}": in_memory,
         f"folds={model.folds}": model.folds not in (None, AUTO),
         "selection='network'": model.selection == "network",
+        "unobserved": model.unobserved is not None,
+        "errors='shape'": is_one_of(model.errors, ("shape",)),
+        "scale=": model.scale is not None,
         "missing='indicator'": model.missing != "error",
-        "target_transform with functions": model.target_transform not in (None, "log"),
+        "on_problem='fix'": model.on_problem != "error",
+        "target_transform other than 'log'": model.target_transform is not None
+        and not is_one_of(model.target_transform, (LOG,)),
     }
     for what, asked in refused.items():
         if asked:
             raise DataError(f"{what} needs all rows in memory; read the files into a frame first")
-    if model.method == "joint" and model.warm_up >= model.epochs:
-        raise DataError(
-            f"warm_up={model.warm_up} holds rho at 0 in all {model.epochs} epochs; an epoch of a "
-            "long table has many steps, so set warm_up=1"
-        )
-    if model.errors == "t" and model.method != "joint":
-        raise DataError('method="two-step" has normal errors; errors="t" needs method="joint"')
 
 
-def _check_selection(table: RowsOnDisk, y: str) -> None:
-    selected, unselected = (
-        sum(pair[kind] for item in table.counts for pair in item) for kind in (0, 1)
-    )
+def _check_selection(selected: int, rows: int, y: str) -> None:
     if not selected:
         raise DataError(f"no row is selected: the outcome {y!r} is missing in all of them")
-    if not unselected:
+    if selected == rows:
         raise DataError(
             f"all {selected} rows have an outcome, so every unit was selected; a selection model "
             "needs rows whose outcome is missing"
@@ -128,17 +111,17 @@ def _probit(table: RowsOnDisk, reader, run) -> tuple[ProbitFit, SelectionData]:
 
 
 def _identified(
-    probit: ProbitFit, kept: SelectionData, sample: SelectionData, table: RowsOnDisk
+    probit: ProbitFit, kept: SelectionData, sample: SelectionData, selected: int, rows: int
 ) -> Identification:
     """The verdict: instruments on all rows, the shape of the errors on a sample."""
     found = wald_verdict(kept, probit.gamma, inverse(-probit.hessian))
     if found.verdict != NOT_IDENTIFIED:
-        selected = sum(pair[0] for item in table.counts for pair in item)
-        rows = sum(sum(pair) for item in table.counts for pair in item)
         evidence = found.evidence | {"rows": rows, "selected": selected}
         if sample.instruments and sample.s.any():
-            evidence |= smooth_shares(sample, probit.gamma[:-1], probit.gamma[-1])
+            shares = smooth_shares(sample, probit.gamma[:-1], probit.gamma[-1])
+            shares["rho_error"] *= (sample.s.sum() / selected) ** 0.5
+            evidence |= shares
         found = identify_shape(replace(found, evidence=evidence), sample)
     if not sample.instruments:
-        warnings.warn(str(found), IdentificationWarning, stacklevel=5)
+        warn_user(str(found))
     return found

@@ -1,41 +1,48 @@
-"""`DeepHeckmanRegressor`: Heckman's selection model with neural networks for the outcome."""
-
-from __future__ import annotations
+"""`DeepHeckmanRegressor`: Heckman's selection model with splines and networks for the outcome."""
 
 import os
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from heckesel.data import SelectionData
+from heckesel.diagnostics.column_problems import check_fit, listing_problems
 from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError, is_one_of
-from heckesel.estimators.network_options import ON_FOLDS, train, training_options, training_plan
-from heckesel.estimators.selection_regressor import SelectionRegressor, identify
-from heckesel.methods import DEEP, METHODS, load_method, names_of
+from heckesel.estimators.network_options import NetworkRegressor, network_config, train
+from heckesel.estimators.selection_regressor import identify
+from heckesel.fit_info import Candidate, as_dictionary
+from heckesel.linear.estimable import warn_without_density
+from heckesel.methods import DEEP, method_of, names_of, with_error_models, with_rho_prior
+from heckesel.predictive.scales import target_transform
 from heckesel.tables.cluster import cluster_of
 from heckesel.tables.fit_input import read_table
 
 
-class DeepHeckmanRegressor(SelectionRegressor):
-    """Heckman's selection model with an ensemble of neural networks for the outcome.
+@dataclass(eq=False, repr=False, kw_only=True)
+class DeepHeckmanRegressor(NetworkRegressor):
+    """Heckman's selection model with splines and neural networks for the outcome.
 
-    The outcome is y = f(x) + e, where f is a network, and y is observed only if the selection
-    index plus an error u is positive. The errors e and u have correlation rho.
+    The outcome is y = f(x) + e, where f is a sum of splines or a network, and y is observed only if
+    the selection index plus an error u is positive. The errors e and u have correlation rho.
 
     Parameters
     ----------
     instruments : str, int or list of these, optional
         Columns of X, by name or position, that affect selection but not the outcome
         (exclusion restrictions).
-    method : {"two-step", "joint", "averaged", "profile", "auto"}, default="two-step"
-        "two-step" fits a probit, then networks with the inverse Mills ratio as an extra term.
-        "joint" maximises one likelihood. "averaged" averages the two-step and a likelihood in
-        which selection depends on the outcome and errors may have any shape; it uses splines if
-        their held-out loss is within one standard error of the networks', and takes about six
-        times as long. "profile" evaluates the likelihood on held-out folds for each rho and
-        averages predictions over rho. "auto" fits splines with normal, skewed, heavy-tailed and
-        heteroskedastic errors at all values of rho, and weights them by the likelihood of
-        held-out rows; it uses the two-step if the outcome has few values or a spike.
+    method : {"auto", "two-step", "joint", "averaged", "profile"}, default="auto"
+        "auto" weighs splines with normal, skewed, heavy-tailed and heteroskedastic errors at all
+        values of rho, and the networks of the two-step, by the likelihood of held-out rows. It
+        uses the two-step alone if the outcome has few values or a spike, with a
+        `target_transform`, and for files. "two-step" fits a probit, then networks with the
+        inverse Mills ratio as an extra term. "joint" maximises one likelihood. "averaged"
+        averages the two-step and a likelihood in which selection depends on the outcome and
+        errors may have any shape; it uses splines if their held-out loss is within one standard
+        error of the networks', and takes about six times as long as the two-step. "profile"
+        evaluates the likelihood on held-out folds for each rho and averages predictions over rho.
     n_members : int, optional
         Networks in the ensemble. By default 10 on folds ("profile": 20) and 5 without.
     hidden : tuple of int, default=(64, 64)
@@ -62,37 +69,54 @@ class DeepHeckmanRegressor(SelectionRegressor):
     missing : {"error", "indicator"}, default="error"
         What to do with missing values in X: raise an error, or impute the mean and add a missing
         indicator.
-    target_transform : None, "log" or (forward, inverse), default=None
-        Scale on which the outcome is fitted. Predictions are on the scale of y.
+    on_problem : {"error", "fix"}, default="error"
+        "fix" acts on columns that cannot be used as they are; see `heckesel.column_report`.
+    target_transform : {None, "log", "log1p", "sqrt", "yeo-johnson", "auto"} or (forward, inverse)
+        Scale on which the outcome is fitted. Predictions are on the scale of y. "sqrt" is the
+        signed root. "yeo-johnson" estimates its parameter. "auto" is the simplest scale whose
+        held-out likelihood of y is within one standard error of the best.
+    unobserved : number or list of numbers, optional
+        Values of y that stand for a missing outcome, such as 0 or 999.
     folds : int, "auto" or None, default="auto"
         Each member holds out one fold, for early stopping and to estimate the noise. None trains
         every member on all rows, as in the paper. "auto" is 5 if at least 100 rows are selected.
     noise : {"auto", "constant", "varying"}, default="auto"
         One sigma, or a sigma for each x, which needs folds. "auto" lets held-out rows choose; it
-        is "constant" without folds, for "profile" and with t errors.
+        is "constant" without folds, for "profile", with t or shape errors and with `scale`.
     tails : {"auto", "normal"}, default="auto"
         "auto" lets held-out rows choose between normal and t tails; it is "normal" without
-        folds, for "profile", with t errors and with a `target_transform`.
-    errors : {"normal", "t", "auto"}, default="normal"
-        "t" estimates the degrees of freedom ("joint" only, population target only); "auto" lets
-        held-out rows choose ("joint" on folds).
+        folds, for "profile", with t or shape errors, with `scale` and with a
+        `target_transform`.
+    errors : {"normal", "t", "shape", "auto"}, default="normal"
+        Error distribution of "joint" and "profile". "t" estimates the degrees of freedom ("joint"
+        only, population target only). "shape" estimates skewness and tails (sinh-arcsinh
+        errors). "auto" lets held-out rows choose between normal and t ("joint" on folds).
+    scale : str, int or list of these, optional
+        Columns of X, by name or position, in which log sigma is linear ("joint" and "profile").
     selection : {"linear", "network", "auto"}, default="linear"
         A probit, or cross-fitted networks ("two-step" on folds); "auto" lets held-out rows
         choose, and is a probit without folds.
     rho_prior : None, "positive", "negative", (low, high) or callable, default=None
-        Prior knowledge about rho, for "profile": a sign, an interval or a density. A wrong sign
-        does more harm than no prior.
+        Prior knowledge about rho, for "auto" and "profile": a sign, an interval or a density. A
+        wrong sign does more harm than no prior.
 
     Attributes
     ----------
     identification_ : Identification
         Whether the data support the correction, and the evidence.
     rho_ : ndarray
-        Estimates of rho, one per member; for "profile" one per mode, best first.
+        Estimates of rho, one per member; for "auto" one per point of the mixture, for "profile" one
+        per mode, best first.
     sigma_ : ndarray
         Estimates of the standard deviation of e, in the same order.
+    scale_ : str
+        The outcome on the scale of the fit, such as "log(wage)".
     explanation_ : str
         With method "auto", what was fitted and why.
+    candidates_ : DataFrame
+        With method "auto", one row for each model that was weighed, best first: outcome,
+        estimator, errors, rho, weight, held-out log-likelihood, and how far it is behind the best
+        with the standard error of that difference.
     info_ : dict
         Summary of the training.
     n_features_in_ : int
@@ -104,64 +128,27 @@ class DeepHeckmanRegressor(SelectionRegressor):
     --------
     >>> import warnings
     >>> import heckesel as hk
-    >>> frame = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=0).frame
-    >>> model = hk.DeepHeckmanRegressor(["z"], hidden=(8,), n_members=2, epochs=20)
+    >>> frame = hk.datasets.make_controlled(400, rho=0.9, alpha=1.0, seed=0).frame
+    >>> model = hk.DeepHeckmanRegressor(["z"], hidden=(8,), n_members=5, epochs=20)
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")  # 20 epochs are too few, as a warning says
     ...     model = model.fit(frame[["x", "z"]], frame["y"])
     >>> model.identification_.verdict
     'identified by an instrument'
     >>> model.predict_interval(frame[["x", "z"]], level=0.9).shape
-    (300, 2)
+    (400, 2)
     """
 
-    def __init__(
-        self,
-        instruments=None,
-        *,
-        method: str = "two-step",
-        n_members: int | None = None,
-        hidden: tuple[int, ...] = (64, 64),
-        epochs: int = 1500,
-        learning_rate: float | None = None,
-        warm_up: int = 100,
-        weight_decay: float | str | None = None,
-        batch_size: int | None = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        random_state=0,
-        progress: bool = True,
-        missing: str = "error",
-        target_transform=None,
-        folds: int | str | None = "auto",
-        noise: str = "auto",
-        tails: str = "auto",
-        errors: str = "normal",
-        selection: str = "linear",
-        rho_prior=None,
-    ):
-        self.instruments = instruments
-        self.method = method
-        self.n_members = n_members
-        self.hidden = hidden
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.warm_up = warm_up
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.device = device
-        self.dtype = dtype
-        self.random_state = random_state
-        self.progress = progress
-        self.missing = missing
-        self.target_transform = target_transform
-        self.folds = folds
-        self.noise = noise
-        self.tails = tails
-        self.errors = errors
-        self.selection = selection
-        self.rho_prior = rho_prior
+    method: str = "auto"
+    warm_up: int = 100
+    weight_decay: float | str | None = None
+    noise: str = "auto"
+    errors: str = "normal"
+    scale: Any = None
+    selection: str = "linear"
+    rho_prior: Any = None
 
+    @listing_problems
     def fit(self, X, y, *, selected=None, sample_weight=None, columns=None, client=None):
         """Fit the model to a table, or to Parquet files.
 
@@ -205,31 +192,50 @@ class DeepHeckmanRegressor(SelectionRegressor):
         known = names_of(DEEP)
         if not is_one_of(self.method, known):
             raise DataError(f"method must be one of {', '.join(known)}, got {self.method!r}")
-        if self.rho_prior is not None and self.method not in ("auto", "profile"):
-            raise DataError(
-                f"rho_prior needs method='auto' or 'profile', but method is {self.method!r}"
-            )
+        if self.rho_prior is not None and not method_of(self).rho_prior:
+            ways = " or ".join(map(repr, with_rho_prior()))
+            raise DataError(f"rho_prior needs method={ways}, but method is {self.method!r}")
+        self._check_error_model()
         workers = None if client is None else cluster_of(client)
         sides = {"selected": selected, "sample_weight": sample_weight}
         if isinstance(X, str | os.PathLike):
             from heckesel.estimators.deep_heckman_files import fit_files
 
-            config = self._config(0, workers)  # files are not split into folds
+            # `fit_files` refuses a scale that needs all rows
+            self.transform_ = target_transform(self.target_transform)
+            config = self._network(0, workers)  # files are not split into folds
             fit_files(self, X, y, **sides, columns=columns, config=config, workers=workers)
         else:
             if columns is not None:
                 raise DataError("columns= is for files; for a frame pass X[columns]")
-            data = read_table(self, X, y, **sides)
+            data = read_table(self, X, y, **sides, check=check_fit)
             self.identification_ = identify(data)
-            self.fitted_ = self._train(data, self._config(int(data.s.sum()), workers))
-        self.info_ = self.fitted_.info
-        if self.method == "auto":
-            self.explanation_ = self.info_.get("explanation", self.identification_.sentence)
+            scale = self._scale_columns(data)
+            network = self._network(int(data.s.sum()), workers, scale=scale)
+            self.fitted_ = self._train(data, network)
+        self.info_ = as_dictionary(self.fitted_.info)
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
         self.identification_ = with_members(
             self.identification_, self.info_.get("member_rho", self.info_.get("rho"))
         )
         return self
+
+    @property
+    def explanation_(self) -> str:
+        """What was fitted and why, for a method that chooses."""
+        return self._chosen().get("explanation", self.identification_.sentence)
+
+    @property
+    def candidates_(self) -> pd.DataFrame:
+        """The models that were weighed, best first, for a method that chooses."""
+        return pd.DataFrame(
+            self._chosen().get("candidates", []), columns=[each.name for each in fields(Candidate)]
+        )
+
+    def _chosen(self) -> dict:
+        if not method_of(self).explains or not hasattr(self, "info_"):
+            raise AttributeError("only a model fitted with method='auto' has candidates")
+        return self.info_
 
     def _values(self, name: str) -> np.ndarray:
         if "modes" in self.info_:
@@ -238,30 +244,40 @@ class DeepHeckmanRegressor(SelectionRegressor):
             return np.array(self.info_[name])
         return np.full(len(self.fitted_.members.parameters), np.nan)
 
-    def _config(self, selected: int, workers):
-        from heckesel.networks.training.config import NetworkConfig
+    def _check_error_model(self) -> None:
+        """Refuse errors="shape" and scale= if the method does not have them."""
+        given = self._error_option()
+        if given is None or method_of(self).error_models:
+            return
+        ways = " or ".join(map(repr, with_error_models()))
+        raise DataError(f"{given} needs method={ways}, but method is {self.method!r}")
 
-        profile, decay = self.method == "profile", self.weight_decay
-        plan = training_plan(self, selected, needs_folds=self.method in ON_FOLDS)
-        return NetworkConfig(
-            **training_options(self),
-            n_members=plan.n_members,
-            warm_up=0 if profile else self.warm_up,
-            weight_decay=weight_decay_of(self.method) if decay is None else decay,
-            folds=plan.folds,
-            noise=plan.noise,
-            tails=plan.tails,
-            errors=plan.errors,
-            selection=plan.selection,
-            map_over_workers=workers,
-        )
+    def _error_option(self) -> str | None:
+        """The option that asks for sinh-arcsinh errors or a sigma that depends on columns."""
+        if is_one_of(self.errors, ("shape",)):
+            return "errors='shape'"
+        return None if self.scale is None else "scale="
+
+    def _scale_columns(self, data: SelectionData) -> tuple[int, ...]:
+        """Positions in x of the columns in `scale`, once the data are suited to the error model."""
+        given = self._error_option()
+        if given is not None and data.s.all():
+            raise DataError(
+                "every unit has an outcome, so this is an ensemble of networks with their own "
+                f"sigma(x); omit {given}"
+            )
+        if is_one_of(self.errors, ("shape",)):
+            warn_without_density(data)
+        if self.scale is None:
+            return ()
+        names = self.columns_.x_names_of(self.scale, "scale")
+        if not names:
+            raise DataError("scale= names no column; omit it for one sigma")
+        return tuple(data.x_names.index(name) for name in names)
+
+    def _network(self, selected: int, workers, *, scale: tuple[int, ...] = ()):
+        return network_config(self, selected, scale, warm_up=self.warm_up, map_over_workers=workers)
 
     def _train(self, data: SelectionData, network):
         name = names_of(DEEP)[self.method] if not data.s.all() else "deep_ensemble"
-        build = getattr(load_method(name), "options", None)
-        return train(self, name, data, build(network, self) if build else network)
-
-
-def weight_decay_of(method: str) -> float:
-    """What a method's networks take where the user leaves it open."""
-    return METHODS[names_of(DEEP)[method]].weight_decay
+        return train(self, name, data, network)

@@ -1,22 +1,19 @@
 """`hk.heckman`: the linear selection model with inference."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
-
-import numpy as np
 
 from heckesel.data import SelectionData, scaled_weight
 from heckesel.diagnostics.fit_verdict import heckman_verdict
 from heckesel.errors import DataError, is_one_of, warn_user
-from heckesel.linear.estimable import check_estimable, check_scale
+from heckesel.linear.estimable import check_estimable, check_scale, warn_without_density
 from heckesel.linear.forms.error_models import ERROR_MODELS
 from heckesel.linear.results.assemble import fit_in_memory
 from heckesel.linear.results.assemble_files import fit_files
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.inference import in_given_weights
 from heckesel.linear.sample.stream import StreamedData
+from heckesel.methods.linear_auto import Choice, choose
 from heckesel.tables.array_design import ArrayDesign
 from heckesel.tables.both_equations import columns_from_arrays, columns_from_formulas
 from heckesel.tables.fit_options import check_instruments, covariance_kind, side_column
@@ -25,7 +22,6 @@ from heckesel.tables.frames import as_pandas
 
 METHODS = ("ml", "two-step")
 ERRORS = tuple(ERROR_MODELS)
-SPIKE = 0.1  # share of equal outcomes; no age in years, say, is that frequent
 
 
 def heckman(
@@ -122,16 +118,14 @@ def heckman(
     """
     check_model(method, errors, scale)
     if isinstance(data, str | os.PathLike):
-        if errors != "normal":
-            raise DataError(f"files are fitted with normal errors; read them for errors={errors!r}")
-        if scale is not None:
-            raise DataError("files are fitted with a constant sigma; read them for scale=")
         fit = fit_files(
             outcome,
             select,
             data,
             arrays={"y": y, "x": x, "w": w, "selected": selected},
             method=method,
+            errors=errors,
+            scale=scale,
             instruments=instruments,
             covariance=covariance,
             clusters=clusters,
@@ -170,16 +164,22 @@ def heckman(
     )
 
 
-def check_model(method, errors="normal", scale=None) -> None:
+def check_model(method, errors="normal", scale=None, *, methods=METHODS) -> None:
     """Refuse methods and errors that do not exist or do not go together."""
-    if not is_one_of(method, METHODS):
-        raise DataError(f"method must be 'ml' or 'two-step', got {method!r}")
+    if not is_one_of(method, methods):
+        *most, last = map(repr, methods)
+        raise DataError(f"method must be {', '.join(most)} or {last}, got {method!r}")
     if not is_one_of(errors, ERRORS):
         raise DataError(f"errors must be 'normal', 't' or 'shape', got {errors!r}")
-    if errors != "normal" and method != "ml":
-        raise DataError(f"two steps rest on normal errors; use method='ml' with errors={errors!r}")
-    if scale is not None and method != "ml":
-        raise DataError("two steps rest on a constant sigma; use method='ml' with scale=")
+    if method == "ml":
+        return
+    given = None if errors == "normal" else f"errors={errors!r}"
+    given = given if scale is None else "scale="
+    if given is not None and method == "auto":
+        raise DataError(f"method='auto' chooses the error model; use method='ml' with {given}")
+    if given is not None:
+        rest = "a constant sigma" if scale is not None else "normal errors"
+        raise DataError(f"two steps rest on {rest}; use method='ml' with {given}")
 
 
 def fit_checked(
@@ -193,10 +193,35 @@ def fit_checked(
     weight_kind: str = "frequency",
 ) -> HeckmanFit:
     """The fit with its verdict, to checked columns that include the constants."""
-    selection = not data.s.all()
-    likelihood = method == "ml" and selection
+    counted, kind, options = _checked_fit(
+        data, covariance, clusters, weight_kind, has_likelihood=method == "ml"
+    )
+    if errors == "shape" and data.has_selection:
+        warn_without_density(data)
+    return _with_verdict(fit_in_memory(counted, design, kind, options, method, errors), data)
+
+
+def fit_auto(
+    data: SelectionData, design, *, covariance=None, weight_kind: str, transformed: bool = False
+) -> Choice:
+    """The same by the estimator and error model that held-out units prefer. The default covariance
+    is robust, since the error model that is nearest to the data need not be the right one.
+
+    transformed : whether y was transformed; its mean on the scale of the user need not exist under
+        tails that are heavier than normal
+    """
+    wanted = "robust" if covariance is None else covariance
+    counted, kind, options = _checked_fit(data, wanted, None, weight_kind, has_likelihood=True)
+    errors = ("normal",) if transformed else ("normal", "shape")
+    choice = choose(counted, design, kind, options, errors=errors)
+    return replace(choice, fit=_with_verdict(choice.fit, data))
+
+
+def _checked_fit(data: SelectionData, covariance, clusters, weight_kind, *, has_likelihood: bool):
+    """The data with weights that count rows, the kind of covariance and its options."""
+    selection = data.has_selection
     kind, codes = covariance_kind(
-        covariance, clusters, data.weight, weight_kind, has_likelihood=likelihood
+        covariance, clusters, data.weight, weight_kind, has_likelihood=has_likelihood and selection
     )
     if selection and data.weight[~data.s].sum() == 0:
         raise DataError("all unselected rows have weight zero")
@@ -206,14 +231,17 @@ def fit_checked(
         )
     check_estimable(data)
     check_scale(data)
-    if errors == "shape" and selection:
-        _warn_of_spike(data)
-    options = {"weight_kind": weight_kind, "clusters": codes}
     counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
-    fit = fit_in_memory(counted, design, kind, options, method, errors)
+    return counted, kind, {"weight_kind": weight_kind, "clusters": codes}
+
+
+def _with_verdict(fit: HeckmanFit, data: SelectionData) -> HeckmanFit:
     fit = replace(fit, identification=heckman_verdict(fit))
     warn_of_fit(fit)
-    return fit if weight_kind == "frequency" else in_given_weights(fit, data)
+    if fit.weight_kind == "frequency":
+        return fit
+    assert isinstance(fit.data, SelectionData)
+    return in_given_weights(fit, replace(fit.data, weight=data.weight))
 
 
 def warn_of_fit(fit, without_selection: str = "least squares") -> None:
@@ -226,18 +254,5 @@ def warn_of_fit(fit, without_selection: str = "least squares") -> None:
             f"all {fit.data.n} rows have an outcome, so every unit was selected and there is "
             f"nothing to correct: this is {without_selection}"
         )
-    elif not fit.data.instruments or (fit.status == "boundary" and fit.near_boundary):
-        warn_user(str(fit.identification))
-
-
-def _warn_of_spike(data: SelectionData) -> None:
-    values, counts = np.unique(data.y[data.s], return_counts=True)
-    top = counts.argmax()
-    share = counts[top] / counts.sum()
-    if share > SPIKE:
-        warn_user(
-            f"the outcome {data.y_name!r} is {values[top]:g} in {100 * share:.0f} % of the "
-            "selected rows, and errors='shape' has no such spike; use method='two-step', whose "
-            "slopes do not rest on the shape of the errors, or HeckmanClassifier if there are two "
-            "values"
-        )
+    elif fit.identification.caveat is not None:
+        warn_user(fit.identification.caveat)

@@ -1,9 +1,6 @@
 """`HeckmanClassifier`: a probit with sample selection, linear or with networks."""
 
-from __future__ import annotations
-
-import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +10,15 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData, check_weights, kind_of_weights, selected_rows
+from heckesel.diagnostics.column_problems import check_fit, listing_problems
 from heckesel.diagnostics.fit_verdict import classifier_verdict
 from heckesel.diagnostics.verdict import NO_SELECTION
-from heckesel.errors import DataError, IdentificationWarning, is_one_of
-from heckesel.estimators.classifier_networks import fit_binary_networks, verdict_on_networks
+from heckesel.errors import warn_user
+from heckesel.estimators.classifier_networks import (
+    check_options,
+    fit_binary_networks,
+    verdict_on_networks,
+)
 from heckesel.estimators.heckman import warn_of_fit
 from heckesel.estimators.load import save
 from heckesel.estimators.selection_regressor import (
@@ -24,17 +26,19 @@ from heckesel.estimators.selection_regressor import (
     mean_over_units,
     rows_for_target,
 )
+from heckesel.fit_info import as_dictionary
 from heckesel.linear.results.assemble_probit import fit_binary
 from heckesel.linear.results.inference import check_level
+from heckesel.linear.results.modes import explain_modes
 from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import read_columns
 from heckesel.tables.frames import check_same_order, like_input
 from heckesel.tables.labels import class_codes, label_column, learn_classes
+from heckesel.tables.outcome.unobserved import without_unobserved
 
-OUTCOMES = ("linear", "network")
 
-
+@dataclass(eq=False, repr=False)
 class HeckmanClassifier(ClassifierMixin, BaseEstimator):
     r"""Probit with sample selection, with a linear index or networks.
 
@@ -49,6 +53,10 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
     outcome : {"linear", "network"}, default="linear"
         "linear" is a linear index, with standard errors. "network" is an ensemble of networks at
         several values of rho, weighted by their held-out likelihood.
+    method : {"auto", "ml"}, default="auto"
+        Both are maximum likelihood with a linear outcome, the only estimator that the linear
+        classifier has. If the likelihood has several maxima over rho, "ml" uses the highest.
+        "auto" prefers an interior maximum to one at rho = -1 or 1 that is not clearly higher.
     covariance : {"information", "opg", "robust"}, optional
         Covariance of the estimates of a linear outcome. By default "information", and "robust"
         with probability weights.
@@ -58,6 +66,10 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
     missing : {"error", "indicator"}, default="error"
         What to do with missing values in X: raise an error, or impute the mean and add a missing
         indicator.
+    on_problem : {"error", "fix"}, default="error"
+        "fix" acts on columns that cannot be used as they are; see `heckesel.column_report`.
+    unobserved : label or list of labels, optional
+        Labels that stand for a missing class, such as "unknown" or 9.
     rho_prior : None, "positive", "negative", (low, high) or callable, default=None
         Prior knowledge about rho, for networks: a sign, an interval or a density. A wrong sign
         does more harm than no prior.
@@ -80,6 +92,10 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         Linear index of `classes_[1]`, in the order of `coef_names_`. Linear outcome only.
     result_ : HeckmanProbitFit
         Standard errors, tests, `modes` and `summary()`. Linear outcome only.
+    explanation_ : str
+        With method "auto", which maximum is used and why. Linear outcome only.
+    candidates_ : DataFrame
+        With method "auto", one row for each maximum of the likelihood. Linear outcome only.
     info_ : dict
         Summary of the training. Networks only.
     n_features_in_ : int
@@ -104,45 +120,29 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
     (2000, 2)
     """
 
-    def __init__(
-        self,
-        instruments=None,
-        *,
-        outcome: str = "linear",
-        covariance: str | None = None,
-        weight_kind: str | None = None,
-        missing: str = "error",
-        rho_prior=None,
-        n_members: int = 5,
-        folds: int = 5,
-        hidden: tuple[int, ...] = (32, 32),
-        epochs: int = 1500,
-        learning_rate: float | None = None,
-        weight_decay: float = 1e-3,
-        batch_size: int | None = None,
-        device: str = "auto",
-        dtype: str = "float32",
-        random_state=0,
-        progress: bool = True,
-    ):
-        self.instruments = instruments
-        self.outcome = outcome
-        self.covariance = covariance
-        self.weight_kind = weight_kind
-        self.missing = missing
-        self.rho_prior = rho_prior
-        self.n_members = n_members
-        self.folds = folds
-        self.hidden = hidden
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.batch_size = batch_size
-        self.device = device
-        self.dtype = dtype
-        self.random_state = random_state
-        self.progress = progress
+    instruments: Any = None
+    _: KW_ONLY
+    outcome: str = "linear"
+    method: str = "auto"
+    covariance: str | None = None
+    weight_kind: str | None = None
+    missing: str = "error"
+    on_problem: str = "error"
+    unobserved: Any = None
+    rho_prior: Any = None
+    n_members: int = 5
+    folds: int = 5
+    hidden: tuple[int, ...] = (32, 32)
+    epochs: int = 1500
+    learning_rate: float | None = None
+    weight_decay: float = 1e-3
+    batch_size: int | None = None
+    device: str = "auto"
+    dtype: str = "float32"
+    random_state: Any = 0
+    progress: bool = True
 
+    @listing_problems
     def fit(self, X, y, *, selected=None, sample_weight=None):
         """Fit the model to a table.
 
@@ -168,31 +168,20 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
             If the data or an option cannot be used, for instance if a column predicts the class
             perfectly.
         """
-        self._check_options()
+        check_options(self)
         check_same_order(X, y=y)
         name = str(getattr(y, "name", None) or "y")
 
         def outcome():
-            values = label_column(y)
+            values = without_unobserved(label_column(y), self.unobserved)
             self.classes_ = learn_classes(values, selected, name)
             return class_codes(values, self.classes_, selected, name)
 
         linear = self.outcome == "linear"
-        data = read_columns(self, X, outcome, name, selected, sample_weight, linear=linear)
+        data = read_columns(
+            self, X, outcome, name, selected, sample_weight, check=check_fit, linear=linear
+        )
         return self._fit_linear(data) if linear else self._fit_networks(data)
-
-    def _check_options(self) -> None:
-        if not is_one_of(self.outcome, OUTCOMES):
-            raise DataError(f"outcome must be one of {', '.join(OUTCOMES)}, got {self.outcome!r}")
-        if self.outcome == "linear":
-            if self.rho_prior is not None:
-                raise DataError("rho_prior is for outcome='network', but outcome is 'linear'")
-            return
-        for name in ("covariance", "weight_kind"):
-            if getattr(self, name) is not None:
-                raise DataError(
-                    f"{name} is for outcome='linear', since networks have no standard errors"
-                )
 
     def _fit_linear(self, data: SelectionData):
         self.coef_names_ = data.x_names
@@ -201,10 +190,13 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
             self.classes_,
             covariance=self.covariance,
             weight_kind=kind_of_weights(self.weight_kind, data.weight),
+            prefer_interior=self.method == "auto",
         )
         self.identification_ = classifier_verdict(fit)
         self.result_ = replace(fit, identification=self.identification_)
         warn_of_fit(self.result_, "a plain probit")
+        if self.method == "auto":
+            self.explanation_, self.candidates_ = explain_modes(self.result_)
         self.fitted_: Any = LinearProbit(self.result_)
         outcome_params = self.result_.params["outcome"]
         self.intercept_ = float(outcome_params["Intercept"])
@@ -214,8 +206,8 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_networks(self, data: SelectionData):
         self.fitted_ = fit_binary_networks(self, data)
-        self.info_ = self.fitted_.info
-        self.identification_ = verdict_on_networks(data, self.info_)
+        self.info_ = as_dictionary(self.fitted_.info)
+        self.identification_ = verdict_on_networks(data, self.fitted_.info.curve)
         profile = self.identification_.profile
         modes = () if profile is None else profile.modes
         self.rho_ = np.array([rho for rho, _ in modes] or [np.nan])
@@ -262,7 +254,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         DataError
             If X cannot be used, or `target` is "unselected" and the fit had no unselected unit.
         """
-        x, w, target = self._rows(X, target)  # checks that there is a fit
+        x, w, target = rows_for_target(self, X, target)
         return self.fitted_.probabilities(x, w, target)
 
     def predict_proba_interval(
@@ -292,21 +284,21 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         Warns
         -----
         IdentificationWarning
-            If a linear fit has rho = -1 or 1; the intervals then treat rho as known.
+            If a linear fit with a robust covariance or probability weights has rho = -1 or 1; the
+            intervals then treat rho as known.
 
         Notes
         -----
-        Intervals are computed for z, where P = Phi(z). A linear outcome uses the delta method.
-        Networks use the disagreement between members and between values of rho.
+        Intervals are computed for z, where P = Phi(z). A linear outcome uses the delta method if
+        the instruments identify rho well. Otherwise it uses the profile likelihood: the interval
+        covers all values of rho that the data allow. Networks use the disagreement between members
+        and between values of rho.
         """
-        x, w, target = self._rows(X, target)
+        x, w, target = rows_for_target(self, X, target)
         check_level(level)
-        if self.outcome == "linear" and self.result_.cov_given_rho is not None:
-            warnings.warn(
-                f"the fit is at rho = {self.rho_:+.0f}; these intervals treat rho as known",
-                IdentificationWarning,
-                stacklevel=2,
-            )
+        linear = self.outcome == "linear"
+        if linear and self.result_.over_rho is None and self.result_.cov_given_rho is not None:
+            warn_user(f"the fit is at rho = {self.rho_:+.0f}; these intervals treat rho as known")
         return self.fitted_.interval(x, w, target, level)
 
     def score(self, X, y, *, selected=None, sample_weight=None) -> float:
@@ -353,7 +345,7 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
         codes = self._codes(y, selected)
         s = ~np.isnan(codes)
-        x, w, target = self._rows(X, "selected")
+        x, w, target = rows_for_target(self, X, "selected")
         check_same_length(x, codes)
         log_p = self.fitted_.log_probabilities(x, w, target)
         unit = np.where(codes == 1.0, log_p[:, 1], log_p[:, 0])
@@ -375,19 +367,17 @@ class HeckmanClassifier(ClassifierMixin, BaseEstimator):
         save(self, path)
 
     def _codes(self, y, selected) -> np.ndarray:
-        codes = class_codes(label_column(y), self.classes_, selected, self.outcome_name_)
+        labels = without_unobserved(label_column(y), self.unobserved)
+        codes = class_codes(labels, self.classes_, selected, self.outcome_name_)
         if selected is not None:
             s = selected_rows(codes, selected, self.outcome_name_)
             return np.where(s, codes, np.nan)
         return codes
 
-    def _rows(self, X, target: str):
-        check_is_fitted(self)
-        return rows_for_target(self, X, target)
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.missing == "indicator"
         return tags

@@ -1,18 +1,24 @@
 """`HeckmanRegressor`: the linear selection model as a scikit-learn estimator."""
 
-from __future__ import annotations
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
-from dataclasses import replace
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import kind_of_weights, scaled_weight
-from heckesel.estimators.heckman import check_model, fit_checked
+from heckesel.diagnostics.column_problems import check_fit, listing_problems
+from heckesel.estimators.heckman import METHODS, check_model, fit_auto, fit_checked
 from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.linear.results.averages import margins
+from heckesel.linear.rho_scan import Scan
 from heckesel.methods import fit_one, linear_heckman
 from heckesel.methods.linear_heckman import LinearModel
 from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import read_table
 
 
+@dataclass(eq=False, repr=False)
 class HeckmanRegressor(SelectionRegressor):
     """Heckman's selection model with a linear outcome, for scikit-learn.
 
@@ -22,17 +28,31 @@ class HeckmanRegressor(SelectionRegressor):
     ----------
     instruments : list of str or int, optional
         Columns of X that affect selection but not the outcome, by name or position.
-    method : {"ml", "two-step"}
-        Maximum likelihood with all modes, or Heckman's two-step estimator.
+    method : {"auto", "ml", "two-step"}, default="auto"
+        ``"ml"`` is maximum likelihood with all modes, ``"two-step"`` Heckman's two-step estimator.
+        ``"auto"`` fits maximum likelihood with normal and shape errors, with a constant sigma and
+        one that varies with x, and chooses by the likelihood of held-out rows; see Notes.
+    errors : {"normal", "t", "shape"}, default="normal"
+        Error distribution of ``"ml"``, as in `heckesel.heckman`. With ``"shape"`` the mean of the
+        outcome is not x'beta; `predict` returns the mean.
+    scale : str, int or list of these, optional
+        Columns of X on which sigma depends with ``"ml"``, by name or position.
     covariance : {"information", "opg", "robust"}, optional
-        Covariance estimator; the default is as in `heckesel.heckman`.
+        Covariance estimator; by default ``"robust"`` for ``"auto"`` and otherwise as in
+        `heckesel.heckman`.
     weight_kind : {"frequency", "probability"}, optional
         The meaning of `sample_weight`. By default whole numbers are frequencies and other weights
         are probability weights. The estimates are the same.
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
-    target_transform : None, "log" or (forward, inverse)
-        The scale on which the outcome is linear. Predictions are on the scale of y.
+    on_problem : {"error", "fix"}
+        ``"fix"`` acts on columns that cannot be used as they are; see `heckesel.column_report`.
+    target_transform : {None, "log", "log1p", "sqrt", "yeo-johnson", "auto"} or (forward, inverse)
+        Scale on which the outcome is linear. Predictions are on the scale of y. "sqrt" is the
+        signed root. "yeo-johnson" estimates its parameter. "auto" is the simplest scale whose
+        held-out likelihood of y is within one standard error of the best.
+    unobserved : number or list of numbers, optional
+        Values of y that stand for a missing outcome, such as 0 or 999.
 
     Attributes
     ----------
@@ -47,6 +67,23 @@ class HeckmanRegressor(SelectionRegressor):
         The fit with standard errors, tests and tables.
     identification_ : Identification
         The verdict on whether the data support the correction.
+    scale_ : str
+        The outcome on the scale of the fit, such as "log(wage)".
+    explanation_ : str
+        With method ``"auto"``, what was chosen and why.
+    candidates_ : DataFrame
+        With method ``"auto"``, one row for each candidate: ``estimator``, ``errors``, ``scale``,
+        ``rho``, ``loglik``, ``held_out_loglik``, its ``difference`` from the highest with a
+        ``standard_error``, ``status`` and ``chosen``.
+
+    Notes
+    -----
+    ``"auto"`` uses the simplest candidate whose held-out log-likelihood is within one standard
+    error of the highest. It avoids candidates whose estimate of rho is -1 or 1 unless they are
+    clearly better. It uses the two-step if the outcome has at most 12 distinct values, if one
+    value makes up more than 10 % of the outcomes, or if every candidate has rho = -1 or 1. With a
+    `target_transform` it considers normal errors only, since with heavier tails the mean of y need
+    not exist. The standard errors are those of the chosen fit. They do not account for the choice.
 
     Examples
     --------
@@ -61,23 +98,19 @@ class HeckmanRegressor(SelectionRegressor):
 
     takes_categories = False  # their codes, rounded, make constant columns
 
-    def __init__(
-        self,
-        instruments=None,
-        *,
-        method: str = "ml",
-        covariance: str | None = None,
-        weight_kind: str | None = None,
-        missing: str = "error",
-        target_transform=None,
-    ):
-        self.instruments = instruments
-        self.method = method
-        self.covariance = covariance
-        self.weight_kind = weight_kind
-        self.missing = missing
-        self.target_transform = target_transform
+    instruments: Any = None
+    _: KW_ONLY
+    method: str = "auto"
+    errors: str = "normal"
+    scale: Any = None
+    covariance: str | None = None
+    weight_kind: str | None = None
+    missing: str = "error"
+    on_problem: str = "error"
+    target_transform: Any = None
+    unobserved: Any = None
 
+    @listing_problems
     def fit(self, X, y, *, selected=None, sample_weight=None):
         """Fit the model.
 
@@ -102,19 +135,24 @@ class HeckmanRegressor(SelectionRegressor):
         DataError
             If the data or the options cannot be used.
         """
-        check_model(self.method)
-        data = read_table(self, X, y, selected=selected, sample_weight=sample_weight, linear=True)
+        check_model(self.method, self.errors, self.scale, methods=("auto", *METHODS))
+        sides = {"selected": selected, "sample_weight": sample_weight}
+        data = read_table(self, X, y, **sides, check=check_fit, linear=True)
         weight_kind = kind_of_weights(self.weight_kind, data.weight)
-        checked, design = with_constants(data)
-        self.result_ = fit_checked(
-            checked,
-            design,
-            method=self.method,
-            covariance=self.covariance,
-            weight_kind=weight_kind,
-        )
+        names = () if self.scale is None else self.columns_.x_names_of(self.scale, "scale")
+        checked, design = with_constants(data, names)
+        options = {"covariance": self.covariance, "weight_kind": weight_kind}
+        if self.method == "auto":
+            transformed = self.transform_ is not None
+            choice = fit_auto(checked, design, transformed=transformed, **options)
+            self.result_ = choice.fit
+            self.explanation_, self.candidates_ = choice.explanation, choice.candidates
+        else:
+            self.result_ = fit_checked(
+                checked, design, method=self.method, errors=self.errors, **options
+            )
         self.fitted_ = LinearModel(self.result_)
-        if self.result_.status == "boundary":
+        if isinstance(self.result_.scan, Scan) and self.result_.status == "boundary":
             counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
             self.fitted_ = LinearModel(self.result_, fit_one(linear_heckman, counted))
         self.identification_ = self.result_.identification
@@ -124,3 +162,42 @@ class HeckmanRegressor(SelectionRegressor):
         self.coef_names_ = data.x_names
         self.rho_, self.sigma_ = self.result_.rho, self.result_.sigma
         return self
+
+    def margins(self, target: str = "population", level: float = 0.95) -> pd.DataFrame:
+        """Average marginal effects on the mean of y, over the rows of the fit.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected"}, default="population"
+            Which mean; see `predict_distribution`.
+        level : float, default=0.95
+            Confidence level.
+
+        Returns
+        -------
+        DataFrame
+            ``effect``, ``se``, ``z``, ``low`` and ``high`` by variable, on the scale of y.
+
+        Raises
+        ------
+        DataError
+            If the fit has a `target_transform` and not normal errors with one sigma by maximum
+            likelihood, or comes from a file, which holds no rows.
+
+        Notes
+        -----
+        ``result_.margins()`` are the effects on the scale of the fit. The standard errors use the
+        delta method; the parameter of a Yeo-Johnson transformation counts as known.
+
+        Examples
+        --------
+        >>> import heckesel as hk
+        >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame
+        >>> model = hk.HeckmanRegressor(["z"], method="ml").fit(frame[["x", "z"]], frame["y"])
+        >>> list(model.margins().columns)
+        ['effect', 'se', 'z', 'low', 'high']
+        """
+        check_is_fitted(self)
+        if self.transform_ is None:
+            return self.result_.margins(target, level)
+        return margins(self.result_, target, level, self.transform_)

@@ -1,16 +1,31 @@
-"""`hk.identify`: the verdict without a model."""
+"""`hk.identify` and `hk.test_instruments`: the verdict and tests of instruments without a model."""
 
-from __future__ import annotations
+# ruff: noqa: PT028
+# `test_instruments` is not a test of pytest, so that its parameters may have defaults.
 
+from dataclasses import replace
 from types import SimpleNamespace
 
+from heckesel.diagnostics.column_problems import check_fit, listing_problems
 from heckesel.diagnostics.evidence import identify as identify_data
+from heckesel.diagnostics.validity.instrument_tests import LEVEL, InstrumentValidity, validity_of
 from heckesel.diagnostics.verdict import Identification, nothing_selected
+from heckesel.errors import DataError, is_share, is_whole
 from heckesel.tables.fit_input import read_table
+from heckesel.tables.outcome.unobserved import question
 
 
 def identify(
-    X, y, *, instruments=None, selected=None, sample_weight=None, missing: str = "error"
+    X,
+    y,
+    *,
+    instruments=None,
+    selected=None,
+    sample_weight=None,
+    missing: str = "error",
+    on_problem: str = "error",
+    target_transform=None,
+    unobserved=None,
 ) -> Identification:
     """Report whether the data support a correction for selection.
 
@@ -31,11 +46,18 @@ def identify(
         Row weights.
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
+    on_problem : {"error", "fix"}
+        ``"fix"`` acts on columns that cannot be used as they are; see `heckesel.column_report`.
+    target_transform : None, str or (forward, inverse)
+        Scale on which the outcome is modelled, as in `HeckmanRegressor`.
+    unobserved : number or list of numbers, optional
+        Values of y that stand for a missing outcome, such as 0 or 999.
 
     Returns
     -------
     Identification
-        ``verdict``, ``sentence``, ``evidence``, ``profile`` and ``details()``.
+        ``verdict``, ``sentence``, ``evidence``, ``profile`` and ``details()``. On another scale
+        than that of y, ``evidence["scale"]`` names it, such as "log(wage)".
 
     Raises
     ------
@@ -49,8 +71,119 @@ def identify(
     >>> hk.identify(frame[["x", "z"]], frame["y"], instruments=["z"]).verdict
     'identified by an instrument'
     """
-    table = SimpleNamespace(instruments=instruments, missing=missing, target_transform=None)
-    data = read_table(table, X, y, selected=selected, sample_weight=sample_weight)
+    table = SimpleNamespace(
+        instruments=instruments,
+        missing=missing,
+        on_problem=on_problem,
+        target_transform=target_transform,
+        unobserved=unobserved,
+    )
+    return _identify(table, X, y, selected=selected, sample_weight=sample_weight)
+
+
+@listing_problems
+def _identify(table, X, y, **sides) -> Identification:
+    data = read_table(table, X, y, **sides, check=check_fit)
     if data.s.all():
-        return nothing_selected()
-    return identify_data(data, forms=True)
+        return nothing_selected(question(data))
+    found = identify_data(data, forms=True)
+    if table.transform_ is None:
+        return found
+    return replace(found, evidence=found.evidence | {"scale": data.y_name})
+
+
+def test_instruments(
+    X,
+    y,
+    *,
+    instruments,
+    selected=None,
+    sample_weight=None,
+    missing: str = "error",
+    on_problem: str = "error",
+    level: float = LEVEL,
+    seed: int = 0,
+) -> InstrumentValidity:
+    r"""Test whether instruments affect the outcome only through selection.
+
+    No test can prove this. With the result comes the direct effect that would have been caught.
+
+    Parameters
+    ----------
+    X : frame or array-like of shape (n, columns)
+        Columns of both equations, instruments included.
+    y : array-like of shape (n,)
+        The outcome, NaN where it was not observed.
+    instruments : list of str or int
+        Columns of X that affect selection but not the outcome, by name or position.
+    selected : array-like of shape (n,), optional
+        0/1 indicator of selection.
+    sample_weight : array-like of shape (n,), optional
+        Row weights.
+    missing : {"error", "indicator"}
+        ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
+    on_problem : {"error", "fix"}
+        ``"fix"`` acts on columns that cannot be used as they are; see `heckesel.column_report`.
+    level : float, default 0.05
+        Probability of rejecting valid instruments, at most 0.5.
+    seed : int, default 0
+        For the bootstrap, the simulated power and, beyond 10,000 rows, the random rows in use.
+
+    Returns
+    -------
+    InstrumentValidity
+        ``verdict``, ``sentence``, ``p_value``, ``tests``, ``fits``, ``to_frame()`` and
+        ``to_dict()``.
+
+    Raises
+    ------
+    DataError
+        If the data cannot be used.
+
+    Notes
+    -----
+    *Inequalities* (Huber and Mellace, 2014). Consider two groups with equal x, of which the
+    instrument lets more units be selected in the second. If it is valid and shifts all units in the
+    same direction, the selected of the first group make up the share
+    :math:`q = P(s=1|1)/P(s=1|2)` of the selected of the second, so that
+
+    .. math:: E[y \mid \text{lowest } q, 2] \le E[y \mid 1] \le E[y \mid \text{highest } q, 2]
+
+    among the selected. Smooth functions of x are subtracted from y, and overlap weights give the
+    groups equal distributions of x. The groups are levels of a discrete instrument, or thirds of
+    the part of a continuous one that x does not explain. The p-value of the largest violation comes
+    from a bootstrap with generalised moment selection. Several instruments are combined as in the
+    probit of selection.
+
+    *Overidentification*, for two or more instruments and an outcome with more than two values. They
+    may enter the mean outcome of the selected only through the index. The test adds their other
+    directions to a regression on smooth functions of x and of the index, with a covariance that is
+    robust to heteroskedasticity and allows for the estimated index.
+
+    With two tests, each one is made at half the level.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(1000, rho=0.5, alpha=0.5, seed=0).frame
+    >>> found = hk.test_instruments(frame[["x", "z"]], frame["y"], instruments=["z"])
+    >>> found.verdict
+    'not rejected'
+    """
+    if not (is_share(level) and level <= 0.5):
+        raise DataError(
+            "level is the probability of rejecting valid instruments, a number above 0 and at most "
+            f"0.5 such as 0.05, got {level!r}"
+        )
+    if not (is_whole(seed) and seed >= 0):
+        raise DataError(f"seed must be a whole number that is not negative, got {seed!r}")
+    options = {"instruments": instruments, "missing": missing, "on_problem": on_problem}
+    table = SimpleNamespace(**options, target_transform=None, unobserved=None)
+    sides = {"selected": selected, "sample_weight": sample_weight}
+    data = read_table(table, X, y, **sides, check=check_fit)
+    if not data.instruments:
+        raise DataError("there is nothing to test: name at least one column of X as an instrument")
+    return validity_of(data, level=float(level), seed=int(seed))
+
+
+test_instruments.__test__ = False  # type: ignore[attr-defined]  # not a test for pytest

@@ -1,7 +1,5 @@
 """`model.save(path)` and `hk.load(path)`, and the table of classes that have both."""
 
-from __future__ import annotations
-
 from heckesel.saving.saved_model import load_model, save_model
 
 _NETWORKS = "heckesel.saving.network_layouts"

@@ -1,24 +1,46 @@
 """What all network estimators share: resolving their options, training, and a selection probit."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError, is_one_of, is_whole
+from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.methods import fit_one, load_method, method_of
+from heckesel.predictive.scales import SHIFTS, YEO_JOHNSON, on_other_scale
 from heckesel.progress import progress_bar
 
 AUTO = "auto"
-# Two of ten members hold out the same fold; more than ten members change nothing (X4).
-FOLDS, MEMBERS = 5, 10
-PROFILE_MEMBERS = 20  # four per fold, which share their evidence on rho (`heckman_profile`)
+FOLDS = 5
 PAPERS_MEMBERS = 5  # all trained on all rows
-ON_FOLDS = ("auto", "averaged", "profile")  # methods that need held-out rows
-CROSS_FITTED = ("auto", "two-step", "averaged")  # methods that support a network for selection
 LEAST_SELECTED = 100  # so that a fold has twenty rows for early stopping
+
+
+@dataclass(eq=False, repr=False)
+class NetworkRegressor(SelectionRegressor):
+    """The options that all regressors with networks share."""
+
+    instruments: Any = None
+    _: KW_ONLY
+    n_members: int | None = None
+    hidden: tuple[int, ...] = (64, 64)
+    epochs: int = 1500
+    learning_rate: float | None = None
+    weight_decay: float | str | None = 1e-5
+    batch_size: int | None = None
+    device: str = "auto"
+    dtype: str = "float32"
+    random_state: Any = 0
+    progress: bool = True
+    missing: str = "error"
+    on_problem: str = "error"
+    target_transform: Any = None
+    unobserved: Any = None
+    folds: int | str | None = "auto"
+    tails: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -31,53 +53,57 @@ class TrainingPlan:
     tails: str
     selection: str
     errors: str = "normal"
+    weight_decay: float | str = 1e-5
+    scale: tuple[int, ...] = ()
 
 
-def training_plan(model, selected: int, *, needs_folds: bool = False) -> TrainingPlan:
-    """The options of `model` with every "auto" resolved, for `selected` selected units.
+def training_plan(model, selected: int, scale: tuple[int, ...] = ()) -> TrainingPlan:
+    """The options of `model` with every "auto" resolved, for `selected` selected units; scale : the
+    columns of x on which sigma depends.
 
     "auto" folds are FOLDS if at least LEAST_SELECTED units are selected, or if the method needs
-    them (`needs_folds`). On folds, held-out rows choose "auto" noise, tails and selection. There
-    is one sigma and there are normal tails without folds, with method "profile" and with t errors.
-    Tails and errors are normal with a `target_transform`, since exp(t) has no finite mean.
-    Selection is a probit without folds, and for methods that support nothing else.
+    them. On folds, held-out rows choose "auto" noise, tails and selection. Noise is "constant" and
+    tails are "normal" without folds, with t or shape errors, with `scale`, and if the method has no
+    other. Tails and
+    errors are normal with a `target_transform`, since exp(t) has no finite mean. Selection is a
+    probit without folds, and for methods that support nothing else.
     """
-    members, folds = model.n_members, model.folds
+    method, members, folds = method_of(model), model.n_members, model.folds
     errors = getattr(model, "errors", "normal")
     if not (folds is None or is_one_of(folds, (AUTO,)) or is_whole(folds)):
         raise DataError(f"folds must be a whole number, 'auto' or None, got {folds!r}")
     for name in ("errors", "noise", "tails", "selection"):
         if not isinstance(getattr(model, name, AUTO), str):
             raise DataError(f"{name} must be a string, got {getattr(model, name)!r}")
-    if model.target_transform == "log" and errors == "t":
+    if errors == "t" and is_one_of(model.target_transform, (*SHIFTS, YEO_JOHNSON, AUTO)):
         raise DataError(
-            "with errors='t' and target_transform='log' the outcome has no finite mean; set "
-            "errors='normal'"
+            f"with errors='t' and target_transform={model.target_transform!r} the outcome has no "
+            "finite mean; set errors='normal'"
         )
-    if errors == AUTO and model.target_transform is not None:
+    rescaled = on_other_scale(model)
+    if errors == AUTO and rescaled:
         errors = "normal"
-    profile = getattr(model, "method", None) == "profile"
     from heckesel.networks.training.config import check_whole
 
     if members is not None:
         check_whole("n_members", members, 1)
     if folds == AUTO:
         most = FOLDS if members is None else min(FOLDS, members)
-        enough = needs_folds or selected >= LEAST_SELECTED
-        folds = max(most, 2) if enough and (most > 1 or needs_folds) else None
+        enough = method.needs_folds or selected >= LEAST_SELECTED
+        folds = max(most, 2) if enough and (most > 1 or method.needs_folds) else None
     if members is None:
-        on_folds = PROFILE_MEMBERS if profile else MEMBERS
-        members = PAPERS_MEMBERS if folds is None else on_folds
+        members = PAPERS_MEMBERS if folds is None else method.members
     noise, tails = getattr(model, "noise", "constant"), model.tails
-    nothing = folds is None or profile or errors != "normal"
+    nothing = folds is None or method.one_sigma or errors != "normal" or bool(scale)
     if noise == AUTO and nothing:
         noise = "constant"
-    if tails == AUTO and (nothing or model.target_transform is not None):
+    if tails == AUTO and (nothing or rescaled):
         tails = "normal"
     selection = getattr(model, "selection", "linear")
-    if selection == AUTO and (folds is None or model.method not in CROSS_FITTED):
+    if selection == AUTO and (folds is None or not method.network_selection):
         selection = "linear"
-    return TrainingPlan(folds, members, noise, tails, selection, errors)
+    decay = method.weight_decay if model.weight_decay is None else model.weight_decay
+    return TrainingPlan(folds, members, noise, tails, selection, errors, decay, scale)
 
 
 def training_options(model) -> dict:
@@ -88,18 +114,12 @@ def training_options(model) -> dict:
     return {name: getattr(model, name) for name in names} | {"hidden": layer_widths(model.hidden)}
 
 
-def network_config(model, selected: int):
-    """The options of `model` as a `NetworkConfig`, for `selected` selected units."""
+def network_config(model, selected: int, scale: tuple[int, ...] = (), **options):
+    """The options of `model` as a `NetworkConfig`, as `training_plan` resolves them."""
     from heckesel.networks.training.config import NetworkConfig
 
-    plan = training_plan(model, selected)
-    return NetworkConfig(
-        **training_options(model),
-        n_members=plan.n_members,
-        weight_decay=model.weight_decay,
-        folds=plan.folds,
-        tails=plan.tails,
-    )
+    plan = vars(training_plan(model, selected, scale))
+    return NetworkConfig(**training_options(model), **plan, **options)
 
 
 def seed_of(model) -> int:
@@ -113,16 +133,22 @@ def seed_of(model) -> int:
         ) from None
 
 
-def train(model, method: str, data: SelectionData, config):
-    """The fitted `method`, trained with the seed and the progress bar of `model`."""
-    from heckesel.methods import fit_one
+def train(model, name: str, data: SelectionData, network, config=None):
+    """The fitted method, trained with the seed and the progress bar of `model`.
+
+    network : how networks are trained; config : the options of the method, which by default builds
+    them from those of the networks and of `model`
+    """
     from heckesel.networks.ensembles.convergence import check_outcome, check_training
 
     check_outcome(data)
+    method = load_method(name)
+    if config is None:
+        config = method.options(network, model) if hasattr(method, "options") else network
     with progress_bar("training", enabled=model.progress) as progress:
         fitted = fit_one(method, data, seed=seed_of(model), config=config, progress=progress)
     fitted = predicting_in_float64(fitted)
-    check_training(fitted, getattr(config, "network", config), data)
+    check_training(fitted, network, data)
     return fitted
 
 

@@ -1,43 +1,24 @@
 """`hk.probit`: the selection equation alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtr
 
 from heckesel.data import check_complete, check_not_tiny, check_weights, scaled_weight
 from heckesel.errors import DataError, printable
 from heckesel.linear.covariance import covariance_of
-from heckesel.linear.estimable import (
-    check_columns,
-    check_joint_separation,
-    check_separation,
-    says_next_to_nothing,
-)
+from heckesel.linear.estimable import checked_probit
 from heckesel.linear.probit import fit_probit, probit_scores
-from heckesel.linear.results.inference import (
-    cluster_freedom,
-    coefficient_frame,
-    labelled,
-    standard_errors,
-)
+from heckesel.linear.results.inference import NamedEstimates, cluster_freedom, labelled
 from heckesel.linear.results.summary import coefficient_block, covariance_words
 from heckesel.tables.fit_options import covariance_kind, side_column
-from heckesel.tables.formula import (
-    Equation,
-    build_equation,
-    evaluate_column,
-    split_formula,
-)
+from heckesel.tables.formula import Equation, build_equation, evaluate_column, split_formula
 from heckesel.tables.frames import as_pandas
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ProbitResult:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ProbitResult(NamedEstimates):
     """A fitted probit, the result of `hk.probit`.
 
     Attributes
@@ -57,8 +38,6 @@ class ProbitResult:
         of freedom of tests and intervals.
     """
 
-    params: pd.Series
-    cov: pd.DataFrame
     loglik: float
     loglik_constant: float
     status: str
@@ -67,26 +46,6 @@ class ProbitResult:
     name: str
     equation: Equation
     freedom: float = float("inf")
-
-    @cached_property
-    def se(self) -> pd.Series:
-        """Standard errors by ("select", term)."""
-        return standard_errors(self.cov)
-
-    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """Table of coefficients.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level.
-
-        Returns
-        -------
-        DataFrame
-            ``coef``, ``se``, ``z``, ``p``, ``low`` and ``high`` by ``("select", term)``.
-        """
-        return coefficient_frame(self.params, self.cov, level, self.freedom)
 
     def predict(self, data) -> np.ndarray:
         """Probability of selection.
@@ -176,11 +135,7 @@ def probit(
     )
     counts = weight_kind == "frequency"
     weight = scaled_weight(given, weight_kind)
-    check_columns(w, equation.names, f"over all {len(w)} rows")
-    check_separation(w, s, equation.names)
-    fit = fit_probit(w, s, weight)
-    if says_next_to_nothing(w, fit.hessian):
-        check_joint_separation(w, s, equation.names)
+    fit = checked_probit(w, s, equation.names, weight)
     cov = covariance_of(
         kind,
         fit.hessian,

@@ -1,7 +1,5 @@
 """`joint_log_likelihood_scorer`: for choosing models when outcomes are missing."""
 
-from __future__ import annotations
-
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 

@@ -1,9 +1,5 @@
 """What every regressor offers after its fit: predictions, scores, saving and export."""
 
-from __future__ import annotations
-
-import warnings
-
 import numpy as np
 from scipy.special import log_ndtr
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -13,26 +9,34 @@ from sklearn.utils.validation import check_is_fitted
 from heckesel.data import SelectionData, check_weights, marked_rows, selected_rows
 from heckesel.diagnostics.evidence import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
-from heckesel.errors import DataError, IdentificationWarning
+from heckesel.errors import DataError, warn_user
 from heckesel.estimators.load import save
 from heckesel.onnx.export import export_model
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.predictive.transformed import transformed, transformed_distribution
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import check_same_order, like_input
+from heckesel.tables.outcome.unobserved import question
 
 
 class SelectionRegressor(RegressorMixin, BaseEstimator):
     """Methods that all regressors share.
 
-    A subclass has the options `instruments`, `missing` and `target_transform`. Its `fit` sets
-    `columns_`, `transform_`, `identification_` and `fitted_`, which has `.predict(x, w, target)`
-    and, if some units were unselected, `.index(w)`.
+    A subclass has the options `instruments`, `missing`, `target_transform` and `unobserved`. Its
+    `fit` sets `columns_`, `transform_`, `identification_` and `fitted_`, which has
+    `.predict(x, w, target)` and, if some units were unselected, `.index(w)`.
 
     takes_categories : whether scikit-learn may pass category codes
     """
 
     takes_categories = True
+
+    @property
+    def scale_(self) -> str:
+        """The outcome on the scale of the fit, such as "log(wage)"."""
+        check_is_fitted(self)
+        name = self.outcome_name_  # type: ignore[attr-defined]
+        return name if self.transform_ is None else self.transform_.label(name)  # type: ignore[attr-defined]
 
     def predict(self, X, return_std: bool = False, *, target: str = "population"):
         """Predict the mean outcome.
@@ -112,7 +116,6 @@ class SelectionRegressor(RegressorMixin, BaseEstimator):
         DataError
             If X cannot be used, or `target` is "unselected" and the fit had no unselected unit.
         """
-        check_is_fitted(self)
         x, w, target = rows_for_target(self, X, target)
         return transformed(self.fitted_.predict(x, w, target), self.transform_)  # type: ignore[attr-defined]
 
@@ -227,6 +230,7 @@ class SelectionRegressor(RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         tags.input_tags.categorical = self.takes_categories
         tags.input_tags.allow_nan = self.missing == "indicator"  # type: ignore[attr-defined]
         return tags
@@ -235,29 +239,31 @@ class SelectionRegressor(RegressorMixin, BaseEstimator):
 def identify(data: SelectionData) -> Identification:
     """The verdict, with a warning if there is no instrument, or no selection."""
     if data.s.all():
-        warn_no_selection(data, stacklevel=4)
-        return nothing_selected()
+        warn_no_selection(data)
+        return nothing_selected(question(data))
     verdict = identify_data(data)
     if not data.instruments:
-        warnings.warn(str(verdict), IdentificationWarning, stacklevel=3)
+        warn_user(str(verdict))
     return verdict
 
 
-def warn_no_selection(data: SelectionData, *, stacklevel: int) -> None:
-    warnings.warn(
+def warn_no_selection(data: SelectionData) -> None:
+    warn_user(
         f"all {data.n} rows have an outcome, so every unit was selected and there is nothing to "
-        "correct: this is a plain ensemble",
-        IdentificationWarning,
-        stacklevel=stacklevel,
+        "correct: this is a plain ensemble"
     )
 
 
 def rows_for_target(model, X, target: str):
-    """x, w (None if the target does not need it) and the target.
+    """x, w (None if the target does not need it) and the target; warns of the fit's caveat.
 
     If every unit of the fit was selected, the selected are the population.
     """
+    check_is_fitted(model)
     check_target(target)
+    caveat = model.identification_.caveat
+    if caveat is not None:
+        warn_user(caveat)
     if model.identification_.verdict == NO_SELECTION:
         if target == "unselected":
             raise DataError("the fit had no unselected unit, so target='unselected' has no meaning")
@@ -270,7 +276,7 @@ def r2_given_selection(model, X, y, selected, sample_weight) -> float:
     """R² of E[y | x, w, selected] on the rows with an outcome."""
     check_is_fitted(model)
     check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
-    y = outcome_column(y)
+    y = outcome_column(y, model.unobserved)
     rows = marked_rows(y, selected, model.outcome_name_)
     if not rows.any():
         raise DataError(
@@ -287,7 +293,7 @@ def mean_log_likelihood(model, X, y, selected, sample_weight) -> float:
     """The joint log-likelihood of selection and outcome, a mean over units."""
     check_is_fitted(model)
     check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
-    y = outcome_column(y)
+    y = outcome_column(y, model.unobserved)
     s = ~np.isnan(y) if selected is None else selected_rows(y, selected, model.outcome_name_)
     x, w = model.columns_.x(X), model.columns_.w(X)
     check_same_length(x, y)

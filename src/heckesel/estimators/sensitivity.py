@@ -1,13 +1,12 @@
 """`hk.sensitivity` and `hk.bounds`: conclusions for every rho, and without a model."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData
+from heckesel.diagnostics.column_problems import check_fit
 from heckesel.diagnostics.sensitivity_curves import Sensitivity, check_rho, worst_case_bounds
 from heckesel.errors import DataError, as_list
 from heckesel.estimators.selection_regressor import SelectionRegressor
@@ -77,9 +76,11 @@ def sensitivity(
         return _classic(model.result_.data, points, effects, values)
     if X is None or y is None:
         raise DataError("networks need the X and y of their fit: sensitivity(model, X, y)")
-    table = SimpleNamespace(instruments=model.instruments, missing=model.missing)
+    options = ("instruments", "missing", "on_problem", "unobserved")
+    table = SimpleNamespace(**{name: getattr(model, name) for name in options})
     table.target_transform = None
-    data = read_table(table, X, y, selected=selected, sample_weight=sample_weight)
+    rows = {"selected": selected, "sample_weight": sample_weight}
+    data = read_table(table, X, y, **rows, check=check_fit, ask=False)
     return _deep(model, data, X if at is None else at, effects, values, everyone=at is None)
 
 
@@ -120,9 +121,11 @@ def bounds(y, low: float, high: float, *, selected=None, sample_weight=None):
     >>> float(low), float(high)
     (0.75, 2.75)
     """
-    table = SimpleNamespace(instruments=None, missing="error", target_transform=None)
+    options = {"instruments": None, "missing": "error", "on_problem": "error"}
+    table = SimpleNamespace(**options, target_transform=None, unobserved=None)
     zeros = np.zeros((len(outcome_column(y)), 1))
-    data = read_table(table, zeros, y, selected=selected, sample_weight=sample_weight)
+    rows = {"selected": selected, "sample_weight": sample_weight}
+    data = read_table(table, zeros, y, **rows, check=check_fit, ask=False)
     return worst_case_bounds(data.y, data.s, data.weight, low, high)
 
 
@@ -172,6 +175,10 @@ def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Se
     _check_selection(data)
     fitted = getattr(model.fitted_, "outcome", model.fitted_)  # baselines keep theirs there
     fitted = getattr(fitted, "two_step", fitted)
+    if hasattr(fitted, "mixture"):
+        raise DataError(
+            "sensitivity has normal errors with one sigma; fit without errors='shape' and scale="
+        )
     if hasattr(fitted, "basis"):
         basis = fitted.basis
     else:

@@ -1,13 +1,10 @@
 """`WeightedEnsembleRegressor`: networks with inverse propensity weights."""
 
-from __future__ import annotations
-
-import warnings
-
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.errors import DataError, IdentificationWarning
+from heckesel.diagnostics.column_problems import check_fit, listing_problems
+from heckesel.errors import DataError, warn_user
 from heckesel.estimators.deep_ensemble_regressor import EnsembleRegressor
 from heckesel.estimators.network_options import network_config, train
 from heckesel.numeric_input import numeric
@@ -51,8 +48,14 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
     missing : {"error", "indicator"}, default="error"
         What to do with missing values in X: raise an error, or impute the mean and add a missing
         indicator.
-    target_transform : None, "log" or (forward, inverse), default=None
-        Scale on which the outcome is fitted. Predictions are on the scale of y.
+    on_problem : {"error", "fix"}, default="error"
+        "fix" acts on columns that cannot be used as they are; see `heckesel.column_report`.
+    target_transform : {None, "log", "log1p", "sqrt", "yeo-johnson", "auto"} or (forward, inverse)
+        Scale on which the outcome is fitted. Predictions are on the scale of y. "sqrt" is the
+        signed root. "yeo-johnson" estimates its parameter. "auto" is the simplest scale whose
+        held-out likelihood of y is within one standard error of the best.
+    unobserved : number or list of numbers, optional
+        Values of y that stand for a missing outcome, such as 0 or 999.
     folds : int, "auto" or None, default="auto"
         Each member holds out one fold, for early stopping and to estimate the level of the noise.
         None trains every member on all rows. "auto" is 5 if at least 100 rows are selected.
@@ -86,6 +89,7 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
     (300,)
     """
 
+    @listing_problems
     def fit(self, X, y, *, selected=None, sample_weight=None, propensity=None):
         """Fit the networks to the weighted outcomes, and a probit to selection.
 
@@ -114,7 +118,8 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
         HeckeselError
             If training diverged.
         """
-        data = read_table(self, X, y, selected=selected, sample_weight=sample_weight)
+        sides = {"selected": selected, "sample_weight": sample_weight}
+        data = read_table(self, X, y, **sides, check=check_fit)
         check_same_order(X, propensity=propensity)
         given = None if propensity is None else _checked(propensity, data)
         probit = self._identify(data, needs_probit=given is None)
@@ -135,14 +140,12 @@ def _train(model, data: SelectionData, propensity):
         propensity = np.ones(data.n) if data.s.all() else estimated_propensity(data)
     tiny = np.count_nonzero(propensity[data.s] < SMALLEST_PROPENSITY)
     if tiny:
-        warnings.warn(
+        warn_user(
             f"{tiny} rows with an outcome have a propensity below {SMALLEST_PROPENSITY:g}; their "
-            f"weights use {SMALLEST_PROPENSITY:g} instead",
-            IdentificationWarning,
-            stacklevel=3,
+            f"weights use {SMALLEST_PROPENSITY:g} instead"
         )
     config = WeightedConfig(propensity=propensity, network=network)
-    return train(model, "weighted_ensemble", data, config), propensity
+    return train(model, "weighted_ensemble", data, network, config), propensity
 
 
 def _checked(propensity, data: SelectionData) -> np.ndarray:
