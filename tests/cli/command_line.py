@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
+import heckesel as hk
 from heckesel.cli import main
+
+
+def drawn():
+    return hk.datasets.make_controlled(300, rho=0.5, alpha=1.5, seed=3).frame[["x", "z", "y"]]
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from heckesel.atomic_files import replacing
 from heckesel.saving import model_file
 from tests.cli.command_line import run
 
-N = 120
+N = 300
 FIT = "fit {d}/loans.csv --outcome repaid --instruments branch --method linear-ml --out {d}/new"
 ROLES = "--outcome repaid --instruments branch"
+STRICT = "--on-problem error"
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +103,15 @@ COMMANDS = [
     (FIT + " --rho-prior positive", "--rho-prior is for networks", 2),
     (FIT + " --method joint --rho-prior positive", "--rho-prior needs --method auto or profile", 2),
     (FIT + " --folds 5", "--folds is for networks, and linear-ml has none", 2),
+    (FIT + " --errors cauchy", "'cauchy' is not one of", 2),
+    (
+        FIT + " --scale incme",
+        "X has no column 'incme', which scale names",
+        2,
+    ),
+    (FIT + " --scale branch", "scale names the instrument 'branch'", 2),
+    (FIT + " --method linear-auto --errors t", "--errors needs --method joint, profile or line", 2),
+    (FIT + " --method two-step --scale income", "--scale needs --method joint, profile or line", 2),
     (FIT + " --members 5", "--members is for networks", 2),
     (FIT + " --method two-step --folds 1", "folds must be at least 2", 2),
     (FIT + " --method two-step --folds 1000", "cannot be split into 1000 folds", 2),
@@ -111,7 +121,7 @@ COMMANDS = [
     (FIT + " --seed -1", "-1 is not in the range", 2),
     (FIT + " --seed 99999999999", "is not in the range", 2),
     (FIT + " --missing drop", "'drop' is not one of", 2),
-    (FIT + " --transform sqrt", "'sqrt' is not 'log'|not one of", 2),
+    (FIT + " --transform cube", "'cube' is not one of", 2),
     (FIT + " --transform log", "target_transform needs positive values", 2),
     (FIT + " --delimiter ,,", "--delimiter must be one character", 2),
     (FIT + " --decimal x", "--decimal must be", 2),
@@ -126,7 +136,7 @@ COMMANDS = [
     ("fit {d}/flags.csv " + ROLES + " --selected seen --out {d}/new", "row 0 holds 2", 2),
     ("fit {d}/none.csv " + ROLES + " --out {d}/new", "there is no file", 2),
     ("fit {d}/folder " + ROLES + " --out {d}/new", "is no file", 2),
-    ("fit {d}/table.txt " + ROLES + " --out {d}/new", "must end in .csv or .parquet", 2),
+    ("fit {d}/table.txt " + ROLES + " --out {d}/new", "must end in .csv, .csv.gz, .parquet", 2),
     ("fit {d}/loans.csv --outcome repayd --out {d}/new", "did you mean 'repaid'", 2),
     ("fit {d}/loans.csv --outcome kind --kind regression --out {d}/new", "should hold numbers", 2),
     ("fit {d}/loans.csv --outcome repaid --instruments brunch --out {d}/new", "'branch'", 2),
@@ -140,15 +150,15 @@ COMMANDS = [
     ("fit {d}/loans.csv " + ROLES + " --out {d}/folder", "is a folder", 2),
     ("fit {d}/loans.csv " + ROLES + " --out {d}/new --report {d}/no/r.html", "does not exist", 2),
     *(
-        (f"fit {{d}}/{name} {ROLES} --method linear-ml --out {{d}}/new", said, 2)
+        (f"fit {{d}}/{name} {ROLES} {STRICT} --method linear-ml --out {{d}}/new", said, 2)
         for name, said in [
             ("text.csv", r"column 'income' of .* row 4 \(line 6\) has 'lots'"),
             ("text_outcome.csv", r"column 'repaid' of .* row 5 \(line 7\) has 'soon'"),
             ("gaps.csv", "column 'income' of .* is missing in 1 row .first: row 7 "),
             ("constant.csv", "column 'income' is constant"),
             ("twice.csv", "'income' and 'again' are equal"),
-            ("nobody.csv", "'repaid' is missing in all 120 rows"),
-            ("names.csv", "column 'name' .* 120 different strings .* --exclude"),
+            ("nobody.csv", "'repaid' is missing in all 300 rows"),
+            ("names.csv", "column 'name' .* 300 different strings .* --exclude"),
             ("separated.csv", "branch"),
             ("infinite.csv", "column 'income' is inf in row 2"),
             ("one_row.csv", "one sample"),
@@ -162,21 +172,23 @@ COMMANDS = [
             ("unnamed.csv", "column 1 of .* has no name"),
             ("garbage.csv", "UTF-8"),
             ("garbage.parquet", "cannot be read as Parquet"),
-            ("latin.csv", "is not UTF-8 text"),
+            ("latin.csv", "has 'é'"),
             ("dates.parquet", "column 'day' of .* holds dates"),
             ("no_branch.csv", "lacks the instrument 'branch'"),
         ]
     ),
     ("diagnose {d}/loans.csv --outcome nothing", "lacks the outcome 'nothing'", 2),
-    ("diagnose {d}/separated.csv " + ROLES, "branch", 2),
-    ("diagnose {d}/constant.csv " + ROLES, "constant", 2),
+    ("diagnose {d}/separated.csv " + ROLES, "no instrument can be used .branch: omitted, since", 2),
+    (f"diagnose {{d}}/separated.csv {ROLES} {STRICT}", "'branch' predicts selection perfectly", 2),
+    (f"diagnose {{d}}/constant.csv {ROLES} {STRICT}", "constant", 2),
+    (FIT + " --on-problem ignore", "'ignore' is not one of", 2),
     ("compare {d}/loans.csv " + ROLES + " --methods best", "there is no method 'best'", 2),
     (
         "compare {d}/loans.csv " + ROLES + " --methods linear-ml --splits 1",
         "folds must be at least 2",
         2,
     ),
-    ("compare {d}/loans.csv " + ROLES + " --methods linear-ml --splits 99", "; got 99", 2),
+    ("compare {d}/loans.csv " + ROLES + " --methods linear-ml --splits 299", "; got 299", 2),
     ("predict {d}/loans.heckesel", "Missing argument 'DATA'", 2),
     ("predict {d}/none {d}/loans.csv", "does not exist", 2),
     ("predict {d}/folder {d}/loans.csv", "is a folder", 2),
@@ -203,7 +215,7 @@ COMMANDS = [
     ("predict {d}/loans.heckesel {d}/text.csv", r"row 4 \(line 6\) has 'lots'", 2),
     ("predict {d}/loans.heckesel {d}/gaps.csv", "'income' of .* is missing in 1 row ", 2),
     ("predict {d}/loans.heckesel {d}/infinite.csv", "'income' is inf in row 2", 2),
-    ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/p.xlsx", "must end in .csv", 2),
+    ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/p.sqlite", "must end in .csv", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/no/p.csv", "does not exist", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/folder", "is a folder", 2),
 ]

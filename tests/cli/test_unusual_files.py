@@ -10,14 +10,10 @@ import pytest
 
 import heckesel as hk
 from heckesel.saving import model_file
-from tests.cli.command_line import run
+from tests.cli.command_line import drawn, run
 
 ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
 FORMULAS = "y ~ x", "~ x + z"
-
-
-def drawn():
-    return hk.datasets.make_controlled(300, rho=0.5, alpha=1.5, seed=3).frame[["x", "z", "y"]]
 
 
 @pytest.fixture
@@ -90,6 +86,7 @@ def test_columns_of_lists_and_structs_are_refused_by_name(role, value, tmp_path,
     frame.to_parquet(path)
     for command in ("fit", "diagnose"):
         options = [*ROLES, "--out", tmp_path / "m"] if command == "fit" else ROLES[:4]
+        options = [*options, "--on-problem", "error"]
         shown = run(capsys, command, path, *options)
         assert shown.code == 2
         kind = "lists" if isinstance(value, list) else "records"
@@ -102,7 +99,9 @@ def test_columns_of_lists_and_structs_are_refused_by_name(role, value, tmp_path,
         lambda: hk.HeckmanClassifier(["z"]).fit(
             frame[["x", "z"]], frame["y"] if role == "y" else classes
         ),
-        lambda: hk.DeepHeckmanRegressor(["z"], batch_size=64, device="cpu").fit(path, "y"),
+        lambda: hk.DeepHeckmanRegressor(["z"], batch_size=64, device="cpu", method="two-step").fit(
+            path, "y"
+        ),
     ):
         with pytest.raises(hk.DataError, match=f"column '{role}'"):
             fit()

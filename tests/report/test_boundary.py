@@ -20,7 +20,7 @@ def wages(tmp_path_factory):
     df = hk.datasets.load_mroz()
     instruments = ["age", "kidslt6", "kidsge6", "nwifeinc"]
     X, y = df[["educ", "exper", "expersq", *instruments]], np.exp(1.5 * df["lwage"])
-    model = hk.HeckmanRegressor(instruments).fit(X, y)
+    model = hk.HeckmanRegressor(instruments, method="ml").fit(X, y)
     assert model.result_.status == "boundary"
     assert model.identification_.evidence["at_boundary"]
     path = tmp_path_factory.mktemp("pages") / "wages.html"

@@ -8,7 +8,7 @@ import pytest
 
 import heckesel as hk
 from heckesel.datasets.controlled import make_controlled
-from heckesel.diagnostics.verdict import IDENTIFIED, Identification
+from heckesel.diagnostics.verdict import DO_NOT_USE, IDENTIFIED, Identification
 from heckesel.metrics.calibration import LEVELS, reliability
 from heckesel.report import write_report
 from heckesel.report.comparison import compare, has_t_errors
@@ -46,14 +46,14 @@ def draw(n=300):
 )
 def test_every_method_can_be_refitted_for_the_check_whatever_its_folds(options, size):
     X, y = draw()
-    model = hk.DeepHeckmanRegressor(["z"], **options, **SMALL).fit(X, y)
+    model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | options, **SMALL).fit(X, y)
     found = check_held_out(model, read_report_data(model, X, y))
     assert isinstance(found, Calibration)
     assert f"as an ensemble of {size}," in found.how
 
 
 def test_members_of_the_refit_see_the_share_of_rows_that_those_of_the_model_saw():
-    model = hk.DeepHeckmanRegressor(["z"])  # on folds from 100 selected rows on
+    model = hk.DeepHeckmanRegressor(["z"], method="two-step")  # on folds from 100 selected rows on
     assert (smaller(model, 500).folds, smaller(model, 50).folds) == (5, None)
     assert model.folds == "auto"
 
@@ -62,14 +62,14 @@ def test_members_of_the_refit_see_the_share_of_rows_that_those_of_the_model_saw(
 def test_t_errors_are_seen_where_they_were_chosen_too(errors, monkeypatch):
     X, y = draw()
     options = SMALL | {"method": "joint", "errors": "t", "n_members": 2, "tails": "normal"}
-    model = hk.DeepHeckmanRegressor(["z"], **options).fit(X, y)
+    model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | options).fit(X, y)
     model.errors = errors  # "auto" that chose t leaves the same fit
     assert has_t_errors(model)
     table = read_report_data(model, X, y)
     found = check_held_out(model, table)
     assert isinstance(found, NotChecked)
     assert "t errors" in found.reason
-    assert compare(model, table, baseline=model).unobserved.unselected is None
+    assert compare(model, table, baseline=model).unselected is None
 
 
 def test_a_prediction_that_fails_is_not_taken_for_one_that_is_not_there(monkeypatch):
@@ -145,14 +145,21 @@ def heavy_tails(n=600):
 
 def test_heavy_tails_show_beside_a_strong_instrument(tmp_path):
     X, y = heavy_tails()
-    model = hk.HeckmanRegressor(["z"]).fit(X, y)
-    assert model.identification_.verdict == IDENTIFIED
+    model = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
+    assert model.identification_.verdict == DO_NOT_USE
     text = write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")
     check_page(text)
     assert re.search("Student t errors fit better .* by [0-9,]+ AIC units", text)
-    assert 'class="verdict caution"' in text
+    assert 'class="verdict bad"' in text
     assert "The check failed" in text
     assert "can be used for everyone" not in text
+    model = hk.HeckmanRegressor(["z"]).fit(X, y)  # chooses errors with heavy tails
+    text = write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")
+    check_page(text)
+    assert "with skewed or heavy-tailed errors" in text
+    assert "The check failed" not in text
+    assert re.search("better than (the )?shape errors", text)
+    assert "normal errors of this model" not in text
 
 
 def test_a_linear_model_from_a_file_has_a_page_too(tmp_path):

@@ -196,8 +196,8 @@ def test_the_correction_moves_towards_the_truth_where_selection_was_rare():
     assert abs(found.regions[0].corrected - f0) < 0.5 * abs(found.regions[0].naive - f0)
     unseen = y.isna().to_numpy()
     # given x the draw's own error is .02, that of the fit .04; the population mean is off by .5
-    assert abs(found.unobserved.unselected - truth[unseen].mean()) < 0.15
-    assert abs(found.unobserved.population - truth[unseen].mean()) > 0.3
+    assert abs(found.unselected - truth[unseen].mean()) < 0.15
+    assert abs(found.unobserved.corrected - truth[unseen].mean()) > 0.3
 
 
 def test_the_curve_over_rho_has_its_modes_and_falls_by_1_92_at_the_ends_of_its_interval(linear):
@@ -303,6 +303,15 @@ def test_without_an_instrument_the_page_shows_other_error_models(tmp_path):
     assert "How much depends on the assumption of normal errors?" in text
 
 
+def test_a_sigma_that_varies_has_its_coefficients_on_the_page(tmp_path):
+    X, y, _ = linear_draw(400)
+    model = hk.HeckmanRegressor([1], method="ml", errors="shape", scale=[0]).fit(X, y)
+    text = write_report(model, X, y, tmp_path / "page.html").read_text(encoding="utf-8")
+    check_page(text)
+    assert "with skewed or heavy-tailed errors, where σ varies with x" in text
+    assert "log σ(x)" in text
+
+
 def test_two_steps_and_arrays_and_transformed_outcomes_have_pages(tmp_path):
     X, y, _ = linear_draw()
     model = hk.HeckmanRegressor([1], method="two-step", target_transform="log")
@@ -317,7 +326,7 @@ def test_every_verdict_has_a_tone_and_advice():
     from heckesel.report.verdict_box import ADVICE, TONES
 
     known = {verdict.IDENTIFIED, verdict.WEAK, verdict.FUNCTIONAL_FORM}
-    known |= {verdict.NOT_IDENTIFIED, verdict.NO_SELECTION}
+    known |= {verdict.NOT_IDENTIFIED, verdict.NO_SELECTION, verdict.DO_NOT_USE}
     assert set(TONES) == set(ADVICE) == known
 
 

@@ -1,31 +1,16 @@
 """`heckesel compare`: cross-validate every method on the same folds."""
 
-from __future__ import annotations
-
 import json
 import warnings
 
 import click
 
-from heckesel.cli.models import (
-    BASELINES,
-    CLASSIFIERS,
-    METHODS,
-    check_device_option,
-    make_model,
-    method_for,
-)
+from heckesel.cli import models
 from heckesel.cli.terminal import say
-from heckesel.cli.training_data import (
-    DATA_OPTIONS,
-    TRAINING_OPTIONS,
-    read_training_data,
-    with_options,
-)
-from heckesel.cli.verdict_output import as_plain, verdict_of
+from heckesel.cli.training_data import data_options, model_options, read_training_data
 from heckesel.errors import DataError, HeckeselError
 
-ALL = (*METHODS, *BASELINES)
+ALL = (*models.METHODS, *models.BASELINES)
 CAVEAT = (
     "Both columns evaluate observed data. The accuracy of predictions for unobserved outcomes "
     "cannot be measured on this table: methods that fit equally well here can differ there. The "
@@ -34,13 +19,13 @@ CAVEAT = (
 
 
 @click.command()
-@with_options(DATA_OPTIONS)
+@data_options
 @click.option("--methods", metavar="A,B", help=f"Some of {', '.join(ALL)}.  [default: all]")
 @click.option("--splits", default=5, show_default=True, help="Number of cross-validation folds.")
-@click.option("--members", type=int, help="Networks in each ensemble.")
-@with_options(TRAINING_OPTIONS)
-def compare(methods, splits, members, transform, epochs, seed, device, as_json, **data):
-    """Cross-validate every method on DATA (CSV or Parquet).
+@click.option("--members", "n_members", type=int, help="Networks in each ensemble.")
+@model_options
+def compare(methods, splits, as_json, **given):
+    """Cross-validate every method on DATA, a table.
 
     All methods use the same folds. The table shows the mean joint log-likelihood of selection and
     outcome on held-out rows, and R2 given selection (or accuracy, for two classes) on held-out
@@ -58,43 +43,40 @@ def compare(methods, splits, members, transform, epochs, seed, device, as_json, 
     unknown = [name for name in names if name not in ALL]
     if unknown:
         raise DataError(f"there is no method {unknown[0]!r}; the methods are {', '.join(ALL)}")
-    check_device_option(device)
-    given = read_training_data(**data)
-    classes = given.classes
-    network = {"n_members": members, "epochs": epochs, "device": device, "progress": False}
-    models = {
-        name: make_model(
-            method_for(name, given),
-            given,
-            target_transform=transform,
-            random_state=seed,
-            **({} if name.startswith("linear") else network),
+    options = {name: given.pop(name) for name in models.PARAMETERS if name in given}
+    shared = {name: value for name, value in options.items() if name not in models.OF_NETWORKS}
+    models.check_device_option(options["device"])
+    data = read_training_data(**given)
+    compared = {
+        name: models.make_model(
+            models.method_for(name, data),
+            data,
+            **(shared if name in models.LINEAR else options | {"progress": False}),
         )
-        for name in names or (ALL if classes is None else CLASSIFIERS)
+        for name in names or (ALL if data.classes is None else models.CLASSIFIERS)
     }
+    score = "r2_given_selection" if data.classes is None else "accuracy_given_selection"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # every fold would repeat them, and the verdict is printed
-        verdict = verdict_of(given)
+        verdict = models.verdict_of(data, options["target_transform"])
         with progress_bar("comparing") as progress:
-            options = given.options | {"splits": splits, "seed": seed, "progress": progress}
-            if classes is not None:
-                options["score_name"] = "accuracy_given_selection"
-            rows = compare_models(models, given.X, given.codes, **options)
+            folds = {"splits": splits, "seed": options["random_state"], "score_name": score}
+            rows = compare_models(
+                compared, data.X, data.codes, **data.options, **folds, progress=progress
+            )
     result = {
         "splits": splits,
         "methods": rows,
-        "identification": as_plain(verdict),
+        "identification": models.as_plain(verdict),
         "caveat": CAVEAT,
     }
-    say(json.dumps(result, indent=1) if as_json else _as_text(result, given.rule))
+    say(json.dumps(result, indent=1) if as_json else _as_text(result, score, data.rule))
     if all("error" in row for row in rows):
         raise HeckeselError(f"no method can be fitted: {rows[0]['error']}")
 
 
-def _as_text(result: dict, rule: str | None) -> str:
-    score, shown = "r2_given_selection", "R2 | selected"
-    if rule is not None:
-        score, shown = "accuracy_given_selection", "accuracy | selected"
+def _as_text(result: dict, score: str, rule: str | None) -> str:
+    shown = "R2 | selected" if rule is None else "accuracy | selected"
     head = f"{'':<20}{'log-likelihood':>16}{'behind the best':>18}{'(se)':>9}{shown:>21}"
     lines = [head] if rule is None else [rule, head]
     for row in result["methods"]:

@@ -1,7 +1,5 @@
 """`heckesel demo`: the bias of a naive fit under selection, and the corrected fit."""
 
-from __future__ import annotations
-
 import importlib.util
 import textwrap
 from pathlib import Path

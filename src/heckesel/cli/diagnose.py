@@ -1,40 +1,56 @@
 """`heckesel diagnose`: whether a table supports a correction, before any model is fitted."""
 
-from __future__ import annotations
-
 import json
 
 import click
 
-from heckesel.cli.terminal import say
-from heckesel.cli.training_data import DATA_OPTIONS, read_training_data, with_options
-from heckesel.cli.verdict_output import as_plain, verdict_of
+from heckesel.cli.models import as_plain, validity_of, verdict_of
+from heckesel.cli.terminal import notes, say, waiting
+from heckesel.cli.training_data import data_options, read_training_data, transform_option
 
 
 @click.command()
-@with_options(DATA_OPTIONS)
+@data_options
+@transform_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def diagnose(as_json, **data):
-    """Check whether DATA (CSV or Parquet) support a correction.
+def diagnose(target_transform, as_json, **data):
+    """Check the columns of DATA, a table, and whether they support a correction.
 
-    The verdict says whether an instrument identifies the correlation between selection and
-    outcome, or only the assumed functional form. It needs no fitted model.
+    The first part lists each column with its kind and what --on-problem fix does with it. The
+    verdict says whether an instrument identifies the correlation between selection and outcome, or
+    only the assumed functional form. It needs no fitted model. Instruments are also tested for
+    a direct effect on the outcome.
 
     \b
     heckesel diagnose loans.csv --outcome repaid --instruments branch
     heckesel diagnose loans.csv --outcome repaid --instruments branch --json
     """
-    from heckesel.cli.waiting import notes, waiting
+    from dataclasses import asdict
+
+    from heckesel.diagnostics.column_report import column_report
     from heckesel.diagnostics.verdict import VERDICTS
 
     given = read_training_data(**data)
+    with waiting("reading the columns"):
+        columns = {"instruments": given.instruments or None, **given.options}
+        report = column_report(given.X, given.codes, **columns)
     with waiting("checking identification"), notes(said=(*VERDICTS, "all ")):
-        verdict = verdict_of(given)
+        verdict = verdict_of(given, target_transform)
+        validity = validity_of(given) if given.instruments else None
     if as_json:
-        say(json.dumps(as_plain(verdict), indent=1))
+        tested = {} if validity is None else {"validity": validity.to_dict()}
+        entries = {"columns": [asdict(entry) for entry in report.entries]}
+        say(json.dumps(as_plain(verdict) | tested | entries, indent=1))
         return
     if given.rule is not None:
         say(given.rule)
+    say(str(report))
+    if "scale" in verdict.evidence:
+        say(f"Scale: {verdict.evidence['scale']}")
     say(f"Identification: {verdict}")
     for line in verdict.details():
         say(f"  {line}")
+    if validity is not None:
+        say(f"Validity of the instruments: {validity.verdict}: {validity.sentence}")
+        for line in validity.details():
+            say(f"  {line}")

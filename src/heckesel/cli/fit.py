@@ -1,42 +1,45 @@
 """`heckesel fit`: fit a model to a table and save it."""
 
-from __future__ import annotations
-
 import json
 import math
+from contextlib import ExitStack
 
 import click
 
+from heckesel.cli import models
 from heckesel.cli.dask_client import dask_client
-from heckesel.cli.models import (
-    CLASSIFIERS,
-    METHODS,
-    check_device_option,
-    make_model,
-    method_for,
-    numbers_only,
-)
-from heckesel.cli.terminal import say
+from heckesel.cli.terminal import notes, say, waiting
 from heckesel.cli.training_data import (
-    DATA_OPTIONS,
-    TRAINING_OPTIONS,
     TrainingData,
-    read_training_data,
-    with_options,
+    data_options,
+    listed,
+    model_options,
+    open_table,
+    training_data,
 )
-from heckesel.cli.verdict_output import as_plain
-from heckesel.errors import DataError, HeckeselError
+from heckesel.errors import DataError, imported
 
 
 @click.command()
-@with_options(DATA_OPTIONS)
+@data_options
 @click.option("--out", required=True, type=click.Path(), help="File for the fitted model.")
 @click.option("--report", type=click.Path(), help="File for an HTML report on the fit.")
 @click.option(
     "--method",
-    type=click.Choice(METHODS),
-    help="Method; two classes have profile and linear-ml.  [default: two-step; profile for two "
-    "classes]",
+    type=click.Choice(models.METHODS),
+    help="Method; two classes have profile, linear-ml and linear-auto.  [default: auto; "
+    "profile for two classes]",
+)
+@click.option(
+    "--errors",
+    type=click.Choice(["normal", "t", "shape"]),
+    help="Error distribution of linear-ml, joint and profile: normal, heavy tails (t; not for "
+    "profile), or skewed and heavy-tailed (shape).  [default: normal]",
+)
+@click.option(
+    "--scale",
+    metavar="A,B",
+    help="Columns on which sigma of linear-ml, joint and profile depends.",
 )
 @click.option(
     "--rho-prior",
@@ -51,28 +54,15 @@ from heckesel.errors import DataError, HeckeselError
 )
 @click.option(
     "--members",
+    "n_members",
     type=int,
     help="Networks in the ensemble.  [default: 10 with folds (profile 20), else 5; 5 for two "
     "classes]",
 )
 @click.option("--dask", metavar="ADDRESS", help="Dask scheduler; its workers train the networks.")
-@with_options(TRAINING_OPTIONS)
-def fit(
-    out,
-    report,
-    method,
-    rho_prior,
-    transform,
-    folds,
-    members,
-    epochs,
-    seed,
-    device,
-    dask,
-    as_json,
-    **data,
-):
-    """Fit a model to DATA (CSV or Parquet) and save it.
+@model_options
+def fit(out, report, method, dask, as_json, **given):
+    """Fit a model to DATA, a table, and save it.
 
     Columns without another role explain both selection and the outcome; instruments explain
     selection only. The verdict says whether the data support the correction.
@@ -85,47 +75,36 @@ def fit(
         --kind classification --out loans.heckesel
     heckesel fit wages.parquet --outcome wage --method linear-ml --transform log --out w.heckesel
     """
-    from heckesel.atomic_files import check_output
-    from heckesel.cli.outputs import check_outputs
+    from heckesel.atomic_files import check_outputs
 
-    check_outputs({f"the table {data['data']}": data["data"]}, {"--out": out, "--report": report})
-    check_output(out)
-    check_device_option(device, dask)
-    write_report = None
-    if report is not None:
-        check_output(report)
-        write_report = _report_writer()
-    given, rule = _read(data, _for_numbers(report, method, transform, dask))
-    method = method_for(method, given)
-    _check_choices(method, given, report=report, dask=dask)
-    model = make_model(
-        method,
-        given,
-        rho_prior=rho_prior,
-        target_transform=transform,
-        folds=folds,
-        n_members=members,
-        epochs=epochs,
-        random_state=seed,
-        device=device,
-    )
-    _train(model, given, method, dask)
-    _write(model, given, out, report, write_report)
-    summary = _summary(model, given, method, out, report)
+    options = {name: given.pop(name) for name in models.PARAMETERS}
+    check_outputs({f"the table {given['data']}": given["data"]}, {"--out": out, "--report": report})
+    models.check_device_option(options["device"], dask)
+    if report is not None:  # before any data are read
+        imported("heckesel.report", "--report needs the report extra", "report")
+    data, rule = _read(given, _for_numbers(report, method, options["target_transform"], dask))
+    method = models.method_for(method, data)
+    _check_choices(method, data, report=report, dask=dask)
+    if options["scale"] is not None:
+        options["scale"] = listed(options["scale"], list(data.X.columns))
+    model = models.make_model(method, data, **options)
+    _train(model, data, method, dask)
+    _write(model, data, out, report)
+    summary = _summary(model, data, method, out, report)
     if as_json:
         say(json.dumps(summary, indent=1))
     else:
-        say(_as_text(summary, rule or given.rule, getattr(model, "result_", None)))
+        say(_as_text(summary, rule or data.rule, getattr(model, "result_", None)))
 
 
-def _read(data: dict, asked: str | None) -> tuple[TrainingData, str | None]:
+def _read(given: dict, asked: str | None) -> tuple[TrainingData, str | None]:
     """The data, and a sentence if 0 and 1 are numbers because of the option `asked`."""
-    given = read_training_data(**data)
-    if asked is None or data["kind"] != "auto" or not _zero_and_one(given.classes):
-        return given, None
-    given = read_training_data(**data | {"kind": "regression"})
-    return given, (
-        f"{given.y.name} has the values 0 and 1 and is treated as a number, since {asked} needs "
+    table = open_table(given.pop("data"), given)
+    data = training_data(table, **given)
+    if asked is None or given["kind"] != "auto" or not _zero_and_one(data.classes):
+        return data, None
+    return training_data(table, **given | {"kind": "regression"}), (
+        f"{data.y.name} has the values 0 and 1 and is treated as a number, since {asked} needs "
         "one (to treat it as two classes, set --kind classification)"
     )
 
@@ -135,42 +114,39 @@ def _check_choices(method: str, given: TrainingData, *, report, dask) -> None:
         raise DataError(f"--dask trains networks, and {method} has none")
     for option, value in {"--dask": dask, "--report": report}.items():
         if value is not None and given.classes is not None:
-            raise numbers_only(option, given, "omit it")
+            raise models.numbers_only(option, given, "omit it")
 
 
-def _train(model, given: TrainingData, method: str, dask: str | None) -> None:
-    from heckesel.cli.waiting import notes, waiting
+def _train(model, data: TrainingData, method: str, dask: str | None) -> None:
     from heckesel.diagnostics.verdict import VERDICTS
 
-    with notes(said=(*VERDICTS, "all ")):
-        if method.startswith("linear"):
-            with waiting("fitting"):
-                model.fit(given.X, given.y, **given.options)
-        elif dask is None:  # shows a progress bar
-            model.fit(given.X, given.y, **given.options)
-        else:
-            with dask_client(dask) as client:
-                model.fit(given.X, given.y, **given.options, client=client)
+    with ExitStack() as stack:
+        stack.enter_context(notes(said=(*VERDICTS, "all ")))
+        if method.startswith("linear"):  # networks show a progress bar
+            stack.enter_context(waiting("fitting"))
+        workers = {} if dask is None else {"client": stack.enter_context(dask_client(dask))}
+        model.fit(data.X, data.y, **data.options, **workers)
 
 
-def _write(model, given: TrainingData, out, report, write_report) -> None:
+def _write(model, data: TrainingData, out, report) -> None:
     """Write the model and, if requested, its report: both or neither."""
     from heckesel.atomic_files import replacing
-    from heckesel.cli.waiting import waiting
 
-    if write_report is None:
+    if report is None:
         model.save(out)
         return
+    from heckesel.report import write_report
+
     with waiting("writing the report"), replacing(out) as saved, replacing(report) as page:
         model.save(saved)
-        write_report(model, given.X, given.y, page, **given.options)
+        write_report(model, data.X, data.y, page, **data.options)
 
 
 def _for_numbers(report, method, transform, dask) -> str | None:
     """The first option that needs a numeric outcome."""
     asked = {
         "--report": report is not None,
-        f"--method {method}": method is not None and method not in CLASSIFIERS,
+        f"--method {method}": method is not None and method not in models.CLASSIFIERS,
         "--transform": transform is not None,
         "--dask": dask is not None,
     }
@@ -184,16 +160,6 @@ def _zero_and_one(classes) -> bool:
     )
 
 
-def _report_writer():
-    try:
-        from heckesel.report import write_report
-    except ImportError:
-        raise HeckeselError(
-            "--report needs the report extra: pip install 'heckesel[report]'"
-        ) from None
-    return write_report
-
-
 def _summary(model, given, method: str, out, report) -> dict:
     s = given.y.notna() if given.selected is None else given.selected == 1.0
     return {
@@ -202,26 +168,37 @@ def _summary(model, given, method: str, out, report) -> dict:
         "rows": len(s),
         "selected": int(s.sum()),
         "outcome": given.y.name,
+        "scale": getattr(model, "scale_", given.y.name),
         "columns": list(given.X.columns),
+        "actions": list(model.plan_.actions) if model.plan_ is not None else [],
         "instruments": given.instruments,
         "kind": "regression" if given.classes is None else "classification",
         "classes": None if given.classes is None else list(given.classes),
         "rho": _common(model, "rho_"),
         "sigma": _common(model, "sigma_"),
-        "identification": as_plain(model.identification_),
+        "explanation": getattr(model, "explanation_", None),
+        "identification": models.as_plain(model.identification_),
         "out": str(out),
         "report": None if report is None else str(report),
     }
 
 
 def _common(model, name: str) -> float | None:
-    """The value of the best mode if the method has modes, else the mean over members."""
+    """The value of the best mode if the method has modes, else the mean over members or over the
+    points of a mixture."""
     import numpy as np
 
-    values = np.atleast_1d(getattr(model, name, np.nan))
-    lists_modes = getattr(model, "method", "profile") == "profile"
-    value = float(values[0] if lists_modes else values.mean())
+    values, info = np.atleast_1d(getattr(model, name, np.nan)), getattr(model, "info_", {})
+    lists_modes = hasattr(model, "classes_") or "modes" in info
+    value = float(values[0] if lists_modes else np.average(values, weights=info.get("weight")))
     return value if math.isfinite(value) else None
+
+
+def _about_scale(summary: dict) -> str:
+    return (
+        f"Coefficients, rho and sigma are on the scale {summary['scale']}; predictions are on the "
+        f"scale of {summary['outcome']}"
+    )
 
 
 def _as_text(summary: dict, rule: str | None, table=None) -> str:
@@ -235,6 +212,9 @@ def _as_text(summary: dict, rule: str | None, table=None) -> str:
         *([] if rule is None else [rule]),
         f"Method {method}: {summary['rows']:,} rows, {summary['selected']:,} of them with "
         f"{summary['outcome']}; {len(summary['columns'])} columns; {', '.join(shown)}",
+        *([] if summary["scale"] == summary["outcome"] else [_about_scale(summary)]),
+        *summary["actions"],
+        *([] if summary["explanation"] is None else [summary["explanation"]]),
         f"Identification: {verdict['verdict']}: {verdict['sentence']}"
         if table is None
         else f"\n{table.summary()}\n",

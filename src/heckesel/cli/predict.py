@@ -1,12 +1,10 @@
 """`heckesel predict`: predictions for the rows of a table."""
 
-from __future__ import annotations
-
 import click
 
-from heckesel.cli.terminal import print_table, say
-from heckesel.cli.training_data import CSV_OPTIONS, with_options
-from heckesel.errors import DataError
+from heckesel.cli.terminal import note, notes, print_table, say, waiting
+from heckesel.cli.training_data import file_options, open_table, say_detected
+from heckesel.errors import DataError, HeckeselError
 
 ROWS_AT_ONCE = 50_000  # per step of the progress bar
 
@@ -24,48 +22,57 @@ ROWS_AT_ONCE = 50_000  # per step of the progress bar
     "not selected, which needs the instruments.",
 )
 @click.option(
-    "--out", type=click.Path(), help="File, .csv or .parquet.  [default: standard output]"
+    "--out",
+    type=click.Path(),
+    help="File: .csv, .csv.gz, .parquet, .feather or .xlsx.  [default: standard output, as CSV]",
 )
-@with_options(CSV_OPTIONS)
-def predict(model, data, level, target, out, delimiter, decimal):
-    """Predict the rows of DATA (CSV or Parquet) with a saved MODEL.
+@click.option(
+    "--force", is_flag=True, help='Predict although the verdict on the model is "do not use".'
+)
+@file_options
+def predict(model, data, level, target, out, force, **given):
+    """Predict the rows of DATA, a table, with a saved MODEL.
 
     The output has the columns of DATA, unchanged, and four more: mean, std, lower and upper, or
     for two classes probability (of the second class), lower, upper and class. If DATA already
     has a column named mean, the prediction is in predicted_mean, and so on.
 
+    Unseen levels and missing values do not stop a model that was fitted with --on-problem fix;
+    notes count them. Rows that cannot be predicted, such as one with a word where the model needs
+    a number, have empty predictions and a reason in one more column, and the exit code is 1.
+
     \b
     heckesel predict loans.heckesel applicants.csv --out predicted.csv
     heckesel predict loans.heckesel refused.csv --target unselected --level 0.8 --out p.parquet
     """
-    from heckesel.atomic_files import check_output
-    from heckesel.cli.outputs import check_outputs
-    from heckesel.cli.waiting import notes, waiting
+    from heckesel.atomic_files import check_outputs
+    from heckesel.diagnostics.verdict import UNUSABLE
     from heckesel.estimators.load import load
+    from heckesel.tables import table_file
     from heckesel.tables.file_columns import prediction_columns, with_numbers
-    from heckesel.tables.table_file import (
-        as_csv,
-        check_table_output,
-        read_table,
-        suffix_of,
-        write_table,
-    )
 
     if not 0 < level < 1:
         raise DataError(f"--level must be between 0 and 1, got {level:g}")
+    out = None if out == "-" else out
     inputs = {f"the model {model}": model, f"the table {data}": data}
     check_outputs(inputs, {"--out": out})
     if out is not None:
-        check_output(out)
-        check_table_output(out)
+        table_file.check_table_output(out)
     with waiting("reading"):
         fitted = load(model)
         if not fitted.columns_.from_frame:
             raise DataError(f"{model} was fitted to an array without column names; fit a frame")
-        table = read_table(data, delimiter=delimiter, decimal=decimal)
+        verdict = fitted.identification_
+        if verdict.level == UNUSABLE and not force:
+            raise DataError(f"{verdict.caveat} To predict with {model} all the same, add --force")
+    table = open_table(data, given)
+    with waiting("reading"):
         X = prediction_columns(table, fitted.columns_, target)
+    say_detected(table)
+    problems = _row_problems(fitted.columns_, X, target)
     with notes():
         predictions = _predictions(fitted, X, target, level)
+    unscored = _empty_unusable(predictions, problems)
     frame = _with_predictions(table, predictions)
     if hasattr(fitted, "classes_"):
         say(
@@ -73,19 +80,50 @@ def predict(model, data, level, target, out, delimiter, decimal):
             err=True,
         )
     if out is None:
-        print_table(as_csv(frame, table))
-        return
-    with waiting("writing"):
-        if suffix_of(out) == ".parquet":
-            frame = with_numbers(frame, table.decimal)
-        write_table(out, frame, table)
-    say(f"Wrote {len(frame):,} rows to {out} (target {target}, level {level:g})")
+        print_table(table_file.as_csv(frame, table))
+    else:
+        with waiting("writing"):
+            if table_file.suffix_of(out) not in table_file.CSV:
+                frame = with_numbers(frame, table.decimal)
+            table_file.write_table(out, frame, table)
+        say(f"Wrote {len(frame):,} rows to {out} (target {target}, level {level:g})")
+    if unscored:
+        raise HeckeselError(
+            f"{unscored:,} of {len(frame):,} rows could not be predicted; the column reason says "
+            "why"
+        )
+
+
+def _row_problems(columns, X, target: str):
+    """What the plan of the model does with these rows; None if it has no plan."""
+    if columns.plan is None:
+        return None
+    from heckesel.tables.preparation.row_problems import row_problems
+
+    names = columns.outcome_names if target == "population" else columns.names
+    found = row_problems(columns.plan, X, names)
+    for text in found.notes:
+        note(text)
+    return found
+
+
+def _empty_unusable(predictions: dict, problems) -> int:
+    """Empty the predictions of rows that cannot be predicted, say why, and count them."""
+    import numpy as np
+
+    if problems is None or not problems.unusable.any():
+        return 0
+    for name, values in predictions.items():
+        if values.dtype.kind == "f":
+            predictions[name] = np.where(problems.unusable, np.nan, values)
+        else:
+            predictions[name] = np.where(problems.unusable, None, values.astype(object))
+    predictions["reason"] = problems.reasons
+    return int(problems.unusable.sum())
 
 
 def _with_predictions(table, predictions: dict):
     """The table with the predictions as extra columns, renamed if the name is taken."""
-    from heckesel.cli.waiting import note
-
     added = {}
     for name, values in predictions.items():
         free = name

@@ -1,7 +1,5 @@
 """`heckesel reproduce`: run the experiments of a checkout."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import click
 
+from heckesel.cli.terminal import note, waiting
 from heckesel.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CSV_OPTIONS = [
+    from heckesel.tables.table_file import TableFile
+
+
+def _together(*options):
+    """A decorator that adds these arguments and options to a command, in this order."""
+    return lambda command: reduce(lambda inner, add: add(inner), reversed(options), command)
+
+
+file_options = _together(
     click.option("--delimiter", help="Delimiter of a CSV file, if it cannot be detected."),
     click.option("--decimal", default=".", show_default=True, help="Decimal mark of a CSV file."),
-]
-DATA_OPTIONS = [
+    click.option(
+        "--encoding",
+        help="Encoding of a CSV file, such as latin-1, if it is not detected correctly.",
+    ),
+    click.option(
+        "--table", metavar="NAME", help="Table of a database or sheet of a workbook with several."
+    ),
+    click.option("--query", metavar="SQL", help="Query that selects the rows of a database."),
+)
+OF_FILES = ("delimiter", "decimal", "encoding", "table", "query")
+data_options = _together(
     click.argument("data", type=click.Path()),
     click.option("--outcome", required=True, help="Column to predict; empty if unselected."),
     click.option(
@@ -30,15 +49,28 @@ DATA_OPTIONS = [
         help="Column that is 1 for selected and 0 for other rows, if an empty outcome does not "
         "show it.",
     ),
+    click.option(
+        "--unobserved",
+        metavar="A,B",
+        help="Values of the outcome that stand for a missing one, such as 0 or 999.",
+    ),
     click.option("--weights", metavar="COLUMN", help="Column with the weight of each row."),
     click.option("--exclude", metavar="A,B", help="Columns to ignore, such as names and ids."),
+    click.option(
+        "--on-problem",
+        type=click.Choice(["fix", "error"]),
+        default="fix",
+        show_default=True,
+        help="Columns that cannot be used as they are (missing values, rare levels, collinear "
+        "columns, dates, identifiers, ...): fix them and say how, or stop with an error.",
+    ),
     click.option(
         "--missing",
         type=click.Choice(["error", "indicator"]),
         default="error",
         show_default=True,
-        help="Missing values in other columns: stop with an error, or impute the mean and add a "
-        "missing indicator.",
+        help="Missing values in other columns with --on-problem error: stop, or impute the mean "
+        "and add a missing indicator.",
     ),
     click.option(
         "--kind",
@@ -48,13 +80,21 @@ DATA_OPTIONS = [
         help="Kind of outcome: a number or two classes. auto means classes if the outcome has "
         "booleans, two strings, or 0 and 1.",
     ),
-    *CSV_OPTIONS,
-]
-TRAINING_OPTIONS = [
-    click.option("--transform", type=click.Choice(["log"]), help="Fit the log of the outcome."),
+    file_options,
+)
+transform_option = click.option(
+    "--transform",
+    "target_transform",
+    type=click.Choice(["log", "log1p", "sqrt", "yeo-johnson", "auto"]),
+    help="Scale of the outcome for the fit; predictions are on its own scale. auto is the simplest "
+    "scale whose held-out likelihood is close to the best.",
+)
+model_options = _together(
+    transform_option,
     click.option("--epochs", type=int, help="Passes over the data, at most.  [default: 1500]"),
     click.option(
         "--seed",
+        "random_state",
         type=click.IntRange(0, 2**32 - 1),
         metavar="INTEGER",
         default=0,
@@ -63,18 +103,7 @@ TRAINING_OPTIONS = [
     ),
     click.option("--device", help="Where to train: auto, cpu or cuda.  [default: auto]"),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-]
-
-
-def with_options(options: list):
-    """A decorator that adds these arguments and options to a command, in this order."""
-
-    def decorate(command):
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
+)
 
 
 @dataclass(frozen=True)
@@ -90,6 +119,7 @@ class TrainingData:
     selected: pd.Series | None
     weight: pd.Series | None
     missing: str
+    on_problem: str
     classes: tuple | None = None
 
     @property
@@ -121,23 +151,59 @@ class TrainingData:
         return self.y.map(codes).astype(float)
 
     @property
+    def problems(self) -> dict:
+        """What the estimators do with missing values and other problems of columns."""
+        return {"missing": self.missing, "on_problem": self.on_problem}
+
+    @property
     def options(self) -> dict:
         return {"selected": self.selected, "sample_weight": self.weight}
 
 
-def read_training_data(
-    data, *, outcome, instruments, selected, weights, exclude, missing, kind, delimiter, decimal
-) -> TrainingData:
-    """Read the file; X has every column without another role."""
-    from heckesel.cli.waiting import note, waiting
-    from heckesel.tables.file_columns import fit_columns, number_column
-    from heckesel.tables.outcome_kind import read_outcome
+def open_table(data, given: dict) -> TableFile:
+    """Read a table; the options of files are taken out of `given`."""
     from heckesel.tables.table_file import read_table
 
     with waiting("reading"):
-        table = read_table(data, delimiter=delimiter, decimal=decimal)
+        return read_table(data, **{name: given.pop(name) for name in OF_FILES})
+
+
+def say_detected(table: TableFile) -> None:
+    """Say what was detected, once the columns could be read: an error is a single line."""
+    for sentence in table.notes:
+        note(sentence)
+
+
+def read_training_data(data, **given) -> TrainingData:
+    """Read the file and the roles of its columns."""
+    return training_data(open_table(data, given), **given)
+
+
+def training_data(
+    table: TableFile,
+    *,
+    outcome,
+    instruments,
+    selected,
+    unobserved,
+    weights,
+    exclude,
+    missing,
+    on_problem,
+    kind,
+) -> TrainingData:
+    """The table with the roles of its columns; X has every column without another role."""
+    from heckesel.tables.file_columns import (
+        fit_columns,
+        given_columns,
+        number_column,
+        read_outcome,
+    )
+    from heckesel.tables.outcome.file_outcome import without_values
+
+    with waiting("reading"):
         names = list(table.frame.columns)
-        chosen, excluded = _listed(instruments, names), _listed(exclude, names)
+        chosen, excluded = listed(instruments, names), listed(exclude, names)
         roles = {"outcome": [outcome], "instrument": chosen, "excluded column": excluded}
         roles |= {"selected column": [selected] if selected else []}
         roles |= {"weights column": [weights] if weights else []}
@@ -152,23 +218,32 @@ def read_training_data(
                 taken[name] = role
         used = [name for name in names if taken.get(name, "instrument") == "instrument"]
         if len(used) == len(chosen):
-            raise DataError(f"{data} has no column from which to predict {outcome!r}")
+            raise DataError(f"{table.path} has no column from which to predict {outcome!r}")
         chosen_rows = None
         if selected:
             chosen_rows = number_column(table, selected, "selected column", yes_no=True)
-        found = read_outcome(table, outcome, kind, chosen_rows)
-        return TrainingData(
-            X=fit_columns(table, used, missing=missing, note=note),
-            y=found.values,
-            classes=found.classes,
+        if unobserved is not None:
+            table = without_values(table, outcome, listed(unobserved, []))
+        y, classes = read_outcome(table, outcome, kind, chosen_rows)
+        if on_problem == "fix":
+            X = given_columns(table, used)
+        else:
+            X = fit_columns(table, used, missing=missing, note=note)
+        found = TrainingData(
+            X=X,
+            y=y,
+            classes=classes,
             instruments=chosen,
             selected=chosen_rows,
             weight=number_column(table, weights, "weights column") if weights else None,
             missing=missing,
+            on_problem=on_problem,
         )
+    say_detected(table)
+    return found
 
 
-def _listed(given: str | None, names: list[str]) -> list[str]:
+def listed(given: str | None, names: list[str]) -> list[str]:
     """The names in `a,b`; the name of a column may contain a comma."""
     if not given:
         return []

@@ -1,19 +1,16 @@
 """Corrected against naive predictions: how large the difference is, and for whom."""
 
-from __future__ import annotations
-
-import inspect
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr
 from sklearn.base import clone
 
+from heckesel.diagnostics.column_problems import check_fit
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.estimators.deep_ensemble_regressor import DeepEnsembleRegressor
-from heckesel.estimators.deep_heckman_regressor import weight_decay_of
 from heckesel.estimators.heckman_regressor import HeckmanRegressor
-from heckesel.estimators.network_options import AUTO, ON_FOLDS, training_plan
+from heckesel.estimators.network_options import AUTO, training_plan
 from heckesel.methods import fit_one, least_squares
 from heckesel.metrics.regions import AGAINST_BELOW, FEWEST_POINTS, WELL_FROM, regions
 from heckesel.predictive.distribution import Predictive
@@ -75,28 +72,19 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Unobserved:
-    """Cases without an outcome: mean predictions given x, and given that they were not selected.
-
-    unselected, interval : None if the model has no such prediction
+class Comparison:
+    """unobserved : the cases without an outcome; unselected, unselected_interval : their mean
+    prediction given that they were not selected, and its interval; None if the model has neither
     """
 
-    cases: int
-    naive: float
-    population: float
-    uncertainty: float
-    unselected: float | None
-    interval: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class Comparison:
     naive: Naive
     everyone: Group
     regions: tuple[Group, ...]
     not_shown: int
     strips: tuple[Group, ...]
-    unobserved: Unobserved
+    unobserved: Group
+    unselected: float | None
+    unselected_interval: tuple[float, float] | None
 
     @property
     def largest(self) -> Group:
@@ -122,29 +110,34 @@ def compare(model, data: ReportData, baseline=None) -> Comparison | None:
     interval = corrected.interval(LEVEL)  # (n, 2)
     probability = selection_probability(model, data)
 
-    def group(name, meaning, rows):
-        return summarise(
-            name,
-            meaning,
-            rows,
-            s=data.s,
-            probability=probability,
-            naive=naive.predictive,
-            corrected=corrected,
-            interval=interval,
+    def group(name: str, meaning: str, rows: np.ndarray) -> Group:
+        return Group(
+            name=name,
+            meaning=meaning,
+            cases=len(rows),
+            observed=int(data.s[rows].sum()),
+            probability=(float(probability[rows].min()), float(probability[rows].max())),
+            naive=float(naive.predictive.mean[rows].mean()),
+            corrected=float(corrected.mean[rows].mean()),
+            uncertainty=uncertainty_of_change(naive.predictive, corrected, rows),
+            interval=_mean_interval(interval[rows]),
         )
 
     found = regions(probability)
-    everyone = np.arange(data.n)
     order = np.argsort(probability, kind="stable")
     strips = np.array_split(order, max(1, min(STRIPS, data.n // FEWEST_POINTS)))
+    unobserved, given = np.flatnonzero(~data.s), None
+    if not has_t_errors(model):
+        given = model.predict_distribution(data.frame.iloc[unobserved], target="unselected")
     return Comparison(
         naive=naive,
-        everyone=group(EVERYONE, "", everyone),
+        everyone=group(EVERYONE, "", np.arange(data.n)),
         regions=tuple(group(*REGIONS[name], rows) for name, rows in found.items()),
         not_shown=data.n - sum(map(len, found.values())),
         strips=tuple(group(f"{j + 1}", "", rows) for j, rows in enumerate(strips)),
-        unobserved=_unobserved(model, data, naive.predictive, corrected),
+        unobserved=group("without an outcome", "", unobserved),
+        unselected=None if given is None else float(given.mean.mean()),
+        unselected_interval=None if given is None else _mean_interval(given.interval(LEVEL)),
     )
 
 
@@ -159,22 +152,6 @@ def selection_probability(model, data: ReportData) -> np.ndarray:
 def has_t_errors(model) -> bool:
     """Whether the fit has t errors; if so, it predicts the population only."""
     return getattr(model.fitted_, "df", None) is not None
-
-
-def summarise(name, meaning, rows, *, s, probability, naive, corrected, interval) -> Group:
-    """rows : of the group; s, probability : (n,); naive, corrected : of all n cases;
-    interval : (n, 2) of the corrected predictive"""
-    return Group(
-        name=name,
-        meaning=meaning,
-        cases=len(rows),
-        observed=int(s[rows].sum()),
-        probability=(float(probability[rows].min()), float(probability[rows].max())),
-        naive=float(naive.mean[rows].mean()),
-        corrected=float(corrected.mean[rows].mean()),
-        uncertainty=uncertainty_of_change(naive, corrected, rows),
-        interval=_mean_interval(interval[rows]),
-    )
 
 
 def uncertainty_of_change(naive: Predictive, corrected: Predictive, rows) -> float:
@@ -210,41 +187,26 @@ def plain_ensemble(model, selected: int) -> DeepEnsembleRegressor:
     Options that were not given take the defaults of the model's method. Otherwise the two would
     differ in how they were trained.
     """
-    known = inspect.signature(DeepEnsembleRegressor).parameters
-    options = {name: value for name, value in model.get_params().items() if name in known}
-    options_used = training_plan(model, selected, needs_folds=model.method in ON_FOLDS)
-    used = {name: getattr(options_used, name) for name in ("folds", "n_members", "tails")}
-    if model.weight_decay is None:
-        used["weight_decay"] = weight_decay_of(model.method)
-    elif model.weight_decay == AUTO:  # chosen on held-out rows
+    plan = training_plan(model, selected)
+    used = model.get_params() | vars(plan)
+    if plan.weight_decay == AUTO:  # chosen on held-out rows
         used["weight_decay"] = model.info_["weight_decay"]
-    return DeepEnsembleRegressor(**options | used)
+    plain = DeepEnsembleRegressor()
+    return plain.set_params(**{name: used[name] for name in plain.get_params()})
 
 
 def _least_squares(model, data: ReportData) -> Naive:
     twin = clone(model)
     sample = read_table(
-        twin, data.frame, data.y, selected=data.s, sample_weight=data.weight, linear=True
+        twin,
+        data.frame,
+        data.y,
+        selected=data.s,
+        sample_weight=data.weight,
+        check=check_fit,
+        linear=True,
     )
     fitted = fit_one(least_squares, sample)
     names = (*sample.x_names, "Intercept")
     predictive = transformed(fitted.predict(sample.x), twin.transform_)
     return Naive(LEAST_SQUARES, predictive, dict(zip(names, fitted.beta.tolist(), strict=True)))
-
-
-def _unobserved(model, data, naive: Predictive, corrected: Predictive) -> Unobserved:
-    rows = np.flatnonzero(~data.s)
-    unselected: float | None = None
-    interval: tuple[float, float] | None = None
-    if not has_t_errors(model):
-        known = model.predict_distribution(data.frame.iloc[rows], target="unselected")
-        unselected = float(known.mean.mean())
-        interval = _mean_interval(known.interval(LEVEL))
-    return Unobserved(
-        cases=len(rows),
-        naive=float(naive.mean[rows].mean()),
-        population=float(corrected.mean[rows].mean()),
-        uncertainty=uncertainty_of_change(naive, corrected, rows),
-        unselected=unselected,
-        interval=interval,
-    )

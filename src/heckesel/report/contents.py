@@ -1,8 +1,7 @@
 """The contents of the page, computed before anything is drawn."""
 
-from __future__ import annotations
-
 import platform
+import warnings
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -13,10 +12,12 @@ from heckesel import __version__
 from heckesel.diagnostics.verdict import IDENTIFIED, NO_SELECTION, Identification
 from heckesel.errors import DataError
 from heckesel.estimators.heckman_regressor import HeckmanRegressor
-from heckesel.linear.forms.error_models import GAUSSIAN
+from heckesel.linear.forms.error_models import ERROR_MODELS
+from heckesel.linear.forms.form_fits import varying_name
 from heckesel.linear.forms.form_weights import CLOSE_AIC
 from heckesel.linear.results.functional_form import FunctionalForm
 from heckesel.linear.results.heckman_fit import HeckmanFit
+from heckesel.methods import method_of
 from heckesel.report.comparison import EVERYONE, Comparison, Group, compare
 from heckesel.report.formatting import Digits, digits_for
 from heckesel.report.held_out_check import Calibration, NotChecked, check_held_out
@@ -25,17 +26,20 @@ from heckesel.report.rho_section import OwnRho, RhoCurve, RhoValues, evidence_on
 from heckesel.report.verdict_box import VerdictBox, boundary_reached, verdict_box
 
 COEFFICIENT_LEVEL = 0.95
-# Twelve fits to this many rows take seconds and show any error model that fits much better.
+# Fifteen fits to this many rows take seconds and show any error model that fits much better.
 ROWS_WITH_INSTRUMENT = 5000
 
 
 @dataclass(frozen=True)
 class Contents:
     """boundary : -1 or 1 if the estimate of rho is there, else None
-    forms, coefficients : None unless the model is linear
+    actions : what on_problem="fix" did, one sentence per column
+    forms, coefficients : None unless the model is linear; error_model : the one of the fit, as
+        `forms` names it
     """
 
     outcome: str
+    scale: str
     method: str
     identification: Identification
     boundary: float | None
@@ -47,8 +51,10 @@ class Contents:
     rho: RhoCurve | RhoValues | None
     calibration: Calibration | NotChecked
     forms: FunctionalForm | NotChecked | None
+    error_model: str | None
     coefficients: pd.DataFrame | None
     columns: tuple[ColumnSummary, ...]
+    actions: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
     versions: tuple[tuple[str, str], ...]
 
@@ -68,15 +74,17 @@ class Contents:
 
     @property
     def forms_compared(self) -> str:
-        """How the best error model compares with the normal one."""
+        """How the best error model compares with that of the fit."""
         assert isinstance(self.forms, FunctionalForm)
         best = self.forms.forms[0]
-        normal = next(form for form in self.forms.forms if form.name == GAUSSIAN.name)
-        behind = normal.aic - best.aic
+        used = next(form for form in self.forms.forms if form.name == self.error_model)
+        behind = used.aic - best.aic
         if behind < CLOSE_AIC:
-            return "No other error model fits clearly better than normal errors."
+            return f"No other error model fits clearly better than {_errors(used.name)}."
+        better = _errors(best.name)
         return (
-            f"{best.name} errors fit better than the normal errors of this model, by "
+            f"{better[0].upper()}{better[1:]} fit better than the {_errors(used.name)} of this "
+            "model, by "
             f"{behind:,.0f} AIC units ({CLOSE_AIC:g} are a clear difference). Use intervals and "
             "probabilities for single cases with caution."
         )
@@ -112,12 +120,20 @@ class Contents:
 
 def report_contents(model, X, y, *, selected=None, sample_weight=None, baseline=None) -> Contents:
     """Predictions, refits and tests for the page; takes a few times as long as the fit."""
+    with warnings.catch_warnings():  # every refit would repeat what the fit said
+        warnings.filterwarnings("ignore", message="on_problem='fix'")
+        return _contents(model, X, y, selected, sample_weight, baseline)
+
+
+def _contents(model, X, y, selected, sample_weight, baseline) -> Contents:
     data = read_report_data(model, X, y, selected=selected, sample_weight=sample_weight)
     linear = isinstance(model, HeckmanRegressor)
     comparison = compare(model, data, baseline)
+    packages = ("numpy", "scipy", "pandas") + (() if linear else ("torch",))
     return Contents(
         outcome=model.outcome_name_,
-        method=_method(model, linear),
+        scale=model.scale_,
+        method=_method(model, linear) + _scale(model),
         identification=model.identification_,
         boundary=boundary_reached(model),
         cases=data.n,
@@ -128,10 +144,16 @@ def report_contents(model, X, y, *, selected=None, sample_weight=None, baseline=
         rho=evidence_on_rho(model),
         calibration=check_held_out(model, data),
         forms=_forms(model) if linear else None,
+        error_model=_error_model(model.result_) if linear else None,
         coefficients=_coefficients(model, comparison) if linear else None,
         columns=summarise_columns(model, data),
+        actions=() if model.columns_.plan is None else model.columns_.plan.actions,
         options=tuple((name, _shown(value)) for name, value in model.get_params().items()),
-        versions=_versions(linear),
+        versions=(
+            ("heckesel", __version__),
+            ("Python", platform.python_version()),
+            *((name, version(name)) for name in packages),
+        ),
     )
 
 
@@ -139,21 +161,41 @@ def _who(group: Group) -> str:
     return "in total" if group.name == EVERYONE else f"that are {group.name}"
 
 
+def _scale(model) -> str:
+    """The end of a sentence that names the scale of coefficients, rho and sigma."""
+    return "" if model.transform_ is None else f", fitted on the scale {model.scale_}"
+
+
 def _method(model, linear: bool) -> str:
     if model.identification_.verdict == NO_SELECTION:
         return "Least squares" if linear else "A plain ensemble of networks"
-    outcome = "a linear outcome" if linear else "networks for the outcome"
-    if model.method == "profile" and model.info_.get("outcome") == "spline":
+    if linear:
+        result = model.result_
+        way = "by maximum likelihood" if result.method == "ml" else "in two steps"
+        shape = {"t": " with t errors", "shape": " with skewed or heavy-tailed errors"}
+        sigma = ", where σ varies with x" if result.data.scale_names else ""
+        errors = shape.get(result.errors, "")
+        return f"Heckman's model with a linear outcome, {way}{errors}{sigma}"
+    if "explanation" in model.info_:
+        return f"Heckman's model, chosen automatically. {model.explanation_.removesuffix('.')}"
+    outcome, way = "networks for the outcome", method_of(model).way
+    if model.info_.get("outcome") == "spline":
         outcome = "splines for the outcome"
-    if model.method == "averaged" and "splines" in model.info_.get("averaged", ()):
+    elif "splines" in model.info_.get("averaged", ()):
         outcome = "networks and splines for the outcome"
-    ways = {
-        "ml": "by maximum likelihood",
-        "joint": "by joint likelihood",
-        "averaged": "in two steps and by likelihood, averaged",
-        "profile": "averaged over ρ",
-    }
-    return f"Heckman's model with {outcome}, {ways.get(model.method, 'in two steps')}"
+    return f"Heckman's model with {outcome}, {way}"
+
+
+def _error_model(result) -> str:
+    name = ERROR_MODELS[result.errors].name
+    return varying_name(name) if result.data.scale_names else name
+
+
+def _errors(form: str) -> str:
+    """A name of `FunctionalForm` as a part of a sentence."""
+    name, _, varying = form.partition(", ")
+    kind = {"Gaussian": "normal", "Shape": "shape"}.get(name, name)
+    return f"heteroskedastic {kind} errors" if varying else f"{kind} errors"
 
 
 def _forms(model) -> FunctionalForm | NotChecked | None:
@@ -190,12 +232,3 @@ def _shown(value) -> str:
         return getattr(value, "__name__", type(value).__name__)
     text = str(value)
     return type(value).__name__ if " at 0x" in text else text
-
-
-def _versions(linear: bool) -> tuple[tuple[str, str], ...]:
-    packages = ("numpy", "scipy", "pandas") + (() if linear else ("torch",))
-    return (
-        ("heckesel", __version__),
-        ("Python", platform.python_version()),
-        *((name, version(name)) for name in packages),
-    )

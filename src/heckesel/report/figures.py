@@ -1,7 +1,5 @@
 """The figures of the page, from the numbers of its contents."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.report.comparison import Comparison, Group
@@ -106,7 +104,7 @@ def _means(groups: tuple[Group, ...], digits: Digits) -> str:
 
 def rho_figure(curve: RhoCurve) -> Drawing:
     """The curve over rho with its modes and interval, cut off far below the best."""
-    rho, height = np.array(curve.rho), np.array(curve.height)
+    rho, height = curve.rho, curve.height
     first, last = np.flatnonzero(height >= LOWEST)[[0, -1]]  # it may dip below in between
     rho, height = rho[first : last + 1], height[first : last + 1].clip(LOWEST)
     x, y = Scale(-1, 1, LEFT, RIGHT), Scale(*span([height.min(), 0.0]), 220, 32)

@@ -1,7 +1,5 @@
 """Numbers as strings for readers: with a minus sign, and no more digits than the data have."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

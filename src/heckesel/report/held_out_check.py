@@ -1,7 +1,5 @@
 """The held-out check: refits without some cases, and the calibration of their predictions."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 
@@ -10,7 +8,7 @@ from sklearn.base import clone
 
 from heckesel.errors import DataError, IdentificationWarning
 from heckesel.estimators.heckman_regressor import HeckmanRegressor
-from heckesel.estimators.network_options import AUTO, ON_FOLDS, training_plan
+from heckesel.estimators.network_options import AUTO, training_plan
 from heckesel.metrics.calibration import LEVELS, reliability
 from heckesel.report.comparison import has_t_errors
 from heckesel.report.formatting import percent
@@ -41,24 +39,23 @@ class Calibration:
 
     how: str
     cases: int
-    level: tuple[float, ...]
-    share: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    level: np.ndarray
+    share: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
     covered: float
     error: float
 
     @property
     def outside(self) -> int:
         """The number of points outside the band."""
-        ends = zip(self.share, self.low, self.high, strict=True)
-        return sum(not low <= share <= high for share, low, high in ends)
+        return int(np.sum((self.share < self.low) | (self.share > self.high)))
 
     @property
     def worst(self) -> tuple[float, float]:
         """(level, share) of the point furthest from the diagonal."""
-        points = zip(self.level, self.share, strict=True)
-        return max(points, key=lambda point: abs(point[1] - point[0]))
+        furthest = np.argmax(np.abs(self.share - self.level))
+        return float(self.level[furthest]), float(self.share[furthest])
 
     @property
     def passed(self) -> bool:
@@ -106,7 +103,11 @@ def check_held_out(model, data: ReportData) -> Calibration | NotChecked:
         ]
     except DataError as error:
         return NotChecked(f"the model could not be refitted without some of the cases: {error}")
-    return calibration(np.concatenate(transforms), _how(twin, every, linear))
+    how = f"the model was refitted {FOLDS} times, each time without a fifth of the cases"
+    if not every:
+        size = "" if linear else f", as an ensemble of {twin.n_members},"
+        how = f"the model was refitted once{size} without a fifth of the cases"
+    return calibration(np.concatenate(transforms), how)
 
 
 def smaller(model, selected: int):
@@ -117,7 +118,7 @@ def smaller(model, selected: int):
 
     selected : rows with an outcome that `model` was fitted to
     """
-    options = training_plan(model, selected, needs_folds=model.method in ON_FOLDS)
+    options = training_plan(model, selected)
     most = MEMBERS if options.folds is None else options.folds
     twin = clone(model).set_params(
         progress=False, folds=options.folds, n_members=min(options.n_members, most)
@@ -155,10 +156,10 @@ def calibration(u: np.ndarray, how: str) -> Calibration:
     return Calibration(
         how=how,
         cases=len(u),
-        level=tuple(LEVELS.tolist()),
-        share=tuple(share.tolist()),
-        low=tuple((LEVELS - half).clip(0).tolist()),
-        high=tuple((LEVELS + half).clip(None, 1).tolist()),
+        level=LEVELS,
+        share=share,
+        low=(LEVELS - half).clip(0),
+        high=(LEVELS + half).clip(None, 1),
         covered=float(np.mean(np.abs(2 * u - 1) <= 0.9)),
         error=float(np.mean(np.abs(share - LEVELS))),
     )
@@ -177,10 +178,3 @@ def half_band(m: int) -> np.ndarray:
     shares = counts.cumsum(axis=1)[:, :-1] / m
     furthest = np.abs((shares - LEVELS) / sd).max(axis=1)
     return np.quantile(furthest, JOINT_LEVEL) * sd
-
-
-def _how(twin, every: bool, linear: bool) -> str:
-    if every:
-        return f"the model was refitted {FOLDS} times, each time without a fifth of the cases"
-    size = "" if linear else f", as an ensemble of {twin.n_members},"
-    return f"the model was refitted once{size} without a fifth of the cases"

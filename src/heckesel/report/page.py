@@ -1,7 +1,5 @@
 """One self-contained HTML file from the contents: no scripts, no fonts, no network access."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,11 +7,12 @@ from pathlib import Path
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.atomic_files import check_output, write_atomically
-from heckesel.errors import DataError, HeckeselError
+from heckesel.errors import DataError, imported
 from heckesel.estimators.deep_heckman_regressor import DeepHeckmanRegressor
 from heckesel.estimators.heckman_regressor import HeckmanRegressor
-from heckesel.report import figures, formatting
+from heckesel.report import figures
 from heckesel.report.contents import COEFFICIENT_LEVEL, Contents, report_contents
+from heckesel.report.formatting import Digits, ends, minus, p_value, percent, significant
 from heckesel.report.held_out_check import Calibration
 from heckesel.report.rho_section import RhoCurve
 from heckesel.report.shapes import Drawing
@@ -95,11 +94,7 @@ def write_report(
 
 
 def render(
-    contents: Contents,
-    *,
-    title: str,
-    pictures: Sequence[Drawing] = (),
-    made: str | None = None,
+    contents: Contents, *, title: str, pictures: Sequence[Drawing] = (), made: str | None = None
 ) -> str:
     """The page as a string."""
     text = _template().render(
@@ -135,10 +130,11 @@ def _equations(contents: Contents) -> list[tuple[str, list]]:
     if contents.coefficients is None:
         return []
     headings = {
-        "outcome": f"Outcome: {contents.outcome}",
+        "outcome": f"Outcome: {contents.scale}",
         "select": "Selection (probit)",
         "mills": "Inverse Mills ratio",
         "ancillary": "Errors",
+        "scale": "log σ(x)",
     }
     frame = contents.coefficients
     return [
@@ -148,26 +144,16 @@ def _equations(contents: Contents) -> list[tuple[str, list]]:
 
 
 def _template():
-    try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise HeckeselError(
-            "reports need the report extra: pip install 'heckesel[report]'"
-        ) from None
-    environment = Environment(
-        loader=PackageLoader("heckesel.report"),
+    jinja2 = imported("jinja2", "reports need the report extra", "report")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("heckesel.report"),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "significant": formatting.significant,
-        "ends": formatting.ends,
-        "minus": formatting.minus,
-        "fixed": lambda value, decimals: formatting.Digits(decimals)(value),
-        "percent": formatting.percent,
-        "p_value": formatting.p_value,
-        "thousands": lambda count: f"{count:,}",
-    }
+    for function in (significant, ends, minus, percent, p_value):
+        environment.filters[function.__name__] = function
+    environment.filters["fixed"] = lambda value, decimals: Digits(decimals)(value)
+    environment.filters["thousands"] = "{:,}".format
     return environment.get_template("report.html")

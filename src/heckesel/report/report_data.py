@@ -1,7 +1,5 @@
 """The data a report is about: X as a frame, which outcomes are observed, a summary per column."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +34,7 @@ class ReportData:
 
 def read_report_data(model, X, y, *, selected=None, sample_weight=None) -> ReportData:
     """The data, checked against the columns and rows of the fit; a missing y is not observed."""
-    names = [*model.columns_.names]
+    names = [*model.columns_.given_names]
     if hasattr(X, "columns") or isinstance(X, dict):
         frame = as_pandas(X, "X")
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
@@ -47,11 +45,11 @@ def read_report_data(model, X, y, *, selected=None, sample_weight=None) -> Repor
             )
         frame = frame[names]
     else:
-        values = np.asarray(X)
+        values = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
         if values.ndim != 2 or values.shape[1] != len(names):
             raise DataError(f"X has shape {values.shape} but the fit had {len(names)} columns")
         frame = pd.DataFrame(values, columns=names)
-    values = outcome_column(y)
+    values = outcome_column(y, model.unobserved)
     if len(values) != len(frame):
         raise DataError(f"X has {len(frame)} rows but y has {len(values)}")
     fitted = _rows_of_fit(model, weighted=sample_weight is not None)
@@ -92,25 +90,22 @@ def summarise_columns(model, data: ReportData) -> tuple[ColumnSummary, ...]:
     roles = ("in both equations", "instrument")
     if data.s.all():  # there is no selection equation
         roles = ("in the equation", "not used")
-    return tuple(
-        _summarise(
-            data,
-            name,
-            roles[name in model.columns_.instruments],
-            model.columns_.levels.get(name),
-        )
-        for name in model.columns_.names
-    )
-
-
-def _summarise(data: ReportData, name: str, role: str, levels) -> ColumnSummary:
-    column = data.frame[name]
-    missing = int(column.isna().sum())
-    if levels is not None:
-        return ColumnSummary(name, role, f"category, {len(levels)} levels", missing)
-    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    means = (_mean(values[data.s]), _mean(values[~data.s]))
-    return ColumnSummary(name, role, "number", missing, *means)
+    found = []
+    frame, plan = data.frame, model.columns_.plan
+    if plan is not None:  # means are those of the columns that the model sees
+        frame = plan.apply(frame, model.columns_.names)
+    for name in model.columns_.names:
+        column, levels = frame[name], model.columns_.levels.get(name)
+        kind, means = "number", {}
+        if levels is not None:
+            kind = f"category, {len(levels)} levels"
+        else:
+            values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+            means["mean_observed"] = _mean(values[data.s])
+            means["mean_unobserved"] = _mean(values[~data.s])
+        role = roles[name in model.columns_.instruments]
+        found.append(ColumnSummary(name, role, kind, int(column.isna().sum()), **means))
+    return tuple(found)
 
 
 def _mean(values: np.ndarray) -> float | None:

@@ -1,7 +1,5 @@
 """The evidence on rho, the correlation of the errors of selection and outcome."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,8 +43,8 @@ class RhoCurve:
     """
 
     kind: str
-    rho: tuple[float, ...]
-    height: tuple[float, ...]
+    rho: np.ndarray
+    height: np.ndarray
     modes: tuple[RhoMode, ...]
     interval: tuple[float, float] | None
     interval_kind: str
@@ -68,12 +66,15 @@ def own_rho(model) -> OwnRho | None:
     members = np.atleast_1d(model.rho_)
     if model.identification_.verdict == NO_SELECTION or not np.isfinite(members).all():
         return None
-    if not isinstance(model, HeckmanRegressor) and "modes" in model.info_:
-        value, interval = float(members[0]), ends(model.info_["rho_interval"])
+    info = {} if isinstance(model, HeckmanRegressor) else model.info_
+    best = "modes" in info
+    if best or len(info.get("candidates", ())) > 1:
+        value = float(members[0] if best else np.average(members, weights=info["weight"]))
         return OwnRho(
             value,
-            f"This model averages over ρ. The best value is {significant(value, 3)}, and 90 % of "
-            f"the weight lies between {interval.replace(' to ', ' and ')}.",
+            f"This model averages over ρ. The {'best value' if best else 'mean'} is "
+            f"{significant(value, 3)}, and 90 % of the weight lies between "
+            f"{ends(info['rho_interval']).replace(' to ', ' and ')}.",
         )
     value = float(members.mean())
     sentence = f"This model estimates ρ as {significant(value, 3)}"
@@ -92,7 +93,9 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
         if isinstance(result, HeckmanFit) and isinstance(result.scan, Scan):
             return likelihood_curve(result)
         way_out = "The two-step method has no likelihood; method='ml' draws the curve."
-        if result.method == "ml":
+        if isinstance(result, HeckmanFit) and result.method == "ml":
+            way_out = "method='ml' with normal errors and a constant σ draws a curve over ρ."
+        elif result.method == "ml":
             way_out = "The curve needs the rows of the fit, which a saved model does not contain."
         return RhoValues((float(result.rho),), (float(result.sigma),), way_out)
     if "curve" in model.info_:
@@ -109,7 +112,6 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
 def likelihood_curve(result) -> RhoCurve:
     """The profile log-likelihood of a maximum likelihood fit."""
     curve = profile_curve(result.scan, level=LEVEL)
-    rho, height = _on_grid(curve)
     interval = None
     try:
         interval = result.interval("rho", LEVEL, method="profile")
@@ -124,9 +126,8 @@ def likelihood_curve(result) -> RhoCurve:
         )
     best = result.modes[0].loglik
     return RhoCurve(
-        kind="profile log-likelihood",
-        rho=rho,
-        height=height,
+        "profile log-likelihood",
+        *_on_grid(curve),
         modes=tuple(
             RhoMode(mode.rho, mode.sigma, mode.loglik - best, STATUS.get(mode.status, ""))
             for mode in result.modes
@@ -139,11 +140,9 @@ def likelihood_curve(result) -> RhoCurve:
 
 def verdict_curve(profile: ProfileCurve) -> RhoCurve:
     """The curve behind the verdict, of a spline model in place of the networks."""
-    rho, height = _on_grid(profile)
     return RhoCurve(
-        kind="profile log-likelihood",
-        rho=rho,
-        height=height,
+        "profile log-likelihood",
+        *_on_grid(profile),
         modes=tuple(
             RhoMode(at, None, drop, STATUS["boundary"] if abs(at) > GRID_END else "")
             for at, drop in profile.modes
@@ -156,13 +155,12 @@ def verdict_curve(profile: ProfileCurve) -> RhoCurve:
     )
 
 
-def _on_grid(curve: ProfileCurve) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _on_grid(curve: ProfileCurve) -> tuple[np.ndarray, np.ndarray]:
     """rho and height on an even grid and at the modes."""
     ends = curve.rho[0], curve.rho[-1]
     modes = [rho for rho, _ in curve.modes if ends[0] < rho < ends[1]]
     rho = np.unique([*np.linspace(*ends, POINTS), *modes])
-    height = np.interp(rho, curve.rho, curve.loglik)
-    return tuple(rho.tolist()), tuple(height.tolist())
+    return rho, np.interp(rho, curve.rho, curve.loglik)
 
 
 def evidence_curve(info: dict) -> RhoCurve:
@@ -170,8 +168,8 @@ def evidence_curve(info: dict) -> RhoCurve:
     low, high = info["rho_interval"]
     return RhoCurve(
         kind="log evidence",
-        rho=tuple(info["curve"]["rho"]),
-        height=tuple(info["curve"]["log_evidence"]),
+        rho=np.array(info["curve"]["rho"]),
+        height=np.array(info["curve"]["log_evidence"]),
         modes=tuple(
             RhoMode(
                 mode["rho"],

@@ -3,8 +3,6 @@
 Colours and strokes are CSS classes, so that a figure follows the page into dark mode and print.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,16 +15,11 @@ WIDTH = 400.0  # units; on a phone 360 pixels wide, text of 13 units is still 10
 
 @dataclass(frozen=True)
 class Line:
+    """tag : "polyline", or "polygon" for the area inside"""
+
     points: str
     style: str
-    tag: ClassVar = "polyline"
-
-
-@dataclass(frozen=True)
-class Area:
-    points: str
-    style: str
-    tag: ClassVar = "polygon"
+    tag: str = "polyline"
 
 
 @dataclass(frozen=True)
@@ -52,7 +45,7 @@ class Text:
     tag: ClassVar = "text"
 
 
-Shape = Line | Area | Mark | Text
+Shape = Line | Mark | Text
 
 
 @dataclass(frozen=True)
@@ -132,9 +125,9 @@ def segment(x1: float, y1: float, x2: float, y2: float, style: str) -> Line:
     return Line(path((x1, x2), (y1, y2)), style)
 
 
-def band(xs, low, high) -> Area:
+def band(xs, low, high) -> Line:
     """The area between two curves."""
-    return Area(path([*xs, *xs[::-1]], [*low, *high[::-1]]), "band")
+    return Line(path([*xs, *xs[::-1]], [*low, *high[::-1]]), "band", "polygon")
 
 
 def legend(y: float, *entries: tuple[str, str, str]) -> list[Shape]:

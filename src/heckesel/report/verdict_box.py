@@ -1,13 +1,12 @@
 """The box at the top of the page: whether to use the corrected predictions, and why."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
 from heckesel.diagnostics.verdict import (
     AT_BOUNDARY,
+    DO_NOT_USE,
     FUNCTIONAL_FORM,
     IDENTIFIED,
     NO_SELECTION,
@@ -26,6 +25,7 @@ TONES = {
     FUNCTIONAL_FORM: CAUTION,
     NOT_IDENTIFIED: BAD,
     NO_SELECTION: PLAIN,
+    DO_NOT_USE: BAD,
 }
 ADVICE = {
     IDENTIFIED: "The corrected predictions can be used for everyone, provided that someone who "
@@ -36,6 +36,7 @@ ADVICE = {
     "contradict it.",
     NOT_IDENTIFIED: "Do not use the correction: the data do not support it.",
     NO_SELECTION: "There is nothing to correct: these are ordinary predictions.",
+    DO_NOT_USE: "Do not use the corrected predictions as they are.",
 }
 WRONG_SHAPE = (
     "do not rely on prediction intervals or on probabilities for single cases: the outcomes do not "
@@ -96,11 +97,13 @@ def boundary_reached(model) -> float | None:
     if model.identification_.verdict == NO_SELECTION:
         return None
     if isinstance(model, HeckmanRegressor):
-        reached, rho = model.result_.status == "boundary", float(model.rho_)
+        result, rho = model.result_, float(model.rho_)
+        reached = result.status == "boundary" and result.near_boundary  # else a skewness, say, is
     elif "modes" in model.info_:
         best = model.info_["modes"][0]
         rho = float(best["rho"])
         reached = best["boundary"] and abs(rho) > GRID_END  # a prior interval can end inside
     else:
-        reached, rho = False, float(np.mean(model.rho_))
+        reached, weight = False, model.info_.get("weight")
+        rho = float(np.average(model.rho_, weights=weight))
     return float(np.sign(rho)) if reached or abs(rho) >= RHO_LIMIT else None

@@ -1,0 +1,64 @@
+"""--transform in every command."""
+
+import json
+
+import numpy as np
+import pytest
+
+import heckesel as hk
+from tests.cli.command_line import run
+
+ROLES = ["--outcome", "wage", "--instruments", "z"]
+
+
+@pytest.fixture
+def wages(tmp_path):
+    frame = hk.datasets.make_controlled(300, rho=0.5, alpha=1.5, seed=3).frame
+    frame = frame[["x", "z"]].assign(wage=np.exp(2 + frame["y"]))
+    path = tmp_path / "wages.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_diagnose_names_the_scale_and_uses_it(wages, capsys):
+    shown = run(capsys, "diagnose", wages, *ROLES, "--transform", "auto", "--json")
+    assert json.loads(shown.out)["evidence"]["scale"] == "log(wage)"
+    shown = run(capsys, "diagnose", wages, *ROLES, "--transform", "log")
+    assert "\nScale: log(wage)\nIdentification: " in shown.out
+    assert "Scale" not in run(capsys, "diagnose", wages, *ROLES).out
+
+
+def test_fit_names_the_scale_in_the_table_and_in_the_report(wages, tmp_path, capsys):
+    pytest.importorskip("jinja2")
+    out, page = tmp_path / "m", tmp_path / "m.html"
+    typed = ["--method", "linear-ml", "--transform", "auto", "--out", out, "--report", page]
+    shown = run(capsys, "fit", wages, *ROLES, *typed)
+    said = "Coefficients, rho and sigma are on the scale log(wage); predictions are on the scale of"
+    assert f"{said} wage\n" in shown.out
+    assert "\nlog(wage):\n" in shown.out
+    text = page.read_text()
+    assert "fitted on the scale log(wage)" in text
+    assert "Outcome: log(wage)" in text
+    assert hk.load(out).scale_ == "log(wage)"
+
+
+def test_compare_fits_every_method_on_the_scale(wages, capsys):
+    typed = ["--methods", "linear-ml,linear-two-step", "--splits", "2", "--json"]
+    scores = {}
+    for scale in ("log", "sqrt"):
+        shown = run(capsys, "compare", wages, *ROLES, *typed, "--transform", scale)
+        said = json.loads(shown.out)
+        assert said["identification"]["evidence"]["scale"] == f"{scale}(wage)"
+        scores[scale] = said["methods"][0]["log_likelihood"]
+    assert scores["log"] > scores["sqrt"]  # both are likelihoods of the wage itself
+
+
+def test_classes_have_no_scale(wages, tmp_path, capsys):
+    text = wages.read_text().splitlines()
+    rows = [line if line.endswith(",") else line.rsplit(",", 1)[0] + ",yes" for line in text[1:]]
+    rows[::2] = [line.replace("yes", "no") for line in rows[::2]]
+    path = tmp_path / "classes.csv"
+    path.write_text("\n".join([text[0], *rows]))
+    shown = run(capsys, "diagnose", path, *ROLES, "--transform", "log")
+    assert (shown.code, shown.out) == (2, "")
+    assert "--transform needs a numeric outcome" in shown.err
