@@ -5,7 +5,7 @@ EXPERIMENTS maps the name a user types to the module that runs it. A module has
 * `Cell`, a frozen dataclass; `cells(quick)` lists the grid, or a small version of it
 * `chunk_of(cell)`: cells that are trained together, a function of the cell alone
 * `run_chunk(cells, device)`: one flat dict of floats (or an exception) for each cell
-* `DATA_HASHES`: SHA-256 of the files it reads
+* `DATA_HASHES`, if it reads files: their SHA-256
 """
 
 from importlib import import_module
@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "x3": "reproduction.x3_verdict",
     "x4": "reproduction.x4_calibrated",
     "x5": "reproduction.x5_regimes",
+    "x6": "reproduction.inference.x6_instruments",
 }
 
 

@@ -1,7 +1,5 @@
 """`python -m reproduction e1 e2 --quick`: run experiments and write their results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -119,7 +117,7 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
         if table := experiment_table(name, rows):
             click.echo(f"{table}\n")
     elif name == "e1":
-        click.echo(kill_condition(Results(e1=flat(rows))).sentence)
+        click.echo(kill_condition(Results(e1=flat(rows)))[1])
 
 
 def _pass_the_gate() -> None:

@@ -13,11 +13,7 @@ for two reasons:
 * Stata's optimizer stops up to one unit from the optimum that R and we find.
 """
 
-from __future__ import annotations
-
-import json
 from dataclasses import dataclass
-from importlib import resources
 
 import numpy as np
 import pandas as pd
@@ -28,14 +24,17 @@ from heckesel.datasets.rand_hie import FILES as RAND_HIE_FILES
 from heckesel.datasets.rand_hie import REGRESSORS
 from heckesel.estimators.heckman import heckman
 from heckesel.estimators.probit import probit
+from reproduction.result_files import read_reference
 from reproduction.runner import attempt
 
 PRINTED_UNITS = 0.6
 INPUT_ROUNDING = 2e-7
 FULL_PRECISION = 1e-6
 LOGLIK_TOLERANCE = 1e-4
+RIGHT = " + ".join(REGRESSORS)
 GREENE_PRINTED_LOGLIK, GREENE_PRINTED_RHO = -1581.2577, -0.132
 DATA_HASHES = RAND_HIE_FILES | MROZ_FILES
+chunk_of = "all".format
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,6 @@ def cells(quick: bool = False) -> list[Cell]:
     return [Cell(data, method) for data, methods in grid.items() for method in methods]
 
 
-def chunk_of(cell: Cell) -> str:
-    return "all"
-
-
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     return [attempt(run_cell, cell) for cell in cells]
 
@@ -76,28 +71,18 @@ def run_cell(cell: Cell) -> dict[str, float]:
     return _synthetic(float(cell.data.rpartition("_")[2]), cell.method)
 
 
-def reference(name: str) -> dict:
-    """Published and full-precision values, see the note inside each file."""
-    text = resources.files("reproduction").joinpath("reference", f"{name}.json").read_text()
-    return json.loads(text)
-
-
 def fit_rand_hie(method: str):
     """Their specification: 17 regressors in both equations, no instrument."""
-    right = " + ".join(REGRESSORS)
     frame = load_rand_hie("cameron_trivedi")
-    return heckman(f"lnmeddol ~ {right}", f"~ {right}", frame, method=method)
+    return heckman(f"lnmeddol ~ {RIGHT}", f"~ {RIGHT}", frame, method=method)
 
 
 def fit_mroz_greene():
     """Greene's example: the wage itself, and no column to pin rho down."""
     frame = load_mroz()
     frame["kids"] = (frame.kidslt6 + frame.kidsge6 > 0).astype(float)
-    return heckman(
-        "wage ~ exper + I(exper**2) + educ + city",
-        "~ age + I(age**2) + faminc + kids + educ",
-        frame,
-    )
+    select = "~ age + I(age**2) + faminc + kids + educ"
+    return heckman("wage ~ exper + I(exper**2) + educ + city", select, frame)
 
 
 def last_place(printed: str) -> float:
@@ -107,28 +92,21 @@ def last_place(printed: str) -> float:
 
 
 def _rand_hie_probit() -> dict[str, float]:
-    known = reference("rand_hie")
-    right = " + ".join(known["regressors"])
-    fit = probit(f"binexp ~ {right}", load_rand_hie("cameron_trivedi"))
+    known = read_reference("rand_hie")
+    fit = probit(f"binexp ~ {RIGHT}", load_rand_hie("cameron_trivedi"))
     row = _against_print(fit, {"select": known["probit"]["coefficients"]}, known)
     return {"loglik": fit.loglik} | row
 
 
 def _rand_hie(method: str) -> dict[str, float]:
-    known = reference("rand_hie")
+    known = read_reference("rand_hie")
     key = "two_step" if method == "two-step" else "mle"
     printed, full = known[key], known["full_precision"][key]
     fit = fit_rand_hie(method)
-    row = {
-        "n": float(fit.n),
-        "n_selected": float(fit.n_selected),
-        "rho": fit.rho,
-        "sigma": fit.sigma,
-        "largest_full_deviation": _largest_full(fit, full),
-    }
-    row |= _against_print(
-        fit, {"outcome": printed["outcome"], "select": printed["selection"]}, known
-    )
+    row = {"n": float(fit.n), "n_selected": float(fit.n_selected), "rho": fit.rho}
+    row |= {"sigma": fit.sigma, "largest_full_deviation": _largest_full(fit, full)}
+    equations = {"outcome": printed["outcome"], "select": printed["selection"]}
+    row |= _against_print(fit, equations, known)
     if method == "ml":
         row |= {
             "loglik": fit.loglik,
@@ -149,19 +127,19 @@ def _rand_hie(method: str) -> dict[str, float]:
 
 def _against_print(fit, equations: dict, known: dict) -> dict[str, float]:
     """How far the printed coefficients and standard errors are, in units of their last place."""
-    off, allowed = [], []
+    found = []
     for equation, rows in equations.items():
         for stata, figures in rows.items():
             term = (equation, known["column_of"][stata].replace("_cons", "Intercept"))
             for value, text in ((fit.params[term], figures["coef"]), (fit.se[term], figures["se"])):
                 unit = last_place(text)
-                off.append(abs(value - float(text)) / unit)
-                allowed.append(PRINTED_UNITS + INPUT_ROUNDING / unit)
+                found.append((abs(value - float(text)) / unit, unit))
+    off, units = np.array(found).T
     return {
         "printed_figures": float(len(off)),
-        "printed_beyond_0.6_unit": float(np.sum(np.array(off) > PRINTED_UNITS)),
+        "printed_beyond_0.6_unit": float(np.sum(off > PRINTED_UNITS)),
         "largest_printed_deviation": float(max(off)),
-        "passed": float(np.all(np.array(off) <= allowed)),
+        "passed": float(np.all(off <= PRINTED_UNITS + INPUT_ROUNDING / units)),
     }
 
 
@@ -177,7 +155,7 @@ def _largest_full(fit, full: dict) -> float:
 
 
 def _mroz_wooldridge(method: str) -> dict[str, float]:
-    full = reference("mroz")["full_precision"]["two_step" if method == "two-step" else "mle"]
+    full = read_reference("mroz")["full_precision"]["two_step" if method == "two-step" else "mle"]
     fit = heckman(
         "lwage ~ educ + exper + expersq",
         "~ nwifeinc + educ + exper + expersq + age + kidslt6 + kidsge6",
@@ -233,10 +211,5 @@ def _synthetic(rho: float, method: str) -> dict[str, float]:
     naive_bias = float(np.abs(naive[::-1] - [1.0, 2.0]).max())
     largest = float(np.abs(z_scores).max())
     passed = largest < 4 and (naive_bias > 0.1 if rho else naive_bias < 0.03)
-    return {
-        "rho": fit.rho,
-        "sigma": fit.sigma,
-        "largest_z": largest,
-        "least_squares_bias": naive_bias,
-        "passed": float(passed),
-    }
+    row = {"rho": fit.rho, "sigma": fit.sigma, "largest_z": largest}
+    return row | {"least_squares_bias": naive_bias, "passed": float(passed)}

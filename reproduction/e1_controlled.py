@@ -5,8 +5,6 @@ metrics on 3000 fresh population draws, split by the true P(s = 1 | x). Inputs a
 standardised here, as in the paper.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -16,7 +14,7 @@ from heckesel.datasets import Controlled, make_controlled
 from heckesel.datasets.controlled import controlled_f0
 from heckesel.methods.oracle import OracleConfig
 from heckesel.networks.training.config import NetworkConfig
-from reproduction.problems import TRAINED, Problem, as_data, run_problems
+from reproduction.problems import TRAINED, Problem, as_data, run_cells
 
 RHOS, ALPHAS, SEEDS = (0.0, 0.3, 0.6, 0.9), (0.0, 1.0), range(8)
 POOL, TEST, TEST_SEED_OFFSET = 2000, 3000, 10_000
@@ -24,7 +22,7 @@ SIGMA = 0.5
 METHODS = (*TRAINED, "oracle")
 NETWORK = NetworkConfig(standardise=False)
 ORACLE = OracleConfig(f0=lambda x: controlled_f0(x[:, 0]), sigma=SIGMA)
-DATA_HASHES: dict[str, str] = {}  # everything is drawn
+chunk_of = "{0.method}".format  # over the whole grid: 64 cells of five networks
 
 
 @dataclass(frozen=True)
@@ -40,27 +38,17 @@ def cells(quick: bool = False) -> list[Cell]:
     return [Cell(*each) for each in product(rhos, ALPHAS, seeds, METHODS)]
 
 
-def chunk_of(cell: Cell) -> str:
-    """One method over the whole grid is one batch: 64 cells of five networks."""
-    return cell.method
-
-
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
     settings = {"network": NETWORK, "device": device, "oracle": ORACLE}
-    return run_problems(cells[0].method, problems, seeds, **settings)
+    return run_cells(cells[0].method, cells, problem, **settings)
 
 
 def problem(cell) -> Problem:
-    return _problem(cell.rho, cell.alpha, cell.seed)
+    return controlled_problem(rho=cell.rho, alpha=cell.alpha, seed=cell.seed)
 
 
 # Every method asks for the same draws: those of the whole grid, some 20 MB.
 @lru_cache(len(RHOS) * len(ALPHAS) * len(SEEDS))
-def _problem(rho: float, alpha: float, seed: int) -> Problem:
-    return controlled_problem(rho=rho, alpha=alpha, seed=seed)
-
-
 def controlled_problem(
     *, seed: int, make: Callable[..., Controlled] = make_controlled, size: int = POOL, **draw
 ) -> Problem:
@@ -69,7 +57,3 @@ def controlled_problem(
     own, test = make(size, seed=seed), make(TEST, seed=TEST_SEED_OFFSET + seed)
     x = test.frame.drop(columns=["z", "y"]).to_numpy()
     return Problem(as_data(own), own.truth, x, test.truth)
-
-
-def pool(cell) -> Controlled:
-    return make_controlled(POOL, rho=cell.rho, alpha=cell.alpha, seed=cell.seed, sigma=SIGMA)

@@ -4,18 +4,14 @@ The paper freezes rho at 0 for 100 of 1500 epochs and reports that rho collapses
 the same draws with and without it, at the paper's schedule and at two short ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
 from heckesel.methods import load_method
-from reproduction.e1_controlled import DATA_HASHES, NETWORK, problem
+from reproduction.e1_controlled import NETWORK, problem
 from reproduction.problems import rho_row
-
-__all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
 
 SCHEDULES: dict[str, dict] = {
     "paper": {},
@@ -23,6 +19,7 @@ SCHEDULES: dict[str, dict] = {
     "learning rate 1e-3": {"learning_rate": 1e-3},
 }
 RHOS, ALPHAS, SEEDS, WARM_UPS = (0.8, 0.9), (0.0, 1.0), range(8), (0, 100)
+chunk_of = "{0.schedule}, warm-up {0.warm_up}".format
 
 
 @dataclass(frozen=True)
@@ -40,20 +37,8 @@ def cells(quick: bool = False) -> list[Cell]:
     return [Cell(*each) for each in product(RHOS, ALPHAS, seeds, schedules, WARM_UPS)]
 
 
-def chunk_of(cell: Cell) -> str:
-    return f"{cell.schedule}, warm-up {cell.warm_up}"
-
-
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     config = replace(NETWORK, warm_up=cells[0].warm_up, **SCHEDULES[cells[0].schedule])
-    fits = load_method("heckman_joint").fit_many(
-        [problem(cell).data for cell in cells],
-        seeds=[cell.seed for cell in cells],
-        config=config,
-        device=device,
-    )
-    return [_metrics(fit) for fit in fits]
-
-
-def _metrics(fit) -> dict[str, float]:
-    return rho_row(fit) | {"loss": float(np.mean(fit.info["training_loss"]))}
+    datas, seeds = [problem(cell).data for cell in cells], [cell.seed for cell in cells]
+    fits = load_method("heckman_joint").fit_many(datas, seeds=seeds, config=config, device=device)
+    return [rho_row(fit) | {"loss": float(np.mean(fit.info.training_loss))} for fit in fits]

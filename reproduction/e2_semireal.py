@@ -5,34 +5,27 @@ Eight methods are fitted to the others; metrics are computed on test rows withou
 split by P(s = 1 | x). Everything is standardised by the pool, as in the paper.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import product
 
-from heckesel.datasets import (
-    SemiReal,
-    induce_selection,
-    load_california_housing,
-    load_wine_quality,
-)
+from heckesel.datasets import SemiReal, induce_selection, load_california_housing, load_wine_quality
 from heckesel.datasets.california_housing import FILES as CALIFORNIA_FILES
 from heckesel.datasets.wine_quality import FILES as WINE_FILES
 from heckesel.networks.training.config import NetworkConfig
-from reproduction.problems import TRAINED, Problem, as_data, run_problems
+from reproduction.problems import TRAINED, Problem, as_data, run_cells
 
-# rows of the pool and of the test set
-SIZES = {"california": (6000, 4000), "wine": (1100, 499)}
-# loader, outcome
-TABLES: dict[str, tuple[Callable, str]] = {
-    "california": (cache(load_california_housing), "MedHouseVal"),
-    "wine": (cache(load_wine_quality), "quality"),
+# loader, outcome, rows of the pool and of the test set
+TABLES: dict[str, tuple[Callable, str, int, int]] = {
+    "california": (cache(load_california_housing), "MedHouseVal", 6000, 4000),
+    "wine": (cache(load_wine_quality), "quality", 1100, 499),
 }
 SEEDS = {0.0: range(3), 0.5: range(3), 0.8: range(8)}
 METHODS = (*TRAINED, "skyline")
 NETWORK = NetworkConfig(standardise=False)  # the draws are standardised already
 DATA_HASHES = CALIFORNIA_FILES | WINE_FILES
+chunk_of = "{0.dataset} {0.method}".format  # cells of one shape
 
 
 @dataclass(frozen=True)
@@ -48,44 +41,26 @@ def cells(quick: bool = False) -> list[Cell]:
         return [Cell("wine", 0.8, seed, method) for seed in range(2) for method in METHODS]
     return [
         Cell(dataset, rho, seed, method)
-        for dataset in SIZES
-        for rho, seeds in SEEDS.items()
-        for seed in seeds
-        for method in METHODS
+        for dataset, (rho, seeds) in product(TABLES, SEEDS.items())
+        for seed, method in product(seeds, METHODS)
     ]
 
 
-def chunk_of(cell: Cell) -> str:
-    """One method on one dataset: cells of one shape."""
-    return f"{cell.dataset} {cell.method}"
-
-
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
-    return run_problems(cells[0].method, problems, seeds, network=NETWORK, device=device)
+    return run_cells(cells[0].method, cells, problem, network=NETWORK, device=device)
 
 
 def problem(cell) -> Problem:
-    return _problem(cell.dataset, cell.rho, cell.seed)
+    return table_problem(TABLES[cell.dataset], cell.rho, cell.seed)
 
 
 # Every method asks for the same draws: those of the whole grid, some 25 MB.
-@lru_cache(len(SIZES) * sum(map(len, SEEDS.values())))
-def _problem(dataset: str, rho: float, seed: int) -> Problem:
-    return semireal_problem(draw_table(*TABLES[dataset], SIZES[dataset], rho, seed))
-
-
-def semireal_problem(one: SemiReal) -> Problem:
+@lru_cache(len(TABLES) * sum(map(len, SEEDS.values())))
+def table_problem(table: tuple[Callable, str, int, int], rho: float, seed: int) -> Problem:
+    one = draw_table(*table, rho=rho, seed=seed)
     x = one.test_frame.drop(columns="y").to_numpy()
     return Problem(as_data(one), one.truth, x, one.test_truth)
 
 
-def draw(cell) -> SemiReal:
-    return draw_table(*TABLES[cell.dataset], SIZES[cell.dataset], cell.rho, cell.seed)
-
-
-def draw_table(load: Callable, outcome: str, sizes: tuple, rho: float, seed: int) -> SemiReal:
-    n_pool, n_test = sizes
-    return induce_selection(
-        load(), outcome=outcome, rho=rho, seed=seed, n_pool=n_pool, n_test=n_test
-    )
+def draw_table(load: Callable, outcome: str, n_pool: int, n_test: int, **rule) -> SemiReal:
+    return induce_selection(load(), outcome=outcome, n_pool=n_pool, n_test=n_test, **rule)

@@ -16,8 +16,6 @@ the fit without age on the remaining cells. Age is a doubtful instrument: beside
 dummies, and in a pair, it is the row's date less a constant, and later work scores higher.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,12 +23,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtri
 
-from heckesel.datasets.papers_with_code import (
-    FILES,
-    load_evaluation_tables,
-    load_results_by_paper,
-)
-from heckesel.diagnostics.fit_verdict import wald_verdict
+from heckesel.datasets.papers_with_code import FILES, load_evaluation_tables, load_results_by_paper
+from heckesel.diagnostics.instrument_strength import wald_verdict
 from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.errors import DataError
 from heckesel.estimators.heckman import heckman
@@ -48,17 +42,13 @@ from reproduction.draws.reporting_panel import (
 )
 from reproduction.runner import attempt
 
-TASKS = (
-    "Image Classification",
-    "Semantic Segmentation",
-    "Object Detection",
-    "Machine Translation",
-)
+TASKS = ("Image Classification", "Semantic Segmentation", "Object Detection", "Machine Translation")
 SOURCES = {
-    "by_paper_2022": (load_results_by_paper, "paper"),
-    "by_model_2020": (load_evaluation_tables, "model"),
+    "by_paper_2022": (lru_cache(load_results_by_paper), "paper"),
+    "by_model_2020": (lru_cache(load_evaluation_tables), "model"),
 }
 DATA_HASHES = FILES
+chunk_of = "{0.source}, {0.task}".format
 
 
 @dataclass(frozen=True)
@@ -83,10 +73,6 @@ def cells(quick: bool = False) -> list[Cell]:
     ]
 
 
-def chunk_of(cell: Cell) -> str:
-    return f"{cell.source}, {cell.task}"
-
-
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     return [attempt(run_cell, cell) for cell in cells]
 
@@ -108,12 +94,8 @@ def run_cell(cell: Cell) -> dict[str, float]:
 
 @lru_cache
 def load_panel(source: str, task: str) -> Panel | None:
-    return build_panel(_load_results(source), task, SOURCES[source][1])
-
-
-@lru_cache
-def _load_results(source: str) -> pd.DataFrame:
-    return SOURCES[source][0]()
+    load, unit = SOURCES[source]
+    return build_panel(load(), task, unit)
 
 
 def fit_row(frame: pd.DataFrame, right: str, instrument: str = "") -> dict[str, float]:
@@ -172,7 +154,8 @@ def without_complete(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
 def _estimates(fit: HeckmanFit, slope: str) -> dict[str, float]:
     """Of the highest maximum, as in the paper, also where `fit` uses an interior one."""
     best, (rows, _) = fit.modes[0], standardised_sample(fit.data)
-    low, high = atanh_rho_interval(rows, fit.scan.modes, 0.5 * float(chdtri(1, 0.05)))
+    lowest = fit.scan.modes[0].value - 0.5 * float(chdtri(1, 0.05))
+    low, high = atanh_rho_interval(rows, fit.scan.modes, lowest)
     row = {
         "n": float(fit.n),
         "n_reported": float(fit.n_selected),

@@ -13,8 +13,6 @@ differs between test sets, and variants of one architecture share them. rho says
 the residual, not that the residual is normal.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,7 +27,7 @@ from heckesel.estimators.heckman import heckman
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.prediction import mean_and_gradient
 from heckesel.metrics import coverage
-from reproduction.draws.reporting_panel import FEWEST_SCORES, ability, standardise
+from reproduction.draws.reporting_panel import FEWEST_SCORES, ability, long_frame, standardise
 from reproduction.runner import attempt
 
 ABILITIES = ("known", "reported")
@@ -39,6 +37,7 @@ ABILITY_SLOPE = 1.0  # of the reporting index, per standard deviation of ability
 LEVEL = 0.9
 RIGHT = "ability + dataset"
 DATA_HASHES = FILES
+chunk_of = "{0.ability}, rho {0.rho}, alpha {0.alpha}".format
 
 
 @dataclass(frozen=True)
@@ -74,10 +73,6 @@ def check_data() -> None:
     load_timm_results()
 
 
-def chunk_of(cell: Cell) -> str:
-    return f"{cell.ability}, rho {cell.rho}, alpha {cell.alpha}"
-
-
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     return [attempt(run_cell, cell) for cell in cells]
 
@@ -96,12 +91,8 @@ def run_cell(cell: Cell) -> dict[str, float]:
     fit = _fit(frame, cell.method)
     truth = panel.scores.to_numpy().ravel()[hidden]
     mean, covered = _predict(fit, frame[hidden], truth)
-    row = {
-        "n": float(len(frame)),
-        "n_hidden": float(hidden.sum()),
-        **_errors(mean - truth, frame["dataset"][hidden]),
-        **_leaderboards(panel, mean),
-    }
+    row = {"n": float(len(frame)), "n_hidden": float(hidden.sum())}
+    row |= _errors(mean - truth, frame["dataset"][hidden]) | _leaderboards(panel, mean)
     if covered is not None:
         row["coverage90"] = covered
     if cell.method != "least squares":
@@ -143,23 +134,17 @@ def analyst_view(panel: HiddenPanel, known: str) -> tuple[HiddenPanel, pd.DataFr
         rows = panel.reported.sum(axis=1) >= FEWEST_SCORES
         panel = HiddenPanel(panel.scores[rows], panel.z[rows], panel.reported[rows])
     seen = panel.scores.where(panel.reported)
-    frame = pd.DataFrame(
-        {
-            "score": seen.to_numpy().ravel(),
-            "ability": ability(panel.scores if known == "known" else seen).to_numpy().ravel(),
-            "dataset": np.tile(seen.columns.to_numpy(dtype=object), len(seen)),
-            "z": panel.z.to_numpy().ravel(),
-        }
-    )
-    return panel, frame
+    able = ability(panel.scores if known == "known" else seen)
+    return panel, long_frame(score=seen, ability=able, z=panel.z)
 
 
 def _fit(frame: pd.DataFrame, method: str) -> HeckmanFit:
+    equations = f"score ~ {RIGHT}", f"~ {RIGHT} + z"
     if method != "least squares":
-        return heckman(f"score ~ {RIGHT}", f"~ {RIGHT} + z", frame, method=method)
+        return heckman(*equations, frame, method=method)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IdentificationWarning)  # to ignore it is the point
-        return heckman(f"score ~ {RIGHT}", f"~ {RIGHT} + z", frame.dropna(subset="score"))
+        return heckman(*equations, frame.dropna(subset="score"))
 
 
 def _predict(fit: HeckmanFit, cells: pd.DataFrame, truth) -> tuple[np.ndarray, float | None]:

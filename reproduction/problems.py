@@ -1,7 +1,5 @@
 """A pool with its test points, a method fitted to many of them, and the metrics of a fit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -9,13 +7,12 @@ import numpy as np
 
 from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import Controlled, SemiReal, Truth
+from heckesel.fit_info import as_dictionary
 from heckesel.methods import load_method
-from heckesel.methods.oracle import OracleConfig
 from heckesel.methods.skyline import SkylineConfig
 from heckesel.methods.weighted_ensemble import WeightedConfig
 from heckesel.metrics import evaluate
 from heckesel.networks.ensembles.selection_ensemble import with_networks
-from heckesel.networks.training.config import NetworkConfig
 from reproduction.runner import attempt
 
 # What the paper trains in A-E1 and A-E2.
@@ -41,46 +38,33 @@ class Problem:
 def as_data(pool: Controlled | SemiReal) -> SelectionData:
     """z is in w only, and a column of it even where its coefficient is 0."""
     names = [name for name in pool.frame if name not in ("z", "y")]
-    return selection_data(
-        pool.frame[names].to_numpy(),
-        pool.frame[[*names, "z"]].to_numpy(),
-        pool.frame["y"].to_numpy(),
-        x_names=names,
-        w_names=[*names, "z"],
-    )
+    x, w, y = (pool.frame[columns].to_numpy() for columns in (names, [*names, "z"], "y"))
+    return selection_data(x, w, y, x_names=names, w_names=[*names, "z"])
 
 
-def run_problems(
-    name: str,
-    problems: Sequence[Problem],
-    seeds: Sequence[int],
-    *,
-    network: NetworkConfig,
-    device: str,
-    oracle: OracleConfig | None = None,
-    row: Callable[..., dict[str, float]] | None = None,
+def run_cells(
+    name: str, cells: Sequence, problem: Callable, *, network, device: str, oracle=None, row=None
 ) -> list:
-    """A row for each problem, or the exception: `row(problem, fit)`, by default `problem_row`."""
-    fits = _fit(name, problems, seeds, network, device, oracle)
-    return [attempt(row or problem_row, *pair) for pair in zip(problems, fits, strict=True)]
+    """Fits the method `name` to `problem(cell)` of every cell and returns a row for each, or the
+    exception: `row(problem, fit)`, by default `problem_row`.
 
-
-def _fit(name, problems, seeds, network, device, oracle) -> list:
-    """Baselines get what they may know beyond the data: the weighted ensemble the true
-    propensities, the skyline all outcomes. Networks predict on the device they were trained on."""
-    method = load_method(name)
-    datas = [one.data for one in problems]
-    config: object = network
+    Baselines get what they may know beyond the data: the weighted ensemble the true propensities,
+    the skyline all outcomes. Networks predict on the device they were trained on.
+    """
+    problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
+    options: dict = {"config": network, "device": device}
     if name == "oracle":
-        return method.fit_many(datas, seeds=seeds, config=oracle)
-    if name == "gp":
-        return method.fit_many(datas, seeds=seeds)
-    if name == "weighted_ensemble":
-        config = [WeightedConfig(one.truth.propensity, network) for one in problems]
+        options = {"config": oracle}
+    elif name == "gp":
+        options = {}
+    elif name == "weighted_ensemble":
+        options["config"] = [WeightedConfig(one.truth.propensity, network) for one in problems]
     elif name == "skyline":
-        config = [SkylineConfig(one.truth.y, network) for one in problems]
-    fits = method.fit_many(datas, seeds=seeds, config=config, device=device)
-    return [with_networks(fit, lambda networks: networks.on(device)) for fit in fits]
+        options["config"] = [SkylineConfig(one.truth.y, network) for one in problems]
+    fits = load_method(name).fit_many([one.data for one in problems], seeds=seeds, **options)
+    if "device" in options:
+        fits = [with_networks(fit, lambda networks: networks.on(device)) for fit in fits]
+    return [attempt(row or problem_row, *pair) for pair in zip(problems, fits, strict=True)]
 
 
 def problem_row(problem: Problem, fit) -> dict[str, float]:
@@ -92,15 +76,18 @@ def problem_row(problem: Problem, fit) -> dict[str, float]:
 def metrics_row(fit, x, truth: Truth) -> dict[str, float]:
     """Metrics of the population prediction at x, and what the fit says of rho and sigma."""
     row = evaluate(truth.y, fit.predict(x), f0=truth.f0, propensity_x=truth.propensity_x)
-    if "rho" in fit.info:
+    info = as_dictionary(fit.info)
+    if "weight" in info:  # points of a mixture, of which there are many
+        row["rho_hat"] = float(np.average(info["rho"], weights=info["weight"]))
+    elif "rho" in info:
         row |= rho_row(fit)
-    if "sigma" in fit.info:
-        row["sigma_hat"] = float(np.mean(fit.info["sigma"]))
+    if "sigma" in info:
+        row["sigma_hat"] = float(np.average(info["sigma"], weights=info.get("weight")))
     return row
 
 
 def rho_row(fit) -> dict[str, float]:
     """rho of the members of an ensemble: mean, standard deviation, and each of them."""
-    members = np.array(fit.info["rho"])
+    members = np.array(fit.info.rho)
     row = {"rho_hat": float(members.mean()), "rho_hat_sd": float(members.std())}
     return row | {f"rho_member_{j}": float(value) for j, value in enumerate(members)}

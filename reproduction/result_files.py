@@ -1,9 +1,8 @@
 """`results/<experiment>.json`: what was run on what, and one row per cell."""
 
-from __future__ import annotations
-
 import json
 import platform
+from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -83,6 +82,12 @@ def read_times(path: Path) -> dict[str, float]:
     if not isinstance(content, dict):
         raise DataError(f"{path} is damaged: it does not hold the seconds of each chunk; {WAY_OUT}")
     return content
+
+
+def read_reference(name: str) -> dict:
+    """Published and full-precision values, see the note inside each file."""
+    path = resources.files("reproduction").joinpath("reference", f"{name}.json")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _read_json(path: Path):

@@ -6,8 +6,6 @@ bytes as one that was not. A file has one header for all its rows, so rows are a
 the header of today is the header that is there.
 """
 
-from __future__ import annotations
-
 import json
 import time
 import warnings
@@ -58,22 +56,23 @@ def run(
     times_path = path.with_suffix(".times.json")
     grid = module.cells(quick)
     chunks = _chunks(module, grid)
-    made = provenance(_device_name(device), module.DATA_HASHES)
-    done = _finished(path, chunks, made)
+    keys = {cell: cell_key(asdict(cell)) for cell in grid}
+    made = provenance(_device_name(device), getattr(module, "DATA_HASHES", {}))
+    done = _finished(path, [[keys[cell] for cell in members] for members in chunks.values()], made)
     times = read_times(times_path) if times_path.exists() else {}
-    missing = [
-        chunk for chunk, members in chunks.items() if cell_key(asdict(members[0])) not in done
-    ]
+    missing = [chunk for chunk, members in chunks.items() if keys[members[0]] not in done]
     for chunk, (outcomes, seconds) in _outcomes(name, missing, quick, device, executor):
         for cell, outcome in zip(chunks[chunk], outcomes, strict=True):
-            done[cell_key(asdict(cell))] = _row(cell, outcome)
+            found = {"metrics": outcome}
+            if isinstance(outcome, Exception):
+                found = {"error": f"{type(outcome).__name__}: {outcome}"}
+            done[keys[cell]] = {"cell": asdict(cell)} | found
         times[chunk] = seconds
-        rows = [done[cell_key(asdict(cell))] for cell in grid if cell_key(asdict(cell)) in done]
-        write_results(path, rows, made)
+        write_results(path, list(done.values()), made)
         write_atomically(times_path, json.dumps(times, indent=1, sort_keys=True) + "\n")
         failures = sum(isinstance(outcome, Exception) for outcome in outcomes)
         report(f"{name} {chunk}: {len(outcomes)} cells, {failures} failed, {seconds:.1f} s")
-    return [done[cell_key(asdict(cell))] for cell in grid]
+    return [done[key] for key in keys.values()]
 
 
 def run_chunk(name: str, chunk: str, quick: bool, device: str, threads: int | None = None):
@@ -133,8 +132,8 @@ def _limit_threads(threads: int) -> None:
         threadpool_limits(threads)
 
 
-def _finished(path: Path, chunks: dict[str, list], made: dict) -> dict[str, dict]:
-    """Rows by cell, of the chunks that are there whole and without an error.
+def _finished(path: Path, wanted: list[list[str]], made: dict) -> dict[str, dict]:
+    """Rows by key, of the chunks that are there whole and without an error; wanted : their keys.
 
     Where some are not, new rows would come under the same header, so it has to be that of today.
     """
@@ -142,7 +141,6 @@ def _finished(path: Path, chunks: dict[str, list], made: dict) -> dict[str, dict
         return {}
     content = read_results_file(path)
     there = {cell_key(row["cell"]): row for row in content["rows"] if "metrics" in row}
-    wanted = [[cell_key(asdict(cell)) for cell in members] for members in chunks.values()]
     whole = [keys for keys in wanted if all(key in there for key in keys)]
     differs = difference(content, made)
     if whole and len(whole) < len(wanted) and differs:
@@ -164,12 +162,6 @@ def _chunks(module, grid) -> dict[str, list]:
     for cell in grid:
         chunks.setdefault(str(module.chunk_of(cell)), []).append(cell)
     return chunks
-
-
-def _row(cell, outcome) -> dict:
-    if isinstance(outcome, Exception):
-        return {"cell": asdict(cell), "error": f"{type(outcome).__name__}: {outcome}"}
-    return {"cell": asdict(cell), "metrics": outcome}
 
 
 def _device_name(device: str) -> str:

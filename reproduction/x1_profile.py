@@ -6,8 +6,6 @@ draws say little about a method that chooses the wrong sign now and then, so the
 sixteen more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -16,7 +14,9 @@ import numpy as np
 
 from heckesel.datasets import make_controlled, make_interactions
 from heckesel.datasets.interactions import interactions_f0
+from heckesel.fit_info import RhoInfo
 from heckesel.methods import load_method
+from heckesel.methods.heckman_auto import AutoConfig
 from heckesel.methods.heckman_profile import ProfileConfig
 from heckesel.methods.oracle import OracleConfig
 from heckesel.methods.spline_joint import SplineConfig
@@ -38,7 +38,7 @@ DRAWS = {
 }
 NETWORK = NetworkConfig()
 ORACLE = OracleConfig(f0=interactions_f0, sigma=SIGMA)
-DATA_HASHES: dict[str, str] = {}  # everything is drawn
+chunk_of = "{0.draw} {0.method} {0.prior}".format
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,6 @@ def cells(quick: bool = False) -> list[Cell]:
     ]
 
 
-def chunk_of(cell: Cell) -> str:
-    return f"{cell.draw} {cell.method} {cell.prior}"
-
-
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     return run_with_prior(cells, [problem(cell) for cell in cells], device)
 
@@ -89,6 +85,8 @@ def run_with_prior(cells: Sequence, problems: list[Problem], device: str) -> lis
         config: object = NETWORK
         if cells[0].method == "heckman_profile":
             config = ProfileConfig(rho_prior=prior)
+        elif cells[0].method == "heckman_auto":
+            config = AutoConfig(rho_prior=prior)
         elif cells[0].method == "spline_joint":
             pairs = "all" if datas[0].x.shape[1] > 1 else ()
             config = SplineConfig(interactions=pairs, rho_prior=prior)
@@ -103,12 +101,12 @@ def _row(problem: Problem, fit) -> dict[str, float]:
 
 def curve_row(fit) -> dict[str, float]:
     """The two best modes and the interval, for methods with a likelihood curve over rho."""
-    if "modes" not in fit.info:
+    if not isinstance(fit.info, RhoInfo):
         return {}
-    low, high = fit.info["rho_interval"]
-    row = {"rho_low": low, "rho_high": high, "modes": float(len(fit.info["modes"]))}
-    for place, mode in enumerate(fit.info["modes"][:2]):
-        row |= {f"mode{place}_rho": mode["rho"], f"mode{place}_weight": mode["weight"]}
-    height = np.array(fit.info["curve"]["log_evidence"])
-    row["evidence_at_zero"] = float(np.interp(0.0, fit.info["curve"]["rho"], height))
+    low, high = fit.info.rho_interval
+    row = {"rho_low": low, "rho_high": high, "modes": float(len(fit.info.modes))}
+    for place, mode in enumerate(fit.info.modes[:2]):
+        row |= {f"mode{place}_rho": mode.rho, f"mode{place}_weight": mode.weight}
+    height = np.array(fit.info.curve["log_evidence"])
+    row["evidence_at_zero"] = float(np.interp(0.0, fit.info.curve["rho"], height))
     return row

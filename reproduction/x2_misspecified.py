@@ -1,23 +1,23 @@
 """X2: errors that are not normal, with and without an instrument, for methods that assume normal
-errors.
+errors and for `auto`, which does not.
 
 The draws of A-E1 with t(3) and with centred chi-squared(3) errors of the same variances and
 correlation; normal ones beside them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 
 from heckesel.datasets.error_draws import ERRORS
-from reproduction.e1_controlled import ALPHAS, DATA_HASHES, RHOS, SEEDS, controlled_problem
+from reproduction.e1_controlled import ALPHAS, RHOS, SEEDS, controlled_problem
 from reproduction.problems import Problem
 from reproduction.x1_profile import run_with_prior
 
-__all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
-
-METHODS = ("heckman_profile", "spline_joint", "heckman_two_step", "heckman_joint", "deep_ensemble")
+METHODS = (
+    *("heckman_auto", "heckman_profile", "spline_joint"),
+    *("heckman_two_step", "heckman_joint", "deep_ensemble"),
+)
+chunk_of = "{0.errors} {0.method}".format
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,6 @@ def cells(quick: bool = False) -> list[Cell]:
     rhos, seeds = ((0.9,), range(2)) if quick else (RHOS, SEEDS)
     methods = ("spline_joint",) if quick else METHODS
     return [Cell(*each) for each in product(ERRORS, rhos, ALPHAS, seeds, methods)]
-
-
-def chunk_of(cell: Cell) -> str:
-    return f"{cell.errors} {cell.method}"
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:

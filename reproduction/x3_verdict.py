@@ -5,25 +5,22 @@ at three correlations and three sizes. Each dataset gets the verdict of `hk.iden
 fit; the coverage of its 90 % intervals in the selected-against region is part of the row.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from itertools import product
 
 from heckesel.diagnostics.evidence import identify
 from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.methods import fit_one
-from reproduction.e1_controlled import DATA_HASHES, controlled_problem
+from reproduction.e1_controlled import controlled_problem
 from reproduction.problems import Problem, metrics_row
 from reproduction.runner import attempt
 from reproduction.x1_profile import curve_row
-
-__all__ = ["DATA_HASHES", "Cell", "cells", "chunk_of", "run_chunk"]
 
 # Strength of the instrument in the index, where the error has sd 1.
 INSTRUMENTS = {"strong": 1.0, "weak": 0.1, "irrelevant": 0.0, "none": 0.0}
 RHOS, SIZES, SEEDS = (0.0, 0.5, 0.9), (500, 2000, 8000), range(12)
 FIRST_SEED = 50_000  # no other experiment has these draws
+chunk_of = "{0.instrument} {0.n}".format
 
 
 @dataclass(frozen=True)
@@ -37,10 +34,6 @@ class Cell:
 def cells(quick: bool = False) -> list[Cell]:
     sizes, seeds = ((500,), range(1)) if quick else (SIZES, SEEDS)
     return [Cell(*each) for each in product(INSTRUMENTS, RHOS, sizes, seeds)]
-
-
-def chunk_of(cell: Cell) -> str:
-    return f"{cell.instrument} {cell.n}"
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:

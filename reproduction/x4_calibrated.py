@@ -12,13 +12,10 @@ which the paper's settings (methods called "paper") are run again. No choice was
 decision that the average predicts the mixture of its parts came later, on other tables.
 
 `docs/defaults.md` says how the defaults were chosen. No choice was made on the two further tables:
-they test the defaults, and the choices in SETTLED_ON_TEST_ROWS. Methods called "open" choose more
-in every fit: the weight decay, the selection index or the errors.
+they test the defaults, and the choices that `pages/text/x4.md` lists. Methods called "open" choose
+more in every fit: the weight decay, the selection index or the errors.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
@@ -28,22 +25,11 @@ import numpy as np
 from heckesel.datasets import load_college_gpa, load_school_tests
 from heckesel.datasets.college_gpa import FILES as COLLEGE_FILES
 from heckesel.datasets.school_tests import FILES as SCHOOL_FILES
+from heckesel.fit_info import as_dictionary
 from heckesel.networks.training.config import NetworkConfig
 from reproduction import e1_controlled, e2_semireal
-from reproduction.problems import Problem, problem_row, run_problems
+from reproduction.problems import Problem, problem_row, run_cells
 
-# So California and wine are no clean test of the method; the two further tables are.
-SETTLED_ON_TEST_ROWS = (
-    "means are fitted by least squares in separate rounds (on the held-out rows, which are all "
-    "selected, this does not help: a loss of .52 against .50 on California)",
-    "the factor 2 (1 - 1/k) of `heckesel.networks.ensembles.noise_calibration`, which follows "
-    "from its derivation",
-    "σ(x) is bounded by a factor of 3 of the common σ (California's test points)",
-    "in the average, selection may or may not depend on the outcome: if it always does, the error "
-    "is .125 on A-E1 at ρ = .9, and .024 on California",
-    "in the average, two starts for that instead of one halfway, which had .032 on California and "
-    ".055 on wine (fifteen other tables show no difference: .059 and .075 either way)",
-)
 NETWORK = NetworkConfig(n_members=10, folds=5, noise="auto", tails="auto")
 METHODS = (
     *("heckman_averaged", "heckman_two_step", "heckman_outcome", "heckman_joint"),
@@ -61,9 +47,19 @@ MORE_METHODS = ("heckman_averaged", "heckman_two_step", "skyline")
 PAPER = "_paper"  # the paper's settings: five members on all rows, to the end
 TAIL_DF = 5.0
 SEEDS = e2_semireal.SEEDS
-FURTHER = {"college_gpa": (2700, 1400), "school_tests": (1200, 600)}  # pool and test rows
 MEMBERS = (2, 5, 10, 20, 40)
+SCHOOL = ["math4", "lunch", "enroll", "exppp"]
+TABLES = e2_semireal.TABLES | {
+    "college_gpa": (
+        cache(lambda: load_college_gpa().drop(columns="hsizesq")),
+        "colgpa",
+        2700,
+        1400,
+    ),
+    "school_tests": (cache(lambda: load_school_tests()[SCHOOL]), "math4", 1200, 600),
+}
 DATA_HASHES = e2_semireal.DATA_HASHES | COLLEGE_FILES | SCHOOL_FILES
+chunk_of = "{0.dataset} {0.method} {0.members}".format  # cells of one shape
 
 
 @dataclass(frozen=True)
@@ -81,24 +77,23 @@ class Cell:
 def cells(quick: bool = False) -> list[Cell]:
     if quick:
         return [Cell("wine", 0.8, 1.0, seed, name, 5) for seed in range(2) for name in METHODS]
-    usual, tables = NETWORK.n_members, (*e2_semireal.SIZES, *FURTHER)
+    usual = NETWORK.n_members
     real = [
         Cell(dataset, rho, 1.0, seed, name, usual)
-        for dataset, (rho, seeds) in product(tables, SEEDS.items())
+        for dataset, (rho, seeds) in product(TABLES, SEEDS.items())
         for seed, name in product(seeds, METHODS)
     ]
     chosen = [
         Cell(dataset, 0.8, 1.0, seed, name, usual)
-        for dataset, seed, name in product(tables, SEEDS[0.8], OPEN_METHODS)
+        for dataset, seed, name in product(TABLES, SEEDS[0.8], OPEN_METHODS)
     ]
     grid = (e1_controlled.RHOS, e1_controlled.ALPHAS, e1_controlled.SEEDS, CONTROL_METHODS)
     control = [Cell("controlled", *each, usual) for each in product(*grid)]
+    places = [*((name, 0.8) for name in e2_semireal.TABLES), ("controlled", 0.9)]
+    others = [members for members in MEMBERS if members != usual]
     sizes = [
-        Cell(dataset, rho, 1.0, seed, "heckman_two_step", members)
-        for dataset, rho in (*((name, 0.8) for name in e2_semireal.SIZES), ("controlled", 0.9))
-        for members in MEMBERS
-        if members != usual
-        for seed in range(8)
+        Cell(*place, 1.0, seed, "heckman_two_step", members)
+        for place, members, seed in product(places, others, range(8))
     ]
     heavy = [
         Cell("controlled-t", rho, 1.0, seed, name, usual)
@@ -108,7 +103,7 @@ def cells(quick: bool = False) -> list[Cell]:
 
 
 def _more_cells() -> list[Cell]:
-    draws = [(dataset, 0.8) for dataset in e2_semireal.SIZES]
+    draws = [(dataset, 0.8) for dataset in e2_semireal.TABLES]
     draws += [("controlled", rho) for rho in e1_controlled.RHOS]
     methods = {name: NETWORK.n_members for name in MORE_METHODS}
     methods |= {name + PAPER: e2_semireal.NETWORK.n_members for name in MORE_METHODS[1:]}
@@ -118,11 +113,6 @@ def _more_cells() -> list[Cell]:
         if dataset != "controlled" or not name.startswith("skyline")
         for seed in MORE_SEEDS
     ]
-
-
-def chunk_of(cell: Cell) -> str:
-    """One method on one table, with one size of ensemble: cells of one shape."""
-    return f"{cell.dataset} {cell.method} {cell.members}"
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
@@ -136,8 +126,7 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     if name in OPEN_METHODS:
         network = replace(network, weight_decay="auto", **OPEN_METHODS[name])
         name = name.removesuffix("_open")
-    problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
-    return run_problems(name, problems, seeds, network=network, device=device, row=_metrics)
+    return run_cells(name, cells, problem, network=network, device=device, row=_metrics)
 
 
 def problem(cell: Cell) -> Problem:
@@ -147,27 +136,7 @@ def problem(cell: Cell) -> Problem:
     if cell.dataset == "controlled-t":
         draw = {"rho": cell.rho, "alpha": cell.alpha, "errors": "t", "df": TAIL_DF}
         return e1_controlled.controlled_problem(seed=cell.seed, **draw)
-    if cell.dataset in FURTHER:
-        table, sizes = TABLES[cell.dataset], FURTHER[cell.dataset]
-        drawn = e2_semireal.draw_table(*table, sizes, cell.rho, cell.seed)
-        return e2_semireal.semireal_problem(drawn)
-    return e2_semireal.problem(cell)
-
-
-@cache
-def _college():
-    return load_college_gpa().drop(columns="hsizesq")
-
-
-@cache
-def _school():
-    return load_school_tests()[["math4", "lunch", "enroll", "exppp"]]
-
-
-TABLES: dict[str, tuple[Callable, str]] = {
-    "college_gpa": (_college, "colgpa"),
-    "school_tests": (_school, "math4"),
-}
+    return e2_semireal.table_problem(TABLES[cell.dataset], cell.rho, cell.seed)
 
 
 def _metrics(one: Problem, fit) -> dict[str, float]:
@@ -177,15 +146,16 @@ def _metrics(one: Problem, fit) -> dict[str, float]:
         for name, value in problem_row(one, fit).items()
         if not name.startswith("rho_member_")
     }
+    info = as_dictionary(fit.info)
     for name in ("held_out_loss", "outcome_seen", "weight_decay", "tail_df"):
-        if name in fit.info:
-            row[name] = float(fit.info[name])
+        if name in info:
+            row[name] = float(info[name])
     for name, shown in (("best_epoch", "best_epoch"), ("df", "df_hat")):
-        if name in fit.info:
-            row[shown] = float(np.mean(fit.info[name]))
-    if "averaged" in fit.info:
-        row["splines"] = float("splines" in fit.info["averaged"])
+        if name in info:
+            row[shown] = float(np.mean(info[name]))
+    if "averaged" in info:
+        row["splines"] = float("splines" in info["averaged"])
     for name in ("selection_loss", "joint_loss", "held_out_loss"):
-        losses = fit.info.get(f"{name}es", {})
+        losses = info.get(f"{name}es", {})
         row |= {f"{name}_{choice}": float(value) for choice, value in losses.items()}
     return row

@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from itertools import product
 
 import numpy as np
 
-from heckesel.methods import fit_one, load_method
+from heckesel.fit_info import as_dictionary
+from heckesel.methods import load_method
 from heckesel.metrics import evaluate
 from heckesel.networks.ensembles.selection_ensemble import with_networks
-from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.config import NetworkConfig, torch_device
 from reproduction.draws.regime_draws import (
     ERRORS,
     INSTRUMENTS,
@@ -88,9 +89,8 @@ def cells(quick: bool = False) -> list[Cell]:
         small = [each for each in settings() if each.n == min(SIZES)]
         small = [each for each in small if (each.instrument, each.errors, each.rho) in regimes]
         return _cells(small, DESIGN_SEEDS[:1], METHODS)
-    asked, seeds = os.environ.get("X5_SEEDS", str(len(FRESH_SEEDS))), DESIGN_SEEDS
-    if asked != "design":
-        seeds = FRESH_SEEDS[: int(asked)]
+    asked = os.environ.get("X5_SEEDS", str(len(FRESH_SEEDS)))
+    seeds = DESIGN_SEEDS if asked == "design" else FRESH_SEEDS[: int(asked)]
     methods = os.environ.get("X5_METHODS", ",".join(METHODS)).split(",")
     return _cells(settings(), seeds, methods)
 
@@ -108,24 +108,35 @@ def _cells(chosen, seeds, methods) -> list[Cell]:
 
 
 def chunk_of(cell: Cell) -> str:
-    """One method on the draws of one setting; networks of several settings train as one batch,
-    because a batch takes hardly longer than one setting."""
+    """The draws of several settings, whose networks train as one batch; the networks of the
+    two-step are those that `auto` weighs, so both are one chunk."""
     place = f"{cell.n} {cell.instrument} {cell.errors}"
-    if cell.method == AUTO:
-        place += f" {cell.rho} {cell.outcome} {cell.selection}"
-    return f"{place} {cell.method}"
+    return f"{place} {NAIVE if cell.method == NAIVE else AUTO}"
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    if cells[0].method == AUTO:
-        return [attempt(_auto_row, cell, device) for cell in cells]
-    draws, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
-    method = load_method(cells[0].method)
+    """Rows of cells in their order; a draw is fitted once by networks, whatever asks for them."""
+    draws = list(dict.fromkeys(replace(cell, method="") for cell in cells))
+    problems, seeds = [problem(draw) for draw in draws], [draw.seed for draw in draws]
+    naive = cells[0].method == NAIVE
+    method = load_method(NAIVE if naive else TWO_STEP)
     started = time.perf_counter()
-    fits = method.fit_many([d.data for d in draws], seeds=seeds, config=NETWORK, device=device)
-    seconds = (time.perf_counter() - started) / len(cells)
+    fits = method.fit_many([p.data for p in problems], seeds=seeds, config=NETWORK, device=device)
+    seconds = (time.perf_counter() - started) / len(draws)
     fits = [with_networks(fit, lambda networks: networks.on(device)) for fit in fits]
-    return [attempt(row, draw, fit, seconds) for draw, fit in zip(draws, fits, strict=True)]
+    place = torch_device(device)
+
+    def find(cell: Cell) -> dict[str, float]:
+        at = draws.index(replace(cell, method=""))
+        drawn, fit = problems[at], fits[at]
+        if cell.method != AUTO:
+            return row(drawn, fit, seconds)
+        started = time.perf_counter()
+        auto = load_method(AUTO)
+        fit = auto.weigh_candidates(drawn.data, cell.seed, fit, auto.AutoConfig(), place)
+        return row(drawn, fit, seconds + time.perf_counter() - started)
+
+    return [attempt(find, cell) for cell in cells]
 
 
 def problem(cell: Cell) -> Draw:
@@ -133,21 +144,18 @@ def problem(cell: Cell) -> Draw:
     return draw_regime(*setting, seed=cell.seed)
 
 
-def _auto_row(cell: Cell, device: str) -> dict[str, float]:
-    draw, started = problem(cell), time.perf_counter()
-    fit = fit_one(AUTO, draw.data, seed=cell.seed, device=device)
-    return row(draw, fit, time.perf_counter() - started)
-
-
 def row(draw: Draw, fit, seconds: float) -> dict[str, float]:
     """METRICS in the selected-against region and over all points, rho averaged over the posterior
-    or over members, and the seconds of the fit (a batch is split evenly among its draws)."""
+    or over members, weights of candidates, and the seconds of the fit (a batch is split evenly
+    among its draws)."""
     predictive = fit.predict(draw.x)
     found = evaluate(draw.y, predictive, f0=draw.f0, propensity_x=draw.propensity_x)
     kept = {f"{name}{region}": found[f"{name}{region}"] for region in REGIONS for name in METRICS}
     kept |= {"n_against": found["n_against"], "selected_share": float(draw.data.s.mean())}
-    if "rho" in fit.info:
-        kept["rho_hat"] = float(np.average(fit.info["rho"], weights=fit.info.get("weight")))
-    forms = fit.info.get("forms", {})
-    kept |= {f"weight_{name.replace(' ', '_')}": share for name, share in forms.items()}
+    info = as_dictionary(fit.info)
+    if "rho" in info:
+        kept["rho_hat"] = float(np.average(info["rho"], weights=info.get("weight")))
+    for each in info.get("candidates", []):
+        name = each["errors"] if each["outcome"] == "splines" else each["outcome"]
+        kept[f"weight_{name.replace(' ', '_')}"] = each["weight"]
     return kept | {"seconds": seconds}

@@ -3,8 +3,6 @@
 The rules are those of the paper's vignette; `build_panel` states them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,18 +101,19 @@ def ability(scores: pd.DataFrame) -> pd.DataFrame:
     return others / counts
 
 
+def long_frame(**tables: pd.DataFrame) -> pd.DataFrame:
+    """Tables (rows, datasets) as columns, cell by cell, beside the dataset of each cell."""
+    first = next(iter(tables.values()))
+    datasets = np.tile(first.columns.to_numpy(dtype=object), len(first))
+    columns = {name: table.to_numpy().ravel() for name, table in tables.items()}
+    return pd.DataFrame(columns | {"dataset": datasets})
+
+
 def panel_frame(panel: Panel) -> pd.DataFrame:
     """All cells, row by row: score (NaN where not reported), ability, dataset, age."""
     scores = panel.scores
     ages = pd.DataFrame({name: _age(panel, str(name)) for name in scores}, index=scores.index)
-    return pd.DataFrame(
-        {
-            "score": scores.to_numpy().ravel(),
-            "ability": ability(scores).to_numpy().ravel(),
-            "dataset": np.tile(scores.columns.to_numpy(dtype=object), len(scores)),
-            "age": ages.to_numpy().ravel(),
-        }
-    )
+    return long_frame(score=scores, ability=ability(scores), age=ages)
 
 
 def pair_frame(panel: Panel, target: str) -> pd.DataFrame:

@@ -1,7 +1,5 @@
 """The result of a run as a short table: means over seeds of each setting."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 
@@ -24,14 +22,19 @@ METRICS = {
         "coverage90": ("covered", ".1%"),
         "rank_correlation": ("rank corr.", ".3f"),
     },
+    "x6": {
+        "rejected": ("rejected", ".1%"),
+        "effect_negative": ("stated", "+.2f"),
+        "caught_negative": ("caught", ".1%"),
+        "effect_positive": ("stated", "+.2f"),
+        "caught_positive": ("caught", ".1%"),
+    },
 }
 WHERE = "Selected-against region, P(s = 1 | x) < .3; covered: by 90 % intervals."
 PAGES = {
-    "e1": "paper/scoreboard.md",
-    "warm-up": "paper/claims.md",
-    "e2": "paper/scoreboard.md",
-    "e4": "paper/claims.md",
-    **dict.fromkeys(("x1", "x2", "x3", "x4", "x5"), "paper/ours.md"),
+    **dict.fromkeys(("e1", "e2"), "paper/scoreboard.md"),
+    **dict.fromkeys(("warm-up", "e4"), "paper/claims.md"),
+    **dict.fromkeys(("x1", "x2", "x3", "x4", "x5", "x6"), "paper/ours.md"),
 }
 
 

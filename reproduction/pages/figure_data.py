@@ -4,10 +4,9 @@
 training is the one step that another machine repeats only to single precision.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import product
 
 import numpy as np
 from scipy.stats import norm
@@ -15,11 +14,15 @@ from scipy.stats import norm
 from heckesel.datasets.controlled import INDEX_SLOPE, controlled_f0
 from heckesel.metrics.regions import AGAINST_BELOW
 from reproduction import e2_semireal, x4_calibrated
+from reproduction.draws.regime_draws import ERRORS as X5_ERRORS
+from reproduction.draws.regime_draws import INSTRUMENTS
+from reproduction.draws.regime_draws import RHOS as X5_RHOS
 from reproduction.e1_controlled import ALPHAS, RHOS
-from reproduction.pages.beyond_paper import x1_page, x2_page, x4_page
+from reproduction.pages.beyond_paper import x1_page, x2_page, x4_page, x5_page
 from reproduction.pages.macros import main_panels
 from reproduction.pages.rows import Results, over_seeds
 from reproduction.x2_misspecified import METHODS as X2_METHODS
+from reproduction.x5_regimes import METHODS as X5_METHODS
 
 TRAINED = (
     *("heckman_two_step", "heckman_joint", "blind_two_head", "deep_ensemble"),
@@ -29,9 +32,8 @@ X1_METHODS = (
     *("heckman_profile", "spline_joint", "heckman_two_step", "heckman_joint"),
     *("deep_ensemble", "oracle"),
 )
-IN_BOTH = [method for method in x4_calibrated.METHODS if method in e2_semireal.METHODS]
 METRICS = ("ece_against", "coverage90_against", "coverage90_well")
-EXAMPLE_RHO, EXAMPLE_ALPHA, EXAMPLE_SEED = 0.9, 1.0, 0
+EXAMPLE = {"rho": 0.9, "alpha": 1.0, "seed": 0}
 EXAMPLE_METHODS = ("deep_ensemble", "heckman_two_step")
 SHOWN_UNITS = 400  # of the pool: more than that hides the curves
 DIGITS = 6
@@ -44,12 +46,11 @@ def coverage_by_rho(results: Results) -> dict:
 
 def honesty_curves(results: Results) -> dict:
     """Figure 2: coverage with and without the instrument, and bias, against rho."""
-    return {
-        "rho": list(RHOS),
-        "coverage_with": _controlled(results, "coverage90_against", 1.0),
-        "coverage_without": _controlled(results, "coverage90_against", 0.0),
-        "bias_with": _controlled(results, "bias_f0_against", 1.0),
-        "bias_without": _controlled(results, "bias_f0_against", 0.0),
+    metrics = {"coverage": "coverage90_against", "bias": "bias_f0_against"}
+    return {"rho": list(RHOS)} | {
+        f"{name}_{instrument}": _controlled(results, metric, alpha)
+        for name, metric in metrics.items()
+        for instrument, alpha in (("with", 1.0), ("without", 0.0))
     }
 
 
@@ -58,7 +59,7 @@ def semireal_bars(results: Results) -> dict:
     return {
         metric: {
             dataset: {m: _semireal(results, metric, dataset, m) for m in (*TRAINED, "skyline")}
-            for dataset in e2_semireal.SIZES
+            for dataset in e2_semireal.TABLES
         }
         for metric in METRICS
     }
@@ -66,20 +67,13 @@ def semireal_bars(results: Results) -> dict:
 
 def panel_estimates(results: Results) -> dict:
     """Figure 4: rho of every fit in the main table, with its 95 % profile interval."""
-    return {
-        "fits": [
-            {
-                "task": row["task"],
-                "target": row["target"],
-                "n": int(row["n"]),
-                "rho": rounded(row["rho"]),
-                "low": rounded(row["rho_low"]),
-                "high": rounded(row["rho_high"]),
-                "boundary": bool(row["boundary"]),
-            }
-            for row in sorted(main_panels(results), key=lambda row: (row["task"], row["target"]))
-        ]
-    }
+    fits = []
+    for row in sorted(main_panels(results), key=lambda row: (row["task"], row["target"])):
+        fit = {"task": row["task"], "target": row["target"], "n": int(row["n"])}
+        numbers = {"rho": "rho", "low": "rho_low", "high": "rho_high"}
+        fit |= {name: rounded(row[metric]) for name, metric in numbers.items()}
+        fits.append(fit | {"boundary": bool(row["boundary"])})
+    return {"fits": fits}
 
 
 def without_instrument(results: Results) -> dict:
@@ -93,83 +87,67 @@ def without_instrument(results: Results) -> dict:
 
 def honesty_by_errors(results: Results) -> dict:
     """X2: coverage and bias against rho, by errors, with and without the instrument."""
-    return {
-        "rho": list(RHOS),
-        "panels": {
-            f"{metric} {errors} {alpha:g}": _curves(
-                X2_METHODS,
-                partial(x2_page.values, results, metric=metric, errors=errors, alpha=alpha),
-            )
-            for metric in ("coverage90", "bias_f0")
-            for errors in x2_page.ERRORS
-            for alpha in ALPHAS
-        },
-    }
+    panels = {}
+    for metric, errors, alpha in product(("coverage90", "bias_f0"), x2_page.ERRORS, ALPHAS):
+        find = partial(x2_page.values, results, metric=metric, errors=errors, alpha=alpha)
+        panels[f"{metric} {errors} {alpha:g}"] = _curves(X2_METHODS, find)
+    return {"rho": list(RHOS), "panels": panels}
 
 
 def calibration(results: Results) -> dict:
     """X4, rho = .8, mean and sd over seeds; `paper` has the paper's settings on the same rows."""
-    return {
-        dataset: {
-            "now": {
-                m: {k: summarised(x4_page.values(results, dataset, m, k)) for k in METRICS}
-                for m in x4_calibrated.METHODS
-            },
-            "paper": {
-                m: {k: _semireal(results, k, dataset, m) for k in METRICS}
-                for m in (IN_BOTH if dataset in x4_page.PAPERS else ())
-            },
+    found = {}
+    for dataset in x4_page.TABLES:
+        now = {
+            m: {k: summarised(x4_page.values(results, dataset, m, k)) for k in METRICS}
+            for m in x4_calibrated.METHODS
         }
-        for dataset in x4_page.TABLES
-    }
+        in_both = [m for m in now if m in e2_semireal.METHODS and dataset in x4_page.PAPERS]
+        paper = {m: {k: _semireal(results, k, dataset, m) for k in METRICS} for m in in_both}
+        found[dataset] = {"now": now, "paper": paper}
+    return found
+
+
+def by_regime(results: Results) -> dict:
+    """X5: selected-against coverage and CRPS against rho, by instrument and errors."""
+    panels: dict = {}
+    for metric, instrument in product(("coverage90_against", "crps_against"), INSTRUMENTS):
+        for method in X5_METHODS:
+            found = x5_page.metric_by_regime(results, method, metric, instrument=instrument)
+            for errors in X5_ERRORS:
+                means = [rounded(found[instrument, errors, rho].mean) for rho in X5_RHOS]
+                panel = panels.setdefault(f"{metric} {instrument} {errors}", {})
+                panel[method] = {"mean": means}
+    return {"rho": list(X5_RHOS), "panels": panels}
 
 
 def train_example() -> dict:
     """Figure 1 (a): one pool, f0, and the bands of two ensembles trained on it, on the CPU."""
-    from heckesel.methods import load_method
-    from reproduction.e1_controlled import NETWORK, Cell, pool
-    from reproduction.problems import as_data
+    from heckesel.methods import fit_one
+    from reproduction.e1_controlled import NETWORK, Cell, problem
 
-    draw = pool(Cell(EXAMPLE_RHO, EXAMPLE_ALPHA, EXAMPLE_SEED, method=""))
-    data = as_data(draw)
+    one = problem(Cell(**EXAMPLE, method=""))
     x = np.linspace(-3, 3, 121)
     bands = {}
     for method in EXAMPLE_METHODS:
-        (fit,) = load_method(method).fit_many(
-            [data], seeds=[EXAMPLE_SEED], config=NETWORK, device="cpu"
-        )
+        fit = fit_one(method, one.data, seed=EXAMPLE["seed"], config=NETWORK, device="cpu")
         predicted = fit.predict(x[:, None])
         low, high = predicted.interval(0.9).T
-        bands[method] = {
-            "mean": _list(predicted.mean),
-            "low": _list(low),
-            "high": _list(high),
-            "epistemic_sd": _list(np.sqrt(predicted.epistemic)),
-        }
+        band = {"mean": predicted.mean, "low": low, "high": high}
+        band["epistemic_sd"] = np.sqrt(predicted.epistemic)
+        bands[method] = {name: _list(values) for name, values in band.items()}
     shown = slice(SHOWN_UNITS)
     # P(s = 1 | x) = Phi(INDEX_SLOPE x / sqrt(1 + alpha^2)) falls to AGAINST_BELOW here
-    against_from = norm.ppf(AGAINST_BELOW) * np.sqrt(1 + EXAMPLE_ALPHA**2) / INDEX_SLOPE
-    return {
-        "rho": EXAMPLE_RHO,
-        "alpha": EXAMPLE_ALPHA,
-        "seed": EXAMPLE_SEED,
-        "against_from": rounded(against_from),
-        "units": {
-            "x": _list(draw.frame["x"].to_numpy()[shown]),
-            "y": _list(draw.truth.y[shown]),
-            "selected": [bool(s) for s in data.s[shown]],
-        },
-        "x": _list(x),
-        "f0": _list(controlled_f0(x)),
-        "bands": bands,
-    }
+    against_from = norm.ppf(AGAINST_BELOW) * np.sqrt(1 + EXAMPLE["alpha"] ** 2) / INDEX_SLOPE
+    units = {"x": _list(one.data.x[shown, 0]), "y": _list(one.truth.y[shown])}
+    units["selected"] = [bool(s) for s in one.data.s[shown]]
+    found = {"against_from": rounded(against_from), "units": units}
+    return EXAMPLE | found | {"x": _list(x), "f0": _list(controlled_f0(x)), "bands": bands}
 
 
 def _controlled(results: Results, metric: str, alpha: float) -> dict:
-    def find(method: str, rho: float) -> np.ndarray:
-        return over_seeds(results.e1, metric, method=method, rho=rho, alpha=alpha)
-
-    return _curves((*TRAINED, "oracle"), find)
+    find = partial(over_seeds, results.e1, metric, alpha=alpha)
+    return _curves((*TRAINED, "oracle"), lambda method, rho: find(method=method, rho=rho))
 
 
 def _semireal(results: Results, metric: str, dataset: str, method: str) -> dict[str, float]:
@@ -206,4 +184,5 @@ FROM_RESULTS: dict[str, Callable[[Results], dict]] = {
     "x1": without_instrument,
     "x2": honesty_by_errors,
     "x4": calibration,
+    "x5": by_regime,
 }

@@ -4,8 +4,6 @@ The colours are those of Okabe and Ito, which colour-blind readers can distingui
 has its own marker and line, for prints without colour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from reproduction.pages.method_labels import LABELS
@@ -28,6 +26,7 @@ STYLES = {
     "spline_joint": ("#E69F00", "v", (0, (5, 1))),
     "heckman_averaged": ("#009E73", "P", "-"),
     "heckman_outcome": ("#E69F00", "v", "-"),
+    "heckman_auto": ("#CC79A7", "X", "-"),
 }
 NOMINAL = 0.9
 DOTS = {
@@ -37,21 +36,12 @@ DOTS = {
 }
 
 
-def panels(count: int, **layout):
-    """A figure and its panels in one row: (count,)"""
-    figure, axes = panel_grid(1, count, **layout)
-    return figure, axes[0]
-
-
 def panel_grid(rows: int, columns: int, *, height: float, width: float = WIDTH, **shared):
     """A figure and its panels: (rows, columns)"""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False, **shared)
-    for axis in axes.flat:
-        axis.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+    return figure, figure.subplots(rows, columns, squeeze=False, **shared)
 
 
 def draw_curves(
@@ -59,37 +49,29 @@ def draw_curves(
 ) -> None:
     """Methods side by side at each rho, so that their bars do not cover each other."""
     for position, (method, curve) in enumerate(curves.items()):
-        colour, marker, own_line = STYLES[method]
-        shift = 0.007 * (position - (len(curves) - 1) / 2)
-        axis.errorbar(
-            [value + shift for value in rho],
-            curve["mean"],
-            yerr=curve["sd"] if bars else None,
-            color=colour,
-            marker=marker,
-            markerfacecolor=colour if filled else "white",
-            ls=own_line if line is None else line,
-            ms=4.5,
-            lw=1.2,
-            elinewidth=0.8,
-            label=LABELS[method],
-        )
+        shift, sd = 0.007 * (position - (len(curves) - 1) / 2), curve["sd"] if bars else None
+        look = _marks(method, filled) | {"ls": STYLES[method][2] if line is None else line}
+        look |= {"ms": 4.5, "lw": 1.2, "elinewidth": 0.8, "label": LABELS[method]}
+        axis.errorbar([value + shift for value in rho], curve["mean"], yerr=sd, **look)
+
+
+def _marks(method: str, filled: bool) -> dict:
+    colour, marker, _ = STYLES[method]
+    return {"color": colour, "marker": marker, "mfc": colour if filled else "white"}
 
 
 def draw_coverage(axis, rho, curves: dict, title: str = "", *, low: float, bars: bool = True):
     """Coverage against rho, from `low` to 100 %, with the nominal one as a line."""
     draw_curves(axis, rho, curves, bars=bars)
     axis.axhline(NOMINAL, color="black", lw=0.6)
-    axis.set(xlabel="true ρ", ylabel="coverage, selected against", ylim=(low, 1.0))
+    axis.set(xlabel="true ρ", ylabel="coverage, selected against", ylim=(low, 1.0), title=title)
     axis.set_xticks([0, 0.3, 0.6, 0.9])
     percent_axis(axis.yaxis)
-    axis.set_title(title, loc="left")
 
 
 def bias_axis(axis, rho, label: str = "bias, selected against", title: str = "") -> None:
     axis.axhline(0, color="black", lw=0.6)
-    axis.set(xlabel="true ρ", ylabel=label, xticks=rho)
-    axis.set_title(title, loc="left")
+    axis.set(xlabel="true ρ", ylabel=label, xticks=rho, title=title)
 
 
 def draw_dots(axes, methods: Sequence[str], series: Iterable[tuple], *, titles: bool = True):
@@ -101,23 +83,12 @@ def draw_dots(axes, methods: Sequence[str], series: Iterable[tuple], *, titles: 
     for axis, (metric, title) in zip(axes, DOTS.items(), strict=True):
         for find, shift, shape, filled in series:
             for row, method in enumerate(methods):
-                colour, marker, _ = STYLES[method]
+                look = _marks(method, filled) | ({"marker": shape} if shape else {})
+                look |= {"ms": 5, "lw": 1, "capsize": 2}
                 if (value := find(metric, method)) is not None:
-                    axis.errorbar(
-                        value["mean"],
-                        row + shift,
-                        xerr=value["sd"],
-                        color=colour,
-                        marker=shape or marker,
-                        markerfacecolor=colour if filled else "white",
-                        ms=5,
-                        lw=1,
-                        capsize=2,
-                    )
+                    axis.errorbar(value["mean"], row + shift, xerr=value["sd"], **look)
         axis.grid(axis="x", lw=0.4, color="#DDDDDD")
-        axis.set_axisbelow(True)
-        if titles:
-            axis.set_title(title, loc="left")
+        axis.set(axisbelow=True, title=title if titles else "")
         if metric != "ece_against":
             axis.axvline(NOMINAL, color="black", lw=0.8, ls=":")
             percent_axis(axis.xaxis)
@@ -132,14 +103,21 @@ def percent_axis(axis) -> None:
 
 def legend_below(figure, axis, *, columns: int = 4) -> None:
     """The legend of what the panel shows."""
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=columns)
 
 
-def key_below(figure, axis, *entries: tuple[str, dict]) -> None:
-    """A legend that explains markers and lines: for each entry its format and its settings."""
-    handles = [axis.plot([], [], form, **settings)[0] for form, settings in entries]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(entries), frameon=False)
+def handles(axis, *entries: tuple[str, ...]) -> list:
+    """What a legend shows for (format, colour, label) or (format, colour, label, face)."""
+    return [
+        axis.plot([], [], form, color=colour, label=label, mfc=face[0] if face else colour)[0]
+        for form, colour, label, *face in entries
+    ]
+
+
+def key_below(figure, axis, *entries: tuple[str, ...]) -> None:
+    """A legend that explains markers and lines."""
+    shown = handles(axis, *entries)
+    figure.legend(handles=shown, loc="outside lower center", ncols=len(entries))
 
 
 def settings() -> dict:
@@ -149,4 +127,6 @@ def settings() -> dict:
         "font.family": "DejaVu Sans",
         "pdf.fonttype": 42,  # text stays text
         "axes.linewidth": 0.6,
+        "axes.titlelocation": "left",
+        **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     }

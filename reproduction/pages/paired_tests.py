@@ -1,7 +1,5 @@
 """Comparisons over pairs: two methods on the same draws, or two programs on the same cells."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.stats import wilcoxon
 

@@ -4,17 +4,20 @@ Each is a PDF and a PNG without a date, so the same data and the same matplotlib
 bytes.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
 
+from reproduction.draws.regime_draws import ERRORS as X5_ERRORS
 from reproduction.pages import figure_style as style
+from reproduction.pages.beyond_paper.x2_page import ERRORS
+from reproduction.pages.beyond_paper.x4_page import TABLES
+from reproduction.pages.beyond_paper.x5_page import WHERE
 from reproduction.pages.method_labels import LABELS
-from reproduction.pages.our_figures import FIGURES as OUR_FIGURES
 
-SELECTED_AGAINST = "#EEEEEE"
+SELECTED_AGAINST, DARK = "#EEEEEE", "#333333"
+INSTRUMENT = {"0": "no instrument", "1": "instrument"}
+NOMINAL = (":", "black", "nominal 90 %")
 
 
 def draw_figures(folder: Path) -> list[Path]:
@@ -33,9 +36,9 @@ def draw_figures(folder: Path) -> list[Path]:
 
 def draw_setup(example: dict, coverage: dict):
     """Figure 1: (a) one draw and two bands, (b) coverage against rho."""
-    figure, (left, right) = style.panels(2, height=3.6)
+    figure, [(left, right)] = style.panel_grid(1, 2, height=3.6)
     _draw_example(left, example)
-    left.set_title("(a) one draw, ρ = 0.9, with 90 % intervals", loc="left")
+    left.set_title("(a) one draw, ρ = 0.9, with 90 % intervals")
     title = "(b) with instrument, mean ± sd of 8 seeds"
     style.draw_coverage(right, coverage["rho"], coverage["methods"], title, low=0.35)
     style.legend_below(figure, right)
@@ -44,7 +47,7 @@ def draw_setup(example: dict, coverage: dict):
 
 def draw_honesty(data: dict):
     """Figure 2: coverage with and without the instrument, and bias."""
-    figure, axes = style.panels(3, height=3.4)
+    figure, [axes] = style.panel_grid(1, 3, height=3.4)
     rho = data["rho"]
     style.draw_coverage(axes[0], rho, data["coverage_with"], "(a) with instrument", low=0.2)
     style.draw_coverage(axes[1], rho, data["coverage_without"], "(b) without instrument", low=0.2)
@@ -54,18 +57,15 @@ def draw_honesty(data: dict):
         curves = {method: data[key][method] for method in shown}
         style.draw_curves(axes[2], rho, curves, line=line, filled=filled)
     style.bias_axis(axes[2], rho, "bias of the mean", "(c) bias, selected against")
-    kinds = [
-        axes[2].plot([], [], "o-", color="#333333", label="with")[0],
-        axes[2].plot([], [], "o--", color="#333333", mfc="white", label="without")[0],
-    ]
-    axes[2].legend(handles=kinds, loc="upper left", frameon=False)
+    kinds = style.handles(axes[2], ("o-", DARK, "with"), ("o--", DARK, "without", "white"))
+    axes[2].legend(handles=kinds, loc="upper left")
     style.legend_below(figure, axes[0])
     return figure
 
 
 def draw_semireal(data: dict):
     """Figure 3: ECE, coverage, and coverage where data are plenty."""
-    figure, axes = style.panels(3, height=3.2, sharey=True)
+    figure, [axes] = style.panel_grid(1, 3, height=3.2, sharey=True)
     series = [
         (lambda metric, method: data[metric]["california"][method], -0.17, "o", True),
         (lambda metric, method: data[metric]["wine"][method], 0.17, "s", False),
@@ -73,39 +73,98 @@ def draw_semireal(data: dict):
     style.draw_dots(axes, list(data["ece_against"]["california"]), series)
     axes[0].invert_yaxis()
     axes[0].set_xlim(left=0)
-    style.key_below(
-        figure,
-        axes[0],
-        ("o", {"color": "#333333", "label": "California housing"}),
-        ("s", {"color": "#333333", "mfc": "white", "label": "wine quality"}),
-        (":", {"color": "black", "label": "nominal 90 %"}),
-    )
+    california, wine = ("o", DARK, "California housing"), ("s", DARK, "wine quality", "white")
+    style.key_below(figure, axes[0], california, wine, NOMINAL)
     return figure
 
 
 def draw_panels(data: dict):
     """Figure 4: rho of panels and pairs, squares where it is on the boundary."""
     fits = data["fits"]
-    figure, (axis,) = style.panels(1, height=1.1 + 0.21 * len(fits), width=5.2)
+    figure, [[axis]] = style.panel_grid(1, 1, height=1.1 + 0.21 * len(fits), width=5.2)
     for row, fit in enumerate(fits):
         axis.plot([fit["low"], fit["high"]], [row, row], color="#56B4E9", lw=1.5, zorder=1)
         marker, colour = ("s", "#D55E00") if fit["boundary"] else ("o", "#0072B2")
         axis.plot(fit["rho"], row, marker, color=colour, ms=5, zorder=2)
-    names = [
-        f"{fit['task']}: → {fit['target']}" if fit["target"] else f"{fit['task']}: panel"
-        for fit in fits
-    ]
-    axis.set_yticks(range(len(fits)), names)
+    names = [f"→ {fit['target']}" if fit["target"] else "panel" for fit in fits]
+    tasks = [f"{fit['task']}: {name}" for fit, name in zip(fits, names, strict=True)]
+    axis.set_yticks(range(len(fits)), tasks)
     axis.invert_yaxis()
     axis.axvline(0, color="black", lw=0.6)
     axis.set(xlabel="estimate of ρ", xlim=(-1.08, 1.08))
-    style.key_below(
-        figure,
-        axis,
-        ("s", {"color": "#D55E00", "label": "on the boundary"}),
-        ("o", {"color": "#0072B2", "label": "interior"}),
-        ("-", {"color": "#56B4E9", "label": "95 % profile interval"}),
-    )
+    points = ("s", "#D55E00", "on the boundary"), ("o", "#0072B2", "interior")
+    style.key_below(figure, axis, *points, ("-", "#56B4E9", "95 % profile interval"))
+    return figure
+
+
+def draw_without_instrument(data: dict):
+    """X1: coverage and bias against rho on the paper's curve, alpha = 0."""
+    figure, [(left, right)] = style.panel_grid(1, 2, height=3.4)
+    title = "(a) no instrument, mean ± sd of 8 seeds"
+    style.draw_coverage(left, data["rho"], data["coverage90"], title, low=0.2)
+    style.draw_curves(right, data["rho"], data["bias_f0"], bars=True)
+    style.bias_axis(right, data["rho"], title="(b) the same, bias of the mean")
+    style.legend_below(figure, left, columns=6)
+    return figure
+
+
+def draw_honesty_by_errors(data: dict):
+    """X2: coverage above bias, a column for each shape of the errors."""
+    figure, axes = style.panel_grid(4, len(ERRORS), height=8.2, sharex=True, sharey="row")
+    rho, curves = data["rho"], data["panels"]
+    for column, (errors, name) in enumerate(ERRORS.items()):
+        for place, alpha in enumerate(INSTRUMENT):
+            coverage, bias = axes[place, column], axes[2 + place, column]
+            shown = curves[f"coverage90 {errors} {alpha}"]
+            style.draw_coverage(coverage, rho, shown, low=0.25, bars=False)
+            style.draw_curves(bias, rho, curves[f"bias_f0 {errors} {alpha}"])
+            style.bias_axis(bias, rho)
+            bias.set_ylim(-1.3, 1.1)
+            for axis, what in ((coverage, "coverage"), (bias, "bias")):
+                axis.set_ylabel(f"{what}, {INSTRUMENT[alpha]}" if column == 0 else "")
+                axis.set_xlabel("")
+        axes[0, column].set_title(f"({'abc'[column]}) {name} errors")
+        axes[-1, column].set_xlabel("true ρ")
+    style.legend_below(figure, axes[0, 0], columns=5)
+    return figure
+
+
+def draw_calibration(data: dict):
+    """X4: ECE and two coverages, a row of panels for each table."""
+    figure, axes = style.panel_grid(len(TABLES), 3, height=8.2, sharex="col", sharey=True)
+    for place, (dataset, name) in enumerate(TABLES.items()):
+        paper, now = data[dataset]["paper"], data[dataset]["now"]
+        series = [
+            (lambda metric, method, paper=paper: paper.get(method, {}).get(metric), 0.2, "", False),
+            (lambda metric, method, now=now: now[method][metric], -0.1, "", True),
+        ]
+        style.draw_dots(axes[place], list(now), series, titles=place == 0)
+        axes[place, 0].set_ylabel(name)
+    axes[0, 0].invert_yaxis()
+    axes[0, 0].set_xlim(left=0)
+    folds, papers = ("o", DARK, "members on folds"), ("o", DARK, "paper's settings", "white")
+    style.key_below(figure, axes[0, 0], folds, papers, NOMINAL)
+    return figure
+
+
+def draw_regimes(data: dict):
+    """X5: coverage above CRPS, a column for each kind of errors, a row for each instrument."""
+    figure, axes = style.panel_grid(6, len(X5_ERRORS), height=10.5, sharex=True, sharey="row")
+    rho, panels = data["rho"], data["panels"]
+    for column, errors in enumerate(X5_ERRORS):
+        for place, (instrument, name) in enumerate(WHERE.items()):
+            coverage, crps = axes[place, column], axes[3 + place, column]
+            shown = panels[f"coverage90_against {instrument} {errors}"]
+            style.draw_coverage(coverage, rho, shown, low=0.4, bars=False)
+            style.draw_curves(crps, rho, panels[f"crps_against {instrument} {errors}"])
+            for axis, what in ((coverage, "coverage"), (crps, "CRPS")):
+                axis.set_ylabel(f"{what},\n{name}" if column == 0 else "")
+                axis.set_xlabel("")
+        axes[0, column].set_title(errors)
+        axes[-1, column].set(xlabel="true ρ", xticks=(rho[0], 0, rho[-1]))
+    for crps in axes[3:, 0]:
+        crps.set_ylim(bottom=0)
+    style.legend_below(figure, axes[0, 0], columns=3)
     return figure
 
 
@@ -129,7 +188,7 @@ def _draw_example(axis, example: dict) -> None:
         axis.plot(example["x"], band["mean"], color=colour, ls=line, lw=1.8, label=LABELS[method])
     axis.plot(example["x"], example["f0"], color="black", ls=":", lw=1.4, label="true $f_0$")
     axis.set(xlabel="$x$", ylabel="$y$", xlim=(-3, 3), ylim=(-3.5, 5.0))
-    axis.legend(loc="upper left", ncols=2, frameon=False, columnspacing=1.0, borderaxespad=0.2)
+    axis.legend(loc="upper left", ncols=2, columnspacing=1.0, borderaxespad=0.2)
 
 
 def _save(figure, stem: Path) -> list[Path]:
@@ -144,6 +203,9 @@ FIGURES: dict[str, Callable] = {
     "fig2": draw_honesty,
     "fig3": draw_semireal,
     "fig4": draw_panels,
-    **OUR_FIGURES,
+    "x1": draw_without_instrument,
+    "x2": draw_honesty_by_errors,
+    "x4": draw_calibration,
+    "x5": draw_regimes,
 }
 PARTS = {"fig1": ("fig1a", "fig1b")}

@@ -5,10 +5,9 @@ own experiments, figure data.
 `--train` it first trains the example of figure 1 (a).
 """
 
-from __future__ import annotations
-
 import json
 import sys
+from itertools import takewhile
 from pathlib import Path
 
 from heckesel.atomic_files import write_atomically
@@ -24,13 +23,10 @@ TRAINED = "figures/fig1a.json"
 
 def generated(folder_results: Path) -> dict[str, str]:
     """Path below `paper/` -> the text that belongs there."""
-    results = read_results(Path(folder_results))
-    pages = {
-        "numbers.tex": numbers_tex(results),
-        "scoreboard.md": scoreboard_md(results),
-        "claims.md": claims_md(results),
-        "ours.md": ours_md(results),
-    }
+    results = read_results(folder_results)
+    pages = {"numbers.tex": numbers_tex(results)}
+    for name, page in (("scoreboard", scoreboard_md), ("claims", claims_md), ("ours", ours_md)):
+        pages[f"{name}.md"] = page(results) + "\n"
     for name, data in FROM_RESULTS.items():
         pages[f"figures/{name}.json"] = _json(data(results))
     return pages
@@ -42,12 +38,12 @@ def regenerate(folder_results: Path, folder_paper: Path, *, train: bool = False)
     The example of figure 1 (a) is trained if it is missing or `train` asks for it.
     """
     pages = generated(folder_results)
-    if train or not (Path(folder_paper) / TRAINED).exists():
+    if train or not (folder_paper / TRAINED).exists():
         pages[TRAINED] = _json(train_example())
     written = []
     for name, text in pages.items():
-        path = Path(folder_paper) / name
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path = folder_paper / name
+        if _committed(path) != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, text)
             written.append(path)
@@ -56,24 +52,21 @@ def regenerate(folder_results: Path, folder_paper: Path, *, train: bool = False)
 
 def stale(folder_results: Path, folder_paper: Path) -> list[str]:
     """One sentence for each committed file that is missing or not what the results give."""
-    found = []
-    for name, text in generated(folder_results).items():
-        path = Path(folder_paper) / name
-        if not path.exists():
-            found.append(f"{path} is missing")
-        elif path.read_text(encoding="utf-8") != text:
-            line = _first_difference(path.read_text(encoding="utf-8"), text)
-            found.append(f"{path} is not what {folder_results} gives, from line {line}")
-    if not (Path(folder_paper) / TRAINED).exists():
-        found.append(f"{Path(folder_paper) / TRAINED} is missing")
+    found, trained = [], _committed(folder_paper / TRAINED)
+    for name, text in {**generated(folder_results), TRAINED: trained}.items():
+        before = _committed(folder_paper / name)
+        if before is None:
+            found.append(f"{folder_paper / name} is missing")
+        elif before != text:
+            lines = zip(before.splitlines(), text.splitlines(), strict=False)
+            line = 1 + len(list(takewhile(lambda pair: pair[0] == pair[1], lines)))
+            says = f"is not what {folder_results} gives, from line {line}"
+            found.append(f"{folder_paper / name} {says}")
     return found
 
 
-def _first_difference(before: str, after: str) -> int:
-    lines = zip(before.splitlines(), after.splitlines(), strict=False)
-    same = next((i for i, (old, new) in enumerate(lines) if old != new), None)
-    shorter = min(len(before.splitlines()), len(after.splitlines()))
-    return (shorter if same is None else same) + 1
+def _committed(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
 
 
 def _json(data: dict) -> str:

@@ -4,18 +4,14 @@ Our own results and the paper's are read into the same names, so that one defini
 published number serves both.
 """
 
-from __future__ import annotations
-
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
 
 from heckesel.errors import DataError
-from reproduction.result_files import read_rows, results_path
+from reproduction.result_files import read_reference, read_rows, results_path
 
 Row = dict
 
@@ -35,6 +31,7 @@ class Results:
     x3: Sequence[Row] = field(default=())
     x4: Sequence[Row] = field(default=())
     x5: Sequence[Row] = field(default=())
+    x6: Sequence[Row] = field(default=())
 
 
 def flat(rows: Iterable[dict]) -> list[Row]:
@@ -46,11 +43,10 @@ def flat(rows: Iterable[dict]) -> list[Row]:
     for row in rows:
         if "error" in row:
             raise DataError(f"cell {row['cell']} failed: {row['error']}")
-    return [_merged(row["cell"], row["metrics"]) for row in rows]
-
-
-def _merged(cell: dict, metrics: dict) -> Row:
-    return cell | {f"{key}_hat" if key in cell else key: metrics[key] for key in metrics}
+    return [
+        cell | {f"{key}_hat" if key in cell else key: value for key, value in metrics.items()}
+        for cell, metrics in ((row["cell"], row["metrics"]) for row in rows)
+    ]
 
 
 def succeeded(rows: Iterable[dict]) -> list[Row]:
@@ -59,7 +55,7 @@ def succeeded(rows: Iterable[dict]) -> list[Row]:
 
 
 def read_results(folder: Path) -> Results:
-    """What is in `folder`; panels may be missing, because their data do not ship, and X5.
+    """What is in `folder`; panels may be missing, because their data do not ship.
 
     A failed row of the paper's experiments is refused, one of our own is skipped.
     """
@@ -69,24 +65,19 @@ def read_results(folder: Path) -> Results:
         if path.exists():
             read = succeeded if part.name.startswith("x") else flat
             found[part.name] = read(read_rows(path))
-        elif part.name not in ("e4", "e4_timm", "x5"):
+        elif part.name not in ("e4", "e4_timm"):
             raise DataError(f"{path} is missing; run `heckesel reproduce` first")
     return Results(**found)
 
 
 def read_paper() -> Results:
     """The paper's own rows of A-E1 and A-E2, as far as anything published needs them."""
-    return Results(e1=_table("paper_e1", "rows"), e2=_table("paper_e2", "rows"))
-
-
-def read_paper_regions(name: str) -> list[Row]:
-    """Points per region in every draw of `paper_e1` or `paper_e2`."""
-    return _table(name, "regions")
+    return Results(e1=read_paper_table("paper_e1"), e2=read_paper_table("paper_e2"))
 
 
 def read_paper_numbers() -> dict[str, dict]:
     """Macro name -> {"value", "printed"}: all figures the paper derives from its results."""
-    return _reference("paper_numbers")["numbers"]
+    return read_reference("paper_numbers")["numbers"]
 
 
 def matching(rows: Sequence[Row], **cell) -> list[Row]:
@@ -126,15 +117,12 @@ def _by_seed(rows: Sequence[Row], cell: dict) -> list[Row]:
     return sorted(found, key=lambda row: row["seed"])
 
 
-def _table(name: str, part: str) -> list[Row]:
-    """Rows are stored without their keys; null marks a metric that a method does not have."""
-    table = _reference(name)[part]
+def read_paper_table(name: str, part: str = "rows") -> list[Row]:
+    """A part of `paper_e1` or `paper_e2`: the "rows", or the "regions" with the points of each
+    region in every draw. Rows are stored without their keys; null marks a metric that a method
+    does not have."""
+    table = read_reference(name)[part]
     return [
         {key: value for key, value in zip(table["columns"], row, strict=True) if value is not None}
         for row in table["rows"]
     ]
-
-
-def _reference(name: str) -> dict:
-    folder = resources.files("reproduction").joinpath("reference")
-    return json.loads(folder.joinpath(f"{name}.json").read_text(encoding="utf-8"))

@@ -5,62 +5,23 @@ seed with the paper's rows, because both are noisy: single-precision training se
 programs apart.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import t as student
 
 from reproduction.pages.macros import MACROS, NOT_AVAILABLE, Macro
+from reproduction.pages.page_text import filled, read_toml
 from reproduction.pages.paired_tests import standard_error
-from reproduction.pages.rows import (
-    Results,
-    read_paper,
-    read_paper_numbers,
-    read_paper_regions,
-)
+from reproduction.pages.rows import Results, read_paper, read_paper_numbers, read_paper_table
 
 STANDARD_ERRORS = 3.0
 GP_TOLERANCE = 0.002
 SIGNIFICANCE = 0.05
+RULES = ("printed", "gp", "seeds", "p", "listed")
 
-RULES = {
-    "printed": "E0, selected shares, oracle: the printed digits are the same",
-    "gp": f"Gaussian process: within {GP_TOLERANCE} of the printed value",
-    "seeds": (
-        f"trained methods: within {STANDARD_ERRORS:.0f} standard errors of the mean difference "
-        "over seeds (`se`: ours minus the paper's, seed by seed), plus half a printed unit"
-    ),
-    "p": f"p-values: on the same side of {SIGNIFICANCE}",
-    "listed": "standard deviations over seeds, and benchmark panels (another dump): not compared",
-}
-
-_GP_OPTIMUM = (
-    "One of eight cells decides it: wine, seed 3. There the likelihood of the hyper-parameters has "
-    "several optima. The paper's row (coverage 77.0 %, ECE .155) is the one that scikit-learn's "
-    "first start reaches, log marginal likelihood -480.15; ours is -445.59, 34.6 units higher, "
-    "with coverage 84.4 % and ECE .073. Without that seed the difference is below .001."
-)
-EXPLANATIONS = {
-    "EZeroDevTS": (
-        "The shipped RAND HIE table has seven significant digits, which moves the estimates by up "
-        "to 2e-7, and 2.8 becomes 3.0 units of 1e-6. With R's full-precision copy of the data our "
-        "two-step agrees with R to 1e-11. Either figure is the rounding of the printed values: rho "
-        "is printed with five decimals."
-    ),
-    "RealCovWineGP": _GP_OPTIMUM,
-    "RealECEWineGP": _GP_OPTIMUM,
-    "CovAgEnsMidNoInstr": (
-        "The difference is 0.3 points on 55.7 %, on the same draws. Chance alone explains one such "
-        "difference: with eight seeds, the ratio of the mean difference to its standard error "
-        "follows a t distribution with 7 degrees of freedom, which exceeds 3 in 2 % of cases, and "
-        "the count above is what that predicts. The same ensemble shows no common direction: its "
-        "mean differences in the other seven cells of rho and alpha are between -0.04 and +0.23 "
-        "points, and its bias and ECE in this cell agree."
-    ),
-}
+REASONS = read_toml("explanations")["reason"]
+EXPLANATIONS = {macro: reason["text"] for reason in REASONS for macro in reason["macros"]}
 
 
 @dataclass(frozen=True)
@@ -100,18 +61,28 @@ def printed_unit(printed: str) -> float:
 
 def scoreboard_md(results: Results) -> str:
     found = scores(results)
-    parts = [
-        "# Scoreboard",
-        "Every number that the paper derives from its results, and the same number computed from "
-        "`results/*.json`. This page is generated; do not edit it.",
-        *_summary(found),
-        _regions(results),
-        _table(("macro", "paper", "ours", "se", "agrees"), map(_line, found)),
-        f"`{NOT_AVAILABLE}`: our panels have no such fit, or the fit has no standard error.",
-        "## Why these differ",
-        *_explanations([score.macro for score in found if score.verdict == "differs"]),
-    ]
-    return "\n\n".join(parts) + "\n"
+    counts = _counts(found)
+    rules = {rule: _counts([s for s in found if s.rule == rule]) for rule in RULES}
+    trained = [s for s in found if s.rule == "seeds"]
+    beyond = sum(abs(s.pairs.mean()) > STANDARD_ERRORS * standard_error(s.pairs) for s in trained)
+    return filled(
+        "scoreboard",
+        counts=counts,
+        compared=counts[0] + counts[1],
+        share=counts[0] / (counts[0] + counts[1]),
+        rules={rule: " | ".join(map(str, each)) for rule, each in rules.items()},
+        gp_tolerance=GP_TOLERANCE,
+        errors=STANDARD_ERRORS,
+        significance=SIGNIFICANCE,
+        trained=len(trained),
+        trained_share=rules["seeds"][0] / len(trained),
+        beyond=beyond,
+        expected=sum(2 * student.sf(STANDARD_ERRORS, len(s.pairs) - 1) for s in trained),
+        regions=_regions(results),
+        lines="\n".join(map(_line, found)),
+        not_available=NOT_AVAILABLE,
+        explanations=_explanations([s.macro for s in found if s.verdict == "differs"]),
+    )
 
 
 def _score(macro: Macro, published: dict, results: Results, paper: Results) -> Score:
@@ -131,27 +102,6 @@ def _score(macro: Macro, published: dict, results: Results, paper: Results) -> S
     return Score(macro.name, rule, published["printed"], ours, pairs, verdict)
 
 
-def _summary(found: list[Score]) -> list[str]:
-    agree, differ, listed = _counts(found)
-    compared = agree + differ
-    rules = [
-        (meaning, *map(str, _counts([score for score in found if score.rule == rule])))
-        for rule, meaning in RULES.items()
-    ]
-    trained = [score for score in found if score.rule == "seeds"]
-    beyond = sum(abs(s.pairs.mean()) > STANDARD_ERRORS * standard_error(s.pairs) for s in trained)
-    expected = sum(2 * student.sf(STANDARD_ERRORS, len(s.pairs) - 1) for s in trained)
-    return [
-        f"**{agree} agree, {differ} differ, {listed} are listed without a verdict: "
-        f"{agree / compared:.1%} of the {compared} compared agree.**",
-        _table(("rule", "agrees", "differs", "listed"), rules),
-        f"Of the {len(trained)} trained numbers {_counts(trained)[0] / len(trained):.1%} agree. "
-        f"Compared with the paper's rows before rounding, {beyond} mean differences exceed "
-        f"{STANDARD_ERRORS:.0f} standard errors; {expected:.1f} are expected of two runs of one "
-        "program with different initial weights.",
-    ]
-
-
 def _counts(found: list[Score]) -> list[int]:
     """How many agree, differ and are listed."""
     return [sum(s.verdict == verdict for s in found) for verdict in ("agrees", "differs", "listed")]
@@ -160,11 +110,8 @@ def _counts(found: list[Score]) -> list[int]:
 def _regions(results: Results) -> str:
     """Points per region depend on the draws alone, so they must be the same."""
     sentences = []
-    for title, name, rows in (
-        ("A-E1", "paper_e1", results.e1),
-        ("A-E2", "paper_e2", results.e2),
-    ):
-        theirs = read_paper_regions(name)
+    for title, name, rows in (("A-E1", "paper_e1", results.e1), ("A-E2", "paper_e2", results.e2)):
+        theirs = read_paper_table(name, "regions")
         keys = [key for key in theirs[0] if not key.startswith("n_")]
         ours = {tuple(row[key] for key in keys): row for row in rows}
         same = sum(
@@ -172,26 +119,21 @@ def _regions(results: Results) -> str:
             for row in theirs
         )
         sentences.append(f"{same} of {len(theirs)} draws of {title}")
-    return f"The number of points per region equals the paper's in {' and '.join(sentences)}."
+    return " and ".join(sentences)
 
 
-def _explanations(macros: list[str]) -> list[str]:
+def _explanations(macros: list[str]) -> str:
     """One paragraph for each reason, headed by the macros it is the reason for."""
     reasons: dict[str, list[str]] = {}
     for macro in macros:
         reasons.setdefault(EXPLANATIONS.get(macro, "Not explained yet."), []).append(macro)
-    return [f"**{', '.join(names)}.** {reason}" for reason, names in reasons.items()]
+    return "\n\n".join(f"**{', '.join(names)}.** {reason}" for reason, names in reasons.items())
 
 
-def _line(score: Score) -> tuple[str, ...]:
+def _line(score: Score) -> str:
     se = ""
     if score.rule in ("seeds", "gp"):
         percent = score.paper.endswith("%")
         se = f"{standard_error(score.pairs) * (100 if percent else 1):.2g}{'%' if percent else ''}"
     paper, ours = (text.replace("\\%", "%") for text in (score.paper, score.ours))
-    return score.macro, paper, ours, se, score.verdict
-
-
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(row) + " |" for row in (header, *rows)]
-    return "\n".join([lines[0], "|---" * len(header) + "|", *lines[1:]])
+    return f"| {score.macro} | {paper} | {ours} | {se} | {score.verdict} |"

@@ -132,7 +132,8 @@ def test_age_runs_from_the_first_result_on_a_dataset_to_the_date_of_the_row():
 def test_the_panels_cannot_be_listed_without_the_data(monkeypatch):
     monkeypatch.delenv("HECKESEL_DATA", raising=False)
     e4_panels.load_panel.cache_clear()
-    e4_panels._load_results.cache_clear()
+    for load, _ in e4_panels.SOURCES.values():
+        load.cache_clear()
     with pytest.raises(DataError, match="does not ship"):
         e4_panels.cells()
 

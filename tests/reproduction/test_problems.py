@@ -23,7 +23,7 @@ def fresh_controlled():
 
 
 def fresh_wine():
-    one = e2_semireal.draw(WINE)
+    one = e2_semireal.draw_table(*e2_semireal.TABLES["wine"], rho=WINE.rho, seed=WINE.seed)
     return one.frame, one.truth, one.test_frame.drop(columns="y"), one.test_truth
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from heckesel.datasets import make_controlled
 from reproduction import e1_controlled, e2_semireal
 from reproduction import x4_calibrated as x4
 
@@ -22,11 +23,11 @@ def test_the_grid_has_no_cell_twice_and_chunks_of_one_shape():
 
 def test_pools_and_test_rows_are_those_of_the_published_experiments():
     ours = x4.problem(x4.Cell("wine", 0.8, 1.0, 3, "heckman_two_step", 5))
-    theirs = e2_semireal.draw(e2_semireal.Cell("wine", 0.8, 3, "heckman_two_step"))
+    theirs = e2_semireal.draw_table(*e2_semireal.TABLES["wine"], rho=0.8, seed=3)
     np.testing.assert_array_equal(ours.data.y, theirs.frame["y"])
     np.testing.assert_array_equal(ours.test_truth.y, theirs.test_frame["y"])
     ours = x4.problem(x4.Cell("controlled", 0.9, 1.0, 2, "heckman_two_step", 5))
-    theirs = e1_controlled.pool(e1_controlled.Cell(0.9, 1.0, 2, "heckman_two_step"))
+    theirs = make_controlled(2000, rho=0.9, alpha=1.0, seed=2, sigma=0.5)
     np.testing.assert_array_equal(ours.data.y, theirs.frame["y"])
     assert len(ours.x) == e1_controlled.TEST
 
@@ -34,7 +35,7 @@ def test_pools_and_test_rows_are_those_of_the_published_experiments():
 @pytest.mark.parametrize("dataset", ["college_gpa", "school_tests"])
 def test_half_of_the_outcomes_of_the_further_tables_are_hidden(dataset):
     one = x4.problem(x4.Cell(dataset, 0.8, 1.0, 0, "heckman_two_step", 5))
-    pool, test = x4.FURTHER[dataset]
+    *_, pool, test = x4.TABLES[dataset]
     assert one.data.n == pool
     assert one.data.s.mean() == pytest.approx(0.5, abs=1 / pool)
     assert len(one.x) == len(one.test_truth.y) == test

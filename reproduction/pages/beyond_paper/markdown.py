@@ -1,7 +1,5 @@
 """Numbers and tables of `paper/ours.md`, in Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +13,7 @@ from reproduction.pages.paired_tests import standard_error
 from reproduction.pages.rows import Row, over_seeds
 
 NO_ROWS = "no rows"
+INTERVALS = {"coverage": "coverage90_against", "width": "width90_against"}
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,10 @@ PERCENT = NumberFormat(
 
 
 def seed_values(rows: Sequence[Row], metric: str, **cell) -> np.ndarray:
-    """The metric over seeds, empty where the cell has not been run."""
+    """The metric over seeds, empty where the cell has not been run or has no such metric."""
     try:
         return over_seeds(rows, metric, **cell)
-    except DataError:
+    except (DataError, KeyError):
         return np.array([])
 
 
@@ -72,11 +71,6 @@ def decimal(value: float) -> str:
     return sign + (f"{abs(value):g}".removeprefix("0") or "0")
 
 
-def capitalised(text: str) -> str:
-    """The first letter as a capital, the others as they are."""
-    return text[:1].upper() + text[1:]
-
-
 @dataclass(frozen=True)
 class Column:
     """A column of a table: its header, the metric it is made from, and how that is written."""
@@ -84,6 +78,15 @@ class Column:
     header: str
     metric: str
     show: Callable[[Any], str] = mean_of
+
+
+def columns(metrics: dict[str, str], show: Callable[..., str] = mean_of) -> list[Column]:
+    """Columns by header, written by `show`; coverage as a percentage."""
+    percent = partial(show, form=PERCENT)
+    return [
+        Column(header, metric, percent if metric.startswith("coverage") else show)
+        for header, metric in metrics.items()
+    ]
 
 
 def metric_table(
@@ -96,13 +99,9 @@ def metric_table(
     keys : headers of what tells lines apart
     lines : those keys, and a function from a metric to what its columns show
     """
-    return table(
-        [*keys, *(column.header for column in columns)],
-        [
-            [*labels, *(column.show(find(column.metric)) for column in columns)]
-            for labels, find in lines
-        ],
-    )
+    header = [*keys, *(column.header for column in columns)]
+    rows = [[*labels, *(c.show(find(c.metric)) for c in columns)] for labels, find in lines]
+    return table(header, rows)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,8 +1,5 @@
 """A target, what was measured for it, and whether it is met: one rule for all of them."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
@@ -46,48 +43,30 @@ class TargetRow:
 
 
 def target_row(
-    target: str,
-    method: str,
-    *requirements: Requirement,
-    form: md.NumberFormat = md.NUMBER,
-    statistic: Callable[[np.ndarray], float] = np.mean,
-    absolute: bool = False,
+    target: str, method: str, *requirements, form=md.NUMBER, statistic=np.mean, absolute=False
 ) -> TargetRow:
     """Met if the statistic of every requirement lies within its bounds, ends included.
 
+    requirements : each a `Requirement`
     absolute : compare the absolute value of the statistic
     """
     label = LABELS.get(method, method)
     if any(len(each.values) == 0 for each in requirements):
         return TargetRow(target, label, "", "0", NOT_RUN)
-    excess = -inf
+    excess, measured = -inf, []
     for each in requirements:
         value = float(statistic(each.values))
         value = abs(value) if absolute else value
         excess = max(excess, each.low - value, value - each.high)
-    bounded = any(each.low > -inf or each.high < inf for each in requirements)
+        measured.append(f"{each.label} {md.mean_and_sd(each.values, form)}{each.note}".lstrip())
+    n_seeds = " and ".join(sorted({str(len(each.values)) for each in requirements}))
     verdict = MET if excess <= 0 else f"{MISSED} by {form.distance(excess)}"
-    return TargetRow(
-        target,
-        label,
-        "; ".join(
-            f"{each.label} {md.mean_and_sd(each.values, form)}{each.note}".lstrip()
-            for each in requirements
-        ),
-        " and ".join(sorted({str(len(each.values)) for each in requirements})),
-        verdict if bounded else SHOWN,
-    )
+    verdict = SHOWN if excess == -inf else verdict  # no requirement has a bound
+    return TargetRow(target, label, "; ".join(measured), n_seeds, verdict)
 
 
 def coverage_target(
-    where: str,
-    method: str,
-    values: np.ndarray,
-    low: float,
-    high: float = inf,
-    *,
-    region: str = "",
-    note: str = "",
+    where: str, method: str, values: np.ndarray, low: float, high=inf, *, region="", note=""
 ) -> TargetRow:
     """Coverage between two shares, or above one."""
     wanted = f"≥ {100 * low:.0f} %" if high == inf else f"{100 * low:.0f}–{100 * high:.0f} %"

@@ -1,7 +1,5 @@
 """X1 on the page: the whole likelihood over rho, on the paper's curve and on five columns."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 
@@ -20,24 +18,7 @@ from reproduction.pages.method_labels import LABELS
 from reproduction.pages.rows import Results
 from reproduction.x1_profile import ALPHAS, OTHERS, PRIORS, RHOS, WEIGHING
 
-EXPERIMENT = "x1"
-TITLE = "X1: the whole likelihood over ρ"
-FIGURE = ("x1", "Coverage and bias in the selected-against region without an instrument.")
 DRAWS = {"curve": "the paper's curve", "interactions": "five columns with interactions"}
-MAIN_MODE = 0.85
-INTRODUCTION = """\
-The data are the pools of A-E1 ("the paper's curve", 2000 units) and pools drawn from a function \
-of five columns with interactions (4000 units). z is always a column of the selection equation and \
-has no effect where α = 0. All metrics refer to the selected-against region. *Prior* is the prior \
-on ρ. *Profile* uses networks, or splines where these have the higher held-out likelihood. *Main \
-mode* is the ρ with the highest evidence before the prior is applied: the smallest and the median \
-over seeds. The paper's methods on its curve come from `results/e1_controlled.json`."""
-MORE = """\
-### Sixteen more draws of the five columns, α = 0
-
-If the posterior is calibrated, 90 % intervals contain ρ in nine of ten draws, averaged over ρ. At \
-a single ρ the method may choose the wrong sign more or less often, and eight draws are too few to \
-show how often."""
 COLUMNS = (
     md.Column("coverage", "coverage90", md.mean_percent),
     md.Column("width", "width90"),
@@ -49,38 +30,29 @@ COLUMNS = (
     md.Column("main mode, smallest", "mode0_rho", lambda v: f"{v.min():.3f}" if len(v) else ""),
     md.Column("median", "mode0_rho", lambda v: f"{np.median(v):.3f}" if len(v) else ""),
 )
-MORE_METRICS = {"coverage90": "coverage", "bias_f0": "bias", "interval_score90": "interval score"}
+MORE_COLUMNS = [c for c in COLUMNS if c.header in ("coverage", "bias", "interval score")]
 
 
 def targets(results: Results) -> list[TargetRow]:
-    return [
-        row
-        for draw in DRAWS
-        for find in (_high_rho, _lower_rho, _no_selection, _with_instrument)
-        for method in WEIGHING
-        for row in find(results, draw, method)
-    ]
+    kinds = (_high_rho, _lower_rho, _no_selection, _with_instrument)
+    every = product(DRAWS, kinds, WEIGHING)
+    return [row for draw, find, method in every for row in find(results, draw, method)]
 
 
-def text(results: Results) -> str:
-    parts = [INTRODUCTION, _taken_over(results), _wrong_sign(results)]
-    for draw, name in DRAWS.items():
-        for alpha in ALPHAS:
-            parts += [f"### {md.capitalised(name)}, α = {md.decimal(alpha)}"]
-            parts += [_table(results, draw, alpha)]
-    return "\n\n".join([*parts, MORE, _more(results)])
+def parts(results: Results) -> dict[str, str]:
+    tables = {f"{d}_{a:g}": _table(results, d, a) for d, a in product(DRAWS, ALPHAS)}
+    sentences = {"taken_over": _taken_over(results), "wrong_sign": _wrong_sign(results)}
+    return tables | sentences | {"more": _more(results)}
 
 
 def values(results: Results, draw: str, method: str, metric: str, **cell):
     """Over seeds, in the selected-against region, with a uniform prior unless `cell` has another;
     on the curve the paper's methods are those of A-E1."""
-    cell = {"prior": "uniform"} | cell
-    if metric.startswith("mode") and method in OTHERS:
-        return np.array([])
     name = metric if metric.startswith("mode") else f"{metric}_against"
     if draw == "curve" and method in OTHERS:
         return md.seed_values(results.e1, name, method=method, rho=cell["rho"], alpha=cell["alpha"])
-    return md.seed_values(results.x1, name, draw=draw, method=method, **cell)
+    cell = {"prior": "uniform", "draw": draw, "method": method} | cell
+    return md.seed_values(results.x1, name, **cell)
 
 
 def _at(results: Results, draw: str, method: str, rho: float, alpha: float = 0.0):
@@ -93,15 +65,11 @@ def _high_rho(results: Results, draw: str, method: str) -> list[TargetRow]:
     where, find = _at(results, draw, method, 0.9)
     mode = find("mode0_rho")
     note = f", smallest {mode.min():.3f}" if len(mode) else ""
+    says, wanted = f"{where}: main mode ≥ .85 at every seed", Requirement(mode, 0.85, note=note)
     return [
         coverage_target(where, method, find("coverage90"), 0.87, 0.93),
         bias_target(where, method, find("bias_f0"), 0.05),
-        target_row(
-            f"{where}: main mode ≥ .85 at every seed",
-            method,
-            Requirement(mode, low=MAIN_MODE, note=note),
-            statistic=np.min,
-        ),
+        target_row(says, method, wanted, statistic=np.min),
     ]
 
 
@@ -162,23 +130,16 @@ def _wrong_sign(results: Results) -> str:
             find = partial(_at(results, "curve", method, 0.9, alpha)[1], prior="negative")
             coverage, bias = md.mean_percent(find("coverage90")), md.mean_of(find("bias_f0"))
             costs.append(f"{LABELS[method]} coverage {coverage}, bias {bias}")
-        sentences.append(
-            f"{where}, a prior of the wrong sign at ρ = .9 on the paper's curve gives "
-            f"{'; '.join(costs)}."
-        )
+        says = f"{where}, a prior of the wrong sign at ρ = .9 on the paper's curve gives "
+        sentences.append(f"{says}{'; '.join(costs)}.")
     return " ".join(sentences)
 
 
 def _table(results: Results, draw: str, alpha: float) -> str:
-    choices = [*product(WEIGHING, PRIORS), *((method, "") for method in OTHERS)]
-    lines = [
-        (
-            [md.decimal(rho), LABELS[method], prior],
-            partial(_at(results, draw, method, rho, alpha)[1], prior=prior or "uniform"),
-        )
-        for rho in RHOS
-        for method, prior in choices
-    ]
+    lines, choices = [], [*product(WEIGHING, PRIORS), *((method, "") for method in OTHERS)]
+    for rho, (method, prior) in product(RHOS, choices):
+        find = partial(_at(results, draw, method, rho, alpha)[1], prior=prior or "uniform")
+        lines.append(([md.decimal(rho), LABELS[method], prior], find))
     return md.metric_table(("ρ", "method", "prior"), COLUMNS, lines)
 
 
@@ -190,10 +151,8 @@ def _more(results: Results) -> str:
             cell = {"draw": "more interactions", "method": method, "rho": rho}
             low, high = (md.seed_values(results.x1, k, **cell) for k in ("rho_low", "rho_high"))
             shares.append(float(np.mean((low <= rho) & (rho <= high))))
-            found = {k: values(results, metric=k, alpha=0.0, **cell) for k in MORE_METRICS}
-            lines.append(([md.decimal(rho), LABELS[method]], (found | {"share": shares[-1]}).get))
-        found = dict.fromkeys(MORE_METRICS, np.array([]))
-        lines.append((["all", LABELS[method]], (found | {"share": np.mean(shares)}).get))
-    columns = [column for column in COLUMNS if column.header in MORE_METRICS.values()]
-    columns.append(md.Column("intervals that contain ρ", "share", lambda v: f"{100 * v:.0f} %"))
-    return md.metric_table(("ρ", "method"), columns, lines)
+            shown = [c.show(values(results, metric=c.metric, **cell)) for c in MORE_COLUMNS]
+            lines.append([md.decimal(rho), LABELS[method], *shown, f"{100 * shares[-1]:.0f} %"])
+        lines.append(["all", LABELS[method], "", "", "", f"{100 * np.mean(shares):.0f} %"])
+    headers = [column.header for column in MORE_COLUMNS]
+    return md.table(["ρ", "method", *headers, "intervals that contain ρ"], lines)

@@ -1,7 +1,6 @@
 """X3 on the page: the verdict on identification against what was true."""
 
-from __future__ import annotations
-
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -17,19 +16,9 @@ from reproduction.pages.beyond_paper.targets import (
 from reproduction.pages.rows import Results, matching
 from reproduction.x3_verdict import INSTRUMENTS, RHOS, SIZES
 
-EXPERIMENT = "x3"
-TITLE = "X3: is the verdict right?"
-FIGURE = None
 CODE = float(VERDICTS.index(IDENTIFIED))
-AT_MOST = 0.01
-INTRODUCTION = """\
-Generated datasets with an instrument that is strong, weak, irrelevant (a column of noise) or \
-absent. Each gets the verdict of `hk.identify` and a spline fit; coverage is that of its 90 % \
-intervals in the selected-against region. *Seeds* in the table of targets counts datasets here."""
 COLUMNS = (
-    md.Column("coverage", "coverage90_against", md.mean_percent),
-    md.Column("width", "width90_against"),
-    md.Column("bias", "bias_f0_against"),
+    *md.columns(md.INTERVALS | {"bias": "bias_f0_against"}),
     md.Column("mean of \\|bias\\|", "bias_f0_against", md.mean_absolute),
 )
 
@@ -42,7 +31,7 @@ def identified(results: Results, **cell) -> np.ndarray:
 def targets(results: Results) -> list[TargetRow]:
     called = f"called `{IDENTIFIED}`"
     never = Requirement(identified(results, instrument="none"), high=0.0)
-    rarely = Requirement(identified(results, instrument="irrelevant"), high=AT_MOST)
+    rarely = Requirement(identified(results, instrument="irrelevant"), high=0.01)
     irrelevant = f"an irrelevant instrument: at most 1 in 100 {called}"
     coverage = _values(results, CODE, "coverage90_against")
     return [
@@ -52,12 +41,8 @@ def targets(results: Results) -> list[TargetRow]:
     ]
 
 
-def text(results: Results) -> str:
-    parts = [INTRODUCTION]
-    if results.x3:
-        parts += ["### Verdict against what was true", _verdicts(results)]
-        parts += ["### Coverage of the spline fit by verdict", _coverage(results)]
-    return "\n\n".join(parts)
+def parts(results: Results) -> dict[str, str]:
+    return {"verdicts": _verdicts(results), "coverage": _coverage(results)}
 
 
 def _verdicts(results: Results) -> str:
@@ -72,10 +57,8 @@ def _verdicts(results: Results) -> str:
 def _coverage(results: Results) -> str:
     lines = []
     for place, verdict in enumerate(VERDICTS):
-        count = str(len(matching(results.x3, verdict=float(place))))
-        lines.append(
-            ([verdict, count], lambda metric, code=float(place): _values(results, code, metric))
-        )
+        find = partial(_values, results, float(place))
+        lines.append(([verdict, str(len(find("verdict")))], find))
     return md.metric_table(("verdict", "datasets"), COLUMNS, lines)
 
 

@@ -1,7 +1,5 @@
 """X4 on the page: calibration on real tables, members on folds and sigma(x)."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 
@@ -17,6 +15,7 @@ from reproduction.pages.beyond_paper.targets import (
     not_above,
     target_row,
 )
+from reproduction.pages.beyond_paper.x4_controls import SCORES, not_above_before, values
 from reproduction.pages.method_labels import LABELS
 from reproduction.pages.rows import Results, read_paper
 from reproduction.x4_calibrated import (
@@ -24,16 +23,11 @@ from reproduction.x4_calibrated import (
     MORE,
     MORE_METHODS,
     MORE_SEEDS,
-    NETWORK,
     OPEN_METHODS,
     PAPER,
     SEEDS,
-    SETTLED_ON_TEST_ROWS,
 )
 
-EXPERIMENT = "x4"
-TITLE = "X4: calibrated on real tables"
-FIGURE = ("x4", "Calibration at ρ = .8 by table and method; hollow: the paper's settings.")
 TABLES = {
     "california": "California housing",
     "wine": "wine quality",
@@ -47,55 +41,20 @@ BASELINES = ("blind_two_head", "deep_ensemble", "weighted_ensemble")
 ECE_LIMIT = {"california": 0.030, "wine": 0.049}
 WITHIN = 0.01  # of the deep ensemble, where there is nothing to correct
 REGIONS = {"against": "selected against", "mid": "middle", "well": "well sampled"}
+PLACES = {"_against": "selected against", "": "all points"}
 DRAWS = f"{len(MORE_SEEDS)} more draws"
-INTRODUCTION = """\
-Outcomes are real; selection is induced by the rule of A-E2. Every method, the baselines included, \
-has the same settings: each member holds out one fold, and the noise is σ(x) where that lowers the \
-held-out loss. *Paper* marks the paper's settings on the same rows, from \
-`results/e2_semireal.json`. *Averaged* is the mixture of the two-step and the *outcome \
-likelihood*, and of splines where their held-out loss does not differ from the networks'. In the \
-outcome likelihood selection may depend on the outcome itself, and errors may have any shape. (In \
-A-E2 selection depends on the outcome, in A-E1 only on its error.) *Open* also chooses the weight \
-decay and, in the joint likelihood, normal or t errors by the held-out loss. NLL is that of a \
-normal with the predictive's mean and standard deviation."""
-MORE_INTRODUCTION = f"""\
-### {md.capitalised(DRAWS)}
-
-On eight draws of wine the calibration error of a method has a standard error of about .01, more \
-than the methods differ by. These are {DRAWS} of the same tables and of A-E1 with the instrument. \
-No choice was made on them. *Paper* marks the paper's settings on the same draws. ± is the \
-standard error of the mean here. The paper's skyline, which sees the hidden outcomes, also varies \
-with the draws."""
 
 
-def _region_columns(*regions: str) -> list[md.Column]:
-    found = []
-    for region in regions:
-        name = REGIONS[region]
-        found.append(md.Column(f"coverage, {name}", f"coverage90_{region}", md.mean_percent))
-        found.append(md.Column(f"width, {name}", f"width90_{region}"))
-    return found
-
-
-SCORES = [md.Column("NLL", "nll_against"), md.Column("CRPS", "crps_against")]
-COLUMNS = [
-    md.Column("ECE", "ece_against"),
-    *_region_columns(*REGIONS),
-    *SCORES,
-    md.Column("NLL, all points", "nll"),
-    md.Column("CRPS, all points", "crps"),
-]
-MORE_COLUMNS = [
-    md.Column("ECE", "ece_against", md.mean_and_error),
-    *_region_columns("against", "well"),
-    *SCORES,
-]
-
-
-def values(results: Results, dataset: str, method: str, metric: str, rho: float = 0.8):
-    """Over seeds; on the first draws with the usual number of members, since some have others."""
-    usual = {} if dataset.startswith(MORE) else {"members": NETWORK.n_members, "alpha": 1.0}
-    return md.seed_values(results.x4, metric, dataset=dataset, method=method, rho=rho, **usual)
+INTERVALS = {
+    f"{what}, {name}": f"{what}90_{region}"
+    for region, name in REGIONS.items()
+    for what in ("coverage", "width")
+}
+ALL_POINTS = {"NLL, all points": "nll", "CRPS, all points": "crps"}
+COLUMNS = md.columns({"ECE": "ece_against"} | INTERVALS | SCORES | ALL_POINTS)
+MORE_INTERVALS = {name: metric for name, metric in INTERVALS.items() if "middle" not in name}
+MORE_ECE = md.Column("ECE", "ece_against", md.mean_and_error)
+MORE_COLUMNS = [MORE_ECE, *md.columns(MORE_INTERVALS | SCORES)]
 
 
 def targets(results: Results) -> list[TargetRow]:
@@ -116,12 +75,10 @@ def targets(results: Results) -> list[TargetRow]:
     return found + x4_controls.targets(results)
 
 
-def text(results: Results) -> str:
-    parts = [INTRODUCTION, _not_clean(), _against_skyline(results)]
-    for dataset, name in TABLES.items():
-        parts += [f"### {md.capitalised(name)}", _table(results, dataset)]
-    parts += [MORE_INTRODUCTION, _more_table(results)]
-    return "\n\n".join([*parts, x4_controls.text(results)])
+def parts(results: Results) -> dict[str, object]:
+    found = {dataset: _table(results, dataset) for dataset in TABLES} | x4_controls.parts(results)
+    found |= {"against_skyline": _against_skyline(results), "more": _more_table(results)}
+    return found | {"draws": DRAWS}
 
 
 def _calibration(results: Results, dataset: str, method: str, note: str = "") -> list[TargetRow]:
@@ -139,22 +96,18 @@ def _calibration(results: Results, dataset: str, method: str, note: str = "") ->
 
 def _published(dataset: str) -> str:
     """The paper's own figures, from the rows it published."""
-    paper = read_paper().e2
-    return "".join(
-        f", paper's {LABELS[method]} "
-        + md.mean_of(md.seed_values(paper, "ece_against", dataset=dataset, method=method, rho=0.8))
-        for method in ("heckman_two_step", "skyline")
-    )
+    find = partial(md.seed_values, read_paper().e2, "ece_against", dataset=dataset, rho=0.8)
+    methods = ("heckman_two_step", "skyline")
+    return "".join(f", paper's {LABELS[m]} {md.mean_of(find(method=m))}" for m in methods)
 
 
 def _below_baselines(results: Results, dataset: str, method: str, metric: str) -> TargetRow:
     """Against the best of the baselines, in the selected-against region and over all points."""
     parts = []
-    for name, label in ((f"{metric}_against", "selected against"), (metric, "all points")):
-        theirs = {m: values(results, dataset, m, name) for m in BASELINES}
-        best = min(BASELINES, key=lambda m: theirs[m].mean() if len(theirs[m]) else -np.inf)
-        ours = values(results, dataset, method, name)
-        parts.append(not_above(ours, theirs[best], name=LABELS[best], label=label))
+    for suffix, label in PLACES.items():
+        found = {m: values(results, dataset, m, metric + suffix) for m in (*BASELINES, method)}
+        best = min(BASELINES, key=lambda m: found[m].mean() if len(found[m]) else -np.inf)
+        parts.append(not_above(found[method], found[best], name=LABELS[best], label=label))
     says = f"{TABLES[dataset]}, ρ = .8: {metric.upper()} below that of every baseline on folds"
     return target_row(says, method, *parts)
 
@@ -162,46 +115,27 @@ def _below_baselines(results: Results, dataset: str, method: str, metric: str) -
 def _nothing_to_correct(results: Results, dataset: str, method: str, metric: str) -> TargetRow:
     """Ours less the deep ensemble's, seed by seed."""
     parts = []
-    for name, label in ((f"{metric}_against", "selected against"), (metric, "all points")):
-        ours, theirs = (
-            values(results, dataset, m, name, rho=0.0) for m in (method, "deep_ensemble")
-        )
-        parts.append(Requirement(ours - theirs, high=WITHIN, label=label))
-    says = (
-        f"{TABLES[dataset]}, ρ = 0: {metric.upper()} at most {md.decimal(WITHIN)} above the deep "
-        "ensemble's (difference)"
-    )
-    return target_row(says, method, *parts)
+    for suffix, label in PLACES.items():
+        find = partial(values, results, dataset, metric=metric + suffix, rho=0.0)
+        difference = find(method) - find("deep_ensemble")
+        parts.append(Requirement(difference, high=WITHIN, label=label))
+    says = f"at most {md.decimal(WITHIN)} above the deep ensemble's (difference)"
+    return target_row(f"{TABLES[dataset]}, ρ = 0: {metric.upper()} {says}", method, *parts)
 
 
 def skyline_reached(results: Results, dataset: str, method: str) -> TargetRow:
     """The paper's skyline on the same draws, which knows every outcome."""
-    ours, theirs = (
-        values(results, MORE + dataset, m, "ece_against") for m in (method, "skyline" + PAPER)
-    )
-    where = f"{TABLES[dataset]}, ρ = .8, {DRAWS}"
-    says = f"{where}: mean region-ECE not above that of the paper's skyline"
-    return target_row(says, method, not_above(ours, theirs, name="skyline"))
+    find = partial(values, results, MORE + dataset, metric="ece_against")
+    skyline = not_above(find(method), find("skyline" + PAPER), name="skyline")
+    where, says = f"{TABLES[dataset]}, ρ = .8, {DRAWS}", "not above that of the paper's skyline"
+    return target_row(f"{where}: mean region-ECE {says}", method, skyline)
 
 
 def not_worse(results: Results, method: str) -> TargetRow:
-    pairs = {
-        rho: tuple(
-            values(results, MORE + "controlled", one, "ece_against", rho)
-            for one in ("heckman_two_step" + PAPER, method)
-        )
-        for rho in RHOS
-    }
-    return x4_controls.not_above_before(f"A-E1, α = 1, {DRAWS}", method, pairs)
-
-
-def _not_clean() -> str:
-    settled = "\n".join(f"- {choice};" for choice in SETTLED_ON_TEST_ROWS)
-    return (
-        "These choices were made after looking at test rows of A-E2, so California and wine are "
-        "not clean tests:\n\n" + settled.removesuffix(";") + ".\n\nNo choice was made on college "
-        "grades and school tests: they are the clean tests."
-    )
+    find = partial(values, results, MORE + "controlled", metric="ece_against")
+    before = "heckman_two_step" + PAPER
+    pairs = {rho: (find(before, rho=rho), find(method, rho=rho)) for rho in RHOS}
+    return not_above_before(f"A-E1, α = 1, {DRAWS}", method, pairs)
 
 
 def _against_skyline(results: Results) -> str:
@@ -212,10 +146,7 @@ def _against_skyline(results: Results) -> str:
         if all(map(len, found)):
             first, second, sky = map(md.mean_and_sd, found)
             sentences.append(f"{name} {first} and {second} against {sky}")
-    return (
-        "Selected-against ECE at ρ = .8 of the average and the two-step, against that of the "
-        "skyline, which sees every outcome, on the same folds: " + "; ".join(sentences) + "."
-    )
+    return "; ".join(sentences)
 
 
 def _table(results: Results, dataset: str) -> str:

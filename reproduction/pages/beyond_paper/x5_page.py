@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -15,27 +16,17 @@ from reproduction.pages.method_labels import LABELS
 from reproduction.pages.rows import Results, Row
 from reproduction.x5_regimes import AUTO, FRESH_SEEDS, METHODS, NAIVE, TWO_STEP
 
-EXPERIMENT = "x5"
-TITLE = "X5: the regimes"
-FIGURE = None
 REGIME, SETTING = ("instrument", "errors", "rho"), ("outcome", "selection", "n")
 RANGE, AT_LEAST = (0.85, 0.96), (0.85, np.inf)
 WANTED = {"strong": (RANGE, 0.97), "weak": (RANGE, 0.90), "none": (AT_LEAST, 0.90)}
 WHERE = {"strong": "strong instrument", "weak": "weak instrument", "none": "no instrument"}
 ALLOWANCE = 2.0  # standard errors
 CRPS_FACTOR = 1.02
-SCORE_FACTOR = {"\\|ρ\\| ≥ .5": 1.0, "ρ = 0": 1.1}
-STRONG_RHO = 0.5
-INTRODUCTION = """\
-Generated datasets of 500 or 2000 units with five columns, one of them a category with three \
-levels. The instrument is strong, weak or absent. Errors are normal, skewed (χ²(3) with a normal \
-copula), heavy-tailed (bivariate t(4)), a mixture (10 % have three times the standard deviation), \
-or their σ varies with x. The outcome function is linear, smooth or has interactions; the \
-selection index is linear or quadratic. A *regime* is an instrument, a form of the errors and a ρ; \
-it pools two or three settings. A bound on the coverage or the CRPS of a regime has an allowance \
-of two Monte Carlo standard errors (over seeds, within settings). Seeds are fresh: no choice was \
-made on them. *Seeds* in the table of targets counts regimes here. Intervals are those of 90 %; \
-coverage, interval score and bias are those of the selected-against region."""
+# Of the deep ensemble's interval score, and the values of rho it is averaged over.
+SCORE_FACTOR = {
+    "\\|ρ\\| ≥ .5": (1.0, [rho for rho in RHOS if abs(rho) >= 0.5]),
+    "ρ = 0": (1.1, [0.0]),
+}
 
 
 @dataclass(frozen=True)
@@ -101,7 +92,7 @@ def targets(results: Results) -> list[TargetRow]:
 def well_covered(results: Results, method: str, instrument: str) -> np.ndarray:
     """1 for each regime whose coverage is within the bounds for this instrument, 0 for others."""
     bounds, _ = WANTED[instrument]
-    found = _metric(results, method, "coverage90_against", instrument=instrument)
+    found = metric_by_regime(results, method, "coverage90_against", instrument=instrument)
     return np.array([float(each.within(*bounds)) for each in found.values()])
 
 
@@ -128,20 +119,14 @@ def _near_the_best(results: Results) -> TargetRow:
 
 
 def _interval_score(results: Results, part: str) -> TargetRow:
-    factor, metric = SCORE_FACTOR[part], "interval_score90_against"
+    (factor, rhos), metric = SCORE_FACTOR[part], "interval_score90_against"
     found = [
-        _same_draws(results, (AUTO, NAIVE), metric, instrument="none", rho=rho)
-        for rho in RHOS
-        if _in_part(rho, part)
+        _same_draws(results, (AUTO, NAIVE), metric, instrument="none", rho=rho) for rho in rhos
     ]
     own, naive = (np.concatenate([each[method] for each in found]) for method in (AUTO, NAIVE))
     above = "not above" if factor == 1 else f"at most {100 * (factor - 1):.0f} % above"
     says = f"no instrument, {part}: mean interval score {above} the deep ensemble's"
     return target_row(says, AUTO, not_above(own, factor * naive, name="limit"))
-
-
-def _in_part(rho: float, part: str) -> bool:
-    return rho == 0 if part == "ρ = 0" else abs(rho) >= STRONG_RHO
 
 
 def _same_draws(results: Results, methods: Sequence[str], metric: str, **cell) -> dict:
@@ -154,19 +139,19 @@ def _same_draws(results: Results, methods: Sequence[str], metric: str, **cell) -
     return {method: of_one(place) for place, method in enumerate(methods)}
 
 
-def _metric(results: Results, method: str, metric: str, **cell) -> dict[tuple, Pooled]:
+def metric_by_regime(results: Results, method: str, metric: str, **cell) -> dict[tuple, Pooled]:
+    """Its mean in each regime."""
     return regimes(results, (method,), lambda row: row[metric], **cell)
 
 
 def _means(results: Results, method: str, metric: str, **cell) -> np.ndarray:
-    return np.array([each.mean for each in _metric(results, method, metric, **cell).values()])
+    return np.array(
+        [each.mean for each in metric_by_regime(results, method, metric, **cell).values()]
+    )
 
 
-def text(results: Results) -> str:
-    if not results.x5:
-        return INTRODUCTION
-    parts = [INTRODUCTION, "### By instrument", _summary(results)]
-    return "\n\n".join([*parts, "### By regime", _by_regime(results)])
+def parts(results: Results) -> dict[str, str]:
+    return {"summary": _summary(results), "by_regime": _by_regime(results)}
 
 
 def _summary(results: Results) -> str:
@@ -188,8 +173,7 @@ def _summary(results: Results) -> str:
 
     lines = [
         ([WHERE[instrument], LABELS[method]], partial(find, instrument, method))
-        for instrument in INSTRUMENTS
-        for method in METHODS
+        for instrument, method in product(INSTRUMENTS, METHODS)
     ]
     return md.metric_table(("instrument", "method"), columns, lines)
 
@@ -200,10 +184,10 @@ def _by_regime(results: Results) -> str:
         "interval_score90_against": ("interval score", md.NUMBER),
         "crps": ("CRPS, all points", md.NUMBER),
     }
-    found = {(m, metric): _metric(results, m, metric) for metric in shown for m in METHODS}
+    found = {(m, metric): metric_by_regime(results, m, metric) for metric in shown for m in METHODS}
     header = [f"{name}, {LABELS[m]}" for name, _ in shown.values() for m in METHODS]
     lines = []
-    for key in ((i, e, r) for i in INSTRUMENTS for e in ERRORS for r in RHOS):
+    for key in product(INSTRUMENTS, ERRORS, RHOS):
         numbers = [
             shown[metric][1].value(values[key].mean) if key in values else ""
             for (_, metric), values in found.items()

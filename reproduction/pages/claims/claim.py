@@ -1,9 +1,8 @@
 """What a claim of the paper is here, and how its numbers are found and written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +15,6 @@ SIGNIFICANT = 0.05
 BASELINES = ("deep_ensemble", "mc_dropout", "gp")
 HECKMAN = ("heckman_two_step", "heckman_joint")
 RHOS = (0.3, 0.6, 0.9)  # where there is something to correct
-COLLAPSED = 0.3  # members nearer to 0 than this have collapsed
 ByMethod = dict[str, np.ndarray]
 
 
@@ -25,23 +23,18 @@ class Claim:
     """A sentence of the paper and what decides it.
 
     where : section of the paper
-    decide : results -> (verdict, the numbers it rests on)
+    rule : results -> (verdict, the numbers it rests on); None if no committed row can decide
+    untested : why there is no rule
     """
 
     where: str
     says: str
-    test: str
-    decide: Callable[[Results], tuple[str, str]]
+    rule: Callable[[Results], tuple[str, str]] | None
+    test: str = "none"
+    untested: str = ""
 
-
-def claim(where: str, *, says: str, test: str) -> Callable[[Callable], Claim]:
-    """Makes a `Claim` of the function that decides it."""
-    return lambda decide: Claim(where, says, test, decide)
-
-
-def untested(where: str, *, says: str, because: str) -> Claim:
-    """A claim that no committed row can decide."""
-    return Claim(where, says, "none", lambda results: (UNTESTED, because))
+    def decide(self, results: Results) -> tuple[str, str]:
+        return self.rule(results) if self.rule else (UNTESTED, self.untested)
 
 
 def graded(*, holds: bool, partly: bool = False) -> str:
@@ -49,19 +42,19 @@ def graded(*, holds: bool, partly: bool = False) -> str:
 
 
 def controlled(
-    results: Results, metric: str, *methods: str, rho: float = 0.9, alpha: float = 1.0
+    results: Results, metric: str, *methods: str, region="against", rho=0.9, alpha=1.0
 ) -> ByMethod:
-    """A metric of A-E1 in the selected-against region: values over seeds by method."""
-    name, cell = f"{metric}_against", {"rho": rho, "alpha": alpha}
-    return {m: over_seeds(results.e1, name, method=m, **cell) for m in methods}
+    """A metric of A-E1: values over seeds by method."""
+    find = partial(over_seeds, results.e1, f"{metric}_{region}", rho=rho, alpha=alpha)
+    return {m: find(method=m) for m in methods}
 
 
 def semireal(
-    results: Results, metric: str, dataset: str, *methods: str, rho: float = 0.8
+    results: Results, metric: str, dataset: str, *methods: str, region="against", rho=0.8
 ) -> ByMethod:
-    """A metric of A-E2 in the selected-against region: values over seeds by method."""
-    name, cell = f"{metric}_against", {"dataset": dataset, "rho": rho}
-    return {m: over_seeds(results.e2, name, method=m, **cell) for m in methods}
+    """A metric of A-E2: values over seeds by method."""
+    find = partial(over_seeds, results.e2, f"{metric}_{region}", dataset=dataset, rho=rho)
+    return {m: find(method=m) for m in methods}
 
 
 def paired_ece(results: Results, *methods: str) -> dict[str, list[np.ndarray]]:

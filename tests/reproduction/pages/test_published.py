@@ -16,7 +16,7 @@ from heckesel.predictive.distribution import Predictive
 from reproduction import e2_semireal
 from reproduction.pages import paper_figures, published
 from reproduction.pages.figure_data import FROM_RESULTS
-from reproduction.pages.macros import FORMS, MACROS, NOT_AVAILABLE, numbers_tex
+from reproduction.pages.macros import MACROS, NOT_AVAILABLE, numbers_tex, printed_like
 from reproduction.pages.paired_tests import signed_rank, standard_error
 from reproduction.pages.rows import (
     flat,
@@ -69,18 +69,18 @@ def test_the_papers_rows_give_the_papers_figure(name):
 
 
 @pytest.mark.parametrize(
-    ("form", "value", "printed"),
+    ("sample", "value", "printed"),
     [
-        ("percent", 0.6444, r"64.4\%"),
-        ("whole percent", 0.503, r"50\%"),
-        ("integer", 4281.0, "4281"),
-        ("three decimals", -0.00004, "0.000"),
-        ("three decimals", -0.13196, "-0.132"),
-        ("power", 5.002e-7, r"$5.0\times10^{-7}$"),
+        (r"9.9\%", 0.6444, r"64.4\%"),
+        (r"9\%", 0.503, r"50\%"),
+        ("99", 4281.0, "4281"),
+        ("9.999", -0.00004, "0.000"),
+        ("9.999", -0.13196, "-0.132"),
+        (r"$9.9\times10^{9}$", 5.002e-7, r"$5.0\times10^{-7}$"),
     ],
 )
-def test_numbers_are_printed_as_in_the_paper(form, value, printed):
-    assert FORMS[form](value) == printed
+def test_numbers_are_printed_as_in_the_paper(sample, value, printed):
+    assert printed_like(sample, value) == printed
 
 
 def test_numbers_tex_has_one_command_for_each_macro(results):
@@ -203,7 +203,7 @@ def test_the_wine_gp_of_the_paper_is_a_lower_optimum_than_ours():
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-    draw = e2_semireal.draw(e2_semireal.Cell("wine", 0.8, 3, "gp"))
+    draw = e2_semireal.draw_table(*e2_semireal.TABLES["wine"], rho=0.8, seed=3)
     data = as_data(draw)
     theirs = [5160, 1.44, 1.49, 0.00786, 0.447, 1.95, 1.66, 1.03, 1.24, 0.468, 1.49]
     ours = [4230, 1.26, 1.26, 0.182, 0.253, 2.18, 1.95, 1.20, 0.606, 0.861, 0.912]
@@ -226,12 +226,12 @@ def test_the_wine_gp_of_the_paper_is_a_lower_optimum_than_ours():
 
 def test_figures_and_macros_show_the_same_numbers(results):
     coverage = FROM_RESULTS["fig1b"](results)["methods"]["deep_ensemble"]
-    assert FORMS["percent"](coverage["mean"][-1]) == MACROS["CovAgEnsHi"].printed(results)
-    assert FORMS["percent"](coverage["sd"][-1]) == MACROS["CovAgEnsHiSD"].printed(results)
+    assert printed_like(r"9.9\%", coverage["mean"][-1]) == MACROS["CovAgEnsHi"].printed(results)
+    assert printed_like(r"9.9\%", coverage["sd"][-1]) == MACROS["CovAgEnsHiSD"].printed(results)
     bias = FROM_RESULTS["fig2"](results)["bias_without"]["heckman_two_step"]["mean"][2]
-    assert FORMS["three decimals"](bias) == MACROS["BiasAgHeckTSMidNoInstr"].printed(results)
+    assert printed_like("9.999", bias) == MACROS["BiasAgHeckTSMidNoInstr"].printed(results)
     well = FROM_RESULTS["fig3"](results)["coverage90_well"]["wine"]["gp"]["mean"]
-    assert FORMS["percent"](well) == MACROS["RealCovWellWineGP"].printed(results)
+    assert printed_like(r"9.9\%", well) == MACROS["RealCovWellWineGP"].printed(results)
 
 
 def test_writing_twice_changes_nothing_and_a_touched_file_is_named(tmp_path, monkeypatch):

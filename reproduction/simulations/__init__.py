@@ -1,0 +1,1 @@
+"""Simulations of tests, intervals and verdicts, each with its committed results."""
