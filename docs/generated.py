@@ -4,6 +4,7 @@ built. The output folder `_generated` is not committed."""
 from __future__ import annotations
 
 import io
+import json
 import re
 import warnings
 from contextlib import redirect_stdout
@@ -12,6 +13,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
+from heckesel.diagnostics.verdict import SUPPORTED, UNCERTAIN, UNUSABLE
 from heckesel.errors import IdentificationWarning
 from reproduction.result_files import read_rows
 
@@ -22,6 +24,22 @@ SHOWN = {
     "deep_ensemble": "plain ensemble",
     "heckman_two_step": "two-step",
     "heckman_profile": "profile",
+}
+# Outcome -> measure -> its heading.
+INFERENCE = {
+    "linear": {
+        "score_rejects": "score test rejects ρ = 0",
+        "lr_rejects": "LR test rejects",
+        "wald_rejects": "Wald test rejects",
+        "wald_x": "slope, Wald 95 %",
+        "default_x": "slope, default 95 %",
+        "default_average90": "average, default 90 %",
+    },
+    "binary": {
+        "score_rejects": "score test rejects ρ = 0",
+        "wald_probability90": "probability, delta method 90 %",
+        "default_probability90": "probability, default 90 %",
+    },
 }
 
 
@@ -41,6 +59,14 @@ def run_pictures(folder: Path) -> None:
 
 
 def make_tables(folder: Path) -> None:
+    """Write all tables of committed results."""
+    (folder / "_generated").mkdir(exist_ok=True)
+    make_misspecified(folder)
+    make_inference(folder)
+    make_fooling(folder)
+
+
+def make_misspecified(folder: Path) -> None:
     """Coverage and bias of X2 in the selected-against region, with and without an instrument."""
     rows = read_rows(folder.parent / "results" / "x2_misspecified.json")
     lines = [
@@ -53,8 +79,35 @@ def make_tables(folder: Path) -> None:
                 cell = {"errors": errors, "alpha": alpha, "rho": rho}
                 found = " | ".join(_entry(rows, cell | {"method": method}) for method in SHOWN)
                 lines.append(f"| {text} | {instrument} | {rho:g} | {found} |")
-    (folder / "_generated").mkdir(exist_ok=True)
     (folder / "_generated" / "misspecified.md").write_text("\n".join(lines) + "\n")
+
+
+def make_inference(folder: Path) -> None:
+    """Rejections of rho = 0 and coverage, by strength of the instrument."""
+    found = json.loads((folder.parent / "results" / "inference_coverage.json").read_text())
+    for outcome, columns in INFERENCE.items():
+        lines = ["| n | instrument | ρ | " + " | ".join(columns.values()) + " |"]
+        lines.append("|---|---|---|" + "---|" * len(columns))
+        for row in found["rows"]:
+            setting = row["setting"]
+            if setting["outcome"] == outcome:
+                shown = [f"{100 * row[name]:.1f} %" if name in row else "" for name in columns]
+                where = f"{setting['n']} | {setting['instrument']} | {setting['rho']:g}"
+                lines.append(f"| {where} | {' | '.join(shown)} |")
+        (folder / "_generated" / f"inference_{outcome}.md").write_text("\n".join(lines) + "\n")
+
+
+def make_fooling(folder: Path) -> None:
+    """How often the Wald rule alone calls cases identified, and what the verdict says of them."""
+    levels = (SUPPORTED, UNCERTAIN, UNUSABLE)
+    lines = [
+        f"| case | Wald statistic above 10 | {' | '.join(levels)} |",
+        "|---|---|" + "---|" * len(levels),
+    ]
+    for row in json.loads((folder.parent / "results" / "fooling.json").read_text()):
+        given = " | ".join(str(row["levels"].get(level, 0)) for level in levels)
+        lines.append(f"| {row['case']} | {row['wald_rule']} | {given} |")
+    (folder / "_generated" / "fooling.md").write_text("\n".join(lines) + "\n")
 
 
 def _entry(rows, cell: dict) -> str:

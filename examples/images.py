@@ -71,7 +71,7 @@ def main(n: int = 1500, epochs: int = 150, members: int = 3) -> dict[str, float]
         )
         predictive = fit.predict(fresh)
         biases[method] = float(np.mean((predictive.mean - truth)[large]))
-        print(f"{method:>9}: bias on large blobs {biases[method]:+.3f}, rho {fit.info['rho']}")
+        print(f"{method:>9}: bias on large blobs {biases[method]:+.3f}, rho {fit.info.rho}")
     return biases
 
 
