@@ -30,9 +30,10 @@ NEEDED = {
     "report/templates/style.css",
 }
 TRY = """
-import pathlib, sys
+import pathlib, sys, warnings
 import heckesel as hk
 
+warnings.simplefilter("ignore", hk.IdentificationWarning)
 home = pathlib.Path(hk.__file__).parent
 assert home.is_relative_to(sys.prefix), home
 women = hk.datasets.load_mroz()

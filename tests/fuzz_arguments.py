@@ -62,7 +62,9 @@ def fitted():
 
 def _deep(**options):
     small = {"epochs": 2, "n_members": 2, "hidden": (3,), "progress": False, "device": "cpu"}
-    return hk.DeepHeckmanRegressor(**{"instruments": ["z"]} | small | options)
+    return hk.DeepHeckmanRegressor(
+        **{"method": "two-step"} | {"instruments": ["z"]} | small | options
+    )
 
 
 def _fit_deep(**options):
@@ -99,6 +101,11 @@ def _identify(**options):
     return hk.identify(**{"X": X, "y": y, "instruments": ["z"]} | options)
 
 
+def _test_instruments(**options):
+    X, y = data()
+    return hk.test_instruments(**{"X": X, "y": y, "instruments": ["z"]} | options)
+
+
 def _method(of: Callable, name: str, **given):
     """A call of a fitted thing's method, with X where it takes one."""
 
@@ -121,7 +128,7 @@ def _distribution():
 
 
 OF_FIT = ("X", "y", "selected", "sample_weight")
-OF_TABLE = (*OF_FIT, "instruments", "missing", "covariance", "weight_kind")
+OF_TABLE = (*OF_FIT, "instruments", "missing", "unobserved", "covariance", "weight_kind")
 OF_HECKMAN = ("method", "errors", "covariance", "clusters", "weights", "weight_kind")
 CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "HeckmanRegressor.fit": (
@@ -137,13 +144,29 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
         _fit_deep,
         (
             *("instruments", "method", "warm_up", "batch_size", "dtype", "random_state", "missing"),
-            *("target_transform", "folds", "noise", "tails", "errors", "selection", "rho_prior"),
+            *(
+                "target_transform",
+                "unobserved",
+                "folds",
+                "noise",
+                "tails",
+                "errors",
+                "selection",
+                "rho_prior",
+            ),
         ),
     ),
     "heckman": (_heckman, ("outcome", "select", "data", "selected", "instruments", *OF_HECKMAN)),
     "heckman of arrays": (_arrays, ("y", "x", "w", "selected", "instruments", *OF_HECKMAN)),
     "probit": (_probit, ("formula", "data", "covariance", "clusters", "weights", "weight_kind")),
-    "identify": (_identify, (*OF_FIT, "instruments", "missing")),
+    "identify": (
+        _identify,
+        (*OF_FIT, "instruments", "missing", "target_transform", "unobserved"),
+    ),
+    "test_instruments": (
+        _test_instruments,
+        (*OF_FIT, "instruments", "missing", "level", "seed"),
+    ),
     "sensitivity": (
         lambda **o: hk.sensitivity(**{"model": regressor(), "X": _X(), "y": _y()} | o),
         ("model", "X", "y", "at", "effects", "rho", "selected", "sample_weight"),
@@ -170,7 +193,9 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "summary": (_method(fitted, "summary"), ("level",)),
     "to_dict": (_method(fitted, "to_dict"), ("level",)),
     "to_latex": (_method(fitted, "to_latex"), ("level",)),
-    "margins": (_method(fitted, "margins"), ("target",)),
+    "margins": (_method(fitted, "margins"), ("target", "level")),
+    "average": (_method(fitted, "average"), ("target", "level")),
+    "to_frame": (_method(fitted, "to_frame"), ("level", "method")),
     "predict of a fit": (_method(fitted, "predict", data=_X), ("data", "target")),
     "wald_test": (_method(fitted, "wald_test"), ("terms",)),
     "test_rho_zero": (_method(fitted, "test_rho_zero"), ("kind",)),

@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 import heckesel as hk
 from heckesel.data import selection_data
+from heckesel.fit_info import as_dictionary
 
 N = 240
 SMALL = {
@@ -35,21 +36,30 @@ def heavy_tailed(y):
 
 X, Y = table()
 MODELS = {
-    "linear": hk.HeckmanRegressor(["z"], missing="indicator"),
+    "linear": hk.HeckmanRegressor(["z"], method="ml", missing="indicator"),
+    "linear shape": hk.HeckmanRegressor(["z"], method="ml", errors="shape", missing="indicator"),
+    "linear auto": hk.HeckmanRegressor(["z"], missing="indicator"),
     "linear two-step": hk.HeckmanRegressor("z", method="two-step", missing="indicator"),
-    "two-step": hk.DeepHeckmanRegressor(**SMALL),
+    "two-step": hk.DeepHeckmanRegressor(method="two-step", **SMALL),
     "two-step on folds": hk.DeepHeckmanRegressor(
-        folds=2, noise="varying", selection="network", **SMALL
+        method="two-step", folds=2, noise="varying", selection="network", **SMALL
     ),
     "joint": hk.DeepHeckmanRegressor(method="joint", **SMALL),
     "joint varying": hk.DeepHeckmanRegressor(method="joint", folds=2, noise="varying", **SMALL),
     "joint t": hk.DeepHeckmanRegressor(method="joint", errors="t", **SMALL),
+    "joint shape": hk.DeepHeckmanRegressor(method="joint", errors="shape", folds=2, **SMALL),
+    "joint scale": hk.DeepHeckmanRegressor(method="joint", scale=["x", "größe"], **SMALL),
     "averaged": hk.DeepHeckmanRegressor(method="averaged", folds=2, **SMALL),
     "profile": hk.DeepHeckmanRegressor(method="profile", rho_prior=(-0.5, 1.0), **SMALL),
+    "profile shape and scale": hk.DeepHeckmanRegressor(
+        method="profile", errors="shape", scale="x", **SMALL
+    ),
     "ensemble": hk.DeepEnsembleRegressor(**SMALL),
     "ensemble on folds": hk.DeepEnsembleRegressor(folds=2, **SMALL),
     "weighted": hk.WeightedEnsembleRegressor(**SMALL),
-    "linear log": hk.HeckmanRegressor(["z"], missing="indicator", target_transform="log"),
+    "linear log": hk.HeckmanRegressor(
+        ["z"], method="ml", missing="indicator", target_transform="log"
+    ),
     "joint log": hk.DeepHeckmanRegressor(method="joint", target_transform="log", **SMALL),
 }
 
@@ -75,7 +85,7 @@ def with_splines(interactions="all", names=("x", "wave", "flag")):
     data = selection_data(table[[*names]], table, y)
     config = spline_joint.SplineConfig(interactions=interactions)
     model.fitted_ = fit_one(spline_joint, data, config=config)
-    model.info_ = model.fitted_.info
+    model.info_ = as_dictionary(model.fitted_.info)
     return model
 
 

@@ -22,6 +22,7 @@ MODULES = [
             "wine_quality",
         )
     ),
+    "heckesel.diagnostics.validity.instrument_tests",
     "heckesel.diagnostics.profile_curve",
     "heckesel.diagnostics.sensitivity_curves",
     "heckesel.diagnostics.verdict",

@@ -1,7 +1,5 @@
 """The program: `heckesel` in the shell, or `python -m heckesel`."""
 
-from __future__ import annotations
-
 import sys
 
 

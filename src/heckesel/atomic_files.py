@@ -1,7 +1,5 @@
 """Files that are written completely or not at all, even if the power fails."""
 
-from __future__ import annotations
-
 import os
 import re
 import secrets
@@ -37,6 +35,33 @@ def check_output(path) -> Path:
     if not os.access(target.parent, os.W_OK):
         raise DataError(f"the folder {target.parent} of {target.name} cannot be written to")
     return path
+
+
+def check_outputs(inputs: dict, outputs: dict) -> None:
+    """Refuse an output that is an input or another output, under whatever name, and one that
+    cannot be written.
+
+    inputs : description -> path
+    outputs : option -> path, None if it was not given
+    """
+    taken = {f"{what}, which is read": path for what, path in inputs.items()}
+    given = {option: path for option, path in outputs.items() if path is not None}
+    for option, path in given.items():
+        for what, other in taken.items():
+            if _same_file(path, other):
+                raise DataError(f"{option} {path} would replace {what}; name another file")
+        taken[f"the file of {option}"] = path
+    for path in given.values():
+        check_output(path)
+
+
+def _same_file(path, other) -> bool:
+    """Whether two paths are one file: links are followed, and existing files are compared by their
+    inode, since two names may be hard links or differ only in case."""
+    try:
+        return Path(path).resolve() == Path(other).resolve() or os.path.samefile(path, other)
+    except (OSError, RuntimeError):  # one does not exist, or a link leads to itself
+        return False
 
 
 def _target(path: Path) -> Path:

@@ -85,72 +85,57 @@ def concatenate(batches: list[SelectionData]) -> SelectionData:
         name: np.concatenate([getattr(batch, name) for batch in batches])
         for name in ("x", "w", "s", "y", "weight")
     }
+    if batches[0].scale is not None:
+        columns["scale"] = np.concatenate([batch.scale for batch in batches])
     return replace(batches[0], **columns)
 
 
 def selection_data(
-    x,
-    w,
-    y,
-    *,
-    selected=None,
-    weight=None,
-    x_names=None,
-    w_names=None,
-    y_name="y",
-    excluded=None,
+    x, w, y, *, selected=None, weight=None, x_names=None, w_names=None, y_name="y", excluded=None
 ) -> SelectionData:
     """A validated `SelectionData`; a missing y means unselected unless `selected` is given.
 
     Values of y on unselected rows are set to NaN, so that no fit can use them.
     """
-    y = _column(y, y_name)
+    y = numeric(y, y_name)
+    if y.ndim != 1:
+        raise DataError(f"{y_name!r} must be one column but has shape {y.shape}")
     n = len(y)
+    if n < 2:
+        raise DataError(f"the data has {n} rows; a selection model needs at least two")
     x, w = _matrix(x, "x", n), _matrix(w, "w", n)
     x_names = _names(x_names, "x", x.shape[1])
     w_names = _names(w_names, "w", w.shape[1])
     s = selected_rows(y, selected, y_name)
-    check_values(x, w, s, y, x_names, w_names, y_name)
-    return SelectionData(
-        x=x,
-        w=w,
-        s=s,
-        y=np.where(s, y, np.nan),
-        weight=check_weights(weight, n, s),
-        x_names=x_names,
-        w_names=w_names,
-        y_name=y_name,
-        excluded=excluded,
+    data = SelectionData(
+        x, w, s, np.where(s, y, np.nan), np.ones(n), x_names, w_names, y_name, excluded
     )
+    check_values(data)
+    return replace(data, weight=check_weights(weight, n, s))
 
 
-def batch_of(
-    x, w, s, y, weight, *, x_names, w_names, y_name: str, excluded=None, check: bool = True
-) -> SelectionData:
-    """Rows of a longer table, without those of weight zero."""
+def batch_of(x, w, s, y, weight, *, check: bool = True, **others) -> SelectionData:
+    """Rows of a longer table, without those of weight zero; others : fields of `SelectionData`."""
+    data = SelectionData(x, w, s, np.where(s, y, np.nan), weight, **others)
     if check:
         check_weight_values(weight)
-        check_values(x, w, s, y, x_names, w_names, y_name)
-    y = np.where(s, y, np.nan)
-    data = SelectionData(x, w, s, y, weight, x_names, w_names, y_name, excluded)
+        check_values(data)
+        if data.scale is not None:
+            check_complete(data.scale, data.scale_names, np.flatnonzero(s))
     return data if weight.all() else data.take(weight > 0)
 
 
-def check_values(x, w, s, y, x_names, w_names, y_name: str) -> None:
+def check_values(data: SelectionData) -> None:
     """Refuse missing values and values whose squares overflow, where a fit uses them."""
-    _check_outcome_size(y[s], np.flatnonzero(s), y_name)
-    for values, names, rows in ((w, w_names, np.arange(len(s))), (x, x_names, np.flatnonzero(s))):
+    selected = np.flatnonzero(data.s)
+    _check_outcome_size(data.y[selected], selected, data.y_name)
+    everyone = np.arange(data.n)
+    for values, names, rows in (
+        (data.w, data.w_names, everyone),
+        (data.x, data.x_names, selected),
+    ):
         check_complete(values, names, rows)
         check_not_tiny(values[rows], names)
-
-
-def _column(y, name: str) -> np.ndarray:
-    y = numeric(y, name)
-    if y.ndim != 1:
-        raise DataError(f"{name!r} must be one column but has shape {y.shape}")
-    if len(y) < 2:
-        raise DataError(f"the data has {len(y)} rows; a selection model needs at least two")
-    return y
 
 
 def _matrix(values, name: str, n: int) -> np.ndarray:
@@ -268,10 +253,9 @@ def check_weights(weight, n: int, s: np.ndarray) -> np.ndarray:
 
 def kind_of_weights(weight_kind: str | None, weight) -> str:
     """The kind asked for; by default whole numbers are frequencies."""
-    whole = (weight == np.round(weight)).all()
     if weight_kind is not None:
         return weight_kind
-    return "frequency" if whole else "probability"
+    return "frequency" if (weight == np.round(weight)).all() else "probability"
 
 
 def scaled_weight(weight, weight_kind: str) -> np.ndarray:

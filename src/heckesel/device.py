@@ -1,7 +1,5 @@
 """Names of devices, checked before torch is imported, which is slow."""
 
-from __future__ import annotations
-
 import re
 
 from heckesel.errors import DataError

@@ -1,6 +1,7 @@
 """Exceptions and warnings; every message is one sentence that says what to do."""
 
 import difflib
+import importlib
 import re
 import sys
 import warnings
@@ -19,16 +20,28 @@ class DataError(HeckeselError, ValueError):
     """The data or the arguments cannot be used; the message says why and what to do."""
 
 
+class ColumnError(DataError):
+    """A column cannot be used as it is.
+
+    terms : columns or levels, such as region[north], of which one can be omitted to go on
+    reason : why, as the end of a sentence about the term
+    """
+
+    def __init__(self, message: str = "", terms: tuple[str, ...] = (), reason: str = ""):
+        super().__init__(message)
+        self.terms, self.reason = terms, reason
+
+
 class IdentificationWarning(UserWarning):
     """The data support less than the model assumes: no instrument, or no selection."""
 
 
-def warn_user(message: str) -> None:
-    """An `IdentificationWarning` at the line outside this package that led to it."""
+def warn_user(message: str, category: type[Warning] = IdentificationWarning) -> None:
+    """A warning at the line outside this package that led to it."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("heckesel."):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, IdentificationWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 # Control characters except line breaks and tabs, and characters that change the direction of text:
@@ -47,6 +60,14 @@ def cannot_import(package: str, error: Exception, install: str) -> str:
         return f"{package}, which is not installed: {install}"
     reason = " ".join(str(error).split()) or type(error).__name__
     return f"{package}, which is installed but fails to import ({reason}); reinstall it: {install}"
+
+
+def imported(module: str, needs: str, extra: str):
+    """A module of an optional dependency; `needs` starts the sentence if it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise HeckeselError(f"{needs}: pip install 'heckesel[{extra}]'") from None
 
 
 def is_one_of(value, known) -> bool:

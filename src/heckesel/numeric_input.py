@@ -1,7 +1,5 @@
 """Arrays that users pass, converted to float64 or refused with the value that is not a number."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 import numpy as np

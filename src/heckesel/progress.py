@@ -1,7 +1,5 @@
 """A progress bar on a terminal, for work that takes more than a second."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

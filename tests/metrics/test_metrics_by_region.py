@@ -13,6 +13,7 @@ from heckesel.predictive.distribution import (
     predict_student,
     predict_student_given_selection,
 )
+from heckesel.predictive.scales import target_transform
 
 M = 60
 RNG = np.random.default_rng(4)
@@ -31,7 +32,7 @@ def _mixed(rows):
 
 def _cubed(rows):
     inner = predict_student(MEAN[rows], TAU2[rows], SIGMA[rows], DF)
-    change = transformed.target_transform((np.cbrt, lambda z: z**3))
+    change = target_transform((np.cbrt, lambda z: z**3))
     outer = transformed.transformed_distribution(inner, change)
     return Predictive(inner.mean, inner.epistemic, inner.aleatoric, outer)
 

@@ -1,7 +1,5 @@
 """Metrics of a `Predictive`, and `evaluate`, which computes all of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.metrics.bias import bias, rmse

@@ -1,7 +1,5 @@
 """Errors of the predicted mean against a known regression function, as in simulations."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.metrics.points import points_of

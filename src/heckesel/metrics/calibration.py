@@ -6,8 +6,6 @@ are means over the 19 levels .05, ..., .95. They differ from the error of Kulesh
 a weighted sum of *squared* gaps.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.metrics.points import points_of

@@ -1,7 +1,5 @@
 """Coverage and width of the central intervals."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.metrics.points import points_of

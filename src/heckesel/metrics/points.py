@@ -1,7 +1,5 @@
 """Validation of what a metric compares with a predictive: one number per point."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.errors import DataError

@@ -1,7 +1,5 @@
 """Regions of the population by the true probability of selection given x."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.numeric_input import numeric

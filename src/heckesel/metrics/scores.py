@@ -1,7 +1,5 @@
 """Proper scores. Lower is better: no predictive has a lower expected score than the truth."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import ndtr
 
