@@ -31,16 +31,20 @@ from heckesel.linear.sample.stream import StreamedData
 from heckesel.tables.outcome.unobserved import question
 
 
-def heckman_verdict(fit: HeckmanFit) -> Identification:
+def heckman_verdict(
+    fit: HeckmanFit, sample: tuple[Rows, SampleScale] | None = None
+) -> Identification:
     """The verdict on a fit of `hk.heckman`.
 
     Probability weights of `fit` have an average of one; a fit from files still has its rows.
+
+    sample : the standardised rows of the fit, if the caller has them
     """
     data, probability = fit.data, fit.weight_kind == "probability"
     if not fit.has_selection:
         return nothing_selected(question(data))
     with threadpool_limits(1, user_api="blas"):
-        rows, scalings, _ = rows_of(data, None)
+        rows, scalings = sample or rows_of(data, None)[:2]
         gamma, covariance = _selection_equation(fit)
         if data.instruments and not np.isfinite(covariance).all():
             probit = in_units(maximise_probit(rows), scalings.w.back)

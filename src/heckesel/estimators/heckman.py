@@ -3,6 +3,8 @@
 import os
 from dataclasses import replace
 
+from threadpoolctl import threadpool_limits
+
 from heckesel.data import SelectionData, scaled_weight
 from heckesel.diagnostics.fit_verdict import heckman_verdict
 from heckesel.errors import DataError, is_one_of, warn_user
@@ -12,6 +14,7 @@ from heckesel.linear.results.assemble import fit_in_memory
 from heckesel.linear.results.assemble_files import fit_files
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.inference import in_given_weights
+from heckesel.linear.sample.sample import standardised_sample
 from heckesel.linear.sample.stream import StreamedData
 from heckesel.methods.linear_auto import Choice, choose
 from heckesel.tables.array_design import ArrayDesign
@@ -198,7 +201,12 @@ def fit_checked(
     )
     if errors == "shape" and data.has_selection:
         warn_without_density(data)
-    return _with_verdict(fit_in_memory(counted, design, kind, options, method, errors), data)
+    sample = None
+    if data.has_selection:
+        with threadpool_limits(1, user_api="blas"):  # as the fit itself, to the last bit
+            sample = standardised_sample(counted)
+    fit = fit_in_memory(counted, design, kind, options, method, errors, sample)
+    return _with_verdict(fit, data, sample)
 
 
 def fit_auto(
@@ -235,8 +243,8 @@ def _checked_fit(data: SelectionData, covariance, clusters, weight_kind, *, has_
     return counted, kind, {"weight_kind": weight_kind, "clusters": codes}
 
 
-def _with_verdict(fit: HeckmanFit, data: SelectionData) -> HeckmanFit:
-    fit = replace(fit, identification=heckman_verdict(fit))
+def _with_verdict(fit: HeckmanFit, data: SelectionData, sample=None) -> HeckmanFit:
+    fit = replace(fit, identification=heckman_verdict(fit, sample))
     warn_of_fit(fit)
     if fit.weight_kind == "frequency":
         return fit

@@ -127,8 +127,9 @@ def probit(
         raise DataError(f"the formula {formula!r} needs a left-hand side: 's ~ a + b'")
     s = _binary(evaluate_column(name, frame, "outcome"), name)
     equation, w = build_equation(right, frame, np.ones(len(frame), bool), "probit")
-    check_complete(w, equation.names, np.arange(len(w)))
-    check_not_tiny(w, equation.names)
+    rows = np.arange(len(w))
+    check_complete(w, equation.names, rows)
+    check_not_tiny(w, equation.names, rows)
     given = check_weights(side_column(weights, frame), len(frame), s)
     kind, codes = covariance_kind(
         covariance, side_column(clusters, frame), given, weight_kind, has_likelihood=True

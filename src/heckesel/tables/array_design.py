@@ -7,8 +7,12 @@ import numpy as np
 from heckesel.data import check_complete
 from heckesel.errors import DataError
 from heckesel.numeric_input import numeric
+from heckesel.tables.cluster import in_threads
 from heckesel.tables.formula import number_column
 from heckesel.tables.frames import as_pandas
+
+# Long tables are copied by several threads: touching new memory takes longer than copying.
+ROWS_PER_THREAD = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,13 @@ def columns_of(values, role: str, expected: tuple[str, ...] | None = None):
 
 def with_intercept(values: np.ndarray) -> np.ndarray:
     matrix = np.empty((len(values), values.shape[1] + 1))
-    matrix[:, 0] = 1.0
-    matrix[:, 1:] = values
+
+    def fill(first: int) -> None:
+        rows = slice(first, first + ROWS_PER_THREAD)
+        matrix[rows, 0] = 1.0
+        matrix[rows, 1:] = values[rows]
+
+    starts = range(0, len(values), ROWS_PER_THREAD)
+    for _ in (in_threads if len(starts) > 1 else map)(fill, starts):
+        pass
     return matrix

@@ -28,13 +28,18 @@ from heckesel.linear.two_step import in_user_units, two_step_covariance, two_ste
 Data = SelectionData | StreamedData
 
 
-def fit_in_memory(data: SelectionData, design, kind, options, method, errors) -> HeckmanFit:
-    """By the method asked for, or by least squares if every unit was selected."""
+def fit_in_memory(
+    data: SelectionData, design, kind, options, method, errors, sample=None
+) -> HeckmanFit:
+    """By the method asked for, or by least squares if every unit was selected.
+
+    sample : `standardised_sample(data)`, if the caller has it
+    """
     if data.s.all():
         return _fit_ols(data, design, kind, options)
     # Blocks are too small for several BLAS threads, which would spend their time waiting.
     with threadpool_limits(1, user_api="blas"):
-        rows, scalings = standardised_sample(data)
+        rows, scalings = sample or standardised_sample(data)
         if method == "ml":
             return fit_ml(rows, scalings, data, design, kind, options, errors)
         return fit_both_steps(rows, scalings, data, design, kind, options)
