@@ -9,9 +9,7 @@ import statsmodels.api as sm
 from scipy.special import ndtr
 
 import heckesel as hk
-from heckesel.data import selection_data
 from heckesel.diagnostics.verdict import exclusion_verdict
-from heckesel.errors import DataError
 from heckesel.linear import rho_scan as profile
 from heckesel.linear.bootstrap import SELECTED, Resampled, fit_replicates
 from heckesel.linear.covariance import inverse
@@ -21,7 +19,6 @@ from heckesel.linear.results.summary import _escape
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.linear.sample.standardise import column_scale
 from heckesel.numerics.truncated import cdf_given_selection, quantile_given_selection
-from heckesel.tables.array_design import with_intercept
 from reproduction.e0_gate import draw_linear
 
 RNG = np.random.default_rng(0)
@@ -393,23 +390,3 @@ def test_faults_of_a_long_table_are_found_wherever_they_are():
     )
     with pytest.raises(hk.DataError, match="'d' predicts selection perfectly"):
         hk.heckman("y ~ x", "~ x + d", sorted_rows)
-
-
-@pytest.mark.parametrize("first", [1.0, 0.0])
-def test_only_columns_that_are_tiny_in_all_selected_rows_are_refused(first):
-    x, y = np.full((200, 1), 1e-200), np.append(np.ones(150), np.full(50, np.nan))
-    w = np.random.default_rng(3).standard_normal((200, 1))
-    x[149] = first  # beyond the first rows, which are looked at before the others
-    x[150:] = 1.0  # of unselected rows, which the outcome equation does not use
-    if first:
-        assert selection_data(x, w, y).n == 200
-    else:
-        with pytest.raises(DataError, match="column 'x0' is nowhere larger than 1e-200"):
-            selection_data(x, w, y)
-
-
-def test_a_constant_is_put_before_every_row_of_a_long_table():
-    values = np.arange(3 * 200_001, dtype=float).reshape(-1, 3)
-    np.testing.assert_array_equal(
-        with_intercept(values), np.column_stack([np.ones(len(values)), values])
-    )
