@@ -12,20 +12,44 @@ the unit's own error, so it lowers the correlation with selection as well:
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from scipy.special import logsumexp
 
 from heckesel.networks.losses.normal import product
-from heckesel.networks.rho.form_likelihood import Family, Units, split
-from heckesel.networks.rho.form_optima import Penalty, optimise
+from heckesel.networks.rho.form_likelihood import (
+    Family,
+    Surface,
+    Units,
+    score_at,
+    split,
+    surface_at,
+)
+from heckesel.networks.rho.form_optima import (
+    Penalty,
+    cholesky_factor,
+    optimise,
+    penalised,
+    penalised_score,
+)
 
 FACTORS = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0])
 PRIOR = 1 / FACTORS / np.sum(1 / FACTORS)
 # A held-out unit counts as no less likely than this: one outlier must not decide about a form.
 WORST = -60.0
-STEPS = 6  # of Newton's method, from the fit to all rows to one without a fold
+# From the fit to all rows to one without a fold: steps with the information at the start, until
+# the next one promises this little, or Newton's.
+STEPS, LITTLE_GAIN, NEWTON_STEPS = 12, 1e-4, 6
+DERIVATIVES = ("value", "score", "information")  # of a `Surface`, which add up over rows
+
+
+class Fitted(NamedTuple):
+    """v (k, P), and information (k, P, P) with penalties, of k models."""
+
+    v: torch.Tensor
+    information: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -45,12 +69,6 @@ class Folds:
         number = torch.arange(self.count, device=self.group.device)[:, None]
         return self.group % self.count == number, self.group_unselected % self.count == number
 
-    def by_group(self, selected: torch.Tensor, unselected: torch.Tensor) -> torch.Tensor:
-        """(k, groups) sums over the units of each group, of values (k, n) and (k, m)."""
-        total = selected.new_zeros(len(selected), self.groups)
-        total.index_add_(1, self.group, selected)
-        return total.index_add_(1, self.group_unselected, unselected)
-
 
 def held_out_readings(
     family: Family, units: Units, folds: Folds, a, v, ridge, free, penalty: Penalty
@@ -59,26 +77,58 @@ def held_out_readings(
 
     units : of one model, as in a `Design`; a, v, ridge, free : of the k models, fitted to all rows
     """
-    models = len(a)
-    out, out_unselected = (each.repeat(models, 1) for each in folds.held_out())
-    everything = units.repeated(len(out))
-    kept = replace(
-        everything,
-        weight=everything.weight * ~out,
-        weight_unselected=everything.weight_unselected * ~out_unselected,
-    )
-    a, v, ridge, free = (each.repeat_interleave(folds.count, dim=0) for each in (a, v, ridge, free))
-    found = optimise(family, kept, a, v, ridge, free, penalty, updates=0, iterations=STEPS)
-    gamma = split(found.v, units.sizes)[0]
-    log_cdf, _, _ = family.unselected(product(everything.w_unselected, gamma))
-    unselected = everything.weight_unselected * out_unselected * log_cdf
-    readings = [
-        folds.by_group(everything.weight * out * each, unselected)
-        .reshape(models, folds.count, folds.groups)
-        .sum(dim=1)
-        for each in held_out_values(family, everything, a, found, free, FACTORS)
-    ]
-    return torch.stack(readings, dim=1).cpu().numpy()
+    models, held = len(a), list(zip(*folds.held_out(), strict=True))
+    parts = [units.rows(*out).repeated(models) for out in held]
+    surfaces = [surface_at(family, part, v, a) for part in parts]
+    everything = units.repeated(models)
+    readings = v.new_zeros(models, len(FACTORS), folds.groups)
+    for part, own, (out, out_unselected) in zip(parts, surfaces, held, strict=True):
+        kept = replace(
+            everything,
+            weight=everything.weight * ~out,
+            weight_unselected=everything.weight_unselected * ~out_unselected,
+        )
+        others = Surface(
+            v, *(sum(getattr(each, n) for each in surfaces) - getattr(own, n) for n in DERIVATIVES)
+        )
+        found = _fit_without(family, kept, others, a, ridge, free, penalty)
+        log_cdf, _, _ = family.unselected(
+            product(part.w_unselected, split(found.v, units.sizes)[0])
+        )
+        unselected = part.weight_unselected * log_cdf
+        inside, outside = folds.group[out], folds.group_unselected[out_unselected]
+        for place, each in enumerate(held_out_values(family, part, a, found, free, FACTORS)):
+            readings[:, place].index_add_(1, inside, part.weight * each)
+            readings[:, place].index_add_(1, outside, unselected)
+    return readings.cpu().numpy()
+
+
+def _fit_without(
+    family: Family, kept: Units, start: Surface, a, ridge, free, penalty: Penalty
+) -> Fitted:
+    """The optima of k models for the kept rows, from those for all rows.
+
+    The information changes little on the way, so that of the kept rows at the start serves every
+    step and an iteration needs slopes alone. Models that do not arrive so are optimised from the
+    start.
+    """
+    _, score, information = penalised(start, ridge, free, penalty)
+    factor, damping = cholesky_factor(information, torch.zeros_like(a))
+    v, gain = start.v, torch.full_like(a, torch.inf)
+    for _ in range(STEPS):
+        step = torch.cholesky_solve(score[..., None], factor)[..., 0]
+        before, gain, v = gain, 0.5 * (score * step).sum(dim=1), v + step
+        if not ((gain > LITTLE_GAIN) & (gain < 0.5 * before)).any():
+            break
+        score = penalised_score(score_at(family, kept, v, a), v, ridge, free, penalty)
+    theta = split(v, kept.sizes)[1][:, -1]
+    late = ~((gain <= LITTLE_GAIN) & (damping == 0) & (theta > 0))
+    if late.any():
+        own = torch.nonzero(late)[:, 0]
+        given = a[own], start.v[own], ridge[own], free[own], penalty
+        again = optimise(family, kept.take(own), *given, updates=0, iterations=NEWTON_STEPS)
+        v = v.index_copy(0, own, again.v)
+    return Fitted(v, penalised(surface_at(family, kept, v, a), ridge, free, penalty)[2])
 
 
 def evidence_of(readings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -106,6 +106,15 @@ class Units:
             }
         )
 
+    def rows(self, selected: torch.Tensor, unselected: torch.Tensor) -> Units:
+        """Some of the selected and of the unselected units."""
+        of_selected = {n: getattr(self, n)[:, selected] for n in ("residual", "w", "u", "weight")}
+        return Units(
+            **of_selected,
+            w_unselected=self.w_unselected[:, unselected],
+            weight_unselected=self.weight_unselected[:, unselected],
+        )
+
 
 @dataclass(frozen=True)
 class Surface:
@@ -134,30 +143,62 @@ def value_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -> 
     return torch.where((theta[:, 0] > 0) & torch.isfinite(value), value, -torch.inf)
 
 
-def surface_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -> Surface:
-    """Value and derivatives; the chain goes through the index and e(delta, theta, c)."""
-    _, width, r = units.sizes
+class _EachUnit(NamedTuple):
+    """What derivatives at v are made of: log e^{-c'u} and e^{-c'u}, the errors e, the slopes of
+    selected units and log-likelihood, slope and bend of unselected ones."""
+
+    scale: torch.Tensor
+    factor: torch.Tensor
+    e: torch.Tensor
+    slopes: UnitSlopes
+    out: torch.Tensor
+    mills: torch.Tensor
+    bend: torch.Tensor
+
+
+def _each_unit(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -> _EachUnit:
     gamma, rest, c, epsilon, log_d = split(v, units.sizes)
-    scale, theta = -product(units.u, c), rest[:, -1]
+    scale = -product(units.u, c)
     factor = torch.exp(scale)
     e = factor * product(units.residual, rest)
-    unit = family.slopes(product(units.w, gamma), e, epsilon, log_d, a[:, None])
-    out, mills, bend = family.unselected(product(units.w_unselected, gamma))
+    slopes = family.slopes(product(units.w, gamma), e, epsilon, log_d, a[:, None])
+    return _EachUnit(
+        scale, factor, e, slopes, *family.unselected(product(units.w_unselected, gamma))
+    )
+
+
+def _score(units: Units, v: torch.Tensor, each: _EachUnit) -> torch.Tensor:
+    weight, unit = units.weight, each.slopes
+    slope_e, theta = weight * unit.by_e, split(v, units.sizes)[1][:, -1]
+    by_gamma = weighted_sum(units.w, weight * unit.by_i) - weighted_sum(
+        units.w_unselected, units.weight_unselected * each.mills
+    )
+    by_rest = weighted_sum(units.residual, slope_e * each.factor)
+    by_rest[:, -1] += weight.sum(dim=1) / theta
+    by_c = -weighted_sum(units.u, slope_e * each.e + weight)
+    by_shape = [(weight * slope).sum(dim=1, keepdim=True) for slope in (unit.by_s, unit.by_l)]
+    return torch.cat([by_gamma, by_rest, by_c, *by_shape], dim=1)
+
+
+def score_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
+    """(k, P) the slope of the log-likelihood at v."""
+    return _score(units, v, _each_unit(family, units, v, a))
+
+
+def surface_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -> Surface:
+    """Value and derivatives; the chain goes through the index and e(delta, theta, c)."""
+    width, theta = units.sizes[1], split(v, units.sizes)[1][:, -1]
+    each = _each_unit(family, units, v, a)
+    unit, e, bend = each.slopes, each.e, each.bend
     weight, weight_out = units.weight, units.weight_unselected
     mass = weight.sum(dim=1)
-    value = (weight * (scale + unit.value)).sum(dim=1) + mass * torch.log(theta.clamp(min=1e-300))
-    value = value + (weight_out * out).sum(dim=1)
+    value = (weight * (each.scale + unit.value)).sum(dim=1)
+    value = value + mass * torch.log(theta.clamp(min=1e-300)) + (weight_out * each.out).sum(dim=1)
     ok = (theta > 0) & torch.isfinite(value)
 
-    scaled = factor[..., None] * units.residual  # de/d(delta, theta)
+    scaled = each.factor[..., None] * units.residual  # de/d(delta, theta)
     columns = torch.cat([scaled, -e[..., None] * units.u], dim=2)  # and de/dc
     slope_e = weight * unit.by_e
-    score_gamma = weighted_sum(units.w, weight * unit.by_i) - weighted_sum(
-        units.w_unselected, weight_out * mills
-    )
-    score_e = weighted_sum(columns, slope_e)
-    score_e[:, -r:] -= weighted_sum(units.u, weight)
-    score_e[:, width - 1] += mass / theta
 
     def total(values):
         return (weight * values).sum(dim=1, keepdim=True)
@@ -165,7 +206,6 @@ def surface_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -
     def across(table, values):
         return weighted_sum(table, weight * values)[..., None]
 
-    score = torch.cat([score_gamma, score_e, total(unit.by_s), total(unit.by_l)], dim=1)
     h_gg = _gram(units.w, units.w, weight * unit.by_ii) - _gram(
         units.w_unselected, units.w_unselected, weight_out * bend
     )
@@ -188,7 +228,7 @@ def surface_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -
         ],
         dim=1,
     )
-    return Surface(v, torch.where(ok, value, -torch.inf), score, -hessian)
+    return Surface(v, torch.where(ok, value, -torch.inf), _score(units, v, each), -hessian)
 
 
 def _gram(left, right, factor):

@@ -65,7 +65,7 @@ def optimise(
         here = surface_at(family, own, v[moving], at)
         if iteration < updates:
             ridge[moving] = _updated(here, ridge[moving], fixed, penalty)
-        value, score, information = _penalised(here, ridge[moving], fixed, penalty)
+        value, score, information = penalised(here, ridge[moving], fixed, penalty)
         factor, damped = cholesky_factor(information, damping[moving])
         step = torch.cholesky_solve(score[..., None], factor)[..., 0]
         gain = 0.5 * (score * step).sum(dim=1)
@@ -80,7 +80,7 @@ def optimise(
         if not len(moving):
             break
     here = surface_at(family, units, v, a)
-    value, _, information = _penalised(here, ridge, free, penalty)
+    value, _, information = penalised(here, ridge, free, penalty)
     factor, _ = cholesky_factor(information, torch.zeros_like(a))
     determinant = 2 * factor.diagonal(dim1=1, dim2=2).log().sum(dim=1)
     counts = penalty.membership.sum(dim=0)
@@ -93,14 +93,20 @@ def _precision(ridge, penalty):
     return ridge @ penalty.membership.T + penalty.fixed
 
 
-def _penalised(at: Surface, ridge, free, penalty: Penalty):
+def penalised(at: Surface, ridge, free, penalty: Penalty):
+    """Value, score and information of the penalised likelihood; frozen coefficients have no slope
+    and a unit information."""
     precision = _precision(ridge, penalty)
     value = at.value - 0.5 * (precision * at.v.square()).sum(dim=1)
-    score = torch.where(free, at.score - precision * at.v, 0.0)
+    score = penalised_score(at.score, at.v, ridge, free, penalty)
     both = free[:, :, None] & free[:, None, :]
     information = torch.where(both, at.information, 0.0)
     diagonal = torch.where(free, precision, 1.0)
     return value, score, information + torch.diag_embed(diagonal)
+
+
+def penalised_score(score, v, ridge, free, penalty: Penalty):
+    return torch.where(free, score - _precision(ridge, penalty) * v, 0.0)
 
 
 def cholesky_factor(information, damping):
@@ -135,7 +141,7 @@ def _updated(at: Surface, ridge, free, penalty: Penalty):
     """Fellner and Schall's step towards the ridges with the largest evidence."""
     if ridge.shape[1] == 0:
         return ridge
-    _, _, information = _penalised(at, ridge, free, penalty)
+    _, _, information = penalised(at, ridge, free, penalty)
     factor, _ = cholesky_factor(information, torch.zeros_like(ridge[:, 0]))
     variance = torch.cholesky_inverse(factor).diagonal(dim1=1, dim2=2)
     count = penalty.membership.sum(dim=0)

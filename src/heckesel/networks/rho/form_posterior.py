@@ -242,7 +242,7 @@ def _readings(family, design: Design, folds: Folds, form, a, v, ridge, evidence)
     looked at."""
     readings = np.full((len(form), len(FACTORS), folds.groups), -np.inf)
     hopeful = np.flatnonzero(evidence > evidence.max() - HOPELESS)
-    at_once = max(1, _at_once(design) // folds.count)
+    at_once = _at_once(design)
     for first in range(0, len(hopeful), at_once):
         own = hopeful[first : first + at_once]
         place = torch.as_tensor(own, device=v.device)
