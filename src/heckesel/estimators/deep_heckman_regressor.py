@@ -57,7 +57,8 @@ class DeepHeckmanRegressor(NetworkRegressor):
         L2 penalty. By default 1e-5 ("profile": 1e-3). "auto" lets held-out rows choose; it is
         not available for "profile".
     batch_size : int, optional
-        Rows per step; by default all of them.
+        Rows per step; by default all of them. If a table has more than 10,000 rows,
+        ``method="auto"`` uses 1,024, and fewer epochs.
     device : str, default="auto"
         "cpu", "cuda" or "cuda:0"; "auto" is a GPU if there is one.
     dtype : {"float32", "float64"}, default="float32"

@@ -40,6 +40,9 @@ from heckesel.numerics.splines import spline_width
 from heckesel.predictive.scales import on_other_scale
 
 FOLDS = 5
+# In one simulation of 20,000 rows, 40 such passes left the mean with an error of .081 (root mean
+# square), and 1500 full-batch ones with one of .080, in four times the time.
+FULL_BATCH_ROWS, BATCH_ROWS, ROWS_VISITED, FEWEST_PASSES = 10_000, 1024, 800_000, 16
 GROUPS = 200  # of units, for bootstrap samples of what was held out
 KNOTS = 8  # of a curve of x, inside its range
 INDEX_KNOTS = 4  # of a curve of w in the selection index
@@ -102,14 +105,23 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[A
     """The models of several datasets. All forms and values of rho of a dataset are one batch, and
     so are the networks of all datasets."""
     config = config or AutoConfig()
+    network = schedule_for(config.network, max(data.n for data in datas))
     networks = heckman_two_step.fit_many(
-        datas, seeds=seeds, config=config.network, device=device, progress=progress
+        datas, seeds=seeds, config=network, device=device, progress=progress
     )
     for each in networks:
         check_finite(each)
     place = torch_device(device or config.network.device)
     given = zip(datas, seeds, networks, strict=True)
     return [weigh_candidates(*each, config, place) for each in given]
+
+
+def schedule_for(network: NetworkConfig, rows: int) -> NetworkConfig:
+    """Mini-batches for a long table, unless their size is given: fewer passes with more steps."""
+    if rows <= FULL_BATCH_ROWS or network.batch_size is not None:
+        return network
+    passes = max(FEWEST_PASSES, ROWS_VISITED // rows)
+    return replace(network, batch_size=BATCH_ROWS, epochs=min(network.epochs, passes))
 
 
 def weigh_candidates(
