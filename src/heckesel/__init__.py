@@ -16,7 +16,7 @@ _HOMES = {
     "column_report": "heckesel.diagnostics.column_report",
     "test_instruments": "heckesel.estimators.identify",
     "sensitivity": "heckesel.estimators.sensitivity",
-    "bounds": "heckesel.estimators.bounds",
+    "bounds": "heckesel.estimators.without_model.bounds",
     "HeckmanFit": "heckesel.linear.results.heckman_fit",
     "HeckmanRegressor": "heckesel.estimators.heckman_regressor",
     "HeckmanClassifier": "heckesel.estimators.heckman_classifier",

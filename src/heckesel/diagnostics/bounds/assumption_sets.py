@@ -26,6 +26,7 @@ from heckesel.diagnostics.bounds.worst_case import potential_outcome_end, worst_
 class ColumnNames:
     """What the columns are called in sentences about assumptions."""
 
+    outcome: str
     treatment: str = "the treatment"
     instrument: str = "the instrument"
     covariates: tuple[str, ...] = ()

@@ -1,24 +1,17 @@
 """`hk.bounds`: what each set of assumptions says about a mean, a quantile or an effect."""
 
-from numbers import Real
-
-import numpy as np
-import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from heckesel.data import SelectionData, kind_of_weights, selection_data
-from heckesel.diagnostics.bounds.assumption_sets import ColumnNames, bounds_rows, target
+from heckesel.data import SelectionData
+from heckesel.diagnostics.bounds.assumption_sets import bounds_rows, target
 from heckesel.diagnostics.bounds.bound_intervals import INTERVALS
 from heckesel.diagnostics.bounds.bounded_sample import BoundedSample
 from heckesel.diagnostics.bounds.bounds_table import Bounds, BoundsRow
 from heckesel.errors import DataError, is_one_of, is_share
+from heckesel.estimators.without_model.bounds_input import bounded_sample
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.inference import check_level
 from heckesel.linear.results.summary import ERRORS, NAMES
-from heckesel.numeric_input import numeric, unmasked
-from heckesel.tables.fit_input import outcome_column
-from heckesel.tables.fit_options import covariance_kind
-from heckesel.tables.frames import as_pandas, check_same_order
 
 
 def bounds(
@@ -125,118 +118,11 @@ def bounds(
         "follow_up": follow_up,
         "clusters": clusters,
     }
-    check_same_order(y, of="y", **columns)
-    name = str(getattr(y, "name", None) or "y")
-    values = outcome_column(y)
-    zeros = np.zeros((len(values), 1))
-    sides = {"selected": selected, "weight": sample_weight, "y_name": name}
-    data = selection_data(zeros, zeros, values, **sides)
-    _check_range(data.y[data.s], low, high)
-    weight_kind = kind_of_weights(None, data.weight)
-    _, codes = covariance_kind(None, clusters, data.weight, weight_kind, has_likelihood=False)
-    used = data.weight > 0
-    strata = None if covariates is None else _strata(covariates, data.n)
-    followed = _indicator(follow_up, "follow_up", data.n)
-    sample = BoundedSample(
-        y=data.y[used],
-        answered=(data.s if followed is None else data.s & ~followed)[used],
-        low=float(low),
-        high=float(high),
-        weight=data.weight[used],
-        weight_kind=weight_kind,
-        followed=_rows(followed, used),
-        clusters=_codes(_rows(codes, used)),
-        treated=_rows(_indicator(treatment, "treatment", data.n), used),
-        instrument=_codes(_rows(_instrument(instrument, data.n), used)),
-        strata=None if strata is None else _codes(strata[1][used]),
-        quantile=None if quantile is None else float(quantile),
-    )
-    _check_arms(sample)
-    names = ColumnNames(
-        treatment=str(getattr(treatment, "name", None) or "the treatment"),
-        instrument=str(getattr(instrument, "name", None) or "the instrument"),
-        covariates=() if strata is None else strata[0],
-    )
+    sample, names, used = bounded_sample(y, low, high, quantile, columns)
     rows = bounds_rows(sample, names, level, interval)
     if model is not None:
-        rows.append(_model_row(model, getattr(treatment, "name", None), sample, data.n, level))
-    return Bounds(tuple(rows), level, interval, name)
-
-
-def _check_range(seen, low, high) -> None:
-    if not (isinstance(low, Real) and isinstance(high, Real) and low < high):
-        raise DataError(
-            f"low must be below high, and both must be numbers, got low={low!r} and high={high!r}"
-        )
-    if seen.min() < low or seen.max() > high:
-        raise DataError(
-            f"observed outcomes range from {seen.min():g} to {seen.max():g}, beyond the bounds "
-            f"{float(low):g} to {float(high):g}; give wider bounds"
-        )
-
-
-def _column(values, name: str, n: int) -> np.ndarray:
-    """(n,) numbers without gaps."""
-    column = numeric(values, name)
-    if column.shape != (n,):
-        raise DataError(f"{name} has shape {column.shape} but there are {n} rows")
-    gaps = np.flatnonzero(~np.isfinite(column))
-    if len(gaps):
-        raise DataError(f"{name} is missing or infinite in row {gaps[0]}; every row needs a value")
-    return column
-
-
-def _indicator(values, name: str, n: int) -> np.ndarray | None:
-    if values is None:
-        return None
-    column = _column(values, name, n)
-    odd = np.flatnonzero((column != 0) & (column != 1))
-    if len(odd):
-        raise DataError(f"{name} must be 0 or 1 but row {odd[0]} holds {column[odd[0]]:g}")
-    return column == 1
-
-
-def _instrument(values, n: int) -> np.ndarray | None:
-    return None if values is None else _column(values, "instrument", n)
-
-
-def _strata(covariates, n: int) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names of the columns, and (n,) codes of the combinations of their values."""
-    if isinstance(covariates, pd.Series):
-        covariates = covariates.to_frame()
-    if not hasattr(covariates, "columns") and not isinstance(covariates, dict):
-        array = unmasked(covariates, "covariates")
-        if array.ndim not in (1, 2):
-            raise DataError(f"covariates must be a table but has shape {array.shape}")
-        table = array.reshape(len(array), -1)
-        covariates = {f"covariate {j}": table[:, j] for j in range(table.shape[1])}
-    frame = as_pandas(covariates, "covariates")
-    if len(frame) != n:
-        raise DataError(f"covariates have {len(frame)} rows but there are {n} rows of y")
-    for name, gaps in frame.isna().items():
-        if gaps.any():
-            row = int(np.flatnonzero(gaps)[0])
-            raise DataError(
-                f"the covariate {name!r} is missing in row {row}; fill it or make a level"
-            )
-    codes = frame.groupby(list(frame.columns), sort=True, observed=True).ngroup()
-    return tuple(map(str, frame.columns)), codes.to_numpy()
-
-
-def _rows(column, used):
-    return None if column is None else column[used]
-
-
-def _codes(column):
-    """Positions of the values among the sorted values that occur."""
-    return None if column is None else np.unique(column, return_inverse=True)[1]
-
-
-def _check_arms(sample: BoundedSample) -> None:
-    if sample.treated is not None and sample.treated.all() | (~sample.treated).all():
-        raise DataError(
-            f"treatment is {int(sample.treated[0])} in every row, so there is no effect to bound"
-        )
+        rows.append(_model_row(model, getattr(treatment, "name", None), sample, len(used), level))
+    return Bounds(tuple(rows), level, interval, names.outcome)
 
 
 def _model_row(model, treatment, sample: BoundedSample, n: int, level: float) -> BoundsRow:
