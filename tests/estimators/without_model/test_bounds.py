@@ -182,12 +182,19 @@ def test_it_prints_and_unpacks(units):
         ({"quantile": 0.5, "instrument": [1, 2, 1, 2]}, "bounds for means; omit them"),
         ({"interval": "wald"}, "imbens-manski, stoye, got 'wald'"),
         ({"level": 95}, "level"),
+        ({"level": 0.5}, "level must be above 0.5"),
+        ({"low": 0, "high": 1e308}, "infinite or smaller than 1e"),
+        ({"covariates": np.zeros((4, 0))}, "covariates have no columns"),
+        (
+            {"clusters": [1, 1, 1, 2], "sample_weight": [1, 1, 1, 0]},
+            "rows of positive weight are in one cluster",
+        ),
         ({"clusters": [1, 1, 1, 1]}, "all rows are in one cluster"),
     ],
 )
 def test_what_cannot_be_used_is_named(options, sentence):
     with pytest.raises(hk.DataError, match=sentence):
-        hk.bounds([1.0, 2.0, np.nan, np.nan], 0.0, 4.0, **options)
+        hk.bounds(**{"y": [1.0, 2.0, np.nan, np.nan], "low": 0.0, "high": 4.0} | options)
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def bounds_rows(
 
     def row(name, assumes, ends, of="all units"):
         limits = interval_of(sample, ends, level, kind)
-        values = ends.lower.value, -ends.mirrored.value
+        values = ends.lower.value, 0.0 - ends.mirrored.value  # not -0.0
         return BoundsRow(name, assumes, target(sample, of), *values, *limits)
 
     def add(name, assumes, lower_end):

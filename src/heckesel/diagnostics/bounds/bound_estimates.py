@@ -13,6 +13,8 @@ import numpy as np
 from heckesel.diagnostics.bounds.bounded_sample import BoundedSample
 from heckesel.linear.results.inference import critical_value
 
+ROUNDING = 1e-12  # cumulative shares err by less
+
 
 @dataclass(frozen=True)
 class Maxima:
@@ -111,17 +113,13 @@ def target_end(sample: BoundedSample, values, share, contributions_of: Callable)
     contributions = contributions_of((values <= estimate).astype(float))
     error = np.sqrt(sample.covariance(contributions[:, None])[0, 0])
     half = critical_value(0.95) * error
-    low, high = (
-        _quantile(*ends, sample.quantile + step, sample.mirrored) for step in (-half, half)
-    )
+    around = sample.quantile - half, sample.quantile + half
+    low, high = (_quantile(*ends, p, sample.mirrored) for p in around)
     if half == 0:
         return End(estimate, zeros, unlimited=not np.isfinite(estimate))
     if not np.isfinite([low, high]).all():
         return End(estimate, zeros, unlimited=True)
     return End(estimate, contributions * (low - high) / (2 * half))
-
-
-ROUNDING = 1e-12  # cumulative shares err by less
 
 
 def _quantile(values, cumulated, p: float, right: bool) -> float:

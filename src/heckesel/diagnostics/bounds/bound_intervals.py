@@ -48,7 +48,7 @@ def interval_of(sample: BoundedSample, ends: Ends, level: float, kind: str) -> t
         else:
             ratio = _student(value, sample.freedom) / value
             limits.append(end.value - ratio * _simulated(sample, end, float(ndtr(value))))
-    return float(limits[0]), float(-limits[1])
+    return float(limits[0]), float(0.0 - limits[1])
 
 
 def imbens_manski_value(width: float, se: float, level: float) -> float:

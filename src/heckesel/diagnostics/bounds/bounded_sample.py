@@ -65,9 +65,8 @@ class BoundedSample:
 
     def units(self, rows) -> float:
         """Number of units among some rows."""
-        return (
-            self.total(rows) if self.weight_kind == "frequency" else float(np.count_nonzero(rows))
-        )
+        counted = self.weight_kind == "frequency"
+        return self.total(rows) if counted else float(np.count_nonzero(rows))
 
     def residual_factor(self, rows) -> float:
         """sqrt(n / (n - 1)) for n units: what makes a variance around their mean unbiased.

@@ -66,7 +66,7 @@ def bounds(
     clusters : array-like of shape (n,), optional
         Groups of dependent units.
     level : float, default 0.95
-        Confidence level.
+        Confidence level, above 0.5.
     interval : {"imbens-manski", "stoye"}, default "imbens-manski"
         Confidence intervals of the bounded quantity. Imbens and Manski use one critical value for
         both ends, Stoye the pair that makes the interval shortest.
@@ -103,6 +103,10 @@ def bounds(
     ['no assumption', 'random treatment', 'trimming', 'missing at random']
     """
     check_level(level)
+    if level <= 0.5:
+        raise DataError(
+            f"level must be above 0.5, got {level:g}: below, an interval ends inside the bounds"
+        )
     if not is_one_of(interval, INTERVALS):
         raise DataError(f"interval must be one of {', '.join(INTERVALS)}, got {interval!r}")
     if quantile is not None and not is_share(quantile):

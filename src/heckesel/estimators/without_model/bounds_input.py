@@ -53,6 +53,8 @@ def bounded_sample(
         strata=_codes(strata, used),
         quantile=None if quantile is None else float(quantile),
     )
+    if sample.freedom == 0:
+        raise DataError("all rows of positive weight are in one cluster; two are needed")
     if sample.treated is not None and len(np.unique(sample.treated)) < 2:
         raise DataError(
             f"treatment is {int(sample.treated[0])} in every row, so there is no effect to bound"
@@ -114,7 +116,8 @@ def _strata(covariates, n: int) -> tuple[tuple[str, ...], np.ndarray]:
         if array.ndim not in (1, 2):
             raise DataError(f"covariates must be a table but has shape {array.shape}")
         table = array if array.ndim == 2 else array[:, None]
-        covariates = {f"covariate {j}": table[:, j] for j in range(table.shape[1])}
+        names = [f"covariate {j}" for j in range(table.shape[1])]
+        covariates = pd.DataFrame(table, columns=names)
     frame = as_pandas(covariates, "covariates")
     if not len(frame.columns):
         raise DataError("covariates have no columns; omit covariates=")
