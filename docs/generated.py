@@ -18,7 +18,10 @@ from heckesel.errors import IdentificationWarning
 from reproduction.result_files import read_rows
 
 # Page -> file name -> the name that its code gives to the matplotlib axes.
-PICTURES = {"identification.md": {"profile.svg": "curve", "sensitivity.svg": "means"}}
+PICTURES = {
+    "identification.md": {"profile.svg": "curve", "sensitivity.svg": "means"},
+    "bounds.md": {"bounds.svg": "ax"},
+}
 ERRORS = {"normal": "normal", "t": "t(3)", "chi2": "skewed, centred χ²(3)"}
 SHOWN = {
     "deep_ensemble": "plain ensemble",

@@ -173,7 +173,10 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     ),
     "bounds": (
         lambda **o: hk.bounds(**{"y": _y(), "low": -5.0, "high": 5.0} | o),
-        ("y", "low", "high", "selected", "sample_weight"),
+        (
+            *("y", "low", "high", "selected", "sample_weight", "treatment", "instrument"),
+            *("covariates", "follow_up", "model", "quantile", "clusters", "level", "interval"),
+        ),
     ),
     "load": (lambda **o: hk.load(**o), ("path",)),
     "predict": (_method(regressor, "predict", X=_X), ("X", "target", "return_std")),

@@ -22,6 +22,7 @@ MODULES = [
             "wine_quality",
         )
     ),
+    "heckesel.diagnostics.bounds.bounds_table",
     "heckesel.diagnostics.validity.instrument_tests",
     "heckesel.diagnostics.profile_curve",
     "heckesel.diagnostics.sensitivity_curves",
@@ -31,6 +32,7 @@ MODULES = [
     "heckesel.estimators.identify",
     "heckesel.estimators.probit",
     "heckesel.estimators.sensitivity",
+    "heckesel.estimators.without_model.bounds",
     "heckesel.linear.results.heckman_fit",
     *(
         f"heckesel.estimators.{name}"
@@ -49,6 +51,7 @@ MODULES = [
     "heckesel.metrics.coverage",
     "heckesel.metrics.regions",
     "heckesel.metrics.scores",
+    "heckesel.plots.bounds_plot",
     "heckesel.predictive.distribution",
     "heckesel.report.page",
 ]

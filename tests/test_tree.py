@@ -25,7 +25,7 @@ LAYERS = [
     {"methods", "diagnostics"},
     {"saving", "onnx"},
     {"estimators"},
-    {"report"},
+    {"plots", "report"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -16,7 +16,7 @@ _HOMES = {
     "column_report": "heckesel.diagnostics.column_report",
     "test_instruments": "heckesel.estimators.identify",
     "sensitivity": "heckesel.estimators.sensitivity",
-    "bounds": "heckesel.estimators.sensitivity",
+    "bounds": "heckesel.estimators.without_model.bounds",
     "HeckmanFit": "heckesel.linear.results.heckman_fit",
     "HeckmanRegressor": "heckesel.estimators.heckman_regressor",
     "HeckmanClassifier": "heckesel.estimators.heckman_classifier",
@@ -31,14 +31,14 @@ _HOMES = {
     "IdentificationWarning": "heckesel.errors",
 }
 
-__all__ = ["datasets", *_HOMES]
+__all__ = ["datasets", "plots", *_HOMES]
 
 install()  # old import paths
 
 
 def __getattr__(name: str):
-    if name == "datasets":
-        return import_module("heckesel.datasets")
+    if name in ("datasets", "plots"):
+        return import_module(f"heckesel.{name}")
     if name not in _HOMES:
         raise AttributeError(f"heckesel has no {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -1,7 +1,6 @@
-"""How much the conclusions depend on rho, and bounds that need no model."""
+"""How much the conclusions depend on rho."""
 
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 
@@ -136,26 +135,3 @@ def check_rho(rho) -> np.ndarray:
     if values.ndim != 1 or not len(values) or not (np.abs(values) < 1).all():
         raise DataError(f"rho must be numbers between -1 and 1, got {rho!r}")
     return values
-
-
-def worst_case_bounds(y, s, weight, low: float, high: float) -> tuple[float, float]:
-    r"""Manski's bounds on the mean outcome of all units, given that outcomes lie in [low, high].
-
-    .. math:: \frac{1}{n}\sum_{s=1} y_i + \frac{n_0}{n}\,[\text{low}, \text{high}]
-
-    They need neither a model nor an instrument.
-    """
-    seen = np.asarray(y)[s]
-    if not (isinstance(low, Real) and isinstance(high, Real) and low < high):
-        raise DataError(
-            f"low must be below high, and both must be numbers, got low={low!r} and high={high!r}"
-        )
-    low, high = float(low), float(high)
-    if seen.min() < low or seen.max() > high:
-        raise DataError(
-            f"observed outcomes range from {seen.min():g} to {seen.max():g}, beyond the bounds "
-            f"{low:g} to {high:g}; give wider bounds"
-        )
-    share = float(weight[~s].sum() / weight.sum())
-    mean = float(np.average(seen, weights=weight[s])) * (1 - share)
-    return mean + share * low, mean + share * high

@@ -1,4 +1,4 @@
-"""`hk.sensitivity` and `hk.bounds`: conclusions for every rho, and without a model."""
+"""`hk.sensitivity`: conclusions for every rho."""
 
 from types import SimpleNamespace
 
@@ -7,13 +7,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit
-from heckesel.diagnostics.sensitivity_curves import Sensitivity, check_rho, worst_case_bounds
+from heckesel.diagnostics.sensitivity_curves import Sensitivity, check_rho
 from heckesel.errors import DataError, as_list
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.linear.fixed_rho import estimates_over_rho
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.tables.array_design import with_intercept
-from heckesel.tables.fit_input import outcome_column, read_table
+from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import FormulaDesign
 
 STEP = 1e-2  # of a column's sd, either side, for an average effect
@@ -88,45 +88,6 @@ def _rows_at(fit: HeckmanFit, at):
     """`at` in the form the design needs: a frame, or the columns x of a fit to arrays."""
     from_formulas = isinstance(fit.design, FormulaDesign)
     return fit.design.given(at if from_formulas else None, None if from_formulas else at, None)
-
-
-def bounds(y, low: float, high: float, *, selected=None, sample_weight=None):
-    """Worst-case bounds on the average outcome of all units, without a model.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        The outcome, NaN where it was not observed.
-    low, high : float
-        The range of unobserved outcomes.
-    selected : array-like of shape (n,), optional
-        0/1 indicator of selection.
-    sample_weight : array-like of shape (n,), optional
-        Row weights.
-
-    Returns
-    -------
-    low, high : float
-
-    Raises
-    ------
-    DataError
-        If an observed outcome is outside the range, or the data cannot be used.
-
-    Examples
-    --------
-    >>> import heckesel as hk
-    >>> import numpy as np
-    >>> low, high = hk.bounds([1.0, 2.0, np.nan, np.nan], 0.0, 4.0)
-    >>> float(low), float(high)
-    (0.75, 2.75)
-    """
-    options = {"instruments": None, "missing": "error", "on_problem": "error"}
-    table = SimpleNamespace(**options, target_transform=None, unobserved=None)
-    zeros = np.zeros((len(outcome_column(y)), 1))
-    rows = {"selected": selected, "sample_weight": sample_weight}
-    data = read_table(table, zeros, y, **rows, check=check_fit, ask=False)
-    return worst_case_bounds(data.y, data.s, data.weight, low, high)
 
 
 def _classic(data, points, effects, rho) -> Sensitivity:

@@ -1,0 +1,1 @@
+"""Bounds that need no model: worst case, trimming, follow-up, monotone instruments, intervals."""

@@ -1,0 +1,1 @@
+"""Public functions that assume no model of selection."""

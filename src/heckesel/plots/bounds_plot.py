@@ -1,0 +1,70 @@
+"""What each assumption buys: bounds and intervals, one line for each set of assumptions."""
+
+import numpy as np
+
+from heckesel.diagnostics.bounds.bounds_table import Bounds
+from heckesel.diagnostics.profile_curve import new_axes
+from heckesel.errors import DataError
+
+COLOUR, REFUTED = "#0072B2", "#D55E00"
+
+
+def bounds(found: Bounds, *, ax=None):
+    """Draw what each assumption buys: one line for each set of assumptions.
+
+    The thick part of a line are the bounds, a point if they are equal; the thin part is the
+    confidence interval. Bounds that cross are drawn in orange, infinite ones to the edge.
+
+    Parameters
+    ----------
+    found : Bounds
+        The result of `heckesel.bounds`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. By default a new figure is made.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If `found` is something else.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> import numpy as np
+    >>> y = np.array([1.0, 2.0, 3.0, np.nan, np.nan])
+    >>> ax = hk.plots.bounds(hk.bounds(y, 0.0, 4.0))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['no assumption', 'missing at random']
+    """
+    if not isinstance(found, Bounds):
+        raise DataError(
+            f"plots.bounds() draws what hk.bounds returns, not a {type(found).__name__}"
+        )
+    if ax is None:
+        ax = new_axes()
+        ax.figure.set_size_inches(6.4, 1.2 + 0.36 * len(found.rows))
+    limits = np.array([[r.ci_low, r.lower, r.upper, r.ci_high] for r in found.rows])
+    finite = limits[np.isfinite(limits)]
+    left, right = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
+    margin = 0.05 * ((right - left) or 1.0)
+    shown = np.clip(limits, left - margin, right + margin)
+    at = np.arange(len(found.rows))
+    colours = np.where(limits[:, 1] > limits[:, 2], REFUTED, COLOUR)
+    interval = f"{100 * found.level:g} % interval"
+    ax.hlines(at, shown[:, 0], shown[:, 3], colors=colours, lw=1.2, label=interval)
+    ax.hlines(at, shown[:, 1], shown[:, 2], colors=colours, lw=5, label="bounds")
+    points = limits[:, 1] == limits[:, 2]
+    ax.plot(shown[points, 1], at[points], "o", ms=5, color=COLOUR, label="estimate")
+    ax.set_yticks(at, [row.name for row in found.rows])
+    ax.set_ylim(len(at) - 0.5, -0.5)
+    ax.set_xlim(left - margin, right + margin)
+    ax.set_xlabel(f"{found.rows[0].target.split(' of all')[0]} of {found.outcome}")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="x", color="0.9")
+    ax.set_axisbelow(True)
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
+    return ax
