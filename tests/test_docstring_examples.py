@@ -49,6 +49,17 @@ MODULES = [
     "heckesel.metrics.coverage",
     "heckesel.metrics.regions",
     "heckesel.metrics.scores",
+    *(
+        f"heckesel.plots.{name}"
+        for name in (
+            "calibration_curve",
+            "chance_of_selection",
+            "column_effect",
+            "estimates_with_intervals",
+            "pictures_over_rho",
+            "strength_of_instruments",
+        )
+    ),
     "heckesel.predictive.distribution",
     "heckesel.report.page",
 ]

@@ -25,6 +25,7 @@ LAYERS = [
     {"methods", "diagnostics"},
     {"saving", "onnx"},
     {"estimators"},
+    {"plots"},
     {"report"},
     {"cli"},
     {"__init__", "__main__"},

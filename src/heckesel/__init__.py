@@ -31,14 +31,16 @@ _HOMES = {
     "IdentificationWarning": "heckesel.errors",
 }
 
-__all__ = ["datasets", *_HOMES]
+_PACKAGES = ("datasets", "plots")
+
+__all__ = [*_PACKAGES, *_HOMES]
 
 install()  # old import paths
 
 
 def __getattr__(name: str):
-    if name == "datasets":
-        return import_module("heckesel.datasets")
+    if name in _PACKAGES:
+        return import_module(f"heckesel.{name}")
     if name not in _HOMES:
         raise AttributeError(f"heckesel has no {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
