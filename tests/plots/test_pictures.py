@@ -150,7 +150,7 @@ def test_classifiers_are_drawn_as_probabilities(classifier, draw):
     _, mean = line(hk.plots.by_selection(classifier, X), "mean prediction")
     assert np.mean(mean) == pytest.approx(classifier.predict_proba(X)[:, 1].mean(), rel=1e-9)
     ax = hk.plots.effect(classifier, X, "x")
-    assert ax.get_ylabel() == "probability of y = 1.0, mean over rows"
+    assert ax.get_ylabel() == "probability of y = 1, mean over rows"
     hk.plots.coefficients(classifier)
     hk.plots.rho_likelihood(classifier)
     hk.plots.instrument_strength(classifier)

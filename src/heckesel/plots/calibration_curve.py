@@ -97,23 +97,25 @@ def class_shares(y: np.ndarray, probability: np.ndarray) -> tuple:
 
 
 def draw_reliability(ax, level, share, band=None, *, label="observed", look=LOOKS[0]) -> None:
-    """Points over the diagonal; band : (low, high), None for none."""
+    """One point per level; band : (low, high), None for none."""
     colour, marker = look
-    ends = np.concatenate([[0.0], level, [1.0]])
     if band is not None:
-        low, high = (np.clip(np.concatenate([[0.0], edge, [1.0]]), 0, 1) for edge in band)
-        ax.fill_between(ends, low, high, color=BAND, lw=0, label="band of right models")
-    ax.plot([0, 1], [0, 1], color=SOFT, lw=1, ls=(0, (3, 3)))
+        low, high = (np.clip(edge, 0, 1) for edge in band)
+        ax.fill_between(level, low, high, color=BAND, lw=0, label="band of right models")
     ax.plot(level, share, marker, color=colour, mec="white", ms=6, label=label)
 
 
 def label_reliability(ax, *, classes: bool) -> None:
+    """Labels, and equal scales; for classes up to the largest share."""
+    largest = 1.0
     if classes:
         labels = "predicted probability of the class", "observed share of the class"
+        largest = min(1.0, float(np.ceil(10 * max(ax.dataLim.max)) / 10))
     else:
         labels = "predicted share of outcomes below", "observed share of outcomes below"
     tidy(ax, *labels, grid="both")
-    ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    ax.plot([0, largest], [0, largest], color=SOFT, lw=1, ls=(0, (3, 3)), zorder=1)
+    ax.set(xlim=(0, largest), ylim=(0, largest), aspect="equal")
     for axis in (ax.xaxis, ax.yaxis):
         percent_axis(axis)
     legend_above(ax, columns=1)

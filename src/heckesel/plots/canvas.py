@@ -9,6 +9,7 @@ INK, SOFT, GRID = "#1A1D21", "#5F666E", "#D3D7DC"
 BAND = "#C6DEEE"  # CORRECTED at a fifth of its strength, on white
 SIZE = (5.5, 3.4)  # inches
 LEVEL = 0.9
+MOST_LETTERS = 34  # of two labels beside each other
 
 
 def axes_or_new(ax, size: tuple[float, float] = SIZE):
@@ -23,18 +24,26 @@ def axes_or_new(ax, size: tuple[float, float] = SIZE):
 
 
 def tidy(ax, xlabel: str, ylabel: str = "", *, grid: str = "y") -> None:
-    """Labels, a light grid behind the data, and no frame at the top and on the right."""
-    ax.set(xlabel=xlabel, ylabel=ylabel)
+    """Labels, a light grid behind the data, and no frame at the top and on the right.
+
+    Dollar signs in names are not mathematics.
+    """
+    ax.set_xlabel(xlabel, parse_math=False)
+    ax.set_ylabel(ylabel, parse_math=False)
+    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        label.set_parse_math(False)
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_axisbelow(True)
     ax.grid(axis=grid, color=GRID, lw=0.7)
 
 
 def legend_above(ax, columns: int = 2) -> None:
-    """A legend above the axes, where it covers no data."""
-    if not ax.get_legend_handles_labels()[0]:
+    """A legend above the axes, where it covers no data; long labels are in one column."""
+    lengths = sorted(len(label) for label in ax.get_legend_handles_labels()[1])
+    if not lengths:
         return
-    ax.legend(
+    columns = 1 if sum(lengths[-2:]) > MOST_LETTERS else columns
+    legend = ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
         ncols=columns,
@@ -43,6 +52,8 @@ def legend_above(ax, columns: int = 2) -> None:
         columnspacing=1.2,
         handlelength=1.8,
     )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def percent_axis(axis) -> None:

@@ -91,13 +91,13 @@ def strips_of(chance: np.ndarray) -> list[np.ndarray]:
 
 
 def draw_strips(
-    ax, chance, corrected, interval, naive=None, *, interval_label: str, colour: str = CORRECTED
+    ax, chance, corrected, interval, naive=None, *, interval_label, label=None, colour=CORRECTED
 ) -> None:
     """Means over the chance of selection; interval : (j, 2) around the corrected means."""
     ax.fill_between(chance, *interval.T, color=BAND, lw=0, label=interval_label)
     if naive is not None:
         ax.plot(chance, naive, "--D", color=NAIVE, mfc="white", ms=5, lw=2, label="naive mean")
-    label = "mean prediction" if naive is None else "corrected mean"
+    label = label or ("mean prediction" if naive is None else "corrected mean")
     ax.plot(chance, corrected, "-o", color=colour, mec="white", ms=6, lw=2, label=label)
     ax.set_xlim(0, 1)
     percent_axis(ax.xaxis)

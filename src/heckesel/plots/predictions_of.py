@@ -28,9 +28,17 @@ class Means:
 
 def outcome_of(model) -> str:
     """The predicted quantity in words: the outcome, or the probability of its second class."""
-    name = getattr(model, "outcome_name_", None) or "outcome"
-    classes = getattr(model, "classes_", None)
-    return f"predicted {name}" if classes is None else f"probability of {name} = {classes[1]}"
+    if hasattr(model, "classes_"):
+        return f"probability of {second_class(model)}"
+    return f"predicted {model.outcome_name_}"
+
+
+def second_class(model) -> str:
+    """The event whose probability a classifier predicts, such as "default = 1"."""
+    label = model.classes_[1]
+    if isinstance(label, float | np.floating) and label == int(label):
+        label = int(label)
+    return f"{model.outcome_name_} = {label}"
 
 
 def means_of(model, frame, level: float) -> Means:
