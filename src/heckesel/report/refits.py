@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 from sklearn.base import clone
 
 from heckesel.errors import DataError, HeckeselError, IdentificationWarning
+from heckesel.estimators.heckman_regressor import HeckmanRegressor
 from heckesel.estimators.network_options import AUTO, training_plan
 from heckesel.plots.predictions_of import has_t_errors
 from heckesel.report.naive_model import Naive
@@ -65,7 +66,7 @@ class NotChecked:
 def refit_on_folds(model, data: ReportData, naive: Naive | None = None) -> Refits | NotChecked:
     """Refit `model` and the naive fit without each fold in turn."""
     linear = hasattr(model, "result_")
-    twin = linear_twin(model) if linear else smaller(model, int(data.s.sum()))
+    twin = smaller(model, int(data.s.sum()))
     rows, folds = np.arange(data.n), LINEAR_FOLDS if linear else NETWORK_FOLDS
     if data.n > MOST_ROWS:
         rows = np.sort(np.random.default_rng(SEED).permutation(data.n)[:MOST_ROWS])
@@ -77,7 +78,7 @@ def refit_on_folds(model, data: ReportData, naive: Naive | None = None) -> Refit
             out = out[data.s[out]]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", IdentificationWarning)  # the page has the verdict
-                fitted = data.fitted(clone(twin), kept)
+                fitted = _refit(model, twin, data, kept)
                 if naive is not None:
                     changes.append(_mean(fitted, data) - _naive_mean(naive, kept))
                 if not has_t_errors(fitted):
@@ -94,23 +95,25 @@ def refit_on_folds(model, data: ReportData, naive: Naive | None = None) -> Refit
     )
 
 
-def linear_twin(model):
-    """An unfitted copy; for two classes the outcome is given as 0 and 1."""
-    twin = clone(model)
-    return twin.set_params(unobserved=None) if hasattr(model, "classes_") else twin
+def _refit(model, twin, data: ReportData, rows: np.ndarray):
+    if isinstance(model, HeckmanRegressor):
+        return data.refitted(model, rows)
+    return data.fitted(clone(twin), rows)
 
 
 def smaller(model, selected: int):
-    """An unfitted copy of networks with one member per fold, or MEMBERS without folds.
+    """An unfitted copy; networks have one member per fold, or MEMBERS without folds.
 
     Every method can be fitted this way, and each member sees the same share of the rows as the
     members of `model`.
 
     selected : rows with an outcome that `model` was fitted to
     """
-    if hasattr(model, "classes_"):
+    if hasattr(model, "classes_"):  # which are given as 0 and 1
         members = min(model.n_members, model.folds)
         return clone(model).set_params(unobserved=None, progress=False, n_members=members)
+    if hasattr(model, "result_"):
+        return clone(model)
     options = training_plan(model, selected)
     most = MEMBERS if options.folds is None else options.folds
     twin = clone(model).set_params(

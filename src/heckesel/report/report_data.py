@@ -7,6 +7,8 @@ import pandas as pd
 
 from heckesel.data import selected_rows
 from heckesel.errors import DataError
+from heckesel.estimators.heckman_regressor import HeckmanRegressor
+from heckesel.estimators.refit_linear import refit_alike
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import as_pandas
 from heckesel.tables.labels import class_codes, label_column
@@ -32,10 +34,17 @@ class ReportData:
 
     def fitted(self, model, rows: np.ndarray | None = None):
         """`model` fitted to these rows, or to some of them."""
-        rows = np.arange(self.n) if rows is None else rows
+        frame, y, weight = self._rows(np.arange(self.n) if rows is None else rows)
+        return model.fit(frame, y, sample_weight=weight)
+
+    def refitted(self, model: HeckmanRegressor, rows: np.ndarray) -> HeckmanRegressor:
+        """A copy of a linear model that is fitted to some of the rows."""
+        frame, y, weight = self._rows(rows)
+        return refit_alike(model, frame, y, sample_weight=weight)
+
+    def _rows(self, rows: np.ndarray) -> tuple:
         weight = None if self.weight is None else self.weight[rows]
-        y = np.where(self.s, self.y, np.nan)[rows]
-        return model.fit(self.frame.iloc[rows], y, sample_weight=weight)
+        return self.frame.iloc[rows], np.where(self.s, self.y, np.nan)[rows], weight
 
 
 def read_report_data(model, X, y, *, selected=None, sample_weight=None) -> ReportData:
