@@ -129,9 +129,17 @@ def _plain_networks(model, data: ReportData, rows: np.ndarray) -> np.ndarray:
 
 def _sample(twin, data: ReportData, *, linear: bool) -> SelectionData:
     """The data of the fit; leaves what reads them on `twin`."""
-    options = {"check": check_fit, "linear": linear}
     if data.classes is None:
-        sides = {"selected": data.s, "sample_weight": data.weight}
-        return read_table(twin, data.frame, data.y, **sides, **options)
+        return read_table(
+            twin,
+            data.frame,
+            data.y,
+            selected=data.s,
+            sample_weight=data.weight,
+            check=check_fit,
+            linear=linear,
+        )
     y = np.where(data.s, data.y, np.nan)
-    return read_columns(twin, data.frame, lambda: y, "y", data.s, data.weight, **options)
+    return read_columns(
+        twin, data.frame, lambda: y, "y", data.s, data.weight, check=check_fit, linear=linear
+    )

@@ -66,7 +66,7 @@ def own_rho(model) -> OwnRho | None:
     members = np.atleast_1d(model.rho_)
     if model.identification_.verdict == NO_SELECTION or not np.isfinite(members).all():
         return None
-    if hasattr(model, "classes_") and len(members) > 1:
+    if hasattr(model, "classes_") and not hasattr(model, "result_"):
         return OwnRho(
             float(members[0]),
             f"This model averages over ρ. The held-out likelihood is highest at "
