@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.estimators.refit_linear import refit_alike
+from heckesel.estimators.heckman_regressor import refit_alike
 from heckesel.report.comparison import compare
 from heckesel.report.contents import report_contents
 from heckesel.report.formatting import Digits

@@ -82,6 +82,7 @@ def calibration(y, predictive, regions=None, *, ax=None):
             level, share = LEVELS, reliability(values[rows])
             half = half_band(len(values[rows]))
         band = (level - half, level + half) if regions is None else None
+        name = str(name).replace("$", r"\$")  # no mathematics
         label = f"{name} ({len(values[rows]):,} units)" if name else "observed"
         draw_reliability(ax, level, share, band, label=label, look=look)
     label_reliability(ax, classes=classes)

@@ -43,7 +43,7 @@ def legend_above(ax, columns: int = 2) -> None:
     if not lengths:
         return
     columns = 1 if sum(lengths[-2:]) > MOST_LETTERS else columns
-    legend = ax.legend(
+    ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
         ncols=columns,
@@ -52,8 +52,6 @@ def legend_above(ax, columns: int = 2) -> None:
         columnspacing=1.2,
         handlelength=1.8,
     )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
 
 
 def percent_axis(axis) -> None:

@@ -4,11 +4,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
+from typing import Any
 
 from heckesel.plots.canvas import BAND, CORRECTED, GRID, INK, NAIVE, SOFT
 
 WIDTH = 5.0  # inches, 360 units of SVG: on a phone 400 pixels wide, about one pixel each
-SETTINGS = {
+SETTINGS: dict[Any, Any] = {
     "font.size": 11.0,  # at least 10 pixels on a phone
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "heckesel",  # the same figure gives the same bytes

@@ -7,8 +7,7 @@ import pandas as pd
 
 from heckesel.data import selected_rows
 from heckesel.errors import DataError
-from heckesel.estimators.heckman_regressor import HeckmanRegressor
-from heckesel.estimators.refit_linear import refit_alike
+from heckesel.estimators.heckman_regressor import HeckmanRegressor, refit_alike
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import as_pandas
 from heckesel.tables.labels import class_codes, label_column

@@ -81,7 +81,7 @@ def verdict_box(
             f"The verdict from the columns alone would be: {verdict}; {found.sentence}",
         )
         advice = "Do not use the corrected predictions as they are."
-        return VerdictBox(BAD, f"the estimate is {at}", reasons, advice)
+        return VerdictBox(BAD, f"do not use, the estimate is {at}", reasons, advice)
     why: tuple[str, ...] = (f"Why: {found.sentence}",)
     if found.evidence.get("at_boundary") and tone == GOOD:
         if abs(found.evidence["rho"]) <= AT_BOUNDARY:  # otherwise the sentence says so itself
