@@ -51,7 +51,18 @@ MODULES = [
     "heckesel.metrics.coverage",
     "heckesel.metrics.regions",
     "heckesel.metrics.scores",
-    "heckesel.plots.bounds_plot",
+    *(
+        f"heckesel.plots.{name}"
+        for name in (
+            "bounds_plot",
+            "calibration_curve",
+            "chance_of_selection",
+            "column_effect",
+            "estimates_with_intervals",
+            "pictures_over_rho",
+            "strength_of_instruments",
+        )
+    ),
     "heckesel.predictive.distribution",
     "heckesel.report.page",
 ]

@@ -25,7 +25,8 @@ LAYERS = [
     {"methods", "diagnostics"},
     {"saving", "onnx"},
     {"estimators"},
-    {"plots", "report"},
+    {"plots"},
+    {"report"},
     {"cli"},
     {"__init__", "__main__"},
 ]

@@ -31,13 +31,15 @@ _HOMES = {
     "IdentificationWarning": "heckesel.errors",
 }
 
-__all__ = ["datasets", "plots", *_HOMES]
+_PACKAGES = ("datasets", "plots")
+
+__all__ = [*_PACKAGES, *_HOMES]
 
 install()  # old import paths
 
 
 def __getattr__(name: str):
-    if name in ("datasets", "plots"):
+    if name in _PACKAGES:
         return import_module(f"heckesel.{name}")
     if name not in _HOMES:
         raise AttributeError(f"heckesel has no {name!r}")

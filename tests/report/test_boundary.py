@@ -39,7 +39,11 @@ def test_a_fit_at_the_boundary_is_not_recommended(wages):
     )
     assert "target_transform=&#34;log&#34;" in wages
     assert "Do not use the corrected predictions as they are." in wages
-    assert "Do not use this; it shows what the correction would be. For the" in wages
+    assert "Do not use the corrected predictions. The numbers below only show what" in wages
+    assert "Corrected mean (do not use)" in wages
+    assert "corrected is higher" not in wages
+    assert "corrected (do not use)</text>" in wages  # in the picture, which is grey
+    assert "P-values and intervals are\nthose of the profile likelihood" in wages
     assert "does not include the uncertainty about ρ itself" in wages
 
 

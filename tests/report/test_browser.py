@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 # Every width and every scheme once: the layout does not depend on the scheme.
-VIEWS = [(360, 800, False), (1280, 900, True)]
+VIEWS = [(400, 800, False), (1280, 900, True)]
 COMPLAINTS = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
 
 
@@ -41,6 +41,11 @@ def pages(tmp_path_factory):
     write("two-step", hk.HeckmanRegressor(["age"], method="two-step"), X, y)
     seen = y.notna()
     write("none", hk.HeckmanRegressor(["age"]), X[seen], y[seen])
+    hopeless = hk.HeckmanRegressor(["age"], method="ml")  # ends at rho = 1
+    write("unusable", hopeless, X, np.exp(1.5 * y))
+    loans = hk.datasets.make_loans(600, seed=0).frame
+    features = loans.drop(columns="default")
+    write("classes", hk.HeckmanClassifier(["leniency"]), features, loans["default"])
     draw = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=1).frame
     options = {"hidden": (8,), "epochs": 40, "n_members": 2, "progress": False}
     networks = hk.DeepHeckmanRegressor(["z"], method="profile", **options)
@@ -54,7 +59,7 @@ def tab():
         yield tab
 
 
-NAMES = ["linear", "form", "two-step", "none", "profile"]
+NAMES = ["linear", "form", "two-step", "none", "unusable", "classes", "profile"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -65,6 +70,7 @@ def test_the_page_is_quiet_whole_and_accessible(name, pages, tab):
         _check_quiet(tab)
         assert tab.ask("document.documentElement.scrollWidth") <= width
         _check_figures(tab)
+        assert _smallest_text(tab) >= 10
         _keep(tab, f"{name}-{width}-{'dark' if dark else 'light'}.png")
         tab.ask("document.querySelectorAll('details').forEach(d => d.open = true)")
         tab.ask(axe + "; 0")
@@ -97,6 +103,16 @@ def _check_figures(tab):
         "      || b.bottom > box.bottom + 1; }).map(t => t.textContent) })"
     )
     assert outside == []
+
+
+def _smallest_text(tab) -> float:
+    """The height in pixels of the smallest text of any picture."""
+    return tab.ask(
+        "Math.min(...[...document.querySelectorAll('figure > svg')].flatMap(svg => {"
+        "  const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;"
+        "  return [...svg.querySelectorAll('text')].map("
+        "    t => scale * parseFloat(getComputedStyle(t).fontSize)) }))"
+    )
 
 
 def _keep(tab, name):

@@ -10,16 +10,13 @@ import heckesel as hk
 from heckesel.datasets.controlled import make_controlled
 from heckesel.diagnostics.verdict import DO_NOT_USE, IDENTIFIED, Identification
 from heckesel.metrics.calibration import LEVELS, reliability
+from heckesel.metrics.calibration_band import half_band
+from heckesel.plots.predictions_of import has_t_errors
 from heckesel.report import write_report
-from heckesel.report.comparison import compare, has_t_errors
-from heckesel.report.held_out_check import (
-    Calibration,
-    NotChecked,
-    calibration,
-    check_held_out,
-    half_band,
-    smaller,
-)
+from heckesel.report.comparison import compare
+from heckesel.report.held_out_check import Calibration, calibration, check_held_out
+from heckesel.report.naive_model import naive_fit
+from heckesel.report.refits import NotChecked, refit_on_folds, smaller
 from heckesel.report.report_data import read_report_data
 from heckesel.report.verdict_box import TONES, verdict_box
 from tests.report.test_page import check_page
@@ -47,7 +44,8 @@ def draw(n=300):
 def test_every_method_can_be_refitted_for_the_check_whatever_its_folds(options, size):
     X, y = draw()
     model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | options, **SMALL).fit(X, y)
-    found = check_held_out(model, read_report_data(model, X, y))
+    table = read_report_data(model, X, y)
+    found = check_held_out(refit_on_folds(model, table), table)
     assert isinstance(found, Calibration)
     assert f"as an ensemble of {size}," in found.how
 
@@ -66,10 +64,10 @@ def test_t_errors_are_seen_where_they_were_chosen_too(errors, monkeypatch):
     model.errors = errors  # "auto" that chose t leaves the same fit
     assert has_t_errors(model)
     table = read_report_data(model, X, y)
-    found = check_held_out(model, table)
+    found = check_held_out(refit_on_folds(model, table), table)
     assert isinstance(found, NotChecked)
     assert "t errors" in found.reason
-    assert compare(model, table, baseline=model).unselected is None
+    assert compare(model, table, naive_fit(model, table, model)).unselected is None
 
 
 def test_a_prediction_that_fails_is_not_taken_for_one_that_is_not_there(monkeypatch):
@@ -82,9 +80,11 @@ def test_a_prediction_that_fails_is_not_taken_for_one_that_is_not_there(monkeypa
             raise hk.DataError("a column is gone")
         return predict(self, X, target=target)
 
+    table = read_report_data(model, X, y)
+    naive = naive_fit(model, table)
     monkeypatch.setattr(hk.HeckmanRegressor, "predict_distribution", broken)
     with pytest.raises(hk.DataError, match="a column is gone"):
-        compare(model, read_report_data(model, X, y))
+        compare(model, table, naive)
 
 
 @pytest.mark.parametrize("m", [50, 400])

@@ -13,14 +13,16 @@ import heckesel as hk
 from heckesel.datasets.controlled import make_controlled
 from heckesel.errors import DataError
 from heckesel.metrics.calibration import LEVELS
-from heckesel.report import write_report
-from heckesel.report.comparison import compare, selection_probability
+from heckesel.plots.predictions_of import selection_probability
+from heckesel.report import report_data, write_report
+from heckesel.report.comparison import compare
 from heckesel.report.contents import report_contents
 from heckesel.report.formatting import Digits, digits_for, significant
-from heckesel.report.held_out_check import NotChecked, assign_folds, calibration, check_held_out
+from heckesel.report.held_out_check import calibration, check_held_out
+from heckesel.report.naive_model import naive_fit
+from heckesel.report.refits import NotChecked, assign_folds, refit_on_folds
 from heckesel.report.report_data import read_report_data
 from heckesel.report.rho_section import evidence_on_rho
-from heckesel.report.shapes import Scale, nice_ticks
 
 NASTY = "<script>alert('x')</script>"
 
@@ -154,7 +156,7 @@ def test_names_that_look_like_markup_are_harmless(tmp_path):
 def test_least_squares_is_the_naive_fit_of_a_linear_model(linear):
     model, X, y, _ = linear
     table = read_report_data(model, X, y)
-    found = compare(model, table)
+    found = compare(model, table, naive_fit(model, table))
     seen = y.notna()
     slope, constant = np.polyfit(X["x"][seen], y[seen], 1)
     np.testing.assert_allclose(found.naive.coefficients["x"], slope, rtol=1e-9)
@@ -169,8 +171,8 @@ def test_groups_partition_the_cases_by_the_probit_of_selection(linear):
     table = read_report_data(model, X, y)
     gamma = model.result_.params["select"]
     expected = norm.cdf(gamma["Intercept"] + gamma["x"] * X["x"] + gamma["z"] * X["z"])
-    np.testing.assert_allclose(selection_probability(model, table), expected, rtol=1e-10)
-    found = compare(model, table)
+    np.testing.assert_allclose(selection_probability(model, table.frame), expected, rtol=1e-10)
+    found = compare(model, table, naive_fit(model, table))
     assert [g.cases for g in found.regions] == [
         (expected < 0.3).sum(),
         ((expected >= 0.3) & (expected < 0.7)).sum(),
@@ -189,8 +191,8 @@ def test_the_correction_moves_towards_the_truth_where_selection_was_rare():
     X, y, truth = linear_draw(6000)
     model = hk.HeckmanRegressor(["z"]).fit(X, y)
     table = read_report_data(model, X, y)
-    found = compare(model, table)
-    against = selection_probability(model, table) < 0.3
+    found = compare(model, table, naive_fit(model, table))
+    against = selection_probability(model, table.frame) < 0.3
     f0 = (1 + 2 * X["x"])[against].mean()
     # least squares is off by about .36 here; the standard error of the corrected mean is .04
     assert abs(found.regions[0].corrected - f0) < 0.5 * abs(found.regions[0].naive - f0)
@@ -232,7 +234,7 @@ def test_a_right_model_is_calibrated_and_a_shifted_one_is_not():
 
 def test_folds_split_observed_and_unobserved_cases_evenly():
     s = np.random.default_rng(0).random(503) < 0.3
-    fold = assign_folds(s)
+    fold = assign_folds(s, 5)
     for part in (s, ~s):
         counts = np.bincount(fold[part], minlength=5)
         assert counts.max() - counts.min() <= 1
@@ -242,17 +244,17 @@ def test_held_out_cases_are_predicted_by_fits_that_did_not_see_them(linear, monk
     model, X, y, _ = linear
     table = read_report_data(model, X, y)
     seen = []
-    original = hk.HeckmanRegressor.fit
+    original = report_data.refit_alike
 
-    def spy(self, X, y, **options):
+    def spy(model, X, y, **options):
         seen.append(set(X.index))
-        return original(self, X, y, **options)
+        return original(model, X, y, **options)
 
-    monkeypatch.setattr(hk.HeckmanRegressor, "fit", spy)
-    found = check_held_out(model, table)
-    assert len(seen) == 5
+    monkeypatch.setattr(report_data, "refit_alike", spy)
+    found = check_held_out(refit_on_folds(model, table), table)
+    assert len(seen) == 10
     times = np.bincount([row for rows in seen for row in rows], minlength=len(X))
-    np.testing.assert_array_equal(times, 4)  # every case is held out of one fit
+    np.testing.assert_array_equal(times, 9)  # every case is held out of one fit
     assert found.cases == y.notna().sum()
     # the model is right, so 9 of 10 outcomes lie inside up to four standard errors
     assert abs(found.covered - 0.9) < 4 * np.sqrt(0.09 / found.cases)
@@ -264,7 +266,7 @@ def test_a_refit_that_cannot_be_made_is_said_not_hidden(linear, tmp_path):
     place[[np.flatnonzero(y.notna())[0], np.flatnonzero(y.isna())[0]]] = "island"
     X = X.assign(place=place)  # without one of the two, "island" predicts selection
     model = hk.HeckmanRegressor(["z"]).fit(X, y)
-    found = check_held_out(model, read_report_data(model, X, y))
+    found = refit_on_folds(model, read_report_data(model, X, y))
     assert isinstance(found, NotChecked)
     assert "predicts selection perfectly" in found.reason
     text = write_report(model, X, y, tmp_path / "page.html").read_text()
@@ -378,13 +380,6 @@ def test_numbers_read_well():
     assert digits_for(np.array([0.0, 90_000.0])) == Digits(0)
     assert significant(0.0012345) == "0.001234"
     assert significant(1e-9, 3) == "1.00e−09"
-
-
-def test_ticks_are_round_and_inside():
-    np.testing.assert_allclose(nice_ticks(-1.3, 2.2), [-1, 0, 1, 2])
-    np.testing.assert_allclose(nice_ticks(0, 1), [0, 0.2, 0.4, 0.6, 0.8, 1.0])
-    np.testing.assert_allclose(nice_ticks(-3e5, 1e5), [-3e5, -2e5, -1e5, 0, 1e5])
-    assert Scale(0, 10, 100, 0)(2.5) == 75
 
 
 def test_the_page_on_reports_runs(tmp_path, monkeypatch):

@@ -35,7 +35,9 @@ def demo(out: str) -> None:
 
 
 def _check_extras() -> None:
-    lacking = [name for name in ("torch", "jinja2") if importlib.util.find_spec(name) is None]
+    lacking = [
+        name for name in ("torch", "jinja2", "matplotlib") if importlib.util.find_spec(name) is None
+    ]
     if lacking:
         raise HeckeselError(
             f"the demo needs {' and '.join(lacking)}: pip install 'heckesel[deep,report]'"

@@ -81,10 +81,11 @@ def fit(out, report, method, dask, as_json, **given):
     check_outputs({f"the table {given['data']}": given["data"]}, {"--out": out, "--report": report})
     models.check_device_option(options["device"], dask)
     if report is not None:  # before any data are read
-        imported("heckesel.report", "--report needs the report extra", "report")
-    data, rule = _read(given, _for_numbers(report, method, options["target_transform"], dask))
+        for module in ("heckesel.report", "jinja2", "matplotlib"):
+            imported(module, "--report needs the report extra", "report")
+    data, rule = _read(given, _for_numbers(method, options["target_transform"], dask))
     method = models.method_for(method, data)
-    _check_choices(method, data, report=report, dask=dask)
+    _check_choices(method, data, dask=dask)
     if options["scale"] is not None:
         options["scale"] = listed(options["scale"], list(data.X.columns))
     model = models.make_model(method, data, **options)
@@ -109,12 +110,11 @@ def _read(given: dict, asked: str | None) -> tuple[TrainingData, str | None]:
     )
 
 
-def _check_choices(method: str, given: TrainingData, *, report, dask) -> None:
+def _check_choices(method: str, given: TrainingData, *, dask) -> None:
     if dask is not None and method.startswith("linear"):
         raise DataError(f"--dask trains networks, and {method} has none")
-    for option, value in {"--dask": dask, "--report": report}.items():
-        if value is not None and given.classes is not None:
-            raise models.numbers_only(option, given, "omit it")
+    if dask is not None and given.classes is not None:
+        raise models.numbers_only("--dask", given, "omit it")
 
 
 def _train(model, data: TrainingData, method: str, dask: str | None) -> None:
@@ -142,10 +142,9 @@ def _write(model, data: TrainingData, out, report) -> None:
         write_report(model, data.X, data.y, page, **data.options)
 
 
-def _for_numbers(report, method, transform, dask) -> str | None:
+def _for_numbers(method, transform, dask) -> str | None:
     """The first option that needs a numeric outcome."""
     asked = {
-        "--report": report is not None,
         f"--method {method}": method is not None and method not in models.CLASSIFIERS,
         "--transform": transform is not None,
         "--dask": dask is not None,

@@ -3,30 +3,19 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr
-from sklearn.base import clone
 
-from heckesel.diagnostics.column_problems import check_fit
 from heckesel.diagnostics.verdict import NO_SELECTION
-from heckesel.estimators.deep_ensemble_regressor import DeepEnsembleRegressor
-from heckesel.estimators.heckman_regressor import HeckmanRegressor
-from heckesel.estimators.network_options import AUTO, training_plan
-from heckesel.methods import fit_one, least_squares
-from heckesel.metrics.regions import AGAINST_BELOW, FEWEST_POINTS, WELL_FROM, regions
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.transformed import transformed
+from heckesel.metrics.regions import AGAINST_BELOW, WELL_FROM, regions
+from heckesel.plots.chance_of_selection import strips_of
+from heckesel.plots.predictions_of import has_t_errors, selection_probability
 from heckesel.report.formatting import percent
+from heckesel.report.naive_model import Naive
+from heckesel.report.refits import Refits
 from heckesel.report.report_data import ReportData
-from heckesel.tables.fit_input import read_table
 
 LEVEL = 0.9
 EVERYONE = "everyone"
-STRIPS = 10
 SMALLEST_SHARE = 0.05  # of all cases, for a region that the headline may be about
-LEAST_SQUARES = "least squares on the observed outcomes"
-PLAIN_ENSEMBLE = "a plain ensemble of networks on the observed outcomes"
-TRAINED_ALIKE = f"{PLAIN_ENSEMBLE}, with the same options"
-GIVEN = "the baseline model you gave"
 REGIONS = {
     "against": ("seldom selected", f"below {percent(AGAINST_BELOW)}"),
     "mid": ("sometimes selected", f"from {percent(AGAINST_BELOW)} to {percent(WELL_FROM)}"),
@@ -35,20 +24,12 @@ REGIONS = {
 
 
 @dataclass(frozen=True)
-class Naive:
-    """what : its name on the page; coefficients : by outcome term, if it is linear"""
-
-    what: str
-    predictive: Predictive
-    coefficients: dict[str, float]
-
-
-@dataclass(frozen=True)
 class Group:
     """Mean predictions over the cases of a group, and the mean ends of their intervals.
 
-    uncertainty : half a 90 % interval of the change (`uncertainty_of_change`); NaN if unknown
-    probability : (smallest, largest) estimated probability of selection in the group
+    uncertainty : half a 90 % interval of the change (`Refits.uncertainty`); NaN if unknown
+    probability : (smallest, largest) estimated probability of selection in the group; chance :
+        its mean
     """
 
     name: str
@@ -56,6 +37,7 @@ class Group:
     cases: int
     observed: int
     probability: tuple[float, float]
+    chance: float
     naive: float
     corrected: float
     uncertainty: float
@@ -67,8 +49,13 @@ class Group:
 
     @property
     def clear(self) -> bool:
-        """Whether the change exceeds its uncertainty, or the uncertainty is unknown."""
-        return not abs(self.change) <= self.uncertainty
+        """Whether the change exceeds its uncertainty."""
+        return abs(self.change) > self.uncertainty
+
+    @property
+    def known(self) -> bool:
+        """Whether the uncertainty of the change is known."""
+        return np.isfinite(self.uncertainty)
 
 
 @dataclass(frozen=True)
@@ -98,17 +85,15 @@ class Comparison:
         return max(candidates, key=lambda group: abs(group.change), default=self.everyone)
 
 
-def compare(model, data: ReportData, baseline=None) -> Comparison | None:
-    """None if every case has an outcome, because there is nothing to correct.
+def nothing_to_compare(model, data: ReportData) -> bool:
+    """Whether every case has an outcome, so that there is nothing to correct."""
+    return bool(model.identification_.verdict == NO_SELECTION or data.s.all())
 
-    baseline : a fitted model to compare with; None fits one
-    """
-    if model.identification_.verdict == NO_SELECTION or data.s.all():
-        return None
-    naive = naive_fit(model, data, baseline)
-    corrected = model.predict_distribution(data.frame)
-    interval = corrected.interval(LEVEL)  # (n, 2)
-    probability = selection_probability(model, data)
+
+def compare(model, data: ReportData, naive: Naive, refits: Refits | None = None) -> Comparison:
+    """refits : give the uncertainty of changes; None leaves it unknown"""
+    corrected, interval = _population(model, data)
+    probability = selection_probability(model, data.frame)
 
     def group(name: str, meaning: str, rows: np.ndarray) -> Group:
         return Group(
@@ -117,96 +102,49 @@ def compare(model, data: ReportData, baseline=None) -> Comparison | None:
             cases=len(rows),
             observed=int(data.s[rows].sum()),
             probability=(float(probability[rows].min()), float(probability[rows].max())),
-            naive=float(naive.predictive.mean[rows].mean()),
-            corrected=float(corrected.mean[rows].mean()),
-            uncertainty=uncertainty_of_change(naive.predictive, corrected, rows),
+            chance=float(probability[rows].mean()),
+            naive=float(naive.mean[rows].mean()),
+            corrected=float(corrected[rows].mean()),
+            uncertainty=float("nan") if refits is None else refits.uncertainty(rows, LEVEL),
             interval=_mean_interval(interval[rows]),
         )
 
-    found = regions(probability)
-    order = np.argsort(probability, kind="stable")
-    strips = np.array_split(order, max(1, min(STRIPS, data.n // FEWEST_POINTS)))
-    unobserved, given = np.flatnonzero(~data.s), None
-    if not has_t_errors(model):
-        given = model.predict_distribution(data.frame.iloc[unobserved], target="unselected")
+    found, unobserved = regions(probability), np.flatnonzero(~data.s)
+    given = _unselected(model, data, unobserved)
     return Comparison(
         naive=naive,
         everyone=group(EVERYONE, "", np.arange(data.n)),
         regions=tuple(group(*REGIONS[name], rows) for name, rows in found.items()),
         not_shown=data.n - sum(map(len, found.values())),
-        strips=tuple(group(f"{j + 1}", "", rows) for j, rows in enumerate(strips)),
+        strips=tuple(group(f"{j + 1}", "", rows) for j, rows in enumerate(strips_of(probability))),
         unobserved=group("without an outcome", "", unobserved),
-        unselected=None if given is None else float(given.mean.mean()),
-        unselected_interval=None if given is None else _mean_interval(given.interval(LEVEL)),
+        unselected=None if given is None else float(given[0].mean()),
+        unselected_interval=None if given is None else _mean_interval(given[1]),
     )
 
 
-def selection_probability(model, data: ReportData) -> np.ndarray:
-    r"""(n,) P(s = 1 | x, w) = \Phi(w'\gamma), or the t distribution function with t errors."""
-    index = model.fitted_.index(model.columns_.w(data.frame))
+def _population(model, data: ReportData) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) means and (n, 2) intervals: of outcomes or, for classes, of the probability."""
+    if data.classes is not None:
+        interval = model.predict_proba_interval(data.frame, LEVEL)
+        return model.predict_proba(data.frame)[:, 1], interval
+    found = model.predict_distribution(data.frame)
+    return found.mean, found.interval(LEVEL)
+
+
+def _unselected(model, data: ReportData, rows: np.ndarray):
+    """The same of these rows, given that they were not selected; None if the model has none."""
+    frame = data.frame.iloc[rows]
+    if data.classes is not None:
+        interval = model.predict_proba_interval(frame, LEVEL, "unselected")
+        return model.predict_proba(frame, "unselected")[:, 1], interval
     if has_t_errors(model):
-        return stdtr(float(np.mean(model.fitted_.df)), index)
-    return ndtr(index)
-
-
-def has_t_errors(model) -> bool:
-    """Whether the fit has t errors; if so, it predicts the population only."""
-    return getattr(model.fitted_, "df", None) is not None
-
-
-def uncertainty_of_change(naive: Predictive, corrected: Predictive, rows) -> float:
-    """Half a 90 % interval of the mean change over `rows`, from the epistemic variances.
-
-    The errors of one fit are correlated across cases, so the sd of a mean is at most the mean of
-    the sds. The two fits are taken as independent. Both make the interval conservative.
-    """
-    sd = np.sqrt(naive.epistemic[rows] + corrected.epistemic[rows])
-    return float(ndtri((1 + LEVEL) / 2) * sd.mean())
+        return None
+    found = model.predict_distribution(frame, target="unselected")
+    return found.mean, found.interval(LEVEL)
 
 
 def _mean_interval(interval: np.ndarray) -> tuple[float, float]:
     """The mean over cases of the ends of their intervals (m, 2)."""
     low, high = interval.mean(axis=0)
     return float(low), float(high)
-
-
-def naive_fit(model, data: ReportData, baseline=None) -> Naive:
-    """Least squares for a linear model, otherwise an ensemble with the options of the model."""
-    if baseline is not None:
-        what = PLAIN_ENSEMBLE if isinstance(baseline, DeepEnsembleRegressor) else GIVEN
-        return Naive(what, baseline.predict_distribution(data.frame), {})
-    if isinstance(model, HeckmanRegressor):
-        return _least_squares(model, data)
-    plain = data.fitted(plain_ensemble(model, int(data.s.sum())))
-    return Naive(TRAINED_ALIKE, plain.predict_distribution(data.frame), {})
-
-
-def plain_ensemble(model, selected: int) -> DeepEnsembleRegressor:
-    """An unfitted ensemble with the options that `model` used on so many selected rows.
-
-    Options that were not given take the defaults of the model's method. Otherwise the two would
-    differ in how they were trained.
-    """
-    plan = training_plan(model, selected)
-    used = model.get_params() | vars(plan)
-    if plan.weight_decay == AUTO:  # chosen on held-out rows
-        used["weight_decay"] = model.info_["weight_decay"]
-    plain = DeepEnsembleRegressor()
-    return plain.set_params(**{name: used[name] for name in plain.get_params()})
-
-
-def _least_squares(model, data: ReportData) -> Naive:
-    twin = clone(model)
-    sample = read_table(
-        twin,
-        data.frame,
-        data.y,
-        selected=data.s,
-        sample_weight=data.weight,
-        check=check_fit,
-        linear=True,
-    )
-    fitted = fit_one(least_squares, sample)
-    names = (*sample.x_names, "Intercept")
-    predictive = transformed(fitted.predict(sample.x), twin.transform_)
-    return Naive(LEAST_SQUARES, predictive, dict(zip(names, fitted.beta.tolist(), strict=True)))

@@ -11,16 +11,24 @@ import pandas as pd
 from heckesel import __version__
 from heckesel.diagnostics.verdict import IDENTIFIED, NO_SELECTION, Identification
 from heckesel.errors import DataError
-from heckesel.estimators.heckman_regressor import HeckmanRegressor
 from heckesel.linear.forms.error_models import ERROR_MODELS
 from heckesel.linear.forms.form_fits import varying_name
 from heckesel.linear.forms.form_weights import CLOSE_AIC
 from heckesel.linear.results.functional_form import FunctionalForm
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.methods import method_of
-from heckesel.report.comparison import EVERYONE, Comparison, Group, compare
+from heckesel.plots.predictions_of import outcome_of, second_class
+from heckesel.report.comparison import (
+    EVERYONE,
+    Comparison,
+    Group,
+    compare,
+    nothing_to_compare,
+)
 from heckesel.report.formatting import Digits, digits_for
-from heckesel.report.held_out_check import Calibration, NotChecked, check_held_out
+from heckesel.report.held_out_check import Calibration, check_held_out
+from heckesel.report.naive_model import naive_fit
+from heckesel.report.refits import NETWORK_FOLDS, NotChecked, Refits, refit_on_folds
 from heckesel.report.report_data import ColumnSummary, read_report_data, summarise_columns
 from heckesel.report.rho_section import OwnRho, RhoCurve, RhoValues, evidence_on_rho, own_rho
 from heckesel.report.verdict_box import VerdictBox, boundary_reached, verdict_box
@@ -32,13 +40,16 @@ ROWS_WITH_INSTRUMENT = 5000
 
 @dataclass(frozen=True)
 class Contents:
-    """boundary : -1 or 1 if the estimate of rho is there, else None
+    """predicted : the predicted quantity in words; event : whose probability it is, or None
+    boundary : -1 or 1 if the estimate of rho is there, else None
     actions : what on_problem="fix" did, one sentence per column
     forms, coefficients : None unless the model is linear; error_model : the one of the fit, as
         `forms` names it
     """
 
     outcome: str
+    predicted: str
+    event: str | None
     scale: str
     method: str
     identification: Identification
@@ -66,6 +77,10 @@ class Contents:
 
     def in_words(self, group: Group) -> str:
         """The direction of a change, if it is clear."""
+        if not self.verdict_box.usable:
+            return "do not use"
+        if not group.known:
+            return "uncertainty unknown"
         if not group.clear:
             return "no clear difference"
         if self.digits(group.change).strip("−") == self.digits(0.0):
@@ -94,14 +109,20 @@ class Contents:
         """The largest change by the correction, in a sentence."""
         if self.comparison is None:
             return "Every case has an outcome, so there is no naive fit to compare with."
-        unusable = "Do not use this; it shows what the correction would be. "
-        return f"{unusable if self.boundary else ''}{self._largest_change(self.comparison)}"
+        if not self.verdict_box.usable:
+            largest = self.comparison.largest
+            return (
+                "Do not use the corrected predictions. The numbers below only show what the model "
+                f"would change: on average {self.digits.signed(largest.change)} for the "
+                f"{largest.cases:,} cases {_who(largest)}."
+            )
+        return self._largest_change(self.comparison)
 
     def _largest_change(self, comparison: Comparison) -> str:
         everyone, largest, digits = comparison.everyone, comparison.largest, self.digits
         if self.in_words(largest) == "the same":
             return "The correction does not change the predictions at this precision."
-        if not largest.clear:
+        if largest.known and not largest.clear:
             return (
                 "No clear difference: in every group corrected and naive predictions differ "
                 f"by less than the uncertainty. The largest difference, for the "
@@ -109,13 +130,18 @@ class Contents:
                 f"{digits.change(largest.change, largest.uncertainty)}."
             )
         direction = "lower" if largest.change < 0 else "higher"
+        unclear = ", which is not a clear difference" if self._unclear(everyone) else ""
+        unknown = "" if largest.known else " How certain this is could not be computed."
         return (
-            f"For the {largest.cases:,} cases {_who(largest)} the corrected prediction of "
-            f"{self.outcome} is {digits(abs(largest.change))} {direction} on average than the "
+            f"For the {largest.cases:,} cases {_who(largest)} the corrected {self.predicted} "
+            f"is {digits(abs(largest.change))} {direction} on average than the "
             f"naive one: {digits(largest.corrected)} instead of {digits(largest.naive)}. Over all "
-            f"cases the change is {digits.change(everyone.change, everyone.uncertainty)}"
-            f"{'' if everyone.clear else ', which is not a clear difference'}."
+            f"cases the change is {digits.change(everyone.change, everyone.uncertainty)}{unclear}."
+            f"{unknown}"
         )
+
+    def _unclear(self, group: Group) -> bool:
+        return group.known and not group.clear
 
 
 def report_contents(model, X, y, *, selected=None, sample_weight=None, baseline=None) -> Contents:
@@ -127,12 +153,21 @@ def report_contents(model, X, y, *, selected=None, sample_weight=None, baseline=
 
 def _contents(model, X, y, selected, sample_weight, baseline) -> Contents:
     data = read_report_data(model, X, y, selected=selected, sample_weight=sample_weight)
-    linear = isinstance(model, HeckmanRegressor)
-    comparison = compare(model, data, baseline)
+    linear, classes = hasattr(model, "result_"), data.classes is not None
+    naive = None
+    if not nothing_to_compare(model, data):
+        naive = naive_fit(model, data, baseline, members=None if linear else NETWORK_FOLDS)
+    refits = refit_on_folds(model, data, naive)
+    comparison = None
+    if naive is not None:
+        known = refits if isinstance(refits, Refits) else None
+        comparison = compare(model, data, naive, known)
     packages = ("numpy", "scipy", "pandas") + (() if linear else ("torch",))
     return Contents(
         outcome=model.outcome_name_,
-        scale=model.scale_,
+        predicted=outcome_of(model),
+        event=second_class(model) if classes else None,
+        scale=getattr(model, "scale_", model.outcome_name_),
         method=_method(model, linear) + _scale(model),
         identification=model.identification_,
         boundary=boundary_reached(model),
@@ -142,9 +177,9 @@ def _contents(model, X, y, selected, sample_weight, baseline) -> Contents:
         comparison=comparison,
         own_rho=own_rho(model),
         rho=evidence_on_rho(model),
-        calibration=check_held_out(model, data),
-        forms=_forms(model) if linear else None,
-        error_model=_error_model(model.result_) if linear else None,
+        calibration=check_held_out(refits, data),
+        forms=_forms(model) if linear and not classes else None,
+        error_model=_error_model(model.result_) if linear and not classes else None,
         coefficients=_coefficients(model, comparison) if linear else None,
         columns=summarise_columns(model, data),
         actions=() if model.columns_.plan is None else model.columns_.plan.actions,
@@ -163,12 +198,18 @@ def _who(group: Group) -> str:
 
 def _scale(model) -> str:
     """The end of a sentence that names the scale of coefficients, rho and sigma."""
-    return "" if model.transform_ is None else f", fitted on the scale {model.scale_}"
+    transform = getattr(model, "transform_", None)
+    return "" if transform is None else f", fitted on the scale {model.scale_}"
 
 
 def _method(model, linear: bool) -> str:
+    classes = hasattr(model, "classes_")
     if model.identification_.verdict == NO_SELECTION:
-        return "Least squares" if linear else "A plain ensemble of networks"
+        alone = "A probit" if classes else "Least squares"
+        return alone if linear else "A plain ensemble of networks"
+    if classes:
+        outcome = "a linear index" if linear else "networks"
+        return f"A probit with sample selection and {outcome} for the class"
     if linear:
         result = model.result_
         way = "by maximum likelihood" if result.method == "ml" else "in two steps"

@@ -53,12 +53,6 @@ def digits_for(values: np.ndarray) -> Digits:
     return Digits(int(np.clip(2 - math.floor(math.log10(sd)), 0, 12)))
 
 
-def ticks_text(ticks) -> Digits:
-    """As many decimals as the step between ticks needs."""
-    step = min((b - a for a, b in zip(ticks[:-1], ticks[1:], strict=True)), default=1.0)
-    return Digits(max(0, -math.floor(math.log10(step) + 1e-9)))
-
-
 def significant(value: float | None, digits: int = 4) -> str:
     """With `digits` significant digits, for coefficients on different scales."""
     if value is None or not math.isfinite(value):

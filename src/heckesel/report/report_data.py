@@ -7,18 +7,25 @@ import pandas as pd
 
 from heckesel.data import selected_rows
 from heckesel.errors import DataError
+from heckesel.estimators.heckman_regressor import HeckmanRegressor, refit_alike
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import as_pandas
+from heckesel.tables.labels import class_codes, label_column
+from heckesel.tables.outcome.unobserved import without_unobserved
 
 
 @dataclass(frozen=True)
 class ReportData:
-    """frame : n rows with the columns of the fit; y : (n,); s : (n,) bool, whether y is observed"""
+    """frame : n rows with the columns of the fit; y : (n,); s : (n,) bool, whether y is observed
+
+    classes : the two classes, with y 1 for the second and 0 for the first; None for a number
+    """
 
     frame: pd.DataFrame
     y: np.ndarray
     s: np.ndarray
     weight: np.ndarray | None = None
+    classes: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -26,10 +33,17 @@ class ReportData:
 
     def fitted(self, model, rows: np.ndarray | None = None):
         """`model` fitted to these rows, or to some of them."""
-        rows = np.arange(self.n) if rows is None else rows
+        frame, y, weight = self._rows(np.arange(self.n) if rows is None else rows)
+        return model.fit(frame, y, sample_weight=weight)
+
+    def refitted(self, model: HeckmanRegressor, rows: np.ndarray) -> HeckmanRegressor:
+        """A copy of a linear model that is fitted to some of the rows."""
+        frame, y, weight = self._rows(rows)
+        return refit_alike(model, frame, y, sample_weight=weight)
+
+    def _rows(self, rows: np.ndarray) -> tuple:
         weight = None if self.weight is None else self.weight[rows]
-        y = np.where(self.s, self.y, np.nan)[rows]
-        return model.fit(self.frame.iloc[rows], y, sample_weight=weight)
+        return self.frame.iloc[rows], np.where(self.s, self.y, np.nan)[rows], weight
 
 
 def read_report_data(model, X, y, *, selected=None, sample_weight=None) -> ReportData:
@@ -49,7 +63,8 @@ def read_report_data(model, X, y, *, selected=None, sample_weight=None) -> Repor
         if values.ndim != 2 or values.shape[1] != len(names):
             raise DataError(f"X has shape {values.shape} but the fit had {len(names)} columns")
         frame = pd.DataFrame(values, columns=names)
-    values = outcome_column(y, model.unobserved)
+    classes = getattr(model, "classes_", None)
+    values = _outcome(model, y, selected, classes)
     if len(values) != len(frame):
         raise DataError(f"X has {len(frame)} rows but y has {len(values)}")
     fitted = _rows_of_fit(model, weighted=sample_weight is not None)
@@ -60,7 +75,14 @@ def read_report_data(model, X, y, *, selected=None, sample_weight=None) -> Repor
         )
     s = selected_rows(values, selected, model.outcome_name_)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    return ReportData(frame.reset_index(drop=True), values, s, weight)
+    return ReportData(frame.reset_index(drop=True), values, s, weight, classes)
+
+
+def _outcome(model, y, selected, classes) -> np.ndarray:
+    if classes is None:
+        return outcome_column(y, model.unobserved)
+    labels = without_unobserved(label_column(y), model.unobserved)
+    return class_codes(labels, classes, selected, model.outcome_name_)
 
 
 def _rows_of_fit(model, *, weighted: bool) -> int | None:

@@ -7,8 +7,8 @@ import numpy as np
 from heckesel.diagnostics.profile_curve import ProfileCurve, profile_curve
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError
-from heckesel.estimators.heckman_regressor import HeckmanRegressor
 from heckesel.linear.results.heckman_fit import HeckmanFit
+from heckesel.linear.results.heckman_probit_fit import HeckmanProbitFit
 from heckesel.linear.rho_scan import Scan
 from heckesel.report.formatting import ends, percent, significant
 
@@ -66,7 +66,13 @@ def own_rho(model) -> OwnRho | None:
     members = np.atleast_1d(model.rho_)
     if model.identification_.verdict == NO_SELECTION or not np.isfinite(members).all():
         return None
-    info = {} if isinstance(model, HeckmanRegressor) else model.info_
+    if hasattr(model, "classes_") and not hasattr(model, "result_"):
+        return OwnRho(
+            float(members[0]),
+            f"This model averages over ρ. The held-out likelihood is highest at "
+            f"{significant(float(members[0]), 3)}.",
+        )
+    info = {} if hasattr(model, "result_") else model.info_
     best = "modes" in info
     if best or len(info.get("candidates", ())) > 1:
         value = float(members[0] if best else np.average(members, weights=info["weight"]))
@@ -88,9 +94,9 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
     """None if every case has an outcome, because there is no rho."""
     if model.identification_.verdict == NO_SELECTION:
         return None
-    if isinstance(model, HeckmanRegressor):
+    if hasattr(model, "result_"):
         result = model.result_
-        if isinstance(result, HeckmanFit) and isinstance(result.scan, Scan):
+        if isinstance(result, HeckmanFit | HeckmanProbitFit) and isinstance(result.scan, Scan):
             return likelihood_curve(result)
         way_out = "The two-step method has no likelihood; method='ml' draws the curve."
         if isinstance(result, HeckmanFit) and result.method == "ml":
@@ -98,6 +104,9 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
         elif result.method == "ml":
             way_out = "The curve needs the rows of the fit, which a saved model does not contain."
         return RhoValues((float(result.rho),), (float(result.sigma),), way_out)
+    if hasattr(model, "classes_"):
+        found = model.identification_.profile
+        return None if found is None else held_out_curve(found)
     if "curve" in model.info_:
         return evidence_curve(model.info_)
     if model.identification_.profile is not None:
@@ -129,7 +138,12 @@ def likelihood_curve(result) -> RhoCurve:
         "profile log-likelihood",
         *_on_grid(curve),
         modes=tuple(
-            RhoMode(mode.rho, mode.sigma, mode.loglik - best, STATUS.get(mode.status, ""))
+            RhoMode(
+                mode.rho,
+                getattr(mode, "sigma", None),
+                mode.loglik - best,
+                STATUS.get(mode.status, ""),
+            )
             for mode in result.modes
         ),
         interval=interval,
@@ -152,6 +166,17 @@ def verdict_curve(profile: ProfileCurve) -> RhoCurve:
         whose="The curve below belongs to another model, the one behind the verdict: a sum of "
         f"splines in place of the networks, fitted to {profile.rows:,} rows. method='profile' "
         "draws the curve of the networks themselves.",
+    )
+
+
+def held_out_curve(profile: ProfileCurve) -> RhoCurve:
+    """The held-out log-likelihood of networks for two classes."""
+    return RhoCurve(
+        "held-out log-likelihood",
+        *_on_grid(profile),
+        modes=tuple(RhoMode(at, None, drop, "") for at, drop in profile.modes),
+        interval=profile.interval,
+        interval_kind=f"{percent(profile.level)} profile-likelihood interval",
     )
 
 

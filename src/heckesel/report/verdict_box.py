@@ -14,7 +14,6 @@ from heckesel.diagnostics.verdict import (
     WEAK,
     Identification,
 )
-from heckesel.estimators.heckman_regressor import HeckmanRegressor
 from heckesel.predictive.distribution import RHO_LIMIT
 
 # Tone: the colour and icon of the box. Advice: what a reader may do with the predictions.
@@ -62,6 +61,11 @@ class VerdictBox:
     reasons: tuple[str, ...]
     advice: str
 
+    @property
+    def usable(self) -> bool:
+        """Whether the page may show the correction as a result."""
+        return self.tone != BAD
+
 
 def verdict_box(
     found: Identification, *, boundary: float | None, passed: bool = True
@@ -77,7 +81,7 @@ def verdict_box(
             f"The verdict from the columns alone would be: {verdict}; {found.sentence}",
         )
         advice = "Do not use the corrected predictions as they are."
-        return VerdictBox(BAD, f"the estimate is {at}", reasons, advice)
+        return VerdictBox(BAD, f"do not use, the estimate is {at}", reasons, advice)
     why: tuple[str, ...] = (f"Why: {found.sentence}",)
     if found.evidence.get("at_boundary") and tone == GOOD:
         if abs(found.evidence["rho"]) <= AT_BOUNDARY:  # otherwise the sentence says so itself
@@ -85,9 +89,10 @@ def verdict_box(
         advice = "Until you know the reason, use the direction of the correction, not its size."
         return VerdictBox(CAUTION, verdict, why, advice)
     if not passed:
-        why += ("However, the held-out check failed, as shown below.",)
-        tone = BAD if tone == BAD else CAUTION
-        heading = f"{verdict}, but the held-out check failed"
+        bad = tone == BAD
+        why += (f"{'Also' if bad else 'However'}, the held-out check failed, as shown below.",)
+        tone = BAD if bad else CAUTION
+        heading = f"{verdict}, {'and' if bad else 'but'} the held-out check failed"
         return VerdictBox(tone, heading, why, ADVICE_IF_CHECK_FAILED[verdict])
     return VerdictBox(tone, verdict, why, ADVICE[verdict])
 
@@ -96,13 +101,15 @@ def boundary_reached(model) -> float | None:
     """-1 or 1 if the estimated correlation of the errors is there (or beyond, in two steps)."""
     if model.identification_.verdict == NO_SELECTION:
         return None
-    if isinstance(model, HeckmanRegressor):
+    if hasattr(model, "result_"):
         result, rho = model.result_, float(model.rho_)
         reached = result.status == "boundary" and result.near_boundary  # else a skewness, say, is
     elif "modes" in model.info_:
         best = model.info_["modes"][0]
         rho = float(best["rho"])
         reached = best["boundary"] and abs(rho) > GRID_END  # a prior interval can end inside
+    elif hasattr(model, "classes_"):
+        reached, rho = False, float(model.rho_[0])
     else:
         reached, weight = False, model.info_.get("weight")
         rho = float(np.average(model.rho_, weights=weight))

@@ -1,0 +1,145 @@
+"""The fit that ignores selection, with which the corrected one is compared, and its refits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+from sklearn.base import BaseEstimator, clone
+
+from heckesel.data import SelectionData
+from heckesel.diagnostics.column_problems import check_fit
+from heckesel.estimators.classifier_networks import fit_binary_networks
+from heckesel.estimators.deep_ensemble_regressor import DeepEnsembleRegressor
+from heckesel.estimators.network_options import AUTO, training_plan
+from heckesel.linear.probit import fit_probit
+from heckesel.methods import fit_one, least_squares
+from heckesel.predictive.transformed import transformed
+from heckesel.report.report_data import ReportData
+from heckesel.tables.fit_input import read_columns, read_table
+
+LEAST_SQUARES = "least squares on the observed outcomes"
+PLAIN_PROBIT = "a probit on the observed outcomes"
+PLAIN_ENSEMBLE = "a plain ensemble of networks on the observed outcomes"
+TRAINED_ALIKE = f"{PLAIN_ENSEMBLE}, with the same options"
+GIVEN = "the baseline model you gave"
+
+
+@dataclass(frozen=True)
+class Naive:
+    """what, short : its name in a sentence and over a column
+    mean : (n,) predictions for all rows; coefficients : by outcome term, if it is linear
+    refit : rows -> (n,), predictions of a fit to these rows alone; None for a fit to all, which
+        then counts as known
+    """
+
+    what: str
+    short: str
+    mean: np.ndarray
+    coefficients: dict[str, float]
+    refit: Callable[[np.ndarray], np.ndarray] | None
+
+
+def naive_fit(model, data: ReportData, baseline=None, *, members: int | None = None) -> Naive:
+    """Least squares or a probit for a linear model, otherwise networks with its options.
+
+    members : of the refits of networks
+    """
+    if baseline is not None:
+        return _given(baseline, data, members)
+    everyone = np.arange(data.n)
+    if hasattr(model, "result_"):
+        mean, coefficients = _linear(model, data, everyone)
+        what = LEAST_SQUARES if data.classes is None else PLAIN_PROBIT
+        short = "least squares" if data.classes is None else "probit"
+        return Naive(what, short, mean, coefficients, lambda rows: _linear(model, data, rows)[0])
+    if data.classes is not None:
+        mean = _plain_networks(model, data, everyone)
+        return Naive(
+            TRAINED_ALIKE, "naive", mean, {}, lambda rows: _plain_networks(model, data, rows)
+        )
+    plain = plain_ensemble(model, int(data.s.sum()))
+    mean = data.fitted(clone(plain)).predict_distribution(data.frame).mean
+    return Naive(TRAINED_ALIKE, "naive", mean, {}, _refit(plain, data, members))
+
+
+def _given(baseline, data: ReportData, members: int | None) -> Naive:
+    what = PLAIN_ENSEMBLE if isinstance(baseline, DeepEnsembleRegressor) else GIVEN
+    mean = _mean_of(baseline, data)
+    refit = _refit(baseline, data, members) if isinstance(baseline, BaseEstimator) else None
+    return Naive(what, "naive", mean, {}, refit)
+
+
+def _refit(model, data: ReportData, members: int | None) -> Callable[[np.ndarray], np.ndarray]:
+    def refit(rows):
+        twin = clone(model)
+        if members is not None and "n_members" in twin.get_params():
+            twin.set_params(n_members=members, progress=False)
+        return _mean_of(data.fitted(twin, rows), data)
+
+    return refit
+
+
+def _mean_of(model, data: ReportData) -> np.ndarray:
+    if data.classes is not None:
+        return np.asarray(model.predict_proba(data.frame))[:, 1]
+    return model.predict_distribution(data.frame).mean
+
+
+def plain_ensemble(model, selected: int) -> DeepEnsembleRegressor:
+    """An unfitted ensemble with the options that `model` used on so many selected rows.
+
+    Options that were not given take the defaults of the model's method. Otherwise the two would
+    differ in how they were trained.
+    """
+    plan = training_plan(model, selected)
+    used = model.get_params() | vars(plan)
+    if plan.weight_decay == AUTO:  # chosen on held-out rows
+        used["weight_decay"] = model.info_["weight_decay"]
+    plain = DeepEnsembleRegressor()
+    return plain.set_params(**{name: used[name] for name in plain.get_params()})
+
+
+def _linear(model, data: ReportData, rows: np.ndarray) -> tuple[np.ndarray, dict[str, float]]:
+    """Predictions for all rows, and coefficients, of a fit to the observed outcomes in `rows`."""
+    twin = clone(model)
+    sample, used = _sample(twin, data, linear=True), np.isin(np.arange(data.n), rows)
+    if sample.n < data.n:  # rows of weight zero are not in the sample
+        used = used[np.asarray(data.weight) > 0]
+    sample, x = sample.take(used), twin.columns_.x(data.frame)
+    names = (*sample.x_names, "Intercept")
+    if data.classes is None:
+        fitted = fit_one(least_squares, sample)
+        mean, beta = transformed(fitted.predict(x), twin.transform_).mean, fitted.beta
+    else:
+        columns, s = np.column_stack([sample.x, np.ones(sample.n)])[sample.s], sample.s
+        beta = fit_probit(columns, sample.y[s] == 1.0, sample.weight[s]).gamma
+        mean = ndtr(np.column_stack([x, np.ones(len(x))]) @ beta)
+    return mean, dict(zip(names, beta.tolist(), strict=True))
+
+
+def _plain_networks(model, data: ReportData, rows: np.ndarray) -> np.ndarray:
+    """P(second class) for all rows by networks trained on the observed classes in `rows`."""
+    twin = clone(model).set_params(progress=False)
+    sample = _sample(twin, data, linear=False)
+    used = np.isin(np.arange(data.n), rows) & data.s
+    fitted = fit_binary_networks(twin, sample.take(used))
+    return fitted.probabilities(twin.columns_.x(data.frame))[:, 1]
+
+
+def _sample(twin, data: ReportData, *, linear: bool) -> SelectionData:
+    """The data of the fit; leaves what reads them on `twin`."""
+    if data.classes is None:
+        return read_table(
+            twin,
+            data.frame,
+            data.y,
+            selected=data.s,
+            sample_weight=data.weight,
+            check=check_fit,
+            linear=linear,
+        )
+    y = np.where(data.s, data.y, np.nan)
+    return read_columns(
+        twin, data.frame, lambda: y, "y", data.s, data.weight, check=check_fit, linear=linear
+    )
