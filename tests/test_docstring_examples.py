@@ -32,6 +32,7 @@ MODULES = [
     "heckesel.estimators.probit",
     "heckesel.estimators.sensitivity",
     "heckesel.linear.results.heckman_fit",
+    "heckesel.linear.result_tables.compare_fits",
     *(
         f"heckesel.estimators.{name}"
         for name in (
