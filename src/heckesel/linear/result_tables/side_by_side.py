@@ -1,8 +1,10 @@
 """The rows of a table with one column per fit, before it is laid out."""
 
 import math
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import pandas as pd
 
@@ -14,6 +16,7 @@ from heckesel.linear.result_tables.equation_names import heading_of
 from heckesel.linear.result_tables.fit_facts import NAMES
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+WIDEST_WORDS = 18  # characters of a line of words in the text table
 NOTE = "Standard errors in parentheses."
 STARS_NOTE = ", ".join(rf"\textsuperscript{{{mark}}}\,$p < {p}$" for p, mark in STARS[::-1]) + "."
 
@@ -103,7 +106,8 @@ def as_text(names: tuple[str, ...], rows: Rows) -> str:
     """Ruled lines; numbers end one place to the left of the parentheses."""
     head = ("", *map(printable, names))
     body = [row if isinstance(row, str) else ("  " + row[0], *row[1:]) for row in rows.body]
-    lines = [head, *(row for row in body if not isinstance(row, str)), *rows.foot]
+    foot = [line for row in rows.foot for line in _wrapped(row)]
+    lines = [head, *(row for row in body if not isinstance(row, str)), *foot]
     widths = [max(len(_padded(line[at], at)) for line in lines) for at in range(len(head))]
 
     def line(row) -> str:
@@ -114,7 +118,13 @@ def as_text(names: tuple[str, ...], rows: Rows) -> str:
 
     rule = "-" * (sum(widths) + 2 * len(names))
     shown = [f"{row}:" if isinstance(row, str) else line(row) for row in body]
-    return "\n".join([rule, line(head), rule, *shown, rule, *map(line, rows.foot), rule, NOTE])
+    return "\n".join([rule, line(head), rule, *shown, rule, *map(line, foot), rule, NOTE])
+
+
+def _wrapped(row: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """A row of the foot as one or more lines, so that a verdict does not widen the table."""
+    parts = [textwrap.wrap(each, WIDEST_WORDS, break_long_words=False) for each in row]
+    return zip_longest(*parts, fillvalue="")
 
 
 def _padded(value: str, at: int) -> str:
