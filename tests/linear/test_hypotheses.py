@@ -15,10 +15,10 @@ PROBIT = hk.probit("inlf ~ educ + age + kidslt6", WOMEN)
 @pytest.fixture(scope="module")
 def fit():
     frame = draw_linear(600, rho=0.5, seed=2)
-    frame["a,b = c"] = np.sin(np.arange(600.0))
+    frame["x,b = c"] = np.sin(np.arange(600.0))
     frame["x2"] = np.cos(np.arange(600.0))
     frame["2020"] = np.cos(0.7 * np.arange(600.0))
-    return hk.heckman("y ~ x + x2 + x:x2 + `a,b = c` + I(x2**2) + `2020`", "~ x + z + x2", frame)
+    return hk.heckman("y ~ x + x2 + x:x2 + `x,b = c` + I(x2**2) + `2020`", "~ x + z + x2", frame)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def by_hand(fit, rows, r):
         ("selection:x = y:x", [{("select", "x"): 1.0, ("outcome", "x"): -1.0}], [0]),
         ("outcome:x = 1, z = 2", [{("outcome", "x"): 1.0}, {("select", "z"): 1.0}], [1, 2]),
         ("x:x2 = x2", [{("outcome", "x:x2"): 1.0, ("outcome", "x2"): -1.0}], [0]),
-        ("a,b = c = 1, x=2", [{("outcome", "a,b = c"): 1.0}, {("outcome", "x"): 1.0}], [1, 2]),
+        ("x,b = c = 1, x=2", [{("outcome", "x,b = c"): 1.0}, {("outcome", "x"): 1.0}], [1, 2]),
         ("I(x2 ** 2)", [{("outcome", "I(x2 ** 2)"): 1.0}], [0]),
         ("outcome:2020 = 2020", [{("outcome", "2020"): 1.0}], [2020]),
         ("log_sigma + 2*atanh_rho = 0.5", None, [0.5]),

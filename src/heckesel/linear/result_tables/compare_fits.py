@@ -1,6 +1,7 @@
 """`hk.compare_fits`: fits side by side."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -123,7 +124,7 @@ def compare_fits(fits, names=None) -> FitComparison:
     """
     if not isinstance(fits, list | tuple) or not fits:
         raise DataError("compare_fits needs a list of fits, such as compare_fits([a, b])")
-    results = tuple(getattr(each, "result_", each) for each in fits)
+    results: tuple[Any, ...] = tuple(getattr(each, "result_", each) for each in fits)
     for each in results:
         if not isinstance(each, NamedEstimates):
             raise DataError(
