@@ -35,7 +35,7 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PACKAGES = (
     "-e",
     ".[report,scale,onnx]",
-    *("pytest", "hypothesis", "mpmath", "statsmodels", "polars", "safetensors", "scoringrules"),
+    *("pytest", "hypothesis", "mpmath", "statsmodels", "polars", "scoringrules"),
 )
 
 

@@ -46,6 +46,8 @@ assert f"{fit.params['outcome', 'educ']:.5f}" == "0.10835", fit.params
 X = women[["educ", "exper", "age", "kidslt6"]]
 model = hk.HeckmanRegressor(instruments=["age", "kidslt6"]).fit(X, women["lwage"])
 assert len(model.predict(X)) == 753
+model.save("wages.heckesel")
+assert (hk.load("wages.heckesel").predict(X) == model.predict(X)).all()
 women[["lwage", "educ", "exper", "age", "kidslt6"]].to_csv("wages.csv", index=False)
 assert "torch" not in sys.modules
 try:
@@ -96,7 +98,7 @@ def install(package: Path, folder: Path) -> Path:
 
 
 def try_out(python: Path, folder: Path) -> None:
-    """Import, fit, predict, the shell and the door that needs torch."""
+    """Import, fit, predict, save, load, the shell, and what needs torch."""
     shell = [str(python), "-I", "-m", "heckesel"]
 
     def run(*command: str, code: int = 0) -> str:

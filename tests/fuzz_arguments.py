@@ -200,6 +200,13 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "average": (_method(fitted, "average"), ("target", "level")),
     "to_frame": (_method(fitted, "to_frame"), ("level", "method")),
     "predict of a fit": (_method(fitted, "predict", data=_X), ("data", "target")),
+    "tidy": (_method(fitted, "tidy"), ("level",)),
+    "conf_int": (_method(fitted, "conf_int"), ("level",)),
+    "augment": (_method(fitted, "augment"), ("data",)),
+    "compare_fits": (
+        lambda **o: str(hk.compare_fits(**{"fits": [fitted(), fitted()]} | o)),
+        ("fits", "names"),
+    ),
     "wald_test": (_method(fitted, "wald_test"), ("terms",)),
     "test_rho_zero": (_method(fitted, "test_rho_zero"), ("kind",)),
     "functional_form": (_method(fitted, "functional_form"), ("terms", "rows", "seed")),
@@ -208,6 +215,7 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "cdf": (_method(_distribution, "cdf"), ("y",)),
     "log_density": (_method(_distribution, "log_density"), ("y",)),
     "interval": (_method(_distribution, "interval"), ("level",)),
+    "frame of a distribution": (_method(_distribution, "to_frame"), ("level",)),
     "sample": (_method(_distribution, "sample", size=lambda: 2), ("size", "seed")),
     "take": (_method(_distribution, "take"), ("rows",)),
 }

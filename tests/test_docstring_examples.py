@@ -34,6 +34,7 @@ MODULES = [
     "heckesel.estimators.sensitivity",
     "heckesel.estimators.without_model.bounds",
     "heckesel.linear.results.heckman_fit",
+    "heckesel.linear.result_tables.compare_fits",
     *(
         f"heckesel.estimators.{name}"
         for name in (

@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent.parent
 REPRODUCTION = ROOT / "reproduction"
 LAYERS = [
     {"errors", "on_disk"},
-    {"atomic_files", "device", "moved", "numeric_input", "progress", "numerics"},
+    {"atomic_files", "device", "display", "moved", "numeric_input", "progress", "numerics"},
     {"data", "fit_info", "likelihoods", "predictive"},
     {"tables", "metrics", "datasets"},
     {"linear", "networks"},

@@ -15,6 +15,7 @@ _HOMES = {
     "identify": "heckesel.estimators.identify",
     "column_report": "heckesel.diagnostics.column_report",
     "test_instruments": "heckesel.estimators.identify",
+    "compare_fits": "heckesel.linear.result_tables.compare_fits",
     "sensitivity": "heckesel.estimators.sensitivity",
     "bounds": "heckesel.estimators.without_model.bounds",
     "HeckmanFit": "heckesel.linear.results.heckman_fit",

@@ -1,5 +1,6 @@
 """Exceptions and warnings; every message is one sentence that says what to do."""
 
+import contextlib
 import difflib
 import importlib
 import re
@@ -55,10 +56,18 @@ def printable(text: str) -> str:
 
 
 def cannot_import(package: str, error: Exception, install: str) -> str:
-    """The end of a sentence about a required package that is missing or broken."""
+    """The end of a sentence about a required package that is missing or broken.
+
+    The way out names the installed version with its build, such as 2.13.0+cpu, since pip would
+    otherwise put the build for CUDA in its place.
+    """
     if isinstance(error, ModuleNotFoundError) and error.name == package:
         return f"{package}, which is not installed: {install}"
     reason = " ".join(str(error).split()) or type(error).__name__
+    from importlib.metadata import PackageNotFoundError, version  # slow to import
+
+    with contextlib.suppress(PackageNotFoundError):
+        install = f"pip install --force-reinstall --no-deps {package}=={version(package)}"
     return f"{package}, which is installed but fails to import ({reason}); reinstall it: {install}"
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 
 import pytest
 
@@ -211,6 +212,7 @@ def test_a_torch_that_fails_to_import_says_why(error, folder):
     package = os.path.dirname(os.path.dirname(hk.__file__))
     environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{package}"}
     said = f"torch, which is installed but fails to import ({reason})"
+    same_build = f"pip install --force-reinstall --no-deps torch=={version('torch')}"
     for command in (
         ["-m", "heckesel", "fit", folder / "t.csv", "--outcome", "y", "--out", folder / "m"],
         ["-c", "import heckesel.networks"],
@@ -219,4 +221,5 @@ def test_a_torch_that_fails_to_import_says_why(error, folder):
             [sys.executable, *map(str, command)], env=environment, capture_output=True, text=True
         )
         assert said in shown.stderr
+        assert same_build in " ".join(shown.stderr.split())
         assert "not installed" not in shown.stderr

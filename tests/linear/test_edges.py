@@ -10,12 +10,12 @@ from scipy.special import ndtr
 
 import heckesel as hk
 from heckesel.diagnostics.verdict import exclusion_verdict
+from heckesel.display.latex_text import escaped
 from heckesel.linear import rho_scan as profile
 from heckesel.linear.bootstrap import SELECTED, Resampled, fit_replicates
 from heckesel.linear.covariance import inverse
 from heckesel.linear.over_rho.conditional_fits import MEAN_OF_STATISTIC
 from heckesel.linear.profile_intervals import THETA, _conditional
-from heckesel.linear.results.summary import _escape
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.linear.sample.standardise import column_scale
 from heckesel.numerics.truncated import cdf_given_selection, quantile_given_selection
@@ -370,7 +370,7 @@ def test_numbers_of_the_table_do_not_run_together():
 
 
 def test_names_are_escaped_for_latex_character_by_character():
-    assert _escape(r"a{b}\c_d") == r"a\{b\}\textbackslash{}c\_d"
+    assert escaped(r"a{b}\c_d") == r"a\{b\}\textbackslash{}c\_d"
 
 
 def test_probit_checks_its_weights():

@@ -219,13 +219,6 @@ def test_a_linear_model_needs_no_torch(path):
     assert printed.split() == ["False", str(fitted("linear")[0].rho_)]
 
 
-def test_without_safetensors_the_extra_is_named(path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    with pytest.raises(hk.HeckeselError, match=r"heckesel\[deep\]"):
-        fitted("linear")[0].save(path)
-    assert not path.exists()
-
-
 def test_no_pickle_is_imported_for_saving_or_loading():
     package = Path(hk.__file__).parent
     for path in (package / "atomic_files.py", *(package / "saving").glob("*.py")):

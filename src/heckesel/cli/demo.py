@@ -35,12 +35,12 @@ def demo(out: str) -> None:
 
 
 def _check_extras() -> None:
-    lacking = [
-        name for name in ("torch", "jinja2", "matplotlib") if importlib.util.find_spec(name) is None
-    ]
+    extras = {"torch": "deep", "jinja2": "report", "matplotlib": "report"}
+    lacking = [name for name in extras if importlib.util.find_spec(name) is None]
     if lacking:
+        named = ",".join(dict.fromkeys(extras[name] for name in lacking))
         raise HeckeselError(
-            f"the demo needs {' and '.join(lacking)}: pip install 'heckesel[deep,report]'"
+            f"the demo needs {' and '.join(lacking)}: pip install 'heckesel[{named}]'"
         )
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 import pandas as pd
 
 from heckesel.diagnostics.column_problems import plan_of
+from heckesel.display.html_table import block, box, html_table
 from heckesel.errors import DataError
 from heckesel.tables.preparation.column_plan import ColumnEntry
 from heckesel.tables.preparation.learn_plan import check_plan
@@ -45,6 +46,23 @@ class ColumnReport:
                 f"{each.action}"
             )
         return "\n".join(lines if self.error is None else [*lines, f"Cannot be used: {self.error}"])
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                each.name,
+                each.role,
+                each.kind,
+                f"{each.levels:,}",
+                f"{each.missing:.1%}",
+                each.action,
+            )
+            for each in self.entries
+        ]
+        names = ("column", "role", "kind", "values", "missing", "action")
+        table = html_table(names, rows, left=("role", "kind", "action"))
+        wrong = [] if self.error is None else [box("bad", "Cannot be used", self.error)]
+        return block(table, *wrong)
 
 
 def column_report(X, y, *, instruments=None, selected=None, sample_weight=None) -> ColumnReport:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.diagnostics.profile_curve import new_axes
+from heckesel.display.html_table import block, html_table, number, paragraphs
+from heckesel.display.number_text import number_text
 from heckesel.errors import DataError
 from heckesel.numeric_input import numeric
 
@@ -101,6 +103,19 @@ class Sensitivity:
 
         index = pd.Index(self.rho, name="rho")
         return pd.DataFrame({"loglik": self.loglik, **self.values}, index=index)
+
+    def _repr_html_(self) -> str:
+        names = ("rho", "log-likelihood", *self.values)
+        columns = (self.loglik, *self.values.values())
+        rows = [
+            (number(f"{rho:.3f}"), f"{loglik:.2f}", *map(number_text, values))
+            for rho, loglik, *values in zip(self.rho, *columns, strict=True)
+        ]
+        flips = {name: self.breakdown(name) for name in self.values}
+        listed = "; ".join(f"{name} at {rho:.3f}" for name, rho in flips.items() if rho is not None)
+        sentence = f"Sign changes closest to rho = 0: {listed or 'none on this grid'}."
+        caption = "Estimates with rho held fixed; log-likelihood minus its maximum"
+        return block(html_table(names, rows, caption=caption), paragraphs([sentence]))
 
     def plot(self, name: str = "mean", axes=None):
         """Plot one conclusion over rho, grey where the likelihood is far below its best.

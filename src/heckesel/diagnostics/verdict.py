@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from heckesel.diagnostics.profile_curve import ProfileCurve
+from heckesel.display.html_table import block, box
 from heckesel.errors import printable
 from heckesel.linear.wald import STRONG_WALD_PER_INSTRUMENT, wald_test
 
@@ -23,6 +24,16 @@ SUPPORTED = "the correction is supported"
 UNCERTAIN = "the correction rests on assumptions that the data cannot test"
 UNUSABLE = "the correction must not be used as it is"
 NOTHING_TO_CORRECT = "there is nothing to correct"
+
+# How it is coloured.
+TONES = {
+    IDENTIFIED: "good",
+    WEAK: "caution",
+    FUNCTIONAL_FORM: "caution",
+    NOT_IDENTIFIED: "bad",
+    NO_SELECTION: "plain",
+    DO_NOT_USE: "bad",
+}
 
 AT_BOUNDARY = 0.99999  # |rho| of a maximum at the end of its range
 WORTH_LISTING = 10.0  # modes further below the best, in log-likelihood, do not matter
@@ -80,6 +91,15 @@ class Identification:
         return "\n".join(
             [f"<Identification {self}", *(f"  {line}" for line in self.details()), ">"]
         )
+
+    def as_box(self) -> str:
+        """The verdict with its sentence and evidence as a coloured box of HTML."""
+        tone = "caution" if self.evidence.get("caveats") else "good"
+        tone = tone if self.verdict == IDENTIFIED else TONES[self.verdict]
+        return box(tone, self.verdict, self.sentence, self.details())
+
+    def _repr_html_(self) -> str:
+        return block(self.as_box())
 
     @property
     def rests_on_shape(self) -> bool:

@@ -3,15 +3,20 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr
 
 from heckesel.data import check_complete, check_not_tiny, check_weights, scaled_weight
+from heckesel.display import html_table as web
+from heckesel.display.summary_text import Summary
 from heckesel.errors import DataError, printable
 from heckesel.linear.covariance import covariance_of
 from heckesel.linear.estimable import checked_probit
 from heckesel.linear.probit import fit_probit, probit_scores
+from heckesel.linear.result_tables.augment import augment_probit
+from heckesel.linear.result_tables.fit_facts import covariance_words
 from heckesel.linear.results.inference import NamedEstimates, cluster_freedom, labelled
-from heckesel.linear.results.summary import coefficient_block, covariance_words
+from heckesel.linear.results.summary import coefficient_block, coefficient_html
 from heckesel.tables.fit_options import covariance_kind, side_column
 from heckesel.tables.formula import Equation, build_equation, evaluate_column, split_formula
 from heckesel.tables.frames import as_pandas
@@ -61,21 +66,62 @@ class ProbitResult(NamedEstimates):
         """
         return ndtr(self.equation.matrix(as_pandas(data)) @ self.params.to_numpy())
 
-    def summary(self, level: float = 0.95) -> str:
+    def augment(self, data) -> pd.DataFrame:
+        """Rows with their probability of selection.
+
+        Parameters
+        ----------
+        data : frame
+            Rows with the columns of the formula.
+
+        Returns
+        -------
+        DataFrame
+            The columns of the rows, ``fitted``, the probability, and ``residual``, the outcome
+            minus that.
+        """
+        return augment_probit(self, data)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion."""
+        return 2 * len(self.params) - 2 * self.loglik
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's information criterion."""
+        return np.log(self.n) * len(self.params) - 2 * self.loglik
+
+    @property
+    def pseudo_r2(self) -> float:
+        """McFadden's: 1 - loglik / loglik_constant."""
+        return 1 - self.loglik / self.loglik_constant
+
+    def summary(self, level: float = 0.95) -> Summary:
         """Summary for printing.
 
         Parameters
         ----------
         level : float
             Confidence level.
+
+        Returns
+        -------
+        Summary
+            A string, which a notebook shows as HTML.
         """
-        share = 1 - self.loglik / self.loglik_constant
         head = [
             f"Probit of {self.name}, {self.n:,} units, covariance: {covariance_words(self)}",
-            f"Log-likelihood {self.loglik:.4f}, pseudo R2 {share:.4f}, status: {self.status}",
+            f"Log-likelihood {self.loglik:.4f}, pseudo R2 {self.pseudo_r2:.4f}, "
+            f"status: {self.status}",
         ]
-        lines = [*head, *coefficient_block(self.to_frame(level), level, self.name, self.freedom)]
-        return printable("\n".join(lines))
+        table = (self.to_frame(level), level, self.name, self.freedom)
+        html = web.block(
+            web.heading(f"Probit of {self.name}"),
+            web.paragraphs([f"{self.n:,} units, covariance: {covariance_words(self)}", head[1]]),
+            coefficient_html(*table),
+        )
+        return Summary(printable("\n".join([*head, *coefficient_block(*table)])), html)
 
     def __repr__(self) -> str:
         return (

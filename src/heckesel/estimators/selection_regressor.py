@@ -1,5 +1,7 @@
 """What every regressor offers after its fit: predictions, scores, saving and export."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import log_ndtr
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -15,7 +17,7 @@ from heckesel.onnx.export import export_model
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.predictive.transformed import transformed, transformed_distribution
 from heckesel.tables.fit_input import outcome_column
-from heckesel.tables.frames import check_same_order, like_input
+from heckesel.tables.frames import check_same_order, like_input, row_labels
 from heckesel.tables.outcome.unobserved import question
 
 
@@ -117,7 +119,8 @@ class SelectionRegressor(RegressorMixin, BaseEstimator):
             If X cannot be used, or `target` is "unselected" and the fit had no unselected unit.
         """
         x, w, target = rows_for_target(self, X, target)
-        return transformed(self.fitted_.predict(x, w, target), self.transform_)  # type: ignore[attr-defined]
+        found = transformed(self.fitted_.predict(x, w, target), self.transform_)  # type: ignore[attr-defined]
+        return replace(found, index=row_labels(X))
 
     def score(self, X, y, *, selected=None, sample_weight=None) -> float:
         """Compute R² of E[y | x, w, selected] on the rows with an outcome.

@@ -3,10 +3,8 @@
 import numpy as np
 
 from heckesel.diagnostics.bounds.bounds_table import Bounds
-from heckesel.diagnostics.profile_curve import new_axes
 from heckesel.errors import DataError
-
-COLOUR, REFUTED = "#0072B2", "#D55E00"
+from heckesel.plots.canvas import CORRECTED, NAIVE, axes_or_new, legend_above, tidy
 
 
 def bounds(found: Bounds, *, ax=None):
@@ -44,27 +42,22 @@ def bounds(found: Bounds, *, ax=None):
         raise DataError(
             f"plots.bounds() draws what hk.bounds returns, not a {type(found).__name__}"
         )
-    if ax is None:
-        ax = new_axes()
-        ax.figure.set_size_inches(6.4, 1.2 + 0.36 * len(found.rows))
+    ax = axes_or_new(ax, (6.4, 1.2 + 0.36 * len(found.rows)))
     limits = np.array([[r.ci_low, r.lower, r.upper, r.ci_high] for r in found.rows])
     finite = limits[np.isfinite(limits)]
     left, right = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
     margin = 0.05 * ((right - left) or 1.0)
     shown = np.clip(limits, left - margin, right + margin)
     at = np.arange(len(found.rows))
-    colours = np.where(limits[:, 1] > limits[:, 2], REFUTED, COLOUR)
+    colours = np.where(limits[:, 1] > limits[:, 2], NAIVE, CORRECTED)
     interval = f"{100 * found.level:g} % interval"
     ax.hlines(at, shown[:, 0], shown[:, 3], colors=colours, lw=1.2, label=interval)
     ax.hlines(at, shown[:, 1], shown[:, 2], colors=colours, lw=5, label="bounds")
     points = limits[:, 1] == limits[:, 2]
-    ax.plot(shown[points, 1], at[points], "o", ms=5, color=COLOUR, label="estimate")
+    ax.plot(shown[points, 1], at[points], "o", ms=5, color=CORRECTED, label="estimate")
     ax.set_yticks(at, [row.name for row in found.rows])
     ax.set_ylim(len(at) - 0.5, -0.5)
     ax.set_xlim(left - margin, right + margin)
-    ax.set_xlabel(f"{found.rows[0].target.split(' of all')[0]} of {found.outcome}")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="x", color="0.9")
-    ax.set_axisbelow(True)
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
+    tidy(ax, f"{found.rows[0].target.split(' of all')[0]} of {found.outcome}", grid="x")
+    legend_above(ax, columns=3)
     return ax

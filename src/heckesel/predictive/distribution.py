@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_shar
 from heckesel.numeric_input import numeric
 from heckesel.numerics import truncated_student
 from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.predictive.as_table import predictive_frame, predictive_html
 from heckesel.predictive.families import (
     Distribution,
     GivenSelection,
@@ -35,6 +37,8 @@ class Predictive:
         Variance of the noise, which remains however many data there are.
     distribution : Distribution
         The distribution behind `quantile`, `cdf` and `sample`.
+    index : pandas.Index or None
+        Labels of the points, if they came from a pandas frame.
 
     Notes
     -----
@@ -55,6 +59,7 @@ class Predictive:
     epistemic: np.ndarray
     aleatoric: np.ndarray
     distribution: Distribution
+    index: Any = field(default=None, compare=False)
 
     @classmethod
     def normal(cls, mean, epistemic, aleatoric) -> Predictive:
@@ -242,7 +247,27 @@ class Predictive:
             epistemic=self.epistemic[rows],
             aleatoric=self.aleatoric[rows],
             distribution=distribution,
+            index=None if self.index is None else self.index[rows],
         )
+
+    def to_frame(self, level: float = 0.9):
+        """Table with one row per point.
+
+        Parameters
+        ----------
+        level : float, default 0.9
+            Of the prediction interval.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``mean``, ``std``, ``epistemic`` and ``aleatoric`` (variances), ``low`` and ``high``.
+            The rows are labelled as those of the frame that was predicted.
+        """
+        return predictive_frame(self, level)
+
+    def _repr_html_(self) -> str:
+        return predictive_html(self)
 
 
 def generator(seed) -> np.random.Generator:

@@ -18,6 +18,8 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError
 
 from heckesel import __version__
 from heckesel.atomic_files import write_atomically
@@ -35,12 +37,11 @@ class Damage(Exception):
 
 def write_model(path, content: dict) -> None:
     """`content`, a nesting of dicts, lists, plain values and arrays, as the file `path`."""
-    numpy_files = _safetensors()
     tensors: dict[str, np.ndarray] = {}
     head = {"format": FORMAT, "version": __version__}
     text = json.dumps(head | {"model": _encoded(content, "model", tensors)}, allow_nan=False)
     metadata = {"heckesel": text, "sha256": _digest(text, tensors)}
-    saved = numpy_files.save(tensors, metadata)
+    saved = safetensors.numpy.save(tensors, metadata)
     header = int.from_bytes(saved[:8], "little")
     if header > LARGEST_HEADER:
         raise DataError(
@@ -61,7 +62,6 @@ def read_model(path) -> dict:
     if not isinstance(path, str | os.PathLike):
         raise DataError(f"path must be the name of a file, got {path!r}")
     path = Path(path)
-    numpy_files = _safetensors()
     with refusing(path):  # a name may be too long to ask about
         if not path.is_file():
             state = "is a folder" if path.is_dir() else "is no ordinary file"
@@ -74,10 +74,8 @@ def read_model(path) -> dict:
             _check_format(head)
             file.seek(0)
             content = file.read()
-        from safetensors import SafetensorError
-
         try:
-            tensors = numpy_files.load(content)
+            tensors = safetensors.numpy.load(content)
         except (SafetensorError, KeyError, ValueError, TypeError) as error:
             reason = printable((str(error).strip() or type(error).__name__).splitlines()[0])
             raise Damage(f"has tensors that cannot be read ({reason})") from None
@@ -116,17 +114,6 @@ def imported(module: str):
             "this model holds networks and needs "
             + cannot_import(error.name or "a package", error, "pip install 'heckesel[deep]'")
         ) from None
-
-
-def _safetensors():
-    try:
-        import safetensors.numpy
-    except ImportError:
-        raise HeckeselError(
-            "saved models need safetensors, which is not installed: pip install 'heckesel[deep]', "
-            "or safetensors alone for linear models"
-        ) from None
-    return safetensors.numpy
 
 
 def _metadata(file, size: int) -> tuple[str, str]:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from heckesel.data import check_complete
 from heckesel.diagnostics.verdict import Identification
+from heckesel.display.summary_text import Summary
 from heckesel.errors import printable
 from heckesel.linear.over_rho.conditional_fits import ConditionalFits
 from heckesel.linear.results import prediction
@@ -83,9 +84,9 @@ class SavedEstimates(NamedEstimates):
     def has_selection(self) -> bool:
         return self.method not in ONE_EQUATION
 
-    def summary(self) -> str:
+    def summary(self) -> Summary:
         """The table of the fit, as it was when the model was saved."""
-        return printable(self.table)
+        return Summary(printable(self.table))
 
     def __repr__(self) -> str:
         kind, verdict = type(self).__name__, self.identification.verdict
@@ -129,7 +130,7 @@ def write_fit(fit, fields: dict[str, Reader]) -> dict:
     found = {name: getattr(fit, name) for name in fields if name != "table"}
     if found["over_rho"] is None:  # which older files lack
         del found["over_rho"]
-    return as_fields(found | {"table": fit.summary()})
+    return as_fields(found | {"table": str(fit.summary())})
 
 
 def write_errors(fit) -> dict:

@@ -64,6 +64,11 @@ def check_same_order(table, *, of: str = "X", **columns) -> None:
             )
 
 
+def row_labels(table) -> pd.Index | None:
+    """Labels of the rows of a pandas frame; other tables have none."""
+    return table.index if isinstance(table, pd.DataFrame) else None
+
+
 def like_input(values, table, name: str):
     """`values` (m,) as a column of the library `table` comes from, rows labelled as its rows are;
     an array where `table` is none of theirs."""

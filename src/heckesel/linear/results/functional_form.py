@@ -105,12 +105,12 @@ class FunctionalForm:
     def _coefficient_lines(self) -> list[str]:
         normal = next(form.params for form in self.forms if form.name == GAUSSIAN.name)
         lines = ["-" * WIDTH]
-        lines.append(f"  {'coefficient':<24}{'normal':>12}{'lowest*':>12}{'highest*':>12}")
+        width = max(24, *(len(term) + 2 for term in self.terms))
+        lines.append(f"  {'coefficient':<{width}}{'normal':>12}{'lowest*':>12}{'highest*':>12}")
         for term, (low, high) in zip(self.terms, ranges(self._weighed_coefficients), strict=True):
             note = "  changes sign" if term in self.flips else ""
-            name = term if len(term) <= 22 else term[:21] + "…"
             value = normal["outcome", term]
-            lines.append(f"  {name:<24}{value:>12.4g}{low:>12.4g}{high:>12.4g}{note}")
+            lines.append(f"  {term:<{width}}{value:>12.4g}{low:>12.4g}{high:>12.4g}{note}")
         return lines
 
     @property

@@ -1,6 +1,5 @@
 """A probit with sample selection and its inference: what `HeckmanClassifier` keeps."""
 
-import textwrap
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,7 +7,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from heckesel.errors import DataError, is_one_of, printable
+from heckesel.errors import DataError, is_one_of
 from heckesel.linear.heckman_probit import binary_sample
 from heckesel.linear.over_rho.conditional_fits import ConditionalFits, binary_fits
 from heckesel.linear.over_rho.score_test import binary_score_test
@@ -18,7 +17,6 @@ from heckesel.linear.results.error_parameters import error_interval
 from heckesel.linear.results.inference import Test, f_test
 from heckesel.linear.results.resampling import profile_level
 from heckesel.linear.results.selection_fit import SelectionFit
-from heckesel.linear.results.summary import WIDTH
 
 SEPARATED = (
     "the likelihood has no maximum: classes are predicted, probabilities near 0 and 1 are an "
@@ -62,12 +60,9 @@ class HeckmanProbitFit(SelectionFit):
     def error_parameters(self) -> tuple[str, ...]:
         return ("rho",) if self.has_selection else ()
 
-    def summary(self, level: float = 0.95) -> str:
-        text = super().summary(level)
-        if self.separation is None:
-            return text
-        lines = textwrap.wrap(f"Separated: {self.separation} ({SEPARATED}).", WIDTH)
-        return printable("\n".join([text, "", *lines]))
+    @property
+    def separation_note(self) -> str:
+        return f"Separated: {self.separation} ({SEPARATED})." if self.separation else ""
 
     @cached_property
     def loglik_independent(self) -> float:

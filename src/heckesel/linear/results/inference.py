@@ -10,6 +10,8 @@ from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 from heckesel.data import SelectionData
 from heckesel.errors import DataError, as_list, is_one_of, is_share
 from heckesel.linear.over_rho.conditional_fits import ConditionalFits
+from heckesel.linear.result_tables.hypotheses import hypotheses_of
+from heckesel.linear.result_tables.tidy import glance, slopes, tidy
 from heckesel.linear.wald import wald_test
 
 
@@ -119,26 +121,111 @@ class NamedEstimates:
             frame.loc[rows, ["low", "high"]] = over_rho.interval_of_params(level)[rows]
         return frame
 
-    def wald_test(self, terms) -> Test:
-        """Joint Wald test that coefficients are zero.
+    @property
+    def zvalues(self) -> pd.Series:
+        """Estimates divided by their standard errors, by (equation, term)."""
+        return self.params / self.se
+
+    @property
+    def pvalues(self) -> pd.Series:
+        """Two-sided p-values by (equation, term), as in the summary."""
+        return self.to_frame()["p"].rename(None)
+
+    @property
+    def nobs(self) -> int:
+        """Number of units, selected or not."""
+        return self.n  # type: ignore[attr-defined]
+
+    @property
+    def df_model(self) -> int:
+        """Number of slopes of the outcome equation; in a probit, of its only equation."""
+        return slopes(self)
+
+    @property
+    def df_resid(self) -> int:
+        """Number of units minus number of estimated parameters."""
+        return self.nobs - len(self.params)
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Confidence intervals of the coefficients, as in the summary.
 
         Parameters
         ----------
-        terms : list of (equation, term)
-            The coefficients, such as ``[("outcome", "age")]``.
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        DataFrame
+            ``low`` and ``high`` by (equation, term).
+        """
+        return self.to_frame(level)[["low", "high"]]
+
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """Table with one row per term.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        DataFrame
+            ``equation``, ``term``, ``estimate``, ``std_error``, ``statistic``, ``p_value``, ``low``
+            and ``high``. P-values and intervals are those of the summary.
+        """
+        return tidy(self, level)
+
+    def glance(self) -> pd.DataFrame:
+        """Table with one row that describes the fit.
+
+        Returns
+        -------
+        DataFrame
+            As far as the fit has them: ``nobs``, ``n_selected``, ``df_model``, ``df_resid``,
+            ``rho``, ``sigma``, ``loglik``, ``aic``, ``bic``, ``method``, ``errors``,
+            ``covariance``, ``inference``, ``status`` and ``verdict``.
+        """
+        return glance(self)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()  # type: ignore[attr-defined]
+
+    def wald_test(self, terms) -> Test:
+        """Wald test of linear hypotheses about the coefficients.
+
+        Parameters
+        ----------
+        terms : str or list of (equation, term)
+            Hypotheses such as ``"educ = 0, exper = expersq"`` or ``"2*educ - exper = 1"``, with
+            the names of the summary. A name stands for the first equation that has the term;
+            ``"select:age"`` names the equation. A list contains coefficients that are zero, such
+            as ``[("outcome", "age")]``, or strings.
 
         Returns
         -------
         Test
-            ``statistic``, ``degrees_of_freedom`` and ``p_value``.
+            ``statistic``, ``degrees_of_freedom`` and ``p_value`` of the joint test.
+
+        Raises
+        ------
+        DataError
+            If a coefficient does not exist, or a hypothesis is not linear or follows from others.
+
+        Notes
+        -----
+        The statistic of :math:`R\\theta = r` with the covariance V is
+        :math:`(R\\theta - r)'(RVR')^{-1}(R\\theta - r)`. It uses the standard errors also where
+        `inference` is ``"profile"``.
         """
-        terms, freedom = as_list("terms", terms), self.freedom
-        unknown = [term for term in terms if term not in self.params.index]
-        if unknown:
-            raise DataError(f"there is no coefficient {unknown[0]!r} in this fit")
-        block = self.cov.loc[terms, terms].to_numpy()
-        statistic, _ = wald_test(self.params[terms].to_numpy(), block)
-        return f_test(statistic, len(terms), freedom)
+        restrictions, constants = hypotheses_of(self, as_list("terms", terms))
+        used = restrictions.any(axis=0)  # others may have no variance
+        r = restrictions[:, used]
+        estimate = r @ self.params.to_numpy()[used] - constants
+        covariance = r @ self.cov.to_numpy()[np.ix_(used, used)] @ r.T
+        statistic, _ = wald_test(estimate, covariance)
+        return f_test(statistic, len(estimate), self.freedom)
 
 
 def f_test(statistic: float, restrictions: int, freedom: float) -> Test:

@@ -10,6 +10,8 @@ where with t errors the mean of a truncated t takes the place of lambda. Shape e
 other than zero: it is x'beta + sigma E[e], in the population too. sigma may vary with x.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from heckesel.data import check_complete
@@ -27,6 +29,7 @@ from heckesel.predictive.distribution import (
 from heckesel.predictive.scales import TargetTransform
 from heckesel.predictive.shaped import predict_shape
 from heckesel.predictive.transformed import transformed
+from heckesel.tables.frames import row_labels
 
 MARGIN_STEP = 1e-4  # of central differences, in standard deviations of z
 
@@ -106,7 +109,10 @@ def covariance_of_known(fit) -> np.ndarray:
 def predict_rows(fit, data, x, w, target: str) -> Predictive:
     """Predictions for new rows, or without any for the rows of the fit."""
     columns, selection, scale = matrices(fit, data, x, w, target)
-    return predict(fit, columns, selection, target, scale)
+    rows = x if data is None else data
+    if rows is None:  # of the fit
+        rows = getattr(fit.design, "frame", None)
+    return replace(predict(fit, columns, selection, target, scale), index=row_labels(rows))
 
 
 def matrices(fit, data, x, w, target: str) -> tuple:

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 
 from heckesel.data import SelectionData
+from heckesel.display.summary_text import Summary
 from heckesel.linear.over_rho.conditional_fits import LARGEST_LEVEL, highest
 from heckesel.linear.over_rho.conditional_fits import critical_value as profile_critical_value
+from heckesel.linear.result_tables.augment import augment
 from heckesel.linear.results import summary as table
 from heckesel.linear.results.error_parameters import rho_test
 from heckesel.linear.results.inference import NamedEstimates, Test, cluster_freedom
@@ -113,15 +115,50 @@ class SelectionFit(NamedEstimates):
         """Schwarz's information criterion."""
         return np.log(self.n) * len(self.params) - 2 * self.loglik
 
-    def summary(self, level: float = 0.95) -> str:
+    @property
+    def separation_note(self) -> str:
+        """What ends the summary of a fit whose classes are separated."""
+        return ""
+
+    def summary(self, level: float = 0.95) -> Summary:
         """Summary for printing: coefficients, errors, tests, other modes and the verdict.
 
         Parameters
         ----------
         level : float
             Confidence level.
+
+        Returns
+        -------
+        Summary
+            A string, which a notebook shows as HTML.
         """
         return table.summary(self, level)
+
+    def augment(self, data=None) -> pd.DataFrame:
+        """The rows of the fit with what the fit says about each.
+
+        Parameters
+        ----------
+        data : frame, optional
+            New rows of a fit from formulas. A row counts as selected if its outcome is not missing.
+
+        Returns
+        -------
+        DataFrame
+            The columns of the rows, and ``selected``; ``fitted``, the mean of the outcome in the
+            population (for two classes the probability of the second); ``fitted_selected``, the
+            same given selection; ``residual``, the outcome minus ``fitted_selected``, NaN for
+            unselected units; ``p_selected``, the probability of selection; and ``inverse_mills``,
+            the mean of the selection error given selection. Values are NaN where a column of the
+            outcome equation is missing.
+
+        Raises
+        ------
+        DataError
+            If the fit has kept no rows, or the data has a column of one of these names.
+        """
+        return augment(self, data)
 
     def test_rho_zero(self, kind: str | None = None) -> Test:
         """Test that rho is zero.

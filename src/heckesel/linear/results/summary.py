@@ -1,227 +1,141 @@
-"""A fit as text, LaTeX and plain dict."""
+"""A fit as text, HTML, LaTeX and plain dict."""
 
 import math
 import textwrap
 
-import numpy as np
-
+from heckesel.display import html_table as web
+from heckesel.display.latex_text import escaped, latex_number, latex_p
+from heckesel.display.number_text import number_text, p_text
+from heckesel.display.summary_text import Summary
 from heckesel.errors import printable
-from heckesel.linear.forms.error_models import LOG_DF_ENDS
-from heckesel.linear.results.error_parameters import has_score_test
-from heckesel.linear.results.inference import Test
-from heckesel.linear.results.prediction import sigma_of
-from heckesel.linear.sample.sample import ALL_ROWS_UP_TO
-from heckesel.linear.wald import wald_test
+from heckesel.linear.result_tables import fit_facts
+from heckesel.linear.result_tables.equation_names import heading_of
+from heckesel.linear.result_tables.fit_facts import INFERENCE
 
 WIDTH = 78
-NAMES = {"ml": "maximum likelihood"}  # other methods go by their own names
-LATEX = str.maketrans(
-    {character: "\\" + character for character in "&%$#_{}"}
-    | {
-        "\\": r"\textbackslash{}",
-        "^": r"\textasciicircum{}",
-        "~": r"\textasciitilde{}",
-    }
-)
-HEADINGS = {
-    "select": "selection",
-    "mills": "Mills ratio",
-    "ancillary": "errors",
-    "scale": "log sigma",
-}
-INFERENCE = {"wald": "Wald", "profile": "profile likelihood"}
-ERRORS = {"normal": "", "t": ", t errors", "shape": ", shape errors"}
+NO_BREAK = "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"  # an equals sign that no line ends at
+NAME_WIDTH = 21  # of a term; a longer one makes the table wider
 
 
-def summary(fit, level: float) -> str:
+def summary(fit, level: float) -> Summary:
     """Head, one block per equation, error parameters, tests, modes and the verdict."""
     frame = fit.to_frame(level)
-    lines = [*_head(fit), *coefficient_block(frame, level, fit.data.y_name, fit.freedom)]
-    lines += [*_errors(fit, level), *_tests(fit), *_modes(fit)]
-    lines.append("")
-    lines += textwrap.wrap(f"Identification: {fit.identification}", WIDTH)
+    errors = fit_facts.error_rows(fit, level)
+    notes = [*fit_facts.error_notes(fit), *fit_facts.test_notes(fit)]
+    modes, why = fit_facts.mode_lines(fit), fit.selected_mode_reason if fit.selected else ""
+    end = fit.separation_note
+    extra = name_width(frame) - NAME_WIDTH
+    lines = [
+        *_head(fit, extra),
+        *coefficient_block(frame, level, fit.data.y_name, fit.freedom),
+        *_error_lines(errors, extra),
+        *(line for note in notes for line in _wrapped(note)),
+    ]
+    if modes:
+        lines += ["  Other maxima of the likelihood:", *(f"    {line}" for line in modes)]
+        lines += _wrapped(why)
+    lines += ["", *textwrap.wrap(f"Identification: {fit.identification}", WIDTH)]
     for detail in fit.identification.details():
         lines += textwrap.wrap(detail, WIDTH, initial_indent="  ", subsequent_indent="    ")
-    return printable("\n".join(lines))
+    if end:
+        lines += ["", *textwrap.wrap(end, WIDTH)]
+    listed = [f"Other maxima of the likelihood: {'; '.join(modes)}. {why}"] if modes else []
+    html = web.block(
+        web.heading(fit.title),
+        web.facts([*fit_facts.options(fit), *fit_facts.numbers(fit)]),
+        coefficient_html(frame, level, fit.data.y_name, fit.freedom, errors),
+        web.paragraphs([*notes, *listed, *([end] if end else [])]),
+        fit.identification.as_box(),
+    )
+    return Summary(printable("\n".join(lines)), html)
 
 
-def covariance_words(fit) -> str:
-    """The kind of covariance, and what clusters compare estimates with."""
-    if math.isinf(fit.freedom):
-        return fit.covariance
-    return f"{fit.freedom + 1:.0f} clusters, t({fit.freedom:.0f})"
+def _wrapped(sentence: str) -> list[str]:
+    joined = sentence.replace(" = ", NO_BREAK)
+    lines = textwrap.wrap(joined, WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return [line.replace(NO_BREAK, " = ") for line in lines]
+
+
+def name_width(frame) -> int:
+    """Characters that the longest term of a coefficient frame needs."""
+    return max(NAME_WIDTH, *(len(term) for _, term in frame.index))
 
 
 def coefficient_block(
     frame, level: float, outcome_name: str, freedom: float = math.inf
 ) -> list[str]:
     """Ruled lines, one block for each equation of a coefficient frame."""
-    lines = ["-" * WIDTH, _columns(level, "z" if math.isinf(freedom) else "t"), "-" * WIDTH]
+    width = name_width(frame)
+    rule, letter = "-" * (WIDTH + width - NAME_WIDTH), letter_of(freedom)
+    interval = f"[{100 * level:g}% interval]"
+    names = f"{'coef':>11}{'std err':>11}{letter:>8}{f'P>|{letter}|':>7}{interval:>18}"
+    lines = [rule, f"{'':<{width + 2}}{names}", rule]
     for equation in dict.fromkeys(frame.index.get_level_values(0)):
-        lines.append(f"{HEADINGS.get(equation, outcome_name)}:")
-        lines += [_row(term, row) for term, row in frame.loc[equation].iterrows()]
-        lines.append("-" * WIDTH)
+        lines.append(f"{heading_of(equation, outcome_name)}:")
+        lines += [_row(term, row, width) for term, row in frame.loc[equation].iterrows()]
+        lines.append(rule)
     return lines
 
 
-def _head(fit) -> list[str]:
-    left = [
-        fit.title,
-        f"Method: {NAMES.get(fit.method, fit.method)}{ERRORS[fit.errors]}",
-        f"Covariance: {covariance_words(fit)}",
-        f"Status: {fit.status}" + (", |rho| > .99" if fit.near_boundary else ""),
-        f"P-values and intervals: {INFERENCE[fit.inference]}",
-    ]
-    right = [("Units", f"{fit.n:,}"), ("Selected", f"{fit.n_selected:,}")]
-    slopes = [("outcome", name) for name in fit.params["outcome"].index if name != "Intercept"]
-    if slopes:
-        statistic, _ = wald_test(
-            fit.params[slopes].to_numpy(), fit.cov.loc[slopes, slopes].to_numpy()
-        )
-        name, shown = str(Test(statistic, len(slopes), math.nan, fit.freedom)).split(" = ")
-        right.append((f"Wald {name}", shown))
-    if math.isfinite(fit.loglik):
-        right.append(("Log-likelihood", f"{fit.loglik:.4f}"))
+def letter_of(freedom: float) -> str:
+    """z, or t where estimates are compared with it."""
+    return "z" if math.isinf(freedom) else "t"
+
+
+def _row(term: str, row, width: int) -> str:
+    return (
+        f"  {term:<{width}}{number_text(row.coef):>11}{number_text(row.se):>11}{row.z:>8.2f}"
+        f"{row.p:>7.3f}{number_text(row.low, 3):>9}{number_text(row.high, 3):>9}"
+    )
+
+
+def _head(fit, extra: int) -> list[str]:
+    """extra : by how many characters the table is wider than `WIDTH`"""
+    left = [fit.title, *(f"{name}: {value}" for name, value in fit_facts.options(fit))]
+    right = fit_facts.numbers(fit)
     right += [("", "")] * (len(left) - len(right))
     return [
-        f"{a:<44}{b:<18}{'=' if b else ' '}{c:>15}" for a, (b, c) in zip(left, right, strict=True)
+        f"{a:<{44 + extra}}{b:<18}{'=' if b else ' '}{c:>15}"
+        for a, (b, c) in zip(left, right, strict=True)
     ]
 
 
-def _columns(level: float, letter: str) -> str:
-    interval = f"[{100 * level:g}% interval]"
-    return f"{'':<23}{'coef':>11}{'std err':>11}{letter:>8}{f'P>|{letter}|':>7}{interval:>18}"
-
-
-def _row(term, row) -> str:
-    name = term if len(term) <= 21 else term[:20] + "…"
-    return (
-        f"  {name:<21}{_number(row.coef):>11}{_number(row.se):>11}{row.z:>8.2f}{row.p:>7.3f}"
-        f"{_number(row.low, 3):>9}{_number(row.high, 3):>9}"
-    )
-
-
-def _number(value: float, digits: int = 4) -> str:
-    if not math.isfinite(value):
-        return f"{value}"
-    if value != 0 and (abs(value) < 10**-digits or abs(value) >= 1e5):
-        return f"{value:.{max(digits - 2, 1)}e}"
-    return f"{value:.{digits}f}"
-
-
-def _errors(fit, level: float) -> list[str]:
-    if not fit.has_selection:
-        return [f"  {name:<21}{getattr(fit, name):>11.4f}" for name in fit.error_parameters]
+def _error_lines(errors, extra: int) -> list[str]:
     lines = []
-    for name in fit.error_parameters:
-        text = f"  {name:<21}{_number(getattr(fit, name)):>11}"
-        if fit.method == "ml" and (fit.status == "converged" or fit.inference == "profile"):
-            low, high = fit.interval(name, level)
-            text += f"{'':>26}{_number(low, 3):>9}{_number(high, 3):>9}"
+    for name, value, interval in errors:
+        text = f"  {name:<{NAME_WIDTH + extra}}{number_text(value):>11}"
+        if interval is not None:
+            low, high = (number_text(end, 3) for end in interval)
+            text += f"{'':>26}{low:>9}{high:>9}"
         lines.append(text)
-    if fit.method == "two-step" and abs(fit.rho) > 1:
-        lines.append(
-            "  rho lies outside [-1, 1]: the two steps do not restrict it; try method='ml'"
-        )
-    if fit.errors == "t" and abs(fit.params["ancillary", "log_df"] - LOG_DF_ENDS[1]) < 1e-3:
-        lines.append("  df is at its upper end: as good as normal, so it has no standard error")
-    if fit.df <= 2:
-        lines.append("  df is at most 2: the errors have no finite variance")
-    if fit.errors == "shape" and np.isfinite(fit.se["ancillary", "log_sigma"]):
-        for name, label in (("skewness", "skewness"), ("tail", "log_tail")):
-            if np.isnan(fit.se["ancillary", label]):
-                lines.append(f"  {name} is at an end of its range, so it has no standard error")
-    if _has_scale(fit) and hasattr(fit.data, "scale"):  # files keep no rows
-        lines += _sigma_range(fit)
     return lines
 
 
-def _sigma_range(fit) -> list[str]:
-    """sigma(x) over the selected rows: the parameter itself is sigma where the columns are zero."""
-    low, middle, high = np.quantile(sigma_of(fit, fit.data.scale[fit.data.s]), [0.05, 0.5, 0.95])
-    return [
-        "  sigma above is that where the columns of log sigma are zero. Among the selected",
-        f"  90% of sigma(x) lie from {_number(low)} to {_number(high)}, the median is "
-        f"{_number(middle)}.",
-    ]
-
-
-def _tests(fit) -> list[str]:
-    if not fit.has_selection or fit.status == "separated":
-        return []
-    by_score = has_score_test(fit)
-    kinds = {"score": by_score, "Wald": not by_score, "LR": _has_likelihood_ratio(fit)}
-    tests = {name: fit.test_rho_zero(name.lower()) for name, use in kinds.items() if use}
-    listed = _listed(tests)
-    lines = [f"  Test of rho = 0: {listed}"] if listed else []
-    if fit.errors == "shape" or _has_scale(fit):
-        lines += _tests_of_errors(fit, lr=tests.get("LR") is not None and fit.n <= ALL_ROWS_UP_TO)
-    if fit.inference == "profile":
-        lines += [
-            "  The instruments, if any, identify rho too weakly for Wald inference: intervals",
-            "  and p-values of the outcome equation use the profile likelihood, not std err.",
-        ]
-    elif fit.method == "ml" and not fit.wald_holds:
-        lines += [
-            "  The instruments, if any, are too weak for Wald tests and intervals, which can be",
-            "  far too narrow; the score test of rho = 0 is valid.",
-        ]
-    return lines
-
-
-def _has_likelihood_ratio(fit) -> bool:
-    """Where rho is hardly identified the likelihood-ratio test of rho = 0 rejects too often."""
-    independent = fit.weight_kind == "frequency" and fit.covariance != "cluster"
-    return fit.method == "ml" and independent and fit.inference == "wald"
-
-
-def _has_scale(fit) -> bool:
-    return "scale" in fit.params.index.get_level_values(0)
-
-
-def _tests_of_errors(fit, *, lr: bool) -> list[str]:
-    """lr : whether to fit the smaller models, too"""
-    tests = {"Wald": fit.test_errors("wald")} | ({"LR": fit.test_errors("lr")} if lr else {})
-    lines = []
-    for name in tests["Wald"]:
-        shown = _listed({kind: each[name] for kind, each in tests.items()}) or "not possible"
-        lines += textwrap.wrap(
-            f"Test of {name}: {shown}", WIDTH, initial_indent="  ", subsequent_indent="    "
-        )
-    return lines
-
-
-def _listed(tests: dict) -> str:
-    """Those that exist: a parameter at an end of its range has no Wald test."""
-    return "; ".join(
-        f"{name} {test}, p = {test.p_value:.4f}"
-        for name, test in tests.items()
-        if name != "Wald" or np.isfinite(test.statistic)
-    )
-
-
-def _modes(fit) -> list[str]:
-    """Other local maxima, if the data has any, and why they are not used."""
-    if len(fit.modes) < 2:
-        return []
-    lines = ["  Other maxima of the likelihood:"]
-    for mode in fit.modes[: fit.selected] + fit.modes[fit.selected + 1 :]:
-        where = f"rho {mode.rho:.4f}"
-        if mode.status == "boundary" and mode.near_boundary:
-            where = f"rho {'+' if mode.rho > 0 else '-'}1 (at the boundary)"
-        lines.append(
-            f"    {where}, log-likelihood {mode.loglik:.4f} ({mode.loglik - fit.loglik:+.2f})"
-        )
-    if fit.selected:
-        lines += textwrap.wrap(
-            fit.selected_mode_reason, WIDTH, initial_indent="  ", subsequent_indent="  "
-        )
-    return lines
+def coefficient_html(
+    frame, level: float, outcome_name: str, freedom: float = math.inf, errors=()
+) -> str:
+    """The same as an HTML table; errors : `fit_facts.error_rows`"""
+    letter = letter_of(freedom)
+    rows: list[str | tuple[str, ...]] = []
+    for equation in dict.fromkeys(frame.index.get_level_values(0)):
+        rows.append(heading_of(equation, outcome_name))
+        for term, row in frame.loc[equation].iterrows():
+            ends = (number_text(row.low, 3), number_text(row.high, 3))
+            estimate = (number_text(row.coef), number_text(row.se))
+            rows.append((term, *estimate, f"{row.z:.2f}", p_text(row.p), *ends))
+    for at, (name, value, interval) in enumerate(errors):
+        if at == 0:
+            rows.append(" and ".join(name for name, *_ in errors))
+        shown = ["", ""] if interval is None else [number_text(end, 3) for end in interval]
+        rows.append((name, number_text(value), "", "", "", *shown))
+    share = f"{100 * level:g}%"
+    head = ("", "coef", "std err", letter, f"P>|{letter}|", f"{share} low", f"{share} high")
+    return web.html_table(head, rows)
 
 
 def latex(fit, level: float) -> str:
     """A booktabs table, one block per equation."""
-    frame, letter = fit.to_frame(level), "z" if math.isinf(fit.freedom) else "t"
+    frame, letter = fit.to_frame(level), letter_of(fit.freedom)
     lines = [
         r"\begin{tabular}{lrrrrrr}",
         r"\toprule",
@@ -229,30 +143,21 @@ def latex(fit, level: float) -> str:
         rf"\multicolumn{{2}}{{c}}{{{100 * level:g}\% interval}} \\",
     ]
     for equation in dict.fromkeys(frame.index.get_level_values(0)):
-        heading = HEADINGS.get(equation, fit.data.y_name)
-        lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{\textit{{{_escape(heading)}}}}} \\"]
+        heading = escaped(heading_of(equation, fit.data.y_name))
+        lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{\textit{{{heading}}}}} \\"]
         for term, row in frame.loc[equation].iterrows():
-            numbers = [row.coef, row.se, row.z, row.p, row.low, row.high]
-            digits = [4, 4, 2, 3, 3, 3]
-            shown = [_math(_number(value, d)) for value, d in zip(numbers, digits, strict=True)]
-            lines.append(rf"{_escape(term)} & {' & '.join(shown)} \\")
+            shown = [latex_number(row.coef), latex_number(row.se), latex_number(row.z, 2)]
+            shown += [latex_p(row.p), latex_number(row.low, 3), latex_number(row.high, 3)]
+            lines.append(rf"{escaped(term)} & {' & '.join(shown)} \\")
     lines += [
         r"\midrule",
         rf"\multicolumn{{7}}{{l}}{{$\rho = {fit.rho:.4f}$, $\sigma = {fit.sigma:.4f}$, "
-        rf"{fit.n_selected} of {fit.n} selected; {_escape(fit.identification.verdict)}; "
+        rf"{fit.n_selected} of {fit.n} selected; {escaped(fit.identification.verdict)}; "
         rf"p-values and intervals: {INFERENCE[fit.inference]}}} \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]
     return "\n".join(lines)
-
-
-def _escape(text: str) -> str:
-    return text.translate(LATEX)
-
-
-def _math(number: str) -> str:
-    return f"${number}$" if number.startswith("-") or "e" in number else number
 
 
 def as_dict(fit, level: float) -> dict:

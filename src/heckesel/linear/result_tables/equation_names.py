@@ -1,0 +1,13 @@
+"""What summaries call the equations of a fit."""
+
+HEADINGS = {
+    "select": "selection",
+    "mills": "Mills ratio",
+    "ancillary": "errors",
+    "scale": "log sigma",
+}
+
+
+def heading_of(equation: str, outcome: str) -> str:
+    """The heading of an equation; that of the outcome is the name of the outcome."""
+    return HEADINGS.get(equation, outcome)

@@ -1,0 +1,81 @@
+"""What a notebook shows: every result as HTML, in which the names of the user are text."""
+
+import numpy as np
+import pytest
+
+import heckesel as hk
+from tests.display.test_display import Reader
+
+NAME = "<script>alert('x')</script> & <b>"
+LABEL = "<i>unit</i>"
+TAGS = {"div", "style", "table", "caption", "thead", "tbody", "tr", "th", "td", "br", "p", "h4"}
+TAGS |= {"span", "b", "strong", "ul", "li"}
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """Name of a result -> the result."""
+    frame = hk.datasets.make_controlled(400, rho=0.5, alpha=1.0, seed=0).frame
+    frame = frame.rename(columns={"x": NAME, "y": f"y {NAME}"}).rename(index=lambda k: LABEL)
+    X, y = frame[[NAME, "z"]], frame[f"y {NAME}"]
+    model = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
+    classes = hk.HeckmanClassifier(["z"]).fit(X, (y > 0).astype(float).where(y.notna()))
+    named = frame.assign(s=y.notna() * 1.0)
+    return {
+        "fit": model.result_,
+        "summary": model.result_.summary(),
+        "classes": classes.result_,
+        "probit": hk.probit(f"s ~ `{NAME}`", named),
+        "verdict": hk.identify(X.rename(columns={NAME: "x", "z": NAME}), y, instruments=[NAME]),
+        "comparison": hk.compare_fits([model], names=[NAME]),
+        "predictions": model.predict_distribution(X),
+        "sensitivity": hk.sensitivity(model, rho=[-0.5, 0.0, 0.5]),
+        "columns": hk.column_report(X.assign(year=2020), y, instruments=["z"]),
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "fit",
+        "summary",
+        "classes",
+        "probit",
+        "verdict",
+        "comparison",
+        "predictions",
+        "sensitivity",
+        "columns",
+    ],
+)
+def test_names_of_the_user_are_text(name, shown):
+    read = Reader(shown[name]._repr_html_())
+    assert set(read.tags) <= TAGS
+    assert any((LABEL if name == "predictions" else NAME) in text for text in read.strings)
+
+
+def test_a_fit_shows_the_numbers_of_its_summary(shown):
+    fit = shown["fit"]
+    strings = Reader(fit._repr_html_()).strings
+    for value in fit.params:
+        assert f"{value:.4f}".replace("-", "−") in strings
+    assert fit.identification.verdict in strings
+    assert fit.identification.sentence in strings
+
+
+def test_breakdown_points_are_named(shown):
+    curves = shown["sensitivity"]
+    text = " ".join(Reader(curves._repr_html_()).strings)
+    found = {name: curves.breakdown(name) for name in curves.values}
+    assert any(at is not None for at in found.values())
+    for name, at in found.items():
+        assert (at is not None) == (f"{name} at " in text)
+        assert at is None or f"{name} at {at:.3f}" in text
+
+
+def test_only_the_first_points_are_shown(shown):
+    predictive = shown["predictions"]
+    assert Reader(predictive._repr_html_()).tags.count("tr") == 11
+    assert "first 10 of 400 points" in predictive._repr_html_()
+    two = hk.Predictive.normal(np.zeros(2), 0.0, 1.0)
+    assert Reader(two._repr_html_()).tags.count("tr") == 3

@@ -1,0 +1,214 @@
+"""Results as tables: against statsmodels, against the equations of the fit, and as printed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy import integrate, stats
+
+import heckesel as hk
+from heckesel.errors import DataError
+from reproduction.e0_gate import draw_linear
+
+WOMEN = hk.datasets.load_mroz()
+EQUATIONS = (
+    "lwage ~ educ + exper + expersq",
+    "~ nwifeinc + educ + exper + expersq + age + kidslt6 + kidsge6",
+)
+FRAME = draw_linear(600, rho=0.5, seed=1)
+
+
+@pytest.fixture(scope="module")
+def weak():
+    """A fit whose p-values and intervals use the profile likelihood."""
+    return hk.heckman(*EQUATIONS, WOMEN)
+
+
+@pytest.fixture(scope="module")
+def two_step():
+    return hk.heckman(*EQUATIONS, WOMEN, method="two-step")
+
+
+@pytest.fixture(scope="module")
+def classes():
+    loans = hk.datasets.make_loans(1500, seed=0).frame
+    return hk.HeckmanClassifier(["leniency"]).fit(loans.drop(columns="default"), loans["default"])
+
+
+def test_a_probit_has_the_tables_of_statsmodels():
+    ours = hk.probit("inlf ~ educ + age + kidslt6", WOMEN)
+    x = sm.add_constant(WOMEN[["educ", "age", "kidslt6"]])
+    theirs = sm.Probit(WOMEN["inlf"], x).fit(disp=False, tol=1e-12)
+    close = {"rtol": 1e-6, "atol": 1e-9}
+    np.testing.assert_allclose(ours.pvalues, theirs.pvalues, **close)
+    np.testing.assert_allclose(ours.zvalues, theirs.tvalues, **close)
+    np.testing.assert_allclose(ours.conf_int(0.9), theirs.conf_int(0.1), **close)
+    assert (ours.nobs, ours.df_model, ours.df_resid) == (
+        theirs.nobs,
+        theirs.df_model,
+        theirs.df_resid,
+    )
+    found = ours.glance().iloc[0]
+    for name, expected in {
+        "loglik": theirs.llf,
+        "loglik_constant": theirs.llnull,
+        "pseudo_r2": theirs.prsquared,
+        "aic": theirs.aic,
+        "bic": theirs.bic,
+    }.items():
+        np.testing.assert_allclose(found[name], expected, rtol=1e-9)
+    rows = ours.augment(WOMEN)
+    np.testing.assert_allclose(rows["fitted"], theirs.predict(), rtol=1e-6)
+    np.testing.assert_allclose(rows["residual"], theirs.resid_response, atol=1e-6)
+
+
+def test_the_tables_are_those_of_the_summary(weak):
+    assert weak.inference == "profile"
+    table = weak.tidy(0.9).set_index(["equation", "term"])
+    text = weak.summary(0.9)
+    for (_, term), row in table.iterrows():
+        numbers = f"{row.statistic:>8.2f}{row.p_value:>7.3f}"
+        assert any(line.startswith(f"  {term} ") and numbers in line for line in text.splitlines())
+        assert f"{row.high:.3f}" in text or f"{row.high:.1e}" in text
+    wald = weak.to_frame(method="wald")
+    assert abs(weak.pvalues["outcome", "exper"] - wald.loc[("outcome", "exper"), "p"]) > 0.001
+    pd.testing.assert_series_equal(weak.pvalues, table["p_value"], check_names=False)
+    pd.testing.assert_frame_equal(weak.conf_int(0.9), table[["low", "high"]])
+    pd.testing.assert_series_equal(weak.zvalues, table["statistic"], check_names=False)
+
+
+def test_one_row_describes_a_fit_as_published(weak):
+    found = weak.glance()
+    assert found.shape[0] == 1
+    found = found.iloc[0]
+    # R's sampleSelection prints for these data: 753 observations, 428 observed, df = 739,
+    # log-likelihood -832.8851
+    assert (found.nobs, found.n_selected, found.df_resid, found.df_model) == (753, 428, 739, 3)
+    np.testing.assert_allclose(found.loglik, -832.8851, atol=5e-5)
+    assert (found.method, found.inference, found.verdict) == (
+        "ml",
+        "profile",
+        weak.identification.verdict,
+    )
+
+
+def test_two_step_residuals_are_those_of_least_squares(two_step):
+    rows = two_step.augment()
+    chosen = rows[rows.selected]
+    assert len(chosen) == 428
+    # normal equations of the second step: residuals are orthogonal to x and to the Mills ratio
+    for column in (np.ones(428), chosen.educ, chosen.exper, chosen.inverse_mills):
+        scale = np.sqrt((column**2).sum() * (chosen.residual**2).sum())
+        assert abs(column @ chosen.residual) < 1e-9 * scale
+    lam = two_step.params["mills", "lambda"]
+    np.testing.assert_allclose(rows.fitted_selected, rows.fitted + lam * rows.inverse_mills)
+    index = stats.norm.ppf(rows.p_selected)
+    np.testing.assert_allclose(rows.inverse_mills, stats.norm.pdf(index) / rows.p_selected)
+    # the first step is a probit, whose weighted residuals sum to zero
+    p = rows.p_selected
+    weight = stats.norm.pdf(index) / (p * (1 - p))
+    assert abs((weight * (rows.selected - p)).sum()) < 1e-6
+    assert rows.residual[~rows.selected].isna().all()
+    assert list(rows.lwage.dropna()) == list(WOMEN.lwage.dropna())
+
+
+def test_new_rows_keep_their_columns_and_labels(two_step):
+    new = WOMEN.iloc[[5, 700]].rename(index=str)
+    found, known = two_step.augment(new), two_step.augment().iloc[[5, 700]]
+    assert list(found.index) == ["5", "700"]
+    assert set(new.columns) < set(found.columns)
+    for name in ("fitted", "fitted_selected", "residual", "p_selected", "inverse_mills"):
+        # rows are multiplied in blocks of another size
+        np.testing.assert_allclose(found[name], known[name], rtol=1e-12)
+    without = two_step.augment(new.drop(columns="lwage"))
+    assert without.residual.isna().all()
+    assert not without.selected.any()
+
+
+def test_t_errors_select_by_a_t_distribution():
+    fit = hk.heckman("y ~ x", "~ x + z", FRAME, errors="t")
+    row = fit.augment().iloc[7]
+    index = fit.params["select"] @ [1.0, FRAME.x[7], FRAME.z[7]]
+    t = stats.t(fit.df)
+    np.testing.assert_allclose(row.p_selected, t.cdf(index), rtol=1e-10)
+    above = integrate.quad(lambda u: u * t.pdf(u), -index, np.inf)[0]
+    np.testing.assert_allclose(row.inverse_mills, above / t.cdf(index), rtol=1e-6)
+
+
+def test_two_classes_have_probabilities_that_match_the_estimator(classes):
+    loans = hk.datasets.make_loans(1500, seed=0).frame
+    X, rows = loans.drop(columns="default"), classes.result_.augment()
+    np.testing.assert_allclose(rows.fitted, classes.predict_proba(X)[:, 1])
+    np.testing.assert_allclose(
+        rows.fitted_selected, classes.predict_proba(X, target="selected")[:, 1]
+    )
+    seen = rows[rows.selected]
+    np.testing.assert_allclose(seen.residual, (loans["default"] - rows.fitted_selected).dropna())
+    assert classes.result_.tidy()["equation"].unique().tolist() == [
+        "outcome",
+        "select",
+        "ancillary",
+    ]
+
+
+def test_missing_columns_of_unselected_units_leave_gaps():
+    frame = FRAME.assign(x=FRAME.x.where(FRAME.y.notna()))
+    rows = hk.heckman("y ~ x", "~ z", frame).augment()
+    assert rows.fitted.isna().equals(frame.x.isna())
+    assert rows.p_selected.notna().all()
+
+
+def test_augment_says_what_it_cannot_do(two_step, tmp_path):
+    with pytest.raises(DataError, match="adds a column 'fitted', which the data has; rename it"):
+        two_step.augment(WOMEN.assign(fitted=0))
+    FRAME.to_parquet(tmp_path / "rows.parquet")
+    streamed = hk.heckman("y ~ x", "~ x + z", str(tmp_path / "rows.parquet"))
+    with pytest.raises(DataError, match=r"kept none.*pass a frame"):
+        streamed.augment()
+    held = hk.heckman("y ~ x", "~ x + z", FRAME)
+    np.testing.assert_allclose(streamed.augment(FRAME).fitted, held.augment().fitted, rtol=1e-6)
+    arrays = hk.heckman(y=FRAME.y, x=FRAME[["x"]], w=FRAME[["x", "z"]])
+    np.testing.assert_array_equal(arrays.augment().residual, held.augment().residual)
+    with pytest.raises(DataError, match="fit from formulas"):
+        arrays.augment(FRAME)
+
+
+def test_loaded_models_have_tables(classes, tmp_path):
+    classes.save(tmp_path / "m.heckesel")
+    loaded = hk.load(tmp_path / "m.heckesel").result_
+    pd.testing.assert_frame_equal(loaded.tidy(), classes.result_.tidy())
+    found, expected = loaded.glance(), classes.result_.glance()
+    pd.testing.assert_frame_equal(found, expected[found.columns])
+    assert "<pre>" in loaded._repr_html_()
+
+
+def test_a_name_is_never_cut():
+    long = "I(educ + 0 * educ ** 2 + 0 * educ ** 3 + 0 * educ ** 4)"
+    fit = hk.heckman(f"lwage ~ {long}", f"~ {long} + age", WOMEN)
+    for text in (fit.summary(), fit.to_latex(), fit.summary()._repr_html_(), fit.functional_form()):
+        text = text if isinstance(text, str) else text.summary()
+        assert long.replace(" ", "") in text.replace(" ", "").replace(r"\textasciicircum{}", "^")
+    lines = fit.summary().splitlines()
+    rows = [line for line in lines if line.startswith(f"  {long}")]
+    assert len(rows) == 2
+    rule = next(line for line in lines if line.startswith("---"))
+    assert {len(line) for line in rows} == {len(rule)}
+
+
+def test_predictions_are_tables_with_the_labels_of_their_rows():
+    labelled = FRAME.rename(index=lambda k: f"<u{k}>")
+    model = hk.HeckmanRegressor(["z"], method="ml").fit(labelled[["x", "z"]], labelled["y"])
+    found = model.predict_distribution(labelled[["x", "z"]], "unselected")
+    table = found.to_frame(0.8)
+    assert table.index.equals(labelled.index)
+    assert list(table) == ["mean", "std", "epistemic", "aleatoric", "low", "high"]
+    np.testing.assert_array_equal(table[["low", "high"]], found.interval(0.8))
+    np.testing.assert_allclose(table["std"] ** 2, table["epistemic"] + table["aleatoric"])
+    assert list(found.take([3, 1]).to_frame().index) == ["<u3>", "<u1>"]
+    assert "&lt;u3&gt;" in found._repr_html_()
+    assert "<u3>" not in found._repr_html_()
+    fit = hk.heckman("y ~ x", "~ x + z", labelled)
+    assert fit.predict().to_frame().index.equals(labelled.index)
+    assert fit.predict(labelled[:5]).to_frame().index.equals(labelled.index[:5])
+    arrays = hk.heckman(y=FRAME.y.to_numpy(), x=FRAME[["x"]].to_numpy(), w=FRAME[["z"]].to_numpy())
+    assert list(arrays.predict().to_frame().index) == list(range(600))
