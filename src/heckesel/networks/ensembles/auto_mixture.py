@@ -1,6 +1,7 @@
 """Splines with errors of several forms and networks in two steps, weighted by held-out units."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -11,7 +12,9 @@ from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.form_mixture import FormMixture
 from heckesel.numerics.normal import averaged_index
 from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import mix_predictives
+from heckesel.predictive.scales import TargetTransform
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,14 @@ class AutoMixture:
             sign = 1.0 if target == "selected" else -1.0
             weight = weight + log_ndtr([sign * part.index(w) for part in parts])
         return mix_predictives(predictions, weight)
+
+    def component_means(
+        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
+    ) -> Iterator[ComponentMean]:
+        """The components of both models, with their weights."""
+        for part, log_weight in zip(*self._parts, strict=True):
+            for each in part.component_means(x, w, target, folds=folds, transform=transform):
+                yield replace(each, weight=each.weight * float(np.exp(log_weight)))
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over models."""

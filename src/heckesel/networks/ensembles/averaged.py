@@ -1,6 +1,7 @@
 """Models that correct for selection in different ways, and the mixture of their predictions."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,7 +10,9 @@ from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.rho_mixture import RhoMixture
 from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import mix_predictives
+from heckesel.predictive.scales import TargetTransform
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,14 @@ class AveragedEnsemble:
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
         return mix_predictives([part.predict(x, w, target) for part in self.parts])
+
+    def component_means(
+        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
+    ) -> Iterator[ComponentMean]:
+        """The components of all parts, the parts with equal weights."""
+        for part in self.parts:
+            for each in part.component_means(x, w, target, folds=folds, transform=transform):
+                yield replace(each, weight=each.weight / len(self.parts))
 
     def index(self, w) -> np.ndarray:
         """(m,) selection index at w (m, q), of the two-step."""

@@ -8,13 +8,15 @@ Part (g, j) is member j at :math:`\rho_g`: :math:`f_{gj}(x)`, :math:`\eta_{gj}(w
                             {\sum\omega_g\Phi(t\eta_{gj})} .
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
 
 from heckesel.errors import DataError
 from heckesel.fit_info import BinaryInfo
+from heckesel.networks.ensembles.fold_means import over_folds
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.bivariate import log_conditional_cdf
@@ -22,6 +24,7 @@ from heckesel.numerics.normal import averaged_index, probit_of
 from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import check_target
 from heckesel.predictive.families import Normal
+from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import Mixture
 
 LEAST_VARIANCE = 1e-16  # of z if all members agree, so that the mixture has quantiles
@@ -81,6 +84,16 @@ class BinaryMixture:
         doubt = Mixture(weight, Normal(z.mean(axis=1), longer * np.sqrt(variance)))
         ends = (doubt.quantile(p) for p in (low, high))
         return ndtr(np.column_stack(list(ends)))
+
+    def component_means(
+        self, x, w, target: str, *, folds: int, transform: None = None
+    ) -> Iterator[ComponentMean]:
+        """The probability of the second class at each rho, by members that held out each fold."""
+        log_p, _ = self._parts(x, w, target)
+        p = np.exp(log_p[1]).reshape(len(self.weight), self.k, -1)
+        for weight, own in zip(self.weight, p, strict=True):
+            found = over_folds(lambda chosen, own=own: own[chosen].mean(axis=0), self.k, folds)
+            yield replace(found, weight=float(weight))
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over parts."""
