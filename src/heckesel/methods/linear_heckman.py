@@ -100,7 +100,7 @@ class LinearModel:
             warn_user(f"the fit is at rho = {fit.rho:+.0f}; these intervals treat rho as known")
         return outcome_means(fit, target, transform)
 
-    def matrices(self, x, w, target: str) -> tuple:
+    def matrices(self, x, w) -> tuple:
         """x, w and the columns of log sigma(x), with constants; None where not needed."""
         names, scale = self.result.data, None
         x = None if x is None else with_intercept(x)

@@ -13,7 +13,7 @@ that each hold out one fold. The quantity then has
 and the interval is that of the mixture of normals around :math:`q_j`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,8 @@ class ComponentMean:
     mean : (m,), or (folds, m) by members that held out each fold, for the jackknife
     gradient : (m, P) in parameters with the covariance root root', root (P, d)
     folds : how many parts the rows of the fit were split into, for the jackknife
+    predicted : (m,) the prediction of the component, if it is not the mean over folds
+    log_weight : (m,) of its prediction in that of the whole model; by default log weight
     """
 
     weight: float
@@ -51,6 +53,23 @@ class ComponentMean:
     gradient: np.ndarray | None = None
     root: np.ndarray | None = None
     folds: int | None = None
+    predicted: np.ndarray | None = None
+    log_weight: np.ndarray | None = None
+
+    @property
+    def prediction(self) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) the prediction, and the logarithm of its weight."""
+        own = self.mean if self.folds is None else self.mean.mean(axis=0)
+        mean = own if self.predicted is None else self.predicted
+        if self.log_weight is not None:
+            return mean, self.log_weight
+        with np.errstate(divide="ignore"):  # a weight may round to zero
+            return mean, np.full(len(mean), np.log(self.weight))
+
+    def take(self, rows: slice) -> "ComponentMean":
+        """The same of some of the rows, without the prediction."""
+        gradient = None if self.gradient is None else self.gradient[rows]
+        return ComponentMean(self.weight, self.mean[..., rows], gradient, self.root, self.folds)
 
 
 def without_uncertainty(mean, weight: float = 1.0) -> ComponentMean:
@@ -90,8 +109,8 @@ def effect_of(groups, width: float) -> Quantity:
 
 
 def elasticity_of(groups, column, width: float) -> Quantity:
-    r"""The mean of :math:`\frac{\partial \mu}{\partial x}\frac{x}{\mu}`, from rows after a change up,
-    after one down, and without; column : (m,) x"""
+    r"""The mean of :math:`\frac{\partial \mu}{\partial x}\frac{x}{\mu}`, from rows after a change
+    up, after one down, and without; column : (m,) x"""
 
     def quantity(means, gradients):
         up, down, here = means
@@ -117,44 +136,85 @@ def check_sign(mean) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Question:
+    """A quantity of rows that come in several versions, `versions` of them."""
+
+    quantity: Quantity
+    versions: int
+
+
 def estimate_mixture(
-    versions: Iterable[Iterator[ComponentMean]],
-    quantity: Quantity,
+    components: Iterable[ComponentMean],
+    questions: Sequence[Question],
     level: float,
     *,
-    centre: np.ndarray | None = None,
     is_probability: bool = False,
-) -> Estimates:
-    """A quantity of a mixture of components.
+) -> list[Estimates]:
+    """The answers to some questions about a mixture.
 
-    versions : for each version of the rows that the quantity needs, the components in turn
-    centre : (g,) the quantity by the predictions of the whole model, if these have their own
-        weights for each row; it takes the place of the mean over components
+    components : each with the versions of the rows of all questions, one after the other
     is_probability : whether the outcome is one; the interval of an average is then found on the
         probit scale
+
+    The value is the quantity of the predictions of the whole model. Their weights may differ
+    between rows, as a component under which selection was unlikely counts less.
     """
-    found = [_component(parts, quantity) for parts in zip(*versions, strict=True)]
+    found: list[list[tuple]] = [[] for _ in questions]
+    mean, log_total = np.zeros(1), np.full(1, -np.inf)
+    for component in components:
+        prediction, log_weight = component.prediction
+        before, log_total = log_total, np.logaddexp(log_total, log_weight)
+        with np.errstate(invalid="ignore"):
+            mean = mean * np.exp(before - log_total) + prediction * np.exp(log_weight - log_total)
+        for place, (question, parts) in enumerate(_by_question(component, questions)):
+            found[place].append(_component(parts, question.quantity))
+    whole = ComponentMean(1.0, mean)
+    centres = [
+        question.quantity.of([part.mean for part in parts], [None] * question.versions)[0]
+        for question, parts in _by_question(whole, questions)
+    ]
+    return [
+        _estimates(each, centre, level, is_probability and question.quantity.is_average)
+        for each, centre, question in zip(found, centres, questions, strict=True)
+    ]
+
+
+def _by_question(component: ComponentMean, questions: Sequence[Question]):
+    """Each question, and the component at the versions of its rows."""
+    m = component.mean.shape[-1] // sum(question.versions for question in questions)
+    first = 0
+    for question in questions:
+        starts = range(first, first + m * question.versions, m)
+        yield question, [component.take(slice(start, start + m)) for start in starts]
+        first += m * question.versions
+
+
+def _estimates(found: list[tuple], centre, level: float, on_probit_scale: bool) -> Estimates:
+    """From weight, value (g,), variance (g,) and degrees of freedom under each component."""
     weight, value, variance, freedom = (np.array(each) for each in zip(*found, strict=True))
     weight = weight[:, None] / weight.sum()  # (j, 1)
     mean = (weight * value).sum(axis=0)
     se = np.sqrt((weight * (variance + (value - mean) ** 2)).sum(axis=0))
-    if centre is not None:
-        value, mean = value + (centre - mean), centre
-    if is_probability and quantity.is_average:
-        value = value.clip(1e-300, 1 - 1e-16)
+    value = value + (centre - mean)
+    if on_probit_scale:
         z = ndtri(value)
-        slope = np.sqrt(2 * np.pi) * np.exp(0.5 * z * z)
-        low, high = ndtr(_interval(weight, z, slope**2 * variance, freedom, level))
+        ends = ndtr(_interval(weight, z, variance / _density(z) ** 2, freedom, level))
     else:
-        low, high = _interval(weight, value, variance, freedom, level)
-    return Estimates(mean, se, _p_value(weight, value, variance, freedom), low, high)
+        ends = _interval(weight, value, variance, freedom, level)
+    return Estimates(centre, se, _p_value(weight, value, variance, freedom), *ends)
 
 
-def _component(parts: tuple[ComponentMean, ...], quantity: Quantity):
+def _density(z):
+    return np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+
+
+def _component(parts: Sequence[ComponentMean], quantity: Quantity):
     """Weight, value (g,), variance (g,) and degrees of freedom under one component."""
     first = parts[0]
     if first.folds is None:
         value, slope = quantity.of([part.mean for part in parts], [part.gradient for part in parts])
+        assert slope is not None
         return first.weight, value, ((slope @ first.root) ** 2).sum(axis=1), np.inf
     means = zip(*(part.mean for part in parts), strict=True)
     values = np.array([quantity.of(list(each), [None] * len(parts))[0] for each in means])

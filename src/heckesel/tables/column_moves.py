@@ -78,7 +78,9 @@ def held_values(frame: pd.DataFrame, at) -> HeldValues:
     if not isinstance(at, Mapping) or not at:
         raise DataError(f"at must be a dict of columns and values, such as {{'age': 40}}: {at!r}")
     names = tuple(map(str, at))
-    values = [_values_of(frame, name, given) for name, given in zip(names, at.values(), strict=True)]
+    values = [
+        _values_of(frame, name, given) for name, given in zip(names, at.values(), strict=True)
+    ]
     frames = []
     for chosen in product(*values):
         held = frame
@@ -98,7 +100,11 @@ def _values_of(frame: pd.DataFrame, name: str, given) -> list:
     column = frame[name]
     if is_number(column):
         for value in values:
-            if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(value):
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, Real)
+                or not np.isfinite(float(value))
+            ):
                 raise DataError(f"at needs numbers for the column {name!r}, got {value!r}")
         return [float(value) for value in values]
     levels = column_levels(column)
@@ -112,7 +118,8 @@ def _values_of(frame: pd.DataFrame, name: str, given) -> list:
 def check_has(frame: pd.DataFrame, name: str, role: str) -> None:
     if name not in frame.columns:
         hint = did_you_mean(name, frame.columns)
-        raise DataError(f"{role} names the column {name!r}, which is not in the data{hint}")
+        shown = ", ".join(map(repr, frame.columns[:20]))
+        raise DataError(f"{role} names {name!r}, but the columns are {shown}{hint}")
 
 
 @dataclass(frozen=True)

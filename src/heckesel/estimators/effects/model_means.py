@@ -16,11 +16,20 @@ from heckesel.linear.results.inference import check_level
 from heckesel.predictive.distribution import check_target
 from heckesel.predictive.mean_estimates import (
     Estimates,
-    Quantity,
+    Question,
     estimate_mixture,
     without_uncertainty,
 )
-from heckesel.predictive.transformed import transformed
+
+ROWS = 20_000  # that are computed together, unless one question needs more
+WITHOUT_FOLDS = (
+    "all networks were trained on the same rows, so their disagreement is no standard error; refit "
+    "with folds=5"
+)
+WITHOUT_SELECTION_ERRORS = (
+    "networks have no standard errors of the probability of selection; hk.probit has those of a "
+    "probit"
+)
 
 
 @dataclass(frozen=True)
@@ -31,36 +40,46 @@ class ModelMeans:
     target: str
     level: float
 
-    def estimate(self, frames: Sequence[pd.DataFrame], quantity: Quantity) -> Estimates:
-        """A quantity of several versions of X."""
-        rows = [self._columns(frame) for frame in frames]
-        fitted = self.model.fitted_
-        transform = getattr(self.model, "transform_", None)
+    def estimate(self, questions: Sequence[tuple]) -> list[Estimates]:
+        """Answers to (versions of X, a quantity of them)."""
+        fitted, transform = self.model.fitted_, getattr(self.model, "transform_", None)
         if hasattr(fitted, "means"):  # linear
             means = fitted.means(self.target, transform)
-            versions = [fitted.matrices(*each, self.target) for each in rows]
-            return means.estimate(versions, quantity, self.level)
-        if self.target == SELECTION:
-            warn_user(
-                "the networks have no standard errors of the selection equation; hk.probit has "
-                "those of a probit"
-            )
-            parts = [iter([without_uncertainty(ndtr(fitted.index(w)))]) for _, w in rows]
-            return estimate_mixture(parts, quantity, self.level)
-        options = {"folds": folds_of(self.model), "transform": transform}
-        is_binary = hasattr(self.model, "classes_")
-        parts = [fitted.component_means(*each, self.target, **options) for each in rows]
-        predicted = [self._predicted(*each) for each in rows]
-        centre, _ = quantity.of(predicted, [None] * len(rows))
-        found = estimate_mixture(
-            parts, quantity, self.level, centre=centre, is_probability=is_binary
-        )
-        if np.isnan(found.se).any():
-            warn_user(
-                "all networks were trained on the same rows, so they show no standard error of an "
-                "average; refit with folds=5"
-            )
+            return [
+                means.estimate(
+                    [fitted.matrices(*self._columns(frame)) for frame in frames],
+                    quantity,
+                    self.level,
+                )
+                for frames, quantity in questions
+            ]
+        found = []
+        for chunk in _in_chunks(questions):
+            found += self._estimate_mixture(chunk)
+        if any(np.isnan(each.se).any() for each in found):
+            warn_user(WITHOUT_SELECTION_ERRORS if self.target == SELECTION else WITHOUT_FOLDS)
         return found
+
+    def _estimate_mixture(self, questions: Sequence[tuple]) -> list[Estimates]:
+        parts = [self._columns(frame) for frames, _ in questions for frame in frames]
+        x, w = (
+            None if columns[0] is None else np.concatenate(columns)
+            for columns in zip(*parts, strict=True)
+        )
+        fitted, is_binary = self.model.fitted_, hasattr(self.model, "classes_")
+        if self.target == SELECTION:
+            components = [without_uncertainty(ndtr(fitted.index(w)))]
+        else:
+            components = fitted.component_means(
+                x,
+                w,
+                self.target,
+                folds=folds_of(self.model),
+                transform=getattr(self.model, "transform_", None),
+            )
+        asked = [Question(quantity, len(frames)) for frames, quantity in questions]
+        is_probability = is_binary or self.target == SELECTION
+        return estimate_mixture(components, asked, self.level, is_probability=is_probability)
 
     def check(self, frame: pd.DataFrame) -> None:
         """Refuse a frame that lacks a column, or has a value that the fit cannot use."""
@@ -72,11 +91,20 @@ class ModelMeans:
         w = None if self.target == "population" else columns.w(frame)
         return None if self.target == SELECTION else columns.x(frame), w
 
-    def _predicted(self, x, w) -> np.ndarray:
-        fitted = self.model.fitted_
-        if hasattr(self.model, "classes_"):
-            return fitted.probabilities(x, w, self.target)[:, 1]
-        return transformed(fitted.predict(x, w, self.target), self.model.transform_).mean
+
+def _in_chunks(questions: Sequence[tuple]) -> list[list[tuple]]:
+    """Questions whose rows are computed together: splines with shape errors take seconds, however
+    few rows there are."""
+    chunks: list[list[tuple]] = []
+    rows = ROWS
+    for frames, quantity in questions:
+        more = sum(map(len, frames))
+        if rows + more > ROWS:
+            chunks.append([])
+            rows = 0
+        chunks[-1].append((frames, quantity))
+        rows += more
+    return chunks
 
 
 def model_means(model, target: str, level: float) -> ModelMeans:

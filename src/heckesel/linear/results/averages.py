@@ -28,11 +28,12 @@ from heckesel.predictive.mean_estimates import (
     elasticity_of,
 )
 from heckesel.predictive.scales import TargetTransform
-from heckesel.tables.column_moves import Groups, groups_of, held_values, moves_of
+from heckesel.tables.column_moves import Groups, Move, groups_of, held_values, moves_of
 from heckesel.tables.frames import numbers_of
 
 SELECTION = "selection"  # the target that is the probability of selection itself
 EFFECT, ELASTICITY = "effect", "elasticity"
+NUMBERS = ("value", "se", "p", "low", "high")  # of Estimates
 DF_STEP = 1e-5  # of central differences in log df
 
 
@@ -106,7 +107,6 @@ class LinearMeans:
         return Estimates(value, se, p, ndtr(index - half), ndtr(index + half))
 
 
-
 def outcome_means(fit, target: str, transform: TargetTransform | None = None) -> LinearMeans:
     """Of a linear outcome; with `transform` on the scale of y, where the fit is for forward(y)."""
     if transform is None:
@@ -174,23 +174,23 @@ def _over_own_rows(means: LinearMeans, level: float):
     frame, names = fit.design.table(means.target)
     all_names = fit.data.x_names, fit.data.w_names, fit.data.scale_names
 
-    def estimate(frames, quantity: Quantity) -> Estimates:
+    def answer(frames, quantity: Quantity) -> Estimates:
         versions = [fit.design.matrices(each, means.target) for each in frames]
         for values, labels in zip(versions[0], all_names, strict=True):
             if values is not None:
                 check_complete(values, labels, np.arange(len(values)))
         return means.estimate(versions, quantity, level)
 
-    return frame, names, estimate
+    return frame, names, lambda questions: [answer(*each) for each in questions]
 
 
-# Estimates of a quantity that needs several versions of a frame.
-Estimate = Callable[[list[pd.DataFrame], Quantity], Estimates]
+# From pairs of versions of a frame and a quantity of these to the estimates.
+Estimate = Callable[[list[tuple[list[pd.DataFrame], Quantity]]], list[Estimates]]
 
 
 def averages_table(estimate: Estimate, frame: pd.DataFrame, groups: Groups) -> pd.DataFrame:
     """``n``, ``mean``, ``se``, ``low`` and ``high`` of each group."""
-    found = estimate([frame], average_of(groups))
+    (found,) = estimate([([frame], average_of(groups))])
     columns = {"n": groups.n, "mean": found.value, "se": found.se}
     columns |= {"low": found.low, "high": found.high}
     index = pd.Index(["all"]) if groups.labels is None else groups.labels
@@ -223,14 +223,7 @@ def effects_table(
     labels = [()] if groups.labels is None else [(label,) for label in groups.labels]
     index, parts = [], []
     for values, own in held.frames:
-        found = []
-        for move in moves:
-            versions, quantity = list(move.sides(own)), effect_of(groups, move.width)
-            if kind == ELASTICITY:
-                versions.append(own)
-                column = numbers_of(own[move.name], move.name)
-                quantity = elasticity_of(groups, column, move.width)
-            found.append(estimate(versions, quantity))
+        found = estimate([_question(move, own, groups, kind) for move in moves])
         for place, label in enumerate(labels):
             index += [(*values, *label, move.label) for move in moves]
             parts += [[getattr(each, name)[place] for name in NUMBERS] for each in found]
@@ -246,4 +239,9 @@ def effects_table(
     return table
 
 
-NUMBERS = ("value", "se", "p", "low", "high")
+def _question(move: Move, frame: pd.DataFrame, groups: Groups, kind: str):
+    sides = move.sides(frame)
+    if kind == EFFECT:
+        return sides, effect_of(groups, move.width)
+    column = numbers_of(frame[move.name], move.name)
+    return (*sides, frame), elasticity_of(groups, column, move.width)

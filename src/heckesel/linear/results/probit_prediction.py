@@ -113,7 +113,7 @@ class LinearProbit:
             fit = replace(fit, cov=fit.cov_given_rho)
         return probit_means(fit, target)
 
-    def matrices(self, x, w, target: str) -> tuple:
+    def matrices(self, x, w) -> tuple:
         """x and w with constants; None where not needed, as the columns of log sigma(x)."""
         x = None if x is None else with_intercept(x)
         return x, None if w is None else with_intercept(w), None

@@ -169,7 +169,7 @@ class SelectionFit(NamedEstimates):
             ``{"educ": [12, 16]}``, there is one set of effects for each combination. Other columns
             keep their values.
         by : str, optional
-            Column with groups: effects are averaged over the rows of each group.
+            Column of the formulas with groups: effects are averaged over the rows of each.
         kind : {"effect", "elasticity"}
             ``"effect"`` is the derivative with respect to a number and, for a category, the
             difference between each level and the first. ``"elasticity"`` is the mean of
@@ -206,7 +206,7 @@ class SelectionFit(NamedEstimates):
         level : float
             Confidence level.
         by : str, optional
-            Column with groups.
+            Column of the formulas with groups.
 
         Returns
         -------

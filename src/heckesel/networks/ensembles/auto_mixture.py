@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -50,9 +51,17 @@ class AutoMixture:
         self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
     ) -> Iterator[ComponentMean]:
         """The components of both models, with their weights."""
-        for part, log_weight in zip(*self._parts, strict=True):
-            for each in part.component_means(x, w, target, folds=folds, transform=transform):
-                yield replace(each, weight=each.weight * float(np.exp(log_weight)))
+        options: dict[str, Any] = {"folds": folds, "transform": transform}
+        for part, share in ((self.splines, 1 - self.share), (self.networks, self.share)):
+            if part is None:
+                continue
+            for each in part.component_means(x, w, target, **options):
+                with np.errstate(divide="ignore"):  # a weight may round to zero
+                    log_weight = each.prediction[1] + np.log(share)
+                if part is self.networks and target != "population":
+                    sign = 1.0 if target == "selected" else -1.0
+                    log_weight = log_weight + log_ndtr(sign * part.index(w))
+                yield replace(each, weight=each.weight * share, log_weight=log_weight)
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over models."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from heckesel.fit_info import SelectionInfo
 from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble
@@ -37,9 +39,19 @@ class AveragedEnsemble:
         self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
     ) -> Iterator[ComponentMean]:
         """The components of all parts, the parts with equal weights."""
-        for part in self.parts:
-            for each in part.component_means(x, w, target, folds=folds, transform=transform):
-                yield replace(each, weight=each.weight / len(self.parts))
+        options: dict[str, Any] = {"folds": folds, "transform": transform}
+        yield from self.two_step.component_means(x, w, target, **options)
+        yield from self.likelihood.component_means(x, w, target, **options)
+        if self.spline is None:
+            return
+        of_splines = self.spline.component_means(x, w, target, **options)
+        if target == "population":
+            yield from of_splines
+            return
+        # log P(selected) or log P(unselected) under the splines, whose share is the same everywhere
+        log_p = log_ndtr((1.0 if target == "selected" else -1.0) * self.spline.index(w))
+        for each in of_splines:
+            yield replace(each, log_weight=each.prediction[1] - log_p)
 
     def index(self, w) -> np.ndarray:
         """(m,) selection index at w (m, q), of the two-step."""

@@ -10,6 +10,7 @@ Part (g, j) is member j at :math:`\rho_g`: :math:`f_{gj}(x)`, :math:`\eta_{gj}(w
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
@@ -89,11 +90,16 @@ class BinaryMixture:
         self, x, w, target: str, *, folds: int, transform: None = None
     ) -> Iterator[ComponentMean]:
         """The probability of the second class at each rho, by members that held out each fold."""
-        log_p, _ = self._parts(x, w, target)
-        p = np.exp(log_p[1]).reshape(len(self.weight), self.k, -1)
-        for weight, own in zip(self.weight, p, strict=True):
-            found = over_folds(lambda chosen, own=own: own[chosen].mean(axis=0), self.k, folds)
-            yield replace(found, weight=float(weight))
+        log_p, log_weight = self._parts(x, w, target)
+        log_p, log_weight = (
+            np.broadcast_to(each, log_p[1].shape).reshape(len(self.weight), self.k, -1)
+            for each in (log_p[1], log_weight)
+        )
+        for weight, own, log_own in zip(self.weight, log_p, log_weight, strict=True):
+            total = logsumexp(log_own, axis=0)
+            found = over_folds(partial(_mean_of, np.exp(own)), self.k, folds)
+            predicted = np.exp(logsumexp(log_own + own, axis=0) - total)
+            yield replace(found, weight=float(weight), predicted=predicted, log_weight=total)
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over parts."""
@@ -121,3 +127,8 @@ class BinaryMixture:
         gamma = self.members.head[:, :-1].astype(float)
         scaled = self.scaling.w(np.asarray(w, dtype=float))
         return gamma[:, :-1] @ scaled.T + gamma[:, -1:]
+
+
+def _mean_of(p: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """(m,) the mean over the chosen of k members with probabilities p (k, m)."""
+    return p[chosen].mean(axis=0)

@@ -1,6 +1,7 @@
 """The mean outcome by the members that held out each fold, whose variation is a jackknife."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,11 @@ def fold_means(
     def mean_of(part) -> np.ndarray:
         return transformed(part.predict(x, w, target), transform).mean
 
+    predicted = mean_of(fitted)
     if folds is None:
-        return without_uncertainty(mean_of(fitted))
-    return over_folds(lambda chosen: mean_of(fitted.of_members(chosen)), members, folds)
+        return without_uncertainty(predicted)
+    found = over_folds(lambda chosen: mean_of(fitted.of_members(chosen)), members, folds)
+    return replace(found, predicted=predicted)
 
 
 def over_folds(mean_of: Callable, members: int, folds: int) -> ComponentMean:

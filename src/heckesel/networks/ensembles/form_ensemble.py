@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-import numpy as np
-
 from heckesel.errors import DataError
 from heckesel.fit_info import RhoInfo, SelectionInfo
 from heckesel.networks.ensembles.fold_means import fold_means
@@ -39,9 +37,7 @@ class FormEnsemble:
         """The components of the mixture over rho or, of a joint fit, the mean by members that held
         out each fold."""
         if isinstance(self.info, RhoInfo):
-            yield from self.mixture.component_means(
-                x, w, target, folds=folds, transform=transform
-            )
+            yield from self.mixture.component_means(x, w, target, folds=folds, transform=transform)
             return
         if self.info.best_epoch is None:
             folds = None

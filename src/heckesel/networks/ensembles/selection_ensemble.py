@@ -71,11 +71,9 @@ def with_networks(fitted, change: Callable[[Any], Any]):
     return replace(fitted, **changed)
 
 
-def some_members(networks: Members, chosen: np.ndarray) -> Members:
+def some_members(networks: Any, chosen: np.ndarray):
     """Those of the networks for which `chosen` (k,) is True."""
-    return replace(
-        networks, parameters=networks.parameters[chosen], loss=networks.loss[chosen]
-    )
+    return replace(networks, parameters=networks.parameters[chosen], loss=networks.loss[chosen])
 
 
 @dataclass(frozen=True)

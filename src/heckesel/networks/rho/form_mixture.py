@@ -23,7 +23,7 @@ from heckesel.networks.rho.form_student import DF
 from heckesel.networks.rho.rho_mixture import Basis
 from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics import student
-from heckesel.numerics.normal import averaged_index
+from heckesel.numerics.normal import averaged_index, inverse_mills
 from heckesel.numerics.sinh_arcsinh import (
     Moments,
     moments_given_selection,
@@ -145,11 +145,14 @@ class FormMixture:
         columns = self.basis.columns(u)
         sign = -1.0 if target == "unselected" else 1.0
         indices = None if target == "population" else sign * self._indices(w)
+        log_p = None if indices is None else log_ndtr(self._probit_indices(indices))
         for j, weight in enumerate(points.weight):
             moments = self._moments(j, None if indices is None else indices[j], sign)
             f, sigma, slopes = self._mean(j, columns[points.model[j]], u, moments)
             mean = self.scaling.y_centre + unit * (f + sigma * moments.mean)
-            yield ComponentMean(float(weight), mean, unit * slopes, points.root[j])
+            log_weight = np.log(weight) + (0.0 if log_p is None else log_p[j]) + np.zeros(len(u))
+            root = points.root[j]
+            yield ComponentMean(float(weight), mean, unit * slopes, root, log_weight=log_weight)
 
     def _moments(self, j, index, sign: float) -> Moments:
         """Of e at point j, in the population or at this index (m,)."""
@@ -157,10 +160,12 @@ class FormMixture:
         shape = points.skewness[j], points.log_tail[j]
         if index is None:
             return population_moments(*shape)
-        a = sign * np.arctanh(points.rho[j])
-        if points.form[j] != STUDENT:
-            return moments_given_selection(index, a, *shape)
-        mean = np.tanh(a) * mean_of_selection(index, DF)[0]
+        rho = sign * points.rho[j]
+        if points.form[j] != STUDENT and any(shape):
+            return moments_given_selection(index, np.arctanh(rho), *shape)
+        # normal or t errors, whose shape is known
+        is_t = points.form[j] == STUDENT
+        mean = rho * (mean_of_selection(index, DF)[0] if is_t else inverse_mills(index))
         return Moments(mean, np.nan, np.nan, np.nan, np.zeros_like(mean), np.zeros_like(mean))
 
     def of_points(self, chosen: np.ndarray) -> "FormMixture":

@@ -237,7 +237,7 @@ class RhoMixture:
     def component_means(
         self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
     ) -> Iterator[ComponentMean]:
-        r"""The mean at x and w under each point, :math:`f + \rho\sigma\lambda` given selection, with
+        r"""The mean at x and w under each point, given selection :math:`f + \rho\sigma\lambda`, and
         its gradient in (delta, theta)."""
         columns = self.basis.columns(self.scaling.x(x))
         points, unit = self.points, self.scaling.y_scale
@@ -259,7 +259,9 @@ class RhoMixture:
                 by_theta = -(slopes[0] * unit * f + slopes[1])
                 by_delta = slopes[0][:, None] * unit * own
                 gradient = np.column_stack([by_delta, by_theta]) / theta
-            yield ComponentMean(float(weight), mean, gradient, points.cholesky_factor[j])
+            log_weight = np.log(weight) + (np.zeros(len(f)) if index is None else log_ndtr(index))
+            root = points.cholesky_factor[j]
+            yield ComponentMean(float(weight), mean, gradient, root, log_weight=log_weight)
 
     def graph(self, graph, x: str):
         r"""The population prediction at x (m, p) in an ONNX graph: part j has
