@@ -190,6 +190,21 @@ def test_a_weak_instrument_has_intervals_over_rho_on_the_probit_scale():
     assert effects.loc["x", "effect"] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5)
 
 
+def test_a_p_value_follows_the_interval_where_rho_passes_zero():
+    """Given any rho but zero, z affects the outcome of the unselected; at zero it does not."""
+    rng = np.random.default_rng(8)
+    u, e, x, z = rng.standard_normal((4, 400))
+    frame = pd.DataFrame({"x": x, "z": z, "y": np.where(x + 0.3 * z + u > 0, 1 + x + e, np.nan)})
+    fit = hk.heckman("y ~ x", "~ x + z", frame)
+    assert fit.inference == "profile"
+    assert fit.over_rho.atanh_rho[0] < 0 < fit.over_rho.atanh_rho[-1]
+    p = fit.margins("unselected").loc["z", "p"]
+    assert 0.01 < p < 0.99
+    for level, inside in ((1 - p + 0.01, True), (1 - p - 0.01, False)):
+        found = fit.margins("unselected", level).loc["z"]
+        assert (found["low"] < 0 < found["high"]) == inside
+
+
 def test_options_that_cannot_be_used_are_refused(two_steps):
     with pytest.raises(hk.DataError, match="kind must be 'effect' or 'elasticity'"):
         two_steps.margins(kind="dydx")
