@@ -72,8 +72,10 @@ def test_averages_are_means_of_predictions(model, target):
     on_estimates = isinstance(model, hk.HeckmanRegressor) and model.transform_ is not None
     np.testing.assert_allclose(found["mean"], groups.mean(), rtol=0.01 if on_estimates else 1e-9)
     np.testing.assert_array_equal(found["n"], groups.size())
-    assert (found["low"] < found["mean"]).all() and (found["mean"] < found["high"]).all()
-    assert found.index.name == "place" and list(found.index) == ["n", "s"]
+    assert (found["low"] < found["mean"]).all()
+    assert (found["mean"] < found["high"]).all()
+    assert found.index.name == "place"
+    assert list(found.index) == ["n", "s"]
 
 
 @pytest.mark.parametrize("target", ["population", "unselected"])
@@ -99,7 +101,8 @@ def test_classifiers_average_probabilities(classifier):
         found = classifier.average(X, target, by="place")
         p = pd.Series(classifier.predict_proba(X, target)[:, 1]).groupby(X["place"])
         np.testing.assert_allclose(found["mean"], p.mean(), rtol=1e-9)
-        assert (0 < found["low"]).all() and (found["high"] < 1).all()
+        assert (found["low"] > 0).all()
+        assert (found["high"] < 1).all()
         effect = classifier.margins(X, target).loc["kind[b]", "effect"]
         ends = [classifier.predict_proba(X.assign(kind=k), target)[:, 1].mean() for k in "ba"]
         assert effect == pytest.approx(ends[0] - ends[1], rel=1e-8)
@@ -142,7 +145,7 @@ def test_arrays_and_other_columns(model):
         model.average(X, by="town")
     with pytest.raises(hk.DataError, match="level must lie between 0 and 1"):
         model.average(X, level=90)
-    with pytest.raises(hk.DataError, match="X lacks the column 'x'|the columns are"):
+    with pytest.raises(hk.DataError, match="X lacks the column 'x'"):
         model.margins(X.drop(columns="x"))
     Z = X[["x", "z"]].to_numpy()
     plain = hk.HeckmanRegressor([1], method="two-step").fit(Z, Y)
