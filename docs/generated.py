@@ -67,6 +67,7 @@ def make_tables(folder: Path) -> None:
     make_misspecified(folder)
     make_inference(folder)
     make_fooling(folder)
+    make_averages(folder)
 
 
 def make_misspecified(folder: Path) -> None:
@@ -111,6 +112,20 @@ def make_fooling(folder: Path) -> None:
         given = " | ".join(str(row["levels"].get(level, 0)) for level in levels)
         lines.append(f"| {row['case']} | {row['wald_rule']} | {given} |")
     (folder / "_generated" / "fooling.md").write_text("\n".join(lines) + "\n")
+
+
+def make_averages(folder: Path) -> None:
+    """Coverage of average outcomes, by estimator."""
+    found = json.loads((folder.parent / "results" / "average_coverage.json").read_text())
+    lines = [
+        "| estimator | target | draws | coverage | bias | sd | se |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in found["rows"]:
+        numbers = " | ".join(f"{row[name]:.3f}" for name in ("bias", "sd", "se"))
+        where = f"{row['estimator']} | {row['target']} | {row['draws']}"
+        lines.append(f"| {where} | {100 * row['coverage']:.0f} % | {numbers} |")
+    (folder / "_generated" / "average_coverage.md").write_text("\n".join(lines) + "\n")
 
 
 def _entry(rows, cell: dict) -> str:

@@ -196,8 +196,16 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "summary": (_method(fitted, "summary"), ("level",)),
     "to_dict": (_method(fitted, "to_dict"), ("level",)),
     "to_latex": (_method(fitted, "to_latex"), ("level",)),
-    "margins": (_method(fitted, "margins"), ("target", "level")),
-    "average": (_method(fitted, "average"), ("target", "level")),
+    "margins": (_method(fitted, "margins"), ("target", "level", "at", "by", "kind")),
+    "average": (_method(fitted, "average"), ("target", "level", "by")),
+    "margins of a model": (
+        _method(regressor, "margins", X=_X),
+        ("X", "target", "level", "at", "by", "kind"),
+    ),
+    "average of a model": (
+        _method(regressor, "average", X=_X),
+        ("X", "target", "level", "by"),
+    ),
     "to_frame": (_method(fitted, "to_frame"), ("level", "method")),
     "predict of a fit": (_method(fitted, "predict", data=_X), ("data", "target")),
     "tidy": (_method(fitted, "tidy"), ("level",)),

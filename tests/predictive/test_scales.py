@@ -170,7 +170,7 @@ def test_margins_on_the_scale_of_y_are_those_of_the_lognormal_mean():
     slope[:2] = beta[1] * (mean[:, None] * x).mean(axis=0)
     slope[1] += mean.mean()
     slope[-1] = beta[1] * mean.mean() * fit.sigma**2  # of log sigma
-    found = model.margins().loc["x0"]
+    found = model.margins(X).loc["x0"]
     assert found["effect"] == pytest.approx(beta[1] * mean.mean(), rel=1e-6)  # differences
     assert found["se"] == pytest.approx(np.sqrt(slope @ fit.cov.to_numpy() @ slope), rel=1e-5)
     gamma = fit.params["select"].to_numpy()
@@ -183,13 +183,13 @@ def test_margins_on_the_scale_of_y_are_those_of_the_lognormal_mean():
     for target, sign in (("selected", 1), ("unselected", -1)):
         ends = [given_selection(X[:, 0] + step, sign).mean() for step in (1e-4, -1e-4)]
         effect = (ends[0] - ends[1]) / 2e-4
-        assert model.margins(target).loc["x0", "effect"] == pytest.approx(effect, rel=1e-6)
+        assert model.margins(X, target).loc["x0", "effect"] == pytest.approx(effect, rel=1e-6)
     assert model.result_.margins().loc["x0", "effect"] == pytest.approx(beta[1])
     plain = hk.HeckmanRegressor([1], method="ml").fit(X, y)
-    assert plain.margins().equals(plain.result_.margins())
+    assert plain.margins(X).equals(plain.result_.margins())
     two_step = hk.HeckmanRegressor([1], method="two-step", target_transform="log").fit(X, y)
     with pytest.raises(hk.DataError, match="on the scale of y need maximum likelihood"):
-        two_step.margins()
+        two_step.margins(X)
 
 
 @pytest.mark.parametrize("change", [{"transform_parameter": 5.0}, {"transform": "log"}])

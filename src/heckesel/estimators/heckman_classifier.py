@@ -19,6 +19,7 @@ from heckesel.estimators.classifier_networks import (
     fit_binary_networks,
     verdict_on_networks,
 )
+from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.heckman import warn_of_fit
 from heckesel.estimators.load import save
 from heckesel.estimators.selection_regressor import (
@@ -39,7 +40,7 @@ from heckesel.tables.outcome.unobserved import without_unobserved
 
 
 @dataclass(eq=False, repr=False)
-class HeckmanClassifier(ClassifierMixin, BaseEstimator):
+class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
     r"""Probit with sample selection, with a linear index or networks.
 
     The class is observed only for selected units. In credit scoring this is reject inference:

@@ -3,9 +3,7 @@
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-import pandas as pd
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import kind_of_weights, scaled_weight
 from heckesel.diagnostics.column_problems import check_fit, listing_problems
@@ -13,7 +11,6 @@ from heckesel.estimators.heckman import METHODS, check_model, fit_auto, fit_chec
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.linear.estimable import check_estimable
 from heckesel.linear.results.assemble import fit_in_memory
-from heckesel.linear.results.averages import margins
 from heckesel.linear.rho_scan import Scan
 from heckesel.methods import fit_one, linear_heckman
 from heckesel.methods.linear_heckman import LinearModel
@@ -165,45 +162,6 @@ class HeckmanRegressor(SelectionRegressor):
         self.coef_names_ = data.x_names
         self.rho_, self.sigma_ = self.result_.rho, self.result_.sigma
         return self
-
-    def margins(self, target: str = "population", level: float = 0.95) -> pd.DataFrame:
-        """Average marginal effects on the mean of y, over the rows of the fit.
-
-        Parameters
-        ----------
-        target : {"population", "selected", "unselected"}, default="population"
-            Which mean; see `predict_distribution`.
-        level : float, default=0.95
-            Confidence level.
-
-        Returns
-        -------
-        DataFrame
-            ``effect``, ``se``, ``z``, ``low`` and ``high`` by variable, on the scale of y.
-
-        Raises
-        ------
-        DataError
-            If the fit has a `target_transform` and not normal errors with one sigma by maximum
-            likelihood, or comes from a file, which holds no rows.
-
-        Notes
-        -----
-        ``result_.margins()`` are the effects on the scale of the fit. The standard errors use the
-        delta method; the parameter of a Yeo-Johnson transformation counts as known.
-
-        Examples
-        --------
-        >>> import heckesel as hk
-        >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame
-        >>> model = hk.HeckmanRegressor(["z"], method="ml").fit(frame[["x", "z"]], frame["y"])
-        >>> list(model.margins().columns)
-        ['effect', 'se', 'z', 'low', 'high']
-        """
-        check_is_fitted(self)
-        if self.transform_ is None:
-            return self.result_.margins(target, level)
-        return margins(self.result_, target, level, self.transform_)
 
 
 def refit_alike(model: HeckmanRegressor, X, y, *, sample_weight=None) -> HeckmanRegressor:

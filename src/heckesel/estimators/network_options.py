@@ -88,9 +88,8 @@ def training_plan(model, selected: int, scale: tuple[int, ...] = ()) -> Training
     if members is not None:
         check_whole("n_members", members, 1)
     if folds == AUTO:
-        most = FOLDS if members is None else min(FOLDS, members)
         enough = method.needs_folds or selected >= LEAST_SELECTED
-        folds = max(most, 2) if enough and (most > 1 or method.needs_folds) else None
+        folds = folds_for(members) if enough and (members != 1 or method.needs_folds) else None
     if members is None:
         members = PAPERS_MEMBERS if folds is None else method.members
     noise, tails = getattr(model, "noise", "constant"), model.tails
@@ -104,6 +103,11 @@ def training_plan(model, selected: int, scale: tuple[int, ...] = ()) -> Training
         selection = "linear"
     decay = method.weight_decay if model.weight_decay is None else model.weight_decay
     return TrainingPlan(folds, members, noise, tails, selection, errors, decay, scale)
+
+
+def folds_for(n_members: int | None) -> int:
+    """The number of folds that "auto" is for that many members; None is the default."""
+    return max(FOLDS if n_members is None else min(FOLDS, n_members), 2)
 
 
 def training_options(model) -> dict:

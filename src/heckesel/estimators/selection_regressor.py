@@ -12,16 +12,18 @@ from heckesel.data import SelectionData, check_weights, marked_rows, selected_ro
 from heckesel.diagnostics.evidence import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, warn_user
+from heckesel.estimators.effects.group_averages import GroupAverages
+from heckesel.estimators.effects.model_means import target_of
 from heckesel.estimators.load import save
 from heckesel.onnx.export import export_model
-from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive.distribution import Predictive
 from heckesel.predictive.transformed import transformed, transformed_distribution
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import check_same_order, like_input, row_labels
 from heckesel.tables.outcome.unobserved import question
 
 
-class SelectionRegressor(RegressorMixin, BaseEstimator):
+class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
     """Methods that all regressors share.
 
     A subclass has the options `instruments`, `missing`, `target_transform` and `unobserved`. Its
@@ -262,15 +264,7 @@ def rows_for_target(model, X, target: str):
 
     If every unit of the fit was selected, the selected are the population.
     """
-    check_is_fitted(model)
-    check_target(target)
-    caveat = model.identification_.caveat
-    if caveat is not None:
-        warn_user(caveat)
-    if model.identification_.verdict == NO_SELECTION:
-        if target == "unselected":
-            raise DataError("the fit had no unselected unit, so target='unselected' has no meaning")
-        target = "population"
+    target = target_of(model, target)
     w = None if target == "population" else model.columns_.w(X)
     return model.columns_.x(X), w, target
 

@@ -1,5 +1,6 @@
 """Networks that assume that outcomes are missing at random, with a separate probit of selection."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from heckesel.linear.probit import fit_probit
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
 from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.tables.array_design import with_intercept
 
 
@@ -31,6 +33,10 @@ class BesideProbit:
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """The same for all three targets."""
         return self.outcome.predict(x, w, target)
+
+    def component_means(self, x, w, target: str, **options) -> Iterator[ComponentMean]:
+        """As those of the outcome model."""
+        return self.outcome.component_means(x, w, target, **options)
 
     def graph(self, graph, x: str):
         """The population prediction at x (m, p) in an ONNX graph."""

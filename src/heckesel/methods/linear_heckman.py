@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtri, stdtr
 
 from heckesel.data import SelectionData
+from heckesel.errors import warn_user
 from heckesel.fit_info import LinearInfo
 from heckesel.linear.covariance import inverse
 from heckesel.linear.estimates import Estimates, back_transform, estimates_at, standardised_hessian
+from heckesel.linear.results.averages import LinearMeans, outcome_means
 from heckesel.linear.results.prediction import covariance_of_known
 from heckesel.linear.rho_scan import scan, selected_mode
 from heckesel.linear.sample.sample import standardised_sample
@@ -22,6 +25,7 @@ from heckesel.predictive.distribution import (
     possible_covariance,
     predict_given_selection,
 )
+from heckesel.predictive.scales import TargetTransform
 from heckesel.tables.array_design import with_intercept
 
 
@@ -82,6 +86,27 @@ class LinearModel:
         """The fit; at rho = +-1 with the covariance of the other parameters."""
         given_rho = self.result.cov_given_rho
         return self.result if given_rho is None else replace(self.result, cov=given_rho)
+
+    def means(self, target: str, transform: TargetTransform | None) -> LinearMeans:
+        """The expected outcome of rows, with inference; at rho = +-1 without a joint covariance,
+        that of the other parameters given rho."""
+        fit = self._used()
+        if fit.over_rho is None and np.isnan(fit.cov.to_numpy()[0, 0]) and self.at_boundary:
+            order = np.roll(np.arange(len(self.at_boundary.covariance)), 1)  # the constant first
+            known = np.zeros(fit.cov.shape)
+            known[: len(order), : len(order)] = self.at_boundary.covariance[np.ix_(order, order)]
+            fit = replace(fit, cov=pd.DataFrame(known, fit.cov.index, fit.cov.columns))
+        if fit is not self.result and fit.over_rho is None:
+            warn_user(f"the fit is at rho = {fit.rho:+.0f}; these intervals treat rho as known")
+        return outcome_means(fit, target, transform)
+
+    def matrices(self, x, w) -> tuple:
+        """x, w and the columns of log sigma(x), with constants; None where not needed."""
+        names, scale = self.result.data, None
+        x = None if x is None else with_intercept(x)
+        if x is not None and names.scale_names:
+            scale = x[:, [names.x_names.index(name) for name in names.scale_names]]
+        return x, None if w is None else with_intercept(w), scale
 
     def index(self, w) -> np.ndarray:
         """The index with P(selected) = Phi(index), for t errors, too."""

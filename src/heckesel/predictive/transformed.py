@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
-from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.distribution import Predictive, predict_given_selection
 from heckesel.predictive.families import Distribution, GivenSelection, Normal, take_points
 from heckesel.predictive.mixture import Mixture, PredictiveMixture
 from heckesel.predictive.scales import TargetTransform
@@ -96,6 +96,34 @@ def transformed_distribution(predictive: Predictive, transform: TargetTransform 
     if transform is None:
         return predictive.distribution
     return Transformed(predictive.distribution, transform, SLOPE_STEP * predictive.std)
+
+
+def mean_and_slopes(
+    transform: TargetTransform, location, log_sigma, atanh_rho: float, index=None, sign: float = 1.0
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    r"""(m,) E[y] of y = inverse(z) where z has normal errors, and its slopes (m,) in the location,
+    :math:`\log\sigma`, :math:`\operatorname{atanh}\rho` and the index, by central differences.
+
+    index : None for the population; sign : -1 for the unselected, whose index is negative
+    """
+    location, log_sigma = np.broadcast_arrays(location, log_sigma)
+    given = [location, log_sigma, atanh_rho, *([] if index is None else [index])]
+
+    def mean(location, log_sigma, atanh_rho, index=None):
+        sigma = np.exp(log_sigma)
+        if index is None:
+            z = Predictive.normal(location, 0.0, sigma**2)
+        else:
+            cross = sign * np.tanh(atanh_rho) * sigma
+            z = predict_given_selection(location, np.zeros_like(location), sigma, cross, index)
+        return transformed(z, transform).mean
+
+    slopes = []
+    for k in range(len(given)):
+        step = SLOPE_STEP * (float(np.exp(log_sigma.mean())) if k == 0 else 1.0)
+        ends = [mean(*(v + move * (j == k) for j, v in enumerate(given))) for move in (step, -step)]
+        slopes.append((ends[0] - ends[1]) / (2 * step))
+    return mean(*given), slopes
 
 
 def _log_moments(distribution: Distribution, transform: TargetTransform):

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from heckesel.data import check_complete
 from heckesel.errors import DataError
 from heckesel.numeric_input import numeric
 from heckesel.tables.cluster import in_threads
@@ -54,26 +54,26 @@ class ArrayDesign:
             return None
         return given[0][:, [self.x_names.index(name) for name in self.scale_names]]
 
-    def moves(self, target: str):
-        """As `FormulaDesign.moves`; a name in both equations moves in both."""
-        names = dict.fromkeys(self.x_names)
+    def table(self, target: str) -> tuple[pd.DataFrame, list[str]]:
+        """The columns that the target depends on, and their names; a name in both equations is one
+        column."""
+        needed = {name: self.w[:, j] for j, name in enumerate(self.w_names)}
+        if target == "population":
+            needed = {}
+        if target != "selection":
+            needed |= {name: self.x[:, j] for j, name in enumerate(self.x_names)}
+        names = [name for name in (*self.x_names, *self.w_names) if name in needed]
+        return pd.DataFrame(needed), list(dict.fromkeys(names))
+
+    def matrices(self, frame: pd.DataFrame, target: str) -> tuple:
+        """x, w and the columns of log sigma(x) of the rows of such a frame; None if not needed."""
+        x, w, scale = None, None, None
+        if target != "selection":
+            x = frame[list(self.x_names)].to_numpy()
+            scale = self.scale_matrix((x, None))
         if target != "population":
-            names |= dict.fromkeys(self.w_names)
-        moves = {}
-        for name in names:
-            in_x = name in self.x_names
-            values, labels = (self.x, self.x_names) if in_x else (self.w, self.w_names)
-            step = 1e-4 * (float(np.nanstd(values[:, labels.index(name)])) or 1.0)
-            moves[name] = [(name, step, -step, 2 * step)]
-
-        check_complete(self.x, self.x_names, np.arange(len(self.x)))
-
-        def rows_of(name, change):
-            x = self.x + change * (np.array(self.x_names) == name)
-            w = self.w + change * (np.array(self.w_names) == name)
-            return with_intercept(x), with_intercept(w), self.scale_matrix((x, w))
-
-        return moves, rows_of
+            w = with_intercept(frame[list(self.w_names)].to_numpy())
+        return None if x is None else with_intercept(x), w, scale
 
 
 def array_design(x, w, scale=None) -> ArrayDesign:

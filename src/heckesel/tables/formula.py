@@ -108,36 +108,20 @@ class FormulaDesign:
         """(m, k) columns of log sigma(x), without the constant; None where sigma is constant."""
         return None if self.scale is None else self.scale.matrix(frame)[:, 1:]
 
-    def moves(self, target: str):
-        """What a marginal effect changes, and the design matrices after a change.
+    def table(self, target: str) -> tuple[pd.DataFrame, list[str]]:
+        """The frame of the fit, and the variables that the target depends on."""
+        used = set(self.select.variables) if target != "population" else set()
+        if target != "selection":
+            used |= {*self.outcome.variables, *(self.scale.variables if self.scale else ())}
+        held = self._held("average() or margins()", "fit a frame with a sample of the rows")
+        return held, sorted(used)
 
-        variable -> [(label, up, down, width)]; numbers are shifted, categories set.
-        """
-        used = {*self.outcome.variables, *(self.scale.variables if self.scale else ())}
-        if target != "population":
-            used |= set(self.select.variables)
-        held = self._held("margins()", "fit a frame with a sample of the rows")
-        moves = {name: _moves_of(held[name], name) for name in sorted(used)}
-
-        def rows_of(name, change):
-            column = held[name]
-            if column_kinds.is_number(column):
-                frame = held.assign(**{name: column + change})
-            else:
-                same = pd.Series(change, held.index).astype(column.dtype)
-                frame = held.assign(**{name: same})
-            w = self.select.matrix(frame) if target != "population" else None
-            return self.outcome.matrix(frame), w, self.scale_matrix(frame)
-
-        return moves, rows_of
-
-
-def _moves_of(column: pd.Series, name: str) -> list:
-    if column_kinds.is_number(column):
-        step = 1e-4 * (float(column.std()) or 1.0)
-        return [(name, step, -step, 2 * step)]
-    levels = column_kinds.column_levels(column)
-    return [(f"{name}[{level}]", level, levels[0], 1.0) for level in levels[1:]]
+    def matrices(self, frame: pd.DataFrame, target: str) -> tuple:
+        """x, w and the columns of log sigma(x) of the rows of such a frame; None if not needed."""
+        w = self.select.matrix(frame) if target != "population" else None
+        if target == "selection":
+            return None, w, None
+        return self.outcome.matrix(frame), w, self.scale_matrix(frame)
 
 
 def split_formula(text: str, role: str) -> tuple[str | None, str]:

@@ -67,9 +67,13 @@ class ConditionalFits:
         return np.column_stack(ends)
 
     def p_values(self, values, variances) -> np.ndarray:
-        """(m,) of the tests that each quantity is zero."""
-        statistic = (2 * self.drop[:, None] + values**2 / variances).min(axis=0)
-        return chdtrc(1, statistic / MEAN_OF_STATISTIC)
+        """(m,) of the tests that each quantity is zero: 1 less the level at which the interval ends
+        there. A quantity that is zero between two nodes is within the interval over both."""
+        needed = []
+        for side in (values, -values):  # until the lower end, and the upper end, reach zero
+            beyond = np.divide(side**2, variances, out=np.zeros_like(side), where=side > 0)
+            needed.append((2 * self.drop[:, None] + beyond).min(axis=0))
+        return chdtrc(1, np.maximum(*needed) / MEAN_OF_STATISTIC)
 
     def interval_of_params(self, level: float) -> np.ndarray:
         """(size, 2) of the parameters themselves."""

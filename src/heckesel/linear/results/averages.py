@@ -1,107 +1,247 @@
-"""Averages over the rows of a linear fit: marginal effects and the mean outcome, with intervals."""
+"""Averages over rows and marginal effects, with intervals."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import log_ndtr, ndtr, ndtri, stdtr
 
-from heckesel.errors import DataError
+from heckesel.data import check_complete
+from heckesel.errors import DataError, is_one_of
 from heckesel.linear.results.inference import check_level, critical_value
 from heckesel.linear.results.prediction import (
     check_fit_has,
     covariance_of_known,
-    matrices,
+    given_rho,
     mean_and_gradient,
     mean_and_gradient_of_y,
 )
+from heckesel.numerics import student
+from heckesel.numerics.normal import HALF_LOG_2PI
+from heckesel.predictive.mean_estimates import (
+    Estimates,
+    Quantity,
+    average_of,
+    effect_of,
+    elasticity_of,
+)
 from heckesel.predictive.scales import TargetTransform
+from heckesel.tables.column_moves import Groups, Move, groups_of, held_values, moves_of
+from heckesel.tables.frames import numbers_of
+
+SELECTION = "selection"  # the target that is the probability of selection itself
+EFFECT, ELASTICITY = "effect", "elasticity"
+NUMBERS = ("value", "se", "p", "low", "high")  # of Estimates
+DF_STEP = 1e-5  # of central differences in log df
 
 
-def margins(
-    fit, target: str, level: float, transform: TargetTransform | None = None
-) -> pd.DataFrame:
-    """Average marginal effect of each variable; with `transform` on the scale of y, where the fit
-    is for forward(y).
+@dataclass(frozen=True)
+class LinearMeans:
+    """The expected outcome of rows under a linear fit, or its probability, with inference.
 
-    A number is moved by a central difference, 1e-4 of its standard deviation; a category from its
-    first level to each other one.
+    fit : with params, cov, freedom and over_rho; target : one of the three, or SELECTION
+    outcome : from a fit, x, w and the columns of log sigma(x) to the mean outcome of the target
+        (m,) and its gradient (m, k) in the order of `fit.params`
+    is_binary : whether the outcome is a class, whose probability is the mean
     """
-    check_level(level)
-    check_fit_has(fit, target)
-    if transform is not None and not (
-        fit.method == "ml" and fit.errors == "normal" and not fit.data.scale_names
-    ):
-        raise DataError(
-            "marginal effects on the scale of y need maximum likelihood with normal errors and one "
-            "sigma; fit method='ml', or use result_.margins() for the scale of the fit"
+
+    fit: Any
+    target: str
+    outcome: Callable
+    is_binary: bool = False
+
+    @property
+    def is_probability(self) -> bool:
+        return self.is_binary or self.target == SELECTION
+
+    def estimate(self, versions: Sequence[tuple], quantity: Quantity, level: float) -> Estimates:
+        """versions : (x, w, scale) with constants, None where not needed"""
+        fit = self.fit
+        value, slope = self._of(fit, versions, quantity)
+        variance = _variance(slope, self._covariance())
+        se = np.sqrt(np.where(variance >= 0, variance, np.nan))
+        # the selection equation is a probit, which rho hardly affects
+        by_wald = fit.over_rho is None or (self.target == SELECTION and np.isfinite(se).all())
+        if by_wald:
+            return self._wald(value, se, quantity, level)
+        over = fit.over_rho
+        found = [
+            self._of(given_rho(fit, at), versions, quantity) for at in range(len(over.atanh_rho))
+        ]
+        values = np.array([each for each, _ in found])
+        variances = np.array(
+            [_variance(slope, cov) for (_, slope), cov in zip(found, over.cov, strict=True)]
         )
-    is_linear = target == "population" and transform is None
-    # rows_of(name, value) gives the matrices of x, w and log sigma(x) after a change
-    variables, rows_of = fit.design.moves(target)
-    effects = {}
-    for name, moves in variables.items():
-        for label, up, down, width in moves:
-            sides = rows_of(name, up), rows_of(name, down)
+        p = over.p_values(values, variances)
+        if self._on_probit_scale(quantity):
+            z = ndtri(values)
+            ends = ndtr(over.interval(z, variances / density(z) ** 2, level))
+        else:
+            ends = over.interval(values, variances, level)
+        return Estimates(value, se, p, *ends.T)
 
-            def effect(at, sides=sides, width=width):
-                high, low = (_mean_over_rows(at, *side, target, transform) for side in sides)
-                return (high[0] - low[0]) / width, (high[1] - low[1]) / width
+    def _of(self, fit, versions, quantity: Quantity):
+        if self.target == SELECTION:
+            pairs = [selection_probability(fit, w) for _, w, _ in versions]
+        else:
+            pairs = [self.outcome(fit, *each) for each in versions]
+        return quantity.of(*map(list, zip(*pairs, strict=True)))
 
-            effects[label] = _with_interval(fit, effect, level, is_linear)
-    frame = pd.DataFrame(effects, index=["effect", "se", "low", "high"]).T
-    frame.insert(2, "z", frame["effect"] / frame["se"])
-    return frame
+    def _on_probit_scale(self, quantity: Quantity) -> bool:
+        return self.is_probability and quantity.is_average
+
+    def _covariance(self) -> np.ndarray:
+        return self.fit.cov.to_numpy() if self.is_binary else covariance_of_known(self.fit)
+
+    def _wald(self, value, se, quantity: Quantity, level: float) -> Estimates:
+        critical = critical_value(level, self.fit.freedom)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = -np.abs(value / se)
+        p = 2 * (ndtr(z) if np.isinf(self.fit.freedom) else stdtr(self.fit.freedom, z))
+        if not self._on_probit_scale(quantity):
+            return Estimates(value, se, p, value - critical * se, value + critical * se)
+        index = ndtri(value)
+        half = critical * se / density(index)
+        return Estimates(value, se, p, ndtr(index - half), ndtr(index + half))
 
 
-def average(fit, target: str, level: float) -> pd.Series:
-    """The mean over the rows of the expected outcome."""
-    check_level(level)
-    x, w, scale = matrices(fit, None, None, None, target)
-    found = _with_interval(
-        fit, lambda at: _mean_over_rows(at, x, w, scale, target), level, target == "population"
-    )
-    return pd.Series(found, index=["mean", "se", "low", "high"])
-
-
-def _mean_over_rows(fit, x, w, scale, target: str, transform: TargetTransform | None = None):
-    """The mean of the expected outcome over rows, and its gradient (size,)."""
+def outcome_means(fit, target: str, transform: TargetTransform | None = None) -> LinearMeans:
+    """Of a linear outcome; with `transform` on the scale of y, where the fit is for forward(y)."""
     if transform is None:
-        mean, gradient = mean_and_gradient(fit, x, w, target, scale)
-    else:
-        mean, gradient = mean_and_gradient_of_y(fit, transform, x, w, target)
-    weight = fit.data.weight / fit.data.weight.sum()
-    return weight @ mean, weight @ gradient
+        return LinearMeans(
+            fit, target, lambda fit, x, w, scale: mean_and_gradient(fit, x, w, target, scale)
+        )
+    if not (fit.method == "ml" and fit.errors == "normal"):
+        raise DataError(
+            "averages and marginal effects on the scale of y need maximum likelihood with normal "
+            "errors; fit method='ml', or use result_ for the scale of the fit"
+        )
+    return LinearMeans(
+        fit,
+        target,
+        lambda fit, x, w, scale: mean_and_gradient_of_y(fit, transform, x, w, target, scale),
+    )
 
 
-def _with_interval(fit, quantity: Callable, level: float, is_linear: bool) -> tuple[float, ...]:
-    """Value, delta-method standard error and interval of quantity(fit) -> value, gradient.
-
-    is_linear : whether the gradient does not depend on the parameters
-    """
-    value, slope = quantity(fit)
-    variance = slope @ covariance_of_known(fit) @ slope
-    se = np.sqrt(variance) if variance >= 0 else np.nan
-    over = fit.over_rho
-    if over is None:
-        half = critical_value(level, fit.freedom) * se
-        return value, se, value - half, value + half
-    if is_linear:
-        values = value + (over.params - fit.params.to_numpy()) @ slope
-        slopes = np.broadcast_to(slope, over.params.shape)
-    else:
-        found = [quantity(given_rho(fit, at)) for at in range(len(over.atanh_rho))]
-        values, slopes = (np.array(each) for each in zip(*found, strict=True))
-    variances = over.variances(slopes[:, None, :])
-    ((low, high),) = over.interval(values[:, None], variances, level)
-    return value, se, low, high
+def selection_probability(fit, w) -> tuple[np.ndarray, np.ndarray]:
+    """(m,) P(selected) = F(w'gamma) and its gradient (m, k); F is normal or, with t errors, t."""
+    is_gamma = fit.params.index.get_level_values(0) == "select"
+    index = w @ fit.params.to_numpy()[is_gamma]
+    gradient = np.zeros((len(w), len(fit.params)))
+    if getattr(fit, "errors", "normal") != "t":
+        gradient[:, is_gamma] = density(index)[:, None] * w
+        return np.exp(log_ndtr(index)), gradient
+    gradient[:, is_gamma] = np.exp(student.log_density(index, fit.df).value)[:, None] * w
+    at_df = list(fit.params.index).index(("ancillary", "log_df"))
+    ends = (stdtr(fit.df * np.exp(step), index) for step in (DF_STEP, -DF_STEP))
+    gradient[:, at_df] = np.subtract(*ends) / (2 * DF_STEP)
+    return stdtr(fit.df, index), gradient
 
 
-def given_rho(fit, at: int):
-    """The fit with rho held at one of the values of `fit.over_rho`."""
-    over = fit.over_rho
-    params = pd.Series(over.params[at], fit.params.index)
-    changed = {"params": params, "rho": float(np.tanh(over.atanh_rho[at]))}
-    if hasattr(fit, "sigma"):
-        changed["sigma"] = float(np.exp(params["ancillary", "log_sigma"]))
-    return replace(fit, **changed)
+def density(z):
+    """The standard normal density."""
+    return np.exp(-0.5 * z * z - HALF_LOG_2PI)
+
+
+def _variance(slope, covariance) -> np.ndarray:
+    return np.einsum("gi,ij,gj->g", slope, covariance, slope)
+
+
+def margins(means: LinearMeans, level: float, *, at, by, kind: str) -> pd.DataFrame:
+    """Average marginal effects over the rows of the fit."""
+    frame, names, estimate = _over_own_rows(means, level)
+    weight = means.fit.data.weight
+    return effects_table(frame, names, estimate, at=at, by=by, kind=kind, weight=weight)
+
+
+def average(means: LinearMeans, level: float, by) -> pd.Series | pd.DataFrame:
+    """The mean over the rows of the fit of the expected outcome, of all or for each value of by."""
+    frame, _, estimate = _over_own_rows(means, level)
+    table = averages_table(estimate, frame, groups_of(frame, by, means.fit.data.weight))
+    return table if by is not None else table.drop(columns="n").iloc[0].rename(None)
+
+
+def _over_own_rows(means: LinearMeans, level: float):
+    """The frame behind the rows of a fit, the variables of the target, and how to estimate."""
+    fit = means.fit
+    check_level(level)
+    if not is_one_of(means.target, (SELECTION,)):
+        check_fit_has(fit, means.target)
+    elif not fit.has_selection:
+        raise DataError(f"every unit was selected, so target={means.target!r} has no meaning")
+    frame, names = fit.design.table(means.target)
+    all_names = fit.data.x_names, fit.data.w_names, fit.data.scale_names
+
+    def answer(frames, quantity: Quantity) -> Estimates:
+        versions = [fit.design.matrices(each, means.target) for each in frames]
+        for values, labels in zip(versions[0], all_names, strict=True):
+            if values is not None:
+                check_complete(values, labels, np.arange(len(values)))
+        return means.estimate(versions, quantity, level)
+
+    return frame, names, lambda questions: [answer(*each) for each in questions]
+
+
+# From pairs of versions of a frame and a quantity of these to the estimates.
+Estimate = Callable[[list[tuple[list[pd.DataFrame], Quantity]]], list[Estimates]]
+
+
+def averages_table(estimate: Estimate, frame: pd.DataFrame, groups: Groups) -> pd.DataFrame:
+    """``n``, ``mean``, ``se``, ``low`` and ``high`` of each group."""
+    (found,) = estimate([([frame], average_of(groups))])
+    columns = {"n": groups.n, "mean": found.value, "se": found.se}
+    columns |= {"low": found.low, "high": found.high}
+    index = pd.Index(["all"]) if groups.labels is None else groups.labels
+    return pd.DataFrame(columns, index)
+
+
+def effects_table(
+    frame: pd.DataFrame,
+    names,
+    estimate: Estimate,
+    *,
+    at,
+    by,
+    kind: str,
+    weight=None,
+    contrast_indicators: bool = False,
+) -> pd.DataFrame:
+    """``effect``, ``se``, ``z``, ``p``, ``low`` and ``high`` by held values, group and variable."""
+    if not is_one_of(kind, (EFFECT, ELASTICITY)):
+        raise DataError(f"kind must be {EFFECT!r} or {ELASTICITY!r}, got {kind!r}")
+    moves = [
+        move
+        for name in names
+        for move in moves_of(frame[name], contrast_indicators=contrast_indicators)
+        if move.is_number or kind == EFFECT
+    ]
+    if not moves:
+        raise DataError("there is no numeric column, so there are no elasticities")
+    held, groups = held_values(frame, at), groups_of(frame, by, weight)
+    labels = [()] if groups.labels is None else [(label,) for label in groups.labels]
+    index, parts = [], []
+    for values, own in held.frames:
+        found = estimate([_question(move, own, groups, kind) for move in moves])
+        for place, label in enumerate(labels):
+            index += [(*values, *label, move.label) for move in moves]
+            parts += [[getattr(each, name)[place] for name in NUMBERS] for each in found]
+    columns = dict(zip(NUMBERS, np.array(parts).T, strict=True))
+    table = pd.DataFrame(columns).rename(columns={"value": "effect"})
+    table.insert(2, "z", table["effect"] / table["se"])
+    levels = [*held.names, *([] if groups.labels is None else [groups.labels.name])]
+    table.index = (
+        pd.MultiIndex.from_tuples(index, names=[*levels, "variable"])
+        if levels
+        else pd.Index([label for (label,) in index])
+    )
+    return table
+
+
+def _question(move: Move, frame: pd.DataFrame, groups: Groups, kind: str):
+    sides = move.sides(frame)
+    if kind == EFFECT:
+        return sides, effect_of(groups, move.width)
+    column = numbers_of(frame[move.name], move.name)
+    return (*sides, frame), elasticity_of(groups, column, move.width)

@@ -12,7 +12,6 @@ from heckesel.linear.over_rho.conditional_fits import ConditionalFits, linear_fi
 from heckesel.linear.over_rho.score_test import linear_score_test
 from heckesel.linear.results import prediction
 from heckesel.linear.results import summary as table
-from heckesel.linear.results.averages import average, margins
 from heckesel.linear.results.error_parameters import (
     EXTRA,
     error_interval,
@@ -256,41 +255,6 @@ class HeckmanFit(SelectionFit):
             ``mean``, ``std`` and ``interval(level)`` for each row.
         """
         return prediction.predict_rows(self, data, x, w, target)
-
-    def margins(self, target: str = "population", level: float = 0.95) -> pd.DataFrame:
-        """Average marginal effects over the rows of the fit.
-
-        Parameters
-        ----------
-        target : {"population", "selected", "unselected"}
-            As in `predict`.
-        level : float
-            Confidence level.
-
-        Returns
-        -------
-        DataFrame
-            ``effect``, ``se``, ``z``, ``low`` and ``high`` by variable. The interval is of the kind
-            that `inference` names; se is always that of the delta method.
-        """
-        return margins(self, target, level)
-
-    def average(self, target: str = "population", level: float = 0.95) -> pd.Series:
-        """Average of the expected outcome over the rows of the fit.
-
-        Parameters
-        ----------
-        target : {"population", "selected", "unselected"}
-            As in `predict`.
-        level : float
-            Confidence level.
-
-        Returns
-        -------
-        Series
-            ``mean``, ``se``, ``low`` and ``high``, as in `margins`.
-        """
-        return average(self, target, level)
 
     def functional_form(self, terms=None, *, rows: int = 20_000, seed: int = 0) -> FunctionalForm:
         """Fit the same equations under other error models.

@@ -13,10 +13,13 @@ from heckesel.linear.over_rho.conditional_fits import ConditionalFits, binary_fi
 from heckesel.linear.over_rho.score_test import binary_score_test
 from heckesel.linear.probit import fit_probit
 from heckesel.linear.profile_intervals import atanh_rho_interval
+from heckesel.linear.results.averages import LinearMeans
 from heckesel.linear.results.error_parameters import error_interval
 from heckesel.linear.results.inference import Test, f_test
+from heckesel.linear.results.probit_prediction import probit_means
 from heckesel.linear.results.resampling import profile_level
 from heckesel.linear.results.selection_fit import SelectionFit
+from heckesel.tables.array_design import ArrayDesign
 
 SEPARATED = (
     "the likelihood has no maximum: classes are predicted, probabilities near 0 and 1 are an "
@@ -55,6 +58,16 @@ class HeckmanProbitFit(SelectionFit):
     def title(self) -> str:
         name = "Probit with selection" if self.has_selection else "Probit, every unit selected"
         return f"{name}: {self.data.y_name} = {self.classes[1]}"
+
+    @property
+    def design(self) -> ArrayDesign:
+        """The columns of both equations without their constants."""
+        x, w = self.data.x[:, 1:], self.data.w[:, 1:]
+        return ArrayDesign(x, w, self.data.x_names[1:], self.data.w_names[1:])
+
+    def means(self, target: str) -> LinearMeans:
+        """The probability of the second class of rows, with inference."""
+        return probit_means(self, target)
 
     @property
     def error_parameters(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ other than zero: it is x'beta + sigma E[e], in the population too. sigma may var
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from heckesel.data import check_complete
 from heckesel.errors import DataError, HeckeselError, warn_user
@@ -28,10 +29,8 @@ from heckesel.predictive.distribution import (
 )
 from heckesel.predictive.scales import TargetTransform
 from heckesel.predictive.shaped import predict_shape
-from heckesel.predictive.transformed import transformed
+from heckesel.predictive.transformed import mean_and_slopes
 from heckesel.tables.frames import row_labels
-
-MARGIN_STEP = 1e-4  # of central differences, in standard deviations of z
 
 
 def sigma_of(fit, scale):
@@ -129,6 +128,16 @@ def matrices(fit, data, x, w, target: str) -> tuple:
     return columns, selection, scale
 
 
+def given_rho(fit, at: int):
+    """The fit with rho held at one of the values of `fit.over_rho`."""
+    over = fit.over_rho
+    params = pd.Series(over.params[at], fit.params.index)
+    changed = {"params": params, "rho": float(np.tanh(over.atanh_rho[at]))}
+    if hasattr(fit, "sigma"):
+        changed["sigma"] = float(np.exp(params["ancillary", "log_sigma"]))
+    return replace(fit, **changed)
+
+
 def check_fit_has(fit, target: str) -> None:
     check_target(target)
     if target != "population" and not fit.has_selection:
@@ -171,33 +180,27 @@ def predict(fit, x, w, target: str, scale=None) -> Predictive:
     return predict_given_selection(*given)
 
 
-def mean_and_gradient_of_y(fit, transform: TargetTransform, x, w, target: str):
+def mean_and_gradient_of_y(fit, transform: TargetTransform, x, w, target: str, scale=None):
     r"""`mean_and_gradient` of y where the fit is for z = forward(y), by the chain rule through
     :math:`E[y] = h(x'\beta, \log\sigma, \operatorname{atanh}\rho, \eta)`, whose slopes are central
     differences."""
     p, q = x.shape[1], len(fit.data.w_names) if fit.has_selection else 0
     values, sign = fit.params.to_numpy(), -1.0 if target == "unselected" else 1.0
-    given = [x @ values[:p], np.log(fit.sigma), np.arctanh(fit.rho) if q else 0.0]
-    given += [] if target == "population" else [sign * (w @ values[p : p + q])]
-
-    def mean(location, log_sigma, atanh_rho, index=None):
-        sigma = np.exp(log_sigma)
-        if index is None:
-            z = Predictive.normal(location, 0.0, sigma**2)
-        else:
-            cross = sign * np.tanh(atanh_rho) * sigma
-            z = predict_given_selection(location, np.zeros(len(x)), sigma, cross, index)
-        return transformed(z, transform).mean
-
-    slopes = []
-    for k in range(len(given)):
-        step = MARGIN_STEP * (fit.sigma if k == 0 else 1.0)
-        ends = [mean(*(v + move * (j == k) for j, v in enumerate(given))) for move in (step, -step)]
-        slopes.append((ends[0] - ends[1]) / (2 * step))
+    index = None if target == "population" else sign * (w @ values[p : p + q])
+    mean, slopes = mean_and_slopes(
+        transform,
+        x @ values[:p],
+        np.log(sigma_of(fit, scale)),
+        np.arctanh(fit.rho) if q else 0.0,
+        index,
+        sign,
+    )
     gradient = np.zeros((len(x), len(values)))
     gradient[:, :p] = slopes[0][:, None] * x
     if q:
         gradient[:, p + q], gradient[:, p + q + 1] = slopes[2], slopes[1]
-    if len(given) > 3:
+    if index is not None:
         gradient[:, p : p + q] = sign * slopes[3][:, None] * w
-    return mean(*given), gradient
+    if scale is not None:
+        gradient[:, len(values) - scale.shape[1] :] = slopes[1][:, None] * scale
+    return mean, gradient

@@ -1,14 +1,16 @@
 """Probabilities of a linear probit with selection, and how well the data determine them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 
+from heckesel.errors import warn_user
 from heckesel.likelihoods.binary import selected_units
-from heckesel.linear.results.averages import given_rho
+from heckesel.linear.results.averages import LinearMeans, density
 from heckesel.linear.results.inference import check_level
+from heckesel.linear.results.prediction import given_rho
 from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import inverse_mills
 from heckesel.tables.array_design import with_intercept
@@ -43,6 +45,16 @@ def probit_index(fit, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
     gradient[:, p:-1] = (slope * way * (d_index - inverse_mills(h)))[:, None] * w
     gradient[:, -1] = slope * way * d_a
     return sign * z, gradient
+
+
+def probit_means(fit, target: str) -> LinearMeans:
+    """The probability of the second class as the mean outcome."""
+
+    def outcome(fit, x, w, _):
+        z, gradient = probit_index(fit, x, w, target)
+        return ndtr(z), density(z)[:, None] * gradient
+
+    return LinearMeans(fit, target, outcome, is_binary=True)
 
 
 def probit_index_interval(fit, x, w, target: str, level: float) -> np.ndarray:
@@ -92,6 +104,19 @@ class LinearProbit:
         """(m, 2) of the second class's probability."""
         x, w = _constants(x, w)
         return ndtr(probit_index_interval(self.result, x, w, target, level))
+
+    def means(self, target: str, transform: None = None) -> LinearMeans:
+        """The probability of the second class of rows, with inference."""
+        fit = self.result
+        if fit.over_rho is None and fit.cov_given_rho is not None:
+            warn_user(f"the fit is at rho = {fit.rho:+.0f}; these intervals treat rho as known")
+            fit = replace(fit, cov=fit.cov_given_rho)
+        return probit_means(fit, target)
+
+    def matrices(self, x, w) -> tuple:
+        """x and w with constants; None where not needed, as the columns of log sigma(x)."""
+        x = None if x is None else with_intercept(x)
+        return x, None if w is None else with_intercept(w), None
 
     def index(self, w) -> np.ndarray:
         return with_intercept(w) @ self.result.params["select"].to_numpy()

@@ -12,6 +12,7 @@ from heckesel.display.summary_text import Summary
 from heckesel.linear.over_rho.conditional_fits import LARGEST_LEVEL, highest
 from heckesel.linear.over_rho.conditional_fits import critical_value as profile_critical_value
 from heckesel.linear.result_tables.augment import augment
+from heckesel.linear.results import averages
 from heckesel.linear.results import summary as table
 from heckesel.linear.results.error_parameters import rho_test
 from heckesel.linear.results.inference import NamedEstimates, Test, cluster_freedom
@@ -89,6 +90,10 @@ class SelectionFit(NamedEstimates):
             return True
         lowest = highest(self.scan, self.selected) - 0.5 * profile_critical_value(LARGEST_LEVEL)
         return sum(mode.value >= lowest for mode in self.scan.modes) == 1
+
+    def means(self, target: str) -> averages.LinearMeans:
+        """The expected outcome of rows, with inference."""
+        return averages.outcome_means(self, target)
 
     @property
     def freedom(self) -> float:
@@ -177,6 +182,77 @@ class SelectionFit(NamedEstimates):
         Test
         """
         return rho_test(self, kind)
+
+    def margins(
+        self,
+        target: str = "population",
+        level: float = 0.95,
+        *,
+        at=None,
+        by: str | None = None,
+        kind: str = "effect",
+    ) -> pd.DataFrame:
+        """Average marginal effects over the rows of the fit.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected", "selection"}
+            The mean outcome that changes, as in `predict`, or the probability of selection itself.
+            For two classes, the mean is the probability of the second class.
+        level : float
+            Confidence level.
+        at : dict, optional
+            Values that columns are held at in all rows, such as ``{"educ": 12}``. With lists,
+            ``{"educ": [12, 16]}``, there is one set of effects for each combination. Other columns
+            keep their values.
+        by : str, optional
+            Column of the formulas with groups: effects are averaged over the rows of each.
+        kind : {"effect", "elasticity"}
+            ``"effect"`` is the derivative with respect to a number and, for a category, the
+            difference between each level and the first. ``"elasticity"`` is the mean of
+            (dy/dx)(x/y), of numbers only.
+
+        Returns
+        -------
+        DataFrame
+            ``effect``, ``se``, ``z``, ``p``, ``low`` and ``high``, one row per variable or, with
+            `at` and `by`, per held values, group and variable.
+
+        Raises
+        ------
+        DataError
+            If an option cannot be used, or the fit holds no rows.
+
+        Notes
+        -----
+        se is that of the delta method, by the covariance of the fit; z is effect / se. The p-value
+        and the interval are of the kind that `inference` names. Rows and their weights count as
+        fixed. Predictions of both signs have no elasticity.
+        """
+        return averages.margins(self.means(target), level, at=at, by=by, kind=kind)
+
+    def average(
+        self, target: str = "population", level: float = 0.95, *, by: str | None = None
+    ) -> pd.Series | pd.DataFrame:
+        """Average of the expected outcome over the rows of the fit.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected", "selection"}
+            As in `margins`.
+        level : float
+            Confidence level.
+        by : str, optional
+            Column of the formulas with groups.
+
+        Returns
+        -------
+        Series or DataFrame
+            ``mean``, ``se``, ``low`` and ``high``; with `by`, one row per group, which starts with
+            ``n``, the number of its rows. Intervals are as in `margins`; those of probabilities are
+            computed on the probit scale.
+        """
+        return averages.average(self.means(target), level, by)
 
     def __repr__(self) -> str:
         sigma = f"sigma {self.sigma:.4f}, " if hasattr(self, "sigma") else ""

@@ -1,6 +1,8 @@
 """Splines with errors of several forms and networks in two steps, weighted by held-out units."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -11,7 +13,9 @@ from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.form_mixture import FormMixture
 from heckesel.numerics.normal import averaged_index
 from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import mix_predictives
+from heckesel.predictive.scales import TargetTransform
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,22 @@ class AutoMixture:
             sign = 1.0 if target == "selected" else -1.0
             weight = weight + log_ndtr([sign * part.index(w) for part in parts])
         return mix_predictives(predictions, weight)
+
+    def component_means(
+        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
+    ) -> Iterator[ComponentMean]:
+        """The components of both models, with their weights."""
+        options: dict[str, Any] = {"folds": folds, "transform": transform}
+        for part, share in ((self.splines, 1 - self.share), (self.networks, self.share)):
+            if part is None:
+                continue
+            for each in part.component_means(x, w, target, **options):
+                with np.errstate(divide="ignore"):  # a weight may round to zero
+                    log_weight = each.prediction[1] + np.log(share)
+                if part is self.networks and target != "population":
+                    sign = 1.0 if target == "selected" else -1.0
+                    log_weight = log_weight + log_ndtr(sign * part.index(w))
+                yield replace(each, weight=each.weight * share, log_weight=log_weight)
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over models."""

@@ -1,15 +1,20 @@
 """Models that correct for selection in different ways, and the mixture of their predictions."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from heckesel.fit_info import SelectionInfo
 from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.rho_mixture import RhoMixture
 from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import mix_predictives
+from heckesel.predictive.scales import TargetTransform
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,24 @@ class AveragedEnsemble:
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
         return mix_predictives([part.predict(x, w, target) for part in self.parts])
+
+    def component_means(
+        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
+    ) -> Iterator[ComponentMean]:
+        """The components of all parts, the parts with equal weights."""
+        options: dict[str, Any] = {"folds": folds, "transform": transform}
+        yield from self.two_step.component_means(x, w, target, **options)
+        yield from self.likelihood.component_means(x, w, target, **options)
+        if self.spline is None:
+            return
+        of_splines = self.spline.component_means(x, w, target, **options)
+        if target == "population":
+            yield from of_splines
+            return
+        # log P(selected) or log P(unselected) under the splines, whose share is the same everywhere
+        log_p = log_ndtr((1.0 if target == "selected" else -1.0) * self.spline.index(w))
+        for each in of_splines:
+            yield replace(each, log_weight=each.prediction[1] - log_p)
 
     def index(self, w) -> np.ndarray:
         """(m,) selection index at w (m, q), of the two-step."""

@@ -8,13 +8,16 @@ Part (g, j) is member j at :math:`\rho_g`: :math:`f_{gj}(x)`, :math:`\eta_{gj}(w
                             {\sum\omega_g\Phi(t\eta_{gj})} .
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
 
 from heckesel.errors import DataError
 from heckesel.fit_info import BinaryInfo
+from heckesel.networks.ensembles.fold_means import over_folds
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.bivariate import log_conditional_cdf
@@ -22,6 +25,7 @@ from heckesel.numerics.normal import averaged_index, probit_of
 from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import check_target
 from heckesel.predictive.families import Normal
+from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import Mixture
 
 LEAST_VARIANCE = 1e-16  # of z if all members agree, so that the mixture has quantiles
@@ -82,6 +86,21 @@ class BinaryMixture:
         ends = (doubt.quantile(p) for p in (low, high))
         return ndtr(np.column_stack(list(ends)))
 
+    def component_means(
+        self, x, w, target: str, *, folds: int, transform: None = None
+    ) -> Iterator[ComponentMean]:
+        """The probability of the second class at each rho, by members that held out each fold."""
+        log_p, log_weight = self._parts(x, w, target)
+        log_p, log_weight = (
+            np.broadcast_to(each, log_p[1].shape).reshape(len(self.weight), self.k, -1)
+            for each in (log_p[1], log_weight)
+        )
+        for weight, own, log_own in zip(self.weight, log_p, log_weight, strict=True):
+            total = logsumexp(log_own, axis=0)
+            found = over_folds(partial(_mean_of, np.exp(own)), self.k, folds)
+            predicted = np.exp(logsumexp(log_own + own, axis=0) - total)
+            yield replace(found, weight=float(weight), predicted=predicted, log_weight=total)
+
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over parts."""
         return averaged_index(self._indices(w), self._log_weight())
@@ -108,3 +127,8 @@ class BinaryMixture:
         gamma = self.members.head[:, :-1].astype(float)
         scaled = self.scaling.w(np.asarray(w, dtype=float))
         return gamma[:, :-1] @ scaled.T + gamma[:, -1:]
+
+
+def _mean_of(p: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """(m,) the mean over the chosen of k members with probabilities p (k, m)."""
+    return p[chosen].mean(axis=0)

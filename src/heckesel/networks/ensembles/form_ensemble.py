@@ -1,13 +1,19 @@
 """A fitted model whose error model is sinh-arcsinh, or has a sigma that depends on x."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from heckesel.errors import DataError
 from heckesel.fit_info import RhoInfo, SelectionInfo
+from heckesel.networks.ensembles.fold_means import fold_means
 from heckesel.networks.rho.form_mixture import FormMixture
 from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.mean_estimates import ComponentMean
+from heckesel.predictive.scales import TargetTransform
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,23 @@ class FormEnsemble:
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
         return self.mixture.predict(x, w, target)
+
+    def of_members(self, chosen: np.ndarray) -> FormEnsemble:
+        """The ensemble of some of the members of a joint fit; chosen : (k,) True for these."""
+        return replace(self, mixture=self.mixture.of_points(chosen))
+
+    def component_means(
+        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
+    ) -> Iterator[ComponentMean]:
+        """The components of the mixture over rho or, of a joint fit, the mean by members that held
+        out each fold."""
+        if isinstance(self.info, RhoInfo):
+            yield from self.mixture.component_means(x, w, target, folds=folds, transform=transform)
+            return
+        if self.info.best_epoch is None:
+            folds = None
+        count = len(self.mixture.points.rho)
+        yield fold_means(self, count, x, w, target, folds=folds, transform=transform)
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over the mixture."""

@@ -1,5 +1,8 @@
 """Ensembles fitted by `losses.outcome_selection`: members that predict mixtures of normals."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -7,7 +10,8 @@ import torch
 from scipy.special import log_ndtr, logsumexp
 
 from heckesel.fit_info import SelectionInfo
-from heckesel.networks.ensembles.selection_ensemble import noise_factor_of
+from heckesel.networks.ensembles.fold_means import fold_means
+from heckesel.networks.ensembles.selection_ensemble import noise_factor_of, some_members
 from heckesel.networks.losses.outcome_selection import SCALARS, SHAPE, error_shape
 from heckesel.networks.member_graphs import log_factor, member_outputs, one_output, scaled
 from heckesel.networks.training.ensemble_training import Members
@@ -17,7 +21,9 @@ from heckesel.numerics.normal import inverse_mills
 from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.predictive.families import Normal
+from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import Mixture, mixed_given_selection
+from heckesel.predictive.scales import TargetTransform
 
 
 @dataclass(frozen=True)
@@ -118,6 +124,17 @@ class OutcomeEnsemble:
         own = np.exp(weight - logsumexp(weight, axis=0)).reshape(k, parts, m)
         centres = (location + covariance * inverse_mills(index)).reshape(k, parts, m)
         return _doubt_between_members(given, own, centres)
+
+    def of_members(self, chosen: np.ndarray) -> OutcomeEnsemble:
+        """The ensemble of some of its members; chosen : (k,) True for these."""
+        return replace(self, members=some_members(self.members, chosen))
+
+    def component_means(
+        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
+    ) -> Iterator[ComponentMean]:
+        """The mean at x and w, by members that held out each fold."""
+        count = len(self.members.parameters)
+        yield fold_means(self, count, x, w, target, folds=folds, transform=transform)
 
     def graph(self, graph, x: str):
         """The population prediction at x (m, p) in an ONNX graph: the j parts of all

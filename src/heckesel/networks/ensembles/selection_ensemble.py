@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from heckesel.errors import DataError
 from heckesel.fit_info import EnsembleInfo, SelectionInfo
+from heckesel.networks.ensembles.fold_means import fold_means
 from heckesel.networks.losses.normal import LOG_NOISE_FACTOR_LIMIT, LOG_VARIANCE_RANGE
 from heckesel.networks.member_graphs import (
     log_factor,
@@ -29,6 +31,8 @@ from heckesel.predictive.distribution import (
     possible_covariance,
     predict_given_selection,
 )
+from heckesel.predictive.mean_estimates import ComponentMean
+from heckesel.predictive.scales import TargetTransform
 
 
 def ensemble_moments(member_mean, member_variance):
@@ -67,6 +71,11 @@ def with_networks(fitted, change: Callable[[Any], Any]):
     return replace(fitted, **changed)
 
 
+def some_members(networks: Any, chosen: np.ndarray):
+    """Those of the networks for which `chosen` (k,) is True."""
+    return replace(networks, parameters=networks.parameters[chosen], loss=networks.loss[chosen])
+
+
 @dataclass(frozen=True)
 class SelectionEnsemble:
     """Members f_k with a common error model: the result of two-step, joint and blind fits.
@@ -94,17 +103,24 @@ class SelectionEnsemble:
     def of_members(self, chosen: np.ndarray) -> SelectionEnsemble:
         """The ensemble of some of its members; chosen : (k,) True for these."""
 
-        def part(networks):
-            parameters, loss = networks.parameters[chosen], networks.loss[chosen]
-            return replace(networks, parameters=parameters, loss=loss)
-
+        part = partial(some_members, chosen=chosen)
         return replace(
             self,
             members=part(self.members),
             sigma=self.sigma[chosen],
             covariance=self.covariance[chosen],
+            gamma=self.gamma if len(self.gamma) == 1 else self.gamma[chosen],
             noise_networks=None if self.noise_networks is None else part(self.noise_networks),
+            df=None if self.df is None else self.df[chosen],
         )
+
+    def component_means(
+        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
+    ) -> Iterator[ComponentMean]:
+        """The mean at x and w, by members that held out each fold."""
+        if self.info.best_epoch is None:
+            folds = None
+        yield fold_means(self, len(self.sigma), x, w, target, folds=folds, transform=transform)
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
@@ -207,6 +223,19 @@ class GaussianEnsemble:
         check_target(target)
         outputs = self.members.outputs(self.scaling.x(x))
         return predict_two_outputs(outputs, self.scaling, self.level, self.tail_df)
+
+    def of_members(self, chosen: np.ndarray) -> GaussianEnsemble:
+        """The ensemble of some of its members; chosen : (k,) True for these."""
+        return replace(self, members=some_members(self.members, chosen))
+
+    def component_means(
+        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
+    ) -> Iterator[ComponentMean]:
+        """The mean at x, by members that held out each fold."""
+        if self.info.best_epoch is None:
+            folds = None
+        count = len(self.members.parameters)
+        yield fold_means(self, count, x, w, target, folds=folds, transform=transform)
 
     def graph(self, graph, x: str):
         """The population prediction at x (m, p) in an ONNX graph."""

@@ -6,14 +6,15 @@ e^{c'u}/\theta` and e a sinh-arcsinh variable, whose mean need not be zero, or a
 not known about the mean enters by the delta method over all coefficients.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
 from scipy.special import log_ndtr, ndtri
 
 from heckesel.data import SelectionData
+from heckesel.errors import DataError
 from heckesel.fit_info import ErrorModelInfo
 from heckesel.networks.rho.form_likelihood import Units
 from heckesel.networks.rho.form_optima import cholesky_factor
@@ -22,15 +23,22 @@ from heckesel.networks.rho.form_student import DF
 from heckesel.networks.rho.rho_mixture import Basis
 from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics import student
-from heckesel.numerics.normal import averaged_index
-from heckesel.numerics.sinh_arcsinh import population_moments
+from heckesel.numerics.normal import averaged_index, inverse_mills
+from heckesel.numerics.sinh_arcsinh import (
+    Moments,
+    moments_given_selection,
+    population_moments,
+)
+from heckesel.numerics.truncated_student import mean_of_selection
 from heckesel.predictive.distribution import (
     Predictive,
     check_target,
     predict_student,
     predict_student_given_selection,
 )
+from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import mix_predictives
+from heckesel.predictive.scales import TargetTransform
 from heckesel.predictive.shaped import predict_shape
 
 STUDENT = list(FORMS).index("t")
@@ -94,7 +102,22 @@ class FormMixture:
     def _component(self, j, columns, u, index, atanh_rho) -> Predictive:
         points, unit = self.points, self.scaling.y_scale
         shape = points.skewness[j], points.log_tail[j]
-        moments = population_moments(*shape)
+        f, sigma, slopes = self._mean(j, columns, u, population_moments(*shape))
+        epistemic = unit**2 * ((slopes @ points.root[j]) ** 2).sum(axis=1)
+        location, sigma = self.scaling.y_centre + unit * f, unit * sigma
+        if points.form[j] != STUDENT:
+            return predict_shape(
+                location, epistemic, sigma, *shape, index=index, atanh_rho=atanh_rho
+            )
+        if index is None:
+            return predict_student(location, epistemic, sigma, DF)
+        covariance = np.tanh(atanh_rho) * sigma
+        return predict_student_given_selection(location, epistemic, sigma, covariance, index, DF)
+
+    def _mean(self, j, columns, u, moments: Moments):
+        """f and sigma (m,) at point j, and the gradient of f + sigma E[e] in the parameters of
+        root, with these moments of e."""
+        points = self.points
         f = columns @ points.delta[j] / points.theta[j]
         sigma = np.exp(u @ points.scale[j]) / points.theta[j]
         offset = sigma * moments.mean
@@ -107,16 +130,49 @@ class FormMixture:
                 sigma * moments.d_log_tail,
             ]
         )
-        epistemic = unit**2 * ((slopes @ points.root[j]) ** 2).sum(axis=1)
-        location, sigma = self.scaling.y_centre + unit * f, unit * sigma
-        if points.form[j] != STUDENT:
-            return predict_shape(
-                location, epistemic, sigma, *shape, index=index, atanh_rho=atanh_rho
+        return f, sigma, slopes
+
+    def component_means(
+        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
+    ) -> Iterator[ComponentMean]:
+        """The mean at x and w under each point, with its gradient in the parameters of root."""
+        if transform is not None:
+            raise DataError(
+                "averages and marginal effects on the scale of y need normal errors with one "
+                "sigma; fit without errors='shape' and scale="
             )
+        u, points, unit = self.scaling.x(x), self.points, self.scaling.y_scale
+        columns = self.basis.columns(u)
+        sign = -1.0 if target == "unselected" else 1.0
+        indices = None if target == "population" else sign * self._indices(w)
+        log_p = None if indices is None else log_ndtr(self._probit_indices(indices))
+        for j, weight in enumerate(points.weight):
+            moments = self._moments(j, None if indices is None else indices[j], sign)
+            f, sigma, slopes = self._mean(j, columns[points.model[j]], u, moments)
+            mean = self.scaling.y_centre + unit * (f + sigma * moments.mean)
+            log_weight = np.log(weight) + (0.0 if log_p is None else log_p[j]) + np.zeros(len(u))
+            root = points.root[j]
+            yield ComponentMean(float(weight), mean, unit * slopes, root, log_weight=log_weight)
+
+    def _moments(self, j, index, sign: float) -> Moments:
+        """Of e at point j, in the population or at this index (m,)."""
+        points = self.points
+        shape = points.skewness[j], points.log_tail[j]
         if index is None:
-            return predict_student(location, epistemic, sigma, DF)
-        covariance = np.tanh(atanh_rho) * sigma
-        return predict_student_given_selection(location, epistemic, sigma, covariance, index, DF)
+            return population_moments(*shape)
+        rho = sign * points.rho[j]
+        if points.form[j] != STUDENT and any(shape):
+            return moments_given_selection(index, np.arctanh(rho), *shape)
+        # normal or t errors, whose shape is known
+        is_t = points.form[j] == STUDENT
+        mean = rho * (mean_of_selection(index, DF)[0] if is_t else inverse_mills(index))
+        return Moments(mean, np.nan, np.nan, np.nan, np.zeros_like(mean), np.zeros_like(mean))
+
+    def of_points(self, chosen: np.ndarray) -> "FormMixture":
+        """The mixture of some of its points, whose weights add up to one."""
+        found = {each.name: getattr(self.points, each.name)[chosen] for each in fields(FormPoints)}
+        found["weight"] = found["weight"] / found["weight"].sum()
+        return replace(self, points=FormPoints(**found))
 
     def error_model(self, scale: Sequence[int]) -> ErrorModelInfo:
         """Averages over the points; scale : columns of x on which log sigma depends"""

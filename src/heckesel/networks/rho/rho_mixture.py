@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -18,10 +18,13 @@ from heckesel.networks.rho.rho_held_out import HeldOut, split_held_out
 from heckesel.networks.rho.rho_prior import RhoPrior
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.scaling import DataScale
-from heckesel.numerics.normal import averaged_index
+from heckesel.numerics.normal import averaged_index, inverse_mills
 from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import mixed_given_selection, mixed_normal
+from heckesel.predictive.scales import TargetTransform
+from heckesel.predictive.transformed import mean_and_slopes
 
 # Size of the columns of all datasets whose curves are computed at the same time.
 COLUMN_BYTES = {"cpu": 32 * 2**20, "gpu": 2**30}
@@ -230,6 +233,35 @@ class RhoMixture:
             sign * points.rho[:, None] * sigma,
             sign * index,
         )
+
+    def component_means(
+        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
+    ) -> Iterator[ComponentMean]:
+        r"""The mean at x and w under each point, given selection :math:`f + \rho\sigma\lambda`, and
+        its gradient in (delta, theta)."""
+        columns = self.basis.columns(self.scaling.x(x))
+        points, unit = self.points, self.scaling.y_scale
+        sign = -1.0 if target == "unselected" else 1.0
+        indices = None if target == "population" else sign * self._indices(w)
+        for j, weight in enumerate(points.weight):
+            own, theta, rho = columns[points.model[j]], points.theta[j], points.rho[j]
+            f = own @ points.delta[j] / theta
+            index = None if indices is None else indices[j]
+            if transform is None:
+                shift = 0.0 if index is None else sign * rho / theta * inverse_mills(index)
+                mean = self.scaling.y_centre + unit * (f + shift)
+                gradient = unit * np.column_stack([own, -(f + shift)]) / theta
+            else:
+                location, log_sigma = self.scaling.y_centre + unit * f, np.log(unit / theta)
+                mean, slopes = mean_and_slopes(
+                    transform, location, log_sigma, np.arctanh(rho), index, sign
+                )
+                by_theta = -(slopes[0] * unit * f + slopes[1])
+                by_delta = slopes[0][:, None] * unit * own
+                gradient = np.column_stack([by_delta, by_theta]) / theta
+            log_weight = np.log(weight) + (np.zeros(len(f)) if index is None else log_ndtr(index))
+            root = points.cholesky_factor[j]
+            yield ComponentMean(float(weight), mean, gradient, root, log_weight=log_weight)
 
     def graph(self, graph, x: str):
         r"""The population prediction at x (m, p) in an ONNX graph: part j has

@@ -1,0 +1,1 @@
+"""Averages and marginal effects of fitted estimators."""

@@ -1,0 +1,41 @@
+"""The mean outcome by the members that held out each fold, whose variation is a jackknife."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from heckesel.predictive.mean_estimates import ComponentMean, without_uncertainty
+from heckesel.predictive.scales import TargetTransform
+from heckesel.predictive.transformed import transformed
+
+
+def fold_means(
+    fitted: Any,
+    members: int,
+    x,
+    w,
+    target: str,
+    *,
+    folds: int | None,
+    transform: TargetTransform | None,
+) -> ComponentMean:
+    """folds : that members held out in turn; None if all were trained on the same rows, so that
+    their variation is not that of estimates."""
+
+    def mean_of(part) -> np.ndarray:
+        return transformed(part.predict(x, w, target), transform).mean
+
+    predicted = mean_of(fitted)
+    if folds is None:
+        return without_uncertainty(predicted)
+    found = over_folds(lambda chosen: mean_of(fitted.of_members(chosen)), members, folds)
+    return replace(found, predicted=predicted)
+
+
+def over_folds(mean_of: Callable, members: int, folds: int) -> ComponentMean:
+    """mean_of : from (k,) True for some members to (m,) their mean"""
+    own = np.arange(members) % folds
+    means = [mean_of(own == fold) for fold in range(min(members, folds))]
+    return ComponentMean(1.0, np.stack(means), folds=folds)

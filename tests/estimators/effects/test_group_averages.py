@@ -1,0 +1,184 @@
+"""`average` and `margins` of estimators: predictions, coverage, saved models and real people."""
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+import heckesel as hk
+from reproduction.simulations.average_coverage import run_draw
+
+SMALL = {"hidden": (8,), "epochs": 30, "progress": False}
+DEEP = {
+    "auto": {},
+    "two-step": {"method": "two-step"},
+    "joint": {"method": "joint", "errors": "shape"},
+    "profile": {"method": "profile", "n_members": 5},
+    "profile of shape": {"method": "profile", "n_members": 5, "errors": "shape"},
+    "averaged": {"method": "averaged"},
+    "two-step of logs": {"method": "two-step", "target_transform": "log"},
+}
+
+
+def table(n=400, seed=1):
+    rng = np.random.default_rng(seed)
+    x, z, u, v = rng.standard_normal((4, n))
+    kind = rng.choice(["a", "b"], n)
+    flag = rng.integers(0, 2, n)
+    s = 0.3 + 0.5 * x + z + u > 0
+    y = 9 + x + 0.5 * (kind == "b") + 0.3 * flag + 0.6 * u + 0.8 * v
+    columns = {"x": x, "kind": kind, "flag": flag, "z": z}
+    X = pd.DataFrame(columns).assign(place=rng.choice(["n", "s"], n))
+    return X, pd.Series(np.where(s, y, np.nan), name="y")
+
+
+X, Y = table()
+COLUMNS = ["x", "kind", "flag", "z"]
+
+
+def fitted(model, y=Y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X[COLUMNS], y)
+
+
+@pytest.fixture(scope="module", params=[*DEEP, "linear", "linear of logs", "weighted"])
+def model(request):
+    name = request.param
+    if name in DEEP:
+        return fitted(hk.DeepHeckmanRegressor(["z"], **SMALL | DEEP[name]))
+    if name == "weighted":
+        return fitted(hk.WeightedEnsembleRegressor(["z"], **SMALL))
+    logs = {"method": "ml", "target_transform": "log"} if name == "linear of logs" else {}
+    return fitted(hk.HeckmanRegressor(["z"], **logs))
+
+
+@pytest.fixture(scope="module", params=["linear", "network"])
+def classifier(request):
+    label = Y.map(lambda y: None if np.isnan(y) else ("high" if y > 9.3 else "low")).astype(object)
+    options = SMALL if request.param == "network" else {}
+    return fitted(hk.HeckmanClassifier(["z"], outcome=request.param, **options), label)
+
+
+@pytest.mark.parametrize("target", ["population", "selected", "unselected"])
+def test_averages_are_means_of_predictions(model, target):
+    """A linear fit of logs is evaluated at its estimates, where predictions average over them."""
+    found = model.average(X, target, by="place")
+    groups = model.predict(X, target=target).groupby(X["place"])
+    on_estimates = isinstance(model, hk.HeckmanRegressor) and model.transform_ is not None
+    np.testing.assert_allclose(found["mean"], groups.mean(), rtol=0.01 if on_estimates else 1e-9)
+    np.testing.assert_array_equal(found["n"], groups.size())
+    assert (found["low"] < found["mean"]).all()
+    assert (found["mean"] < found["high"]).all()
+    assert found.index.name == "place"
+    assert list(found.index) == ["n", "s"]
+
+
+@pytest.mark.parametrize("target", ["population", "unselected"])
+def test_effects_are_differences_of_predictions(model, target):
+    found = model.margins(X, target, at={"kind": "b"}, by="place")
+    held = X.assign(kind="b")
+    up, down = (model.predict(held.assign(flag=flag), target=target) for flag in (1, 0))
+    expected = (up - down).groupby(X["place"]).mean()
+    ours = found.xs("flag[1]", level="variable").droplevel(0)["effect"]
+    is_linear = isinstance(model, hk.HeckmanRegressor)
+    np.testing.assert_allclose(ours, expected, rtol=0.02 if is_linear else 1e-8, atol=1e-9)
+    up, down = (
+        model.predict(held.assign(x=X["x"] + move), target=target) for move in (1e-3, -1e-3)
+    )
+    slope = ((up - down) / 2e-3).groupby(X["place"]).mean()
+    ours = found.xs("x", level="variable").droplevel(0)["effect"]
+    np.testing.assert_allclose(ours, slope, rtol=0.03)  # ReLU-like kinks within a step
+    assert {"kind[b]", "x", "flag[1]"} <= set(found.index.get_level_values("variable"))
+
+
+def test_classifiers_average_probabilities(classifier):
+    for target in ("population", "unselected"):
+        found = classifier.average(X, target, by="place")
+        p = pd.Series(classifier.predict_proba(X, target)[:, 1]).groupby(X["place"])
+        np.testing.assert_allclose(found["mean"], p.mean(), rtol=1e-9)
+        assert (found["low"] > 0).all()
+        assert (found["high"] < 1).all()
+        effect = classifier.margins(X, target).loc["kind[b]", "effect"]
+        ends = [classifier.predict_proba(X.assign(kind=k), target)[:, 1].mean() for k in "ba"]
+        assert effect == pytest.approx(ends[0] - ends[1], rel=1e-8)
+
+
+def test_the_probability_of_selection_has_effects(classifier):
+    found = classifier.margins(X, "selection")
+    assert list(found.index) == ["x", "kind[b]", "flag[1]", "z"]
+    assert found.loc["z", "effect"] > 0.1
+    if classifier.outcome == "linear":
+        ours = classifier.result_.margins("selection").loc["z"]
+        np.testing.assert_allclose(found.loc["z"], ours, rtol=1e-6)
+    else:
+        with pytest.warns(UserWarning, match="hk.probit has those of a probit"):
+            classifier.margins(X, "selection")
+        assert found["se"].isna().all()
+
+
+def test_saved_models_have_the_same_averages(model, classifier, tmp_path):
+    for each in (model, classifier):
+        each.save(tmp_path / "model.heckesel")
+        loaded = hk.load(tmp_path / "model.heckesel")
+        for target in ("population", "unselected"):
+            pd.testing.assert_frame_equal(
+                loaded.average(X, target, by="kind"), each.average(X, target, by="kind")
+            )
+
+
+def test_members_without_folds_have_no_standard_error():
+    model = fitted(hk.DeepHeckmanRegressor(["z"], method="two-step", folds=None, **SMALL))
+    with pytest.warns(UserWarning, match="refit with folds=5"):
+        found = model.average(X)
+    assert found.loc["all", "mean"] == pytest.approx(model.predict(X).mean())
+    assert found[["se", "low", "high"]].isna().all(axis=None)
+
+
+def test_arrays_and_other_columns(model):
+    assert list(model.average(X[COLUMNS], by="kind").index) == ["a", "b"]
+    with pytest.raises(hk.DataError, match="by names 'town'"):
+        model.average(X, by="town")
+    with pytest.raises(hk.DataError, match="level must lie between 0 and 1"):
+        model.average(X, level=90)
+    with pytest.raises(hk.DataError, match="X lacks the column 'x'"):
+        model.margins(X.drop(columns="x"))
+    Z = X[["x", "z"]].to_numpy()
+    plain = hk.HeckmanRegressor([1], method="two-step").fit(Z, Y)
+    assert list(plain.margins(Z, "selection").index) == ["x0", "x1"]
+
+
+@pytest.mark.parametrize(("name", "draws"), [("linear, auto", 30), ("networks, two-step", 10)])
+def test_intervals_of_averages_cover(name, draws):
+    """90 % intervals: with a coverage of 85 % fewer hits than this have a probability of 1 %."""
+    found = [run_draw(name, 5000 + number) for number in range(draws)]
+    for target in ("population", "unselected"):
+        hits = sum(covers for *_, covers in (one[target] for one in found))
+        assert hits >= binom.ppf(0.01, draws, 0.85)
+
+
+DATA = Path(os.environ.get("HECKESEL_DATA", "nowhere")) / "thornton" / "thornton_hiv.csv"
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the data of Thornton (2008)")
+@pytest.mark.parametrize("outcome", ["educ2004", "age", "hiv2004"])
+def test_hidden_averages_of_real_people_are_within_two_and_a_half_standard_errors(outcome):
+    """A randomised instrument and known truth. The standard error is that of the expected mean;
+    the noise of the outcomes that were in fact hidden adds to it."""
+    x = ["male", "rumphi", "balaka", "simaverage", "distvct"]
+    people = pd.read_csv(DATA).replace({"hiv2004": {-1: np.nan}})
+    people = people.dropna(subset=["got", "any", "tinc", *x, outcome])
+    features, hidden = people[[*x, "any", "tinc"]], people["got"] == 0
+    model = hk.HeckmanRegressor(["any", "tinc"]).fit(features, people[outcome].mask(hidden))
+    truth = people[outcome][hidden]
+    found = model.average(features[hidden], "unselected").loc["all"]
+    assert found["n"] == hidden.sum()
+    error = np.hypot(found["se"], truth.std() / np.sqrt(len(truth)))
+    assert abs(found["mean"] - truth.mean()) < 2.5 * error
+    by_sex = model.average(features[hidden], "unselected", by="male")
+    share = by_sex["n"] / by_sex["n"].sum()
+    assert (share * by_sex["mean"]).sum() == pytest.approx(found["mean"])

@@ -1,0 +1,216 @@
+"""Marginal effects and averages of linear fits: statsmodels, finite differences, identities."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+
+import heckesel as hk
+
+ERRORS = {"normal": {}, "t": {}, "shape": {"scale": "~ x"}, "varying": {"scale": "~ x"}}
+
+
+def table(n=700, seed=5):
+    rng = np.random.default_rng(seed)
+    x, z, u, v = rng.standard_normal((4, n))
+    kind = pd.Categorical(rng.choice(["a", "b", "c"], n))
+    codes = kind.codes
+    selected = 0.4 + 0.6 * x + 1.5 * z + 0.4 * codes + u > 0
+    y = 8 + 0.8 * x + 0.5 * codes + 0.6 * u + 0.8 * v
+    columns = {"x": x, "z": z, "kind": kind, "s": selected * 1}
+    return pd.DataFrame(columns | {"y": np.where(selected, y, np.nan)})
+
+
+FRAME = table()
+
+
+@pytest.fixture(scope="module")
+def two_steps():
+    return hk.heckman("y ~ x + kind", "~ x + z + kind", FRAME, method="two-step")
+
+
+@pytest.fixture(scope="module", params=ERRORS)
+def fit(request):
+    name = request.param
+    errors = name if name != "varying" else "normal"
+    found = hk.heckman("y ~ x + kind", "~ x + z + kind", FRAME, errors=errors, **ERRORS[name])
+    assert found.over_rho is None
+    return found
+
+
+def probit_of_statsmodels():
+    kinds = pd.get_dummies(FRAME["kind"], drop_first=True, dtype=float)
+    w = sm.add_constant(pd.concat([FRAME[["x", "z"]], kinds], axis=1))
+    return sm.Probit(FRAME["s"], w).fit(disp=0, tol=1e-12)
+
+
+def test_effects_on_the_probability_of_selection_are_those_of_statsmodels(two_steps):
+    theirs = probit_of_statsmodels().get_margeff(dummy=True).summary_frame()
+    ours = two_steps.margins("selection").loc[["x", "z", "kind[b]", "kind[c]"]]
+    # a category there is one indicator against zero of it, others as they are; ours sets the level
+    for row, name in enumerate(["x", "z"]):
+        np.testing.assert_allclose(
+            ours.loc[name, ["effect", "se", "z", "p", "low", "high"]],
+            theirs.iloc[row].to_numpy(),
+            rtol=1e-5,
+            atol=1e-12,
+        )
+
+
+def test_contrasts_of_the_probability_of_selection_are_those_of_statsmodels():
+    """With one indicator beside numbers their discrete change is a contrast of two levels."""
+    frame = FRAME.assign(kind=pd.Categorical(np.where(FRAME["kind"] == "a", "a", "b")))
+    fit = hk.heckman("y ~ x + kind", "~ x + z + kind", frame, method="two-step")
+    other = (frame["kind"] == "b").astype(float)
+    w = sm.add_constant(FRAME[["x", "z"]].assign(other=other))
+    probit = sm.Probit(FRAME["s"], w).fit(disp=0, tol=1e-12)
+    theirs = probit.get_margeff(dummy=True).summary_frame().loc["other"]
+    ours = fit.margins("selection").loc["kind[b]", ["effect", "se", "z", "p", "low", "high"]]
+    np.testing.assert_allclose(ours, theirs.to_numpy(), rtol=1e-5, atol=1e-12)
+    theirs = probit.get_margeff(atexog={1: 0.5, 3: 1.0}, dummy=True).summary_frame()
+    held = fit.margins("selection", at={"x": 0.5, "kind": "b"}).loc[(0.5, "b", "z")]
+    np.testing.assert_allclose(held[["effect", "se"]], theirs.iloc[1, :2], rtol=1e-5)
+
+
+def test_elasticities_of_the_probability_of_selection_are_those_of_statsmodels(two_steps):
+    theirs = probit_of_statsmodels().get_margeff(method="eyex").summary_frame()
+    ours = two_steps.margins("selection", kind="elasticity")
+    assert list(ours.index) == ["x", "z"]  # numbers only
+    np.testing.assert_allclose(
+        ours[["effect", "se"]].loc[["x", "z"]], theirs.iloc[:2, :2], rtol=1e-5
+    )
+
+
+def with_params(fit, params):
+    """The fit at other estimates."""
+    rho = float(np.tanh(params["ancillary", "atanh_rho"]))
+    sigma = float(np.exp(params["ancillary", "log_sigma"]))
+    return replace(fit, params=params, rho=rho, sigma=sigma)
+
+
+def numerical_se(fit, quantity):
+    """The delta method with central differences over the estimates."""
+    slopes = []
+    for at in range(len(fit.params)):
+        step = 1e-4 * max(fit.se.iloc[at], 1e-3)
+        ends = []
+        for move in (step, -step):
+            params = fit.params.copy()
+            params.iloc[at] += move
+            ends.append(quantity(with_params(fit, params)))
+        slopes.append((ends[0] - ends[1]) / (2 * step))
+    slopes = np.array(slopes)
+    return np.sqrt(np.einsum("ig,ij,jg->g", slopes, fit.cov.to_numpy(), slopes))
+
+
+@pytest.mark.parametrize("target", ["population", "selected", "unselected", "selection"])
+def test_standard_errors_are_those_of_numerical_derivatives(fit, target):
+    """rtol: differences of differences."""
+    found = fit.average(target, by="kind")
+    expected = numerical_se(fit, lambda at: at.average(target, by="kind")["mean"].to_numpy())
+    np.testing.assert_allclose(found["se"], expected, rtol=1e-5)
+    for kind in ("effect", "elasticity"):
+        found = fit.margins(target, kind=kind)
+        expected = numerical_se(
+            fit, lambda at, kind=kind: at.margins(target, kind=kind)["effect"].to_numpy()
+        )
+        np.testing.assert_allclose(found["se"], expected, rtol=2e-3, atol=1e-9)
+
+
+@pytest.mark.parametrize("target", ["population", "selected", "unselected"])
+def test_effects_are_differences_of_predictions(fit, target):
+    def mean(frame):
+        return fit.predict(frame, target=target).mean
+
+    found = fit.margins(target, at={"z": 0.3}, by="kind")
+    held = FRAME.assign(z=0.3)
+    up, down = (mean(held.assign(x=held["x"] + move)) for move in (1e-4, -1e-4))
+    slope = pd.Series((up - down) / 2e-4).groupby(FRAME["kind"].to_numpy()).mean()
+    for kind in "abc":
+        assert found.loc[(0.3, kind, "x"), "effect"] == pytest.approx(slope[kind], rel=1e-5)
+    levels = [pd.Categorical([level] * len(FRAME), ["a", "b", "c"]) for level in "ac"]
+    low, high = (mean(held.assign(kind=level)) for level in levels)
+    change = pd.Series(high - low).groupby(FRAME["kind"].to_numpy()).mean()
+    assert found.loc[(0.3, "b", "kind[c]"), "effect"] == pytest.approx(change["b"])
+    averages = fit.average(target, by="kind")
+    groups = pd.Series(mean(FRAME)).groupby(FRAME["kind"].to_numpy())
+    np.testing.assert_allclose(averages["mean"], groups.mean())
+    np.testing.assert_array_equal(averages["n"], groups.size())
+
+
+def test_without_groups_an_average_is_a_series(two_steps):
+    one = two_steps.average("unselected", 0.8)
+    assert list(one.index) == ["mean", "se", "low", "high"]
+    assert one["high"] - one["low"] == pytest.approx(2 * 1.2815516 * one["se"])
+    parts, n = two_steps.average("unselected", by="kind"), len(FRAME)
+    assert one["mean"] == pytest.approx((parts["mean"] * parts["n"]).sum() / n)
+
+
+def test_frequency_weights_are_repeated_rows():
+    weight = np.arange(len(FRAME)) % 3
+    frame = FRAME.assign(weight=weight)
+    short = hk.heckman("y ~ x + kind", "~ x + z + kind", frame, weights="weight")
+    long = hk.heckman("y ~ x + kind", "~ x + z + kind", frame.loc[frame.index.repeat(weight)])
+    names = ["mean", "se", "low", "high"]
+    np.testing.assert_allclose(
+        short.average("selected", by="kind")[names],
+        long.average("selected", by="kind")[names],
+        rtol=1e-6,
+    )
+
+
+def test_arrays_have_the_same_effects(two_steps):
+    kinds = pd.get_dummies(FRAME["kind"], drop_first=True, dtype=float)
+    x = pd.concat([FRAME[["x"]], kinds], axis=1)
+    arrays = hk.heckman(y=FRAME["y"], x=x, w=x.assign(z=FRAME["z"]), method="two-step")
+    for target in ("population", "unselected", "selection"):
+        ours, other = (each.margins(target).loc["x"] for each in (arrays, two_steps))
+        np.testing.assert_allclose(ours, other, rtol=1e-6)
+
+
+def test_a_weak_instrument_has_intervals_over_rho_on_the_probit_scale():
+    frame = table(300, 9).assign(label=lambda t: np.where(t["y"].isna(), None, t["y"] > 8.3))
+    label = frame["label"].map({True: "yes", False: "no"}).astype(object)
+    with pytest.warns(hk.IdentificationWarning):
+        model = hk.HeckmanClassifier().fit(frame[["x"]], label)
+    fit = model.result_
+    assert fit.inference == "profile"
+    found = fit.average("unselected")
+    assert 0 < found["low"] < found["mean"] < found["high"] < 1
+    p = model.predict_proba(frame[["x"]], "unselected")[:, 1]
+    assert found["mean"] == pytest.approx(p.mean())
+    effects = fit.margins("unselected")
+    step = 1e-4
+    ends = [
+        model.predict_proba(frame[["x"]] + move, "unselected")[:, 1].mean()
+        for move in (step, -step)
+    ]
+    assert effects.loc["x", "effect"] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5)
+
+
+def test_a_p_value_follows_the_interval_where_rho_passes_zero():
+    """Given any rho but zero, z affects the outcome of the unselected; at zero it does not."""
+    rng = np.random.default_rng(8)
+    u, e, x, z = rng.standard_normal((4, 400))
+    frame = pd.DataFrame({"x": x, "z": z, "y": np.where(x + 0.3 * z + u > 0, 1 + x + e, np.nan)})
+    fit = hk.heckman("y ~ x", "~ x + z", frame)
+    assert fit.inference == "profile"
+    assert fit.over_rho.atanh_rho[0] < 0 < fit.over_rho.atanh_rho[-1]
+    p = fit.margins("unselected").loc["z", "p"]
+    assert 0.01 < p < 0.99
+    for level, inside in ((1 - p + 0.01, True), (1 - p - 0.01, False)):
+        found = fit.margins("unselected", level).loc["z"]
+        assert (found["low"] < 0 < found["high"]) == inside
+
+
+def test_options_that_cannot_be_used_are_refused(two_steps):
+    with pytest.raises(hk.DataError, match="kind must be 'effect' or 'elasticity'"):
+        two_steps.margins(kind="dydx")
+    with pytest.raises(hk.DataError, match="target must be one of"):
+        two_steps.margins("everyone")
+    with pytest.warns(hk.IdentificationWarning):
+        everyone = hk.heckman("y ~ x", "~ x + z", FRAME.dropna())
+    with pytest.raises(hk.DataError, match="every unit was selected"):
+        everyone.margins("selection")
