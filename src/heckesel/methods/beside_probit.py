@@ -1,6 +1,8 @@
 """Networks that assume that outcomes are missing at random, with a separate probit of selection."""
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -31,6 +33,10 @@ class BesideProbit:
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """The same for all three targets."""
         return self.outcome.predict(x, w, target)
+
+    def draw(self, rng) -> BesideProbit:
+        """One of the members."""
+        return replace(self, outcome=self.outcome.draw(rng))
 
     def graph(self, graph, x: str):
         """The population prediction at x (m, p) in an ONNX graph."""

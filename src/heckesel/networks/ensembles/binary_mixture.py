@@ -8,7 +8,9 @@ Part (g, j) is member j at :math:`\rho_g`: :math:`f_{gj}(x)`, :math:`\eta_{gj}(w
                             {\sum\omega_g\Phi(t\eta_{gj})} .
 """
 
-from dataclasses import dataclass, field
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
@@ -81,6 +83,12 @@ class BinaryMixture:
         doubt = Mixture(weight, Normal(z.mean(axis=1), longer * np.sqrt(variance)))
         ends = (doubt.quantile(p) for p in (low, high))
         return ndtr(np.column_stack(list(ends)))
+
+    def draw(self, rng) -> BinaryMixture:
+        """One of the members at one of the rho."""
+        g = rng.choice(len(self.weight), p=self.weight / self.weight.sum())
+        members = self.members.take([g * self.k + rng.integers(self.k)])
+        return replace(self, members=members, weight=np.ones(1), rho=self.rho[[g]])
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over parts."""

@@ -1,5 +1,7 @@
 """Ensembles fitted by `losses.outcome_selection`: members that predict mixtures of normals."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -118,6 +120,10 @@ class OutcomeEnsemble:
         own = np.exp(weight - logsumexp(weight, axis=0)).reshape(k, parts, m)
         centres = (location + covariance * inverse_mills(index)).reshape(k, parts, m)
         return _doubt_between_members(given, own, centres)
+
+    def draw(self, rng) -> OutcomeEnsemble:
+        """One of the members."""
+        return replace(self, members=self.members.take([rng.integers(len(self.members.loss))]))
 
     def graph(self, graph, x: str):
         """The population prediction at x (m, p) in an ONNX graph: the j parts of all

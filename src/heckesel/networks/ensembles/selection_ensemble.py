@@ -93,18 +93,18 @@ class SelectionEnsemble:
 
     def of_members(self, chosen: np.ndarray) -> SelectionEnsemble:
         """The ensemble of some of its members; chosen : (k,) True for these."""
-
-        def part(networks):
-            parameters, loss = networks.parameters[chosen], networks.loss[chosen]
-            return replace(networks, parameters=parameters, loss=loss)
-
+        noise = self.noise_networks
         return replace(
             self,
-            members=part(self.members),
+            members=self.members.take(chosen),
             sigma=self.sigma[chosen],
             covariance=self.covariance[chosen],
-            noise_networks=None if self.noise_networks is None else part(self.noise_networks),
+            noise_networks=None if noise is None else noise.take(chosen),
         )
+
+    def draw(self, rng) -> SelectionEnsemble:
+        """One of the members."""
+        return self.of_members(np.arange(len(self.sigma)) == rng.integers(len(self.sigma)))
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
@@ -207,6 +207,10 @@ class GaussianEnsemble:
         check_target(target)
         outputs = self.members.outputs(self.scaling.x(x))
         return predict_two_outputs(outputs, self.scaling, self.level, self.tail_df)
+
+    def draw(self, rng) -> GaussianEnsemble:
+        """One of the members."""
+        return replace(self, members=self.members.take([rng.integers(len(self.members.loss))]))
 
     def graph(self, graph, x: str):
         """The population prediction at x (m, p) in an ONNX graph."""

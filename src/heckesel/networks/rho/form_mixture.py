@@ -6,8 +6,10 @@ e^{c'u}/\theta` and e a sinh-arcsinh variable, whose mean need not be zero, or a
 not known about the mean enters by the delta method over all coefficients.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
@@ -117,6 +119,19 @@ class FormMixture:
             return predict_student(location, epistemic, sigma, DF)
         covariance = np.tanh(atanh_rho) * sigma
         return predict_student_given_selection(location, epistemic, sigma, covariance, index, DF)
+
+    def draw(self, rng) -> FormMixture:
+        """One of the points, with coefficients drawn from their covariance."""
+        j = [rng.choice(len(self.points.weight), p=self.points.weight)]
+        one = {each.name: getattr(self.points, each.name)[j] for each in fields(self.points)}
+        moved = one["root"][0] @ rng.standard_normal(one["root"].shape[2])
+        h, r = one["delta"].shape[1], one["scale"].shape[1]
+        delta, theta, scale, skewness, log_tail = np.split(moved, np.cumsum([h, 1, r, 1]))
+        moves = {"delta": delta, "theta": theta, "scale": scale}
+        moves |= {"skewness": skewness, "log_tail": log_tail}
+        one |= {name: one[name] + move for name, move in moves.items()}
+        one |= {"weight": np.ones(1), "root": np.zeros_like(one["root"])}
+        return replace(self, points=FormPoints(**one))
 
     def error_model(self, scale: Sequence[int]) -> ErrorModelInfo:
         """Averages over the points; scale : columns of x on which log sigma depends"""
