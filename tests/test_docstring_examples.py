@@ -39,6 +39,8 @@ MODULES = [
             "deep_ensemble_regressor",
             "deep_heckman_regressor",
             "heckman_classifier",
+            "imputation.heckman_imputer",
+            "imputation.rubin",
             "scoring",
             "weighted_ensemble_regressor",
         )
