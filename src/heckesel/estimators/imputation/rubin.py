@@ -44,7 +44,7 @@ class PooledEstimates:
     @property
     def p_values(self):
         """P-values of the hypotheses that a parameter is zero."""
-        return 2 * self._like(stdtr(self.df, -abs(self.estimate / self.se)))
+        return 2 * stdtr(self.df, -abs(self.estimate / self.se))
 
     def interval(self, level: float = 0.95) -> np.ndarray:
         """Confidence intervals.
@@ -67,11 +67,6 @@ class PooledEstimates:
         check_level(level)
         half = stdtrit(self.df, (1 + level) / 2) * self.se
         return np.stack([self.estimate - half, self.estimate + half], axis=-1)
-
-    def _like(self, values):
-        if isinstance(self.estimate, pd.Series):
-            return pd.Series(values, self.estimate.index)
-        return values
 
 
 def pool_estimates(estimates, variances, *, df: float = np.inf) -> PooledEstimates:
@@ -137,12 +132,16 @@ def pool_estimates(estimates, variances, *, df: float = np.inf) -> PooledEstimat
         per_df = (1 + 3 / df) / (df + 1)  # (df + 3) / (df (df + 1)), 0 if df is infinite
         observed = np.where(share < 1, per_df / (1 - share), np.inf) if per_df else 0.0
         freedom = 1 / (share**2 / (m - 1) + observed)
-    found: list[Any] = [values.mean(axis=0), np.sqrt(total), freedom, within, between, share]
+    parts = (values.mean(axis=0), np.sqrt(total), freedom, within, between, share)
+    estimate, se, freedom, within, between, share = (_like(each, labels) for each in parts)
+    return PooledEstimates(estimate, se, freedom, within, between, share, m)
+
+
+def _like(values, labels):
+    """A float, an array or, with labels, a Series."""
     if labels is not None:
-        found = [pd.Series(each, labels) for each in found]
-    elif values.ndim == 1:
-        found = [float(each) for each in found]
-    return PooledEstimates(*found, m)
+        return pd.Series(values, labels)
+    return values if np.ndim(values) else float(values)
 
 
 def _rows_of(tables, name: str, labels) -> np.ndarray:

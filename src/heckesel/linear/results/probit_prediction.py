@@ -47,13 +47,17 @@ def probit_index(fit, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
 
 def probit_index_interval(fit, x, w, target: str, level: float) -> np.ndarray:
     """(m, 2) interval of z, over all rho the data allow where these are given, otherwise by the
-    delta method; NaN where the fit has no covariance."""
+    delta method; NaN where it depends on a coefficient without standard error."""
     check_level(level)
     if fit.over_rho is not None:
         return _interval_over_rho(fit, x, w, target, level)
     z, gradient = probit_index(fit, x, w, target)
     cov = fit.cov if fit.cov_given_rho is None else fit.cov_given_rho
-    variance = np.einsum("ij,jk,ik->i", gradient, cov.to_numpy(), gradient)
+    covariance = cov.to_numpy()
+    unknown = np.isnan(np.diag(covariance))
+    known = gradient[:, ~unknown]
+    variance = np.einsum("ij,jk,ik->i", known, covariance[np.ix_(~unknown, ~unknown)], known)
+    variance[(gradient[:, unknown] != 0).any(axis=1)] = np.nan
     half = ndtri((1 + level) / 2) * np.sqrt(variance)
     return np.column_stack([z - half, z + half])
 
