@@ -97,6 +97,14 @@ class LinearProbit:
         x, w = _constants(x, w)
         return ndtr(probit_index_interval(self.result, x, w, target, level))
 
+    def probability_graph(self, graph, x: str) -> tuple[str, str]:
+        """(1, m) population probabilities of the first and the second class in an ONNX graph."""
+        intercept, *slopes = self.result.params["outcome"]
+        index = graph.call("MatMul", x, graph.double(np.array(slopes)[:, None]))
+        index = graph.as_number(graph.call("Add", index, graph.double(np.array(intercept))))
+        z = graph.call("Transpose", index, perm=[1, 0])
+        return graph.normal_cdf(graph.call("Neg", z)), graph.normal_cdf(z)
+
     def index(self, w) -> np.ndarray:
         return with_intercept(w) @ self.result.params["select"].to_numpy()
 

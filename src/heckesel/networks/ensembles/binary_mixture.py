@@ -17,6 +17,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
 
 from heckesel.errors import DataError
 from heckesel.fit_info import BinaryInfo
+from heckesel.networks.member_graphs import member_outputs, one_output, scaled
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.bivariate import log_conditional_cdf
@@ -89,6 +90,17 @@ class BinaryMixture:
         g = rng.choice(len(self.weight), p=self.weight / self.weight.sum())
         members = self.members.take([g * self.k + rng.integers(self.k)])
         return replace(self, members=members, weight=np.ones(1), rho=self.rho[[g]])
+
+    def probability_graph(self, graph, x: str) -> tuple[str, str]:
+        """(1, m) population probabilities of the first and the second class in an ONNX graph."""
+        outputs = member_outputs(graph, self.members, scaled(graph, self.scaling, x))
+        f = one_output(graph, outputs, 0)  # (g k, m)
+        weight = np.repeat(self.weight, self.k)[None] / self.k
+        first, second = (
+            graph.call("MatMul", weight, graph.normal_cdf(each))
+            for each in (graph.call("Neg", f), f)
+        )
+        return first, second
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over parts."""
