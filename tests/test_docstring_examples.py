@@ -47,6 +47,7 @@ MODULES = [
     ),
     "heckesel.metrics",
     "heckesel.metrics.bias",
+    "heckesel.metrics.binary_scores",
     "heckesel.metrics.calibration",
     "heckesel.metrics.coverage",
     "heckesel.metrics.regions",
