@@ -24,6 +24,8 @@ _HOMES = {
     "DeepHeckmanRegressor": "heckesel.estimators.deep_heckman_regressor",
     "DeepEnsembleRegressor": "heckesel.estimators.deep_ensemble_regressor",
     "WeightedEnsembleRegressor": "heckesel.estimators.weighted_ensemble_regressor",
+    "HeckmanImputer": "heckesel.estimators.imputation.heckman_imputer",
+    "pool_estimates": "heckesel.estimators.imputation.rubin",
     "load": "heckesel.estimators.load",
     "joint_log_likelihood_scorer": "heckesel.estimators.scoring",
     "Predictive": "heckesel.predictive.distribution",

@@ -50,6 +50,59 @@ def test_a_level_at_which_all_are_alike_gives_the_supremum_of_the_likelihood():
     assert fit.loglik == pytest.approx(-found.fun, abs=1e-5)
     assert fit.status == "separated"
     assert params[3] > 5
+    # second differences of the same function, at steps of 1e-4
+    ends = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
+    steps = 1e-4 * np.eye(9)
+    hessian = [
+        [sum(i * j * loss(found.x + i * a + j * b) for i, j in ends) for a in steps] for b in steps
+    ]
+    expected = np.sqrt(np.diag(np.linalg.inv(np.array(hessian) / 4e-8)))
+    np.testing.assert_allclose(np.delete(fit.se.to_numpy(), 3), expected, rtol=2e-3)
+    assert np.isnan(fit.se.iloc[3])
+
+
+@pytest.mark.parametrize("kind", ["information", "robust", "opg"])
+def test_a_rare_level_leaves_the_other_standard_errors(kind):
+    """They are about those without its few rows, and those of a weight of two are those of two
+    rows."""
+    with_it = fitted(QUASI, covariance=kind)
+    rest = DUMMY == 0
+    without = hk.HeckmanClassifier([2], covariance=kind).fit(X[rest][:, [0, 1, 3]], QUASI[rest])
+    se, expected = with_it.result_.se, without.result_.se
+    np.testing.assert_allclose(se["outcome"].to_numpy()[:3], expected["outcome"], rtol=0.03)
+    np.testing.assert_allclose(se["ancillary"], expected["ancillary"], rtol=0.1)
+    twice = fitted(np.tile(QUASI, 2), np.tile(X, (2, 1)), covariance=kind).result_.se
+    model = hk.HeckmanClassifier([3], covariance=kind)
+    with pytest.warns(hk.IdentificationWarning, match="perfectly"):
+        weighted = model.fit(X, QUASI, sample_weight=np.full(N, 2)).result_.se
+    np.testing.assert_allclose(weighted, twice, rtol=1e-6, equal_nan=True)
+    # probabilities of rows without the dummy have intervals, the others none
+    interval = with_it.predict_proba_interval(X)
+    np.testing.assert_array_equal(np.isnan(interval[:, 0]), DUMMY == 1)
+    if without.result_.inference == "wald":  # which this kind of fit always uses
+        expected = without.predict_proba_interval(X[rest][:, [0, 1, 3]])
+        np.testing.assert_allclose(interval[rest], expected, atol=0.02)
+
+
+def test_what_the_other_rows_do_not_determine_has_no_standard_error():
+    expected = fitted(QUASI).result_.se["outcome"].to_numpy()
+    base = fitted(QUASI, np.column_stack([A, B, 1 - DUMMY, Z])).result_.se["outcome"]
+    assert list(base.isna()) == [True, False, False, True]  # the level is in the intercept
+    np.testing.assert_allclose(base.iloc[1:3], expected[1:3], rtol=1e-5)
+    mixed = fitted(QUASI, np.column_stack([A, B, DUMMY + A, Z])).result_.se["outcome"]
+    assert list(mixed.isna()) == [False, True, False, True]  # a combination of two columns
+    np.testing.assert_allclose(mixed.iloc[[0, 2]], expected[[0, 2]], rtol=1e-5)
+
+
+def test_without_selection_the_standard_errors_are_those_of_the_other_rows():
+    everyone = np.where(DUMMY == 1, 1.0, A - B + E > 0)
+    with pytest.warns(hk.IdentificationWarning):
+        fit = hk.HeckmanClassifier().fit(X[:, :3], everyone).result_
+    rest = DUMMY == 0
+    free = fit_probit(np.column_stack([np.ones(N), A, B])[rest], everyone[rest] == 1)
+    expected = np.sqrt(np.diag(np.linalg.inv(-free.hessian)))
+    np.testing.assert_allclose(fit.se.to_numpy()[:3], expected, rtol=1e-6)
+    assert np.isnan(fit.se.iloc[3])
 
 
 def test_classes_that_are_all_apart_leave_no_rho_and_a_probit_of_selection():
@@ -81,11 +134,12 @@ def test_the_direction_is_that_of_the_widest_margin():
 
 
 @pytest.mark.parametrize("y", [QUASI, APART], ids=["in part", "all"])
-def test_there_are_no_standard_errors_and_the_summary_says_why(y):
+def test_the_summary_says_what_has_no_standard_errors(y):
     model = fitted(y)
     fit = model.result_
-    assert fit.se.isna().all()
-    assert np.isnan(model.predict_proba_interval(X[:5])).all()
+    assert fit.se["outcome"].isna().any()
+    assert fit.se.isna().all() == (y is APART)
+    assert np.isnan(model.predict_proba_interval(X[:50])).any()
     assert "Status: separated" in fit.summary()
     assert "Separated: column" in fit.summary()
     assert "no standard errors" in " ".join(fit.summary().split())

@@ -18,7 +18,7 @@ NETWORK = {
     "hidden": (4,),
     "progress": False,
 }
-FEW = X[["x", "z"]]
+FEW, RARE = X[["x", "z"]], np.arange(N) % 12 == 0
 
 
 def labels(zero="bad", one="good", *, seen=True, apart=False):
@@ -36,6 +36,11 @@ CLASSIFIERS = {
     "truths": (hk.HeckmanClassifier(["z"]), FEW, labels(False, True)),
     "no selection": (hk.HeckmanClassifier(["z"]), FEW, labels(0, 1, seen=False)),
     "separated": (hk.HeckmanClassifier(["z"]), FEW, labels(0, 1, apart=True)),
+    "separated in part": (
+        hk.HeckmanClassifier(["z"]),
+        FEW.assign(rare=RARE),
+        labels(0, 1).mask(RARE & labels(0, 1).notna(), 1),
+    ),
     "networks": (hk.HeckmanClassifier(["z"], **NETWORK), X, labels()),
     "networks, a sign": (
         hk.HeckmanClassifier(["z"], rho_prior="positive", **NETWORK),

@@ -257,19 +257,30 @@ def _separated(name, value, happened, event: Event, where: str = "with") -> Colu
     return ColumnError(message, (name,), reason)
 
 
-def separating_combination(w, s, names, event: Event = SELECTION) -> ColumnError | None:
-    """After a probit that ran off: does a combination of columns separate the rows?
+class Direction(NamedTuple):
+    """weights : (q,) of the standardised columns; margins : (n,) sign_i w_i'g, none negative"""
 
-    A direction g with sign_i w_i'g >= 0 for all i and > 0 for some is a linear program.
-    """
+    weights: np.ndarray
+    margins: np.ndarray
+
+
+def separating_direction(w, s) -> Direction | None:
+    """g with sign_i w_i'g >= 0 for all i and > 0 for some, which is a linear program."""
     signed = np.where(s, 1.0, -1.0)[:, None] * column_scale(w).apply(w)
     program = linprog(
         -signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(s)), bounds=(-1, 1), method="highs"
     )
     if program.status == 0 and -program.fun > 1e-7 * len(s):
-        columns = [
-            names[j] for j in np.flatnonzero(np.abs(program.x) > 1e-7) if names[j] != "Intercept"
-        ]
+        return Direction(program.x, signed @ program.x)
+    return None
+
+
+def separating_combination(w, s, names, event: Event = SELECTION) -> ColumnError | None:
+    """After a probit that ran off: does a combination of columns separate the rows?"""
+    found = separating_direction(w, s)
+    if found is not None:
+        part = np.flatnonzero(np.abs(found.weights) > 1e-7)
+        columns = [names[j] for j in part if names[j] != "Intercept"]
         return ColumnError(
             f"columns {', '.join(map(repr, columns))} together predict {event.name} perfectly "
             "for some rows, so the probit has no finite estimate; drop one of them",

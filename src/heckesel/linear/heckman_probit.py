@@ -18,6 +18,7 @@ from heckesel.linear.covariance import covariance_of, inverse
 from heckesel.linear.forms.form_search import weighted_sums
 from heckesel.linear.joint import Point
 from heckesel.linear.probit import fit_probit, penalised, probit_terms
+from heckesel.linear.quasi_separated import Overlap
 from heckesel.linear.sample.blocks import slices, sum_over
 from heckesel.linear.sample.sample import SCAN_SEED, SampleScale, draw_rows
 from heckesel.linear.sample.standardise import column_scale
@@ -119,7 +120,7 @@ def binary_covariance(
     data: SelectionData, point: Point, sample: BinarySample, scalings, kind: str, weight_kind: str
 ) -> np.ndarray:
     """Covariance of (beta, gamma, atanh rho); all NaN unless the mode converged."""
-    if point.status != "converged" or sample.ridge:
+    if point.status != "converged":
         return np.full_like(point.hessian, np.nan)
     scores = None if kind == "information" else binary_scores(data, point, sample)
     hessian = _in_order(point.hessian, sample)
@@ -139,18 +140,66 @@ def _in_user_units(covariance, scalings: SampleScale) -> np.ndarray:
     return back @ covariance @ back.T
 
 
+def separated_covariance(
+    data: SelectionData, params, overlap: Overlap, kind: str, weight_kind: str
+) -> np.ndarray:
+    """Covariance of (beta, gamma, atanh rho) where columns separate part of the observed classes.
+
+    A separated row contributes the probability of its selection, log Phi(w'gamma), as an unselected
+    row with the columns -w does. NaN for coefficients that the overlap does not determine, and for
+    all if there is no interior optimum.
+
+    params : in the same order
+    """
+    p, q = data.x.shape[1], data.w.shape[1]
+    sample, scalings = _overlap_sample(data, overlap)
+    f = data.x[data.s][overlap.rows] @ params[:p]
+    x = data.x[data.s][overlap.rows][:, overlap.columns]
+    beta = np.linalg.solve(scalings.x.back, np.linalg.lstsq(x, f)[0])
+    gamma = np.linalg.solve(scalings.w.back, params[p : p + q])
+    point = np.concatenate([gamma, beta, params[-1:]])
+    hessian = _in_order(sample.evaluate(point)[2], sample)
+    scores = None if kind == "information" else np.concatenate(_scores(point, sample))
+    weight = np.concatenate([sample.weight_selected, sample.weight_unselected])
+    small = covariance_of(kind, hessian, scores, weight, weight_kind=weight_kind)
+    places = np.concatenate([overlap.columns, np.arange(p, p + q + 1)])
+    covariance = np.full((p + q + 1,) * 2, np.nan)
+    covariance[np.ix_(places, places)] = _in_user_units(small, scalings)
+    unknown = np.flatnonzero(~overlap.determined)
+    covariance[unknown] = covariance[:, unknown] = np.nan
+    return covariance
+
+
+def _overlap_sample(data: SelectionData, overlap: Overlap) -> tuple[BinarySample, SampleScale]:
+    s, rows = data.s, overlap.rows
+    x = data.x[s][rows][:, overlap.columns]
+    scalings = SampleScale(column_scale(data.w), column_scale(x), 0.0, 1.0)
+    w, weight = scalings.w.apply(data.w), data.weight
+    sign = np.where(data.y[s][rows] == 1.0, 1.0, -1.0)
+    others = np.concatenate([w[~s], -w[s][~rows]])
+    mass = np.concatenate([weight[~s], weight[s][~rows]])
+    x = scalings.x.apply(x)
+    return BinarySample(w[s][rows], x, sign, weight[s][rows], others, mass), scalings
+
+
 def binary_scores(data: SelectionData, point: Point, sample: BinarySample) -> np.ndarray:
     """(n, p + q + 1) score of each unit in the data's row order, standardised, not weighted."""
-    p, q, s = sample.x.shape[1], sample.q, data.s
-    gamma, beta = point.v[:q], point.v[q:]
-    units = selected_units(sample.w_selected @ gamma, sample.x @ beta, point.a, sample.sign)
-    d_index, d_f, d_a = units.gradient
-    scores = np.zeros((data.n, p + q + 1))
-    of_selected = [sample.x * d_f[:, None], sample.w_selected * d_index[:, None], d_a]
-    scores[s] = np.column_stack(of_selected)
-    slope = unselected_units(sample.w_unselected @ gamma).d_index
-    scores[~s, p : p + q] = sample.w_unselected * slope[:, None]
+    scores = np.zeros((data.n, sample.x.shape[1] + sample.q + 1))
+    scores[data.s], scores[~data.s] = _scores(np.append(point.v, point.a), sample)
     return scores
+
+
+def _scores(point: np.ndarray, sample: BinarySample) -> tuple[np.ndarray, np.ndarray]:
+    """Those of selected and of unselected rows, in (beta, gamma, a); point : (gamma, beta, a)."""
+    p, q = sample.x.shape[1], sample.q
+    gamma, beta, a = point[:q], point[q:-1], point[-1]
+    units = selected_units(sample.w_selected @ gamma, sample.x @ beta, a, sample.sign)
+    d_index, d_f, d_a = units.gradient
+    of_selected = [sample.x * d_f[:, None], sample.w_selected * d_index[:, None], d_a]
+    slope = unselected_units(sample.w_unselected @ gamma).d_index
+    of_unselected = np.zeros((len(sample.w_unselected), p + q + 1))
+    of_unselected[:, p : p + q] = sample.w_unselected * slope[:, None]
+    return np.column_stack(of_selected), of_unselected
 
 
 def _in_order(hessian, sample: BinarySample) -> np.ndarray:

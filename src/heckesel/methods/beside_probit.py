@@ -1,7 +1,9 @@
 """Networks that assume that outcomes are missing at random, with a separate probit of selection."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -37,6 +39,10 @@ class BesideProbit:
     def component_means(self, x, w, target: str, **options) -> Iterator[ComponentMean]:
         """As those of the outcome model."""
         return self.outcome.component_means(x, w, target, **options)
+
+    def draw(self, rng) -> BesideProbit:
+        """One of the members."""
+        return replace(self, outcome=self.outcome.draw(rng))
 
     def graph(self, graph, x: str):
         """The population prediction at x (m, p) in an ONNX graph."""

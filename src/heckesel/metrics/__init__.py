@@ -3,6 +3,7 @@
 import numpy as np
 
 from heckesel.metrics.bias import bias, rmse
+from heckesel.metrics.binary_scores import calibration_table, gini, ks, swap_set
 from heckesel.metrics.calibration import (
     calibration_error,
     central,
@@ -25,15 +26,19 @@ from heckesel.predictive.distribution import Predictive
 __all__ = [
     "bias",
     "calibration_error",
+    "calibration_table",
     "central_calibration_error",
     "coverage",
     "crps",
     "evaluate",
     "gaussian_nll",
+    "gini",
     "interval_score",
+    "ks",
     "regions",
     "rmse",
     "sharpness",
+    "swap_set",
 ]
 
 LEVEL = 0.9  # of the intervals

@@ -24,11 +24,7 @@ def export_model(model, path) -> None:
             f"target_transform is {given}, which an ONNX file cannot hold; take 'log', or "
             "transform y before the fit"
         )
-    if model.columns_.plan is not None:
-        raise DataError(
-            "a model fitted with on_problem='fix' prepares its columns, which an ONNX file cannot "
-            "do; prepare the table and fit it with on_problem='error'"
-        )
+    _refuse_plan(model)
     graph = Graph()
     x = write_columns(graph, model.columns_)
     if not hasattr(model.fitted_, "graph"):
@@ -39,22 +35,44 @@ def export_model(model, path) -> None:
     part = _mixed(graph, part)
     graph.call("Identity", part.mean, named="mean")
     graph.call("Sqrt", part.variance, named="std")
-    content = graph.model(("mean", "std"), _about(model, part))
+    about = _about(model) | {"distribution": part.distribution}
+    about |= {} if part.df is None else {"df": repr(part.df)}
+    content = graph.model(("mean", "std"), about)
     write_atomically(path, content.SerializeToString())
 
 
-def _about(model, part: Part) -> dict[str, str]:
+def export_classifier(model, path) -> None:
+    """The probabilities of both classes, as `export_model` has mean and std."""
+    check_is_fitted(model)
+    check_output(path)
+    _refuse_plan(model)
+    graph = Graph()
+    both = model.fitted_.probability_graph(graph, write_columns(graph, model.columns_))
+    graph.call("Transpose", graph.call("Concat", *both, axis=0), perm=[1, 0], named="probabilities")
+    classes = json.dumps(model.classes_.tolist(), ensure_ascii=False)
+    about = _about(model) | {"classes": classes}
+    content = graph.model(("probabilities",), about, shape=("m", 2))
+    write_atomically(path, content.SerializeToString())
+
+
+def _refuse_plan(model) -> None:
+    if model.columns_.plan is not None:
+        raise DataError(
+            "a model fitted with on_problem='fix' prepares its columns, which an ONNX file cannot "
+            "do; prepare the table and fit it with on_problem='error'"
+        )
+
+
+def _about(model) -> dict[str, str]:
     """What a reader of the file needs to know, as strings."""
-    about = {
+    return {
         "model": type(model).__name__,
         "heckesel": __version__,
         "outcome": model.outcome_name_,
         "columns": json.dumps(number_names(model.columns_), ensure_ascii=False),
         "text_columns": json.dumps(text_names(model.columns_), ensure_ascii=False),
-        "distribution": part.distribution,
         "verdict": model.identification_.verdict,
     }
-    return about if part.df is None else about | {"df": repr(part.df)}
 
 
 def _exponential(graph: Graph, part: Part) -> Part:

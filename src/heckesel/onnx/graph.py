@@ -65,6 +65,11 @@ class Graph:
         apart = self.call("Sub", x, self.double(centre))
         return self.as_number(self.call("Div", apart, self.double(scale)))
 
+    def normal_cdf(self, value: str) -> str:
+        """Phi, to the rounding of float32 around one: operators know erf and no erfc."""
+        erf = self.call("Erf", self.call("Mul", value, np.float64(np.sqrt(0.5))))
+        return self.call("Mul", self.call("Add", erf, np.float32(1)), np.float32(0.5))
+
     def square(self, value: str) -> str:
         return self.call("Mul", value, value)
 
@@ -80,11 +85,11 @@ class Graph:
         mean, variance = (self.call("Unsqueeze", at, first) for at in (part.mean, part.variance))
         return replace(part, mean=mean, variance=variance, weight=np.ones(1))
 
-    def model(self, outputs: tuple[str, ...], about: dict[str, str]):
-        """The whole as an ONNX model; outputs are (m,) numbers, `about` is its metadata."""
+    def model(self, outputs: tuple[str, ...], about: dict[str, str], *, shape: tuple = ("m",)):
+        """The whole as an ONNX model; outputs are numbers of this shape, `about` its metadata."""
         onnx = onnx_package()
         kind = onnx.TensorProto.FLOAT
-        found = [onnx.helper.make_tensor_value_info(name, kind, ["m"]) for name in outputs]
+        found = [onnx.helper.make_tensor_value_info(name, kind, shape) for name in outputs]
         graph = onnx.helper.make_graph(self.nodes, "heckesel", self.inputs, found, self.constants)
         opset = [onnx.helper.make_opsetid("", OPSET)]
         model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=FILE_FORMAT)

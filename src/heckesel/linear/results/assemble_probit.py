@@ -10,9 +10,15 @@ from heckesel.errors import DataError, warn_user
 from heckesel.linear.covariance import covariance_of
 from heckesel.linear.estimable import Event, refuse, separation
 from heckesel.linear.estimates import NEAR_BOUNDARY
-from heckesel.linear.heckman_probit import binary_covariance, binary_sample, covariance_given_rho
+from heckesel.linear.heckman_probit import (
+    binary_covariance,
+    binary_sample,
+    covariance_given_rho,
+    separated_covariance,
+)
 from heckesel.linear.joint import Point
 from heckesel.linear.probit import fit_probit, probit_scores
+from heckesel.linear.quasi_separated import Overlap, overlap_of
 from heckesel.linear.results.assemble import equation_labels
 from heckesel.linear.results.heckman_probit_fit import SEPARATED, BinaryMode, HeckmanProbitFit
 from heckesel.linear.results.inference import in_given_weights, labelled
@@ -108,8 +114,11 @@ def _ml(data: SelectionData, kind, rest, prefer_interior: bool) -> HeckmanProbit
     selected = selected_mode(found.modes) if prefer_interior else 0
     best = found.modes[selected]
     labels = [*equation_labels(data), ATANH_RHO]
-    covariance = binary_covariance(data, best, sample, scalings, kind, rest["weight_kind"])
     modes = tuple(_mode(point, scalings, labels, ridge) for point in found.modes)
+    if not ridge:
+        covariance = binary_covariance(data, best, sample, scalings, kind, rest["weight_kind"])
+    else:
+        covariance = _of_overlap(data, best, modes[selected].params, kind, rest["weight_kind"])
     _, cov = labelled(labels, modes[selected].params.to_numpy(), covariance)
     given_rho = None
     if best.status == "boundary" and not ridge:
@@ -119,6 +128,26 @@ def _ml(data: SelectionData, kind, rest, prefer_interior: bool) -> HeckmanProbit
     return HeckmanProbitFit(
         **vars(modes[selected]), method="ml", covariance=kind, cov=cov, data=data, **more, **rest
     )
+
+
+def _of_overlap(data: SelectionData, best: Point, params, kind: str, weight_kind: str):
+    """Standard errors of what the rows that are not separated determine."""
+    overlap, values = _overlap(data), params.to_numpy()
+    if overlap is None or best.status != "converged":
+        return np.full((len(values),) * 2, np.nan)
+    return separated_covariance(data, values, overlap, kind, weight_kind)
+
+
+def _overlap(data: SelectionData) -> Overlap | None:
+    """Rows of weight zero count as separated: they have no part in anything."""
+    used = data.weight[data.s] > 0
+    x, happened = data.x[data.s], data.y[data.s] == 1.0
+    found = overlap_of(x[used], happened[used])
+    if found is None:
+        return None
+    rows = np.zeros(len(x), dtype=bool)
+    rows[used] = found.rows
+    return replace(found, rows=rows)
 
 
 def _mode(point: Point, scalings: SampleScale, labels, ridge: float) -> BinaryMode:
@@ -135,13 +164,22 @@ def _without_selection(data: SelectionData, kind, rest) -> HeckmanProbitFit:
     happened, separated = data.y == 1.0, rest["separation"] is not None
     fit = (fit_separated if separated else fit_probit)(data.x, happened, data.weight)
     covariance = np.full_like(fit.hessian, np.nan)
+    overlap = _overlap(data) if separated else None
     if not separated:
-        scores = probit_scores(data.x, happened, fit.gamma)
-        covariance = covariance_of(
-            kind, fit.hessian, scores, data.weight, weight_kind=rest["weight_kind"]
-        )
+        covariance = _probit_covariance(data.x, happened, data.weight, fit, kind, rest)
+    elif overlap is not None:
+        rows, columns, sure = overlap.rows, overlap.columns, overlap.determined
+        x, event, weight = data.x[rows][:, columns], happened[rows], data.weight[rows]
+        part = _probit_covariance(x, event, weight, fit_probit(x, event, weight), kind, rest)
+        covariance[np.ix_(columns, columns)] = part
+        covariance[~sure] = covariance[:, ~sure] = np.nan
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.gamma, covariance)
     mode = BinaryMode(np.nan, fit.loglik, fit.status, params, False)
     return HeckmanProbitFit(
         **vars(mode), method="probit", covariance=kind, cov=cov, data=data, **rest
     )
+
+
+def _probit_covariance(x, happened, weight, fit, kind: str, rest: dict) -> np.ndarray:
+    scores = probit_scores(x, happened, fit.gamma)
+    return covariance_of(kind, fit.hessian, scores, weight, weight_kind=rest["weight_kind"])

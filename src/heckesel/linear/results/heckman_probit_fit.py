@@ -22,8 +22,8 @@ from heckesel.linear.results.selection_fit import SelectionFit
 from heckesel.tables.array_design import ArrayDesign
 
 SEPARATED = (
-    "the likelihood has no maximum: classes are predicted, probabilities near 0 and 1 are an "
-    "extrapolation, and there are no standard errors"
+    "the likelihood has no maximum: probabilities of these rows near 0 and 1 are an extrapolation, "
+    "and coefficients that only they determine have no standard errors"
 )
 
 
@@ -46,8 +46,9 @@ class HeckmanProbitFit(SelectionFit):
     params, se : Series by (equation, term): `outcome`, `select`, ("ancillary", "atanh_rho").
     cov : their covariance, NaN where there is none; cov_given_rho : that of the others at
     rho = +-1, where the likelihood has no interior maximum. `modes` lists every local maximum, best
-    first. separation : what tells classes apart, where something does (status `separated`, see
-    `heckesel.linear.separated`); where it does so for every row rho is NaN, as any fits.
+    first. separation : which columns separate classes, if any do (status `separated`, see
+    `heckesel.linear.separated`). Coefficients that the other rows determine have standard errors;
+    if every row is separated, there are none and rho is NaN, as any fits.
     """
 
     classes: np.ndarray

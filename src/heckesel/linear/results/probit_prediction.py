@@ -59,13 +59,17 @@ def probit_means(fit, target: str) -> LinearMeans:
 
 def probit_index_interval(fit, x, w, target: str, level: float) -> np.ndarray:
     """(m, 2) interval of z, over all rho the data allow where these are given, otherwise by the
-    delta method; NaN where the fit has no covariance."""
+    delta method; NaN where it depends on a coefficient without standard error."""
     check_level(level)
     if fit.over_rho is not None:
         return _interval_over_rho(fit, x, w, target, level)
     z, gradient = probit_index(fit, x, w, target)
     cov = fit.cov if fit.cov_given_rho is None else fit.cov_given_rho
-    variance = np.einsum("ij,jk,ik->i", gradient, cov.to_numpy(), gradient)
+    covariance = cov.to_numpy()
+    unknown = np.isnan(np.diag(covariance))
+    known = gradient[:, ~unknown]
+    variance = np.einsum("ij,jk,ik->i", known, covariance[np.ix_(~unknown, ~unknown)], known)
+    variance[(gradient[:, unknown] != 0).any(axis=1)] = np.nan
     half = ndtri((1 + level) / 2) * np.sqrt(variance)
     return np.column_stack([z - half, z + half])
 
@@ -117,6 +121,14 @@ class LinearProbit:
         """x and w with constants; None where not needed, as the columns of log sigma(x)."""
         x = None if x is None else with_intercept(x)
         return x, None if w is None else with_intercept(w), None
+
+    def probability_graph(self, graph, x: str) -> tuple[str, str]:
+        """(1, m) population probabilities of the first and the second class in an ONNX graph."""
+        intercept, *slopes = self.result.params["outcome"]
+        index = graph.call("MatMul", x, graph.double(np.array(slopes)[:, None]))
+        index = graph.as_number(graph.call("Add", index, graph.double(np.array(intercept))))
+        z = graph.call("Transpose", index, perm=[1, 0])
+        return graph.normal_cdf(graph.call("Neg", z)), graph.normal_cdf(z)
 
     def index(self, w) -> np.ndarray:
         return with_intercept(w) @ self.result.params["select"].to_numpy()

@@ -68,6 +68,11 @@ class AutoMixture:
         parts, log_weight = self._parts
         return averaged_index(np.stack([part.index(w) for part in parts]), log_weight[:, None])
 
+    def draw(self, rng):
+        """One of the two models, with parameters drawn from it."""
+        networks = rng.random() < self.share
+        return (self.networks if networks else self.splines).draw(rng)
+
     def graph(self, graph, x: str):
         """The population prediction at x (m, p) in an ONNX graph, of networks alone."""
         if self.splines is not None:

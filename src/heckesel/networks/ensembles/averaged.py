@@ -57,6 +57,10 @@ class AveragedEnsemble:
         """(m,) selection index at w (m, q), of the two-step."""
         return self.two_step.index(w)
 
+    def draw(self, rng):
+        """One of the models, with parameters drawn from it."""
+        return self.parts[rng.integers(len(self.parts))].draw(rng)
+
     def graph(self, graph, x: str):
         """The population prediction at x (m, p) in an ONNX graph: the parts of all side by side."""
         parts = [graph.several(part.graph(graph, x)) for part in self.parts]

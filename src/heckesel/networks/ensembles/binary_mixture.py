@@ -8,6 +8,8 @@ Part (g, j) is member j at :math:`\rho_g`: :math:`f_{gj}(x)`, :math:`\eta_{gj}(w
                             {\sum\omega_g\Phi(t\eta_{gj})} .
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +20,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
 from heckesel.errors import DataError
 from heckesel.fit_info import BinaryInfo
 from heckesel.networks.ensembles.fold_means import over_folds
+from heckesel.networks.member_graphs import member_outputs, one_output, scaled
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.bivariate import log_conditional_cdf
@@ -100,6 +103,23 @@ class BinaryMixture:
             found = over_folds(partial(_mean_of, np.exp(own)), self.k, folds)
             predicted = np.exp(logsumexp(log_own + own, axis=0) - total)
             yield replace(found, weight=float(weight), predicted=predicted, log_weight=total)
+
+    def draw(self, rng) -> BinaryMixture:
+        """One of the members at one of the rho."""
+        g = rng.choice(len(self.weight), p=self.weight / self.weight.sum())
+        members = self.members.take([g * self.k + rng.integers(self.k)])
+        return replace(self, members=members, weight=np.ones(1), rho=self.rho[[g]])
+
+    def probability_graph(self, graph, x: str) -> tuple[str, str]:
+        """(1, m) population probabilities of the first and the second class in an ONNX graph."""
+        outputs = member_outputs(graph, self.members, scaled(graph, self.scaling, x))
+        f = one_output(graph, outputs, 0)  # (g k, m)
+        weight = np.repeat(self.weight, self.k)[None] / self.k
+        first, second = (
+            graph.call("MatMul", weight, graph.normal_cdf(each))
+            for each in (graph.call("Neg", f), f)
+        )
+        return first, second
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over parts."""

@@ -48,6 +48,10 @@ class FormEnsemble:
         """(m,) the probit index of P(s = 1 | w), averaged over the mixture."""
         return self.mixture.index(w)
 
+    def draw(self, rng) -> FormMixture:
+        """A component with drawn parameters."""
+        return self.mixture.draw(rng)
+
     def graph(self, graph, x: str):
         raise DataError(
             "models with errors='shape' or scale= cannot be exported to ONNX; fit without them"

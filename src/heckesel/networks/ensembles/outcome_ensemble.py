@@ -11,7 +11,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from heckesel.fit_info import SelectionInfo
 from heckesel.networks.ensembles.fold_means import fold_means
-from heckesel.networks.ensembles.selection_ensemble import noise_factor_of, some_members
+from heckesel.networks.ensembles.selection_ensemble import noise_factor_of
 from heckesel.networks.losses.outcome_selection import SCALARS, SHAPE, error_shape
 from heckesel.networks.member_graphs import log_factor, member_outputs, one_output, scaled
 from heckesel.networks.training.ensemble_training import Members
@@ -127,7 +127,7 @@ class OutcomeEnsemble:
 
     def of_members(self, chosen: np.ndarray) -> OutcomeEnsemble:
         """The ensemble of some of its members; chosen : (k,) True for these."""
-        return replace(self, members=some_members(self.members, chosen))
+        return replace(self, members=self.members.take(chosen))
 
     def component_means(
         self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
@@ -135,6 +135,10 @@ class OutcomeEnsemble:
         """The mean at x and w, by members that held out each fold."""
         count = len(self.members.parameters)
         yield fold_means(self, count, x, w, target, folds=folds, transform=transform)
+
+    def draw(self, rng) -> OutcomeEnsemble:
+        """One of the members."""
+        return replace(self, members=self.members.take([rng.integers(len(self.members.loss))]))
 
     def graph(self, graph, x: str):
         """The population prediction at x (m, p) in an ONNX graph: the j parts of all

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,11 +70,6 @@ def with_networks(fitted, change: Callable[[Any], Any]):
     return replace(fitted, **changed)
 
 
-def some_members(networks: Any, chosen: np.ndarray):
-    """Those of the networks for which `chosen` (k,) is True."""
-    return replace(networks, parameters=networks.parameters[chosen], loss=networks.loss[chosen])
-
-
 @dataclass(frozen=True)
 class SelectionEnsemble:
     """Members f_k with a common error model: the result of two-step, joint and blind fits.
@@ -102,15 +96,14 @@ class SelectionEnsemble:
 
     def of_members(self, chosen: np.ndarray) -> SelectionEnsemble:
         """The ensemble of some of its members; chosen : (k,) True for these."""
-
-        part = partial(some_members, chosen=chosen)
+        noise = self.noise_networks
         return replace(
             self,
-            members=part(self.members),
+            members=self.members.take(chosen),
             sigma=self.sigma[chosen],
             covariance=self.covariance[chosen],
             gamma=self.gamma if len(self.gamma) == 1 else self.gamma[chosen],
-            noise_networks=None if self.noise_networks is None else part(self.noise_networks),
+            noise_networks=None if noise is None else noise.take(chosen),
             df=None if self.df is None else self.df[chosen],
         )
 
@@ -121,6 +114,10 @@ class SelectionEnsemble:
         if self.info.best_epoch is None:
             folds = None
         yield fold_means(self, len(self.sigma), x, w, target, folds=folds, transform=transform)
+
+    def draw(self, rng) -> SelectionEnsemble:
+        """One of the members."""
+        return self.of_members(np.arange(len(self.sigma)) == rng.integers(len(self.sigma)))
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
@@ -226,7 +223,7 @@ class GaussianEnsemble:
 
     def of_members(self, chosen: np.ndarray) -> GaussianEnsemble:
         """The ensemble of some of its members; chosen : (k,) True for these."""
-        return replace(self, members=some_members(self.members, chosen))
+        return replace(self, members=self.members.take(chosen))
 
     def component_means(
         self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
@@ -236,6 +233,10 @@ class GaussianEnsemble:
             folds = None
         count = len(self.members.parameters)
         yield fold_means(self, count, x, w, target, folds=folds, transform=transform)
+
+    def draw(self, rng) -> GaussianEnsemble:
+        """One of the members."""
+        return replace(self, members=self.members.take([rng.integers(len(self.members.loss))]))
 
     def graph(self, graph, x: str):
         """The population prediction at x (m, p) in an ONNX graph."""

@@ -6,6 +6,8 @@ e^{c'u}/\theta` and e a sinh-arcsinh variable, whose mean need not be zero, or a
 not known about the mean enters by the delta method over all coefficients.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -168,11 +170,24 @@ class FormMixture:
         mean = rho * (mean_of_selection(index, DF)[0] if is_t else inverse_mills(index))
         return Moments(mean, np.nan, np.nan, np.nan, np.zeros_like(mean), np.zeros_like(mean))
 
-    def of_points(self, chosen: np.ndarray) -> "FormMixture":
+    def of_points(self, chosen: np.ndarray) -> FormMixture:
         """The mixture of some of its points, whose weights add up to one."""
         found = {each.name: getattr(self.points, each.name)[chosen] for each in fields(FormPoints)}
         found["weight"] = found["weight"] / found["weight"].sum()
         return replace(self, points=FormPoints(**found))
+
+    def draw(self, rng) -> FormMixture:
+        """One of the points, with coefficients drawn from their covariance."""
+        j = [rng.choice(len(self.points.weight), p=self.points.weight)]
+        one = {each.name: getattr(self.points, each.name)[j] for each in fields(self.points)}
+        moved = one["root"][0] @ rng.standard_normal(one["root"].shape[2])
+        h, r = one["delta"].shape[1], one["scale"].shape[1]
+        delta, theta, scale, skewness, log_tail = np.split(moved, np.cumsum([h, 1, r, 1]))
+        moves = {"delta": delta, "theta": theta, "scale": scale}
+        moves |= {"skewness": skewness, "log_tail": log_tail}
+        one |= {name: one[name] + move for name, move in moves.items()}
+        one |= {"weight": np.ones(1), "root": np.zeros_like(one["root"])}
+        return replace(self, points=FormPoints(**one))
 
     def error_model(self, scale: Sequence[int]) -> ErrorModelInfo:
         """Averages over the points; scale : columns of x on which log sigma depends"""

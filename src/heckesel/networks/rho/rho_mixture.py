@@ -263,6 +263,23 @@ class RhoMixture:
             root = points.cholesky_factor[j]
             yield ComponentMean(float(weight), mean, gradient, root, log_weight=log_weight)
 
+    def draw(self, rng) -> RhoMixture:
+        """One of the points, with coefficients drawn from their covariance."""
+        points = self.points
+        j = rng.choice(len(points.weight), p=points.weight / points.weight.sum())
+        factor = points.cholesky_factor[j]
+        moved = factor @ rng.standard_normal(factor.shape[1])
+        drawn = MixturePoints(
+            model=points.model[[j]],
+            weight=np.ones(1),
+            rho=points.rho[[j]],
+            gamma=points.gamma[[j]],
+            delta=points.delta[[j]] + moved[:-1],
+            theta=points.theta[[j]] + moved[-1],
+            cholesky_factor=np.zeros_like(points.cholesky_factor[[j]]),
+        )
+        return replace(self, points=drawn)
+
     def graph(self, graph, x: str):
         r"""The population prediction at x (m, p) in an ONNX graph: part j has
         :math:`f_j = b'\delta_j/\theta_j` with the variance

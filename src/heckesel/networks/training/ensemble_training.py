@@ -76,6 +76,10 @@ class Members:
         """The same networks with outputs computed on `device`."""
         return replace(self, device=str(torch_device(device)))
 
+    def take(self, chosen) -> Members:
+        """Some of the networks, by position or by a mask."""
+        return Members(self.sizes, self.parameters[chosen], self.loss[chosen], device=self.device)
+
     @property
     def head(self) -> np.ndarray:
         """(k, h) the parameters of the loss."""

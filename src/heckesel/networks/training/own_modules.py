@@ -4,6 +4,8 @@ Modules of any architecture cannot be computed in one batched product, and torch
 gradients. Loop, losses, optimiser, schedule and mini-batches are those of the built-in networks.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,6 +40,11 @@ class ModuleMembers:
     loss: np.ndarray
     at_once: int
     device: torch.device
+
+    def take(self, chosen) -> ModuleMembers:
+        """Some of the modules, by position or by a mask."""
+        nets = tuple(self.nets[j] for j in np.arange(len(self.nets))[chosen])
+        return replace(self, nets=nets, head=self.head[chosen], loss=self.loss[chosen])
 
     def outputs(self, inputs) -> np.ndarray:
         """(k, m, 1) at inputs (m, ...), for the scaled y."""

@@ -1,0 +1,1 @@
+"""Multiple imputation of the unselected: completed tables and Rubin's rules."""

@@ -1,0 +1,52 @@
+"""Fitted models whose parameters are draws, so that imputations differ by what is not known.
+
+A linear model is fitted again to the same rows with exponential weights (the Bayesian bootstrap),
+which needs neither a covariance nor an interior optimum. Networks and splines are too slow for
+that: one of their members or components is drawn (`draw` of the fitted ensembles).
+"""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from heckesel.linear.results.assemble import fit_in_memory
+from heckesel.linear.results.assemble_probit import fit_binary
+from heckesel.linear.results.heckman_fit import HeckmanFit
+from heckesel.linear.results.heckman_probit_fit import HeckmanProbitFit
+from heckesel.linear.results.probit_prediction import LinearProbit
+from heckesel.methods.linear_heckman import LinearModel
+from heckesel.predictive.distribution import RHO_LIMIT
+
+
+def draw_model(model, rng):
+    """What predicts for an estimator of heckesel, with drawn parameters that count as known."""
+    result = getattr(model, "result_", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `fit` has said what there is to say
+        if isinstance(result, HeckmanFit):
+            return LinearModel(_known(_refit_linear(result, rng)))
+        if isinstance(result, HeckmanProbitFit):
+            return LinearProbit(_refit_probit(result, rng))
+    return model.fitted_.draw(rng)
+
+
+def _refit_linear(fit: HeckmanFit, rng) -> HeckmanFit:
+    """The same estimator and error model; the choice of method="auto" counts as known."""
+    options = {"weight_kind": "probability", "clusters": None}
+    data = _reweighted(fit.data, rng)
+    return fit_in_memory(data, fit.design, "robust", options, fit.method, fit.errors)
+
+
+def _refit_probit(fit: HeckmanProbitFit, rng) -> HeckmanProbitFit:
+    return fit_binary(_reweighted(fit.data, rng), fit.classes, weight_kind="probability")
+
+
+def _reweighted(data, rng):
+    weight = data.weight * rng.standard_exponential(data.n)
+    return replace(data, weight=weight / weight.mean())
+
+
+def _known(fit: HeckmanFit) -> HeckmanFit:
+    """Without parameter uncertainty, and with a correlation that a distribution can have."""
+    return replace(fit, cov=0.0 * fit.cov.fillna(0.0), rho=np.clip(fit.rho, -RHO_LIMIT, RHO_LIMIT))

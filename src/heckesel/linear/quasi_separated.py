@@ -1,0 +1,79 @@
+r"""Which rows and coefficients remain where columns separate part of the classes.
+
+Let g be a direction with :math:`t_i x_i'g \ge 0` for every row (t = +1 where the event happened, -1
+where not). Along it the likelihood rises for ever, and in the limit each row with
+:math:`x_i'g \ne 0` has its class with probability one, so that it says nothing about the
+coefficients. The other rows, the overlap, determine every combination of coefficients but those
+that vanish on all of them. A coefficient has a standard error if it is determined.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr
+
+from heckesel.linear.estimable import LEAST_INFORMATION, separating_direction
+from heckesel.linear.probit import fit_probit
+from heckesel.linear.sample.standardise import column_scale
+
+# Scaled columns depend on one another below this share of their size: collinear columns leave
+# 1e-16, and those that a fit accepts 3e-6 (`COLLINEAR_BELOW` is its square).
+DEPENDENT_BELOW = 1e-8
+STRICTLY = 1e-6  # margin of a separated row; the linear program has tolerances of 1e-7
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """rows : (n,) that no direction separates; columns : positions of independent columns among
+    them; determined : (p,) coefficients that these rows determine"""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    determined: np.ndarray
+
+
+def overlap_of(x, happened) -> Overlap | None:
+    """The overlap of classes that columns separate; None if they separate all rows.
+
+    x : (n, p) with its constant; happened : (n,) bool
+    """
+    rows = np.ones(len(x), dtype=bool)
+    while True:
+        inside, event = x[rows], happened[rows]
+        if event.all() or not event.any():
+            return None
+        columns, determined = _independent(inside)
+        apart = _separated_rows(inside[:, columns], event)
+        if not apart.any():
+            return Overlap(rows, columns, determined)
+        rows[np.flatnonzero(rows)[apart]] = False
+
+
+def _independent(x) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of columns that span all of x, and which coefficients every choice agrees on."""
+    size = np.abs(x).max(axis=0)
+    triangle = np.linalg.qr(x / np.where(size > 0, size, 1.0), mode="r")
+    _, singular, directions = np.linalg.svd(triangle)
+    rank = int((singular >= DEPENDENT_BELOW * singular[0]).sum())
+    determined = (np.abs(directions[rank:]) < DEPENDENT_BELOW).all(axis=0)
+    pivots = qr(triangle, mode="r", pivoting=True)[1]
+    return np.sort(pivots[:rank]), determined
+
+
+def _separated_rows(x, happened) -> np.ndarray:
+    """(n,) rows that a level of a column, or else a combination of columns, separates."""
+    low, high = x.min(axis=0), x.max(axis=0)
+    two_values = ((x == low) | (x == high)).all(axis=0) & (low < high)
+    apart = np.zeros(len(x), dtype=bool)
+    for j in np.flatnonzero(two_values):
+        for value in (low[j], high[j]):
+            level = x[:, j] == value
+            apart |= level & (happened[level].all() or not happened[level].any())
+    if apart.any():
+        return apart
+    back = column_scale(x).back
+    hessian = fit_probit(x, happened).hessian
+    if np.linalg.eigvalsh(-back.T @ hessian @ back).min() >= LEAST_INFORMATION:
+        return apart
+    direction = separating_direction(x, happened)
+    return apart if direction is None else direction.margins > STRICTLY

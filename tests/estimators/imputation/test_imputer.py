@@ -1,0 +1,242 @@
+"""Completed tables: what is filled, with what distribution, and how sure pooled means are."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.stats import kstest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import heckesel as hk
+from heckesel.estimators.imputation.parameter_draws import draw_model
+from tests import small_models
+from tests.saving.small_classifiers import fitted
+
+RHO = 0.6
+DATA = Path(os.environ.get("HECKESEL_DATA", "nowhere")) / "thornton" / "thornton_hiv.csv"
+TWO_STEP = hk.HeckmanRegressor(method="two-step")
+
+
+def draw(n, seed):
+    """A table with gaps and the outcomes of all rows, whose mean is 1."""
+    x, z, u, v = np.random.default_rng([7, seed]).standard_normal((4, n))
+    y = 1 + x + RHO * u + np.sqrt(1 - RHO**2) * v
+    selected = 0.2 + 0.5 * x + z + u > 0
+    return pd.DataFrame({"x": x, "z": z, "y": np.where(selected, y, np.nan)}), y
+
+
+@pytest.fixture(scope="module")
+def table():
+    return draw(600, 100)[0]
+
+
+@pytest.fixture(scope="module")
+def imputer(table):
+    return hk.HeckmanImputer("y", instruments=["z"], estimator=TWO_STEP).fit(table)
+
+
+def pooled_mean(tables, outcome="y"):
+    n = len(tables[0])
+    means = [each[outcome].mean() for each in tables]
+    return hk.pool_estimates(means, [each[outcome].var() / n for each in tables], df=n - 1)
+
+
+def test_only_gaps_are_filled_and_the_same_seed_fills_the_same(table, imputer):
+    first, second = imputer.impute(table, m=2)
+    gaps = table["y"].isna()
+    for each in (first, second):
+        pd.testing.assert_frame_equal(each[~gaps], table[~gaps])
+        pd.testing.assert_frame_equal(each[["x", "z"]], table[["x", "z"]])
+        assert each["y"].notna().all()
+    assert (first["y"][gaps] != second["y"][gaps]).all()
+    pd.testing.assert_frame_equal(imputer.transform(table), first)
+    other = imputer.impute(table, m=1, seed=5)[0]
+    assert (other["y"][gaps] != first["y"][gaps]).all()
+    assert table["y"].isna().sum() == gaps.sum()  # the input is not changed
+
+
+def test_frames_arrays_and_polars_get_the_same_numbers(table, imputer):
+    expected = imputer.transform(table)["y"].to_numpy()
+    filled = pl.from_pandas(table)
+    again = hk.HeckmanImputer("y", instruments="z", estimator=TWO_STEP)
+    np.testing.assert_array_equal(again.fit(filled).transform(filled)["y"], expected)
+    array = table[["z", "y", "x"]].to_numpy()
+    by_place = hk.HeckmanImputer(-2, instruments=[0], estimator=TWO_STEP).fit(array)
+    np.testing.assert_allclose(by_place.transform(array)[:, 1], expected, rtol=1e-9)
+    named = hk.HeckmanImputer(2, instruments=[1], estimator=TWO_STEP).fit(table)
+    np.testing.assert_array_equal(named.transform(table)["y"], expected)
+
+
+def test_draws_have_the_distribution_of_the_unselected():
+    """On many rows parameters are known: imputed values of rows whose truth is known have the
+    same distribution, given the mean; a probability integral transform with 1,600 values."""
+    table, y = draw(4000, 3)
+    imputer = hk.HeckmanImputer("y", instruments=["z"], estimator=TWO_STEP).fit(table)
+    gaps = table["y"].isna().to_numpy()
+    tables = np.stack([each["y"][gaps] for each in imputer.impute(table, m=60)])
+    below = (tables < y[gaps]).mean(axis=0)
+    rank = 60 / 61 * below + np.random.default_rng(0).uniform(0, 1 / 61, gaps.sum())
+    assert kstest(rank, "uniform").pvalue > 0.01
+    naive = y[~gaps].mean()
+    assert tables.mean() < naive - 1  # the unselected lie far below
+
+
+def test_rubins_intervals_cover_the_mean_of_the_population():
+    """60 draws: a 90 % interval with fewer than 48 hits has a probability of 1 %. The estimates
+    vary as the standard errors say; the standard deviation of 60 values errs by 9 %."""
+    hits, errors, ses = 0, [], []
+    for seed in range(60):
+        table, _ = draw(300, seed)
+        imputer = hk.HeckmanImputer("y", instruments=["z"], estimator=TWO_STEP).fit(table)
+        pooled = pooled_mean(imputer.impute(table, m=5, seed=seed))
+        low, high = pooled.interval(0.9)
+        hits += low < 1 < high
+        errors.append(pooled.estimate - 1)
+        ses.append(pooled.se)
+    assert hits >= 48
+    assert np.std(errors) == pytest.approx(np.sqrt(np.mean(np.square(ses))), rel=0.3)
+
+
+def test_a_shift_moves_what_is_imputed_and_nothing_else(table, imputer):
+    shifted = hk.HeckmanImputer("y", instruments=["z"], estimator=TWO_STEP, shift=-0.5)
+    gaps = table["y"].isna()
+    difference = shifted.fit(table).transform(table)["y"] - imputer.transform(table)["y"]
+    np.testing.assert_allclose(difference[gaps], -0.5, atol=1e-12)
+    assert (difference[~gaps] == 0).all()
+
+
+def test_two_classes_are_drawn_as_labels():
+    loans = hk.datasets.make_loans(1500, rho=-0.6, seed=0)
+    labels = loans.frame["default"].map({0.0: "repaid", 1.0: "default"}).astype(object)
+    table, gaps = loans.frame.assign(default=labels), labels.isna()
+    imputer = hk.HeckmanImputer("default", instruments=["leniency"]).fit(table)
+    assert isinstance(imputer.model_, hk.HeckmanClassifier)
+    tables = imputer.impute(table, m=8)
+    assert set(tables[0]["default"]) == {"repaid", "default"}
+    imputed = [(each["default"][gaps] == "default").mean() for each in tables]
+    expected = imputer.model_.predict_proba(table[gaps].drop(columns="default"), "unselected")
+    # "repaid" is classes_[1]; the mean over draws has the standard error of the parameters
+    error = np.std(imputed, ddof=1) / np.sqrt(8)
+    assert abs(np.mean(imputed) - expected[:, 0].mean()) < 4 * error
+    worse = hk.HeckmanImputer("default", instruments=["leniency"], shift=-10).fit(table)
+    assert (worse.transform(table)["default"][gaps] == "default").all()
+
+
+def test_values_that_stand_for_missing_ones_are_gaps_and_whole_numbers_become_floats(table):
+    coded = table.assign(y=(100 * table["y"]).round().fillna(-9999).astype(int))
+    model = hk.HeckmanRegressor(method="two-step", unobserved=-9999)
+    filled = hk.HeckmanImputer("y", instruments=["z"], estimator=model).fit_transform(coded)
+    assert filled["y"].dtype == float
+    assert not (filled["y"] == -9999).any()
+
+
+def test_a_transformed_outcome_is_drawn_on_its_scale(table):
+    positive = table.assign(y=np.exp(table["y"]))
+    model = hk.HeckmanRegressor(method="two-step", target_transform="log")
+    filled = hk.HeckmanImputer("y", instruments=["z"], estimator=model).fit_transform(positive)
+    plain = hk.HeckmanImputer("y", instruments=["z"], estimator=TWO_STEP).fit_transform(table)
+    np.testing.assert_allclose(np.log(filled["y"]), plain["y"], rtol=1e-9)
+
+
+def test_a_boundary_estimate_can_be_drawn_from():
+    """A correlation of one with no noise beside it; the refits end at the boundary, too."""
+    x, z, u = np.random.default_rng(1).standard_normal((3, 200))
+    table = pd.DataFrame({"x": x, "z": z, "y": np.where(z + u > 0, x + u, np.nan)})
+    model = hk.HeckmanRegressor(method="ml")
+    with pytest.warns(hk.IdentificationWarning):
+        imputer = hk.HeckmanImputer("y", instruments=["z"], estimator=model).fit(table)
+    assert imputer.model_.result_.status == "boundary"
+    with pytest.warns(hk.IdentificationWarning):
+        assert np.isfinite(imputer.transform(table)["y"]).all()
+
+
+def test_it_is_a_step_of_a_pipeline(table):
+    steps = make_pipeline(
+        hk.HeckmanImputer("y", instruments=["z"], estimator=TWO_STEP), StandardScaler()
+    )
+    assert np.isfinite(steps.fit_transform(table)).all()
+    assert list(steps[0].get_feature_names_out()) == ["x", "z", "y"]
+
+
+NETWORKS = ["two-step", "joint varying", "averaged", "profile", "joint shape", "ensemble"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", NETWORKS)
+def test_draws_of_a_model_average_to_its_prediction(name):
+    """The mean over parameters is the prediction, which holds the variance between them."""
+    model = small_models.fitted(name)[0]
+    rng, x = np.random.default_rng(0), model.columns_.x(small_models.X)[:20]
+    draws = np.stack([draw_model(model, rng).predict(x).mean for _ in range(300)])
+    predictive = model.fitted_.predict(x)
+    error = draws.std(axis=0) / np.sqrt(len(draws))
+    # theta enters as 1/theta, whose mean over draws differs in the second order
+    slack = 0.05 * np.sqrt(predictive.epistemic)
+    assert (abs(draws.mean(axis=0) - predictive.mean) < 4 * error + slack).all()
+    np.testing.assert_allclose(draws.var(axis=0), predictive.epistemic, rtol=0.5)
+    one = draw_model(model, rng).predict(x)
+    np.testing.assert_allclose(one.epistemic, 0.0, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_networks_for_two_classes_are_drawn_by_member():
+    model, columns, _ = fitted("networks")
+    rng, x = np.random.default_rng(0), model.columns_.x(columns)[:20]
+    draws = [draw_model(model, rng).probabilities(x)[:, 1] for _ in range(300)]
+    error = np.std(draws, axis=0) / np.sqrt(300)
+    expected = model.fitted_.probabilities(x)[:, 1]
+    assert (abs(np.mean(draws, axis=0) - expected) < 4 * error + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"outcome": "wage"}, "X has no column 'wage', the outcome"),
+        ({"outcome": 7}, "outcome 7 is beyond the 3 columns of X"),
+        ({"outcome": "y", "shift": "up"}, "shift must be a finite number, got 'up'"),
+        ({"outcome": "y", "instruments": [2]}, "the outcome cannot be an instrument"),
+        ({"outcome": "y", "instruments": "nothing"}, "X has no column 'nothing', the instrument"),
+        ({"outcome": "y", "estimator": StandardScaler()}, "must be an estimator of heckesel"),
+        (
+            {"outcome": "y", "instruments": "z", "estimator": hk.HeckmanRegressor("z")},
+            "give instruments to the imputer or to its estimator, not to both",
+        ),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(table, options, message):
+    with pytest.raises(hk.DataError, match=message):
+        hk.HeckmanImputer(**options).fit(table)
+
+
+def test_what_cannot_be_imputed_is_refused(table, imputer):
+    with pytest.raises(hk.DataError, match="m must be a positive whole number of tables, got 0"):
+        imputer.impute(table, m=0)
+    with pytest.raises(hk.DataError, match="seed must be a whole number from 0 on, got 'a'"):
+        imputer.impute(table, seed="a")
+    with pytest.raises(hk.DataError, match="is a name but X has none; give its position"):
+        hk.HeckmanImputer("y").fit(table.to_numpy())
+    complete = table.assign(y=1.0 + table["x"] + table["z"] ** 2)
+    with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
+        everyone = hk.HeckmanImputer("y", estimator=TWO_STEP).fit(complete)
+    pd.testing.assert_frame_equal(everyone.transform(complete), complete)
+    with pytest.raises(hk.DataError, match="no unselected unit"):
+        everyone.transform(table)
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the data of Thornton (2008)")
+@pytest.mark.parametrize(("outcome", "level"), [("educ2004", 0.9), ("age", 0.9), ("hiv2004", 0.99)])
+def test_the_mean_of_all_people_is_within_rubins_interval(outcome, level):
+    """The truth of those who did not collect their result is known; the naive mean is outside the
+    interval of schooling. For HIV the truth is just outside the 90 % interval."""
+    x = ["male", "rumphi", "balaka", "simaverage", "distvct", "any", "tinc"]
+    people = (
+        pd.read_csv(DATA).replace({"hiv2004": {-1: np.nan}}).dropna(subset=["got", *x, outcome])
+    )
+    table = people[[*x, outcome]].assign(**{outcome: people[outcome].mask(people["got"] == 0)})
+    imputer = hk.HeckmanImputer(outcome, instruments=["any", "tinc"]).fit(table)
+    low, high = pooled_mean(imputer.impute(table, m=10), outcome).interval(level)
+    assert low < people[outcome].mean() < high
