@@ -15,7 +15,7 @@ from reproduction.pages.beyond_paper import (
     x3_page,
     x4_page,
     x5_page,
-    x6_page,
+    instruments_page,
 )
 from reproduction.pages.beyond_paper.main_results import main_results
 from reproduction.pages.beyond_paper.markdown import table
@@ -30,7 +30,7 @@ CHAPTERS: dict[str, ModuleType] = {
     "x3": x3_page,
     "x4": x4_page,
     "x5": x5_page,
-    "x6": x6_page,
+    "instruments": instruments_page,
 }
 
 
@@ -39,7 +39,7 @@ def ours_md(results: Results) -> str:
     for name in filter(partial(getattr, results), CHAPTERS):
         rows = CHAPTERS[name].targets(results)
         every += rows
-        targets.append(f"### {name.upper()} against its targets")
+        targets.append(f"### {name.capitalize()} against its targets")
         targets.append(table(TARGET_HEADER, map(astuple, rows)))
     chapters = "\n\n".join(filter(None, (chapter(name, results) for name in CHAPTERS)))
     tables = {"main_results": main_results(results), "targets": "\n\n".join(targets)}

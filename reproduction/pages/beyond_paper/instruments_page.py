@@ -1,10 +1,10 @@
-"""X6 on the page: level and power of the tests of instruments."""
+"""Tests of instruments on the page: level and power of the tests of instruments."""
 
 from itertools import product
 
 import numpy as np
 
-from reproduction.inference.x6_instruments import ERRORS, RHOS
+from reproduction.inference.instrument_tests import ERRORS, RHOS
 from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.beyond_paper.targets import Requirement, TargetRow, target_row
 from reproduction.pages.rows import Results, matching
@@ -25,7 +25,7 @@ def sizes(results: Results, metric: str = "rejected", **cell) -> np.ndarray:
     found = []
     for (instrument, strength), errors, rho in product(DESIGNS, ERRORS, RHOS):
         design = {"instrument": instrument, "strength": strength, "errors": errors, "rho": rho}
-        rows = matching(results.x6, task="size", **design | cell)
+        rows = matching(results.instruments, task="size", **design | cell)
         if rows and design == design | cell and metric in rows[0]:
             found.append(np.mean([row[metric] for row in rows]))
     return np.array(found)
@@ -64,7 +64,9 @@ def _sizes(results: Results) -> str:
 def _power(results: Results) -> str:
     lines = []
     for ((instrument, strength), name), sign in product(DESIGNS.items(), ("negative", "positive")):
-        for row in matching(results.x6, task="power", instrument=instrument, strength=strength):
+        for row in matching(
+            results.instruments, task="power", instrument=instrument, strength=strength
+        ):
             effect, caught = row.get(f"effect_{sign}"), row.get(f"caught_{sign}")
             stated = "" if effect is None else md.decimal(round(effect, 2))
             measured = "" if caught is None else md.PERCENT.value(caught)
