@@ -22,6 +22,7 @@ EXPERIMENTS = {
     "x3": "reproduction.x3_verdict",
     "x4": "reproduction.x4_calibrated",
     "x5": "reproduction.x5_regimes",
+    "x6": "reproduction.truth.x6_truth",
     "instruments": "reproduction.inference.instrument_tests",
 }
 

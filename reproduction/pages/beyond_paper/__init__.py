@@ -10,12 +10,12 @@ from types import ModuleType
 
 from reproduction import load
 from reproduction.pages.beyond_paper import (
+    instruments_page,
     x1_page,
     x2_page,
     x3_page,
     x4_page,
     x5_page,
-    instruments_page,
 )
 from reproduction.pages.beyond_paper.main_results import main_results
 from reproduction.pages.beyond_paper.markdown import table
