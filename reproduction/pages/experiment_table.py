@@ -22,6 +22,12 @@ METRICS = {
         "coverage90": ("covered", ".1%"),
         "rank_correlation": ("rank corr.", ".3f"),
     },
+    "x6": {
+        "estimate": ("mean", ".3f"),
+        "low": ("from", ".3f"),
+        "high": ("to", ".3f"),
+        "error": ("error", "+.3f"),
+    },
     "instruments": {
         "rejected": ("rejected", ".1%"),
         "effect_negative": ("stated", "+.2f"),
@@ -34,7 +40,7 @@ WHERE = "Selected-against region, P(s = 1 | x) < .3; covered: by 90 % intervals.
 PAGES = {
     **dict.fromkeys(("e1", "e2"), "paper/scoreboard.md"),
     **dict.fromkeys(("warm-up", "e4"), "paper/claims.md"),
-    **dict.fromkeys(("x1", "x2", "x3", "x4", "x5", "instruments"), "paper/ours.md"),
+    **dict.fromkeys(("x1", "x2", "x3", "x4", "x5", "x6", "instruments"), "paper/ours.md"),
 }
 
 

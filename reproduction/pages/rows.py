@@ -31,6 +31,7 @@ class Results:
     x3: Sequence[Row] = field(default=())
     x4: Sequence[Row] = field(default=())
     x5: Sequence[Row] = field(default=())
+    x6: Sequence[Row] = field(default=())
     instruments: Sequence[Row] = field(default=())
 
 

@@ -13,8 +13,9 @@ fitted once to what is left, and it estimates the mean of the hidden outcomes wi
   of all units as perfectly correlated, which is conservative
 * bounds: `hk.bounds` of the mean of all units, for outcomes in the range of the observed ones
 
-The truth has a standard error of its own, t = sd / sqrt(number known). An interval from a to b
-around an estimate e counts as covering the truth if it does after each side d of it is widened to
+Data that a method refuses, such as an instrument that predicts selection perfectly, are recorded as
+refused. The truth has a standard error of its own, t = sd / sqrt(number known). An interval around
+an estimate counts as covering the truth if it does after each side d of it is widened to
 sqrt(d^2 + (1.645 t)^2).
 """
 
@@ -26,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 import heckesel as hk
 from heckesel.diagnostics.verdict import VERDICTS
-from heckesel.errors import IdentificationWarning
+from heckesel.errors import DataError, IdentificationWarning
 from reproduction.runner import attempt
 from reproduction.truth.known_outcomes import FILES, SOURCES, KnownOutcome, load_outcome
 from reproduction.truth.unselected_mean import (
@@ -83,7 +84,10 @@ def run_cell(cell: Cell) -> dict[str, float]:
         return _evidence(known)
     if cell.method == "bounds":
         return _bounds(known)
-    found = METHODS[cell.method](known)
+    try:
+        found = METHODS[cell.method](known)
+    except DataError:
+        return {"refused": 1.0}
     truth, error = known.truth.mean(), _standard_error(known.truth)
     row = {
         "estimate": found.value,
@@ -107,8 +111,6 @@ def _standard_error(values: np.ndarray) -> float:
 
 
 def _evidence(known: KnownOutcome) -> dict[str, float]:
-    names = list(known.instruments)
-    found = hk.identify(known.x, known.y, instruments=names)
     row = {
         "n": float(len(known.y)),
         "n_hidden": float(known.hidden.sum()),
@@ -117,8 +119,13 @@ def _evidence(known: KnownOutcome) -> dict[str, float]:
         "truth_se": _standard_error(known.truth),
         "truth_sd": float(known.truth.std(ddof=1)),
         "selected_mean": float(known.y.mean()),
-        "verdict": float(VERDICTS.index(found.verdict)),
     }
+    names = list(known.instruments)
+    try:
+        found = hk.identify(known.x, known.y, instruments=names)
+    except DataError:
+        return row | {"refused": 1.0}
+    row["verdict"] = float(VERDICTS.index(found.verdict))
     if names:
         tests = hk.test_instruments(known.x, known.y, instruments=names)
         row |= {"wald_p": float(found.evidence["p_value"])}

@@ -16,6 +16,7 @@ from reproduction.pages.beyond_paper import (
     x3_page,
     x4_page,
     x5_page,
+    x6_page,
 )
 from reproduction.pages.beyond_paper.main_results import main_results
 from reproduction.pages.beyond_paper.markdown import table
@@ -30,6 +31,7 @@ CHAPTERS: dict[str, ModuleType] = {
     "x3": x3_page,
     "x4": x4_page,
     "x5": x5_page,
+    "x6": x6_page,
     "instruments": instruments_page,
 }
 
