@@ -14,7 +14,7 @@ fitted once to what is left, and it estimates the mean of the hidden outcomes wi
 * bounds: `hk.bounds` of the mean of all units, for outcomes in the range of the observed ones
 
 Data that a method refuses, such as an instrument that predicts selection perfectly, are recorded as
-refused. The truth has a standard error of its own, t = sd / sqrt(number known). An interval around
+refused. The truth has a sampling error, too: t = sd / sqrt(number known). An interval around
 an estimate counts as covering the truth if it does after each side d of it is widened to
 sqrt(d^2 + (1.645 t)^2).
 """

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from reproduction.inference.instrument_tests import ERRORS, RHOS
+from reproduction.inference.instrument_levels import ERRORS, RHOS
 from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.beyond_paper.targets import Requirement, TargetRow, target_row
 from reproduction.pages.rows import Results, matching

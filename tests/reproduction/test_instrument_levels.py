@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reproduction.inference import instrument_tests as instruments
+from reproduction.inference import instrument_levels as instruments
 from reproduction.pages.beyond_paper import instruments_page
 from reproduction.pages.rows import Results, flat
 
