@@ -22,7 +22,8 @@ EXPERIMENTS = {
     "x3": "reproduction.x3_verdict",
     "x4": "reproduction.x4_calibrated",
     "x5": "reproduction.x5_regimes",
-    "x6": "reproduction.inference.x6_instruments",
+    "x6": "reproduction.truth.x6_truth",
+    "instruments": "reproduction.inference.instrument_levels",
 }
 
 

@@ -23,6 +23,12 @@ METRICS = {
         "rank_correlation": ("rank corr.", ".3f"),
     },
     "x6": {
+        "estimate": ("mean", ".3f"),
+        "low": ("from", ".3f"),
+        "high": ("to", ".3f"),
+        "error": ("error", "+.3f"),
+    },
+    "instruments": {
         "rejected": ("rejected", ".1%"),
         "effect_negative": ("stated", "+.2f"),
         "caught_negative": ("caught", ".1%"),
@@ -34,7 +40,7 @@ WHERE = "Selected-against region, P(s = 1 | x) < .3; covered: by 90 % intervals.
 PAGES = {
     **dict.fromkeys(("e1", "e2"), "paper/scoreboard.md"),
     **dict.fromkeys(("warm-up", "e4"), "paper/claims.md"),
-    **dict.fromkeys(("x1", "x2", "x3", "x4", "x5", "x6"), "paper/ours.md"),
+    **dict.fromkeys(("x1", "x2", "x3", "x4", "x5", "x6", "instruments"), "paper/ours.md"),
 }
 
 

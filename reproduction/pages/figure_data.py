@@ -19,6 +19,7 @@ from reproduction.draws.regime_draws import INSTRUMENTS
 from reproduction.draws.regime_draws import RHOS as X5_RHOS
 from reproduction.e1_controlled import ALPHAS, RHOS
 from reproduction.pages.beyond_paper import x1_page, x2_page, x4_page, x5_page
+from reproduction.pages.beyond_paper.x6_figure import errors_by_outcome
 from reproduction.pages.macros import main_panels
 from reproduction.pages.rows import Results, over_seeds
 from reproduction.x2_misspecified import METHODS as X2_METHODS
@@ -185,4 +186,5 @@ FROM_RESULTS: dict[str, Callable[[Results], dict]] = {
     "x2": honesty_by_errors,
     "x4": calibration,
     "x5": by_regime,
+    "x6": errors_by_outcome,
 }

@@ -13,6 +13,7 @@ from reproduction.pages import figure_style as style
 from reproduction.pages.beyond_paper.x2_page import ERRORS
 from reproduction.pages.beyond_paper.x4_page import TABLES
 from reproduction.pages.beyond_paper.x5_page import WHERE
+from reproduction.pages.beyond_paper.x6_figure import draw_errors
 from reproduction.pages.method_labels import LABELS
 
 SELECTED_AGAINST, DARK = "#EEEEEE", "#333333"
@@ -207,5 +208,6 @@ FIGURES: dict[str, Callable] = {
     "x2": draw_honesty_by_errors,
     "x4": draw_calibration,
     "x5": draw_regimes,
+    "x6": draw_errors,
 }
 PARTS = {"fig1": ("fig1a", "fig1b")}

@@ -1,5 +1,5 @@
 """Everything published, made from `results/*.json`: numbers, scoreboard, claims, the page of our
-own experiments, figure data.
+own experiments, the audit of published fits, figure data.
 
 `python -m reproduction.pages.published` writes what has changed and draws the figures; with
 `--train` it first trains the example of figure 1 (a).
@@ -11,6 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from heckesel.atomic_files import write_atomically
+from reproduction.audit.audit_page import audit_md, read_audit
 from reproduction.pages.beyond_paper import ours_md
 from reproduction.pages.claims import claims_md
 from reproduction.pages.figure_data import FROM_RESULTS, train_example
@@ -27,6 +28,7 @@ def generated(folder_results: Path) -> dict[str, str]:
     pages = {"numbers.tex": numbers_tex(results)}
     for name, page in (("scoreboard", scoreboard_md), ("claims", claims_md), ("ours", ours_md)):
         pages[f"{name}.md"] = page(results) + "\n"
+    pages["audit.md"] = audit_md(read_audit(folder_results)) + "\n"
     for name, data in FROM_RESULTS.items():
         pages[f"figures/{name}.json"] = _json(data(results))
     return pages

@@ -32,6 +32,7 @@ class Results:
     x4: Sequence[Row] = field(default=())
     x5: Sequence[Row] = field(default=())
     x6: Sequence[Row] = field(default=())
+    instruments: Sequence[Row] = field(default=())
 
 
 def flat(rows: Iterable[dict]) -> list[Row]:
@@ -63,7 +64,8 @@ def read_results(folder: Path) -> Results:
     for part in fields(Results):
         path = results_path(part.name.replace("_", "-"), folder)
         if path.exists():
-            read = succeeded if part.name.startswith("x") else flat
+            own = part.name.startswith("x") or part.name == "instruments"
+            read = succeeded if own else flat
             found[part.name] = read(read_rows(path))
         elif part.name not in ("e4", "e4_timm"):
             raise DataError(f"{path} is missing; run `heckesel reproduce` first")

@@ -10,6 +10,7 @@ from types import ModuleType
 
 from reproduction import load
 from reproduction.pages.beyond_paper import (
+    instruments_page,
     x1_page,
     x2_page,
     x3_page,
@@ -31,6 +32,7 @@ CHAPTERS: dict[str, ModuleType] = {
     "x4": x4_page,
     "x5": x5_page,
     "x6": x6_page,
+    "instruments": instruments_page,
 }
 
 
@@ -39,7 +41,7 @@ def ours_md(results: Results) -> str:
     for name in filter(partial(getattr, results), CHAPTERS):
         rows = CHAPTERS[name].targets(results)
         every += rows
-        targets.append(f"### {name.upper()} against its targets")
+        targets.append(f"### {name.capitalize()} against its targets")
         targets.append(table(TARGET_HEADER, map(astuple, rows)))
     chapters = "\n\n".join(filter(None, (chapter(name, results) for name in CHAPTERS)))
     tables = {"main_results": main_results(results), "targets": "\n\n".join(targets)}

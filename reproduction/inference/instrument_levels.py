@@ -1,4 +1,4 @@
-"""X6: do the tests of instruments keep their level, and is their stated power right?
+"""Do the tests of instruments keep their level, and is their stated power right?
 
 `size`: valid instruments, 2,000 draws for each design, in blocks of 500. One binary or continuous
 instrument that depends on x, or two continuous ones; strong or weak; normal, chi-squared or

@@ -1,0 +1,1 @@
+"""Real data in which outcomes of the unselected are known."""
