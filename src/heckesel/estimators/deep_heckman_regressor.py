@@ -149,7 +149,9 @@ class DeepHeckmanRegressor(NetworkRegressor):
     rho_prior: Any = None
 
     @listing_problems
-    def fit(self, X, y, *, selected=None, sample_weight=None, columns=None, client=None):
+    def fit(
+        self, X, y, *, selected=None, sample_weight=None, groups=None, columns=None, client=None
+    ):
         """Fit the model to a table, or to Parquet files.
 
         Parameters
@@ -165,6 +167,9 @@ class DeepHeckmanRegressor(NetworkRegressor):
             column.
         sample_weight : array-like of shape (n,) or str, optional
             Weight of each row; with files the name of a column.
+        groups : str or array-like of shape (n,), optional
+            Which rows belong together, such as the visits of one patient: the name of a column of
+            X, which is then not used as a regressor, or one label per row.
         columns : list of str, optional
             With files, the columns of X; by default all that have no other role.
         client : dask.distributed.Client, optional
@@ -197,7 +202,7 @@ class DeepHeckmanRegressor(NetworkRegressor):
             raise DataError(f"rho_prior needs method={ways}, but method is {self.method!r}")
         self._check_error_model()
         workers = None if client is None else cluster_of(client)
-        sides = {"selected": selected, "sample_weight": sample_weight}
+        sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
         if isinstance(X, str | os.PathLike):
             from heckesel.estimators.deep_heckman_files import fit_files
 

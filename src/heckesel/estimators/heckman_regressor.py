@@ -37,9 +37,9 @@ class HeckmanRegressor(SelectionRegressor):
         outcome is not x'beta; `predict` returns the mean.
     scale : str, int or list of these, optional
         Columns of X on which sigma depends with ``"ml"``, by name or position.
-    covariance : {"information", "opg", "robust"}, optional
-        Covariance estimator; by default ``"robust"`` for ``"auto"`` and otherwise as in
-        `heckesel.heckman`.
+    covariance : {"information", "opg", "robust", "cluster"}, optional
+        Covariance estimator; by default ``"cluster"`` if `fit` is given `groups`, ``"robust"`` for
+        ``"auto"`` and otherwise as in `heckesel.heckman`.
     weight_kind : {"frequency", "probability"}, optional
         The meaning of `sample_weight`. By default whole numbers are frequencies and other weights
         are probability weights. The estimates are the same.
@@ -111,7 +111,7 @@ class HeckmanRegressor(SelectionRegressor):
     unobserved: Any = None
 
     @listing_problems
-    def fit(self, X, y, *, selected=None, sample_weight=None):
+    def fit(self, X, y, *, selected=None, sample_weight=None, groups=None):
         """Fit the model.
 
         Parameters
@@ -124,6 +124,9 @@ class HeckmanRegressor(SelectionRegressor):
             0/1 indicator of selection.
         sample_weight : array-like of shape (n,), optional
             Row weights.
+        groups : str or array-like of shape (n,), optional
+            Which rows belong together, such as the visits of one patient: the name of a column of
+            X, which is then not used as a regressor, or one label per row.
 
         Returns
         -------
@@ -136,7 +139,7 @@ class HeckmanRegressor(SelectionRegressor):
             If the data or the options cannot be used.
         """
         check_model(self.method, self.errors, self.scale, methods=("auto", *METHODS))
-        sides = {"selected": selected, "sample_weight": sample_weight}
+        sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
         data = read_table(self, X, y, **sides, check=check_fit, linear=True)
         weight_kind = kind_of_weights(self.weight_kind, data.weight)
         names = () if self.scale is None else self.columns_.x_names_of(self.scale, "scale")
@@ -149,7 +152,12 @@ class HeckmanRegressor(SelectionRegressor):
             self.explanation_, self.candidates_ = choice.explanation, choice.candidates
         else:
             self.result_ = fit_checked(
-                checked, design, method=self.method, errors=self.errors, **options
+                checked,
+                design,
+                method=self.method,
+                errors=self.errors,
+                clusters=data.groups,
+                **options,
             )
         self.fitted_ = LinearModel(self.result_)
         if isinstance(self.result_.scan, Scan) and self.result_.status == "boundary":

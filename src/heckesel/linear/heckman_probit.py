@@ -116,14 +116,17 @@ def binary_sample(data: SelectionData, *, ridge: float = 0.0) -> tuple[BinarySam
 
 
 def binary_covariance(
-    data: SelectionData, point: Point, sample: BinarySample, scalings, kind: str, weight_kind: str
+    data: SelectionData, point: Point, sample: BinarySample, scalings, kind: str, **options
 ) -> np.ndarray:
-    """Covariance of (beta, gamma, atanh rho); all NaN unless the mode converged."""
+    """Covariance of (beta, gamma, atanh rho); all NaN unless the mode converged.
+
+    options : `weight_kind`, and `clusters` in the order of `data`
+    """
     if point.status != "converged" or sample.ridge:
         return np.full_like(point.hessian, np.nan)
     scores = None if kind == "information" else binary_scores(data, point, sample)
     hessian = _in_order(point.hessian, sample)
-    covariance = covariance_of(kind, hessian, scores, data.weight, weight_kind=weight_kind)
+    covariance = covariance_of(kind, hessian, scores, data.weight, **options)
     return _in_user_units(covariance, scalings)
 
 

@@ -33,7 +33,7 @@ from heckesel.networks.rho.form_optima import Optima
 from heckesel.networks.rho.form_posterior import Design, form_posterior, independent_optima
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.config import NetworkConfig, torch_device
-from heckesel.networks.training.folds import assign_folds
+from heckesel.networks.training.folds import assign_folds, groups_with_outcome
 from heckesel.networks.training.scaling import DataScale, data_scale_of
 from heckesel.numerics.outcome_density import unsuited_to_density
 from heckesel.numerics.splines import spline_width
@@ -195,7 +195,8 @@ def _name(candidate: Candidate) -> str:
 
 def folds_of(data: SelectionData, count: int, seed: int, device) -> Folds:
     """Small groups of units, in folds."""
-    groups = count * max(1, min(GROUPS, int(data.s.sum()) // 2) // count)
+    most = groups_with_outcome(data) // (2 if data.groups is None else 1)
+    groups = count * max(1, min(GROUPS, most) // count)
     group = torch.as_tensor(assign_folds(data, groups, seed), device=device)
     selected = torch.as_tensor(data.s, device=device)
     return Folds(group[selected], group[~selected], groups, count)

@@ -203,6 +203,7 @@ def _least_squares(model, data: ReportData) -> Naive:
         data.y,
         selected=data.s,
         sample_weight=data.weight,
+        groups=data.groups,
         check=check_fit,
         linear=True,
     )

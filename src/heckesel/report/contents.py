@@ -118,15 +118,18 @@ class Contents:
         )
 
 
-def report_contents(model, X, y, *, selected=None, sample_weight=None, baseline=None) -> Contents:
+def report_contents(
+    model, X, y, *, selected=None, sample_weight=None, groups=None, baseline=None
+) -> Contents:
     """Predictions, refits and tests for the page; takes a few times as long as the fit."""
     with warnings.catch_warnings():  # every refit would repeat what the fit said
         warnings.filterwarnings("ignore", message="on_problem='fix'")
-        return _contents(model, X, y, selected, sample_weight, baseline)
+        return _contents(model, X, y, selected, sample_weight, groups, baseline)
 
 
-def _contents(model, X, y, selected, sample_weight, baseline) -> Contents:
-    data = read_report_data(model, X, y, selected=selected, sample_weight=sample_weight)
+def _contents(model, X, y, selected, sample_weight, groups, baseline) -> Contents:
+    sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
+    data = read_report_data(model, X, y, **sides)
     linear = isinstance(model, HeckmanRegressor)
     comparison = compare(model, data, baseline)
     packages = ("numpy", "scipy", "pandas") + (() if linear else ("torch",))

@@ -96,7 +96,7 @@ def check_held_out(model, data: ReportData) -> Calibration | NotChecked:
         return NotChecked("networks with t errors have no distribution given selection")
     twin = clone(model) if linear else smaller(model, int(data.s.sum()))
     every = linear and data.n <= EVERY_FOLD_UP_TO
-    fold = assign_folds(data.s)
+    fold = assign_folds(data.s, data.groups)
     try:
         transforms = [
             _transforms(twin, data, fold == number) for number in range(FOLDS if every else 1)
@@ -128,9 +128,12 @@ def smaller(model, selected: int):
     return twin
 
 
-def assign_folds(s: np.ndarray) -> np.ndarray:
-    """(n,) the fold of each case; observed and unobserved cases are split separately."""
+def assign_folds(s: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
+    """(n,) the fold of each case; observed and unobserved cases are split separately, or groups of
+    dependent cases."""
     rng = np.random.default_rng(SEED)
+    if groups is not None:
+        return (rng.permutation(groups.max() + 1) % FOLDS)[groups]
     fold = np.empty(len(s), dtype=int)
     for rows in (np.flatnonzero(s), np.flatnonzero(~s)):
         fold[rng.permutation(rows)] = np.arange(len(rows)) % FOLDS

@@ -9,6 +9,7 @@ from heckesel.data import selected_rows
 from heckesel.errors import DataError
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import as_pandas
+from heckesel.tables.groups import split_groups
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class ReportData:
     y: np.ndarray
     s: np.ndarray
     weight: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -29,11 +31,13 @@ class ReportData:
         rows = np.arange(self.n) if rows is None else rows
         weight = None if self.weight is None else self.weight[rows]
         y = np.where(self.s, self.y, np.nan)[rows]
-        return model.fit(self.frame.iloc[rows], y, sample_weight=weight)
+        groups = None if self.groups is None else self.groups[rows]
+        return model.fit(self.frame.iloc[rows], y, sample_weight=weight, groups=groups)
 
 
-def read_report_data(model, X, y, *, selected=None, sample_weight=None) -> ReportData:
+def read_report_data(model, X, y, *, selected=None, sample_weight=None, groups=None) -> ReportData:
     """The data, checked against the columns and rows of the fit; a missing y is not observed."""
+    X, found = split_groups(X, groups, model)
     names = [*model.columns_.given_names]
     if hasattr(X, "columns") or isinstance(X, dict):
         frame = as_pandas(X, "X")
@@ -60,7 +64,8 @@ def read_report_data(model, X, y, *, selected=None, sample_weight=None) -> Repor
         )
     s = selected_rows(values, selected, model.outcome_name_)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    return ReportData(frame.reset_index(drop=True), values, s, weight)
+    codes = None if found is None else found.codes
+    return ReportData(frame.reset_index(drop=True), values, s, weight, codes)
 
 
 def _rows_of_fit(model, *, weighted: bool) -> int | None:

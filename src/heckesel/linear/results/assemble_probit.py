@@ -39,13 +39,16 @@ def fit_binary(
 
     An outcome that its columns separate gives a fit with status `separated` and a warning.
     """
-    kind, _ = covariance_kind(covariance, None, data.weight, weight_kind, has_likelihood=True)
+    kind, codes = covariance_kind(
+        covariance, data.groups, data.weight, weight_kind, has_likelihood=True
+    )
     if not data.s.all() and data.weight[~data.s].sum() == 0:
         raise DataError("all unselected rows have weight zero")
     sentence = _check_estimable(data, classes)
     if sentence is not None:
         warn_user(f"{sentence} ({SEPARATED})")
-    rest = {"classes": classes, "weight_kind": weight_kind, "separation": sentence}
+    rest = {"classes": classes, "separation": sentence}
+    rest |= {"weight_kind": weight_kind, "clusters": codes}
     counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
     with threadpool_limits(1, user_api="blas"):
         if data.s.all():
@@ -82,6 +85,11 @@ def _check_estimable(data: SelectionData, classes) -> str | None:
     return None if error is None else str(error)
 
 
+def _how(rest: dict) -> dict:
+    """The options of a covariance."""
+    return {name: rest[name] for name in ("weight_kind", "clusters")}
+
+
 def _all_apart(data: SelectionData) -> bool:
     used = data.s & (data.weight > 0)
     x, happened = data.x[used], data.y[used] == 1.0
@@ -108,7 +116,7 @@ def _ml(data: SelectionData, kind, rest, prefer_interior: bool) -> HeckmanProbit
     selected = selected_mode(found.modes) if prefer_interior else 0
     best = found.modes[selected]
     labels = [*equation_labels(data), ATANH_RHO]
-    covariance = binary_covariance(data, best, sample, scalings, kind, rest["weight_kind"])
+    covariance = binary_covariance(data, best, sample, scalings, kind, **_how(rest))
     modes = tuple(_mode(point, scalings, labels, ridge) for point in found.modes)
     _, cov = labelled(labels, modes[selected].params.to_numpy(), covariance)
     given_rho = None
@@ -137,9 +145,7 @@ def _without_selection(data: SelectionData, kind, rest) -> HeckmanProbitFit:
     covariance = np.full_like(fit.hessian, np.nan)
     if not separated:
         scores = probit_scores(data.x, happened, fit.gamma)
-        covariance = covariance_of(
-            kind, fit.hessian, scores, data.weight, weight_kind=rest["weight_kind"]
-        )
+        covariance = covariance_of(kind, fit.hessian, scores, data.weight, **_how(rest))
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.gamma, covariance)
     mode = BinaryMode(np.nan, fit.loglik, fit.status, params, False)
     return HeckmanProbitFit(
