@@ -37,8 +37,9 @@ class DeepHeckmanRegressor(NetworkRegressor):
         "auto" weighs splines with normal, skewed, heavy-tailed and heteroskedastic errors at all
         values of rho, and the networks of the two-step, by the likelihood of held-out rows. It
         uses the two-step alone if the outcome has few values or a spike, with a
-        `target_transform`, and for files. "two-step" fits a probit, then networks with the
-        inverse Mills ratio as an extra term. "joint" maximises one likelihood. "averaged"
+        `target_transform`, and for files. Of a longer table it uses a weighted random sample of
+        about 20,000 rows. "two-step" fits a probit, then networks with the inverse Mills ratio as
+        an extra term. "joint" maximises one likelihood. "averaged"
         averages the two-step and a likelihood in which selection depends on the outcome and
         errors may have any shape; it uses splines if their held-out loss is within one standard
         error of the networks', and takes about six times as long as the two-step. "profile"

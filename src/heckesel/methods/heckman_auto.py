@@ -7,6 +7,8 @@ are fitted side by side. Networks: the deep two-step, which knows any function o
 asks less of the errors. All candidates are weighted by the likelihood of units held out in the same
 folds, so that no single fit, at the boundary rho = +-1 or inside, decides alone.
 
+Of a long table a random sample is used (see `sampled_units`).
+
 A density is the wrong tool for an outcome with few values or a spike: a flexible one singles out
 the values. There the two-step, which needs means only, is used alone.
 """
@@ -23,6 +25,7 @@ from heckesel.errors import DataError
 from heckesel.fit_info import AutoInfo, Candidate
 from heckesel.methods import heckman_two_step
 from heckesel.methods.auto_candidates import candidates_of, network_readings
+from heckesel.methods.auto_sample import sampled_units
 from heckesel.methods.spline_joint import SplineBasis, spline_basis
 from heckesel.networks.ensembles.auto_mixture import AutoMixture
 from heckesel.networks.ensembles.convergence import check_finite
@@ -102,6 +105,8 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[A
     """The models of several datasets. All forms and values of rho of a dataset are one batch, and
     so are the networks of all datasets."""
     config = config or AutoConfig()
+    everyone = datas
+    datas = [sampled_units(data, seed) for data, seed in zip(everyone, seeds, strict=True)]
     networks = heckman_two_step.fit_many(
         datas, seeds=seeds, config=config.network, device=device, progress=progress
     )
@@ -109,7 +114,16 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[A
         check_finite(each)
     place = torch_device(device or config.network.device)
     given = zip(datas, seeds, networks, strict=True)
-    return [weigh_candidates(*each, config, place) for each in given]
+    found = [weigh_candidates(*each, config, place) for each in given]
+    return [
+        fit if some.n == data.n else _of_sample(fit, some.n, data.n)
+        for fit, some, data in zip(found, datas, everyone, strict=True)
+    ]
+
+
+def _of_sample(fit: AutoMixture, drawn: int, n: int) -> AutoMixture:
+    said = f"A random sample of {drawn:,} of the {n:,} rows was used. {fit.info.explanation}"
+    return replace(fit, info=replace(fit.info, explanation=said))
 
 
 def weigh_candidates(

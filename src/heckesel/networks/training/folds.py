@@ -37,6 +37,7 @@ def assign_folds(data: SelectionData, folds: int, seed: int) -> np.ndarray:
 
 def _folds_of_groups(data: SelectionData, folds: int, seed: int) -> np.ndarray:
     """The largest groups first, in turn, so that folds have about as many selected units."""
+    assert data.groups is not None
     _, code = np.unique(data.groups, return_inverse=True)
     selected = np.bincount(code, data.s)
     with_outcome = groups_with_outcome(data)
