@@ -32,6 +32,7 @@ class SelectionData:
     y : (n,) NaN where it was not
     weight : (n,) multiplies each unit's log-likelihood
     scale : (n, k) columns of log sigma(x), if it is not constant; like x, NaN where unselected
+    groups : (n,) integer codes; units with the same code may depend on one another
 
     Linear models have their constant as the first column of x and w; networks have biases, and
     their linear selection equation appends its constant as the last coefficient.
@@ -48,6 +49,7 @@ class SelectionData:
     excluded: tuple[str, ...] | None = None
     scale: np.ndarray | None = None
     scale_names: tuple[str, ...] = ()
+    groups: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -66,8 +68,10 @@ class SelectionData:
     def take(self, rows) -> SelectionData:
         """Some of the units, by position or by a mask."""
         columns = {name: getattr(self, name)[rows] for name in ("x", "w", "s", "y", "weight")}
-        scale = None if self.scale is None else self.scale[rows]
-        return replace(self, scale=scale, **columns)
+        for name in ("scale", "groups"):
+            values = getattr(self, name)
+            columns[name] = None if values is None else values[rows]
+        return replace(self, **columns)
 
     @property
     def instruments(self) -> tuple[str, ...]:

@@ -185,7 +185,7 @@ CASES = {
     ),
     "cluster not known": (
         fit(clusters=np.array([pd.NA, *"ab" * 100][:200], dtype=object)),
-        "clusters have missing values",
+        "groups have missing values",
     ),
     "three dimensions": (fit_arrays(x=np.zeros((200, 1, 1))), "got shape (200, 1, 1)"),
     "outcome beyond floating point": (fit(data=GOOD.assign(y=1e160 * GOOD.y)), "rescale it"),
@@ -211,11 +211,11 @@ CASES = {
         "does not hold under probability weights",
     ),
     "cluster without clusters": (fit(covariance="cluster"), "go together"),
-    "one cluster": (fit(clusters=np.zeros(200)), "all rows are in one cluster"),
-    "clusters of another length": (fit(clusters=np.zeros(3)), "clusters have shape (3,)"),
+    "one cluster": (fit(clusters=np.zeros(200)), "all rows are in one group"),
+    "clusters of another length": (fit(clusters=np.zeros(3)), "groups have shape (3,)"),
     "missing cluster": (
         fit(clusters=np.where(GOOD.index == 1, np.nan, GOOD.index % 5)),
-        "clusters have missing values",
+        "groups have missing values",
     ),
     "no data": (fit(data=None), "formulas need data="),
     "data of an unknown kind": (fit(data=[1, 2, 3]), "must be a pandas or polars frame"),

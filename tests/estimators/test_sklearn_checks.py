@@ -7,7 +7,7 @@ from sklearn import config_context
 from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import heckesel as hk
@@ -122,3 +122,24 @@ def test_selected_is_routed_to_fit_and_score():
         model.set_fit_request(selected=True).set_score_request(selected=True)
         found = cross_val_score(model, X, classes, cv=folds, params={"selected": selected})
     np.testing.assert_array_equal(found, expected)
+
+
+def test_a_wide_sparse_table_is_refused_before_it_fills_the_memory():
+    X = sparse.csr_matrix((200_000, 30_000))
+    y = np.where(np.arange(200_000) % 2, 1.0, np.nan)
+    for call in (hk.HeckmanRegressor().fit, hk.DeepHeckmanRegressor().fit, hk.identify):
+        with pytest.raises(hk.DataError, match="sparse with 200,000 rows and 30,000 columns"):
+            call(X, y)
+
+
+def test_targets_and_intervals_pass_through_a_pipeline():
+    frame = mixed_table()
+    X, y = frame[["x", "z"]], frame["y"]
+    model = hk.HeckmanRegressor(["z"], method="ml")
+    pipeline = make_pipeline(StandardScaler(), model).set_output(transform="pandas").fit(X, y)
+    plain = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
+    mean, std = pipeline.predict(X, target="unselected", return_std=True)
+    expected = plain.predict(X, target="unselected", return_std=True)
+    np.testing.assert_allclose([mean, std], expected, rtol=1e-6)
+    interval = pipeline[-1].predict_interval(pipeline[:-1].transform(X), 0.8, "selected")
+    np.testing.assert_allclose(interval, plain.predict_interval(X, 0.8, "selected"), rtol=1e-6)

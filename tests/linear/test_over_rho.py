@@ -10,8 +10,10 @@ from scipy import stats
 from scipy.optimize import minimize
 
 import heckesel as hk
+from heckesel.linear.over_rho import conditional_fits
 from heckesel.linear.over_rho.conditional_fits import MEAN_OF_STATISTIC
 from heckesel.linear.over_rho.score_test import linear_score_test
+from heckesel.linear.results import error_parameters
 from heckesel.linear.results.assemble_probit import fit_binary
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.saving.model_file import Damage
@@ -211,3 +213,17 @@ def test_files_whose_conditional_fits_make_no_sense_are_refused(weak):
     ):
         with pytest.raises(Damage, match="conditional fits"):
             check(replace(weak.over_rho, **changes), {})
+
+
+@pytest.mark.parametrize("parameter", ["rho", "sigma"])
+def test_long_and_wide_tables_take_the_intervals_of_the_fits_with_rho_held(monkeypatch, parameter):
+    """The ends differ from those of a search by a few percent of the interval's length."""
+    frame = frame_of(4000, strength=0.2)
+    searched = hk.heckman("y ~ x", "~ x + z", frame)
+    assert searched.inference == "profile"
+    exact = np.array(searched.interval(parameter, 0.95))
+    monkeypatch.setattr(conditional_fits, "ALL_ROWS_UP_TO", 1000)
+    monkeypatch.setattr(error_parameters, "ALL_ROWS_UP_TO", 1000)
+    found = np.array(hk.heckman("y ~ x", "~ x + z", frame).interval(parameter, 0.95))
+    assert np.abs(found - exact).max() < 0.05 * np.ptp(exact)
+    assert (found != exact).any()

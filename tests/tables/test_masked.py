@@ -138,7 +138,7 @@ def test_masks_in_formulas_clusters_propensities_and_metrics(units):
     assert fit.n_selected == s.sum()
     with pytest.raises(hk.DataError, match="row 3"):
         hk.probit("s ~ a", columns | {"s": masked_at(s, 3)})
-    with pytest.raises(hk.DataError, match="clusters have missing"):
+    with pytest.raises(hk.DataError, match="groups have missing"):
         hk.heckman("y ~ a", "~ a + z", columns, clusters=masked_at(np.arange(N) % 30, 3))
     model = hk.WeightedEnsembleRegressor([2], epochs=2, progress=False)
     with pytest.raises(hk.DataError, match=r"propensity .* row 3"):

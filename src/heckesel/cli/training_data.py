@@ -55,6 +55,12 @@ data_options = _together(
         help="Values of the outcome that stand for a missing one, such as 0 or 999.",
     ),
     click.option("--weights", metavar="COLUMN", help="Column with the weight of each row."),
+    click.option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column that says which rows belong together, such as a patient number; it is not "
+        "used as a regressor.",
+    ),
     click.option("--exclude", metavar="A,B", help="Columns to ignore, such as names and ids."),
     click.option(
         "--on-problem",
@@ -120,6 +126,7 @@ class TrainingData:
     weight: pd.Series | None
     missing: str
     on_problem: str
+    groups: pd.Series | None = None
     classes: tuple | None = None
 
     @property
@@ -157,7 +164,11 @@ class TrainingData:
 
     @property
     def options(self) -> dict:
-        return {"selected": self.selected, "sample_weight": self.weight}
+        return {
+            "selected": self.selected,
+            "sample_weight": self.weight,
+            "groups": self.groups,
+        }
 
 
 def open_table(data, given: dict) -> TableFile:
@@ -187,6 +198,7 @@ def training_data(
     selected,
     unobserved,
     weights,
+    groups,
     exclude,
     missing,
     on_problem,
@@ -207,6 +219,7 @@ def training_data(
         roles = {"outcome": [outcome], "instrument": chosen, "excluded column": excluded}
         roles |= {"selected column": [selected] if selected else []}
         roles |= {"weights column": [weights] if weights else []}
+        roles |= {"groups column": [groups] if groups else []}
         taken: dict[str, str] = {}
         for role, columns in roles.items():
             for name in columns:
@@ -238,6 +251,7 @@ def training_data(
             weight=number_column(table, weights, "weights column") if weights else None,
             missing=missing,
             on_problem=on_problem,
+            groups=table.frame[groups] if groups else None,
         )
     say_detected(table)
     return found

@@ -10,6 +10,7 @@ from heckesel.data import SelectionData
 from heckesel.errors import ColumnError, DataError
 from heckesel.linear.estimable import check_estimable, checked_probit
 from heckesel.tables.fit_input import fixed_columns, outcome_column
+from heckesel.tables.groups import split_groups
 from heckesel.tables.preparation.column_plan import ColumnPlan
 
 
@@ -33,14 +34,21 @@ def check_fit(data: SelectionData) -> None:
 
 
 def plan_of(
-    X, y, *, instruments, selected, sample_weight, strict: bool, unobserved=None
+    X, y, *, instruments, selected, sample_weight, groups=None, strict: bool, unobserved=None
 ) -> ColumnPlan:
     """The plan of on_problem="fix"; y : numbers. strict : as in `fixed_columns`."""
     table = SimpleNamespace(instruments=instruments)
+    X, found = split_groups(X, groups, table)
     name = str(getattr(y, "name", None) or "y")
     sides = {"selected": selected, "weight": sample_weight, "y_name": name}
     columns, _ = fixed_columns(
-        table, X, outcome_column(y, unobserved), sides, check=check_fit, strict=strict
+        table,
+        X,
+        outcome_column(y, unobserved),
+        sides,
+        groups=None if found is None else found.codes,
+        check=check_fit,
+        strict=strict,
     )
     assert columns.plan is not None
     return columns.plan
@@ -62,7 +70,7 @@ def listing_problems(fit):
 
 
 def _with_all(error: ColumnError, model, X, y, options: dict) -> str:
-    sides = {name: options.get(name) for name in ("selected", "sample_weight")}
+    sides = {name: options.get(name) for name in ("selected", "sample_weight", "groups")}
     try:
         sides |= {"instruments": model.instruments, "unobserved": model.unobserved}
         plan = plan_of(X, y, **sides, strict=False)

@@ -7,6 +7,8 @@ import pandas as pd
 from heckesel.diagnostics.column_problems import plan_of
 from heckesel.display.html_table import block, box, html_table
 from heckesel.errors import DataError
+from heckesel.tables.columns import named_columns
+from heckesel.tables.groups import repeated_units
 from heckesel.tables.preparation.column_plan import ColumnEntry
 from heckesel.tables.preparation.learn_plan import check_plan
 
@@ -23,10 +25,13 @@ class ColumnReport:
         and ``acted`` (whether it changes the column).
     error : str or None
         Why the table cannot be used even with on_problem="fix".
+    question : str
+        Whether rows belong together, if a column seems to say so and `groups` was not given.
     """
 
     entries: tuple[ColumnEntry, ...]
     error: str | None = None
+    question: str = ""
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -45,6 +50,8 @@ class ColumnReport:
                 f"{each.name:<{width}}{each.kind:<12}{each.levels:>9,}{each.missing:>9.1%}  "
                 f"{each.action}"
             )
+        if self.question:
+            lines.append(f"Question: {self.question}")
         return "\n".join(lines if self.error is None else [*lines, f"Cannot be used: {self.error}"])
 
     def _repr_html_(self) -> str:
@@ -65,7 +72,9 @@ class ColumnReport:
         return block(table, *wrong)
 
 
-def column_report(X, y, *, instruments=None, selected=None, sample_weight=None) -> ColumnReport:
+def column_report(
+    X, y, *, instruments=None, selected=None, sample_weight=None, groups=None
+) -> ColumnReport:
     """Report what each column of a table is, and what ``on_problem="fix"`` does with it.
 
     Parameters
@@ -80,6 +89,8 @@ def column_report(X, y, *, instruments=None, selected=None, sample_weight=None) 
         0/1 indicator of selection.
     sample_weight : array-like of shape (n,), optional
         Row weights.
+    groups : str or array-like of shape (n,), optional
+        Which rows belong together: the name of a column of X, or one label per row.
 
     Returns
     -------
@@ -119,13 +130,14 @@ def column_report(X, y, *, instruments=None, selected=None, sample_weight=None) 
     double: omitted, since it is a linear combination of x
     year: omitted, since it is constant (2020.0)
     """
-    sides = {"selected": selected, "sample_weight": sample_weight}
+    sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
     plan = plan_of(X, _numbers(y), instruments=instruments, **sides, strict=False)
+    asked = repeated_units(named_columns(X)[0]) if groups is None else ""
     try:
         check_plan(plan)
     except DataError as error:
-        return ColumnReport(plan.entries, str(error))
-    return ColumnReport(plan.entries)
+        return ColumnReport(plan.entries, str(error), asked)
+    return ColumnReport(plan.entries, question=asked)
 
 
 def _numbers(y):

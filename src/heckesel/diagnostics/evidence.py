@@ -17,6 +17,7 @@ from heckesel.diagnostics.instrument_strength import probit_and_verdict
 from heckesel.diagnostics.model_evidence import residual_tests
 from heckesel.diagnostics.profile_curve import ProfileCurve, profile_curve
 from heckesel.diagnostics.smooth_columns import (
+    residual,
     smooth_columns,
     unexplained_share,
     with_products,
@@ -25,6 +26,7 @@ from heckesel.diagnostics.smooth_columns import (
 from heckesel.diagnostics.validity.overidentification import with_agreement
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, beyond_smooth, with_profile
 from heckesel.errors import DataError
+from heckesel.linear.covariance import meat
 from heckesel.linear.estimable import check_estimable
 from heckesel.linear.forms.error_models import GAUSSIAN
 from heckesel.linear.forms.form_fits import fit_forms
@@ -74,7 +76,9 @@ def identify_shape(
         if forms:
             evidence |= _form_evidence(shape.design)
     evidence |= {"smooth_outcome": True}
-    return with_profile(replace(found, evidence=evidence), shape.curve)
+    return with_profile(
+        replace(found, evidence=evidence), shape.curve, independent=data.groups is None
+    )
 
 
 @dataclass(frozen=True)
@@ -107,8 +111,8 @@ def smooth_shares(data: SelectionData, slopes, constant: float) -> dict:
 
     slopes, constant : coefficients of the probit
     """
-    share, variance = _mills_share(data, slopes, constant)
-    left = share * variance * data.weight[data.s].sum()
+    share, variance, repeated = _mills_share(data, slopes, constant)
+    left = share * variance * data.weight[data.s].sum() / repeated
     return {
         "mills_share": share,
         "share_beyond_smooth": _share_beyond_smooth(data, slopes),
@@ -134,16 +138,29 @@ def _share_beyond_smooth(data: SelectionData, slopes) -> float:
     return min(left[0] / left[1] * freedom[1] / freedom[0], 1.0)
 
 
-def _mills_share(data: SelectionData, slopes, constant: float) -> tuple[float, float]:
+def _mills_share(data: SelectionData, slopes, constant: float) -> tuple[float, float, float]:
     """Share of the variance of the inverse Mills ratio that smooth functions of x do not explain,
-    and that variance.
+    that variance, and by how much groups multiply the variance of its coefficient.
 
     They are computed on at most 10,000 selected rows.
     """
     some = np.flatnonzero(data.s)[_random_rows(int(data.s.sum()), MOST_ROWS)]
     mills, weight = inverse_mills(constant + data.w[some] @ slopes), data.weight[some]
     variance = np.average((mills - np.average(mills, weights=weight)) ** 2, weights=weight)
-    return unexplained_share(smooth_columns(data.x[some]), mills, weight), float(variance)
+    smooth = smooth_columns(data.x[some])
+    repeated = 1.0
+    if data.groups is not None:
+        repeated = _design_effect(smooth, mills, data.y[some], weight, data.groups[some])
+    return unexplained_share(smooth, mills, weight), float(variance), repeated
+
+
+def _design_effect(smooth, mills, y, weight, groups) -> float:
+    """The variance of the coefficient of the inverse Mills ratio with dependent rows in groups,
+    divided by that with independent rows; at least 1."""
+    e = residual(np.column_stack([smooth, mills]), y, weight)
+    moments = (residual(smooth, mills, weight) * e)[:, None]
+    independent = meat(moments, weight, weight_kind="probability")[0, 0]
+    return float(max(meat(moments, weight, clusters=groups)[0, 0] / independent, 1.0))
 
 
 def _random_rows(count: int, most: int) -> np.ndarray:

@@ -81,7 +81,7 @@ def classifier_verdict(fit: HeckmanProbitFit) -> Identification:
     with threadpool_limits(1, user_api="blas"):
         rows, scalings, _ = rows_of(data, None)
         found = _beyond_smooth(found, data, rows, scalings, gamma)
-    return with_profile(found, profile_curve(fit.scan))
+    return with_profile(found, profile_curve(fit.scan), independent=fit.clusters is None)
 
 
 def _beyond_smooth(
@@ -108,6 +108,7 @@ def _beyond_smooth(
         w_names=data.w_names,
         y_name=data.y_name,
         excluded=data.instruments,
+        groups=some.group_codes,
     )
     shares = smooth_shares(standardised, np.linalg.solve(scalings.w.back, gamma), 0.0)
     shares["rho_error"] *= float(np.sqrt(some.weight_selected.sum() / rows.mass_selected))

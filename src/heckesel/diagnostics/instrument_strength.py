@@ -6,9 +6,9 @@ import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import Identification, exclusion_verdict
-from heckesel.linear.covariance import inverse
+from heckesel.linear.covariance import covariance_of, inverse
 from heckesel.linear.estimable import checked_probit
-from heckesel.linear.probit import ProbitFit
+from heckesel.linear.probit import ProbitFit, probit_scores
 from heckesel.linear.sample.stream import StreamedData
 
 
@@ -35,7 +35,13 @@ def probit_and_verdict(data: SelectionData) -> tuple[ProbitFit, Identification]:
     w = np.column_stack([np.ones(data.n), data.w])
     data = replace(data, w=w, w_names=("Intercept", *data.w_names))
     probit = checked_probit(w, data.s, data.w_names, data.weight)
-    return probit, wald_verdict(data, probit.gamma, inverse(-probit.hessian))
+    covariance = inverse(-probit.hessian)
+    if data.groups is not None:
+        scores = probit_scores(w, data.s, probit.gamma)
+        covariance = covariance_of(
+            "cluster", probit.hessian, scores, data.weight, clusters=data.groups
+        )
+    return probit, wald_verdict(data, probit.gamma, covariance)
 
 
 def probit_verdict(data: SelectionData) -> Identification:

@@ -26,7 +26,8 @@ from heckesel.numerics.normal import probit_of
 FORM_ROWS = 10_000
 SEED = 20_791  # fixed, so that the same data always give the same verdict
 WORTH_A_LOOK = 0.01  # p-value of a test of residuals below which other error models are fitted
-ROWS_PER_COLUMN = 20  # selected rows for each column of sigma(x)
+ROWS_PER_COLUMN = 20  # selected rows (or groups) for each column of sigma(x)
+SPANNED = 1e-10  # singular values below this share of the largest are rounding
 
 
 def model_evidence(fit: HeckmanFit, rows: Rows, scalings: SampleScale) -> dict:
@@ -49,12 +50,15 @@ def residual_tests(sample: Sample, point: Point) -> dict:
     e = sample.residual_columns @ point.v[sample.q :]
     index, weight = sample.w_selected @ point.v[: sample.q], sample.weight_selected
     scores = normal_scores(e, index, point.a)
-    skewness, kurtosis, p = normality(scores, weight)
+    groups = None if sample.groups is None else sample.groups[0]
+    skewness, kurtosis, p = normality(scores, weight, groups)
     return {
         "residual_skewness": skewness,
         "residual_excess_kurtosis": kurtosis,
         "residual_normality_p": p,
-        "constant_sigma_p": _constant_sigma(scores, sample.residual_columns[:, :-1], weight),
+        "constant_sigma_p": _constant_sigma(
+            scores, sample.residual_columns[:, :-1], weight, groups
+        ),
     }
 
 
@@ -65,27 +69,53 @@ def normal_scores(e, index, atanh_rho: float) -> np.ndarray:
     return probit_of(below, above)
 
 
-def normality(z, weight):
-    """Skewness and excess kurtosis of z, and the p-value of the Jarque-Bera test."""
+def normality(z, weight, groups=None):
+    """Skewness and excess kurtosis of z, and the p-value of the Jarque-Bera test.
+
+    With groups (n,), codes of rows that depend on one another, the variance of the third and fourth
+    Hermite polynomials, whose means the test compares with 0, is that of their sums by group.
+    """
     z = z - np.average(z, weights=weight)
     z = z / np.sqrt(np.average(z**2, weights=weight))
     skewness = float(np.average(z**3, weights=weight))
     kurtosis = float(np.average(z**4, weights=weight)) - 3.0
     statistic = weight.sum() / 6 * (skewness**2 + kurtosis**2 / 4)
+    if groups is not None:
+        hermite = np.column_stack([z**3 - 3 * z, z**4 - 6 * z**2 + 3])
+        statistic = _wald_of_sums(hermite, weight, groups)
     return skewness, kurtosis, float(chdtrc(2, statistic))
 
 
-def _constant_sigma(z, columns, weight) -> float:
-    """p-value of the studentised Breusch-Pagan test: n R2 of z^2 on the outcome's columns."""
+def _wald_of_sums(values, weight, groups) -> float:
+    """The chi-squared statistic of sums (n, k) that should be 0 and vary by group."""
+    total = weight @ values
+    return float(total @ np.linalg.solve(meat(values, weight, clusters=groups), total))
+
+
+def _constant_sigma(z, columns, weight, groups=None) -> float:
+    """p-value of the studentised Breusch-Pagan test: n R2 of z^2 on the outcome's columns. With
+    groups, that their covariance is 0, whose variance is that of sums by group."""
     freedom = np.linalg.matrix_rank(columns) - 1
-    if freedom < 1 or len(z) < ROWS_PER_COLUMN * freedom:
+    units = len(z) if groups is None else len(np.unique(groups))
+    if freedom < 1 or units < ROWS_PER_COLUMN * freedom:
         return 1.0
+    if groups is not None:
+        return float(chdtrc(freedom, _covariance_by_group(z, columns, weight, groups)))
     root = np.sqrt(weight)
     centred = z**2 - np.average(z**2, weights=weight)
     design = np.column_stack([np.ones(len(z)), columns]) * root[:, None]
     fitted = design @ np.linalg.lstsq(design, root * centred, rcond=None)[0]
     share = float(fitted @ fitted) / float(weight @ centred**2)
     return float(chdtrc(freedom, weight.sum() * share))
+
+
+def _covariance_by_group(z, columns, weight, groups) -> float:
+    """The statistic for z^2 and the span of the columns, apart from their means."""
+    centred = columns - np.average(columns, axis=0, weights=weight)
+    left, size, _ = np.linalg.svd(centred, full_matrices=False)
+    basis = left[:, size > SPANNED * size[0]]
+    square = z**2 - np.average(z**2, weights=weight)
+    return _wald_of_sums(basis * square[:, None], weight, groups)
 
 
 def _contrast(sample: Sample, point: Point, scalings: SampleScale, fit: HeckmanFit) -> dict:

@@ -38,18 +38,18 @@ def with_steps(columns: np.ndarray, x: np.ndarray, values, weight) -> np.ndarray
     the columns before it leave of `values`; then the products of these steps."""
     steps: list[np.ndarray] = []
     for _ in range(STEPS if len(x) >= STEP_ROWS else 0):
-        residual = _residual(np.column_stack([columns, *steps]), values, weight)
-        found = max((_best_step(column, residual, weight) for column in x.T), key=lambda f: f[0])
+        left = residual(np.column_stack([columns, *steps]), values, weight)
+        found = max((_best_step(column, left, weight) for column in x.T), key=lambda f: f[0])
         steps.append(found[1])
     products = [a * b for a, b in combinations(steps, 2)]
     return np.column_stack([columns, *steps, *products])
 
 
-def _best_step(column: np.ndarray, residual, weight) -> tuple[float, np.ndarray]:
+def _best_step(column: np.ndarray, left, weight) -> tuple[float, np.ndarray]:
     """By how much the best split of a column lowers the sum of squares, and which rows lie above
     it."""
     order = np.argsort(column, kind="stable")
-    ordered, below = column[order], np.cumsum((weight * residual)[order])[:-1]
+    ordered, below = column[order], np.cumsum((weight * left)[order])[:-1]
     mass = np.cumsum(weight[order])
     gain = below**2 * (1 / mass[:-1] + 1 / (mass[-1] - mass[:-1]))  # all residuals add up to 0
     gain[ordered[1:] == ordered[:-1]] = -1.0  # equal values cannot be split
@@ -57,8 +57,8 @@ def _best_step(column: np.ndarray, residual, weight) -> tuple[float, np.ndarray]
     return float(gain[best]), (column > ordered[best]).astype(float)
 
 
-def _residual(columns, values, weight) -> np.ndarray:
-    """Of that regression."""
+def residual(columns, values, weight) -> np.ndarray:
+    """(n,) of a weighted regression on a constant and the columns."""
     root, design = np.sqrt(weight), np.column_stack([np.ones(len(values)), columns])
     return values - design @ np.linalg.lstsq(root[:, None] * design, root * values, rcond=None)[0]
 
@@ -67,4 +67,4 @@ def unexplained_share(columns, values, weight) -> float:
     """1 - R2 of a weighted regression on a constant and the columns."""
     centred = values - np.average(values, weights=weight)
     total = float(weight @ centred**2)
-    return float(weight @ _residual(columns, centred, weight) ** 2) / total if total else 0.0
+    return float(weight @ residual(columns, centred, weight) ** 2) / total if total else 0.0

@@ -76,7 +76,8 @@ def verdict_on_networks(data: SelectionData, curve: dict) -> Identification:
         return nothing_selected()
     found = probit_verdict(data)
     if found.verdict != NOT_IDENTIFIED:
-        found = with_profile(found, held_out_profile(curve["rho"], curve["held_out"], data.n))
+        curve_of_rho = held_out_profile(curve["rho"], curve["held_out"], data.n)
+        found = with_profile(found, curve_of_rho, independent=data.groups is None)
     if not data.instruments:
         warn_user(str(found))
     return found

@@ -6,11 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from heckesel.data import check_weights, selected_rows
 from heckesel.errors import DataError
 from heckesel.tables.fit_input import outcome_column
+from heckesel.tables.groups import split_groups
 
 
 def compare_models(
@@ -20,6 +21,7 @@ def compare_models(
     *,
     selected=None,
     sample_weight=None,
+    groups=None,
     splits: int = 5,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -39,6 +41,9 @@ def compare_models(
         Which rows were selected, if missing y does not show it.
     sample_weight : array-like of shape (n,), optional
         Weight of each row.
+    groups : str or array-like of shape (n,), optional
+        Which rows belong together: the name of a column of X, or one label per row. Rows of one
+        group are in one fold.
     splits : int, default=5
         Number of folds. Each has the same share of selected rows.
     seed : int, default=0
@@ -71,6 +76,8 @@ def compare_models(
     >>> rows[0]["behind"]
     0.0
     """
+    X, found_groups = split_groups(X, groups, None)
+    codes = None if found_groups is None else found_groups.codes
     values = outcome_column(y)
     s = selected_rows(values, selected, "y")
     weight = check_weights(sample_weight, len(s), s)
@@ -80,13 +87,17 @@ def compare_models(
             f"the number of folds must be at least 2 and at most {smallest}, so that each has a "
             f"selected and an unselected row; got {splits}"
         )
-    folds = list(StratifiedKFold(splits, shuffle=True, random_state=seed).split(X, s))
+    if codes is None:
+        folds = list(StratifiedKFold(splits, shuffle=True, random_state=seed).split(X, s))
+    else:
+        by_group = StratifiedGroupKFold(splits, shuffle=True, random_state=seed)
+        folds = list(by_group.split(X, s, codes))
     found: dict[str, np.ndarray | str] = {}
     for position, (name, model) in enumerate(models.items()):
         try:
             scores = []
             for done, fold in enumerate(folds):
-                scores.append(_scores(model, X, values, s, weight, *fold))
+                scores.append(_scores(model, X, values, s, weight, codes, *fold))
                 if progress is not None:
                     progress(position * splits + done + 1, len(models) * splits)
             found[name] = np.array(scores)
@@ -96,8 +107,10 @@ def compare_models(
     return _ranked(found, total / total.sum(), score_name)
 
 
-def _scores(model, X, y, s, weight, kept, held) -> tuple[float, float]:
-    fitted = clone(model).fit(X.iloc[kept], y[kept], selected=s[kept], sample_weight=weight[kept])
+def _scores(model, X, y, s, weight, groups, kept, held) -> tuple[float, float]:
+    sides = {"selected": s, "sample_weight": weight, "groups": groups}
+    given = {name: None if each is None else each[kept] for name, each in sides.items()}
+    fitted = clone(model).fit(X.iloc[kept], y[kept], **given)
     rows, options = X.iloc[held], {"selected": s[held], "sample_weight": weight[held]}
     r2 = float("nan")
     if s[held].sum() > 1:  # one outcome has no variance to explain

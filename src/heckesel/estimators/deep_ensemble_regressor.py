@@ -107,7 +107,7 @@ class DeepEnsembleRegressor(EnsembleRegressor):
     """
 
     @listing_problems
-    def fit(self, X, y, *, selected=None, sample_weight=None):
+    def fit(self, X, y, *, selected=None, sample_weight=None, groups=None):
         """Fit the networks to the observed outcomes, and a probit to selection.
 
         Parameters
@@ -120,6 +120,9 @@ class DeepEnsembleRegressor(EnsembleRegressor):
             Which rows were selected, if missing y does not show it.
         sample_weight : array-like of shape (n,), optional
             Weight of each row.
+        groups : str or array-like of shape (n,), optional
+            Which rows belong together, such as the visits of one patient: the name of a column of
+            X, which is then not used as a regressor, or one label per row.
 
         Returns
         -------
@@ -133,7 +136,7 @@ class DeepEnsembleRegressor(EnsembleRegressor):
         HeckeselError
             If training diverged.
         """
-        sides = {"selected": selected, "sample_weight": sample_weight}
+        sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
         data = read_table(self, X, y, **sides, check=check_fit)
         probit = self._identify(data, needs_probit=False)
         trained = train(self, "deep_ensemble", data, network_config(self, int(data.s.sum())))

@@ -28,9 +28,11 @@ from heckesel.tables.parquet import parquet_parts
 
 
 def fit_files(
-    model, path, y, *, selected, sample_weight, columns, config: NetworkConfig, workers
+    model, path, y, *, selected, sample_weight, groups, columns, config: NetworkConfig, workers
 ) -> None:
     """Fit `model`: set its `columns_`, `identification_` and `fitted_`."""
+    if groups is not None:
+        raise DataError("groups= needs a frame, since folds need all rows; read the files into one")
     method = load_method(names_of(DEEP)[model.method])
     _check_options(model, in_memory=not hasattr(method, "fit_files"))
     fit = method.fit_files(config)

@@ -37,8 +37,9 @@ class DeepHeckmanRegressor(NetworkRegressor):
         "auto" weighs splines with normal, skewed, heavy-tailed and heteroskedastic errors at all
         values of rho, and the networks of the two-step, by the likelihood of held-out rows. It
         uses the two-step alone if the outcome has few values or a spike, with a
-        `target_transform`, and for files. "two-step" fits a probit, then networks with the
-        inverse Mills ratio as an extra term. "joint" maximises one likelihood. "averaged"
+        `target_transform`, and for files. Of a longer table it uses a weighted random sample of
+        about 20,000 rows. "two-step" fits a probit, then networks with the inverse Mills ratio as
+        an extra term. "joint" maximises one likelihood. "averaged"
         averages the two-step and a likelihood in which selection depends on the outcome and
         errors may have any shape; it uses splines if their held-out loss is within one standard
         error of the networks', and takes about six times as long as the two-step. "profile"
@@ -150,7 +151,9 @@ class DeepHeckmanRegressor(NetworkRegressor):
     rho_prior: Any = None
 
     @listing_problems
-    def fit(self, X, y, *, selected=None, sample_weight=None, columns=None, client=None):
+    def fit(
+        self, X, y, *, selected=None, sample_weight=None, groups=None, columns=None, client=None
+    ):
         """Fit the model to a table, or to Parquet files.
 
         Parameters
@@ -166,6 +169,9 @@ class DeepHeckmanRegressor(NetworkRegressor):
             column.
         sample_weight : array-like of shape (n,) or str, optional
             Weight of each row; with files the name of a column.
+        groups : str or array-like of shape (n,), optional
+            Which rows belong together, such as the visits of one patient: the name of a column of
+            X, which is then not used as a regressor, or one label per row.
         columns : list of str, optional
             With files, the columns of X; by default all that have no other role.
         client : dask.distributed.Client, optional
@@ -198,7 +204,7 @@ class DeepHeckmanRegressor(NetworkRegressor):
             raise DataError(f"rho_prior needs method={ways}, but method is {self.method!r}")
         self._check_error_model()
         workers = None if client is None else cluster_of(client)
-        sides = {"selected": selected, "sample_weight": sample_weight}
+        sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
         if isinstance(X, str | os.PathLike):
             from heckesel.estimators.deep_heckman_files import fit_files
 

@@ -19,7 +19,12 @@ from heckesel.linear.sample.stream import StreamedData
 from heckesel.methods.linear_auto import Choice, choose
 from heckesel.tables.array_design import ArrayDesign
 from heckesel.tables.both_equations import columns_from_arrays, columns_from_formulas
-from heckesel.tables.fit_options import check_instruments, covariance_kind, side_column
+from heckesel.tables.fit_options import (
+    check_instruments,
+    covariance_kind,
+    groups_or_clusters,
+    side_column,
+)
 from heckesel.tables.formula import FormulaDesign
 from heckesel.tables.frames import as_pandas
 
@@ -41,6 +46,7 @@ def heckman(
     errors: str = "normal",
     scale=None,
     covariance: str | None = None,
+    groups=None,
     clusters=None,
     weights=None,
     weight_kind: str = "frequency",
@@ -82,9 +88,14 @@ def heckman(
         ``"~ educ + age"``, or with arrays the names of columns of `x`. Needs maximum likelihood.
     covariance : {"information", "opg", "robust", "cluster"}, optional
         Covariance estimator; for two-step, ``"information"`` is Heckman's. The default is
-        ``"information"``, ``"robust"`` with probability weights and ``"cluster"`` with clusters.
-    clusters, weights : str or array-like, optional
-        Cluster labels and row weights, as a column name or as values.
+        ``"information"``, ``"robust"`` with probability weights and ``"cluster"`` with groups.
+    groups : str or array-like, optional
+        Which rows belong together, as a column name or as values: rows of one group may depend on
+        one another.
+    clusters : str or array-like, optional
+        Another name of `groups`.
+    weights : str or array-like, optional
+        Row weights, as a column name or as values.
     weight_kind : {"frequency", "probability"}
         A frequency weight counts identical rows; a probability weight is the inverse of a sampling
         probability.
@@ -120,6 +131,7 @@ def heckman(
     0.108 0.015
     """
     check_model(method, errors, scale)
+    groups = groups_or_clusters(groups, clusters)
     if isinstance(data, str | os.PathLike):
         fit = fit_files(
             outcome,
@@ -131,7 +143,7 @@ def heckman(
             scale=scale,
             instruments=instruments,
             covariance=covariance,
-            clusters=clusters,
+            clusters=groups,
             weights=weights,
             weight_kind=weight_kind,
             client=client,
@@ -148,7 +160,7 @@ def heckman(
         checked, design = columns_from_formulas(
             outcome, select, data, weights=weights, selected=selected, scale=scale
         )
-        clusters = side_column(clusters, as_pandas(data))
+        groups = side_column(groups, as_pandas(data))
     elif y is not None and x is not None and w is not None:
         checked, design = columns_from_arrays(
             y, x, w, selected=selected, weights=weights, scale=scale
@@ -162,7 +174,7 @@ def heckman(
         method=method,
         errors=errors,
         covariance=covariance,
-        clusters=clusters,
+        clusters=groups,
         weight_kind=weight_kind,
     )
 
@@ -213,13 +225,17 @@ def fit_auto(
     data: SelectionData, design, *, covariance=None, weight_kind: str, transformed: bool = False
 ) -> Choice:
     """The same by the estimator and error model that held-out units prefer. The default covariance
-    is robust, since the error model that is nearest to the data need not be the right one.
+    is robust (by groups, if the data have any), since the error model that is nearest to the data
+    need not be the right one.
 
     transformed : whether y was transformed; its mean on the scale of the user need not exist under
         tails that are heavier than normal
     """
-    wanted = "robust" if covariance is None else covariance
-    counted, kind, options = _checked_fit(data, wanted, None, weight_kind, has_likelihood=True)
+    robust = "robust" if data.groups is None else None
+    wanted = robust if covariance is None else covariance
+    counted, kind, options = _checked_fit(
+        data, wanted, data.groups, weight_kind, has_likelihood=True
+    )
     errors = ("normal",) if transformed else ("normal", "shape")
     choice = choose(counted, design, kind, options, errors=errors)
     return replace(choice, fit=_with_verdict(choice.fit, data))
@@ -239,7 +255,7 @@ def _checked_fit(data: SelectionData, covariance, clusters, weight_kind, *, has_
         )
     check_estimable(data)
     check_scale(data)
-    counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
+    counted = replace(data, weight=scaled_weight(data.weight, weight_kind), groups=codes)
     return counted, kind, {"weight_kind": weight_kind, "clusters": codes}
 
 

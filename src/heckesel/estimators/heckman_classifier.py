@@ -145,7 +145,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
     progress: bool = True
 
     @listing_problems
-    def fit(self, X, y, *, selected=None, sample_weight=None):
+    def fit(self, X, y, *, selected=None, sample_weight=None, groups=None):
         """Fit the model to a table.
 
         Parameters
@@ -158,6 +158,9 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
             Which rows were selected, if missing y does not show it.
         sample_weight : array-like of shape (n,), optional
             Weight of each row.
+        groups : str or array-like of shape (n,), optional
+            Which rows belong together, such as the visits of one patient: the name of a column of
+            X, which is then not used as a regressor, or one label per row.
 
         Returns
         -------
@@ -181,7 +184,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
 
         linear = self.outcome == "linear"
         data = read_columns(
-            self, X, outcome, name, selected, sample_weight, check=check_fit, linear=linear
+            self, X, outcome, name, selected, sample_weight, groups, check=check_fit, linear=linear
         )
         return self._fit_linear(data) if linear else self._fit_networks(data)
 

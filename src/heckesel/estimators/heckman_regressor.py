@@ -16,6 +16,7 @@ from heckesel.methods import fit_one, linear_heckman
 from heckesel.methods.linear_heckman import LinearModel
 from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import read_table
+from heckesel.tables.groups import group_codes
 
 
 @dataclass(eq=False, repr=False)
@@ -37,9 +38,9 @@ class HeckmanRegressor(SelectionRegressor):
         outcome is not x'beta; `predict` returns the mean.
     scale : str, int or list of these, optional
         Columns of X on which sigma depends with ``"ml"``, by name or position.
-    covariance : {"information", "opg", "robust"}, optional
-        Covariance estimator; by default ``"robust"`` for ``"auto"`` and otherwise as in
-        `heckesel.heckman`.
+    covariance : {"information", "opg", "robust", "cluster"}, optional
+        Covariance estimator; by default ``"cluster"`` if `fit` is given `groups`, ``"robust"`` for
+        ``"auto"`` and otherwise as in `heckesel.heckman`.
     weight_kind : {"frequency", "probability"}, optional
         The meaning of `sample_weight`. By default whole numbers are frequencies and other weights
         are probability weights. The estimates are the same.
@@ -111,7 +112,7 @@ class HeckmanRegressor(SelectionRegressor):
     unobserved: Any = None
 
     @listing_problems
-    def fit(self, X, y, *, selected=None, sample_weight=None):
+    def fit(self, X, y, *, selected=None, sample_weight=None, groups=None):
         """Fit the model.
 
         Parameters
@@ -124,6 +125,9 @@ class HeckmanRegressor(SelectionRegressor):
             0/1 indicator of selection.
         sample_weight : array-like of shape (n,), optional
             Row weights.
+        groups : str or array-like of shape (n,), optional
+            Which rows belong together, such as the visits of one patient: the name of a column of
+            X, which is then not used as a regressor, or one label per row.
 
         Returns
         -------
@@ -136,7 +140,7 @@ class HeckmanRegressor(SelectionRegressor):
             If the data or the options cannot be used.
         """
         check_model(self.method, self.errors, self.scale, methods=("auto", *METHODS))
-        sides = {"selected": selected, "sample_weight": sample_weight}
+        sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
         data = read_table(self, X, y, **sides, check=check_fit, linear=True)
         weight_kind = kind_of_weights(self.weight_kind, data.weight)
         names = () if self.scale is None else self.columns_.x_names_of(self.scale, "scale")
@@ -149,7 +153,12 @@ class HeckmanRegressor(SelectionRegressor):
             self.explanation_, self.candidates_ = choice.explanation, choice.candidates
         else:
             self.result_ = fit_checked(
-                checked, design, method=self.method, errors=self.errors, **options
+                checked,
+                design,
+                method=self.method,
+                errors=self.errors,
+                clusters=data.groups,
+                **options,
             )
         self.fitted_ = LinearModel(self.result_)
         if isinstance(self.result_.scan, Scan) and self.result_.status == "boundary":
@@ -164,18 +173,20 @@ class HeckmanRegressor(SelectionRegressor):
         return self
 
 
-def refit_alike(model: HeckmanRegressor, X, y, *, sample_weight=None) -> HeckmanRegressor:
+def refit_alike(
+    model: HeckmanRegressor, X, y, *, sample_weight=None, groups=None
+) -> HeckmanRegressor:
     """A copy of `model` that predicts from these rows. Most of the time of a fit is spent on the
     choice of the error model and on the verdict; both are those of `model`."""
     twin, was = clone(model), model.result_
-    data = read_table(
-        twin, X, y, selected=None, sample_weight=sample_weight, check=check_fit, linear=True
-    )
+    sides = {"selected": None, "sample_weight": sample_weight, "groups": groups}
+    data = read_table(twin, X, y, **sides, check=check_fit, linear=True)
     weight_kind = kind_of_weights(model.weight_kind, data.weight)
     checked, design = with_constants(data, was.data.scale_names)
     check_estimable(checked)
     counted = replace(checked, weight=scaled_weight(checked.weight, weight_kind))
-    options = {"weight_kind": weight_kind, "clusters": None}
+    clusters = None if was.covariance != "cluster" else group_codes(data.groups, data.n)
+    options = {"weight_kind": weight_kind, "clusters": clusters}
     twin.result_ = fit_in_memory(counted, design, was.covariance, options, was.method, was.errors)
     twin.fitted_ = LinearModel(twin.result_)
     if isinstance(twin.result_.scan, Scan) and twin.result_.status == "boundary":

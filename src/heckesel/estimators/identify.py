@@ -22,6 +22,7 @@ def identify(
     instruments=None,
     selected=None,
     sample_weight=None,
+    groups=None,
     missing: str = "error",
     on_problem: str = "error",
     target_transform=None,
@@ -44,6 +45,9 @@ def identify(
         0/1 indicator of selection.
     sample_weight : array-like of shape (n,), optional
         Row weights.
+    groups : str or array-like of shape (n,), optional
+        Which rows belong together: the name of a column of X, or one label per row. Tests allow for
+        dependence within a group.
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
     on_problem : {"error", "fix"}
@@ -78,7 +82,7 @@ def identify(
         target_transform=target_transform,
         unobserved=unobserved,
     )
-    return _identify(table, X, y, selected=selected, sample_weight=sample_weight)
+    return _identify(table, X, y, selected=selected, sample_weight=sample_weight, groups=groups)
 
 
 @listing_problems
@@ -99,6 +103,7 @@ def test_instruments(
     instruments,
     selected=None,
     sample_weight=None,
+    groups=None,
     missing: str = "error",
     on_problem: str = "error",
     level: float = LEVEL,
@@ -120,6 +125,9 @@ def test_instruments(
         0/1 indicator of selection.
     sample_weight : array-like of shape (n,), optional
         Row weights.
+    groups : str or array-like of shape (n,), optional
+        Which rows belong together: the name of a column of X, or one label per row. Tests allow for
+        dependence within a group.
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
     on_problem : {"error", "fix"}
@@ -179,7 +187,7 @@ def test_instruments(
         raise DataError(f"seed must be a whole number that is not negative, got {seed!r}")
     options = {"instruments": instruments, "missing": missing, "on_problem": on_problem}
     table = SimpleNamespace(**options, target_transform=None, unobserved=None)
-    sides = {"selected": selected, "sample_weight": sample_weight}
+    sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
     data = read_table(table, X, y, **sides, check=check_fit)
     if not data.instruments:
         raise DataError("there is nothing to test: name at least one column of X as an instrument")

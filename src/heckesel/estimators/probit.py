@@ -17,7 +17,7 @@ from heckesel.linear.result_tables.augment import augment_probit
 from heckesel.linear.result_tables.fit_facts import covariance_words
 from heckesel.linear.results.inference import NamedEstimates, cluster_freedom, labelled
 from heckesel.linear.results.summary import coefficient_block, coefficient_html
-from heckesel.tables.fit_options import covariance_kind, side_column
+from heckesel.tables.fit_options import covariance_kind, groups_or_clusters, side_column
 from heckesel.tables.formula import Equation, build_equation, evaluate_column, split_formula
 from heckesel.tables.frames import as_pandas
 
@@ -134,6 +134,7 @@ def probit(
     data,
     *,
     covariance: str | None = None,
+    groups=None,
     clusters=None,
     weights=None,
     weight_kind: str = "frequency",
@@ -146,7 +147,7 @@ def probit(
         Formula with a left-hand side, such as ``"s ~ a + b"``.
     data : frame or dict
         The columns that the formula names.
-    covariance, clusters, weights, weight_kind
+    covariance, groups, clusters, weights, weight_kind
         As in `heckesel.heckman`.
 
     Returns
@@ -167,7 +168,7 @@ def probit(
     >>> print(fit.params["select", "kidslt6"].round(3))
     -0.621
     """
-    frame = as_pandas(data)
+    frame, groups = as_pandas(data), groups_or_clusters(groups, clusters)
     name, right = split_formula(formula, "probit")
     if name is None:
         raise DataError(f"the formula {formula!r} needs a left-hand side: 's ~ a + b'")
@@ -178,7 +179,7 @@ def probit(
     check_not_tiny(w, equation.names, rows)
     given = check_weights(side_column(weights, frame), len(frame), s)
     kind, codes = covariance_kind(
-        covariance, side_column(clusters, frame), given, weight_kind, has_likelihood=True
+        covariance, side_column(groups, frame), given, weight_kind, has_likelihood=True
     )
     counts = weight_kind == "frequency"
     weight = scaled_weight(given, weight_kind)

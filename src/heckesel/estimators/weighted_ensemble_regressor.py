@@ -90,7 +90,7 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
     """
 
     @listing_problems
-    def fit(self, X, y, *, selected=None, sample_weight=None, propensity=None):
+    def fit(self, X, y, *, selected=None, sample_weight=None, groups=None, propensity=None):
         """Fit the networks to the weighted outcomes, and a probit to selection.
 
         Parameters
@@ -103,6 +103,9 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
             Which rows were selected, if missing y does not show it.
         sample_weight : array-like of shape (n,), optional
             Weight of each row.
+        groups : str or array-like of shape (n,), optional
+            Which rows belong together, such as the visits of one patient: the name of a column of
+            X, which is then not used as a regressor, or one label per row.
         propensity : array-like of shape (n,), optional
             Probability of selection of each row, if it is known.
 
@@ -118,7 +121,7 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
         HeckeselError
             If training diverged.
         """
-        sides = {"selected": selected, "sample_weight": sample_weight}
+        sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
         data = read_table(self, X, y, **sides, check=check_fit)
         check_same_order(X, propensity=propensity)
         given = None if propensity is None else _checked(propensity, data)

@@ -117,14 +117,17 @@ def binary_sample(data: SelectionData, *, ridge: float = 0.0) -> tuple[BinarySam
 
 
 def binary_covariance(
-    data: SelectionData, point: Point, sample: BinarySample, scalings, kind: str, weight_kind: str
+    data: SelectionData, point: Point, sample: BinarySample, scalings, kind: str, **options
 ) -> np.ndarray:
-    """Covariance of (beta, gamma, atanh rho); all NaN unless the mode converged."""
+    """Covariance of (beta, gamma, atanh rho); all NaN unless the mode converged.
+
+    options : `weight_kind`, and `clusters` in the order of `data`
+    """
     if point.status != "converged":
         return np.full_like(point.hessian, np.nan)
     scores = None if kind == "information" else binary_scores(data, point, sample)
     hessian = _in_order(point.hessian, sample)
-    covariance = covariance_of(kind, hessian, scores, data.weight, weight_kind=weight_kind)
+    covariance = covariance_of(kind, hessian, scores, data.weight, **options)
     return _in_user_units(covariance, scalings)
 
 
@@ -141,7 +144,7 @@ def _in_user_units(covariance, scalings: SampleScale) -> np.ndarray:
 
 
 def separated_covariance(
-    data: SelectionData, params, overlap: Overlap, kind: str, weight_kind: str
+    data: SelectionData, params, overlap: Overlap, kind: str, *, weight_kind: str, clusters=None
 ) -> np.ndarray:
     """Covariance of (beta, gamma, atanh rho) where columns separate part of the observed classes.
 
@@ -161,13 +164,22 @@ def separated_covariance(
     hessian = _in_order(sample.evaluate(point)[2], sample)
     scores = None if kind == "information" else np.concatenate(_scores(point, sample))
     weight = np.concatenate([sample.weight_selected, sample.weight_unselected])
-    small = covariance_of(kind, hessian, scores, weight, weight_kind=weight_kind)
+    if clusters is not None:
+        clusters = _overlap_order(data, overlap, clusters)
+    options = {"weight_kind": weight_kind, "clusters": clusters}
+    small = covariance_of(kind, hessian, scores, weight, **options)
     places = np.concatenate([overlap.columns, np.arange(p, p + q + 1)])
     covariance = np.full((p + q + 1,) * 2, np.nan)
     covariance[np.ix_(places, places)] = _in_user_units(small, scalings)
     unknown = np.flatnonzero(~overlap.determined)
     covariance[unknown] = covariance[:, unknown] = np.nan
     return covariance
+
+
+def _overlap_order(data: SelectionData, overlap: Overlap, values: np.ndarray) -> np.ndarray:
+    """Values of all rows in the order of `_overlap_sample`."""
+    selected = values[data.s]
+    return np.concatenate([selected[overlap.rows], values[~data.s], selected[~overlap.rows]])
 
 
 def _overlap_sample(data: SelectionData, overlap: Overlap) -> tuple[BinarySample, SampleScale]:

@@ -7,6 +7,8 @@ are fitted side by side. Networks: the deep two-step, which knows any function o
 asks less of the errors. All candidates are weighted by the likelihood of units held out in the same
 folds, so that no single fit, at the boundary rho = +-1 or inside, decides alone.
 
+Of a long table a random sample is used (see `sampled_units`).
+
 A density is the wrong tool for an outcome with few values or a spike: a flexible one singles out
 the values. There the two-step, which needs means only, is used alone.
 """
@@ -23,6 +25,7 @@ from heckesel.errors import DataError
 from heckesel.fit_info import AutoInfo, Candidate
 from heckesel.methods import heckman_two_step
 from heckesel.methods.auto_candidates import candidates_of, network_readings
+from heckesel.methods.auto_sample import sampled_units
 from heckesel.methods.spline_joint import SplineBasis, spline_basis
 from heckesel.networks.ensembles.auto_mixture import AutoMixture
 from heckesel.networks.ensembles.convergence import check_finite
@@ -33,7 +36,7 @@ from heckesel.networks.rho.form_optima import Optima
 from heckesel.networks.rho.form_posterior import Design, form_posterior, independent_optima
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.config import NetworkConfig, torch_device
-from heckesel.networks.training.folds import assign_folds
+from heckesel.networks.training.folds import assign_folds, groups_with_outcome
 from heckesel.networks.training.scaling import DataScale, data_scale_of
 from heckesel.numerics.outcome_density import unsuited_to_density
 from heckesel.numerics.splines import spline_width
@@ -105,6 +108,8 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[A
     """The models of several datasets. All forms and values of rho of a dataset are one batch, and
     so are the networks of all datasets."""
     config = config or AutoConfig()
+    everyone = datas
+    datas = [sampled_units(data, seed) for data, seed in zip(everyone, seeds, strict=True)]
     network = schedule_for(config.network, max(data.n for data in datas))
     networks = heckman_two_step.fit_many(
         datas, seeds=seeds, config=network, device=device, progress=progress
@@ -113,7 +118,16 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[A
         check_finite(each)
     place = torch_device(device or config.network.device)
     given = zip(datas, seeds, networks, strict=True)
-    return [weigh_candidates(*each, config, place) for each in given]
+    found = [weigh_candidates(*each, config, place) for each in given]
+    return [
+        fit if some.n == data.n else _of_sample(fit, some.n, data.n)
+        for fit, some, data in zip(found, datas, everyone, strict=True)
+    ]
+
+
+def _of_sample(fit: AutoMixture, drawn: int, n: int) -> AutoMixture:
+    said = f"A random sample of {drawn:,} of the {n:,} rows was used. {fit.info.explanation}"
+    return replace(fit, info=replace(fit.info, explanation=said))
 
 
 def schedule_for(network: NetworkConfig, rows: int) -> NetworkConfig:
@@ -207,7 +221,8 @@ def _name(candidate: Candidate) -> str:
 
 def folds_of(data: SelectionData, count: int, seed: int, device) -> Folds:
     """Small groups of units, in folds."""
-    groups = count * max(1, min(GROUPS, int(data.s.sum()) // 2) // count)
+    most = groups_with_outcome(data) // (2 if data.groups is None else 1)
+    groups = count * max(1, min(GROUPS, most) // count)
     group = torch.as_tensor(assign_folds(data, groups, seed), device=device)
     selected = torch.as_tensor(data.s, device=device)
     return Folds(group[selected], group[~selected], groups, count)

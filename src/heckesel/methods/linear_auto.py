@@ -26,6 +26,7 @@ from heckesel.numerics.outcome_density import unsuited_to_density
 FORMS = (("normal", False), ("shape", False), ("normal", True), ("shape", True))
 # Fewer rows than these do not tell error models apart on folds.
 FEWEST_SELECTED, FEWEST_UNSELECTED, ROWS_PER_COEFFICIENT = 50, 10, 10
+FEWEST_GROUPS = 20  # of rows that depend on one another
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,9 @@ def choose(
 def _enough_rows(data: SelectionData) -> bool:
     used = data.weight > 0
     selected, unselected = (np.count_nonzero(used & s) for s in (data.s, ~data.s))
+    few = data.groups is not None and len(np.unique(data.groups[used])) < FEWEST_GROUPS
     needed = max(FEWEST_SELECTED, ROWS_PER_COEFFICIENT * data.x.shape[1])
-    return bool(selected >= needed and unselected >= FEWEST_UNSELECTED)
+    return bool(selected >= needed and unselected >= FEWEST_UNSELECTED and not few)
 
 
 def _two_step(data: SelectionData, design, kind: str, options: dict) -> tuple[Candidate, ...]:
@@ -153,7 +155,9 @@ def _compared(data: SelectionData, candidates, weight_kind: str) -> tuple[Candid
     best = units[int(np.argmax(totals))]
     found = []
     for each, own, total in zip(candidates, units, totals, strict=True):
-        behind, error = lead(best, own, weight, mass) if np.isfinite(total) else (np.inf, np.nan)
+        behind, error = np.inf, np.nan
+        if np.isfinite(total):
+            behind, error = lead(best, own, weight, mass, part.group_codes)
         numbers = stretch * (total - in_units), stretch * behind, stretch * error
         found.append(Candidate(each.fit, *numbers))
     return tuple(found)

@@ -144,15 +144,18 @@ class Contents:
         return group.known and not group.clear
 
 
-def report_contents(model, X, y, *, selected=None, sample_weight=None, baseline=None) -> Contents:
+def report_contents(
+    model, X, y, *, selected=None, sample_weight=None, groups=None, baseline=None
+) -> Contents:
     """Predictions, refits and tests for the page; takes a few times as long as the fit."""
     with warnings.catch_warnings():  # every refit would repeat what the fit said
         warnings.filterwarnings("ignore", message="on_problem='fix'")
-        return _contents(model, X, y, selected, sample_weight, baseline)
+        return _contents(model, X, y, selected, sample_weight, groups, baseline)
 
 
-def _contents(model, X, y, selected, sample_weight, baseline) -> Contents:
-    data = read_report_data(model, X, y, selected=selected, sample_weight=sample_weight)
+def _contents(model, X, y, selected, sample_weight, groups, baseline) -> Contents:
+    sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
+    data = read_report_data(model, X, y, **sides)
     linear, classes = hasattr(model, "result_"), data.classes is not None
     naive = None
     if not nothing_to_compare(model, data):

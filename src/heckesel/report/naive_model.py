@@ -136,10 +136,10 @@ def _sample(twin, data: ReportData, *, linear: bool) -> SelectionData:
             data.y,
             selected=data.s,
             sample_weight=data.weight,
+            groups=data.groups,
             check=check_fit,
             linear=linear,
         )
     y = np.where(data.s, data.y, np.nan)
-    return read_columns(
-        twin, data.frame, lambda: y, "y", data.s, data.weight, check=check_fit, linear=linear
-    )
+    given = lambda: y, "y", data.s, data.weight, data.groups
+    return read_columns(twin, data.frame, *given, check=check_fit, linear=linear)

@@ -28,6 +28,7 @@ def write_report(
     title: str | None = None,
     selected=None,
     sample_weight=None,
+    groups=None,
     baseline=None,
     pictures: Sequence[Drawing] = (),
     made: str | None = None,
@@ -44,7 +45,7 @@ def write_report(
         The file to write.
     title : str, optional
         Title of the page.
-    selected, sample_weight : array-like, optional
+    selected, sample_weight, groups : array-like, optional
         As they were given to ``fit``.
     baseline : estimator, optional
         A fitted model to compare with. By default it is least squares (for two classes a probit)
@@ -92,7 +93,13 @@ def write_report(
     for module in ("jinja2", "matplotlib"):
         imported(module, "reports need the report extra", "report")
     contents = report_contents(
-        model, X, y, selected=selected, sample_weight=sample_weight, baseline=baseline
+        model,
+        X,
+        y,
+        selected=selected,
+        sample_weight=sample_weight,
+        groups=groups,
+        baseline=baseline,
     )
     title = f"Report on {contents.outcome}" if title is None else title
     write_atomically(path, render(contents, title=title, pictures=pictures, made=made))

@@ -70,7 +70,8 @@ def refit_on_folds(model, data: ReportData, naive: Naive | None = None) -> Refit
     rows, folds = np.arange(data.n), LINEAR_FOLDS if linear else NETWORK_FOLDS
     if data.n > MOST_ROWS:
         rows = np.sort(np.random.default_rng(SEED).permutation(data.n)[:MOST_ROWS])
-    fold = assign_folds(data.s[rows], folds)
+    groups = None if data.groups is None else data.groups[rows]
+    fold = assign_folds(data.s[rows], folds, groups)
     changes, held_out, predicted = [], [], []
     try:
         for number in range(folds):
@@ -124,9 +125,12 @@ def smaller(model, selected: int):
     return twin
 
 
-def assign_folds(s: np.ndarray, folds: int) -> np.ndarray:
-    """(n,) the fold of each case; observed and unobserved cases are split separately."""
+def assign_folds(s: np.ndarray, folds: int, groups: np.ndarray | None = None) -> np.ndarray:
+    """(n,) the fold of each case; observed and unobserved cases are split separately, or groups of
+    dependent cases."""
     rng = np.random.default_rng(SEED)
+    if groups is not None:
+        return (rng.permutation(groups.max() + 1) % folds)[groups]
     fold = np.empty(len(s), dtype=int)
     for rows in (np.flatnonzero(s), np.flatnonzero(~s)):
         fold[rng.permutation(rows)] = np.arange(len(rows)) % folds

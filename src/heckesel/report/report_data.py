@@ -10,6 +10,7 @@ from heckesel.errors import DataError
 from heckesel.estimators.heckman_regressor import HeckmanRegressor, refit_alike
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import as_pandas
+from heckesel.tables.groups import split_groups
 from heckesel.tables.labels import class_codes, label_column
 from heckesel.tables.outcome.unobserved import without_unobserved
 
@@ -19,6 +20,7 @@ class ReportData:
     """frame : n rows with the columns of the fit; y : (n,); s : (n,) bool, whether y is observed
 
     classes : the two classes, with y 1 for the second and 0 for the first; None for a number
+    groups : (n,) codes of the groups of dependent rows, if there are any
     """
 
     frame: pd.DataFrame
@@ -26,6 +28,7 @@ class ReportData:
     s: np.ndarray
     weight: np.ndarray | None = None
     classes: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -33,21 +36,23 @@ class ReportData:
 
     def fitted(self, model, rows: np.ndarray | None = None):
         """`model` fitted to these rows, or to some of them."""
-        frame, y, weight = self._rows(np.arange(self.n) if rows is None else rows)
-        return model.fit(frame, y, sample_weight=weight)
+        frame, y, sides = self._rows(np.arange(self.n) if rows is None else rows)
+        return model.fit(frame, y, **sides)
 
     def refitted(self, model: HeckmanRegressor, rows: np.ndarray) -> HeckmanRegressor:
         """A copy of a linear model that is fitted to some of the rows."""
-        frame, y, weight = self._rows(rows)
-        return refit_alike(model, frame, y, sample_weight=weight)
+        frame, y, sides = self._rows(rows)
+        return refit_alike(model, frame, y, **sides)
 
     def _rows(self, rows: np.ndarray) -> tuple:
-        weight = None if self.weight is None else self.weight[rows]
-        return self.frame.iloc[rows], np.where(self.s, self.y, np.nan)[rows], weight
+        sides = {"sample_weight": self.weight, "groups": self.groups}
+        chosen = {name: None if each is None else each[rows] for name, each in sides.items()}
+        return self.frame.iloc[rows], np.where(self.s, self.y, np.nan)[rows], chosen
 
 
-def read_report_data(model, X, y, *, selected=None, sample_weight=None) -> ReportData:
+def read_report_data(model, X, y, *, selected=None, sample_weight=None, groups=None) -> ReportData:
     """The data, checked against the columns and rows of the fit; a missing y is not observed."""
+    X, found = split_groups(X, groups, model)
     names = [*model.columns_.given_names]
     if hasattr(X, "columns") or isinstance(X, dict):
         frame = as_pandas(X, "X")
@@ -75,7 +80,8 @@ def read_report_data(model, X, y, *, selected=None, sample_weight=None) -> Repor
         )
     s = selected_rows(values, selected, model.outcome_name_)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    return ReportData(frame.reset_index(drop=True), values, s, weight, classes)
+    codes = None if found is None else found.codes
+    return ReportData(frame.reset_index(drop=True), values, s, weight, classes, codes)
 
 
 def _outcome(model, y, selected, classes) -> np.ndarray:

@@ -79,6 +79,7 @@ class SavedEstimates(NamedEstimates):
     n: int
     n_selected: int
     table: str
+    freedom: float = float("inf")
 
     @property
     def has_selection(self) -> bool:
@@ -128,8 +129,10 @@ class SavedProbit(SavedEstimates):
 def write_fit(fit, fields: dict[str, Reader]) -> dict:
     """The fields of a `HeckmanFit` or a `HeckmanProbitFit`."""
     found = {name: getattr(fit, name) for name in fields if name != "table"}
-    if found["over_rho"] is None:  # which older files lack
+    if found["over_rho"] is None:  # which older files lack, as they lack clusters
         del found["over_rho"]
+    if np.isinf(found["freedom"]):
+        del found["freedom"]
     return as_fields(found | {"table": str(fit.summary())})
 
 
@@ -206,6 +209,10 @@ def _over_rho(state: Fields, name: str, sizes: Sizes) -> ConditionalFits | None:
     return layout_of(ConditionalFits).read(state.inside(name), dict(sizes))
 
 
+def _freedom(state: Fields, name: str, sizes: Sizes) -> float:
+    return state.number(name, positive=True) if state.has(name) else float("inf")
+
+
 def _modes(kind: type) -> Reader:
     return lambda state, name, sizes: tuple(
         layout_of(kind).read(Fields(each, "a mode"), sizes) for each in state.items(name)
@@ -234,6 +241,7 @@ SHARED: dict[str, Reader] = {
     "n": whole,
     "n_selected": whole,
     "table": text(),
+    "freedom": _freedom,
 }
 FIT = SHARED | {
     "method": text(*METHODS),
@@ -247,7 +255,7 @@ FIT = SHARED | {
 }
 PROBIT = SHARED | {
     "method": text(*PROBIT_METHODS),
-    "covariance": text(*COVARIANCES[:3]),
+    "covariance": text(*COVARIANCES),
     "params": array("size", finite=False),
     "cov_given_rho": maybe(array("size", "size")),
     "loglik": number(),

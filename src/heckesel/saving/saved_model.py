@@ -35,6 +35,7 @@ def save_model(model, path, classes: Classes) -> None:
         "parameters": _parameters(model),
         "columns": _columns(model.columns_),
         "outcome": model.outcome_name_,
+        "groups": getattr(model, "groups_name_", None),
         "transform": getattr(_transform(model), "name", None),
         "identification": asdict(model.identification_),
         "state": import_module(classes[name][1]).state_of(model),
@@ -73,6 +74,7 @@ def _restored(fields: Fields, classes: Classes):
         model.columns_ = _with_plan(model.columns_, plan_of_fields(fields.inside("plan")))
     model.plan_ = model.columns_.plan
     model.outcome_name_ = fields.text("outcome")
+    model.groups_name_ = fields.text("groups") if fields.has("groups") else None
     if "target_transform" in model.get_params(deep=False):
         model.transform_ = None
     if fields.has("transform"):

@@ -24,6 +24,7 @@ from heckesel.tables.frames import as_pandas, numbers_of
 from heckesel.tables.preparation.column_plan import ColumnPlan
 
 MISSING = ("error", "indicator")
+MOST_DENSE_BYTES = 2 * 2**30  # of a sparse X; a fit holds several copies
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,7 @@ def _named(table) -> pd.DataFrame:
 
 def _two_dimensional(table) -> np.ndarray:
     if hasattr(table, "toarray"):
+        _check_dense_size(*table.shape)
         table = table.toarray()  # sparse, as a ColumnTransformer returns it
     array = unmasked(table, "X")
     if array.dtype.kind == "c":
@@ -229,6 +231,16 @@ def _two_dimensional(table) -> np.ndarray:
             "data: a single column is X.reshape(-1, 1), a single row X.reshape(1, -1)"
         )
     return array
+
+
+def _check_dense_size(rows: int, columns: int) -> None:
+    """Refuse a sparse table that would not fit into memory as the dense one that a fit needs."""
+    if 8 * rows * columns > MOST_DENSE_BYTES:
+        raise DataError(
+            f"X is sparse with {rows:,} rows and {columns:,} columns, which as numbers take "
+            f"{8 * rows * columns / 2**30:,.0f} GB; reduce its columns, such as with "
+            "OneHotEncoder(max_categories=40), TargetEncoder or TruncatedSVD"
+        )
 
 
 def chosen_names(given, names, from_frame, role: str = "instruments") -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """From the X and y of a fit to checked data; what predictions need later stays on the model.
 
 A model has the options `instruments`, `missing`, `on_problem`, `target_transform` and `unobserved`;
-`read_table` leaves `columns_`, `plan_`, `transform_`, `outcome_name_` and `n_features_in_` on it.
+`read_table` leaves `columns_`, `plan_`, `transform_`, `outcome_name_`, `groups_name_` and
+`n_features_in_` on it.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,8 @@ from heckesel.errors import ColumnError, DataError, is_one_of, warn_user
 from heckesel.numeric_input import numeric
 from heckesel.predictive.scales import target_transform, transform_outcome
 from heckesel.tables.columns import Columns, chosen_names, learn_columns, named_columns
-from heckesel.tables.frames import check_same_order, numbers_of
+from heckesel.tables.frames import as_pandas, check_same_order, numbers_of
+from heckesel.tables.groups import repeated_units, split_groups
 from heckesel.tables.outcome.scale_choice import chosen_transform
 from heckesel.tables.outcome.unobserved import (
     question,
@@ -36,7 +38,16 @@ Check = Callable[[SelectionData], None]
 
 
 def read_table(
-    model, X, y, *, selected, sample_weight, check: Check, linear: bool = False, ask: bool = True
+    model,
+    X,
+    y,
+    *,
+    selected,
+    sample_weight,
+    groups=None,
+    check: Check,
+    linear: bool = False,
+    ask: bool = True,
 ) -> SelectionData:
     """The checked data, with y on the scale of the fit.
 
@@ -56,6 +67,7 @@ def read_table(
         name,
         selected,
         sample_weight,
+        groups,
         check=check,
         linear=linear,
     )
@@ -80,31 +92,46 @@ def read_columns(
     name: str,
     selected,
     sample_weight,
+    groups,
     *,
     check: Check,
     linear: bool,
 ) -> SelectionData:
     """The checked data of X and of `outcome()`, which returns (n,) numbers."""
+    X, found = split_groups(X, groups, model)
+    if found is None and hasattr(X, "columns"):
+        asked = repeated_units(as_pandas(X, "X"))
+        if asked:
+            warn_user(asked, UserWarning)
     check_same_order(X, selected=selected, sample_weight=sample_weight)
     if not is_one_of(model.on_problem, ON_PROBLEM):
         raise DataError(f"on_problem must be 'error' or 'fix', got {model.on_problem!r}")
     sides = {"selected": selected, "weight": sample_weight, "y_name": name}
+    codes = None if found is None else found.codes
     if model.on_problem == "fix":
-        columns, data = fixed_columns(model, X, outcome(), sides, check=check, linear=linear)
+        columns, data = fixed_columns(
+            model, X, outcome(), sides, groups=codes, check=check, linear=linear
+        )
         assert columns.plan is not None
         if columns.plan.actions:
             warn_user(f"on_problem='fix': {'. '.join(columns.plan.actions)}", UserWarning)
     else:
         columns = learn_columns(X, model.instruments, missing=model.missing, linear=linear)
-        data = _data_of(columns, X, outcome(), sides)
+        data = _data_of(columns, X, outcome(), sides, codes)
     keep_columns(model, columns, data.y_name)
+    model.groups_name_ = None if found is None else found.name
     return data
 
 
-def _data_of(columns: Columns, X, values, sides: dict) -> SelectionData:
+def _data_of(columns: Columns, X, values, sides: dict, groups) -> SelectionData:
     _check_size(values)
     names = {"x_names": columns.x_names, "w_names": columns.w_names}
-    return selection_data(columns.x(X), columns.w(X), values, **sides, **names)
+    data = selection_data(columns.x(X), columns.w(X), values, **sides, **names)
+    if groups is None:
+        return data
+    if len(groups) != data.n:
+        raise DataError(f"X has {data.n} rows but there are {len(groups)} groups, one per row")
+    return replace(data, groups=groups)
 
 
 def _check_size(values) -> None:
@@ -113,11 +140,19 @@ def _check_size(values) -> None:
 
 
 def fixed_columns(
-    model, X, values, sides: dict, *, check: Check, linear: bool = False, strict: bool = True
+    model,
+    X,
+    values,
+    sides: dict,
+    *,
+    groups=None,
+    check: Check,
+    linear: bool = False,
+    strict: bool = True,
 ) -> tuple[Columns, SelectionData]:
     """The columns with a plan that fixes every problem of X, and the data of the fit.
 
-    values : (n,) the outcome; sides : the other arguments of `selection_data`
+    values : (n,) the outcome; sides : the other arguments of `selection_data`; groups : (n,) codes
     strict : whether it is an error if no instrument can be used
     """
     frame, from_frame = named_columns(X)
@@ -126,12 +161,14 @@ def fixed_columns(
     if len(values) != len(frame):
         raise DataError(f"X has {len(frame)} rows but y has {len(values)}")
     s = selected_rows(values, sides["selected"], sides["y_name"])
-    plan, clean = learn_plan(frame, np.where(s, values, np.nan), s, instruments)
+    if groups is not None and len(groups) != len(frame):
+        raise DataError(f"X has {len(frame)} rows but there are {len(groups)} groups, one per row")
+    plan, clean = learn_plan(frame, np.where(s, values, np.nan), s, instruments, groups)
     while True:
         if strict or not plan.steps:
             check_plan(plan)
         columns = learn_columns(clean, plan.clean_instruments, linear=linear)
-        data = _data_of(columns, clean, values, sides)
+        data = _data_of(columns, clean, values, sides, groups)
         try:
             check(data)
         except ColumnError as error:

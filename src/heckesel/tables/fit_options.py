@@ -1,11 +1,10 @@
 """Options of a linear fit: weights, clusters, covariance and instruments."""
 
 import numpy as np
-import pandas as pd
 
 from heckesel.errors import DataError, is_one_of, warn_user
-from heckesel.numeric_input import unmasked
 from heckesel.tables.formula import FormulaDesign, number_column
+from heckesel.tables.groups import group_codes
 
 COVARIANCES = ("information", "opg", "robust", "cluster")
 WEIGHT_KINDS = ("frequency", "probability")
@@ -21,6 +20,13 @@ def side_column(values, frame):
     if values in frame.columns and frame[values].dtype.kind in "OUS":
         return frame[values].to_numpy()
     return number_column(frame, values)
+
+
+def groups_or_clusters(groups, clusters):
+    """The option under either of its names."""
+    if groups is not None and clusters is not None:
+        raise DataError("groups= and clusters= are two names of one option; give one of them")
+    return clusters if groups is None else groups
 
 
 def check_instruments(instruments, checked, design) -> None:
@@ -63,8 +69,8 @@ def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool
     if weight_kind == "probability" and kind in ("information", "opg"):
         raise DataError(f"{kind} does not hold under probability weights; use 'robust'")
     if (kind == "cluster") != (clusters is not None):
-        raise DataError("clusters= and covariance='cluster' go together")
-    codes = _cluster_codes(clusters, len(weight))
+        raise DataError("groups= and covariance='cluster' go together")
+    codes = None if clusters is None else group_codes(clusters, len(weight))
     _warn_of_few(codes, weight, weight_kind)
     return kind, codes
 
@@ -87,19 +93,3 @@ def _warn_of_few(codes, weight, weight_kind: str) -> None:
             "equal weight, and standard errors tend to be too small; trim the weights or check "
             "them for mistakes"
         )
-
-
-def _cluster_codes(clusters, n: int):
-    if clusters is None:
-        return None
-    values = unmasked(clusters, "clusters")
-    if values.shape != (n,):
-        raise DataError(f"clusters have shape {values.shape} but there are {n} rows")
-    if pd.isna(values).any():
-        raise DataError("clusters have missing values; every row needs one")
-    labels, codes = np.unique(
-        [str(value) for value in values] if values.dtype == object else values, return_inverse=True
-    )
-    if len(labels) < 2:
-        raise DataError("all rows are in one cluster; a cluster covariance needs at least two")
-    return codes

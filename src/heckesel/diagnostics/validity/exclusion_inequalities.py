@@ -136,15 +136,17 @@ def _pair(sample: ValiditySample, low: np.ndarray, high: np.ndarray) -> Pair:
 
 
 def _bootstrap(r, sample: ValiditySample, pairs, seed: int) -> np.ndarray:
-    """(DRAWS, j) violations with exponential weights on the rows."""
+    """(DRAWS, j) violations with exponential weights on the rows, or on groups of them."""
     rng = np.random.default_rng(seed)
     step = max(1, BATCH_ELEMENTS // sample.n)
+    own = slice(None) if sample.groups is None else sample.groups
+    drawn = sample.n if sample.groups is None else int(sample.groups.max()) + 1
     return np.concatenate(
         [
             violations(
                 r[None],
                 sample.s[None],
-                sample.weight * rng.standard_exponential((min(step, DRAWS - begun), sample.n)),
+                sample.weight * rng.standard_exponential((min(step, DRAWS - begun), drawn))[:, own],
                 pairs,
             )
             for begun in range(0, DRAWS, step)

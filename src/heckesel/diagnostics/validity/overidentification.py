@@ -183,6 +183,7 @@ def second_step(sample: ValiditySample, fixed, generated, slopes, y) -> SecondSt
 
     where the dot is the derivative by the index and c are the coefficients. The leverage h makes
     the covariance that of a jackknife (HC3), which does not understate it if there are few rows.
+    With groups of dependent units, their influences are added up first.
     """
     weight, w = sample.weight[sample.s], sample.w[sample.s]
     columns = np.column_stack([fixed, generated])
@@ -199,7 +200,8 @@ def second_step(sample: ValiditySample, fixed, generated, slopes, y) -> SecondSt
     first = probit_scores(sample.w, sample.s, sample.probit.gamma)
     influence = first @ inverse(-sample.probit.hessian) @ (w.T @ slope)
     influence[sample.s] += d * own[:, None]
-    middle = meat(influence, sample.weight, weight_kind="probability")
+    how = {"weight_kind": "probability", "clusters": sample.groups}
+    middle = meat(influence, sample.weight, **how)
     covariance = bread @ middle @ bread / np.outer(scale, scale)
     return SecondStep(coefficients / scale, covariance, r)
 

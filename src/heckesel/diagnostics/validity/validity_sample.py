@@ -8,6 +8,7 @@ import numpy as np
 
 from heckesel.data import CONSTANT, SelectionData, kind_of_weights
 from heckesel.diagnostics.smooth_columns import smooth_columns
+from heckesel.errors import ColumnError
 from heckesel.linear.estimable import checked_probit
 from heckesel.linear.probit import ProbitFit
 
@@ -27,6 +28,7 @@ class ValiditySample:
     smooth : (n1, h) the same for the columns of x among the selected
     probit : of s on w; effects : (k,) its coefficients of the instruments
     units : of positive weight, before some were sampled
+    groups : (n,) integer codes of dependent units, or None
     """
 
     w: np.ndarray
@@ -40,6 +42,7 @@ class ValiditySample:
     instruments: tuple[str, ...]
     probit: ProbitFit
     units: int
+    groups: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -63,14 +66,14 @@ class ValiditySample:
 def validity_sample(data: SelectionData, seed: int) -> ValiditySample:
     """x and w of `data` may have a constant column or not.
 
-    A column that is collinear in w, or that predicts selection perfectly, is an error.
+    A column that is collinear in w, or that predicts selection perfectly, is an error; if that is
+    so among the sampled units only, it is omitted.
     """
     data, units = _units(data, seed)
     chosen = [data.w_names.index(name) for name in data.instruments]
     others = [j for j, name in enumerate(data.w_names) if j not in chosen and name != CONSTANT]
+    determined, chosen, probit = _selection(data, others, chosen, sampled=units > data.n)
     z = data.w[:, chosen]
-    w = np.column_stack([np.ones(data.n), data.w[:, others], z])
-    names = (CONSTANT, *(data.w_names[j] for j in [*others, *chosen]))
     new = [
         j
         for j, name in enumerate(data.x_names)
@@ -79,7 +82,7 @@ def validity_sample(data: SelectionData, seed: int) -> ValiditySample:
     known = np.column_stack([data.w[:, others], data.x[:, new]])
     x = data.x[data.s]
     return ValiditySample(
-        w=w,
+        w=np.column_stack([np.ones(data.n), data.w[:, determined], z]),
         z=z,
         x=x[:, np.ptp(x, axis=0) > 0],
         covariates=spanning(smooth_columns(known)),
@@ -87,10 +90,29 @@ def validity_sample(data: SelectionData, seed: int) -> ValiditySample:
         s=data.s,
         y=data.y,
         weight=data.weight,
-        instruments=tuple(data.instruments),
-        probit=checked_probit(w, data.s, names, data.weight),
+        instruments=tuple(data.w_names[j] for j in chosen),
+        probit=probit,
         units=units,
+        groups=data.groups,
     )
+
+
+def _selection(
+    data: SelectionData, others: list[int], chosen: list[int], *, sampled: bool
+) -> tuple[list[int], list[int], ProbitFit]:
+    """The columns of w that the units determine, other ones and instruments, and their probit."""
+    while True:
+        kept = [*others, *chosen]
+        w = np.column_stack([np.ones(data.n), data.w[:, kept]])
+        names = (CONSTANT, *(data.w_names[j] for j in kept))
+        try:
+            return others, chosen, checked_probit(w, data.s, names, data.weight)
+        except ColumnError as error:
+            omitted = [j for j in kept if data.w_names[j] in error.terms][:1]
+            if not sampled or not omitted or omitted == chosen:
+                raise
+            others = [j for j in others if j not in omitted]
+            chosen = [j for j in chosen if j not in omitted]
 
 
 def _units(data: SelectionData, seed: int) -> tuple[SelectionData, int]:

@@ -11,8 +11,12 @@ FOLD_SEED = 1979  # fixed, so that the same data always gives the same choice
 
 
 def split_rows(sample: Sample) -> list[np.ndarray]:
-    """Fold of each selected and of each unselected row, as even as can be in both."""
+    """Fold of each selected and of each unselected row, as even as can be in both; rows of one
+    group are in one fold."""
     rng = np.random.default_rng(FOLD_SEED)
+    if sample.groups is not None:
+        of_group = rng.permutation(1 + max(each.max(initial=0) for each in sample.groups)) % FOLDS
+        return [of_group[each] for each in sample.groups]
     return [rng.permutation(len(w)) % FOLDS for w in (sample.w_selected, sample.w_unselected)]
 
 
@@ -33,9 +37,13 @@ def held_out_logliks(form: Form, sample: Sample, folds, start: np.ndarray) -> np
     return found
 
 
-def lead(units: np.ndarray, others: np.ndarray, weight, mass) -> tuple[float, float]:
+def lead(units: np.ndarray, others: np.ndarray, weight, mass, groups=None) -> tuple[float, float]:
     """Weighted sum of `units` - `others` with its standard error; mass : the weights again, or
-    their squares where they are no counts of rows."""
+    their squares where they are no counts of rows; groups : (n,) codes, whose sums vary."""
     difference = units - others
-    mean = weight @ difference / weight.sum()
-    return float(weight @ difference), float(np.sqrt(mass @ (difference - mean) ** 2))
+    apart = difference - weight @ difference / weight.sum()
+    if groups is None:
+        variance = mass @ apart**2
+    else:
+        variance = np.sum(np.bincount(groups, weight * apart) ** 2)
+    return float(weight @ difference), float(np.sqrt(variance))

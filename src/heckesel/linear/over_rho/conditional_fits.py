@@ -23,7 +23,7 @@ from heckesel.linear.heckman_probit import BinarySample, covariance_given_rho
 from heckesel.linear.joint import Point, at_zero, solve_at
 from heckesel.linear.profile_intervals import LARGEST_ATANH_RHO
 from heckesel.linear.rho_scan import CLEARLY_BETTER, Scan
-from heckesel.linear.sample.sample import Sample, SampleScale
+from heckesel.linear.sample.sample import ALL_ROWS_UP_TO, Sample, SampleScale
 from heckesel.on_disk import on_disk
 
 # Without a strong instrument the likelihood-ratio statistic of a true value has a mean of 1.15 to
@@ -34,6 +34,9 @@ LARGEST_LEVEL = 0.9999
 # The first step is this part of the half-width of an interval of LARGEST_LEVEL, and each is longer
 # than the one before. While rho still changes noticeably, steps of atanh rho stay short.
 STEPS_OUT, STEP_GROWTH = 24, 1.1
+# Of long tables, each of whose fits takes seconds. The curve of many rows is close to a parabola,
+# and steps of half a standard error move the ends of an interval by a few percent of one.
+FEW_STEPS_OUT = 8
 LARGEST_STEP, LONG_STEPS_FROM = 0.25, 2.0
 # In log-likelihood; the step that promises so little is still taken, which squares the distance.
 SMALL_GAIN = 1e-3
@@ -165,7 +168,8 @@ def _over_rho(rows, scan: Scan, selected: int, in_user_units: Callable) -> Condi
     if begin.status != "converged" or abs(begin.a) > LARGEST_ATANH_RHO:
         begin = solve_at(rows, 0.0, at_zero(rows))
     width = np.sqrt(2 * drop / np.fmax(-begin.curvature, 1e-12))
-    step = min(width / STEPS_OUT, LARGEST_STEP)
+    steps = STEPS_OUT if rows.n <= ALL_ROWS_UP_TO else FEW_STEPS_OUT
+    step = min(width / steps, LARGEST_STEP)
     sides = (
         _walk(rows, begin, sign * step, sign * max(sign * mode.a for mode in modes), top - drop)
         for sign in (1.0, -1.0)

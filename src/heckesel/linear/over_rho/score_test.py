@@ -49,11 +49,13 @@ def _moments(block: Sample, *, mills: MillsColumn, coefficients) -> np.ndarray:
     return moments
 
 
-def binary_score_test(data: SelectionData, kind: str, weight_kind: str) -> float:
+def binary_score_test(data: SelectionData, kind: str, weight_kind: str, clusters=None) -> float:
     """The statistic for a binary outcome, chi-squared with one degree of freedom.
 
     The probit of the outcome is fitted without lambda. Its information says which part of lambda
     the other columns do not explain; that part times the residual is the score.
+
+    clusters : (n,) integer codes in the order of `data`
     """
     s, weight = data.s, data.weight[data.s]
     x, happened = data.x[s], data.y[s] == 1.0
@@ -67,5 +69,6 @@ def binary_score_test(data: SelectionData, kind: str, weight_kind: str) -> float
     scores = probit_scores(columns, happened, np.append(beta, 0.0))
     middle = information
     if kind not in ("information", "opg"):
-        middle = meat(scores, weight, weight_kind=weight_kind)
+        own = None if clusters is None else clusters[s]
+        middle = meat(scores, weight, weight_kind=weight_kind, clusters=own)
     return float((unexplained @ (weight @ scores)) ** 2 / (unexplained @ middle @ unexplained))

@@ -45,13 +45,16 @@ def fit_binary(
 
     An outcome that its columns separate gives a fit with status `separated` and a warning.
     """
-    kind, _ = covariance_kind(covariance, None, data.weight, weight_kind, has_likelihood=True)
+    kind, codes = covariance_kind(
+        covariance, data.groups, data.weight, weight_kind, has_likelihood=True
+    )
     if not data.s.all() and data.weight[~data.s].sum() == 0:
         raise DataError("all unselected rows have weight zero")
     sentence = _check_estimable(data, classes)
     if sentence is not None:
         warn_user(f"{sentence} ({SEPARATED})")
-    rest = {"classes": classes, "weight_kind": weight_kind, "separation": sentence}
+    rest = {"classes": classes, "separation": sentence}
+    rest |= {"weight_kind": weight_kind, "clusters": codes}
     counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
     with threadpool_limits(1, user_api="blas"):
         if data.s.all():
@@ -88,6 +91,11 @@ def _check_estimable(data: SelectionData, classes) -> str | None:
     return None if error is None else str(error)
 
 
+def _how(rest: dict) -> dict:
+    """The options of a covariance."""
+    return {name: rest[name] for name in ("weight_kind", "clusters")}
+
+
 def _all_apart(data: SelectionData) -> bool:
     used = data.s & (data.weight > 0)
     x, happened = data.x[used], data.y[used] == 1.0
@@ -116,9 +124,9 @@ def _ml(data: SelectionData, kind, rest, prefer_interior: bool) -> HeckmanProbit
     labels = [*equation_labels(data), ATANH_RHO]
     modes = tuple(_mode(point, scalings, labels, ridge) for point in found.modes)
     if not ridge:
-        covariance = binary_covariance(data, best, sample, scalings, kind, rest["weight_kind"])
+        covariance = binary_covariance(data, best, sample, scalings, kind, **_how(rest))
     else:
-        covariance = _of_overlap(data, best, modes[selected].params, kind, rest["weight_kind"])
+        covariance = _of_overlap(data, best, modes[selected].params, kind, _how(rest))
     _, cov = labelled(labels, modes[selected].params.to_numpy(), covariance)
     given_rho = None
     if best.status == "boundary" and not ridge:
@@ -130,12 +138,12 @@ def _ml(data: SelectionData, kind, rest, prefer_interior: bool) -> HeckmanProbit
     )
 
 
-def _of_overlap(data: SelectionData, best: Point, params, kind: str, weight_kind: str):
+def _of_overlap(data: SelectionData, best: Point, params, kind: str, options: dict):
     """Standard errors of what the rows that are not separated determine."""
     overlap, values = _overlap(data), params.to_numpy()
     if overlap is None or best.status != "converged":
         return np.full((len(values),) * 2, np.nan)
-    return separated_covariance(data, values, overlap, kind, weight_kind)
+    return separated_covariance(data, values, overlap, kind, **options)
 
 
 def _overlap(data: SelectionData) -> Overlap | None:
@@ -166,11 +174,13 @@ def _without_selection(data: SelectionData, kind, rest) -> HeckmanProbitFit:
     covariance = np.full_like(fit.hessian, np.nan)
     overlap = _overlap(data) if separated else None
     if not separated:
-        covariance = _probit_covariance(data.x, happened, data.weight, fit, kind, rest)
+        covariance = _probit_covariance(data.x, happened, data.weight, fit, kind, _how(rest))
     elif overlap is not None:
         rows, columns, sure = overlap.rows, overlap.columns, overlap.determined
         x, event, weight = data.x[rows][:, columns], happened[rows], data.weight[rows]
-        part = _probit_covariance(x, event, weight, fit_probit(x, event, weight), kind, rest)
+        how, codes = _how(rest), rest["clusters"]
+        how["clusters"] = None if codes is None else codes[rows]
+        part = _probit_covariance(x, event, weight, fit_probit(x, event, weight), kind, how)
         covariance[np.ix_(columns, columns)] = part
         covariance[~sure] = covariance[:, ~sure] = np.nan
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.gamma, covariance)
@@ -180,6 +190,6 @@ def _without_selection(data: SelectionData, kind, rest) -> HeckmanProbitFit:
     )
 
 
-def _probit_covariance(x, happened, weight, fit, kind: str, rest: dict) -> np.ndarray:
+def _probit_covariance(x, happened, weight, fit, kind: str, options: dict) -> np.ndarray:
     scores = probit_scores(x, happened, fit.gamma)
-    return covariance_of(kind, fit.hessian, scores, weight, weight_kind=rest["weight_kind"])
+    return covariance_of(kind, fit.hessian, scores, weight, **options)

@@ -12,6 +12,7 @@ from heckesel.linear.probit import fit_probit
 from heckesel.linear.results.inference import Test, check_level, critical_value, likelihood_ratio
 from heckesel.linear.results.resampling import rows_of
 from heckesel.linear.rho_scan import Scan
+from heckesel.linear.sample.sample import ALL_ROWS_UP_TO
 from heckesel.linear.sample.stream import StreamedData, loglik_at_zero
 
 # parameters of the errors besides rho and sigma
@@ -24,6 +25,10 @@ ESTIMATED_AS: dict[str, tuple[str, Callable]] = {
     "skewness": ("skewness", float),
     "tail": ("log_tail", np.exp),
 }
+
+# Parameters beyond which the default intervals of rho and sigma are not searched for to the last
+# digit.
+MOST_TERMS = 60
 
 
 def check_test(kind) -> None:
@@ -139,6 +144,9 @@ def error_interval(
         raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
     if method is None:
         method = fit.inference if parameter in ("rho", "sigma") else "wald"
+        slow = fit.n > ALL_ROWS_UP_TO or len(fit.params) > MOST_TERMS
+        if method == "profile" and slow:
+            return _interval_over_rho(fit, parameter, level)
     if method == "wald":
         return _wald_interval(fit, parameter, level)
     if fit.weight_kind == "probability":
@@ -149,6 +157,17 @@ def error_interval(
             "profile intervals are for normal errors with a constant sigma; use method='wald'"
         )
     return profile(parameter, level)
+
+
+def _interval_over_rho(fit, parameter: str, level: float) -> tuple[float, float]:
+    """The interval between the fits with rho held, which exist already; a search for its ends takes
+    hundreds of fits more."""
+    if parameter == "rho":
+        low, high = np.tanh(fit.over_rho.interval_of_rho(level))
+    else:
+        place = fit.params.index.get_loc(("ancillary", "log_sigma"))
+        low, high = np.exp(fit.over_rho.interval_of_params(level)[place])
+    return float(low), float(high)
 
 
 def _needs_independent_rows(fit, what: str) -> None:

@@ -119,5 +119,5 @@ class HeckmanProbitFit(SelectionFit):
     def score_test(self) -> Test:
         """That the Mills ratio has no coefficient in the outcome equation."""
         self._need_a_maximum()
-        statistic = binary_score_test(self.data, self.covariance, self.weight_kind)
-        return f_test(statistic, 1, np.inf)
+        statistic = binary_score_test(self.data, self.covariance, self.weight_kind, self.clusters)
+        return f_test(statistic, 1, self.freedom)

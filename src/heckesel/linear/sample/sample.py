@@ -39,6 +39,7 @@ class Sample:
     start : of a block, the places of its first selected and its first unselected row among all
     shared : columns that both equations have, if known
     scale_columns : (n1, k) of log sigma(x), where it is not constant
+    groups : codes of the selected and of the unselected rows, where they may depend on one another
     """
 
     w_selected: np.ndarray
@@ -49,6 +50,7 @@ class Sample:
     start: tuple[int, int] = (0, 0)
     shared: SharedColumns | None = None
     scale_columns: np.ndarray | None = None
+    groups: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def q(self) -> int:
@@ -128,7 +130,13 @@ class Sample:
         """Without what can be computed again, for another process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
+    @property
+    def group_codes(self) -> np.ndarray | None:
+        """(n,) of all rows, selected ones first."""
+        return None if self.groups is None else np.concatenate(self.groups)
+
     def take(self, selected, unselected) -> Sample:
+        groups = self.groups
         return Sample(
             self.w_selected[selected],
             self.residual_columns[selected],
@@ -137,6 +145,7 @@ class Sample:
             self.weight_unselected[unselected],
             shared=self.shared,
             scale_columns=None if self.scale_columns is None else self.scale_columns[selected],
+            groups=None if groups is None else (groups[0][selected], groups[1][unselected]),
         )
 
 
@@ -252,6 +261,8 @@ def standardised_sample(data: SelectionData) -> tuple[Sample, SampleScale]:
         varying = ColumnScale(columns.mean(axis=0), columns.std(axis=0), None)
     scalings = SampleScale(w_scaling, x_scaling, y_centre, y_scale, varying)
     sample = scalings.apply(data)
+    if data.groups is not None:
+        sample = replace(sample, groups=(data.groups[data.s], data.groups[~data.s]))
     if data.n <= ALL_ROWS_UP_TO:  # longer ones are evaluated a few times only
         sample = replace(sample, shared=shared_columns(data, w_scaling, x_scaling))
     return sample, scalings

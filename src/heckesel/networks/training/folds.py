@@ -18,18 +18,48 @@ FOLDS = 0
 
 
 def assign_folds(data: SelectionData, folds: int, seed: int) -> np.ndarray:
-    """(n,) fold of each unit; selected and unselected units are split separately."""
+    """(n,) fold of each unit; selected and unselected units are split separately. Units of one
+    group are in one fold."""
+    if data.groups is not None:
+        return _folds_of_groups(data, folds, seed)
     selected = int(data.s.sum())
     if selected < 2 * folds:
         raise DataError(
             f"{selected} selected units cannot be split into {folds} folds of at least two; "
             "set fewer folds"
         )
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(FOLDS,)))
+    rng = _generator(seed)
     fold = np.empty(data.n, dtype=int)
     for part in (data.s, ~data.s):
         fold[part] = rng.permutation(part.sum()) % folds
     return fold
+
+
+def _folds_of_groups(data: SelectionData, folds: int, seed: int) -> np.ndarray:
+    """The largest groups first, in turn, so that folds have about as many selected units."""
+    assert data.groups is not None
+    _, code = np.unique(data.groups, return_inverse=True)
+    selected = np.bincount(code, data.s)
+    with_outcome = groups_with_outcome(data)
+    if with_outcome < folds:
+        raise DataError(
+            f"{with_outcome} groups with selected units cannot be split into {folds} folds; set "
+            "fewer folds"
+        )
+    chance = _generator(seed).random(len(selected))
+    order = np.lexsort((chance, -np.bincount(code), -selected))
+    fold = np.empty(len(order), dtype=int)
+    fold[order] = np.arange(len(order)) % folds
+    return fold[code]
+
+
+def groups_with_outcome(data: SelectionData) -> int:
+    """How many groups have selected units; without groups each unit is one."""
+    return int(data.s.sum()) if data.groups is None else len(np.unique(data.groups[data.s]))
+
+
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(FOLDS,)))
 
 
 def with_folds(dataset: Batch, data: SelectionData, folds: int | None, seed: int) -> Batch:

@@ -44,23 +44,26 @@ def chosen_transform(given, data: SelectionData, *, linear: bool) -> TargetTrans
     if len(rows) > MOST_ROWS:
         rows = np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False)
     y, weight, design = data.y[rows], data.weight[rows], _design(data.w[rows], linear)
-    name = choose_scale(y, design, weight) if transform == AUTO else transform
+    groups = None if data.groups is None else data.groups[rows]
+    name = choose_scale(y, design, weight, groups) if transform == AUTO else transform
     if name is None:
         return None
     power = _best_power(y, design, weight) if name == YEO_JOHNSON else None
     return named_transform(name, power)
 
 
-def choose_scale(y, design, weight) -> str | None:
+def choose_scale(y, design, weight, groups=None) -> str | None:
     """The simplest scale whose held-out log-likelihood is within one standard error of the best.
 
-    y : (n,); design : (n, p), with a constant; weight : (n,)
+    y : (n,); design : (n, p), with a constant; weight : (n,); groups : (n,) codes of rows that
+    stay in one fold
     """
     allowed = {LOG: (y > 0).all(), SQRT: (y > 0).all(), LOG1P: (y >= 0).all()}
     names = [name for name in SIMPLEST_FIRST if allowed.get(name or "", True)]
     if len(y) < FOLDS * (design.shape[1] + 2):
         return None
-    fold = np.random.default_rng(0).permutation(len(y)) % FOLDS
+    own = np.arange(len(y)) if groups is None else groups
+    fold = (np.random.default_rng(0).permutation(own.max() + 1) % FOLDS)[own]
     unit = np.empty((len(names), len(y)))
     for number in range(FOLDS):
         held = fold == number

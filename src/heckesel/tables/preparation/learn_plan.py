@@ -57,6 +57,7 @@ class _Learning:
     y: np.ndarray
     s: np.ndarray
     instruments: tuple[str, ...]
+    groups: np.ndarray | None = None
     steps: list[Step] = field(default_factory=list)
     kept: dict[str, pd.Series] = field(default_factory=dict)
     seen: dict[bytes, str] = field(default_factory=dict)
@@ -72,14 +73,15 @@ class _Learning:
 
 
 def learn_plan(
-    frame: pd.DataFrame, y: np.ndarray, s: np.ndarray, instruments: Sequence[str]
+    frame: pd.DataFrame, y: np.ndarray, s: np.ndarray, instruments: Sequence[str], groups=None
 ) -> tuple[ColumnPlan, pd.DataFrame]:
     """The plan, and the columns that the model is fitted to.
 
-    y : (n,) the outcome, NaN where it is not observed; s : (n,) bool
+    y : (n,) the outcome, NaN where it is not observed; s : (n,) bool; groups : (n,) codes of units
+    that depend on one another, or None
     """
     chosen = tuple(instruments)
-    learning = _Learning(y, s, chosen)
+    learning = _Learning(y, s, chosen, groups)
     order = [*(name for name in frame.columns if name not in chosen), *chosen]
     entries = {name: _learn_column(learning, name, frame[name]) for name in order}
     names = tuple(frame.columns)
@@ -288,7 +290,7 @@ def _use_means(learning: _Learning, name, column, labels: pd.Series) -> list[str
     instrument = name in learning.instruments
     target = learning.s.astype(float) if instrument else learning.y
     known = np.ones(len(target), dtype=bool) if instrument else learning.s
-    fitted, means, overall = cross_fitted_means(labels, target, known)
+    fitted, means, overall = cross_fitted_means(labels, target, known, learning.groups)
     levels, values = tuple(means), tuple(means.values())
     rest = tuple(sorted(set(labels.dropna()) - set(levels)))
     step = Step(name, name, MEANS, fill=overall, levels=levels, means=values, pooled=rest)

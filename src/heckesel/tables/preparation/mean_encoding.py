@@ -8,19 +8,21 @@ SEED = 20_790  # fixed, so that the same table always gets the same numbers
 
 
 def cross_fitted_means(
-    labels: pd.Series, target: np.ndarray, known: np.ndarray
+    labels: pd.Series, target: np.ndarray, known: np.ndarray, groups: np.ndarray | None = None
 ) -> tuple[np.ndarray, dict[str, float], float]:
     """(n,) means for the fit, the mean of each level for predictions, and the overall mean.
 
     labels : (n,) strings; None is a level, too
     target : (n,); known : (n,) where it is known
+    groups : (n,) integer codes of rows that stay in one fold
 
     scikit-learn's `TargetEncoder` shrinks the mean of a level towards the overall mean. In the fit,
     each row gets the mean over other folds: otherwise its own outcome would be part of its column.
     Rows without a target get it in the same way, so that both kinds have the same distribution.
     """
     values = labels.fillna("").to_numpy(dtype=object)[:, None]
-    folds = np.random.default_rng(SEED).permutation(len(values)) % FOLDS
+    own = np.arange(len(values)) if groups is None else groups
+    folds = (np.random.default_rng(SEED).permutation(own.max() + 1) % FOLDS)[own]
     fitted = np.empty(len(values))
     for fold in range(FOLDS):
         inside = folds == fold

@@ -1,0 +1,227 @@
+"""`groups=`: rows that belong together, in every estimator, in folds, in files and in the shell."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.model_selection import GroupKFold, cross_val_score
+
+import heckesel as hk
+from heckesel.data import selection_data
+from heckesel.diagnostics.model_evidence import normality
+from heckesel.estimators.compare_models import compare_models
+from heckesel.linear.forms.fold_likelihood import split_rows
+from heckesel.linear.sample.sample import standardised_sample
+from heckesel.networks.training.folds import assign_folds
+from heckesel.report.held_out_check import assign_folds as folds_of_report
+from heckesel.tables.preparation.mean_encoding import cross_fitted_means
+from tests.cli.command_line import run
+from tests.tables.repeated_units import all_outcomes, repeated_units
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+SMALL = {"n_members": 5, "hidden": (4,), "epochs": 5, "progress": False}
+ESTIMATORS = {
+    "linear": hk.HeckmanRegressor(["z"], method="ml"),
+    "linear auto": hk.HeckmanRegressor(["z"]),
+    "two-step": hk.DeepHeckmanRegressor(["z"], method="two-step", **SMALL),
+    "ensemble": hk.DeepEnsembleRegressor(["z"], **SMALL),
+    "weighted": hk.WeightedEnsembleRegressor(["z"], **SMALL),
+    "classes": hk.HeckmanClassifier(["z"]),
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_name_is_the_same_as_its_values_and_is_no_regressor(name, tmp_path):
+    X, y = repeated_units(0, units=60, rows=4)
+    y = y if name != "classes" else (y > 0).astype(float).where(y.notna())
+    ESTIMATORS[name].fit(X, y, groups="id").save(tmp_path / "m")
+    by_name, others = hk.load(tmp_path / "m"), X.drop(columns="id")
+    by_value = ESTIMATORS[name].fit(others, y, groups=[f"unit {each}" for each in X["id"]])
+    assert list(by_name.feature_names_in_) == list(others)
+    assert (by_name.groups_name_, by_value.groups_name_) == ("id", None)
+    np.testing.assert_array_equal(by_name.predict(X), by_value.predict(others))
+    if "classes" in name or "linear" in name:  # the file has the t(G - 1) of the intervals
+        pd.testing.assert_frame_equal(by_name.result_.to_frame(), by_value.result_.to_frame())
+        assert by_name.result_.freedom == 59
+
+
+def _data(seed=1, units=30, rows=5):
+    X, y = repeated_units(seed, units=units, rows=rows)
+    data = selection_data(X[["g0", "x"]], X[["g0", "x", "z"]], y)
+    return replace(data, groups=X["id"].to_numpy()), X
+
+
+def test_no_group_is_on_both_sides_of_a_fold():
+    data, X = _data()
+    sample = standardised_sample(data)[0]
+    of_sample = np.concatenate(split_rows(sample))[np.argsort(np.argsort(~data.s, kind="stable"))]
+    splits = [assign_folds(data, 5, 0), folds_of_report(data.s, data.groups), of_sample]
+    for fold in splits:
+        assert pd.Series(fold).groupby(X["id"]).nunique().max() == 1
+        assert len(np.unique(fold[data.s])) == 5
+
+
+def test_folds_of_networks_have_about_as_many_selected_units_and_nest():
+    data, _ = _data(units=57)
+    five = assign_folds(data, 5, 3)
+    counts = np.bincount(five, data.s)
+    assert np.ptp(counts) <= 5  # the largest group
+    np.testing.assert_array_equal(assign_folds(data, 20, 3) % 5, five)
+
+
+def test_the_mean_of_a_level_uses_no_row_of_the_same_group():
+    _, X = _data()
+    labels, target = pd.Series(np.where(X["g1"] > 0, "a", "b")), X["x"].to_numpy()
+    known, group = np.ones(len(X), dtype=bool), X["id"].to_numpy()
+    before = cross_fitted_means(labels, target, known, group)[0]
+    one = group == 7
+    after = cross_fitted_means(labels, np.where(one, 100.0, target), known, group)[0]
+    np.testing.assert_array_equal(before[one], after[one])
+    assert (before[~one] != after[~one]).any()
+
+
+@pytest.mark.parametrize("name", ["linear", "classes", "heckman", "identify"])
+def test_repeating_each_row_in_its_group_changes_no_standard_error(name):
+    """A group of two equal rows has the score of one row twice, so the sandwich is the same."""
+    X, y = repeated_units(2, units=200, rows=1)
+    y = y if name != "classes" else (y > 0).astype(float).where(y.notna())
+    found = []
+    for rows, groups in ((X, np.arange(200)), (pd.concat([X, X]), np.tile(np.arange(200), 2))):
+        frame, outcome = rows.drop(columns="id"), y.loc[rows.index].to_numpy()
+        if name == "identify":
+            verdict = hk.identify(frame, outcome, instruments=["z"], groups=groups)
+            found.append([verdict.evidence["wald"]])
+        elif name == "heckman":
+            both = frame.assign(y=outcome)
+            found.append(hk.heckman("y ~ g0 + x", "~ g0 + x + z", both, groups=groups).se)
+        else:
+            found.append(ESTIMATORS[name].fit(frame, outcome, groups=groups).result_.se)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+
+
+def test_groups_and_clusters_are_one_option():
+    X, y = repeated_units(3, units=50, rows=4)
+    frame = X.assign(y=y)
+    fits = [
+        hk.heckman("y ~ g0 + x", "~ g0 + x + z", frame, **{option: "id"})
+        for option in ("groups", "clusters")
+    ]
+    pd.testing.assert_series_equal(fits[0].se, fits[1].se)
+    model = hk.HeckmanRegressor(["z"], method="ml").fit(X[["g0", "x", "z"]], y, groups=X["id"])
+    np.testing.assert_allclose(model.result_.se, fits[0].se, rtol=1e-6)
+
+
+def test_normality_is_rejected_as_often_as_the_level_says_if_rows_are_correlated():
+    rng, rejected = np.random.default_rng(4), np.zeros(2)
+    group, ones = np.repeat(np.arange(200), 8), np.ones(1600)
+    for _ in range(300):
+        z = 0.9 * rng.normal(size=200)[group] + 0.44 * rng.normal(size=1600)
+        rejected += [normality(z, ones)[2] < 0.05, normality(z, ones, group)[2] < 0.05]
+    without, level = rejected / 300
+    assert level < 0.05 + 4 * np.sqrt(0.05 * 0.95 / 300)
+    assert without > 0.2
+
+
+def test_intervals_keep_their_level_for_units_that_were_not_in_the_fit():
+    new, y_new, _ = all_outcomes(99, units=2000, rows=1)
+    covered = []
+    for seed in range(3):
+        X, y = repeated_units(seed, units=150, rows=8)
+        options = {"hidden": (32, 32), "epochs": 600, "progress": False}
+        model = hk.DeepHeckmanRegressor(["z"], method="two-step", **options)
+        covered.append([])
+        for given in ({}, {"groups": X["id"]}):
+            low, high = model.fit(X.drop(columns="id"), y, **given).predict_interval(new).T
+            covered[-1].append(np.mean((low <= y_new) & (y_new <= high)))
+    without, kept = np.mean(covered, axis=0)
+    # With 150 units the coverage of one fit has a standard deviation of .02, and of three .013.
+    assert abs(kept - 0.9) < 4 * 0.013
+    assert without < kept - 4 * 0.013
+
+
+def test_a_column_that_names_units_raises_the_question():
+    X, y = repeated_units(5, units=60, rows=3)
+    asked = "column 'id' repeats 60 values; if rows of one id belong together, pass groups='id'"
+    with pytest.warns(UserWarning, match=asked):
+        hk.HeckmanRegressor(["z"]).fit(X, y)
+    assert asked in str(hk.column_report(X, y, instruments=["z"]))
+    assert hk.column_report(X, y, instruments=["z"], groups="id").question == ""
+    assert hk.column_report(X.rename(columns={"id": "grid"}), y).question == ""
+    once = X.groupby("id", as_index=False).first()
+    assert hk.column_report(once, y[::3], instruments=["z"]).question == ""
+
+
+def test_the_shell_takes_groups(tmp_path, capsys):
+    X, y = repeated_units(6, units=60, rows=4)
+    path, model, page = tmp_path / "t.csv", tmp_path / "m", tmp_path / "r.html"
+    X.assign(y=y).to_csv(path, index=False)
+    roles = [path, "--outcome", "y", "--instruments", "z", "--groups", "id"]
+    linear = ["--method", "linear-ml", "--json"]
+    shown = run(capsys, "fit", *roles, *linear, "--out", model, "--report", page)
+    assert shown.code == 0, shown.err
+    assert "id" not in json.loads(shown.out)["columns"]
+    assert "60 clusters" in hk.load(model).result_.summary()
+    X.drop(columns="id").to_csv(tmp_path / "new.csv", index=False)
+    assert run(capsys, "predict", model, tmp_path / "new.csv").code == 0
+    shown = run(capsys, "diagnose", *roles)
+    assert (shown.code, "Question" in shown.out) == (0, False)
+    assert "pass groups='id'" in run(capsys, "diagnose", *roles[:-2]).out
+    assert run(capsys, "compare", *roles, "--methods", "linear-ml", "--splits", "2").code == 0
+    both = run(capsys, "fit", *roles, "--exclude", "id", "--out", model)
+    assert "both as excluded column and as groups column" in both.err
+
+
+def test_comparisons_hold_out_whole_groups():
+    X, y = repeated_units(7, units=40, rows=5)
+    rows = compare_models({"ml": ESTIMATORS["linear"]}, X, y, splits=3, groups="id")
+    assert np.isfinite(rows[0]["log_likelihood"])
+
+
+def test_scikit_learn_routes_groups_to_the_fit_and_to_the_folds():
+    X, y = repeated_units(8, units=40, rows=5)
+    frame = X.drop(columns="id")
+    with config_context(enable_metadata_routing=True):
+        model = hk.HeckmanRegressor(["z"], method="ml").set_fit_request(groups=True)
+        options = {"cv": GroupKFold(3), "params": {"groups": X["id"].to_numpy()}}
+        scores = cross_val_score(model, frame, y, error_score="raise", **options)
+    assert np.isfinite(scores).all()
+
+
+def _fit(groups, instruments=("z",), X=None):
+    frame, y = repeated_units(9, units=30, rows=3)
+    return hk.HeckmanRegressor(list(instruments)).fit(frame if X is None else X, y, groups=groups)
+
+
+WRONG = {
+    "a name that X lacks": (lambda: _fit("ids"), "no column 'ids', which groups names; did you me"),
+    "an instrument": (lambda: _fit("z"), "'z' is given both as instruments and as groups"),
+    "positions": (lambda: _fit("id", [4]), "positions in instruments would not be those of X"),
+    "a name for an array": (lambda: _fit("id", [4], np.zeros((90, 6))), "is a name but X has none"),
+    "one group": (lambda: _fit(np.zeros(90)), "all rows are in one group"),
+    "another length": (lambda: _fit(np.arange(30)), "X has 90 rows but there are 30 groups"),
+    "a missing one": (lambda: _fit([None, *range(89)]), "groups have missing values"),
+    "two names": (
+        lambda: hk.heckman(y=[1.0], x=[1.0], w=[1.0], groups=[1], clusters=[1]),
+        "two names of one option",
+    ),
+    "too few groups": (
+        lambda: hk.DeepHeckmanRegressor(["z"], **SMALL).fit(
+            *repeated_units(9, units=4, rows=60), groups="id"
+        ),
+        "4 groups with selected units cannot be split into 5 folds",
+    ),
+    "files": (
+        lambda: hk.DeepHeckmanRegressor(["z"]).fit("rows/", "y", groups="id"),
+        "groups= needs a frame",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_groups_that_cannot_be_used_are_named(name):
+    call, said = WRONG[name]
+    with pytest.raises(hk.DataError, match=said):
+        call()
