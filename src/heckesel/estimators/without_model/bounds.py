@@ -9,9 +9,9 @@ from heckesel.diagnostics.bounds.bounded_sample import BoundedSample
 from heckesel.diagnostics.bounds.bounds_table import Bounds, BoundsRow
 from heckesel.errors import DataError, is_one_of, is_share
 from heckesel.estimators.without_model.bounds_input import bounded_sample
+from heckesel.linear.result_tables.fit_facts import ERRORS, NAMES
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.inference import check_level
-from heckesel.linear.results.summary import ERRORS, NAMES
 
 
 def bounds(
@@ -154,5 +154,5 @@ def _model_row(model, treatment, sample: BoundedSample, n: int, level: float) ->
         estimate, low, high = effects.loc[treatment, ["effect", "low", "high"]]
     method = NAMES.get(fit.method, fit.method)
     assumes = f"{fit.title}, {method}{ERRORS[fit.errors] or ', normal errors'}"
-    limits = (float(value) for value in (estimate, estimate, low, high))
+    limits = np.array([estimate, estimate, low, high], dtype=float).tolist()
     return BoundsRow("model", assumes, target(sample, "all units"), *limits)
