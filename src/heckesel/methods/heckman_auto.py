@@ -43,8 +43,8 @@ from heckesel.numerics.splines import spline_width
 from heckesel.predictive.scales import on_other_scale
 
 FOLDS = 5
-# In a simulation of 20,000 rows, 40 epochs of such batches left the mean with an error of .081 (root
-# mean square), and 1500 full-batch ones with one of .080, in four times the time.
+# In a simulation of 20,000 rows, 40 epochs of such batches left an error of the mean of .081 (root
+# mean square), and 1500 full-batch ones .080, in four times the time.
 FULL_BATCH_ROWS, BATCH_ROWS, BATCH_EPOCHS = 10_000, 1024, 40
 GROUPS = 200  # of units, for bootstrap samples of what was held out
 KNOTS = 8  # of a curve of x, inside its range

@@ -1,5 +1,6 @@
 """`hk.bounds`: what each set of assumptions says about a mean, a quantile or an effect."""
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData
