@@ -158,6 +158,8 @@ def _held_out(fitted, data: ReportData, rows: np.ndarray) -> np.ndarray:
 
 def _in_words(linear: bool, twin, folds: int, used: int, n: int) -> str:
     part = {LINEAR_FOLDS: "a tenth", NETWORK_FOLDS: "a fifth"}[folds]
-    size = "" if linear else f", as an ensemble of {twin.n_members},"
+    size = "" if linear else f", as an ensemble of {twin.n_members}"
     some = "" if used == n else f" on {used:,} of the rows"
-    return f"the model was refitted {folds} times{some}{size} each time without {part} of the cases"
+    return (
+        f"the model was refitted {folds} times{some}{size}, each time without {part} of the cases"
+    )
