@@ -13,6 +13,7 @@ from heckesel.linear.sample.sample import ALL_ROWS_UP_TO
 from heckesel.linear.wald import wald_test
 
 NAMES = {"ml": "maximum likelihood"}  # other methods go by their own names
+NO_BREAK = "\N{NO-BREAK SPACE}"  # inside a test, so that no line ends there
 INFERENCE = {"wald": "Wald", "profile": "profile likelihood"}
 ERRORS = {"normal": "", "t": ", t errors", "shape": ", shape errors"}
 
@@ -135,7 +136,7 @@ def _tests_of_errors(fit, *, lr: bool) -> list[str]:
 def _listed(tests: dict) -> str:
     """Those that exist: a parameter at an end of its range has no Wald test."""
     return "; ".join(
-        f"{name} {test}, {_p_of(test)}"
+        f"{name} {test}, {_p_of(test)}".replace(" ", NO_BREAK)
         for name, test in tests.items()
         if name != "Wald" or np.isfinite(test.statistic)
     )

@@ -10,10 +10,10 @@ from heckesel.display.summary_text import Summary
 from heckesel.errors import printable
 from heckesel.linear.result_tables import fit_facts
 from heckesel.linear.result_tables.equation_names import heading_of
-from heckesel.linear.result_tables.fit_facts import INFERENCE
+from heckesel.linear.result_tables.fit_facts import INFERENCE, NO_BREAK
 
 WIDTH = 78
-NO_BREAK = "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"  # an equals sign that no line ends at
+NOTE_WIDTH = 82  # two tests of rho = 0 stay on one line
 NAME_WIDTH = 21  # of a term; a longer one makes the table wider
 
 
@@ -51,9 +51,8 @@ def summary(fit, level: float) -> Summary:
 
 
 def _wrapped(sentence: str) -> list[str]:
-    joined = sentence.replace(" = ", NO_BREAK)
-    lines = textwrap.wrap(joined, WIDTH, initial_indent="  ", subsequent_indent="    ")
-    return [line.replace(NO_BREAK, " = ") for line in lines]
+    lines = textwrap.wrap(sentence, NOTE_WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return [line.replace(NO_BREAK, " ") for line in lines]
 
 
 def name_width(frame) -> int:
