@@ -110,7 +110,7 @@ def test_classifiers_average_probabilities(classifier):
 
 
 def test_the_probability_of_selection_has_effects(classifier):
-    found = classifier.margins(ROWS, "selection")
+    found = classifier.margins(X, "selection")
     assert list(found.index) == ["x", "kind[b]", "flag[1]", "z"]
     assert found.loc["z", "effect"] > 0.1
     if classifier.outcome == "linear":
@@ -122,14 +122,19 @@ def test_the_probability_of_selection_has_effects(classifier):
         assert found["se"].isna().all()
 
 
-def test_saved_models_have_the_same_averages(model, classifier, tmp_path):
-    for each in (model, classifier):
-        each.save(tmp_path / "model.heckesel")
-        loaded = hk.load(tmp_path / "model.heckesel")
-        for target in ("population", "unselected"):
-            pd.testing.assert_frame_equal(
-                loaded.average(ROWS, target, by="kind"), each.average(ROWS, target, by="kind")
-            )
+def check_saved(model, path):
+    model.save(path)
+    for target in ("population", "unselected"):
+        loaded, before = (each.average(ROWS, target, by="kind") for each in (hk.load(path), model))
+        pd.testing.assert_frame_equal(loaded, before)
+
+
+def test_saved_models_have_the_same_averages(model, tmp_path):
+    check_saved(model, tmp_path / "model.heckesel")
+
+
+def test_saved_classifiers_have_the_same_averages(classifier, tmp_path):
+    check_saved(classifier, tmp_path / "model.heckesel")
 
 
 def test_members_without_folds_have_no_standard_error():
