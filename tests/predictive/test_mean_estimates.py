@@ -89,6 +89,7 @@ def test_rows_may_weigh_components_differently():
     found, before = answer(parts), answer(plain)
     assert found.value[1] == pytest.approx(predicted[[1, 3, 4]].mean())
     np.testing.assert_allclose(found.se, before.se)
+    np.testing.assert_allclose(found.low - before.low, found.value - before.value)
 
 
 def test_probabilities_have_intervals_between_zero_and_one():
