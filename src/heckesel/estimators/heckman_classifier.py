@@ -4,15 +4,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData, check_weights, kind_of_weights, selected_rows
 from heckesel.diagnostics.column_problems import check_fit, listing_problems
 from heckesel.diagnostics.fit_verdict import classifier_verdict
-from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import warn_user
 from heckesel.estimators.classifier_networks import (
     check_options,
@@ -22,9 +19,8 @@ from heckesel.estimators.classifier_networks import (
 from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.heckman import warn_of_fit
 from heckesel.estimators.load import save
+from heckesel.estimators.scoring import class_log_likelihood, codes_of
 from heckesel.estimators.selection_regressor import (
-    check_same_length,
-    mean_over_units,
     rows_for_target,
 )
 from heckesel.fit_info import as_dictionary
@@ -327,7 +323,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
         """
         check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
         second = self.predict_proba(X, "selected")[:, 1] > 0.5
-        codes = self._codes(y, selected)
+        codes = codes_of(self, y, selected)
         seen = selected_rows(codes, None, self.outcome_name_)
         weight = check_weights(sample_weight, len(codes), seen)[seen]
         return float(accuracy_score(codes[seen] == 1.0, second[seen], sample_weight=weight))
@@ -346,20 +342,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
             Mean of log P(class, selected) for selected and log P(unselected) for other units. A
             fit without unselected units gives them probability 0.
         """
-        check_is_fitted(self)
-        check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
-        codes = self._codes(y, selected)
-        s = ~np.isnan(codes)
-        x, w, target = rows_for_target(self, X, "selected")
-        check_same_length(x, codes)
-        log_p = self.fitted_.log_probabilities(x, w, target)
-        unit = np.where(codes == 1.0, log_p[:, 1], log_p[:, 0])
-        if self.identification_.verdict != NO_SELECTION:
-            index = self.fitted_.index(w)
-            unit = np.where(s, unit + log_ndtr(index), log_ndtr(-index))
-        else:
-            unit = np.where(s, unit, -np.inf)
-        return mean_over_units(unit, sample_weight)
+        return class_log_likelihood(self, X, y, selected, sample_weight)
 
     def save(self, path) -> None:
         """Save the fitted model to one file, which `hk.load` reads.
@@ -391,14 +374,6 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
         about 1e-7, so that smaller probabilities have no correct digits.
         """
         export_classifier(self, path)
-
-    def _codes(self, y, selected) -> np.ndarray:
-        labels = without_unobserved(label_column(y), self.unobserved)
-        codes = class_codes(labels, self.classes_, selected, self.outcome_name_)
-        if selected is not None:
-            s = selected_rows(codes, selected, self.outcome_name_)
-            return np.where(s, codes, np.nan)
-        return codes
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

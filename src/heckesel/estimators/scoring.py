@@ -1,9 +1,23 @@
-"""`joint_log_likelihood_scorer`: for choosing models when outcomes are missing."""
+"""`joint_log_likelihood_scorer`, for choosing models when outcomes are missing, and the
+log-likelihood of classifiers."""
 
+import numpy as np
+from scipy.special import log_ndtr
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
+from heckesel.data import selected_rows
+from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError
+from heckesel.estimators.selection_regressor import (
+    check_same_length,
+    mean_over_units,
+    rows_for_target,
+)
+from heckesel.tables.frames import check_same_order
+from heckesel.tables.labels import class_codes, label_column
+from heckesel.tables.outcome.unobserved import without_unobserved
 
 
 class JointLogLikelihoodScorer(BaseEstimator):
@@ -73,3 +87,31 @@ class JointLogLikelihoodScorer(BaseEstimator):
 
 
 joint_log_likelihood_scorer = JointLogLikelihoodScorer()
+
+
+def class_log_likelihood(model, X, y, selected, sample_weight) -> float:
+    """The joint log-likelihood of selection and class under a classifier, a mean over units."""
+    check_is_fitted(model)
+    check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
+    codes = codes_of(model, y, selected)
+    s = ~np.isnan(codes)
+    x, w, target = rows_for_target(model, X, "selected")
+    check_same_length(x, codes)
+    log_p = model.fitted_.log_probabilities(x, w, target)
+    unit = np.where(codes == 1.0, log_p[:, 1], log_p[:, 0])
+    if model.identification_.verdict != NO_SELECTION:
+        index = model.fitted_.index(w)
+        unit = np.where(s, unit + log_ndtr(index), log_ndtr(-index))
+    else:
+        unit = np.where(s, unit, -np.inf)
+    return mean_over_units(unit, sample_weight)
+
+
+def codes_of(model, y, selected) -> np.ndarray:
+    """(n,) 0 and 1 for the classes of the fit, NaN for units that were not selected."""
+    labels = without_unobserved(label_column(y), model.unobserved)
+    codes = class_codes(labels, model.classes_, selected, model.outcome_name_)
+    if selected is not None:
+        s = selected_rows(codes, selected, model.outcome_name_)
+        return np.where(s, codes, np.nan)
+    return codes

@@ -2,10 +2,11 @@
 
 It fits many datasets with the same columns as one batch and returns a list. A fitted method is a
 frozen dataclass with `.predict(x, w=None, target="population") -> Predictive` and `.info`, a frozen
-dataclass of plain values; `.index(w)` is its selection index and `.graph` its part of an ONNX file.
-`config` is what the method itself defines, None for its defaults. Two functions are optional:
-`options(network, model)` makes the config from the options of an estimator, and `fit_files(config)`
-returns the fit to rows on disk. A new method is a file and a line here: Python, the command line,
+dataclass of plain values; `.index(w)` is its selection index, `.graph` its part of an ONNX file and
+`.draw(rng)` the same fit with drawn parameters, for imputation. `config` is what the method itself
+defines, None for its defaults. Two functions are optional: `options(network, model)` makes the
+config from the options of an estimator, and `fit_files(config)` returns the fit to rows on disk. A
+new method is a file and a line here: Python, the command line,
 reports, saved models and the contract test take it from METHODS.
 """
 

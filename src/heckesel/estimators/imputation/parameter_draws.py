@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from heckesel.errors import DataError
 from heckesel.linear.results.assemble import fit_in_memory
 from heckesel.linear.results.assemble_probit import fit_binary
 from heckesel.linear.results.heckman_fit import HeckmanFit
@@ -27,7 +28,9 @@ def draw_model(model, rng):
         if isinstance(result, HeckmanFit):
             return LinearModel(_known(_refit_linear(result, rng)))
         if isinstance(result, HeckmanProbitFit):
-            return LinearProbit(_refit_probit(result, rng))
+            return LinearProbit(_refit_probit(result, rng, model.method == "auto"))
+    if not hasattr(model.fitted_, "draw"):
+        raise DataError(f"a fit of kind {type(model.fitted_).__name__} has no parameters to draw")
     return model.fitted_.draw(rng)
 
 
@@ -38,8 +41,9 @@ def _refit_linear(fit: HeckmanFit, rng) -> HeckmanFit:
     return fit_in_memory(data, fit.design, "robust", options, fit.method, fit.errors)
 
 
-def _refit_probit(fit: HeckmanProbitFit, rng) -> HeckmanProbitFit:
-    return fit_binary(_reweighted(fit.data, rng), fit.classes, weight_kind="probability")
+def _refit_probit(fit: HeckmanProbitFit, rng, prefer_interior: bool) -> HeckmanProbitFit:
+    data, options = _reweighted(fit.data, rng), {"weight_kind": "probability"}
+    return fit_binary(data, fit.classes, prefer_interior=prefer_interior, **options)
 
 
 def _reweighted(data, rng):
@@ -49,4 +53,5 @@ def _reweighted(data, rng):
 
 def _known(fit: HeckmanFit) -> HeckmanFit:
     """Without parameter uncertainty, and with a correlation that a distribution can have."""
-    return replace(fit, cov=0.0 * fit.cov.fillna(0.0), rho=np.clip(fit.rho, -RHO_LIMIT, RHO_LIMIT))
+    rho = np.clip(fit.rho, -RHO_LIMIT, RHO_LIMIT)
+    return replace(fit, cov=0.0 * fit.cov.fillna(0.0), cov_given_rho=None, rho=rho)
