@@ -16,6 +16,7 @@ import numpy as np
 from heckesel.diagnostics.verdict import SUPPORTED, UNCERTAIN, UNUSABLE
 from heckesel.errors import IdentificationWarning
 from reproduction.result_files import read_rows
+from reproduction.simulations.identified_coverage import table as identified_coverage
 
 # Page -> file name -> the name that its code gives to the matplotlib axes.
 PICTURES = {
@@ -27,6 +28,7 @@ SHOWN = {
     "deep_ensemble": "plain ensemble",
     "heckman_two_step": "two-step",
     "heckman_profile": "profile",
+    "heckman_auto": "auto",
 }
 # Outcome -> measure -> its heading.
 INFERENCE = {
@@ -68,6 +70,7 @@ def make_tables(folder: Path) -> None:
     make_inference(folder)
     make_fooling(folder)
     make_averages(folder)
+    make_identified(folder)
 
 
 def make_misspecified(folder: Path) -> None:
@@ -126,6 +129,24 @@ def make_averages(folder: Path) -> None:
         where = f"{row['estimator']} | {row['target']} | {row['draws']}"
         lines.append(f"| {where} | {100 * row['coverage']:.0f} % | {numbers} |")
     (folder / "_generated" / "average_coverage.md").write_text("\n".join(lines) + "\n")
+
+
+def make_identified(folder: Path) -> None:
+    """Coverage of `auto` among draws that are called identified, by strength and errors."""
+    found = json.loads((folder.parent / "results" / "identified_coverage.json").read_text())
+    lines = [
+        "| instrument | errors | draws | called identified | selected-against | all points |",
+        "|---|---|---|---|---|---|",
+    ]
+    for line in identified_coverage(found):
+        shown = ["", ""]
+        if line["identified"]:
+            error = f" ± {100 * line['standard_error']:.1f}" if "standard_error" in line else ""
+            shown = [f"{100 * line[name]:.1f}" for name in ("coverage90_against", "coverage90")]
+            shown = [f"{shown[0]}{error} %", f"{shown[1]} %"]
+        numbers = f"{line['draws']} | {line['identified']} | {' | '.join(shown)}"
+        lines.append(f"| {line['instrument']} | {line['errors']} | {numbers} |")
+    (folder / "_generated" / "identified.md").write_text("\n".join(lines) + "\n")
 
 
 def _entry(rows, cell: dict) -> str:

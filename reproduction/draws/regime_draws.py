@@ -16,6 +16,7 @@ from scipy.stats import chi2, t
 from heckesel.data import SelectionData, selection_data
 
 INSTRUMENTS = {"strong": 1.0, "weak": 0.12, "none": 0.0}  # coefficient of z in the index
+STRENGTHS = INSTRUMENTS | {"moderate": 0.5}  # what X5 has, and between
 ERRORS = ("normal", "skewed", "heavy-tailed", "mixture", "varying")
 RHOS = (-0.9, -0.5, 0.0, 0.5, 0.9)
 OUTCOMES = ("linear", "smooth", "interactions")
@@ -48,11 +49,11 @@ def draw_regime(
     instrument: str, errors: str, rho: float, outcome: str, selection: str, n: int, seed: int
 ) -> Draw:
     """n units, TEST further ones to predict, and different random numbers for each setting."""
-    places = INSTRUMENTS, ERRORS, RHOS, OUTCOMES, SELECTIONS, SIZES
+    places = STRENGTHS, ERRORS, RHOS, OUTCOMES, SELECTIONS, SIZES
     setting = instrument, errors, rho, outcome, selection, n
     numbers = [list(known).index(value) for known, value in zip(places, setting, strict=True)]
     rng = np.random.default_rng([seed, *numbers])
-    size, alpha = n + TEST, INSTRUMENTS[instrument]
+    size, alpha = n + TEST, STRENGTHS[instrument]
     numeric, level = rng.normal(size=(size, 4)), rng.integers(0, 3, size)
     x = np.column_stack([numeric, level == 1, level == 2])
     z = rng.normal(size=size)

@@ -44,6 +44,17 @@ def _draw_two(rng) -> pd.DataFrame:
     return table.assign(z2=second, y=y)
 
 
+def _draw_curved(rng) -> pd.DataFrame:
+    """The outcome has a product and a square that its equation lacks."""
+    table = _draw(rng)
+    return table.assign(y=table["y"] + 0.5 * table["x1"] * table["x2"] + 0.3 * table["x1"] ** 2)
+
+
+def _draw_copies(rng) -> pd.DataFrame:
+    """Every fifth row, five times."""
+    return _draw(rng).iloc[np.repeat(np.arange(ROWS // 5), 5)]
+
+
 CASES: dict[str, Callable[[np.random.Generator], pd.DataFrame]] = {
     "normal errors, a valid instrument": _draw,
     "exponential errors": lambda rng: _draw(rng, error=lambda e, x, t: -norm.logsf(e) - 1),
@@ -54,6 +65,8 @@ CASES: dict[str, Callable[[np.random.Generator], pd.DataFrame]] = {
     "instrument = x1 squared": lambda rng: _draw(rng, instrument=lambda a, b, t: a**2),
     "instrument = 1 if x1 > 0": lambda rng: _draw(rng, instrument=lambda a, b, t: 1.0 * (a > 0)),
     "two instruments, one invalid": _draw_two,
+    "the outcome lacks a curve and a product": _draw_curved,
+    "each row five times": _draw_copies,
     "a weak instrument, rho = 0": lambda rng: _draw(rng, strength=0.15, rho=0.0),
     "a noise column as instrument": lambda rng: _draw(rng, strength=0.0),
 }

@@ -62,7 +62,9 @@ def test_diagnose_tests_the_validity_of_instruments(data, capsys):
     shown = run(capsys, "diagnose", data, *ROLES, "--json")
     assert json.loads(shown.out)["validity"] == found.to_dict()
     shown = run(capsys, "diagnose", data, "--outcome", "repaid", "--json")
-    assert "validity" not in json.loads(shown.out)
+    printed = json.loads(shown.out)
+    assert "validity" not in printed
+    assert printed["note"] == f"{printed['verdict']}: {printed['sentence']}"
 
 
 def test_input_columns_come_back_as_they_were_written(model, tmp_path, capsys):

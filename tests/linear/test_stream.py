@@ -377,3 +377,18 @@ def test_levels_are_in_the_order_of_memory_if_a_later_batch_has_the_first(tmp_pa
     write(frame, tmp_path, number=1, group=5000)
     formulas = ("y ~ a + site", "~ a + site + z")
     assert_same(hk.heckman(*formulas, tmp_path), hk.heckman(*formulas, frame))
+
+
+@pytest.mark.parametrize("options", [{}, {"covariance": "robust", "method": "two-step"}])
+def test_the_score_test_reads_files_again(folder, options):
+    streamed, held = (hk.heckman(OUTCOME, SELECT, rows, **options) for rows in (folder, FRAME))
+    there, here = (fit.test_rho_zero("score") for fit in (streamed, held))
+    assert there.statistic == pytest.approx(here.statistic, rel=1e-8)
+    assert there.p_value == pytest.approx(here.p_value, rel=1e-6)
+
+
+def test_a_fit_of_files_with_no_instrument_is_tested_by_the_score(folder):
+    with pytest.warns(hk.IdentificationWarning):
+        fit = hk.heckman(OUTCOME, "~ a + b", folder)
+    assert fit.test_rho_zero().statistic == fit.test_rho_zero("score").statistic
+    assert "Test of rho = 0: score" in fit.summary()

@@ -122,6 +122,13 @@ def test_a_gap_that_only_many_cases_show_does_not_fail_the_check():
     assert not calibration(u**1.1, "").passed
 
 
+def test_a_caveat_takes_the_green_away():
+    found = Identification(IDENTIFIED, "z moves selection.", {"caveats": ["rows are copies"]})
+    box = verdict_box(found, boundary=None)
+    assert (box.tone, box.heading) == ("caution", f"{IDENTIFIED}, with caveats")
+    assert "can be used for everyone" not in box.advice
+
+
 def test_a_failed_check_takes_the_green_away():
     found = Identification(IDENTIFIED, "z moves selection.", {})
     assert verdict_box(found, boundary=None).tone == "good"

@@ -121,11 +121,13 @@ def validity_of(data: TrainingData):
 
 
 def as_plain(identification) -> dict:
-    """For --json; a number that is not finite is null."""
+    """For --json; a number that is not finite is null, and so is `note` if the correction is
+    supported."""
     return {
         "verdict": identification.verdict,
         "level": identification.level,
         "sentence": identification.sentence,
+        "note": identification.caveat,
         "evidence": _plain(identification.evidence),
     }
 

@@ -15,7 +15,9 @@ from threadpoolctl import threadpool_limits
 from heckesel.data import SelectionData
 from heckesel.diagnostics.instrument_strength import probit_and_verdict
 from heckesel.diagnostics.model_evidence import residual_tests
+from heckesel.diagnostics.model_verdict import with_copies
 from heckesel.diagnostics.profile_curve import ProfileCurve, profile_curve
+from heckesel.diagnostics.row_evidence import repeated_rows
 from heckesel.diagnostics.smooth_columns import (
     residual,
     smooth_columns,
@@ -56,7 +58,8 @@ def identify(data: SelectionData, *, forms: bool = False) -> Identification:
     evidence = found.evidence | {"rows": data.n, "selected": int(data.s.sum())}
     with threadpool_limits(1, user_api="blas"):
         evidence |= _instrument_strength(data, probit)
-    return identify_shape(replace(found, evidence=evidence), data, forms=forms)
+    found = identify_shape(replace(found, evidence=evidence), data, forms=forms)
+    return with_copies(found, repeated_rows(data))
 
 
 def identify_shape(

@@ -11,6 +11,7 @@ from heckesel.diagnostics.instrument_strength import wald_verdict
 from heckesel.diagnostics.model_evidence import model_evidence
 from heckesel.diagnostics.model_verdict import with_model
 from heckesel.diagnostics.profile_curve import profile_curve
+from heckesel.diagnostics.row_evidence import linearity_test, repeated_rows
 from heckesel.diagnostics.validity.overidentification import with_agreement
 from heckesel.diagnostics.verdict import (
     IDENTIFIED,
@@ -52,12 +53,18 @@ def heckman_verdict(
             if probability:  # whose scale is arbitrary
                 covariance = covariance * rows.mass / rows.nonzero
         found = wald_verdict(data, gamma, covariance)
-        found = _beyond_smooth(found, data, rows, scalings, gamma)
+        some = _standardised(data, rows)
+        found = _beyond_smooth(found, some, rows, scalings, gamma)
+        evidence = linearity_test(some)
+        if fit.clusters is None:
+            evidence |= repeated_rows(some)
+        if fit.method == "two-step":
+            evidence["two_step_rho"] = fit.rho
         if not isinstance(fit.scan, Scan):
-            return found
+            return with_model(found, evidence)
         curve = profile_curve(fit.scan, unit=_rows_per_weight(data) if probability else 1.0)
         found = with_profile(found, curve, independent=fit.clusters is None)
-        return with_model(found, model_evidence(fit, rows, scalings))
+        return with_model(found, evidence | model_evidence(fit, rows, scalings))
 
 
 def classifier_verdict(fit: HeckmanProbitFit) -> Identification:
@@ -80,25 +87,16 @@ def classifier_verdict(fit: HeckmanProbitFit) -> Identification:
     found = wald_verdict(data, gamma, covariance)
     with threadpool_limits(1, user_api="blas"):
         rows, scalings, _ = rows_of(data, None)
-        found = _beyond_smooth(found, data, rows, scalings, gamma)
+        found = _beyond_smooth(found, _standardised(data, rows), rows, scalings, gamma)
     return with_profile(found, profile_curve(fit.scan), independent=fit.clusters is None)
 
 
-def _beyond_smooth(
-    found: Identification,
-    data: SelectionData | StreamedData,
-    rows: Rows,
-    scalings: SampleScale,
-    gamma: np.ndarray,
-) -> Identification:
-    """The verdict once functions of x may take the instruments' place, by the selected rows, and
-    once the instruments may contradict each other."""
-    if found.verdict != IDENTIFIED:
-        return found
+def _standardised(data: SelectionData | StreamedData, rows: Rows) -> SelectionData:
+    """The rows of a fit, or a part of them, without constants."""
     some = rows.part()
     n1, unknown = len(some.w_selected), np.full((len(some.w_unselected), some.p), np.nan)
     varies = [name != "Intercept" for name in data.x_names]
-    standardised = SelectionData(
+    return SelectionData(
         x=np.concatenate([-some.residual_columns[:, :-1], unknown])[:, varies],
         w=np.concatenate([some.w_selected, some.w_unselected]),
         s=np.arange(some.n) < n1,
@@ -110,8 +108,23 @@ def _beyond_smooth(
         excluded=data.instruments,
         groups=some.group_codes,
     )
+
+
+def _beyond_smooth(
+    found: Identification,
+    standardised: SelectionData,
+    rows: Rows,
+    scalings: SampleScale,
+    gamma: np.ndarray,
+) -> Identification:
+    """The verdict once functions of x may take the instruments' place, by the selected rows, and
+    once the instruments may contradict each other."""
+    if found.verdict != IDENTIFIED:
+        return found
     shares = smooth_shares(standardised, np.linalg.solve(scalings.w.back, gamma), 0.0)
-    shares["rho_error"] *= float(np.sqrt(some.weight_selected.sum() / rows.mass_selected))
+    shares["rho_error"] *= float(
+        np.sqrt(standardised.weight[standardised.s].sum() / rows.mass_selected)
+    )
     found = beyond_smooth(replace(found, evidence=found.evidence | shares))
     return with_agreement(found, standardised)
 

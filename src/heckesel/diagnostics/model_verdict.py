@@ -1,4 +1,4 @@
-"""The verdict on a fit with normal errors, from `model_evidence`."""
+"""The verdict on a linear fit, from `row_evidence` and, with normal errors, `model_evidence`."""
 
 from dataclasses import replace
 
@@ -9,11 +9,12 @@ FAR_APART = 3.0  # standard errors between two-step and likelihood that chance d
 MOVED = 1.0  # standard errors by which better-fitting errors may move the answer
 RIVAL = 2.0  # log-units: a second maximum this close is about as likely as the one used
 APART = 0.3  # difference in rho at which it is another answer
+TESTS_OF_RESIDUALS = ("residual_normality_p", "constant_sigma_p")
 INFLUENTIAL = 2.0  # standard errors that a single row may move rho by
 
 
 def with_model(found: Identification, evidence: dict) -> Identification:
-    """The verdict with `model_evidence` on a fit with normal errors.
+    """The verdict with `row_evidence` and, on a fit with normal errors, `model_evidence`.
 
     The correction must not be used if other errors fit better and move the answer, if two-step and
     likelihood disagree, or if rho is at the end of its range. Lesser doubts become caveats.
@@ -24,7 +25,7 @@ def with_model(found: Identification, evidence: dict) -> Identification:
     if "better_errors" in evidence and evidence["better_errors_p"] < REJECTED:
         moved = abs(evidence["most_moved"]) > MOVED
         (grave if moved else slight).append(_better_errors(evidence))
-    elif min(evidence["residual_normality_p"], evidence["constant_sigma_p"]) < REJECTED:
+    elif min(evidence.get(name, 1.0) for name in TESTS_OF_RESIDUALS) < REJECTED:
         slight.append("tests reject normal errors with a constant sigma; try errors='shape'")
     if abs(evidence.get("contrast", 0.0)) > FAR_APART:
         grave.append(
@@ -34,20 +35,56 @@ def with_model(found: Identification, evidence: dict) -> Identification:
         )
     if abs(everything.get("rho", 0.0)) > AT_BOUNDARY:
         grave.append("the estimate of rho is at the end of its range")
-    slight += _rival_modes(everything)
+    of_rows = _doubts_of_rows(evidence)
+    slight += [*_rival_modes(everything), *of_rows]
     if evidence.get("largest_influence", 0.0) > INFLUENTIAL:
         slight.append(
             f"a single row moves rho by {evidence['largest_influence']:.1f} standard errors; look "
             "for outliers"
         )
     if grave and found.verdict != NOT_IDENTIFIED:
-        sentence = f"{'; '.join(grave)}. On the instruments alone: {found}"
+        sentence = f"{'; '.join(grave + of_rows)}. On the instruments alone: {found}"
         return replace(found, verdict=DO_NOT_USE, sentence=sentence, evidence=everything)
-    if not grave + slight:
-        return replace(found, evidence=everything)
-    everything["caveats"] = grave + slight
-    sentence = f"{found.sentence} However, {'; '.join(grave + slight)}."
-    return replace(found, sentence=sentence, evidence=everything)
+    return with_doubts(found, grave + slight, everything)
+
+
+def with_doubts(found: Identification, doubts: list[str], evidence: dict) -> Identification:
+    """The verdict with caveats."""
+    if not doubts:
+        return replace(found, evidence=evidence)
+    caveats = [*evidence.get("caveats", []), *doubts]
+    sentence = f"{found.sentence} However, {'; '.join(doubts)}."
+    return replace(found, sentence=sentence, evidence=evidence | {"caveats": caveats})
+
+
+def with_copies(found: Identification, evidence: dict) -> Identification:
+    """The verdict with `repeated_rows`."""
+    return with_doubts(found, _copies(evidence), found.evidence | evidence)
+
+
+def _doubts_of_rows(evidence: dict) -> list[str]:
+    doubts = _copies(evidence)
+    if evidence.get("linearity_p", 1.0) < REJECTED:
+        doubts.append(
+            f"the outcome is not linear in its columns (p = {evidence['linearity_p']:.1g}, most of "
+            f"all in {evidence['most_curved']}), which looks like selection; add such "
+            "terms or use DeepHeckmanRegressor, which fits curves"
+        )
+    if abs(evidence.get("two_step_rho", 0.0)) > 1:
+        doubts.append(
+            f"the two-step estimate of rho is {evidence['two_step_rho']:.2f}, which no correlation "
+            "can be"
+        )
+    return doubts
+
+
+def _copies(evidence: dict) -> list[str]:
+    if "repeated_rows" not in evidence:
+        return []
+    return [
+        f"{evidence['repeated_rows']:,} selected rows repeat another row exactly; if they are the "
+        "same units, drop the copies, because intervals take every row for a separate unit"
+    ]
 
 
 def _better_errors(evidence: dict) -> str:

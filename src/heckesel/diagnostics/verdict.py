@@ -334,6 +334,10 @@ LINES: dict[str, Callable[[dict], str]] = {
         f"rho sigma: {e['lambda_ml']:.3g} by maximum likelihood, {e['lambda_two_step']:.3g} by the "
         f"two-step ({abs(e['contrast']):.1f} standard errors apart)"
     ),
+    "linearity_p": lambda e: (
+        f"squares and products of the outcome's columns: {_p_text(e['linearity_p'])} (Wald test), "
+        f"most of all {e['most_curved']}"
+    ),
     "better_errors": lambda e: (
         f"best-fitting errors: {e['better_errors']}, {e['better_errors_gain']:.1f} log-units "
         f"better, with rho {e['better_errors_rho']:.2f}, on {e['form_rows']:,} rows"

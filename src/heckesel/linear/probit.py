@@ -83,12 +83,16 @@ def in_units(found: Optimum, back: np.ndarray) -> ProbitFit:
     )
 
 
-def maximise_probit(rows: Rows) -> Optimum:
+def maximise_probit(rows: Rows, start: np.ndarray | None = None) -> Optimum:
     """The same over standardised rows; of a long table a part is fitted first, from where all
-    rows need two or three passes instead of six."""
-    start, some = np.zeros(rows.q), rows.part()
-    if some is not rows:
-        start = maximise(partial(_evaluate, some), start).point
+    rows need two or three passes instead of six.
+
+    start : (q,) near the optimum, for files whose sample is gone
+    """
+    if start is None:
+        start, some = np.zeros(rows.q), rows.part()
+        if some is not rows:
+            start = maximise(partial(_evaluate, some), start).point
     return maximise(partial(_evaluate, rows), start)
 
 

@@ -83,7 +83,7 @@ def fit_two_step(data: SelectionData) -> TwoStepFit:
     return in_user_units(two_steps(rows, scalings), scalings)
 
 
-def two_steps(rows: Rows, scalings: SampleScale) -> SecondStage:
+def two_steps(rows: Rows, scalings: SampleScale, start: np.ndarray | None = None) -> SecondStage:
     r"""beta and c by weighted least squares; then
 
     .. math:: \sigma^2 = \overline{r^2} + c^2\,\overline{\delta},\qquad \rho = c/\sigma
@@ -91,12 +91,12 @@ def two_steps(rows: Rows, scalings: SampleScale) -> SecondStage:
     with means over the selected (divisor n, as Stata and R have it). The normal equations are
     solved twice, the second time for the residuals of the first: this regains the digits that
     squaring the columns costs.
+
+    start : of the probit, see `maximise_probit`
     """
-    probit = maximise_probit(rows)
-    some = inverse_mills(rows.part().w_selected @ probit.point)
-    centre = float(some.mean()) if scalings.x.constant is not None else 0.0
-    scale = float(np.sqrt(np.mean((some - centre) ** 2))) or 1.0
-    mills = MillsColumn(probit.point, centre, scale)
+    probit = maximise_probit(rows, start)
+    centred = scalings.x.constant is not None
+    mills = _mills_column(rows, probit.point, centred, in_passes=start is not None)
     gram, target, gram_delta, cross, delta = rows.sum(partial(_stage_sums, mills=mills))
     coefficients = _solve(gram, target)
     gradient, squares = rows.sum(partial(_residual_sums, mills=mills, coefficients=coefficients))
@@ -113,6 +113,24 @@ def two_steps(rows: Rows, scalings: SampleScale) -> SecondStage:
         squares=squares,
         mass=rows.mass_selected,
     )
+
+
+def _mills_column(rows: Rows, gamma, centred: bool, *, in_passes: bool) -> MillsColumn:
+    """Centre and scale, which need not be exact: of a part of the rows, or by a pass over all."""
+    if in_passes:
+        mass, total, squares = rows.sum(partial(_mills_sums, gamma=gamma))
+        centre = float(total / mass) if centred else 0.0
+        scale = float(np.sqrt(max(squares / mass - centre**2, 0.0))) or 1.0
+        return MillsColumn(gamma, centre, scale)
+    some = inverse_mills(rows.part().w_selected @ gamma)
+    centre = float(some.mean()) if centred else 0.0
+    scale = float(np.sqrt(np.mean((some - centre) ** 2))) or 1.0
+    return MillsColumn(gamma, centre, scale)
+
+
+def _mills_sums(block: Sample, *, gamma) -> tuple:
+    ratio, mass = inverse_mills(block.w_selected @ gamma), block.weight_selected
+    return mass.sum(), mass @ ratio, mass @ ratio**2
 
 
 def in_user_units(stage: SecondStage, scalings: SampleScale) -> TwoStepFit:

@@ -11,6 +11,7 @@ from heckesel.diagnostics.verdict import (
     IDENTIFIED,
     NO_SELECTION,
     NOT_IDENTIFIED,
+    UNCERTAIN,
     WEAK,
     Identification,
 )
@@ -37,6 +38,9 @@ ADVICE = {
     NO_SELECTION: "There is nothing to correct: these are ordinary predictions.",
     DO_NOT_USE: "Do not use the corrected predictions as they are.",
 }
+ADVICE_WITH_CAVEATS = (
+    "Resolve what the verdict objects to before you base a decision on the corrected predictions."
+)
 WRONG_SHAPE = (
     "do not rely on prediction intervals or on probabilities for single cases: the outcomes do not "
     "follow the distribution that the model assumes."
@@ -94,6 +98,8 @@ def verdict_box(
         tone = BAD if bad else CAUTION
         heading = f"{verdict}, {'and' if bad else 'but'} the held-out check failed"
         return VerdictBox(tone, heading, why, ADVICE_IF_CHECK_FAILED[verdict])
+    if tone == GOOD and found.level == UNCERTAIN:
+        return VerdictBox(CAUTION, f"{verdict}, with caveats", why, ADVICE_WITH_CAVEATS)
     return VerdictBox(tone, verdict, why, ADVICE[verdict])
 
 

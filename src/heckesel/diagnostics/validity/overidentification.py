@@ -84,15 +84,15 @@ def overidentification_test(sample: ValiditySample) -> Overidentification | None
     """None if there are too few selected units, or x explains all but one of the instruments."""
     z = sample.z[sample.s] / sample.z_sd
     weakest_first = np.argsort(np.abs(sample.effects) * sample.z_sd)
-    generated, slopes = _selection_columns(sample)
+    generated, slopes = selection_columns(sample)
     kept = weakest_first[
-        _new_columns(np.column_stack([sample.smooth, generated[:, :1]]), z[:, weakest_first])
+        new_columns(np.column_stack([sample.smooth, generated[:, :1]]), z[:, weakest_first])
     ]
     room = len(z) // ROWS_PER_COLUMN - sample.smooth.shape[1] - len(kept)
     if room < 2 or not len(kept):
         return None
     fixed = np.column_stack([z[:, kept], sample.smooth])
-    chosen = _new_columns(fixed, generated)[:room]
+    chosen = new_columns(fixed, generated)[:room]
     fit = partial(second_step, sample, fixed, generated[:, chosen], slopes[:, chosen])
     step = fit(sample.y[sample.s])
     statistic, p = wald_test(*_first(step, len(kept)))
@@ -159,7 +159,7 @@ def just_identified(sample: ValiditySample) -> list[JustIdentified]:
         rest = [] if excluded is None else [j for j in alone if j != excluded]
         fixed = spanning(np.column_stack([sample.smooth, z[:, rest]]))
         name = ALL if excluded is None else sample.instruments[excluded]
-        if not _new_columns(fixed, mills[:, None]):
+        if not new_columns(fixed, mills[:, None]):
             found.append(JustIdentified(name, np.nan, np.nan, np.nan))
             continue
         step = second_step(sample, fixed, mills[:, None], -delta[:, None], sample.y[sample.s])
@@ -206,7 +206,7 @@ def second_step(sample: ValiditySample, fixed, generated, slopes, y) -> SecondSt
     return SecondStep(coefficients / scale, covariance, r)
 
 
-def _selection_columns(sample: ValiditySample) -> tuple[np.ndarray, np.ndarray]:
+def selection_columns(sample: ValiditySample) -> tuple[np.ndarray, np.ndarray]:
     """Functions of the index among the selected, the index first, and their derivatives by it."""
     index = sample.w[sample.s] @ sample.probit.gamma
     mills = inverse_mills(index)
@@ -217,7 +217,7 @@ def _selection_columns(sample: ValiditySample) -> tuple[np.ndarray, np.ndarray]:
     return np.column_stack(columns), np.column_stack(slopes)
 
 
-def _new_columns(fixed, columns) -> list[int]:
+def new_columns(fixed, columns) -> list[int]:
     """Positions of the columns that `fixed` and earlier ones do not explain."""
     basis = np.linalg.qr(fixed)[0]
     kept: list[int] = []

@@ -20,13 +20,20 @@ from heckesel.numerics.normal import inverse_mills
 
 
 def linear_score_test(
-    rows: Rows, scalings: SampleScale, kind: str, *, weight_kind="frequency", clusters=None
+    rows: Rows,
+    scalings: SampleScale,
+    kind: str,
+    *,
+    weight_kind="frequency",
+    clusters=None,
+    start=None,
 ) -> tuple[float, float]:
     """The squared t statistic of lambda in least squares, and its degrees of freedom.
 
     kind : of covariance; clusters : (n,) integer codes, those of the selected units first
+    start : of the probit, see `maximise_probit`
     """
-    stage = two_steps(rows, scalings)
+    stage = two_steps(rows, scalings, start)
     bread, freedom = inverse(stage.gram), np.inf
     if kind in ("information", "opg"):
         freedom = stage.mass - rows.p - 1

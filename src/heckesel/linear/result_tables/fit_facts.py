@@ -6,7 +6,7 @@ import numpy as np
 
 from heckesel.display.number_text import number_text
 from heckesel.linear.forms.error_models import LOG_DF_ENDS
-from heckesel.linear.results.error_parameters import has_score_test
+from heckesel.linear.results.error_parameters import prefers_score
 from heckesel.linear.results.inference import Test
 from heckesel.linear.results.prediction import sigma_of
 from heckesel.linear.sample.sample import ALL_ROWS_UP_TO
@@ -93,7 +93,7 @@ def test_notes(fit) -> list[str]:
     """The tests of rho = 0 and of the error model, and what they are worth."""
     if not fit.has_selection or fit.status == "separated":
         return []
-    by_score = has_score_test(fit)
+    by_score = prefers_score(fit)
     kinds = {"score": by_score, "Wald": not by_score, "LR": _has_likelihood_ratio(fit)}
     tests = {name: fit.test_rho_zero(name.lower()) for name, use in kinds.items() if use}
     listed = _listed(tests)

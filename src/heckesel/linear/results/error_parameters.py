@@ -89,8 +89,7 @@ def rho_test(fit, kind: str | None) -> Test:
     if kind == "score":
         if not has_score_test(fit):
             raise DataError(
-                "the score test is for normal errors with a constant sigma and rows in memory; use "
-                "'lr' or 'wald'"
+                "the score test is for normal errors with a constant sigma; use 'lr' or 'wald'"
             )
         with threadpool_limits(1, user_api="blas"):
             return fit.score_test()
@@ -103,13 +102,18 @@ def rho_test(fit, kind: str | None) -> Test:
 
 
 def has_score_test(fit) -> bool:
-    """Whether the fit has normal errors with a constant sigma, and its rows."""
-    gone = isinstance(fit.data, StreamedData) and fit.data.rows.kept is None
-    return not gone and (fit.method == "two-step" or isinstance(fit.scan, Scan))
+    """Whether the fit has normal errors with a constant sigma."""
+    return fit.method == "two-step" or isinstance(fit.scan, Scan)
+
+
+def prefers_score(fit) -> bool:
+    """Whether the score test is the default: not for files, which it reads some six more times,
+    unless other tests do not hold."""
+    return has_score_test(fit) and not (isinstance(fit.data, StreamedData) and fit.wald_holds)
 
 
 def _default_test(fit) -> str:
-    if has_score_test(fit):
+    if prefers_score(fit):
         return "score"
     independent = fit.clusters is None and fit.weight_kind == "frequency"
     return "lr" if independent and fit.method == "ml" else "wald"

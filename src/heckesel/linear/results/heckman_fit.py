@@ -24,7 +24,7 @@ from heckesel.linear.results.modes import Mode
 from heckesel.linear.results.resampling import bootstrap_frame, profile_interval, rows_of
 from heckesel.linear.results.selection_fit import SelectionFit
 from heckesel.linear.sample.sample import standardised_sample
-from heckesel.linear.sample.stream import StreamedData
+from heckesel.linear.sample.stream import StreamedData, StreamedRows
 from heckesel.predictive.distribution import Predictive
 from heckesel.tables.array_design import ArrayDesign
 from heckesel.tables.formula import FormulaDesign
@@ -204,14 +204,21 @@ class HeckmanFit(SelectionFit):
             return linear_fits(*standardised_sample(self.data), self.scan, self.selected)
 
     def score_test(self) -> Test:
-        """That the Mills ratio has no coefficient in the outcome equation."""
+        """That the Mills ratio has no coefficient in the outcome equation. Files are read again."""
         rows, scalings, _ = rows_of(self.data, None)
-        clusters = self.clusters
+        clusters, start = self.clusters, None
+        if isinstance(rows, StreamedRows) and rows.kept is None:
+            start = np.linalg.solve(scalings.w.back, self.params["select"].to_numpy())
         if clusters is not None:
             assert isinstance(self.data, SelectionData)  # files have no clusters
             clusters = clusters[np.argsort(~self.data.s, kind="stable")]
         statistic, freedom = linear_score_test(
-            rows, scalings, self.covariance, weight_kind=self.weight_kind, clusters=clusters
+            rows,
+            scalings,
+            self.covariance,
+            weight_kind=self.weight_kind,
+            clusters=clusters,
+            start=start,
         )
         return f_test(statistic, 1, freedom)
 
