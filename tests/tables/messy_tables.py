@@ -1,4 +1,4 @@
-"""Tables that are as messy as those people have: four cuts of public ones, four drawn ones."""
+"""Tables that are as messy as those people have: five cuts of public ones, four drawn ones."""
 
 from pathlib import Path
 
@@ -111,6 +111,7 @@ PUBLIC = {
     "nhefs": ("wt82_71", "price71"),
     "cps91": ("lwage", "kidlt6,kidge6"),
     "weather": ("wind_gust", "pressure"),
+    "covid_testing": ("ct_result", "drive_thru_ind"),
 }
 DRAWN = {
     "encounters": (encounters, "cost", "distance"),

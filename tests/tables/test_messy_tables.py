@@ -16,6 +16,13 @@ ACTIONS = {
     "nhefs": {"seqn": "the rows or name", "wt82": "consequence", "censored": "constant among"},
     "cps91": {"hours": "predicts selection perfectly", "husexp": "linear combination"},
     "weather": {"time_hour": "turned into trend", "year": "constant (2013"},
+    "covid_testing": {
+        "subject_id": "the rows or name the units",
+        "fake_first_name": "342 different strings",
+        "fake_last_name": "encoded by the mean outcome",
+        "test_id": "constant (covid)",
+        "patient_class": "3 rare levels (emergency, not applicable, observation; 113 rows)",
+    },
     "encounters": {
         "encounter_id": "the rows or name the units",
         "diag_1": "codes such as",
