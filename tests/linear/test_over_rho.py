@@ -16,7 +16,7 @@ from heckesel.linear.results.assemble_probit import fit_binary
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.saving.model_file import Damage
 from heckesel.saving.saved_estimates import SPECIAL
-from reproduction.simulations.inference_coverage import Setting, draw, run_binary
+from reproduction.simulations.inference_coverage import SEED, SETTINGS, Setting, draw, run_binary
 from tests.linear.test_modes import plain_loglik
 
 
@@ -211,3 +211,12 @@ def test_files_whose_conditional_fits_make_no_sense_are_refused(weak):
     ):
         with pytest.raises(Damage, match="conditional fits"):
             check(replace(weak.over_rho, **changes), {})
+
+
+def test_a_likelihood_that_is_flat_at_its_highest_end_has_a_mode_there():
+    """There the sign of the slope is rounding, and without a mode there is no fit."""
+    setting = Setting("binary", 500, "none", 0.9)
+    data = draw(np.random.default_rng([SEED, SETTINGS.index(setting), 64]), setting)
+    fit = fit_binary(data, np.array([0, 1]), prefer_interior=True)
+    assert (fit.status, fit.rho) == ("boundary", pytest.approx(-1, abs=1e-5))
+    assert fit.loglik >= fit.scan.loglik.max() - 1e-9
