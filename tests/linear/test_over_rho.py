@@ -18,7 +18,7 @@ from heckesel.linear.results.assemble_probit import fit_binary
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.saving.model_file import Damage
 from heckesel.saving.saved_estimates import SPECIAL
-from reproduction.simulations.inference_coverage import Setting, draw, run_binary
+from reproduction.simulations.inference_coverage import SEED, SETTINGS, Setting, draw, run_binary
 from tests.linear.test_modes import plain_loglik
 
 
@@ -227,3 +227,12 @@ def test_long_and_wide_tables_take_the_intervals_of_the_fits_with_rho_held(monke
     found = np.array(hk.heckman("y ~ x", "~ x + z", frame).interval(parameter, 0.95))
     assert np.abs(found - exact).max() < 0.05 * np.ptp(exact)
     assert (found != exact).any()
+
+
+def test_a_likelihood_that_is_flat_at_its_highest_end_has_a_mode_there():
+    """There the sign of the slope is rounding, and without a mode there is no fit."""
+    setting = Setting("binary", 500, "none", 0.9)
+    data = draw(np.random.default_rng([SEED, SETTINGS.index(setting), 64]), setting)
+    fit = fit_binary(data, np.array([0, 1]), prefer_interior=True)
+    assert (fit.status, fit.rho) == ("boundary", pytest.approx(-1, abs=1e-5))
+    assert fit.loglik >= fit.scan.loglik.max() - 1e-9

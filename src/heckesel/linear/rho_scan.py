@@ -26,6 +26,7 @@ BOUNDARY_STEPS = np.array([8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0])
 # A binary outcome's curve is flat before that: beyond FLAT_FROM (|rho| = .9993) a maximum that is
 # this little curved, a standard error of a thousand for a, is the limit of the curve and no peak.
 FLAT_FROM, FLAT_CURVATURE = 4.0, 1e-6
+ROUNDING = 1e-12  # of a log-likelihood, as a share of it
 # Gain in log-likelihood that Newton's next step may promise where it is not computed: its error is
 # a small part of that, at most all. Far below the top of the curve this share of the distance is
 # allowed, and SOME_GAIN at most.
@@ -112,12 +113,22 @@ def _scan_all(sample: Sample, far_ends: bool = True, run: Callable = map) -> Sca
     best = max(point.value for point in points)
     for before, end in (points[1::-1], points[-2:]):
         if end.a * end.slope <= 0:
+            if _flat_at_the_top(end, best, modes):
+                modes.append(replace(end, status="boundary"))
             continue
         if far_ends or end.value > best - CLOSE_CALL:
             modes.append(_follow_out(sample, before, end))
         else:
             modes.append(replace(end, status="boundary"))
     return Scan(tuple(points), _distinct(modes), sample.n)
+
+
+def _flat_at_the_top(end: Point, best: float, modes: list[Point]) -> bool:
+    """Whether the curve is highest at its end and so flat there that rounding decides on the sign
+    of the slope."""
+    known = any(mode.a * end.a > 0 and abs(mode.a) > FLAT_FROM for mode in modes)
+    highest = end.value >= best - ROUNDING * abs(best)
+    return highest and not known and abs(end.curvature) < FLAT_CURVATURE
 
 
 def _for_sign(sample, a: float, start, top: float = -np.inf) -> Point:
