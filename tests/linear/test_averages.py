@@ -9,7 +9,7 @@ import statsmodels.api as sm
 
 import heckesel as hk
 
-ERRORS = {"normal": {}, "t": {}, "shape": {"scale": "~ x"}, "varying": {"scale": "~ x"}}
+ERRORS = {"normal": {}, "t": {}, "shape": {"scale": "~ x"}}
 
 
 def table(n=700, seed=5):
@@ -34,8 +34,7 @@ def two_steps():
 @pytest.fixture(scope="module", params=ERRORS)
 def fit(request):
     name = request.param
-    errors = name if name != "varying" else "normal"
-    found = hk.heckman("y ~ x + kind", "~ x + z + kind", FRAME, errors=errors, **ERRORS[name])
+    found = hk.heckman("y ~ x + kind", "~ x + z + kind", FRAME, errors=name, **ERRORS[name])
     assert found.over_rho is None
     return found
 
@@ -111,10 +110,10 @@ def test_standard_errors_are_those_of_numerical_derivatives(fit, target):
     found = fit.average(target, by="kind")
     expected = numerical_se(fit, lambda at: at.average(target, by="kind")["mean"].to_numpy())
     np.testing.assert_allclose(found["se"], expected, rtol=1e-5)
-    for kind in ("effect", "elasticity"):
-        found = fit.margins(target, kind=kind)
+    if target == "unselected":  # an elasticity contains the effect
+        found = fit.margins(target, kind="elasticity")
         expected = numerical_se(
-            fit, lambda at, kind=kind: at.margins(target, kind=kind)["effect"].to_numpy()
+            fit, lambda at: at.margins(target, kind="elasticity")["effect"].to_numpy()
         )
         np.testing.assert_allclose(found["se"], expected, rtol=2e-3, atol=1e-9)
 
