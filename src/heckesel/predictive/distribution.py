@@ -238,7 +238,7 @@ class Predictive:
             If a row does not exist.
         """
         try:
-            mean = self.mean[rows]
+            mean, places = self.mean[rows], np.arange(len(self))[rows]
             distribution = take_points(self.distribution, len(self), rows)
         except IndexError as error:
             raise DataError(f"rows do not pick from {len(self)} points: {error}") from None
@@ -247,7 +247,7 @@ class Predictive:
             epistemic=self.epistemic[rows],
             aleatoric=self.aleatoric[rows],
             distribution=distribution,
-            index=None if self.index is None else self.index[rows],
+            index=None if self.index is None or places.ndim != 1 else self.index[places],
         )
 
     def to_frame(self, level: float = 0.9):
