@@ -24,7 +24,7 @@ from heckesel.predictive.scales import LOG
 from heckesel.progress import progress_bar
 from heckesel.tables import column_reader
 from heckesel.tables.fit_input import keep_columns
-from heckesel.tables.parquet import parquet_parts
+from heckesel.tables.formats.parquet import parquet_parts
 
 
 def fit_files(

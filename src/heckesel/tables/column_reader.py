@@ -11,9 +11,9 @@ from heckesel.errors import DataError
 from heckesel.numerics.moments import Moments, moments_of
 from heckesel.tables.column_kinds import column_levels, merged_levels
 from heckesel.tables.columns import Columns, learn_columns
+from heckesel.tables.formats.parquet import Part, frame_of, read_frames, read_part
 from heckesel.tables.formula import check_variables
 from heckesel.tables.formula_reader import HEAD_ROWS, sides_of
-from heckesel.tables.parquet import Part, frame_of, read_frames, read_part
 
 # Rows shuffled together. With a dozen columns they take 30 MB; a step takes some thousand of them.
 BUFFER_ROWS = 131_072

@@ -14,7 +14,7 @@ import pandas as pd
 from heckesel.data import SelectionData, batch_of, check_weight_values, marked_rows
 from heckesel.errors import DataError
 from heckesel.tables import formula
-from heckesel.tables.parquet import Part, frame_of, read_frames, read_part
+from heckesel.tables.formats.parquet import Part, frame_of, read_frames, read_part
 
 PLAIN_ROWS = 6_144  # a batch and what is made of it stay in a core's cache
 FORMULA_ROWS = 131_072  # evaluating a formula has a fixed cost of milliseconds

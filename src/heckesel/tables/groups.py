@@ -86,8 +86,8 @@ def _check_roles(name: str, model) -> None:
 
 def repeated_units(frame: pd.DataFrame) -> str:
     """The question whether rows belong together; empty if no column names the units of rows."""
-    for name in map(str, frame.columns):
-        asked = unit_question(name, frame[name])
+    for position, name in enumerate(frame.columns):
+        asked = unit_question(str(name), frame.iloc[:, position])
         if asked:
             return asked
     return ""

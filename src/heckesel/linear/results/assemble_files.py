@@ -15,9 +15,9 @@ from heckesel.linear.sample.stream import Stream, StreamedData, check_stream, op
 from heckesel.tables.both_equations import split_outcome
 from heckesel.tables.cluster import cluster_of, in_threads
 from heckesel.tables.fit_options import check_instruments, covariance_kind
+from heckesel.tables.formats.parquet import parquet_parts
 from heckesel.tables.formula import FormulaDesign, split_formula
 from heckesel.tables.formula_reader import count_rows, learn_reader
-from heckesel.tables.parquet import parquet_parts
 
 
 def fit_files(
