@@ -175,7 +175,7 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
         lambda **o: hk.bounds(**{"y": _y(), "low": -5.0, "high": 5.0} | o),
         (
             *("y", "low", "high", "selected", "sample_weight", "treatment", "instrument"),
-            *("covariates", "follow_up", "model", "quantile", "clusters", "level", "interval"),
+            *("covariates", "follow_up", "model", "quantile", "groups", "level", "interval"),
         ),
     ),
     "load": (lambda **o: hk.load(**o), ("path",)),

@@ -1,11 +1,17 @@
 """Metrics of a score for two classes: discrimination, calibration and what a new score changes."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 from scipy.special import ndtri
 
 from heckesel.errors import DataError, is_share, is_whole
 from heckesel.numeric_input import numeric
+
+if TYPE_CHECKING:  # experiments run on machines without it
+    import pandas as pd
 
 
 def gini(y, score) -> float:
@@ -114,6 +120,8 @@ def calibration_table(y, probability, *, bins: int = 10, level: float = 0.9) -> 
     middle = (observed + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(observed * (1 - observed) / n + z**2 / (4 * n**2))
     found = {"n": n, "predicted": predicted, "observed": observed}
+    import pandas as pd
+
     return pd.DataFrame(found | {"low": middle - half, "high": middle + half})
 
 
@@ -162,6 +170,8 @@ def swap_set(old, new, *, accept: float, y=None) -> pd.DataFrame:
     if y is not None:
         columns["observed"] = numeric(y, "y")
         _check_length(old, columns["observed"], "y")
+    import pandas as pd
+
     frame = pd.DataFrame(columns)
     rows = {name: frame[chosen].mean() for name, chosen in groups.items()}
     n = pd.Series({name: int(chosen.sum()) for name, chosen in groups.items()})

@@ -189,7 +189,8 @@ def test_it_prints_and_unpacks(units):
             {"clusters": [1, 1, 1, 2], "sample_weight": [1, 1, 1, 0]},
             "rows of positive weight are in one cluster",
         ),
-        ({"clusters": [1, 1, 1, 1]}, "all rows are in one cluster"),
+        ({"groups": [1, 1, 1, 1]}, "all rows are in one group"),
+        ({"groups": [1, 1, 2, 2], "clusters": [1, 1, 2, 2]}, "two names of one option"),
     ],
 )
 def test_what_cannot_be_used_is_named(options, sentence):

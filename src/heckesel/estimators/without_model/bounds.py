@@ -13,6 +13,7 @@ from heckesel.estimators.without_model.bounds_input import bounded_sample
 from heckesel.linear.result_tables.fit_facts import ERRORS, NAMES
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.inference import check_level
+from heckesel.tables.fit_options import groups_or_clusters
 
 
 def bounds(
@@ -28,6 +29,7 @@ def bounds(
     quantile: float | None = None,
     selected=None,
     sample_weight=None,
+    groups=None,
     clusters=None,
     level: float = 0.95,
     interval: str = "imbens-manski",
@@ -64,8 +66,10 @@ def bounds(
         0/1 indicator of selection.
     sample_weight : array-like of shape (n,), optional
         Row weights; whole numbers count units.
-    clusters : array-like of shape (n,), optional
+    groups : array-like of shape (n,), optional
         Groups of dependent units.
+    clusters : array-like of shape (n,), optional
+        Another name of `groups`.
     level : float, default 0.95
         Confidence level, above 0.5.
     interval : {"imbens-manski", "stoye"}, default "imbens-manski"
@@ -121,7 +125,7 @@ def bounds(
         "instrument": instrument,
         "covariates": covariates,
         "follow_up": follow_up,
-        "clusters": clusters,
+        "clusters": groups_or_clusters(groups, clusters),
     }
     sample, names, used = bounded_sample(y, low, high, quantile, columns)
     rows = bounds_rows(sample, names, level, interval)
