@@ -8,7 +8,7 @@ from scipy.stats import chisquare, poisson
 import heckesel as hk
 from heckesel.linear.bootstrap import poisson_counts
 from heckesel.tables import formula_reader as reader
-from heckesel.tables import parquet
+from heckesel.tables.formats import parquet
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("distributed")

@@ -15,8 +15,9 @@ import heckesel as hk
 from heckesel.linear.sample import sample as limits
 from heckesel.linear.sample.standardise import column_scale, column_scale_by
 from heckesel.numerics.moments import moments_of
-from heckesel.tables import cluster, parquet
+from heckesel.tables import cluster
 from heckesel.tables import formula_reader as reader
+from heckesel.tables.formats import parquet
 
 pytest.importorskip("pyarrow")
 

@@ -43,6 +43,7 @@ def every_picture(model, X, y):
     predictive = model.predict_distribution(X[known])
     curves = hk.sensitivity(model, rho=RHO)
     return {
+        "bounds": lambda ax=None: hk.plots.bounds(hk.bounds(y, -9.0, 9.0), ax=ax),
         "coefficients": lambda ax=None: hk.plots.coefficients(model, ax=ax),
         "effect": lambda ax=None: hk.plots.effect(model, X, "x", ax=ax),
         "by_selection": lambda ax=None: hk.plots.by_selection(model, X, ax=ax),
@@ -77,7 +78,7 @@ def test_every_picture_names_both_axes_and_keeps_its_words_inside_and_apart(mode
     for name, call in every_picture(model, *draw).items():
         ax = call()
         assert ax.get_xlabel(), name
-        assert ax.get_ylabel() or name == "coefficients"  # whose rows have names
+        assert ax.get_ylabel() or name in ("bounds", "coefficients")  # whose rows have names
         figure = ax.figure
         FigureCanvasAgg(figure).draw()
         page = figure.bbox.padded(1)

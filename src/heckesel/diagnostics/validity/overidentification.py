@@ -36,6 +36,7 @@ ROWS_PER_COLUMN = 10  # selected rows needed for each column of the regression
 CONTRADICTION = 1e-3  # p-value, small because every fit is tested
 SEED = 20_792  # fixed, so that the same data always give the same verdict
 LEAST_NEW = 1e-4  # share of a column's variance that the others must leave
+ROUNDING = 1e-24  # of a squared length: what projections leave of a constant column
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ def second_step(sample: ValiditySample, fixed, generated, slopes, y) -> SecondSt
     scale = np.sqrt(np.mean(columns**2, axis=0))
     d = columns / scale
     moving = np.column_stack([np.zeros_like(fixed), slopes]) / scale
-    bread = np.linalg.inv(d.T @ (d * weight[:, None]))
+    bread = inverse(d.T @ (d * weight[:, None]))
     coefficients = bread @ (d.T @ (weight * y))
     r = y - d @ coefficients
     leverage = weight * np.sum((d @ bread) * d, axis=1)
@@ -225,7 +226,8 @@ def new_columns(fixed, columns) -> list[int]:
         left = column - basis @ (basis.T @ column)
         left = left - basis @ (basis.T @ left)  # again, for the digits that the first one lost
         size = float(left @ left)
-        if size > LEAST_NEW * float(np.sum((column - column.mean()) ** 2)):
+        variation = float(np.sum((column - column.mean()) ** 2))
+        if size > max(LEAST_NEW * variation, ROUNDING * float(column @ column)):
             kept.append(j)
             basis = np.column_stack([basis, left / np.sqrt(size)])
     return kept
