@@ -16,7 +16,7 @@ from heckesel.estimators.compare_models import compare_models
 from heckesel.linear.forms.fold_likelihood import split_rows
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.networks.training.folds import assign_folds
-from heckesel.report.held_out_check import assign_folds as folds_of_report
+from heckesel.report.refits import assign_folds as folds_of_report
 from heckesel.tables.preparation.mean_encoding import cross_fitted_means
 from tests.cli.command_line import run
 from tests.tables.repeated_units import all_outcomes, repeated_units
@@ -58,7 +58,7 @@ def test_no_group_is_on_both_sides_of_a_fold():
     data, X = _data()
     sample = standardised_sample(data)[0]
     of_sample = np.concatenate(split_rows(sample))[np.argsort(np.argsort(~data.s, kind="stable"))]
-    splits = [assign_folds(data, 5, 0), folds_of_report(data.s, data.groups), of_sample]
+    splits = [assign_folds(data, 5, 0), folds_of_report(data.s, 5, data.groups), of_sample]
     for fold in splits:
         assert pd.Series(fold).groupby(X["id"]).nunique().max() == 1
         assert len(np.unique(fold[data.s])) == 5

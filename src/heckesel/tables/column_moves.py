@@ -175,4 +175,10 @@ def frame_of_rows(table, names) -> pd.DataFrame:
     if hasattr(table, "columns") or isinstance(table, dict):
         frame = as_pandas(table, "X")
         return frame.set_axis([str(name) for name in frame.columns], axis=1)
-    return pd.DataFrame(np.asarray(table), columns=list(names))
+    values = np.asarray(table)
+    if values.ndim != 2 or values.shape[1] != len(names):
+        raise DataError(
+            f"X must have {len(names)} columns, {', '.join(map(repr, names))}, but has shape "
+            f"{values.shape}"
+        )
+    return pd.DataFrame(values, columns=list(names))
