@@ -16,8 +16,10 @@ from heckesel.linear.newton import maximise, newton_step
 # Where |rho| is one to six digits; a curve still above the threshold here never falls below.
 LARGEST_ATANH_RHO = 8.0
 ATANH_RHO, THETA = -1, -2  # positions in (gamma, delta, theta, a)
-# Values of a at which the ends for sigma are tried before the best one is refined.
-TRIED = 13
+# Values of a at which the ends for sigma are tried before the best one is refined, in this share of
+# the distance between two of them: the end hardly changes where it is outermost.
+TRIED, REFINED = 13, 1e-3
+CLOSE, ROUGH = 1e-8, 1e-3  # of the log-likelihood to its value at an end, found or tried
 
 
 def atanh_rho_interval(
@@ -41,30 +43,34 @@ def theta_interval(
     low, high = np.clip(ends, -LARGEST_ATANH_RHO, LARGEST_ATANH_RHO)
     tried = np.unique([*np.linspace(low, high, TRIED), *np.clip([m.a for m in modes], low, high)])
     inward = partial(_inward, sample=sample, best=modes[0], level=level)
-    values = np.reshape(list(run(inward, [(sign, a) for sign in (-1, 1) for a in tried])), (2, -1))
+    rough = partial(inward, tolerance=ROUGH)
+    values = np.reshape(list(run(rough, [(sign, a) for sign in (-1, 1) for a in tried])), (2, -1))
     sides = [(sign, tried, own) for sign, own in zip((-1, 1), values, strict=True)]
     smallest, largest = run(partial(_refined, inward=inward), sides)
     return smallest, largest
 
 
-def _inward(at, *, sample, best: Point, level) -> float:
+def _inward(at, *, sample, best: Point, level, tolerance=CLOSE) -> float:
     """The end of theta on one side at one a, so that the outermost is the smallest."""
     sign, a = at
-    return -sign * _end_of_theta(sample, best, float(a), level, sign)
+    return -sign * _end_of_theta(sample, best, float(a), level, sign, tolerance)
 
 
 def _refined(side, *, inward) -> float:
     """The outermost end of theta on one side over all a, refined around the best one tried."""
     sign, tried, values = side
     at = int(np.nanargmin(values))
-    around = tried[max(at - 1, 0)], tried[min(at + 1, len(tried) - 1)]
+    low, high = tried[max(at - 1, 0)], tried[min(at + 1, len(tried) - 1)]
     refined = minimize_scalar(
-        lambda a: inward((sign, a)), bounds=around, method="bounded", options={"xatol": 1e-5}
+        lambda a: inward((sign, a)),
+        bounds=(low, high),
+        method="bounded",
+        options={"xatol": REFINED * (high - low)},
     )
-    return float(-sign * np.fmin(values[at], refined.fun))
+    return float(-sign * np.fmin(inward((sign, tried[at])), refined.fun))
 
 
-def _end_of_theta(sample, best: Point, a: float, level, sign) -> float:
+def _end_of_theta(sample, best: Point, a: float, level, sign, tolerance) -> float:
     """Where the log-likelihood at this a falls below `level`; NaN if it is below throughout."""
     here = solve_at(sample, a, best.v)
     if here.value < level:
@@ -72,12 +78,12 @@ def _end_of_theta(sample, best: Point, a: float, level, sign) -> float:
     start = np.append(here.v, a)
     kept = np.arange(len(start) - 2)
     step = _width(here.hessian[:-1, :-1], -1, here.value - level)
-    return _crossing(sample, start, kept, THETA, level, sign, step)
+    return _crossing(sample, start, here.value, kept, THETA, level, sign, step, tolerance)
 
 
 def _end_of_rho(side: tuple[Point, float], *, sample, level: float) -> float:
     mode, sign = side
-    start = np.append(mode.v, mode.a)
+    start, value = np.append(mode.v, mode.a), mode.value
     kept = np.arange(len(start) - 1)
     step = min(_width(mode.hessian, -1, mode.value - level), 0.5)
     if abs(mode.a) > LARGEST_ATANH_RHO:  # at the boundary: walk inward from the limit
@@ -87,7 +93,7 @@ def _end_of_rho(side: tuple[Point, float], *, sample, level: float) -> float:
         if value < level:
             return -sign * LARGEST_ATANH_RHO
         step = 0.5
-    return _crossing(sample, start, kept, ATANH_RHO, level, sign, step)
+    return _crossing(sample, start, value, kept, ATANH_RHO, level, sign, step)
 
 
 def _width(hessian, coordinate: int, drop: float) -> float:
@@ -100,8 +106,9 @@ def _width(hessian, coordinate: int, drop: float) -> float:
     return float(np.sqrt(2 * max(drop, 1e-6) * solved[coordinate]))
 
 
-def _crossing(sample, start, kept, coordinate, level, sign, step) -> float:
-    """Walk outward from `start` until the curve is below `level`, then close in."""
+def _crossing(sample, start, height, kept, coordinate, level, sign, step, tolerance=CLOSE) -> float:
+    """Walk outward from `start`, where the curve is at `height`, until it is below `level`, then
+    close in."""
     limit = LARGEST_ATANH_RHO if coordinate == ATANH_RHO else np.inf
     inside = start
     while True:
@@ -113,8 +120,10 @@ def _crossing(sample, start, kept, coordinate, level, sign, step) -> float:
             return sign * np.inf
         outside, value = _conditional(sample, inside, kept, coordinate, target)
         if value < level:
-            return _close_in(sample, inside, outside, kept, coordinate, level)
-        inside, step = outside, 1.5 * step
+            above, below = height - level, value - level
+            ends = (inside, above), (outside, below)
+            return _close_in(sample, *ends, kept, coordinate, level, tolerance)
+        inside, height, step = outside, value, 1.5 * step
 
 
 def _conditional(sample, start, kept, coordinate, target):
@@ -133,17 +142,16 @@ def _conditional(sample, start, kept, coordinate, target):
     return held, found.value
 
 
-def _close_in(sample, inside, outside, kept, coordinate, level) -> float:
-    """Regula falsi on value - level; every third step halves, which guards it."""
-    low, high = inside[coordinate], outside[coordinate]
-    f_low = _conditional(sample, inside, kept, coordinate, low)[1] - level
-    f_high = _conditional(sample, outside, kept, coordinate, high)[1] - level
-    start = inside
+def _close_in(sample, inside, outside, kept, coordinate, level, tolerance) -> float:
+    """Regula falsi on value - level, given with both points; every third step halves, which guards
+    it."""
+    (start, f_low), (end, f_high) = inside, outside
+    low, high = start[coordinate], end[coordinate]
     for count in range(100):
         share = f_low / (f_low - f_high) if count % 3 else 0.5
         middle = low + share * (high - low)
         start, value = _conditional(sample, start, kept, coordinate, middle)
-        if abs(value - level) < 1e-9 or abs(high - low) < 1e-10 * (1 + abs(middle)):
+        if abs(value - level) < tolerance or abs(high - low) < 1e-10 * (1 + abs(middle)):
             break
         if value >= level:
             low, f_low = middle, value - level

@@ -178,7 +178,8 @@ class HeckmanFit(SelectionFit):
             and tail. ``"profile"``, for rho and sigma with normal errors, contains every value that
             a likelihood-ratio test does not reject, near other modes, too. If Wald inference does
             not hold, the statistic of the test is divided by 1.25, its mean in simulations. The
-            default is `inference`.
+            default is `inference`, where the profile interval of sigma, and of rho in large fits,
+            is that between fits with rho held.
         client : dask.distributed.Client, optional
             A cluster for the profile interval.
 
