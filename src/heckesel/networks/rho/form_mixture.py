@@ -44,7 +44,7 @@ from heckesel.predictive.scales import TargetTransform
 from heckesel.predictive.shaped import predict_shape
 
 STUDENT = list(FORMS).index("t")
-DROPPED = 1e-3  # weight of the least likely points, which predictions do without
+DROPPED = 1e-3  # weight of the least likely points, which predictions omit
 
 
 @dataclass(frozen=True)
