@@ -196,7 +196,7 @@ def _fit(groups, instruments=("z",), X=None):
 
 
 WRONG = {
-    "a name that X lacks": (lambda: _fit("ids"), "no column 'ids', which groups names; did you me"),
+    "a name that X lacks": (lambda: _fit("ids"), "no column 'ids', given as groups; did you me"),
     "an instrument": (lambda: _fit("z"), "'z' is given both as instruments and as groups"),
     "positions": (lambda: _fit("id", [4]), "positions in instruments would not be those of X"),
     "a name for an array": (lambda: _fit("id", [4], np.zeros((90, 6))), "is a name but X has none"),

@@ -1,4 +1,4 @@
-"""Metrics of a score for two classes: discrimination, calibration and what a new score changes."""
+"""Metrics of a score for two classes: discrimination, calibration and swap sets."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def ks(y, score) -> float:
 
 
 def calibration_table(y, probability, *, bins: int = 10, level: float = 0.9) -> pd.DataFrame:
-    """Predicted probabilities and observed shares, in bins of equally many rows.
+    """Predicted probabilities and observed shares, in bins with equally many rows.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def calibration_table(y, probability, *, bins: int = 10, level: float = 0.9) -> 
 
 
 def swap_set(old, new, *, accept: float, y=None) -> pd.DataFrame:
-    """Who is accepted by an old and by a new score of risk at the same rate of acceptance.
+    """Compare who is accepted by an old and by a new risk score, at the same acceptance rate.
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ def swap_set(old, new, *, accept: float, y=None) -> pd.DataFrame:
     -------
     DataFrame
         One row each for ``both``, ``swapped in`` (by the new score only), ``swapped out`` and
-        ``neither``: ``n``, its ``share``, the mean of ``old`` and of ``new`` and, with y, the share
-        of ones among the rows with known outcome, ``observed``.
+        ``neither``. Columns: ``n``, its ``share``, the means of ``old`` and ``new`` and, with y,
+        ``observed``, the share of ones among the rows with a known outcome.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Pictures of fits: every function draws on matplotlib axes and returns them.
+"""Plots of fits: every function draws on matplotlib axes and returns them.
 
 Without ``ax=`` a new figure is made, which is not registered with pyplot; save it with
 ``ax.figure.savefig("picture.png")``. In a notebook, or to open a window, pass axes of pyplot, as in

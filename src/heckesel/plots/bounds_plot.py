@@ -1,4 +1,4 @@
-"""What each assumption buys: bounds and intervals, one line for each set of assumptions."""
+"""Bounds and their intervals, one line for each set of assumptions."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from heckesel.plots.canvas import CORRECTED, NAIVE, axes_or_new, legend_above, t
 
 
 def bounds(found: Bounds, *, ax=None):
-    """Draw what each assumption buys: one line for each set of assumptions.
+    """Draw bounds and their confidence intervals, one line for each set of assumptions.
 
-    The thick part of a line are the bounds, a point if they are equal; the thin part is the
-    confidence interval. Bounds that cross are drawn in orange, infinite ones to the edge.
+    The thick part of a line shows the bounds, with a point if they are equal; the thin part shows
+    the confidence interval. Bounds that cross are orange. Infinite bounds extend to the edge.
 
     Parameters
     ----------

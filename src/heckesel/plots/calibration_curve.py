@@ -51,10 +51,10 @@ def calibration(y, predictive, regions=None, *, ax=None):
 
     Notes
     -----
-    For outcomes the points are the shares of outcomes below the predicted quantiles at 5 %, ...,
-    95 %. For classes units are grouped by tenths of the predicted probability. Points on the
-    diagonal are right. The band contains all points of 99 of 100 right models, if the predictions
-    are known exactly and y was not used to make them.
+    For numeric outcomes, the points are the shares of outcomes below the predicted quantiles at
+    5 %, ..., 95 %. For classes, units are grouped by tenths of the predicted probability. Points of
+    a calibrated model lie near the diagonal. The band contains all points of 99 % of correct
+    models, if the predictions are known exactly and y was not used to make them.
 
     Examples
     --------

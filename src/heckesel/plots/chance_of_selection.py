@@ -51,8 +51,8 @@ def by_selection(model, X, *, naive=None, level: float = LEVEL, ax=None):
     Notes
     -----
     Rows are split into at most ten strips of equal size by their probability of selection. The
-    marks are mean predictions of the population, and the band has the mean standard error of the
-    predictions in the strip, which is a conservative one for their mean.
+    marks are mean predictions of the population. The band uses the mean standard error of the
+    predictions in the strip, which is conservative for their mean.
 
     Examples
     --------

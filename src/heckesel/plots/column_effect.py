@@ -43,7 +43,7 @@ def effect(model, X, column: str, *, naive=None, level: float = LEVEL, ax=None):
     Notes
     -----
     The curve is :math:`\frac1m\sum_i \hat f(v, x_{i,-j})`: column j is set to v in all rows. The
-    band has the mean of the standard errors of the m predictions. It is conservative, since the
+    band uses the mean of the standard errors of the m predictions. It is conservative, since the
     standard error of a mean is at most the mean of the standard errors.
 
     Examples

@@ -24,13 +24,13 @@ NEAREST = 0.12  # in rho, of the numbers beside two modes
 
 
 def rho_likelihood(fit, *, level: float = 0.9, ax=None):
-    """Draw the likelihood over rho with its maxima and an interval.
+    """Draw the log-likelihood as a function of rho, with its maxima and an interval.
 
     Parameters
     ----------
     fit : HeckmanFit, fitted estimator, Identification or ProfileCurve
-        A linear fit by maximum likelihood gives its own curve. An estimator with networks, or the
-        result of `heckesel.identify`, gives that of its verdict.
+        A linear fit by maximum likelihood has its own curve. For an estimator with networks, or the
+        result of `heckesel.identify`, the curve is the one that the verdict uses.
     level : float, default=0.9
         Confidence level of the interval. The curve of a verdict has a fixed level.
     ax : matplotlib.axes.Axes, optional
@@ -116,7 +116,7 @@ def draw_over_rho(ax, rho, height, modes, interval, *, interval_label, curve_lab
 
 
 def sensitivity(curves: Sensitivity, name: str = "mean", *, threshold: float = 0.0, ax=None):
-    """Draw a conclusion over rho with its breakdown point.
+    """Draw a quantity as a function of a fixed rho, with its breakdown point.
 
     Parameters
     ----------
@@ -136,11 +136,11 @@ def sensitivity(curves: Sensitivity, name: str = "mean", *, threshold: float = 0
     Raises
     ------
     DataError
-        If there is no such conclusion.
+        If `curves` is something else, or has no such quantity.
 
     Notes
     -----
-    The breakdown point is the rho closest to 0 at which the conclusion crosses the threshold. The
+    The breakdown point is the rho closest to 0 at which the quantity crosses the threshold. The
     thick part of the curve has a log-likelihood within 2 units of the best.
 
     Examples

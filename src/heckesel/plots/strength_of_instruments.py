@@ -29,7 +29,7 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     model : HeckmanFit or fitted estimator
         A fit with instruments.
     X, y, selected : array-like, optional
-        The data of the fit, which models with networks need.
+        The data of the fit; required for models with networks.
     ax : matplotlib.axes.Axes, optional
         Where to draw. By default a new figure is made.
 
@@ -40,15 +40,15 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     Raises
     ------
     DataError
-        If the fit has no instruments or no rows, as one that was loaded from a file.
+        If the fit has no instruments, or no rows because it was loaded from a file.
 
     Notes
     -----
-    Both probabilities are probits of selection: one on all columns, one on the columns of the
+    Both probabilities come from probits of selection: one on all columns, one on the columns of the
     outcome equation. The instruments are strong if points lie far from the diagonal: units that
-    the other columns cannot distinguish then differ in their chance of selection. The statistic is
-    twice the difference of the log-likelihoods. Of more than 1,500 units, evenly spaced ones are
-    drawn.
+    the other columns cannot distinguish then differ in their probability of selection. The
+    statistic is twice the difference of the log-likelihoods. If there are more than 1,500 units,
+    only 1,500 evenly spaced units are drawn.
 
     Examples
     --------

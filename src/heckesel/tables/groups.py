@@ -37,7 +37,7 @@ def group_codes(values, n: int | None = None) -> np.ndarray:
     if values.shape != (n,):
         raise DataError(f"groups have shape {values.shape} but there are {n} rows")
     if pd.isna(values).any():
-        raise DataError("groups have missing values; every row needs one")
+        raise DataError("groups have missing values; every row needs a group")
     if values.dtype == object:
         values = np.array([str(value) for value in values])
     codes, labels = pd.factorize(values)
@@ -63,7 +63,7 @@ def split_groups(X, groups, model):
     names = [str(name) for name in frame.columns]
     if groups not in names:
         hint = did_you_mean(groups, names)
-        raise DataError(f"X has no column {groups!r}, which groups names{hint}")
+        raise DataError(f"X has no column {groups!r}, given as groups{hint}")
     _check_roles(groups, model)
     position = names.index(groups)
     codes = group_codes(frame.iloc[:, position])

@@ -17,13 +17,13 @@ class GroupAverages:
     def average(
         self, X, target: str = "population", *, by: str | None = None, level: float = 0.9
     ) -> pd.DataFrame:
-        """Average the expected outcome over rows, with its own interval.
+        """Average the expected outcome over rows, with an interval of the average.
 
         Parameters
         ----------
         X : array-like or frame of shape (m, columns)
-            The units to average over, as in `predict`. For "what the rejected would have shown"
-            pass the rejected rows with ``target="unselected"``.
+            The units to average over, as in `predict`. For the average outcome of rejected units,
+            pass these rows with ``target="unselected"``.
         target : {"population", "selected", "unselected", "selection"}, default="population"
             The mean outcome, as in `predict`, or the probability of selection itself. For a
             classifier the outcome is the probability of `classes_[1]`.
@@ -52,19 +52,19 @@ class GroupAverages:
         Notes
         -----
         The interval is for the expected mean of these rows. The mean of the outcomes themselves
-        varies around it by the noise, whose variance is the mean of ``std**2 - epistemic``, divided
-        by n. Errors of the predictions of two rows come from the same estimates, so the interval
-        is not an average of those of `predict_interval`:
+        also varies with the noise, whose variance is the mean of ``std**2 - epistemic``, divided by
+        n. The errors of two predictions are correlated, because both come from the same estimates.
+        The interval is therefore not an average of those of `predict_interval`. It comes from:
 
         - linear fits: the delta method or, if the instruments are weak, all values of rho that the
           data allow (`result_.inference`);
-        - splines and the method "profile": within each point of the mixture the delta method, and
+        - splines and the method "profile": the delta method within each point of the mixture, and
           the variation of the mean between points;
         - networks on folds: the jackknife over the members that held out each fold.
 
         Intervals of probabilities are computed on the probit scale. With a linear fit and a
-        `target_transform` the mean is that at the estimates, while `predict` averages over their
-        uncertainty, too.
+        `target_transform`, the mean is evaluated at the estimates, while `predict` also averages
+        over their uncertainty.
 
         Examples
         --------
@@ -99,14 +99,15 @@ class GroupAverages:
         target : {"population", "selected", "unselected", "selection"}, default="population"
             The mean outcome that changes, as in `average`.
         at : dict, optional
-            Values that columns are held at in all rows, such as ``{"age": 40}``. With lists,
+            Values to which columns are set in all rows, such as ``{"age": 40}``. With lists,
             ``{"age": [30, 40]}``, there is one set of effects for each combination.
         by : str, optional
             Column of X with groups.
         kind : {"effect", "elasticity"}, default="effect"
-            ``"effect"`` is the derivative of the prediction with respect to a number and, for a
-            category or a column that holds 0 and 1 alone, the difference between each level and the
-            first. ``"elasticity"`` is the mean of (dy/dx)(x/y), of numbers only.
+            ``"effect"`` is the derivative of the prediction with respect to a numeric column. For a
+            category, or a column with the values 0 and 1 only, it is the difference between each
+            level and the first. ``"elasticity"`` is the mean of (dy/dx)(x/y), for numeric columns
+            only.
         level : float, default=0.95
             Confidence level, between 0 and 1.
 
@@ -114,7 +115,7 @@ class GroupAverages:
         -------
         DataFrame
             ``effect``, ``se``, ``z``, ``p``, ``low`` and ``high``, one row per variable or, with
-            `at` and `by`, per held values, group and variable.
+            `at` and `by`, per set of values, group and variable.
 
         Raises
         ------

@@ -23,8 +23,8 @@ from heckesel.predictive.mean_estimates import (
 
 ROWS = 20_000  # that are computed together, unless one question needs more
 WITHOUT_FOLDS = (
-    "all networks were trained on the same rows, so their disagreement is no standard error; refit "
-    "with folds=5"
+    "all networks were trained on the same rows, so their disagreement is not a standard error; "
+    "refit with folds=5"
 )
 WITHOUT_SELECTION_ERRORS = (
     "networks have no standard errors of the probability of selection; hk.probit has those of a "
@@ -108,7 +108,7 @@ def _in_chunks(questions: Sequence[tuple]) -> list[list[tuple]]:
 
 
 def model_means(model, target: str, level: float) -> ModelMeans:
-    """Checks the options and warns of the caveat of the fit."""
+    """Check the options, and issue the caveat of the fit as a warning."""
     check_level(level)
     if not is_one_of(target, (SELECTION,)):
         return ModelMeans(model, target_of(model, target), level)

@@ -1,4 +1,4 @@
-"""`HeckmanImputer`: completed tables, with outcomes drawn as those of the unselected."""
+"""`HeckmanImputer`: completed tables, with outcomes drawn given that a unit was not selected."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -26,8 +26,8 @@ from heckesel.tables.outcome.unobserved import without_unobserved
 class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Multiple imputation of an outcome that is missing not at random.
 
-    The outcome is a column of X with gaps. A selection model is fitted to the table, and gaps are
-    filled with draws from the distribution of the outcome given that the unit was *not* selected.
+    The outcome is a column of X with missing values. A selection model is fitted to the table, and
+    missing outcomes are drawn from their distribution given that the unit was *not* selected.
 
     Parameters
     ----------
@@ -40,15 +40,15 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         and ``HeckmanRegressor()`` otherwise.
     shift : float, default=0.0
         Number added to every imputed value, on the scale of the outcome; for two classes, to the
-        probit index of the second class. Use it to see how far the imputed outcomes must differ
-        from the model before a conclusion changes.
+        probit index of the second class. Use it to find how far the outcomes must differ from the
+        model before a conclusion changes.
     random_state : int, RandomState or None, default=0
         Seed of the draws.
 
     Attributes
     ----------
     model_ : estimator
-        The fitted model, with `identification_`, the verdict on its correction.
+        The fitted model; its verdict is in `identification_`.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of str
@@ -56,11 +56,11 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    Each table has its own draw of the parameters, so that the variation between tables includes
-    the uncertainty of the model. Linear models are fitted again to rows with random exponential
-    weights (the Bayesian bootstrap of Rubin 1981). Networks and splines draw one of their members
-    or components, which includes less of the sampling variation, so that standard errors can be
-    too small.
+    Each table has a separate draw of the parameters, so the variation between tables includes the
+    uncertainty of the model. Linear models are fitted again to rows with random exponential weights
+    (the Bayesian bootstrap of Rubin 1981). For networks and splines, one of their members or
+    components is drawn. This includes less of the sampling variation, so standard errors can be too
+    small.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : frame or array of shape (n, columns)
-            The outcome, with gaps, and the columns that explain it and its selection.
+            The outcome, with missing values, and the columns that explain it and its selection.
         y : ignored
             For scikit-learn.
 
@@ -128,7 +128,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X):
-        """Fill the gaps of the outcome once.
+        """Impute the missing outcomes once.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Fitted models whose parameters are draws, so that imputations differ by what is not known.
+"""Fitted models with drawn parameters, so that imputations vary with parameter uncertainty.
 
 A linear model is fitted again to the same rows with exponential weights (the Bayesian bootstrap),
 which needs neither a covariance nor an interior optimum. Networks and splines are too slow for
@@ -21,7 +21,7 @@ from heckesel.predictive.distribution import RHO_LIMIT
 
 
 def draw_model(model, rng):
-    """What predicts for an estimator of heckesel, with drawn parameters that count as known."""
+    """A predictor for an estimator of heckesel, with drawn parameters that are treated as known."""
     result = getattr(model, "result_", None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `fit` has said what there is to say
@@ -35,7 +35,7 @@ def draw_model(model, rng):
 
 
 def _refit_linear(fit: HeckmanFit, rng) -> HeckmanFit:
-    """The same estimator and error model; the choice of method="auto" counts as known."""
+    """The same estimator and error model; the choice of method="auto" is treated as known."""
     options = {"weight_kind": "probability", "clusters": None}
     data = _reweighted(fit.data, rng)
     return fit_in_memory(data, fit.design, "robust", options, fit.method, fit.errors)

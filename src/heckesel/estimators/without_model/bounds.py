@@ -36,7 +36,8 @@ def bounds(
 ) -> Bounds:
     """Bounds on the outcome of all units, from no assumption to the full model.
 
-    Every argument adds rows to the table: an assumption, and the bounds that follow from it.
+    Each optional column or model adds rows to the table. A row states an assumption and the bounds
+    that follow from it.
 
     Parameters
     ----------
@@ -48,24 +49,25 @@ def bounds(
         0/1 indicator of a treatment. The bounds are then those of its effect, and Lee's trimming
         bounds are added.
     instrument : array-like of shape (n,), optional
-        A column with a few ordered values. Adds the bounds if the mean outcome does not decrease
-        with it (pass its negative if it does not increase), and if it does not depend on it.
+        A column with a few ordered values. Adds bounds under two assumptions: the mean outcome does
+        not decrease with the instrument (pass its negative if it does not increase), and the mean
+        outcome does not depend on it.
     covariates : frame or array-like, optional
         Columns with few values, known for all units. Adds trimming bounds within their
-        combinations, and outcomes are missing at random given these columns.
+        combinations. The row ``"missing at random"`` is then conditional on these columns.
     follow_up : array-like of shape (n,), optional
         1 for the units that were drawn at random among those without an outcome and were contacted
-        again, reached or not; 0 for all others. y holds the outcomes of those reached. Only the row
+        again, reached or not; 0 for all others. y has the outcomes of those reached. Only the row
         ``"random follow-up"`` uses these outcomes.
     model : HeckmanFit or HeckmanRegressor, optional
-        A fit to the same rows, for the last row: the average outcome, or the average marginal
-        effect of the column that has the name of `treatment`.
+        A fit to the same rows. Adds a last row with the average outcome or, with `treatment`, the
+        average marginal effect of the column that has the name of `treatment`.
     quantile : float, optional
         Between 0 and 1: bounds of a quantile, or of the effect on it, instead of the mean.
     selected : array-like of shape (n,), optional
         0/1 indicator of selection.
     sample_weight : array-like of shape (n,), optional
-        Row weights; whole numbers count units.
+        Row weights. Whole numbers are frequency weights, other numbers probability weights.
     groups : array-like of shape (n,), optional
         Groups of dependent units.
     clusters : array-like of shape (n,), optional
@@ -79,7 +81,7 @@ def bounds(
     Returns
     -------
     Bounds
-        A table with ``rows`` and ``to_frame()``, which prints. It unpacks into the bounds without
+        A printable table with ``rows`` and ``to_frame()``. It unpacks into the bounds without
         assumptions.
 
     Raises
@@ -89,9 +91,10 @@ def bounds(
 
     Notes
     -----
-    Standard errors come from what each unit contributes to the bounds. The rows
-    ``"monotone instrument"`` and ``"instrument"`` are maxima over estimates; they err inwards on
-    average, and their intervals account for it by simulation, where both kinds are the same.
+    Standard errors are computed from the contribution of each unit to the bounds. The rows
+    ``"monotone instrument"`` and ``"instrument"`` are maxima over estimates, so these bounds are
+    too narrow on average. Their intervals account for this by simulation and are the same for both
+    values of `interval`.
 
     Examples
     --------
@@ -110,7 +113,7 @@ def bounds(
     check_level(level)
     if level <= 0.5:
         raise DataError(
-            f"level must be above 0.5, got {level:g}: below, an interval ends inside the bounds"
+            f"level must be above 0.5, got {level:g}; otherwise intervals end inside the bounds"
         )
     if not is_one_of(interval, INTERVALS):
         raise DataError(f"interval must be one of {', '.join(INTERVALS)}, got {interval!r}")

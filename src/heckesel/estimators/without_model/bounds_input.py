@@ -127,7 +127,7 @@ def _strata(covariates, n: int) -> tuple[tuple[str, ...], np.ndarray]:
         if gaps.any():
             row = int(np.flatnonzero(gaps)[0])
             raise DataError(
-                f"the covariate {name!r} is missing in row {row}; fill it or make a level"
+                f"the covariate {name!r} is missing in row {row}; impute it or make it a level"
             )
     codes = frame.groupby(list(frame.columns), sort=True, observed=True).ngroup()
     return tuple(map(str, frame.columns)), codes.to_numpy()

@@ -32,11 +32,11 @@ class FitComparison:
         return side_by_side.as_text(self.names, self._rows())
 
     def to_markdown(self) -> str:
-        """The same as a Markdown table."""
+        """The same table in Markdown."""
         return side_by_side.as_markdown(self.names, self._rows(name=markdown_text.escaped))
 
     def to_latex(self, stars: bool = False) -> str:
-        """The same as a LaTeX table, which needs the package booktabs.
+        """The same table in LaTeX, which needs the package booktabs.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class FitComparison:
         return side_by_side.as_latex(self.names, self._rows(**text, stars=stars), stars=stars)
 
     def to_html(self) -> str:
-        """The same as an HTML table, which notebooks show."""
+        """The same table in HTML, which notebooks show."""
         return side_by_side.as_html(self.names, self._rows())
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
@@ -75,7 +75,7 @@ class FitComparison:
         return together.loc[labels]
 
     def glance(self) -> pd.DataFrame:
-        """One row per fit with what `fit.glance()` has."""
+        """One row per fit, with the columns of `fit.glance()`."""
         return pd.concat([fit.glance() for fit in self.fits]).set_axis(list(self.names))
 
     def _rows(self, **options) -> side_by_side.Rows:
@@ -106,12 +106,12 @@ def compare_fits(fits, names=None) -> FitComparison:
     Returns
     -------
     FitComparison
-        A table that prints, and converts to Markdown, LaTeX, HTML and a frame.
+        A printable table, which converts to Markdown, LaTeX, HTML and a frame.
 
     Raises
     ------
     DataError
-        If a model has no coefficients, or the names do not fit.
+        If a model has no coefficients, or there is not one distinct name per fit.
 
     Examples
     --------

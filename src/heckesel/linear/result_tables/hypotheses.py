@@ -150,8 +150,8 @@ def _evaluated(source: str, values, unit, text: str) -> np.ndarray:
         return value_of(ast.parse(source.strip(), mode="eval").body)
     except (ValueError, SyntaxError, RecursionError):
         raise DataError(
-            f"the hypothesis {text!r} is no list of linear equations in the coefficients; write "
-            "for example 'educ = 0, 2*exper - age = 1'"
+            f"the hypothesis {text!r} is not a list of linear equations in the coefficients; "
+            "write, for example, 'educ = 0, 2*exper - age = 1'"
         ) from None
 
 
