@@ -162,6 +162,7 @@ CHANGES = {
         set_at("identification", "evidence", value=None),
         set_at("identification", "evidence", value={"rho_low": "low"}),
         set_at("identification", "evidence", value={"rho_low": 0.0, "modes": 5}),
+        set_at("identification", "evidence", "modes", value=np.full((2, 2), np.nan)),
         set_at("identification", "profile", "rho", value=with_nan),
         set_at("identification", "profile", "loglik", value=lambda values: values[1:]),
         set_at("identification", "profile", "modes", value=[]),

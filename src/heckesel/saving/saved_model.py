@@ -105,7 +105,7 @@ def _identification_of(state: Fields) -> Identification:
     )
     try:
         found.details()
-    except (TypeError, ValueError, KeyError, AttributeError):
+    except (TypeError, ValueError, LookupError, AttributeError):
         raise Damage(f"holds evidence for {found.verdict!r} that is no evidence") from None
     return found
 
