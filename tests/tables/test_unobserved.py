@@ -1,11 +1,13 @@
 """Values of the outcome that stand for a missing one."""
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.tables.outcome.unobserved import disguised
+from heckesel.tables.outcome.unobserved import disguised, without_unobserved
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "salary", "--instruments", "z"]
@@ -120,3 +122,10 @@ def test_the_shell_asks_and_takes_the_answer(name, tmp_path, capsys):
     shown = run(capsys, "diagnose", path, *ROLES, "--unobserved", "0,-1")
     assert (shown.code, shown.out) == (2, "")
     assert f"--unobserved -1: no row of {path} has this 'salary'" in shown.err
+
+
+@pytest.mark.parametrize("odd", [Fraction(1, 2), -(2**70)])
+def test_numbers_of_any_kind_are_compared_with_labels(odd):
+    labels = np.array(["no", "yes", "refused", None], dtype=object)
+    found = without_unobserved(labels, [odd, "refused"])
+    np.testing.assert_array_equal(found, ["no", "yes", None, None])

@@ -34,7 +34,8 @@ def without_unobserved(values: np.ndarray, given) -> np.ndarray:
     if not codes:
         return values
     if values.dtype == object:
-        return pd.Series(values).mask(pd.Series(values).isin(codes), None).to_numpy()
+        labels = pd.Series(values, dtype=object)  # compared as Python does, whatever they are
+        return labels.mask(labels.isin(codes), None).to_numpy()
     numbers = [float(code) for code in codes if not isinstance(code, str)]
     return np.where(np.isin(values, numbers), np.nan, values)
 
