@@ -71,6 +71,15 @@ def test_frames_arrays_and_polars_get_the_same_numbers(table, imputer):
     np.testing.assert_array_equal(named.transform(table)["y"], expected)
 
 
+@pytest.mark.parametrize("names", [[7, 3, 5], [2, 0, 1]])
+def test_numbers_can_be_names_of_columns(table, imputer, names):
+    numbered = table.set_axis(names, axis=1)
+    again = hk.HeckmanImputer(names[2], instruments=[1], estimator=TWO_STEP).fit(numbered)
+    found, expected = again.transform(numbered), imputer.transform(table)
+    assert list(found.columns) == names
+    np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())
+
+
 def test_draws_have_the_distribution_of_the_unselected():
     """On many rows parameters are known: imputed values of rows whose truth is known have the
     same distribution, given the mean; a probability integral transform with 1,600 values."""

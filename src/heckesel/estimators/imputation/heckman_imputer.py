@@ -224,7 +224,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if hasattr(X, "columns"):
             frame = nw.from_native(X, eager_only=True)
             name = _name_of(self.outcome, frame.columns)
-            return frame.drop(name).to_native(), frame[name].to_native()
+            return frame.drop(name).to_native(), frame.get_column(name).to_native()
         values = np.asarray(X)
         place = _place_of(self.outcome, values.shape[1])
         return np.delete(values, place, axis=1), values[:, place]
@@ -287,7 +287,7 @@ def _completed(table, outcome, gaps, values):
         filled[gaps, outcome] = values
         return filled
     frame = nw.from_native(table, eager_only=True)
-    column = frame[_name_of(outcome, frame.columns)]
+    column = frame.get_column(_name_of(outcome, frame.columns))
     if not gaps.any():
         return frame.clone().to_native()
     if column.dtype.is_integer() and values.dtype.kind == "f":
