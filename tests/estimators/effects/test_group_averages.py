@@ -41,10 +41,10 @@ COLUMNS = ["x", "kind", "flag", "z"]
 ROWS = X.head(40)
 
 
-def fitted(model, y=Y):
+def fitted(model, y=Y, columns=X[COLUMNS]):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(X[COLUMNS], y)
+        return model.fit(columns, y)
 
 
 @pytest.fixture(scope="module", params=[*DEEP, "linear", "linear of logs", "weighted"])
@@ -120,6 +120,18 @@ def test_the_probability_of_selection_has_effects(classifier):
         with pytest.warns(UserWarning, match="hk.probit has those of a probit"):
             classifier.margins(ROWS, "selection")
         assert found["se"].isna().all()
+
+
+def test_separated_classes_leave_standard_errors_of_what_they_do_not_concern():
+    event = (Y > 9).astype(float).where(Y.notna())
+    rare = ~event.eq(1.0) & (np.arange(len(X)) % 4 == 0)
+    table = X.assign(rare=np.where(rare, "b", "a"))[["x", "rare", "z"]]
+    model = fitted(hk.HeckmanClassifier(["z"]), event, table)
+    assert model.result_.status == "separated"
+    assert np.isfinite(model.average(table, "selection")["se"].to_numpy()).all()
+    se = model.average(table, by="rare")["se"]
+    assert np.isnan(se["b"])
+    assert np.isfinite(se["a"])
 
 
 def check_saved(model, path):
