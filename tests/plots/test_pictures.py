@@ -132,6 +132,19 @@ def test_the_effect_of_a_category_has_a_mark_for_each_level(model, draw):
     assert heights[1] - heights[0] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_the_effect_of_a_fixed_column_is_that_of_what_the_model_sees(draw):
+    X, y = draw
+    X = X.assign(pay=[f"{1000 * value + 5000:,.2f}" for value in X["x"] ** 2], key=X["place"] + "!")
+    X["key"] += [str(row) for row in range(len(X))]
+    model = hk.HeckmanRegressor(["z"], method="two-step", on_problem="fix").fit(X, y)
+    curve = hk.plots.effect(model, X, "pay").lines[0]
+    slope = model.coef_[list(model.coef_names_).index("pay")]
+    np.testing.assert_allclose(np.diff(curve.get_ydata()), slope * np.diff(curve.get_xdata()))
+    with pytest.raises(DataError, match="omits or replaces the column 'key'"):
+        hk.plots.effect(model, X, "key")
+
+
 def test_predictions_by_selection_are_means_over_strips(model, draw):
     X, _ = draw
     ax = hk.plots.by_selection(model, X)

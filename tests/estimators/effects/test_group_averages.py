@@ -134,6 +134,21 @@ def test_separated_classes_leave_standard_errors_of_what_they_do_not_concern():
     assert np.isfinite(se["a"])
 
 
+def test_effects_of_fixed_columns_are_those_of_what_the_model_sees():
+    dates = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(X)) * 3, "D")
+    table = X[["x", "z"]].assign(
+        pay=[f"{1000 * value + 5000:,.2f}" for value in X["x"] ** 2],
+        key=[f"k{row}" for row in range(len(X))],
+        start=dates,
+    )
+    options = {"method": "two-step", "on_problem": "fix"}
+    model = fitted(hk.HeckmanRegressor(["z"], **options), Y, table)
+    assert list(model.margins(table, "selection").index) == ["x", "z", "pay"]
+    found = model.margins(table.drop(columns="key"))  # which the model does not need
+    beta = dict(zip(model.coef_names_, model.coef_, strict=True))
+    np.testing.assert_allclose(found["effect"], [beta["x"], beta["pay"]], rtol=1e-6)
+
+
 def check_saved(model, path):
     model.save(path)
     for target in ("population", "unselected"):
