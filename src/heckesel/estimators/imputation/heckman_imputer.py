@@ -58,9 +58,9 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     -----
     Each table has its own draw of the parameters, so that the variation between tables includes
     the uncertainty of the model. Linear models are fitted again to rows with random exponential
-    weights (the Bayesian bootstrap of Rubin 1981). Networks and splines draw one of their members
-    or components, which includes less of the sampling variation, so that standard errors can be
-    too small.
+    weights (the Bayesian bootstrap of Rubin 1981), one for each group if there are any. Networks
+    and splines draw one of their members or components, which includes less of the sampling
+    variation, so that standard errors can be too small.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     shift: float = 0.0
     random_state: Any = 0
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, groups=None):
         """Fit the selection model to a table.
 
         Parameters
@@ -95,6 +95,8 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The outcome, with gaps, and the columns that explain it and its selection.
         y : ignored
             For scikit-learn.
+        groups : str or array-like of shape (n,), optional
+            Which rows belong together, as in the fit of the estimator.
 
         Returns
         -------
@@ -124,7 +126,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if model.instruments is not None:
                 raise DataError("give instruments to the imputer or to its estimator, not to both")
             model.set_params(instruments=self._instruments_of_rest(X))
-        self.model_ = model.fit(rest, column)
+        self.model_ = model.fit(rest, column, **({} if groups is None else {"groups": groups}))
         return self
 
     def transform(self, X):
