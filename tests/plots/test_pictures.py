@@ -241,6 +241,19 @@ def test_the_statistic_of_the_instruments_is_that_of_two_probits(draw):
     np.testing.assert_allclose(points[order], expected[np.argsort(expected[:, 0])], atol=1e-6)
 
 
+def test_rows_in_groups_have_no_likelihood_ratio(draw, tmp_path):
+    X, y = draw
+    model = hk.HeckmanRegressor(["z"], method="ml").fit(X, y, groups=np.arange(400) // 8)
+    test = model.result_.wald_test([("select", "z")])
+    model.save(tmp_path / "m")
+    for each, rows in ((model, ()), (hk.load(tmp_path / "m"), (X, y))):
+        drawn = hk.plots.instrument_strength(each, *rows).texts[0].get_text()
+        assert drawn.startswith(f"F(1, 49) = {test.statistic:.2f}")
+    curve = hk.plots.rho_likelihood(model)
+    assert curve.lines
+    assert not any("interval" in each.get_text() for each in curve.get_legend().get_texts())
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
