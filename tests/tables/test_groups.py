@@ -17,6 +17,7 @@ from heckesel.linear.forms.fold_likelihood import split_rows
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.networks.training.folds import assign_folds
 from heckesel.report.refits import assign_folds as folds_of_report
+from heckesel.report.refits import refit_on_folds
 from heckesel.report.report_data import read_report_data
 from heckesel.tables.preparation.mean_encoding import cross_fitted_means
 from tests.cli.command_line import run
@@ -133,6 +134,16 @@ def test_groups_of_the_fit_are_groups_of_the_report():
     by_value = ESTIMATORS["linear"].fit(others, y, groups=X["id"].to_numpy())
     with pytest.raises(hk.DataError, match="with groups, so give the report these groups"):
         read_report_data(by_value, others, y)
+
+
+def test_every_fold_of_a_report_has_outcomes_or_there_are_none():
+    group = np.repeat(np.arange(60), 2)
+    fold = folds_of_report(group < 10, 10, group)
+    assert len(np.unique(fold[group < 10])) == 10
+    X, y = repeated_units(3, units=6, rows=20)
+    model = hk.HeckmanRegressor(["z"], method="two-step").fit(X[["x", "z", "id"]], y, groups="id")
+    found = refit_on_folds(model, read_report_data(model, X, y, groups="id"))
+    assert found.reason == "6 groups with outcomes cannot be split into 10 folds"
 
 
 def test_normality_is_rejected_as_often_as_the_level_says_if_rows_are_correlated():
