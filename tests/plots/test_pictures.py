@@ -15,6 +15,7 @@ from scipy.stats import norm
 import heckesel as hk
 from heckesel.errors import DataError
 from heckesel.plots.estimates_with_intervals import draw_intervals
+from heckesel.plots.predictions_of import means_of
 
 RHO = np.tanh(np.linspace(-1, 1, 5))
 
@@ -249,6 +250,9 @@ def test_rows_in_groups_have_no_likelihood_ratio(draw, tmp_path):
     for each, rows in ((model, ()), (hk.load(tmp_path / "m"), (X, y))):
         drawn = hk.plots.instrument_strength(each, *rows).texts[0].get_text()
         assert drawn.startswith(f"F(1, 49) = {test.statistic:.2f}")
+    row, one = X.head(1).assign(x=0.5), model.average(X.head(1).assign(x=0.5), level=0.9)
+    ends = means_of(model, row, 0.9).interval[0]  # with t(49), as those of an average of one row
+    np.testing.assert_allclose(ends, one.loc["all", ["low", "high"]], rtol=1e-6)
     curve = hk.plots.rho_likelihood(model)
     assert curve.lines
     assert not any("interval" in each.get_text() for each in curve.get_legend().get_texts())
