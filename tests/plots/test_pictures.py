@@ -15,6 +15,7 @@ from scipy.stats import norm
 import heckesel as hk
 from heckesel.errors import DataError
 from heckesel.plots.estimates_with_intervals import draw_intervals
+from heckesel.plots.predictions_of import means_of
 
 RHO = np.tanh(np.linspace(-1, 1, 5))
 
@@ -132,6 +133,19 @@ def test_the_effect_of_a_category_has_a_mark_for_each_level(model, draw):
     assert heights[1] - heights[0] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_the_effect_of_a_fixed_column_is_that_of_what_the_model_sees(draw):
+    X, y = draw
+    X = X.assign(pay=[f"{1000 * value + 5000:,.2f}" for value in X["x"] ** 2], key=X["place"] + "!")
+    X["key"] += [str(row) for row in range(len(X))]
+    model = hk.HeckmanRegressor(["z"], method="two-step", on_problem="fix").fit(X, y)
+    curve = hk.plots.effect(model, X, "pay").lines[0]
+    slope = model.coef_[list(model.coef_names_).index("pay")]
+    np.testing.assert_allclose(np.diff(curve.get_ydata()), slope * np.diff(curve.get_xdata()))
+    with pytest.raises(DataError, match="omits or replaces the column 'key'"):
+        hk.plots.effect(model, X, "key")
+
+
 def test_predictions_by_selection_are_means_over_strips(model, draw):
     X, _ = draw
     ax = hk.plots.by_selection(model, X)
@@ -226,6 +240,22 @@ def test_the_statistic_of_the_instruments_is_that_of_two_probits(draw):
     expected = np.column_stack([short.predict(), long.predict()])
     order = np.argsort(points[:, 0])
     np.testing.assert_allclose(points[order], expected[np.argsort(expected[:, 0])], atol=1e-6)
+
+
+def test_rows_in_groups_have_no_likelihood_ratio(draw, tmp_path):
+    X, y = draw
+    model = hk.HeckmanRegressor(["z"], method="ml").fit(X, y, groups=np.arange(400) // 8)
+    test = model.result_.wald_test([("select", "z")])
+    model.save(tmp_path / "m")
+    for each, rows in ((model, ()), (hk.load(tmp_path / "m"), (X, y))):
+        drawn = hk.plots.instrument_strength(each, *rows).texts[0].get_text()
+        assert drawn.startswith(f"F(1, 49) = {test.statistic:.2f}")
+    row, one = X.head(1).assign(x=0.5), model.average(X.head(1).assign(x=0.5), level=0.9)
+    ends = means_of(model, row, 0.9).interval[0]  # with t(49), as those of an average of one row
+    np.testing.assert_allclose(ends, one.loc["all", ["low", "high"]], rtol=1e-6)
+    curve = hk.plots.rho_likelihood(model)
+    assert curve.lines
+    assert not any("interval" in each.get_text() for each in curve.get_legend().get_texts())
 
 
 @pytest.mark.parametrize(

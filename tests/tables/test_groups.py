@@ -17,6 +17,8 @@ from heckesel.linear.forms.fold_likelihood import split_rows
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.networks.training.folds import assign_folds
 from heckesel.report.refits import assign_folds as folds_of_report
+from heckesel.report.refits import refit_on_folds
+from heckesel.report.report_data import read_report_data
 from heckesel.tables.preparation.mean_encoding import cross_fitted_means
 from tests.cli.command_line import run
 from tests.tables.repeated_units import all_outcomes, repeated_units
@@ -112,6 +114,36 @@ def test_groups_and_clusters_are_one_option():
     pd.testing.assert_series_equal(fits[0].se, fits[1].se)
     model = hk.HeckmanRegressor(["z"], method="ml").fit(X[["g0", "x", "z"]], y, groups=X["id"])
     np.testing.assert_allclose(model.result_.se, fits[0].se, rtol=1e-6)
+
+
+def test_probabilities_have_the_interval_of_their_average():
+    """Of one row, which both compute on the probit scale with t(G - 1)."""
+    X, y = repeated_units(10, units=12, rows=20)
+    classes = (y > 0).astype(float).where(y.notna())
+    model = hk.HeckmanClassifier(["z"]).fit(X[["x", "z"]], classes, groups=X["id"])
+    found = model.average(X.head(1), level=0.9).loc["all", ["low", "high"]]
+    np.testing.assert_allclose(model.predict_proba_interval(X.head(1), 0.9)[0], found, rtol=1e-9)
+
+
+def test_groups_of_the_fit_are_groups_of_the_report():
+    X, y = repeated_units(3, units=30, rows=3)
+    by_name, others = ESTIMATORS["linear"].fit(X, y, groups="id"), X.drop(columns="id")
+    assert read_report_data(by_name, X, y, groups="id").groups.max() == 29
+    with pytest.raises(hk.DataError, match="with groups='id', so give the report these groups"):
+        read_report_data(by_name, X, y)
+    by_value = ESTIMATORS["linear"].fit(others, y, groups=X["id"].to_numpy())
+    with pytest.raises(hk.DataError, match="with groups, so give the report these groups"):
+        read_report_data(by_value, others, y)
+
+
+def test_every_fold_of_a_report_has_outcomes_or_there_are_none():
+    group = np.repeat(np.arange(60), 2)
+    fold = folds_of_report(group < 10, 10, group)
+    assert len(np.unique(fold[group < 10])) == 10
+    X, y = repeated_units(3, units=6, rows=20)
+    model = hk.HeckmanRegressor(["z"], method="two-step").fit(X[["x", "z", "id"]], y, groups="id")
+    found = refit_on_folds(model, read_report_data(model, X, y, groups="id"))
+    assert found.reason == "6 groups with outcomes cannot be split into 10 folds"
 
 
 def test_normality_is_rejected_as_often_as_the_level_says_if_rows_are_correlated():

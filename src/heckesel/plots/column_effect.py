@@ -6,6 +6,7 @@ from heckesel.errors import DataError
 from heckesel.linear.results.inference import check_level
 from heckesel.plots.canvas import CORRECTED, LEVEL, NAIVE, axes_or_new, legend_above, tidy
 from heckesel.plots.predictions_of import Means, means_of, outcome_of
+from heckesel.tables.column_kinds import column_levels, is_number
 
 POINTS = 25  # of a curve
 MOST_ROWS = 400  # to average over: with these a curve is 10,000 predictions
@@ -63,8 +64,15 @@ def effect(model, X, column: str, *, naive=None, level: float = LEVEL, ax=None):
         raise DataError(f"X has no column {column!r}; there are {', '.join(frame.columns)}")
     if column in model.columns_.instruments:
         raise DataError(f"{column!r} is an instrument, so the outcome does not depend on it")
+    plan = model.columns_.plan
+    if plan is not None:
+        if column not in plan.varied:
+            raise DataError(f"on_problem='fix' omits or replaces the column {column!r}")
+        frame = plan.with_numbers(frame)
     rows = np.unique(np.linspace(0, len(frame) - 1, MOST_ROWS).round().astype(int))
     frame, levels = frame.iloc[rows], model.columns_.levels.get(column)
+    if levels is None and not is_number(frame[column]):  # a plan makes it the mean of a target
+        levels = column_levels(frame[column])
     values = _grid(frame[column]) if levels is None else list(levels)
     ax = axes_or_new(ax)
     for each, label, colour, look in (

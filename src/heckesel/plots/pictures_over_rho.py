@@ -7,6 +7,7 @@ import numpy as np
 from heckesel.diagnostics.profile_curve import ProfileCurve, profile_curve
 from heckesel.diagnostics.sensitivity_curves import PLAUSIBLE, Sensitivity
 from heckesel.errors import DataError
+from heckesel.linear.results.inference import check_level
 from heckesel.linear.rho_scan import Scan
 from heckesel.plots.canvas import (
     BAND,
@@ -72,7 +73,11 @@ def _profile_of(fit, level: float) -> ProfileCurve:
         return fit
     result = getattr(fit, "result_", fit)
     if isinstance(getattr(result, "scan", None), Scan):
-        interval = result.interval("rho", level, method="profile")
+        check_level(level)
+        try:
+            interval = result.interval("rho", level, method="profile")
+        except DataError:  # as in groups, weighted by probability, or separated
+            interval = None
         return replace(profile_curve(result.scan, level), interval=interval)
     found = getattr(fit, "identification_", fit)
     if getattr(found, "profile", None) is None:

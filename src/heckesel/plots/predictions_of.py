@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri, stdtr
+from scipy.special import ndtr, stdtr
 
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError
+from heckesel.linear.results.inference import critical_value
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,12 @@ def second_class(model) -> str:
 
 
 def means_of(model, frame, level: float) -> Means:
-    """Mean predictions of the population, with bands from the uncertainty of estimation."""
+    """Mean predictions of the population, with bands from the uncertainty of estimation: by
+    t(G - 1) if a linear fit has G groups."""
     if hasattr(model, "predict_distribution"):
         found = model.predict_distribution(frame)
-        half = ndtri((1 + level) / 2) * np.sqrt(found.epistemic)
+        freedom = getattr(getattr(model, "result_", None), "freedom", np.inf)
+        half = critical_value(level, freedom) * np.sqrt(found.epistemic)
         return Means(found.mean, np.column_stack([found.mean - half, found.mean + half]))
     if hasattr(model, "predict_proba_interval"):
         interval = model.predict_proba_interval(frame, level)

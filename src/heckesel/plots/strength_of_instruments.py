@@ -47,8 +47,9 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     Both probabilities come from probits of selection: one on all columns, one on the columns of the
     outcome equation. The instruments are strong if points lie far from the diagonal: units that
     the other columns cannot distinguish then differ in their probability of selection. The
-    statistic is twice the difference of the log-likelihoods. If there are more than 1,500 units,
-    only 1,500 evenly spaced units are drawn.
+    statistic is twice the difference of the log-likelihoods; with groups or probability weights it
+    is the Wald statistic of a linear fit. If there are more than 1,500 units, only 1,500 evenly
+    spaced units are drawn.
 
     Examples
     --------
@@ -93,12 +94,32 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     for axis in (ax.xaxis, ax.yaxis):
         percent_axis(axis)
     legend_above(ax)
-    p = chdtrc(freedom, max(statistic, 0.0))
-    text = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-    ax.text(
-        0.97, 0.03, f"χ²({freedom}) = {statistic:,.1f}, {text}", transform=ax.transAxes, ha="right"
-    )
+    text = _with_p(f"χ²({freedom}) = {statistic:,.1f}", chdtrc(freedom, max(statistic, 0.0)))
+    if not _are_independent(model):
+        text = _wald_text(getattr(model, "result_", model), terms[instrumental])
+    ax.text(0.97, 0.03, text, transform=ax.transAxes, ha="right")
     return ax
+
+
+def _with_p(statistic: str, p: float) -> str:
+    return f"{statistic}, " + ("p < 0.001" if p < 0.001 else f"p = {p:.3f}")
+
+
+def _are_independent(model) -> bool:
+    """Whether twice a difference of log-likelihoods is chi-squared."""
+    result = getattr(model, "result_", model)
+    in_groups = getattr(model, "groups_name_", None) is not None or (
+        getattr(result, "covariance", None) == "cluster"
+    )
+    return not in_groups and getattr(result, "weight_kind", "frequency") == "frequency"
+
+
+def _wald_text(result, names) -> str:
+    """The test that follows the covariance of the fit; networks have none."""
+    if not hasattr(result, "wald_test"):
+        return ""
+    test = result.wald_test([("select", name) for name in names])
+    return _with_p(str(test), test.p_value)
 
 
 def _selection_of(model, X, y, selected):

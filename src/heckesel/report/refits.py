@@ -71,6 +71,10 @@ def refit_on_folds(model, data: ReportData, naive: Naive | None = None) -> Refit
     if data.n > MOST_ROWS:
         rows = np.sort(np.random.default_rng(SEED).permutation(data.n)[:MOST_ROWS])
     groups = None if data.groups is None else data.groups[rows]
+    if groups is not None:
+        observed = len(np.unique(groups[data.s[rows]]))
+        if observed < folds:
+            return NotChecked(f"{observed} groups with outcomes cannot be split into {folds} folds")
     fold = assign_folds(data.s[rows], folds, groups)
     changes, held_out, predicted = [], [], []
     try:
@@ -130,7 +134,9 @@ def assign_folds(s: np.ndarray, folds: int, groups: np.ndarray | None = None) ->
     dependent cases."""
     rng = np.random.default_rng(SEED)
     if groups is not None:
-        return (rng.permutation(groups.max() + 1) % folds)[groups]
+        unobserved = np.bincount(groups, s) == 0
+        order = np.lexsort((rng.random(len(unobserved)), unobserved))
+        return (np.argsort(order) % folds)[groups]
     fold = np.empty(len(s), dtype=int)
     for rows in (np.flatnonzero(s), np.flatnonzero(~s)):
         fold[rng.permutation(rows)] = np.arange(len(rows)) % folds

@@ -53,6 +53,8 @@ class ReportData:
 def read_report_data(model, X, y, *, selected=None, sample_weight=None, groups=None) -> ReportData:
     """The data, checked against the columns and rows of the fit; a missing y is not observed."""
     X, found = split_groups(X, groups, model)
+    if found is None:
+        _check_without_groups(model)
     names = [*model.columns_.given_names]
     if hasattr(X, "columns") or isinstance(X, dict):
         frame = as_pandas(X, "X")
@@ -82,6 +84,15 @@ def read_report_data(model, X, y, *, selected=None, sample_weight=None, groups=N
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     codes = None if found is None else found.codes
     return ReportData(frame.reset_index(drop=True), values, s, weight, classes, codes)
+
+
+def _check_without_groups(model) -> None:
+    """Refuse a model that was fitted with groups, which folds must not split."""
+    name = getattr(model, "groups_name_", None)
+    result = getattr(model, "result_", None)
+    if name is not None or getattr(result, "covariance", None) == "cluster":
+        said = "groups" if name is None else f"groups={name!r}"
+        raise DataError(f"the model was fitted with {said}, so give the report these groups")
 
 
 def _outcome(model, y, selected, classes) -> np.ndarray:

@@ -41,10 +41,10 @@ COLUMNS = ["x", "kind", "flag", "z"]
 ROWS = X.head(40)
 
 
-def fitted(model, y=Y):
+def fitted(model, y=Y, columns=X[COLUMNS]):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(X[COLUMNS], y)
+        return model.fit(columns, y)
 
 
 @pytest.fixture(scope="module", params=[*DEEP, "linear", "linear of logs", "weighted"])
@@ -120,6 +120,33 @@ def test_the_probability_of_selection_has_effects(classifier):
         with pytest.warns(UserWarning, match="hk.probit has those of a probit"):
             classifier.margins(ROWS, "selection")
         assert found["se"].isna().all()
+
+
+def test_separated_classes_leave_standard_errors_of_what_they_do_not_concern():
+    event = (Y > 9).astype(float).where(Y.notna())
+    rare = ~event.eq(1.0) & (np.arange(len(X)) % 4 == 0)
+    table = X.assign(rare=np.where(rare, "b", "a"))[["x", "rare", "z"]]
+    model = fitted(hk.HeckmanClassifier(["z"]), event, table)
+    assert model.result_.status == "separated"
+    assert np.isfinite(model.average(table, "selection")["se"].to_numpy()).all()
+    se = model.average(table, by="rare")["se"]
+    assert np.isnan(se["b"])
+    assert np.isfinite(se["a"])
+
+
+def test_effects_of_fixed_columns_are_those_of_what_the_model_sees():
+    dates = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(X)) * 3, "D")
+    table = X[["x", "z"]].assign(
+        pay=[f"{1000 * value + 5000:,.2f}" for value in X["x"] ** 2],
+        key=[f"k{row}" for row in range(len(X))],
+        start=dates,
+    )
+    options = {"method": "two-step", "on_problem": "fix"}
+    model = fitted(hk.HeckmanRegressor(["z"], **options), Y, table)
+    assert list(model.margins(table, "selection").index) == ["x", "z", "pay"]
+    found = model.margins(table.drop(columns="key"))  # which the model does not need
+    beta = dict(zip(model.coef_names_, model.coef_, strict=True))
+    np.testing.assert_allclose(found["effect"], [beta["x"], beta["pay"]], rtol=1e-6)
 
 
 def check_saved(model, path):

@@ -71,6 +71,33 @@ def test_frames_arrays_and_polars_get_the_same_numbers(table, imputer):
     np.testing.assert_array_equal(named.transform(table)["y"], expected)
 
 
+@pytest.mark.parametrize("names", [[7, 3, 5], [2, 0, 1]])
+def test_numbers_can_be_names_of_columns(table, imputer, names):
+    numbered = table.set_axis(names, axis=1)
+    again = hk.HeckmanImputer(names[2], instruments=[1], estimator=TWO_STEP).fit(numbered)
+    found, expected = again.transform(numbered), imputer.transform(table)
+    assert list(found.columns) == names
+    np.testing.assert_array_equal(found.to_numpy(), expected.to_numpy())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("classes", [False, True])
+def test_draws_of_groups_have_the_standard_errors_of_clusters(classes):
+    """Five copies of each row are worth one row."""
+    rows = draw(200, 5)[0]
+    if classes:
+        rows["y"] = (rows["y"] > 1).astype(float).where(rows["y"].notna())
+    table = pd.concat([rows.assign(id=np.arange(200))] * 5, ignore_index=True)
+    estimator = hk.HeckmanClassifier() if classes else TWO_STEP
+    imputer = hk.HeckmanImputer("y", instruments=["z"], estimator=estimator)
+    model = imputer.fit(table, groups="id").model_
+    rng = np.random.default_rng(0)
+    drawn = [draw_model(model, rng).result.params["outcome", "x"] for _ in range(25)]
+    se = model.result_.se["outcome", "x"]
+    assert 0.62 < np.std(drawn) / se < 1.5  # without groups about 0.45
+    assert imputer.transform(table)["y"].notna().all()
+
+
 def test_draws_have_the_distribution_of_the_unselected():
     """On many rows parameters are known: imputed values of rows whose truth is known have the
     same distribution, given the mean; a probability integral transform with 1,600 values."""

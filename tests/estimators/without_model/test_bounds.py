@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import t
+from sklearn.exceptions import NotFittedError
 
 import heckesel as hk
 from heckesel.diagnostics.bounds.bound_intervals import stoye_values
@@ -135,7 +136,7 @@ def test_stoye_intervals_use_the_correlation_of_the_ends():
     assert abs(a - wrong[0]) * se[0] > 4e-3 * found.ci_low
 
 
-def test_the_model_is_the_last_row():
+def test_the_model_is_the_last_row(tmp_path):
     frame = hk.datasets.make_controlled(600, rho=0.5, alpha=1.0, seed=0).frame
     frame["t"] = np.arange(600) % 2
     fit = hk.heckman("y ~ x + t", "~ x + t + z", frame)
@@ -156,6 +157,11 @@ def test_the_model_is_the_last_row():
         hk.bounds(frame["y"][:500], -9, 9, model=fit)
     with pytest.raises(hk.DataError, match="not for a int"):
         hk.bounds(frame["y"], -9, 9, model=3)
+    model.save(tmp_path / "m")
+    with pytest.raises(hk.DataError, match="a saved model does not contain the rows"):
+        hk.bounds(frame["y"], -9, 9, model=hk.load(tmp_path / "m"))
+    with pytest.raises(NotFittedError):
+        hk.bounds(frame["y"], -9, 9, model=hk.HeckmanRegressor())
 
 
 def test_it_prints_and_unpacks(units):

@@ -131,6 +131,7 @@ class GroupAverages:
         -----
         Effects are differences of predictions, and their uncertainty is that of `average`. A
         derivative is a central difference with a step of 1e-4 standard deviations of the column.
+        Dates, and columns that ``on_problem="fix"`` omits, have no effects.
 
         Examples
         --------
@@ -149,6 +150,9 @@ class GroupAverages:
             if means.target != "population" or name not in columns.instruments
         ]
         means.check(frame)
+        if columns.plan is not None:
+            names = [name for name in names if name in columns.plan.varied]
+            frame = columns.plan.with_numbers(frame)
         return effects_table(
             frame,
             names,

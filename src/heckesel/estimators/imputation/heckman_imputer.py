@@ -58,9 +58,9 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     -----
     Each table has a separate draw of the parameters, so the variation between tables includes the
     uncertainty of the model. Linear models are fitted again to rows with random exponential weights
-    (the Bayesian bootstrap of Rubin 1981). For networks and splines, one of their members or
-    components is drawn. This includes less of the sampling variation, so standard errors can be too
-    small.
+    (the Bayesian bootstrap of Rubin 1981), one for each group if there are any. For networks and
+    splines, one of their members or components is drawn. This includes less of the sampling
+    variation, so standard errors can be too small.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     shift: float = 0.0
     random_state: Any = 0
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, *, groups=None):
         """Fit the selection model to a table.
 
         Parameters
@@ -95,6 +95,8 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             The outcome, with missing values, and the columns that explain it and its selection.
         y : ignored
             For scikit-learn.
+        groups : str or array-like of shape (n,), optional
+            Which rows belong together, as in the fit of the estimator.
 
         Returns
         -------
@@ -124,7 +126,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if model.instruments is not None:
                 raise DataError("give instruments to the imputer or to its estimator, not to both")
             model.set_params(instruments=self._instruments_of_rest(X))
-        self.model_ = model.fit(rest, column)
+        self.model_ = model.fit(rest, column, **({} if groups is None else {"groups": groups}))
         return self
 
     def transform(self, X):
@@ -224,7 +226,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if hasattr(X, "columns"):
             frame = nw.from_native(X, eager_only=True)
             name = _name_of(self.outcome, frame.columns)
-            return frame.drop(name).to_native(), frame[name].to_native()
+            return frame.drop(name).to_native(), frame.get_column(name).to_native()
         values = np.asarray(X)
         place = _place_of(self.outcome, values.shape[1])
         return np.delete(values, place, axis=1), values[:, place]
@@ -287,7 +289,7 @@ def _completed(table, outcome, gaps, values):
         filled[gaps, outcome] = values
         return filled
     frame = nw.from_native(table, eager_only=True)
-    column = frame[_name_of(outcome, frame.columns)]
+    column = frame.get_column(_name_of(outcome, frame.columns))
     if not gaps.any():
         return frame.clone().to_native()
     if column.dtype.is_integer() and values.dtype.kind == "f":

@@ -37,17 +37,20 @@ def draw_model(model, rng):
 def _refit_linear(fit: HeckmanFit, rng) -> HeckmanFit:
     """The same estimator and error model; the choice of method="auto" is treated as known."""
     options = {"weight_kind": "probability", "clusters": None}
-    data = _reweighted(fit.data, rng)
+    data = _reweighted(fit, rng)
     return fit_in_memory(data, fit.design, "robust", options, fit.method, fit.errors)
 
 
 def _refit_probit(fit: HeckmanProbitFit, rng, prefer_interior: bool) -> HeckmanProbitFit:
-    data, options = _reweighted(fit.data, rng), {"weight_kind": "probability"}
+    data, options = _reweighted(fit, rng), {"weight_kind": "probability"}
     return fit_binary(data, fit.classes, prefer_interior=prefer_interior, **options)
 
 
-def _reweighted(data, rng):
-    weight = data.weight * rng.standard_exponential(data.n)
+def _reweighted(fit, rng):
+    """Rows of one group have one weight in common."""
+    data, codes = fit.data, fit.clusters
+    code = np.arange(data.n) if codes is None else np.unique(codes, return_inverse=True)[1]
+    weight = data.weight * rng.standard_exponential(code.max() + 1)[code]
     return replace(data, weight=weight / weight.mean())
 
 

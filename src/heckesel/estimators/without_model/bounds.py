@@ -1,6 +1,7 @@
 """`hk.bounds`: what each set of assumptions says about a mean, a quantile or an effect."""
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData
@@ -139,11 +140,14 @@ def bounds(
 
 def _model_row(model, treatment, sample: BoundedSample, n: int, level: float) -> BoundsRow:
     fit = model
-    if hasattr(model, "transform_"):
+    if isinstance(model, BaseEstimator):
         check_is_fitted(model)
+    if hasattr(model, "transform_"):
         if model.transform_ is not None:
             raise DataError("model= must be on the scale of y; fit without target_transform")
         fit = getattr(model, "result_", None)
+        if fit is not None and not isinstance(fit, HeckmanFit):
+            raise DataError("a saved model does not contain the rows of the fit; pass a new fit")
     if not isinstance(fit, HeckmanFit):
         raise DataError(
             f"model= is for hk.heckman and linear regressors, not for a {type(model).__name__}"

@@ -43,8 +43,9 @@ def numbers(fit) -> list[tuple[str, str]]:
         statistic, _ = wald_test(
             fit.params[slopes].to_numpy(), fit.cov.loc[slopes, slopes].to_numpy()
         )
-        name, shown = str(Test(statistic, len(slopes), math.nan, fit.freedom)).split(" = ")
-        found.append((f"Wald {name}", shown))
+        if math.isfinite(statistic):  # there is none where slopes have no standard errors
+            name, shown = str(Test(statistic, len(slopes), math.nan, fit.freedom)).split(" = ")
+            found.append((f"Wald {name}", shown))
     if math.isfinite(fit.loglik):
         found.append(("Log-likelihood", f"{fit.loglik:.4f}"))
     return found

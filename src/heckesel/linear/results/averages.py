@@ -146,7 +146,11 @@ def density(z):
 
 
 def _variance(slope, covariance) -> np.ndarray:
-    return np.einsum("gi,ij,gj->g", slope, covariance, slope)
+    """NaN where there is a slope in a parameter without standard error."""
+    unknown = np.isnan(np.diag(covariance))
+    known, inside = slope[:, ~unknown], covariance[np.ix_(~unknown, ~unknown)]
+    variance = np.einsum("gi,ij,gj->g", known, inside, known)
+    return np.where((slope[:, unknown] != 0).any(axis=1), np.nan, variance)
 
 
 def margins(means: LinearMeans, level: float, *, at, by, kind: str) -> pd.DataFrame:

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from heckesel.errors import warn_user
 from heckesel.likelihoods.binary import selected_units
 from heckesel.linear.results.averages import LinearMeans, density
-from heckesel.linear.results.inference import check_level
+from heckesel.linear.results.inference import check_level, critical_value
 from heckesel.linear.results.prediction import given_rho
 from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import inverse_mills
@@ -70,7 +70,7 @@ def probit_index_interval(fit, x, w, target: str, level: float) -> np.ndarray:
     known = gradient[:, ~unknown]
     variance = np.einsum("ij,jk,ik->i", known, covariance[np.ix_(~unknown, ~unknown)], known)
     variance[(gradient[:, unknown] != 0).any(axis=1)] = np.nan
-    half = ndtri((1 + level) / 2) * np.sqrt(variance)
+    half = critical_value(level, fit.freedom) * np.sqrt(variance)
     return np.column_stack([z - half, z + half])
 
 

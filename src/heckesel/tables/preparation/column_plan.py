@@ -100,6 +100,24 @@ class ColumnPlan:
         """Instruments among the columns that the model sees."""
         return tuple(step.name for step in self.steps if step.source in self.instruments)
 
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """Columns of the table whose values mean something on their own: neither omitted nor
+        dates."""
+        known = {step.source for step in self.steps if step.kind in (NUMBER, CATEGORY, MEANS)}
+        return tuple(name for name in self.names if name in known)
+
+    def with_numbers(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The table with numbers where the model sees a number that is written as text."""
+        found = {
+            step.source: numbers_in(frame[step.source], step.gaps)[0]
+            for step in self.steps
+            if step.kind == NUMBER
+            and step.source in frame.columns
+            and not pd.api.types.is_numeric_dtype(frame[step.source])
+        }
+        return frame.assign(**found)
+
     def apply(self, frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
         """The columns `names` that the model sees, made from a table."""
         found, notes = {}, {}
