@@ -204,7 +204,7 @@ def truth_figure(x, truth, naive, corrected, interval, *, seen, column: str, out
             colour, style = looks[name]
             ax.plot(x, values, color=colour, ls=style, lw=2, label=name)
         tidy(ax, column, outcome)
-        legend_above(ax, columns=3)
+        legend_above(ax)
 
     last = {name: significant(values[-1], 3) for name, values in curves.items()}
     return Drawing(
