@@ -6,7 +6,7 @@ from heckesel.cli.terminal import note, notes, print_table, say, waiting
 from heckesel.cli.training_data import file_options, open_table, say_detected
 from heckesel.errors import DataError, HeckeselError
 
-ROWS_AT_ONCE = 50_000  # per step of the progress bar
+ROWS_AT_ONCE = 2**17  # per step of the progress bar
 
 
 @click.command()
@@ -151,9 +151,12 @@ def _predictions(fitted, X, target: str, level: float) -> dict:
 
 
 def _numbers(fitted, X, target: str, level: float) -> dict:
-    found = fitted.predict_distribution(X, target)
-    lower, upper = found.interval(level).T
-    return {"mean": found.mean, "std": found.std, "lower": lower, "upper": upper}
+    from heckesel.estimators.selection_regressor import predicted_numbers
+
+    mean, std, lower, upper = predicted_numbers(
+        fitted, X, target, lambda found: (found.mean, found.std, *found.interval(level).T)
+    )
+    return {"mean": mean, "std": std, "lower": lower, "upper": upper}
 
 
 def _classes(fitted, X, target: str, level: float) -> dict:

@@ -1,6 +1,8 @@
 """What every regressor offers after its fit: predictions, scores, saving and export."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -17,6 +19,7 @@ from heckesel.estimators.effects.model_means import target_of
 from heckesel.estimators.load import save
 from heckesel.onnx.export import export_model
 from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.row_blocks import in_row_blocks
 from heckesel.predictive.transformed import transformed, transformed_distribution
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import check_same_order, like_input, row_labels
@@ -69,9 +72,9 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
         """
         if not isinstance(return_std, bool | np.bool_):
             raise DataError(f"return_std must be True or False, got {return_std!r}")
-        predictive = self.predict_distribution(X, target)
-        mean = like_input(predictive.mean, X, self.outcome_name_)  # type: ignore[attr-defined]
-        return (mean, like_input(predictive.std, X, "std")) if return_std else mean
+        mean, std = predicted_numbers(self, X, target, lambda found: (found.mean, found.std))
+        mean = like_input(mean, X, self.outcome_name_)  # type: ignore[attr-defined]
+        return (mean, like_input(std, X, "std")) if return_std else mean
 
     def predict_interval(self, X, level: float = 0.9, target: str = "population") -> np.ndarray:
         """Predict equal-tailed intervals for the outcome.
@@ -95,7 +98,8 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
         DataError
             If `level` is not between 0 and 1, or X cannot be used.
         """
-        return self.predict_distribution(X, target).interval(level)
+        ends = predicted_numbers(self, X, target, lambda found: found.interval(level).T)
+        return np.stack(ends, axis=1)
 
     def predict_distribution(self, X, target: str = "population") -> Predictive:
         """Predict the distribution of the outcome.
@@ -121,8 +125,7 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
             If X cannot be used, or `target` is "unselected" and the fit had no unselected unit.
         """
         x, w, target = rows_for_target(self, X, target)
-        found = transformed(self.fitted_.predict(x, w, target), self.transform_)  # type: ignore[attr-defined]
-        return replace(found, index=row_labels(X))
+        return replace(_predictive(self, x, w, target), index=row_labels(X))
 
     def score(self, X, y, *, selected=None, sample_weight=None) -> float:
         """Compute R² of E[y | x, w, selected] on the rows with an outcome.
@@ -267,6 +270,23 @@ def rows_for_target(model, X, target: str):
     target = target_of(model, target)
     w = None if target == "population" else model.columns_.w(X)
     return model.columns_.x(X), w, target
+
+
+def predicted_numbers(
+    model, X, target: str, numbers_of: Callable[[Predictive], Any]
+) -> list[np.ndarray]:
+    """The arrays (m,) that `numbers_of` takes from the distributions of the rows of X, of which
+    memory holds a block at a time."""
+    x, w, target = rows_for_target(model, X, target)
+
+    def numbers(rows: slice):
+        return numbers_of(_predictive(model, x[rows], None if w is None else w[rows], target))
+
+    return in_row_blocks(numbers, len(x))
+
+
+def _predictive(model, x, w, target: str) -> Predictive:
+    return transformed(model.fitted_.predict(x, w, target), model.transform_)
 
 
 def r2_given_selection(model, X, y, selected, sample_weight) -> float:

@@ -9,9 +9,10 @@ from scipy.special import log_ndtr, ndtri, ndtri_exp
 from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
 
-# Newton's method from the normal approximation needs five or six steps. Otherwise the bracket is
-# halved, and 80 halvings bring any bracket below one ulp.
+# Where Newton's method leaves the bracket it is halved, and 80 halvings bring any bracket below one
+# ulp.
 QUANTILE_STEPS = 80
+LAST_STEP, ONE_ULP = 1e-8, 1e-13
 
 
 def cdf_given_selection(e, index, rho):
@@ -49,32 +50,41 @@ def quantile_given_selection(p, index, rho):
     low, high = mean - 40 * sd, mean + 40 * sd
     return invert_cdf(
         p,
-        lambda e, at: cdf_given_selection(e, index[at], rho[at]),
-        lambda e, at: log_density_given_selection(e, index[at], rho[at]),
+        lambda e, at: (
+            cdf_given_selection(e, index[at], rho[at]),
+            np.exp(log_density_given_selection(e, index[at], rho[at])),
+        ),
         np.clip(mean + sd * ndtri(p), low, high),
         (low, high),
     )
 
 
-def invert_cdf(p, cdf, log_density, start, bracket):
-    """The e with cdf(e, at) = p[at], by Newton's method inside a shrinking bracket.
+def invert_cdf(p, cdf_and_density, start, bracket):
+    r"""The e with F(e, at) = p[at], by Newton's method inside a shrinking bracket.
 
-    cdf, log_density : functions of e and of the positions it belongs to
+    The steps are those for :math:`\Phi^{-1}(F(e)) = \Phi^{-1}(p)`, which is nearly straight where
+    F is nearly normal, so that three of them are enough.
+
+    cdf_and_density : function of e and of the positions it belongs to
     """
     e, (low, high) = start, bracket
-    active = np.arange(len(e))
+    active, target = np.arange(len(e)), ndtri(p)
     for _ in range(QUANTILE_STEPS):
         here = e[active]
-        miss = cdf(here, active) - p[active]
-        low[active] = np.where(miss < 0, here, low[active])
-        high[active] = np.where(miss > 0, here, high[active])
+        cdf, density = cdf_and_density(here, active)
+        low[active] = np.where(cdf < p[active], here, low[active])
+        high[active] = np.where(cdf > p[active], here, high[active])
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            newton = here - miss / np.exp(log_density(here, active))
+            probit = ndtri(cdf)
+            slope = density * np.exp(0.5 * probit**2) * np.sqrt(2 * np.pi)
+            newton = here + (target[active] - probit) / slope
         inside = (newton > low[active]) & (newton < high[active])
         moved = np.where(inside, newton, 0.5 * (low[active] + high[active]))
-        moved = np.where(miss == 0, here, moved)
+        moved = np.where(cdf == p[active], here, moved)
         e[active] = moved
-        active = active[np.abs(moved - here) > 1e-13 * (1 + np.abs(here))]
+        # after a step of Newton's method the error is of the order of its square
+        near = np.where(inside, LAST_STEP, ONE_ULP) * (1 + np.abs(here))
+        active = active[np.abs(moved - here) > near]
         if not len(active):
             break
     return e

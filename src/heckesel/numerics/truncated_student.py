@@ -104,8 +104,10 @@ def quantile_given_selection(p, index, rho, nu: float):
     low, high = stdtrit(nu, p * selected), -stdtrit(nu, (1 - p) * selected)
     return invert_cdf(
         p,
-        lambda e, at: cdf_given_selection(e, index[at], rho[at], nu),
-        lambda e, at: log_density_given_selection(e, index[at], rho[at], nu),
+        lambda e, at: (
+            cdf_given_selection(e, index[at], rho[at], nu),
+            np.exp(log_density_given_selection(e, index[at], rho[at], nu)),
+        ),
         0.5 * (low + high),
         (low, high),
     )

@@ -99,15 +99,13 @@ class PredictiveMixture:
 def _search(distribution: Mixture | PredictiveMixture, p, start, scale, low, high) -> np.ndarray:
     """(m,) the quantile between low and high, searched for in units of `scale` around `start`."""
 
-    def cdf(e, at):
-        return distribution.take(at).cdf(start[at] + scale[at] * e)
-
-    def log_density(e, at):
-        return distribution.take(at).log_density(start[at] + scale[at] * e) + np.log(scale[at])
+    def cdf_and_density(e, at):
+        some, y = distribution.take(at), start[at] + scale[at] * e
+        return some.cdf(y), np.exp(some.log_density(y)) * scale[at]
 
     bracket = (low - start) / scale, (high - start) / scale
     level, here = np.full(len(start), p), np.zeros(len(start))
-    return start + scale * invert_cdf(level, cdf, log_density, here, bracket)
+    return start + scale * invert_cdf(level, cdf_and_density, here, bracket)
 
 
 def _with_fields(distribution, change):
@@ -126,7 +124,7 @@ def mix_predictives(components: Sequence[Predictive], log_weight=None) -> Predic
         log_weight = np.zeros_like(means)
     weight = np.exp(log_weight - logsumexp(log_weight, axis=0))
     distribution = PredictiveMixture(tuple(components), weight)
-    return _mixed(weight, means, epistemic, aleatoric, distribution)
+    return mixed(weight, means, epistemic, aleatoric, distribution)
 
 
 def mixed_normal(weight, mean, epistemic, sigma) -> Predictive:
@@ -134,7 +132,7 @@ def mixed_normal(weight, mean, epistemic, sigma) -> Predictive:
     mean, epistemic, sigma = np.broadcast_arrays(mean, epistemic, sigma)
     weight = np.broadcast_to(weight[:, None], mean.shape)
     components = Normal(mean, np.sqrt(epistemic + sigma**2))
-    return _mixed(weight, mean, epistemic, sigma**2, Mixture(weight, components))
+    return mixed(weight, mean, epistemic, sigma**2, Mixture(weight, components))
 
 
 def mixed_given_selection(log_weight, mean, epistemic, sigma, covariance, index) -> Predictive:
@@ -148,10 +146,10 @@ def mixed_given_selection(log_weight, mean, epistemic, sigma, covariance, index)
     weight = weight / weight.sum(axis=0)
     components = _with_fields(each.distribution, lambda values: np.broadcast_to(values, mean.shape))
     distribution = Mixture(weight, components)
-    return _mixed(weight, each.mean, each.epistemic, each.aleatoric, distribution)
+    return mixed(weight, each.mean, each.epistemic, each.aleatoric, distribution)
 
 
-def _mixed(weight, mean, epistemic, aleatoric, distribution) -> Predictive:
+def mixed(weight, mean, epistemic, aleatoric, distribution) -> Predictive:
     r"""The whole mixture: :math:`\sum w_j (\tau_j^2 + (\mu_j - \mu)^2)` is epistemic and
     :math:`\sum w_j\sigma_j^2` aleatoric."""
     overall = (weight * mean).sum(axis=0)

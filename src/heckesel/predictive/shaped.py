@@ -1,6 +1,7 @@
 """Predictions under sinh-arcsinh errors."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +13,14 @@ from heckesel.predictive.distribution import Distribution, GivenSelection, Norma
 class Shaped:
     """y = location + scale sinh((asinh q + skewness)/tail), q of `inner`.
 
-    location, scale : (m,)
+    location, scale : (m,); skewness, log_tail : numbers, or (k, 1) if the others are (k, m)
     """
 
     inner: Distribution
     location: np.ndarray
     scale: np.ndarray
-    skewness: float
-    log_tail: float
+    skewness: Any
+    log_tail: Any
 
     def _argument(self, y):
         """t with q = sinh t, and e."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
+from scipy.linalg.blas import dtrmm
 from scipy.special import log_ndtr, ndtri
 
 from heckesel.data import SelectionData
@@ -35,15 +36,16 @@ from heckesel.numerics.truncated_student import mean_of_selection
 from heckesel.predictive.distribution import (
     Predictive,
     check_target,
-    predict_student,
     predict_student_given_selection,
 )
 from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import mix_predictives
 from heckesel.predictive.scales import TargetTransform
 from heckesel.predictive.shaped import predict_shape
+from heckesel.predictive.shaped_mixture import ShapedMixture, mixed_shapes
 
 STUDENT = list(FORMS).index("t")
+STUDENT_MOMENTS = Moments(0.0, DF / (DF - 2), 0.0, 0.0, 0.0, 0.0)
 DROPPED = 1e-3  # weight of the least likely points, which predictions omit
 
 
@@ -53,7 +55,8 @@ class FormPoints:
 
     model : (j,) which column set of the basis
     weight, rho, theta, skewness, log_tail : (j,); gamma : (j, q); delta : (j, h); scale : (j, r)
-    root : (j, P', P') with root root' the covariance of (delta, theta, scale, skewness, log_tail)
+    root : (j, P', P'), upper triangular, with root root' the covariance of (delta, theta, scale,
+        skewness, log_tail)
     """
 
     model: np.ndarray
@@ -88,31 +91,63 @@ class FormMixture:
         check_target(target, needs_w=w is None)
         u, points = self.scaling.x(x), self.points
         columns = self.basis.columns(u)
-        log_weight = np.log(points.weight)[:, None] + np.zeros(len(u))  # (j, m)
-        sign, index = (1.0 if target == "selected" else -1.0), None
-        if target != "population":
-            index = sign * self._indices(w)
-            log_weight = log_weight + log_ndtr(self._probit_indices(index))
+        if target == "population":
+            return self._of_population(columns, u)
+        sign = 1.0 if target == "selected" else -1.0
+        index = sign * self._indices(w)
+        log_weight = np.log(points.weight)[:, None] + log_ndtr(self._probit_indices(index))
         components = [
-            self._component(
-                j, columns[points.model[j]], u, None if index is None else index[j], sign * a
-            )
+            self._component(j, columns[points.model[j]], u, index[j], sign * a)
             for j, a in enumerate(np.arctanh(points.rho))
         ]
         return mix_predictives(components, log_weight)
+
+    def _of_population(self, columns, u) -> Predictive:
+        """What is not known about the mean widens each component around its mean."""
+        points, unit, m = self.points, self.scaling.y_scale, len(u)
+        order = np.argsort(points.form == STUDENT, kind="stable")  # t components last
+        students = int((points.form == STUDENT).sum())
+        moments = [
+            population_moments(*shape) if form != STUDENT else STUDENT_MOMENTS
+            for shape, form in zip(points.shape, points.form, strict=True)
+        ]
+        f, sigma, epistemic = np.empty((3, len(order), m))
+        for place, j in enumerate(order):
+            own = columns[points.model[j]]
+            f[place], sigma[place], slopes = self._mean(j, own, u, moments[j])
+            epistemic[place] = squared_lengths(slopes, points.root[j])
+        mean_e, variance_e = (
+            np.array([getattr(moments[j], name) for j in order])[:, None]
+            for name in ("mean", "variance")
+        )
+        mean, aleatoric = f + sigma * mean_e, sigma**2 * variance_e
+        wider = np.sqrt(1 + epistemic / aleatoric)
+        shaped = order[: len(order) - students]
+        return mixed_shapes(
+            ShapedMixture(
+                weight=points.weight[order],
+                location=self.scaling.y_centre + unit * (mean + wider * (f - mean)),
+                scale=unit * wider * sigma,
+                skewness=points.skewness[shaped],
+                log_tail=points.log_tail[shaped],
+                students=students,
+                df=DF,
+            ),
+            self.scaling.y_centre + unit * mean,
+            unit**2 * epistemic,
+            unit**2 * aleatoric,
+        )
 
     def _component(self, j, columns, u, index, atanh_rho) -> Predictive:
         points, unit = self.points, self.scaling.y_scale
         shape = points.skewness[j], points.log_tail[j]
         f, sigma, slopes = self._mean(j, columns, u, population_moments(*shape))
-        epistemic = unit**2 * ((slopes @ points.root[j]) ** 2).sum(axis=1)
+        epistemic = unit**2 * squared_lengths(slopes, points.root[j])
         location, sigma = self.scaling.y_centre + unit * f, unit * sigma
         if points.form[j] != STUDENT:
             return predict_shape(
                 location, epistemic, sigma, *shape, index=index, atanh_rho=atanh_rho
             )
-        if index is None:
-            return predict_student(location, epistemic, sigma, DF)
         covariance = np.tanh(atanh_rho) * sigma
         return predict_student_given_selection(location, epistemic, sigma, covariance, index, DF)
 
@@ -123,15 +158,12 @@ class FormMixture:
         f = columns @ points.delta[j] / points.theta[j]
         sigma = np.exp(u @ points.scale[j]) / points.theta[j]
         offset = sigma * moments.mean
-        slopes = np.column_stack(
-            [
-                columns / points.theta[j],
-                -(f + offset) / points.theta[j],
-                offset[:, None] * u,
-                sigma * moments.d_skewness,
-                sigma * moments.d_log_tail,
-            ]
-        )
+        h, r = columns.shape[1], u.shape[1]
+        slopes = np.empty((len(u), h + 1 + r + 2))
+        np.divide(columns, points.theta[j], out=slopes[:, :h])
+        slopes[:, h] = -(f + offset) / points.theta[j]
+        np.multiply(offset[:, None], u, out=slopes[:, h + 1 : -2])
+        slopes[:, -2], slopes[:, -1] = sigma * moments.d_skewness, sigma * moments.d_log_tail
         return f, sigma, slopes
 
     def component_means(
@@ -213,6 +245,13 @@ class FormMixture:
         """(j, m)"""
         scaled = self.scaling.w(np.asarray(w, dtype=float))
         return self.points.gamma @ self.index_basis.columns(scaled)[0].T
+
+
+def squared_lengths(rows: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """(m,) of the rows of rows root, with `rows` (m, P') overwritten and an upper triangular root;
+    half the work of a full product."""
+    turned = dtrmm(1.0, root.T, rows.T, side=0, lower=1, overwrite_b=1)
+    return np.einsum("ij,ij->j", turned, turned)
 
 
 def design_of(data: SelectionData, scaling: DataScale, basis, index_basis, device) -> Design:
