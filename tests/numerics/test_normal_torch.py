@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from scipy.special import log_ndtr
+from scipy.special import erfcx, log_ndtr
 
 from heckesel.numerics import normal
-from heckesel.numerics.normal_torch import log_ndtr_and_mills, mills_excess
+from heckesel.numerics.normal_torch import erfcx_of_erfc, log_ndtr_and_mills, mills_excess
 
 pytestmark = pytest.mark.arithmetic
 
@@ -48,6 +48,15 @@ def test_float32_log_phi_keeps_its_relative_accuracy_on_both_sides():
     value, _, _ = value_and_slopes(points, torch.float32)
     # t/sqrt(2) rounds by 6e-8 of itself, which the upper tail magnifies by t^2 = 36.
     np.testing.assert_allclose(value, log_ndtr(points.astype(float)), rtol=4e-6)
+
+
+def test_the_scaled_complementary_error_function_of_a_gpu_keeps_all_digits():
+    points = np.concatenate([np.linspace(0, 60, 20_001), np.geomspace(60, 1e300, 500)])
+    found = erfcx_of_erfc(torch.tensor(points)).numpy()
+    np.testing.assert_allclose(found, erfcx(points), rtol=2e-15)  # ten roundings
+    single = points[points < 1e30].astype(np.float32)
+    found = erfcx_of_erfc(torch.tensor(single)).numpy()
+    np.testing.assert_allclose(found, erfcx(single.astype(float)), rtol=1e-7)
 
 
 def test_extreme_arguments_give_finite_slopes():
