@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from heckesel.numerics.normal import inverse_mills, log_ndtr_and_mills, mills_delta, mills_excess
+from heckesel.numerics.normal import (
+    erfcx_upper,
+    inverse_mills,
+    log_ndtr_and_mills,
+    mills_delta,
+    mills_excess,
+)
 from heckesel.numerics.truncated import (
     cdf_given_selection,
     log_density_given_selection,
@@ -37,6 +43,18 @@ def test_log_cdf_and_mills_have_twelve_digits_from_minus_40_to_36():
     np.testing.assert_allclose(log_cdf, [float(exact_log_cdf(t)) for t in POINTS], rtol=1e-13)
     np.testing.assert_allclose(mills, [float(exact_mills(t)) for t in POINTS], rtol=1e-12)
     np.testing.assert_allclose(inverse_mills(POINTS), mills, rtol=1e-12)
+
+
+def test_erfcx_is_exact_to_rounding_from_zero_to_infinity():
+    x = np.concatenate([np.geomspace(30, 1e7, 200), np.linspace(0.0, 30, 9000)])
+    some = np.r_[:200, 200:9200:20]  # all of them span two blocks
+    exact = [float(mp.exp(mp.mpf(v) ** 2) * mp.erfc(mp.mpf(v))) for v in x[some]]
+    found = erfcx_upper(x)[some]
+    # eight roundings of 1.1e-16, as many as scipy's own erfcx has
+    np.testing.assert_allclose(found[200:], exact[200:], rtol=9e-16)
+    # towards infinity all of the 24 coefficients are added up, of which each was rounded
+    np.testing.assert_allclose(found[:200], exact[:200], rtol=3e-15)
+    assert erfcx_upper(np.array([np.inf])) == 0
 
 
 def test_mills_excess_and_delta_survive_the_lower_tail():
