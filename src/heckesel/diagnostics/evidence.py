@@ -110,30 +110,38 @@ def _instrument_strength(data: SelectionData, full: ProbitFit) -> dict:
 
 
 def smooth_shares(data: SelectionData, slopes, constant: float) -> dict:
-    """How much of the instruments' effect smooth functions of x cannot replace.
+    """How much of the instruments' effect smooth functions of x cannot replace, by at most 10,000
+    rows.
 
     slopes, constant : coefficients of the probit
     """
-    share, variance, repeated = _mills_share(data, slopes, constant)
+    known = np.flatnonzero(~np.isnan(data.x).any(axis=1) & (data.weight > 0))
+    known = known[_random_rows(len(known), MOST_ROWS)]
+    selected = np.flatnonzero(data.s)
+    selected = selected[_random_rows(len(selected), MOST_ROWS)]
+    smooth = smooth_columns(data.x[selected])
+    same = np.array_equal(known, selected)  # mostly, since x is often known of the selected only
+    of_known = smooth if same else smooth_columns(data.x[known])
+    share, variance, repeated = _mills_share(data, selected, smooth, slopes, constant)
     left = share * variance * data.weight[data.s].sum() / repeated
     return {
         "mills_share": share,
-        "share_beyond_smooth": _share_beyond_smooth(data, slopes),
+        "share_beyond_smooth": _share_beyond_smooth(data, known, of_known, slopes),
         # of a regression on the inverse Mills ratio with errors of variance one
         "rho_error": float(1 / np.sqrt(left)) if left > 0 else LARGEST_ERROR,
     }
 
 
-def _share_beyond_smooth(data: SelectionData, slopes) -> float:
+def _share_beyond_smooth(data: SelectionData, some, smooth, slopes) -> float:
     """Share of the instruments' effect, given x, that smooth functions of x do not explain.
 
     Near 0 the instruments are themselves functions of x.
+
+    some : rows with x, whose smooth columns are `smooth`
     """
-    known = np.flatnonzero(~np.isnan(data.x).any(axis=1) & (data.weight > 0))
-    some = known[_random_rows(len(known), MOST_ROWS)]
     chosen = [j for j, name in enumerate(data.w_names) if name in data.instruments]
     part, x, weight = data.w[some][:, chosen] @ slopes[chosen], data.x[some], data.weight[some]
-    curved = with_steps(with_products(smooth_columns(x), x), x, part, weight)
+    curved = with_steps(with_products(smooth, x), x, part, weight)
     freedom = [max(len(some) - 1 - columns.shape[1], 1) for columns in (curved, x)]
     left = [unexplained_share(columns, part, weight) for columns in (curved, x)]
     if left[1] == 0:
@@ -141,16 +149,14 @@ def _share_beyond_smooth(data: SelectionData, slopes) -> float:
     return min(left[0] / left[1] * freedom[1] / freedom[0], 1.0)
 
 
-def _mills_share(data: SelectionData, slopes, constant: float) -> tuple[float, float, float]:
+def _mills_share(data: SelectionData, some, smooth, slopes, constant: float) -> tuple:
     """Share of the variance of the inverse Mills ratio that smooth functions of x do not explain,
     that variance, and by how much groups multiply the variance of its coefficient.
 
-    They are computed on at most 10,000 selected rows.
+    some : selected rows, whose smooth columns are `smooth`
     """
-    some = np.flatnonzero(data.s)[_random_rows(int(data.s.sum()), MOST_ROWS)]
     mills, weight = inverse_mills(constant + data.w[some] @ slopes), data.weight[some]
     variance = np.average((mills - np.average(mills, weights=weight)) ** 2, weights=weight)
-    smooth = smooth_columns(data.x[some])
     repeated = 1.0
     if data.groups is not None:
         repeated = _design_effect(smooth, mills, data.y[some], weight, data.groups[some])

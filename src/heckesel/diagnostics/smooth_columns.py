@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from heckesel.numerics.splines import spline_of, spline_width
+from heckesel.numerics.splines import spline_knots, spline_on, width_on
 
 SMOOTH_KNOTS = (6, 4, 2, 1)  # interior knots; the first that rows and columns allow is used
 ROWS_PER_COLUMN = 20  # selected rows needed for each column of the smooth outcome
@@ -14,13 +14,14 @@ STEPS, STEP_ROWS = 4, 200  # steps in x that could stand for the instruments, fr
 
 def smooth_columns(x: np.ndarray) -> np.ndarray:
     """x and cubic splines of its columns, with as many knots as rows and columns allow."""
-    for knots in SMOOTH_KNOTS:
-        width = x.shape[1] + sum(spline_width(column, knots) for column in x.T)
+    distinct = [np.unique(column) for column in x.T]
+    for count in SMOOTH_KNOTS:
+        knots = [spline_knots(values, count) for values in distinct]
+        width = x.shape[1] + sum(map(width_on, knots))
         if width <= min(len(x) / ROWS_PER_COLUMN, MOST_COLUMNS):
-            splines = [(spline_of(column, knots), column) for column in x.T]
-            return np.column_stack(
-                [x, *(b.columns(column) for b, column in splines if b is not None)]
-            )
+            pairs = zip(knots, x.T, strict=True)
+            curves = [spline_on(on, column)[1] for on, column in pairs if on is not None]
+            return np.column_stack([x, *curves])
     return x
 
 
@@ -37,24 +38,26 @@ def with_steps(columns: np.ndarray, x: np.ndarray, values, weight) -> np.ndarray
     """The columns, and a few steps of single columns of x, each where it explains the most of what
     the columns before it leave of `values`; then the products of these steps."""
     steps: list[np.ndarray] = []
-    for _ in range(STEPS if len(x) >= STEP_ROWS else 0):
-        left = residual(np.column_stack([columns, *steps]), values, weight)
-        found = max((_best_step(column, left, weight) for column in x.T), key=lambda f: f[0])
-        steps.append(found[1])
+    if len(x) >= STEP_ROWS:
+        orders = [np.argsort(column, kind="stable") for column in x.T]
+        for _ in range(STEPS):
+            left = residual(np.column_stack([columns, *steps]), values, weight)
+            found = [_best_step(*one, left, weight) for one in zip(x.T, orders, strict=True)]
+            _, column, cut = max(found, key=lambda step: step[0])
+            steps.append((column > cut).astype(float))
     products = [a * b for a, b in combinations(steps, 2)]
     return np.column_stack([columns, *steps, *products])
 
 
-def _best_step(column: np.ndarray, left, weight) -> tuple[float, np.ndarray]:
-    """By how much the best split of a column lowers the sum of squares, and which rows lie above
-    it."""
-    order = np.argsort(column, kind="stable")
+def _best_step(column: np.ndarray, order, left, weight) -> tuple[float, np.ndarray, float]:
+    """By how much the best split of a column lowers the sum of squares, the column, and the value
+    above which it splits; order : that sorts the column."""
     ordered, below = column[order], np.cumsum((weight * left)[order])[:-1]
     mass = np.cumsum(weight[order])
     gain = below**2 * (1 / mass[:-1] + 1 / (mass[-1] - mass[:-1]))  # all residuals add up to 0
     gain[ordered[1:] == ordered[:-1]] = -1.0  # equal values cannot be split
     best = int(gain.argmax())
-    return float(gain[best]), (column > ordered[best]).astype(float)
+    return float(gain[best]), column, float(ordered[best])
 
 
 def residual(columns, values, weight) -> np.ndarray:

@@ -42,28 +42,37 @@ def spline_of(x: np.ndarray, inner_knots: int = INNER_KNOTS) -> Spline | None:
     itself is decomposed, because R'R would lose digits if some knots are much closer together than
     others. Knots are quantiles of x. None for a column with fewer than five distinct values.
     """
-    knots = _knots(x, inner_knots)
-    if knots is None:
-        return None
+    knots = spline_knots(np.unique(x), inner_knots)
+    return None if knots is None else spline_on(knots, x)[0]
+
+
+def spline_on(knots: np.ndarray, x: np.ndarray) -> tuple[Spline, np.ndarray]:
+    """The same on these knots, and its columns at x."""
     _, size, vectors = np.linalg.svd(_roughness_root(knots))
     bent = len(vectors) - 2
     # In row-major order, as in saved files, because the order affects rounding.
     turn = np.ascontiguousarray(vectors[:bent].T) / size[:bent]
-    columns = BSpline.design_matrix(x, knots, DEGREE).toarray() @ turn
+    design = BSpline.design_matrix(x, knots, DEGREE).toarray()
+    columns = design @ turn
     straight = np.column_stack([np.ones_like(x), x])
     line = np.linalg.lstsq(straight, columns, rcond=None)[0]
     unit = np.sqrt(np.mean((columns - straight @ line) ** 2) * turn.shape[1])
-    return Spline(knots, turn / unit, line / unit)
+    spline = Spline(knots, turn / unit, line / unit)
+    return spline, design @ spline.turn - straight @ spline.line
 
 
 def spline_width(x: np.ndarray, inner_knots: int) -> int:
     """The number of columns of `spline_of`, 0 if it is None."""
-    knots = _knots(x, inner_knots)
+    return width_on(spline_knots(np.unique(x), inner_knots))
+
+
+def width_on(knots: np.ndarray | None) -> int:
+    """The number of columns of a spline on these knots."""
     return 0 if knots is None else len(knots) - DEGREE - 1 - 2  # without the straight lines
 
 
-def _knots(x: np.ndarray, inner_knots: int) -> np.ndarray | None:
-    values = np.unique(x)
+def spline_knots(values: np.ndarray, inner_knots: int) -> np.ndarray | None:
+    """Quantiles of the distinct values of a column, given in order, with its ends repeated."""
     if len(values) < 5:
         return None
     inner = np.unique(np.quantile(values, np.linspace(0, 1, inner_knots + 2)[1:-1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -23,9 +24,7 @@ class ValiditySample:
     independent and all other weights are probability weights.
 
     w : (n, q), its constant first; z : (n, k) instruments; x : (n1, p) of the selected
-    covariates : (n, h) orthonormal columns: a constant and smooth functions of everything that is
-    not an instrument and is complete in all rows
-    smooth : (n1, h) the same for the columns of x among the selected
+    known : (n, h) everything that is not an instrument and is complete in all rows
     probit : of s on w; effects : (k,) its coefficients of the instruments
     units : of positive weight, before some were sampled
     groups : (n,) integer codes of dependent units, or None
@@ -34,8 +33,7 @@ class ValiditySample:
     w: np.ndarray
     z: np.ndarray
     x: np.ndarray
-    covariates: np.ndarray
-    smooth: np.ndarray
+    known: np.ndarray
     s: np.ndarray
     y: np.ndarray
     weight: np.ndarray
@@ -47,6 +45,16 @@ class ValiditySample:
     @property
     def n(self) -> int:
         return len(self.s)
+
+    @cached_property
+    def covariates(self) -> np.ndarray:
+        """(n, h) orthonormal columns: a constant and smooth functions of what is known."""
+        return spanning(smooth_columns(self.known))
+
+    @cached_property
+    def smooth(self) -> np.ndarray:
+        """(n1, h) the same for the columns of x among the selected."""
+        return spanning(smooth_columns(self.x))
 
     @property
     def effects(self) -> np.ndarray:
@@ -79,14 +87,12 @@ def validity_sample(data: SelectionData, seed: int) -> ValiditySample:
         for j, name in enumerate(data.x_names)
         if name not in data.w_names and not np.isnan(data.x[:, j]).any()
     ]
-    known = np.column_stack([data.w[:, others], data.x[:, new]])
     x = data.x[data.s]
     return ValiditySample(
         w=np.column_stack([np.ones(data.n), data.w[:, determined], z]),
         z=z,
         x=x[:, np.ptp(x, axis=0) > 0],
-        covariates=spanning(smooth_columns(known)),
-        smooth=spanning(smooth_columns(x)),
+        known=np.column_stack([data.w[:, others], data.x[:, new]]),
         s=data.s,
         y=data.y,
         weight=data.weight,
