@@ -4,6 +4,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import ndtr, ndtri
 
 from heckesel.numerics.normal import (
     erfcx_upper,
@@ -14,6 +15,7 @@ from heckesel.numerics.normal import (
 )
 from heckesel.numerics.truncated import (
     cdf_given_selection,
+    invert_cdf,
     log_density_given_selection,
     moments_given_selection,
     quantile_given_selection,
@@ -129,3 +131,16 @@ def test_draws_have_the_stated_moments():
     # four Monte Carlo standard errors of a mean and (kurtosis near 3) of a variance
     np.testing.assert_allclose(draws.mean(0), mean, atol=4 * np.sqrt(variance.max() / 2e5))
     np.testing.assert_allclose(draws.var(0), variance, rtol=4 * np.sqrt(2.5 / 2e5))
+
+
+def test_inverting_a_distribution_function_takes_few_evaluations():
+    p, evaluated = np.linspace(0.001, 0.999, 400), []
+
+    def cdf_and_density(e, at):
+        evaluated.append(len(at))
+        return ndtr(e), np.exp(-0.5 * e**2) / np.sqrt(2 * np.pi)
+
+    start, bracket = np.zeros(len(p)), (np.full(len(p), -40.0), np.full(len(p), 40.0))
+    found = invert_cdf(p, cdf_and_density, start, bracket)
+    np.testing.assert_allclose(found, ndtri(p), rtol=1e-12)
+    assert len(evaluated) <= 4  # the steps are exact for a normal distribution

@@ -3,8 +3,10 @@
 import tracemalloc
 
 import numpy as np
+import pytest
 
 import heckesel as hk
+from heckesel.errors import IdentificationWarning, warn_user
 from heckesel.predictive.row_blocks import ROWS_AT_ONCE, in_row_blocks
 
 
@@ -39,3 +41,13 @@ def test_long_tables_are_predicted_in_the_memory_of_a_block():
     np.testing.assert_allclose(interval, whole.interval(), rtol=1e-5, atol=1e-5)
     # mean, std and two ends of 60,000 rows are 2 MB; all components at once would be 30 times that
     assert peak < 30e6, f"{peak / 1e6:.0f} MB"
+
+
+def test_a_warning_of_many_blocks_is_said_once_at_the_line_of_the_user():
+    def numbers(own):
+        warn_user("rho is at its limit")
+        return (np.zeros(3 * ROWS_AT_ONCE)[own],)
+
+    with pytest.warns(IdentificationWarning, match="rho is at its limit") as said:
+        in_row_blocks(numbers, 3 * ROWS_AT_ONCE)
+    assert [each.filename for each in said] == [__file__]

@@ -12,7 +12,8 @@ from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
 # Where Newton's method leaves the bracket it is halved, and 80 halvings bring any bracket below one
 # ulp.
 QUANTILE_STEPS = 80
-LAST_STEP, ONE_ULP = 1e-8, 1e-13
+# Steps so small end the search: after one of Newton's method the error is about its square.
+LAST_STEP, LAST_HALVING = 1e-6, 1e-13
 
 
 def cdf_given_selection(e, index, rho):
@@ -78,12 +79,12 @@ def invert_cdf(p, cdf_and_density, start, bracket):
             probit = ndtri(cdf)
             slope = density * np.exp(0.5 * probit**2) * np.sqrt(2 * np.pi)
             newton = here + (target[active] - probit) / slope
-        inside = (newton > low[active]) & (newton < high[active])
+        # a step that rounds to nothing stays at an end of the bracket, and is not one out of it
+        inside = (newton >= low[active]) & (newton <= high[active])
         moved = np.where(inside, newton, 0.5 * (low[active] + high[active]))
         moved = np.where(cdf == p[active], here, moved)
         e[active] = moved
-        # after a step of Newton's method the error is of the order of its square
-        near = np.where(inside, LAST_STEP, ONE_ULP) * (1 + np.abs(here))
+        near = np.where(inside, LAST_STEP, LAST_HALVING) * (1 + np.abs(here))
         active = active[np.abs(moved - here) > near]
         if not len(active):
             break

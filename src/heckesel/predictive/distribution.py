@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_share, is_whole
+from heckesel.errors import DataError, is_one_of, is_share, is_whole, warn_user
 from heckesel.numeric_input import numeric
 from heckesel.numerics import truncated_student
 from heckesel.numerics.normal import inverse_mills, mills_delta
@@ -351,11 +350,9 @@ def possible_covariance(covariance, sigma):
     rho = np.asarray(covariance / sigma)
     if (np.abs(rho) <= RHO_LIMIT).all():
         return covariance
-    worst = float(rho.flat[np.abs(rho).argmax()])
-    warnings.warn(
-        f"the correlation of the errors was estimated as {worst:.3f}; "
-        f"predictions given selection use {np.copysign(RHO_LIMIT, worst):.3f}",
-        IdentificationWarning,
-        stacklevel=3,
+    worst = np.copysign(RHO_LIMIT, rho.flat[np.abs(rho).argmax()])
+    warn_user(
+        f"the correlation of the errors was estimated beyond {worst:.3f}; predictions given "
+        f"selection use {worst:.3f}"
     )
     return rho.clip(-RHO_LIMIT, RHO_LIMIT) * sigma

@@ -6,12 +6,12 @@ from inverse(E[z]).
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
+from heckesel.errors import warn_user
 from heckesel.predictive.distribution import Predictive, predict_given_selection
 from heckesel.predictive.families import Distribution, GivenSelection, Normal, take_points
 from heckesel.predictive.mixture import Mixture, PredictiveMixture
@@ -178,13 +178,11 @@ def _moments(distribution: Distribution, transform: TargetTransform):
         z = np.stack([distribution.quantile(float(p)) for p in ndtr(NODES)])
     with np.errstate(all="ignore"):
         values = transform.inverse(z)
-    lost = np.isnan(values).any(axis=0).sum()
-    if lost:
-        warnings.warn(
-            f"the inverse of target_transform is undefined on part of the distribution of {lost} "
-            "of the points, so their mean is NaN",
+    if np.isnan(values).any():
+        warn_user(
+            "the inverse of target_transform is undefined on part of the distribution of some of "
+            "the points, so their mean is NaN",
             UserWarning,
-            stacklevel=5,
         )
     mean = WEIGHTS @ values
     return mean, WEIGHTS @ (values - mean) ** 2

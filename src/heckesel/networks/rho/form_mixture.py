@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
-from scipy.linalg.blas import dtrmm
 from scipy.special import log_ndtr, ndtri
 
 from heckesel.data import SelectionData
@@ -47,6 +46,7 @@ from heckesel.predictive.shaped_mixture import ShapedMixture, mixed_shapes
 STUDENT = list(FORMS).index("t")
 STUDENT_MOMENTS = Moments(0.0, DF / (DF - 2), 0.0, 0.0, 0.0, 0.0)
 DROPPED = 1e-3  # weight of the least likely points, which predictions omit
+TURNED_AT_ONCE = 32  # columns of a triangular root: few, so that most of its zeros are left out
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class FormMixture:
         for place, j in enumerate(order):
             own = columns[points.model[j]]
             f[place], sigma[place], slopes = self._mean(j, own, u, moments[j])
-            epistemic[place] = squared_lengths(slopes, points.root[j])
+            epistemic[place] = self._variance_of_mean(j, own, slopes)
         mean_e, variance_e = (
             np.array([getattr(moments[j], name) for j in order])[:, None]
             for name in ("mean", "variance")
@@ -142,7 +142,7 @@ class FormMixture:
         points, unit = self.points, self.scaling.y_scale
         shape = points.skewness[j], points.log_tail[j]
         f, sigma, slopes = self._mean(j, columns, u, population_moments(*shape))
-        epistemic = unit**2 * squared_lengths(slopes, points.root[j])
+        epistemic = unit**2 * self._variance_of_mean(j, columns, slopes)
         location, sigma = self.scaling.y_centre + unit * f, unit * sigma
         if points.form[j] != STUDENT:
             return predict_shape(
@@ -152,19 +152,21 @@ class FormMixture:
         return predict_student_given_selection(location, epistemic, sigma, covariance, index, DF)
 
     def _mean(self, j, columns, u, moments: Moments):
-        """f and sigma (m,) at point j, and the gradient of f + sigma E[e] in the parameters of
-        root, with these moments of e."""
+        """f and sigma (m,) at point j, and the gradient of f + sigma E[e] in theta, scale, skewness
+        and log tail, with these moments of e; that in delta is columns / theta."""
         points = self.points
         f = columns @ points.delta[j] / points.theta[j]
         sigma = np.exp(u @ points.scale[j]) / points.theta[j]
         offset = sigma * moments.mean
-        h, r = columns.shape[1], u.shape[1]
-        slopes = np.empty((len(u), h + 1 + r + 2))
-        np.divide(columns, points.theta[j], out=slopes[:, :h])
-        slopes[:, h] = -(f + offset) / points.theta[j]
-        np.multiply(offset[:, None], u, out=slopes[:, h + 1 : -2])
-        slopes[:, -2], slopes[:, -1] = sigma * moments.d_skewness, sigma * moments.d_log_tail
-        return f, sigma, slopes
+        by_theta, by_scale = -(f + offset) / points.theta[j], offset[:, None] * u
+        by_shape = sigma * moments.d_skewness, sigma * moments.d_log_tail
+        return f, sigma, np.column_stack([by_theta, by_scale, *by_shape])
+
+    def _variance_of_mean(self, j, columns, slopes) -> np.ndarray:
+        """(m,) of f + sigma E[e] at point j; slopes : as of `_mean`"""
+        root = self.points.root[j].copy()
+        root[: columns.shape[1]] /= self.points.theta[j]
+        return squared_lengths(columns, slopes, root)
 
     def component_means(
         self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
@@ -185,6 +187,7 @@ class FormMixture:
             f, sigma, slopes = self._mean(j, columns[points.model[j]], u, moments)
             mean = self.scaling.y_centre + unit * (f + sigma * moments.mean)
             log_weight = np.log(weight) + (0.0 if log_p is None else log_p[j]) + np.zeros(len(u))
+            slopes = np.column_stack([columns[points.model[j]] / points.theta[j], slopes])
             root = points.root[j]
             yield ComponentMean(float(weight), mean, unit * slopes, root, log_weight=log_weight)
 
@@ -247,11 +250,18 @@ class FormMixture:
         return self.points.gamma @ self.index_basis.columns(scaled)[0].T
 
 
-def squared_lengths(rows: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """(m,) of the rows of rows root, with `rows` (m, P') overwritten and an upper triangular root;
-    half the work of a full product."""
-    turned = dtrmm(1.0, root.T, rows.T, side=0, lower=1, overwrite_b=1)
-    return np.einsum("ij,ij->j", turned, turned)
+def squared_lengths(left: np.ndarray, right: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """(m,) of the rows of [left, right] root, for an upper triangular root.
+
+    The products of NumPy, unlike those of triangular matrices in SciPy, let other threads work.
+    """
+    h, total = left.shape[1], np.zeros(len(left))
+    for first in range(0, h, TURNED_AT_ONCE):
+        last = min(first + TURNED_AT_ONCE, h)
+        turned = left[:, :last] @ root[:last, first:last]
+        total += np.einsum("ij,ij->i", turned, turned)
+    turned = left @ root[:h, h:] + right @ root[h:, h:]
+    return total + np.einsum("ij,ij->i", turned, turned)
 
 
 def design_of(data: SelectionData, scaling: DataScale, basis, index_basis, device) -> Design:
