@@ -74,6 +74,12 @@ class SelectionData:
         return replace(self, **columns)
 
     @property
+    def x_starts_w(self) -> bool:
+        """Whether x is the first columns of w themselves, in the same memory."""
+        x, w = self.x.__array_interface__, self.w.__array_interface__
+        return x["data"] == w["data"] and self.x.strides == self.w.strides
+
+    @property
     def instruments(self) -> tuple[str, ...]:
         """Selection columns that the outcome equation excludes: `excluded` if the caller knows
         them, else by name."""
@@ -134,10 +140,8 @@ def check_values(data: SelectionData) -> None:
     selected = np.flatnonzero(data.s)
     _check_outcome_size(data.y[selected], selected, data.y_name)
     everyone = np.arange(data.n)
-    for values, names, rows in (
-        (data.w, data.w_names, everyone),
-        (data.x, data.x_names, selected),
-    ):
+    tables = [(data.w, data.w_names, everyone), (data.x, data.x_names, selected)]
+    for values, names, rows in tables[:1] if data.x_starts_w else tables:
         check_complete(values, names, rows)
         check_not_tiny(values, names, rows)
 

@@ -177,7 +177,7 @@ def test_a_step_ahead_errs_by_third_order_in_height_and_second_in_slope(a):
 
 def test_rows_in_any_memory_order_have_the_same_likelihood():
     sample, _ = standardised_sample(draw("outlier", 1))
-    names = ("w_selected", "residual_columns", "w_unselected")
+    names = ("w_selected", "residuals", "w_unselected")
     by_rows = replace(
         sample, **{name: np.ascontiguousarray(getattr(sample, name)) for name in names}
     )
@@ -208,6 +208,48 @@ def test_columns_that_both_equations_share_are_summed_once():
     plainly = evaluate(replace(sample, shared=None), point)
     for here, there in zip(evaluate(sample, point), plainly, strict=True):
         np.testing.assert_allclose(here, there, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
+def test_a_long_table_keeps_shared_columns_once(monkeypatch, order):
+    rng = np.random.default_rng(5)
+    a, b, z, u, v = rng.standard_normal((5, 20_000))
+    y = np.where(0.3 + a - b + z + u > 0, 1 + a + 0.6 * u + 0.8 * v, np.nan)
+    one, own = np.ones(len(y)), np.where(np.isnan(y), np.nan, v + a)
+    w = np.column_stack([one, 1e3 + a, 5 * b, z])[:, order]
+    x = np.column_stack([one, 1e3 + a, 5 * b, own])
+    data = selection_data(x, w, y, weight=rng.uniform(0.5, 2, len(y)))
+    short, _ = standardised_sample(data)
+    monkeypatch.setattr("heckesel.linear.sample.sample.ALL_ROWS_UP_TO", 100)
+    long, _ = standardised_sample(data)
+    assert long.residuals.shape[1] == 2  # own and y
+    assert long.p == short.p == 4
+    # adding the rows up in another order moves means of a thousand sd by 1e-13 of themselves
+    close = {"rtol": 1e-9, "atol": 1e-9}
+    np.testing.assert_allclose(long.residual_columns, short.residual_columns, **close)
+    np.testing.assert_allclose(long.w_unselected, short.w_unselected, **close)
+    np.testing.assert_allclose(long.subsample(50, 0).residuals.shape[1], 5)
+    point = np.append(rng.normal(0, 0.3, 8), [0.9, 0.5])
+    for here, there in zip(evaluate(long, point), evaluate(short, point), strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-8, atol=1e-6)
+
+
+def test_the_step_without_an_evaluation_leads_where_the_evaluated_one_does(monkeypatch):
+    sample, _ = standardised_sample(draw("outlier", 3, 60_000))
+    passes = []
+    summed = type(sample).sum
+    monkeypatch.setattr(
+        type(sample), "sum", lambda rows, f: (passes.append(rows.n), summed(rows, f))[1]
+    )
+    saved = scan(sample).modes[0]
+    few = passes.count(sample.n)
+    monkeypatch.setattr("heckesel.linear.joint.CERTAIN_GAIN", 0.0)
+    full = scan(sample).modes[0]
+    assert passes.count(sample.n) == 2 * few + 1
+    error = 1 / np.sqrt(-np.diag(full.hessian))
+    np.testing.assert_allclose((saved.v - full.v) / error[:-1], 0, atol=1e-11)
+    np.testing.assert_allclose(saved.hessian, full.hessian, rtol=1e-9, atol=1e-9 * sample.n)
+    assert saved.value == pytest.approx(full.value, rel=1e-14)
 
 
 def test_without_a_constant_in_w_nothing_is_shared():

@@ -111,7 +111,7 @@ def probit_terms(w, mass, gamma, sign=1.0) -> tuple:
     """Value, score and Hessian of sum mass log Phi(sign w'gamma)."""
     units = unselected_units(-sign * (w @ gamma))
     score = -sign * (w.T @ (mass * units.d_index))
-    return mass @ units.value, score, w.T @ (w * (mass * units.d_index_index)[:, None])
+    return mass @ units.value, score, (w.T * (mass * units.d_index_index)) @ w
 
 
 def probit_scores(w, s, gamma) -> np.ndarray:

@@ -41,7 +41,13 @@ def moments_of(values: np.ndarray, weight: np.ndarray | None = None) -> Moments:
     if not total:
         none = np.zeros(values.shape[1])
         return Moments(0, none, none, none + np.inf, none - np.inf)
-    mean = values.mean(axis=0) if weight is None else weight @ values / total
-    apart = values - mean
-    squares = np.einsum("ij,ij->j", apart, apart) if weight is None else weight @ apart**2
-    return Moments(total, mean, squares, values.min(axis=0), values.max(axis=0))
+    # Column by column, since numpy runs along a dozen columns far more slowly than along rows.
+    columns = np.array(values.T, dtype=float, order="C")
+    low, high = columns.min(axis=1), columns.max(axis=1)
+    first = columns[:, 0].copy()  # a mean far from zero has more digits as a distance from it
+    columns -= first[:, None]
+    away = columns.mean(axis=1) if weight is None else columns @ weight / total
+    columns -= away[:, None]
+    columns *= columns
+    squares = columns.sum(axis=1) if weight is None else columns @ weight
+    return Moments(total, first + away, squares, low, high)

@@ -13,6 +13,7 @@ from heckesel.tables.frames import as_pandas
 
 # Long tables are copied by several threads: touching new memory takes longer than copying.
 ROWS_PER_THREAD = 1 << 16
+GLANCE_ROWS = 64  # that tell most columns apart
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class ArrayDesign:
     """x : (n, p) and w : (n, q) as the user gave them, without intercepts.
 
     scale_names : columns of x that log sigma(x) depends on
+    x_starts_w : whether the first columns of w equal those of x
     """
 
     x: np.ndarray
@@ -27,6 +29,7 @@ class ArrayDesign:
     x_names: tuple[str, ...]
     w_names: tuple[str, ...]
     scale_names: tuple[str, ...] = ()
+    x_starts_w: bool = False
 
     def given(self, data, x, w) -> tuple[np.ndarray, np.ndarray | None]:
         if data is not None:
@@ -86,8 +89,26 @@ def array_design(x, w, scale=None) -> ArrayDesign:
     if x_names is None and w_names is not None:
         x_names = _matched(x_values, w_values, w_names, "x")
     x_names = x_names or tuple(f"x{j}" for j in range(x_values.shape[1]))
-    w_names = w_names or _matched(w_values, x_values, x_names, "w")
-    return ArrayDesign(x_values, w_values, x_names, w_names, _scale_names(scale, x_names))
+    first = _starts_with(w_values, x_values)
+    known = x_names if first else ()
+    rest = w_values[:, len(known) :]
+    w_names = w_names or (*known, *_matched(rest, x_values, x_names, "w", len(known)))
+    scale_names = _scale_names(scale, x_names)
+    return ArrayDesign(x_values, w_values, x_names, w_names, scale_names, first)
+
+
+def _starts_with(values: np.ndarray, first: np.ndarray) -> bool:
+    """Whether the first columns of `values` equal `first`."""
+    columns = values[:, : first.shape[1]]
+    if not np.array_equal(columns[:GLANCE_ROWS], first[:GLANCE_ROWS]):
+        return False
+    blocks = _blocks(len(values))
+    return all(in_threads(lambda rows: np.array_equal(columns[rows], first[rows]), blocks))
+
+
+def _blocks(count: int) -> list[slice]:
+    starts = range(0, count, ROWS_PER_THREAD)
+    return [slice(start, start + ROWS_PER_THREAD) for start in starts]
 
 
 def _scale_names(scale, x_names) -> tuple[str, ...]:
@@ -107,17 +128,18 @@ def _scale_names(scale, x_names) -> tuple[str, ...]:
     return names
 
 
-def _matched(values, others, names, prefix: str) -> tuple[str, ...]:
-    """Each column's name: that of an equal column of the others, or its number."""
+def _matched(values, others, names, prefix: str, first: int = 0) -> tuple[str, ...]:
+    """Each column's name: that of an equal column of the others, or its number from `first` on."""
     return tuple(
-        _equal_column(column, others, names) or f"{prefix}{j}" for j, column in enumerate(values.T)
+        _equal_column(column, others, names) or f"{prefix}{j}"
+        for j, column in enumerate(values.T, first)
     )
 
 
 def _equal_column(column, others, names) -> str | None:
     for j, name in enumerate(names):
-        same = (column[:64] == others[:64, j]) | np.isnan(others[:64, j])
-        if not same.all():  # a glance at the first rows rules out most
+        here = others[:GLANCE_ROWS, j]
+        if not ((column[:GLANCE_ROWS] == here) | np.isnan(here)).all():
             continue
         if np.array_equal(column, others[:, j]):
             return name
@@ -154,12 +176,11 @@ def columns_of(values, role: str, expected: tuple[str, ...] | None = None):
 def with_intercept(values: np.ndarray) -> np.ndarray:
     matrix = np.empty((len(values), values.shape[1] + 1))
 
-    def fill(first: int) -> None:
-        rows = slice(first, first + ROWS_PER_THREAD)
+    def fill(rows: slice) -> None:
         matrix[rows, 0] = 1.0
         matrix[rows, 1:] = values[rows]
 
-    starts = range(0, len(values), ROWS_PER_THREAD)
-    for _ in (in_threads if len(starts) > 1 else map)(fill, starts):
+    blocks = _blocks(len(values))
+    for _ in (in_threads if len(blocks) > 1 else map)(fill, blocks):
         pass
     return matrix

@@ -73,9 +73,11 @@ def columns_from_arrays(y, x, w, *, selected, weights, scale) -> tuple[Selection
     """The checked columns with a constant first, and the design without constants."""
     check_same_order(x, of="x", w=w, y=y, selected=selected, weights=weights)
     design = array_design(x, w, scale)
+    w_matrix = with_intercept(design.w)
+    size = design.x.shape[1] + 1
     checked = selection_data(
-        with_intercept(design.x),
-        with_intercept(design.w),
+        w_matrix[:, :size] if design.x_starts_w else with_intercept(design.x),
+        w_matrix,
         y,
         selected=selected,
         weight=weights,

@@ -12,7 +12,12 @@ import numpy as np
 from heckesel.data import SelectionData
 from heckesel.linear.sample.blocks import do_all, slices, sum_over
 from heckesel.linear.sample.shared_columns import SharedColumns, shared_columns
-from heckesel.linear.sample.standardise import ColumnScale, column_scale
+from heckesel.linear.sample.standardise import (
+    ColumnScale,
+    column_scale,
+    column_scale_in_blocks,
+    gathered,
+)
 
 if TYPE_CHECKING:
     from heckesel.linear.sample.stream import StreamedRows
@@ -34,16 +39,16 @@ Rows: TypeAlias = "Sample | StreamedRows"
 class Sample:
     """Rows in memory.
 
-    w_selected : (n1, q), residual_columns : (n1, p + 1) = [-x, y], w_unselected : (n0, q), whose
-    columns are best each in one piece: numpy runs along thousands of rows, not a dozen columns
+    w_selected : (n1, q), residuals : (n1, p + 1) = [-x, y], w_unselected : (n0, q), whose columns
+    are best each in one piece: numpy runs along thousands of rows, not a dozen columns
     start : of a block, the places of its first selected and its first unselected row among all
-    shared : columns that both equations have, if known
+    shared : columns that both equations have, if known; `residuals` of long tables hold the others
     scale_columns : (n1, k) of log sigma(x), where it is not constant
     groups : codes of the selected and of the unselected rows, where they may depend on one another
     """
 
     w_selected: np.ndarray
-    residual_columns: np.ndarray
+    residuals: np.ndarray
     weight_selected: np.ndarray
     w_unselected: np.ndarray
     weight_unselected: np.ndarray
@@ -58,7 +63,7 @@ class Sample:
 
     @property
     def p(self) -> int:
-        return self.residual_columns.shape[1] - 1
+        return self.expand.shape[1] - self.q - 1
 
     @property
     def k(self) -> int:
@@ -82,23 +87,37 @@ class Sample:
             np.count_nonzero(self.weight_selected) + np.count_nonzero(self.weight_unselected)
         )
 
+    @property
+    def _without_shared(self) -> bool:
+        return self.shared is not None and self.residuals.shape[1] == len(self.shared.own)
+
+    @property
+    def residual_columns(self) -> np.ndarray:
+        """(n1, p + 1)"""
+        if self.shared is not None and self._without_shared:
+            return self.shared.residual_columns(self.w_selected, self.residuals)
+        return self.residuals
+
     @cached_property
     def residual_gram(self) -> np.ndarray:
         """Weighted cross products of the residual columns."""
-        r = self.residual_columns
-        return (r.T * self.weight_selected) @ r
+        expand = self.expand[:, self.q :]
+        gram = weighted_gram(self.weight_selected, self.w_selected, self.own_columns)
+        return expand.T @ gram @ expand
 
     @cached_property
     def own_columns(self) -> np.ndarray:
         """Residual columns that w does not hold."""
-        if self.shared is None:
-            return self.residual_columns
-        return np.asfortranarray(self.residual_columns[:, self.shared.own])
+        if self.shared is None or self._without_shared:
+            return self.residuals
+        return np.asfortranarray(self.residuals[:, self.shared.own])
 
     @cached_property
     def expand(self) -> np.ndarray:
         """Turns sums over [w, own columns] to sums over [w, residual columns]."""
-        return np.eye(self.q + self.p + 1) if self.shared is None else self.shared.expand
+        if self.shared is None:
+            return np.eye(self.q + self.residuals.shape[1])
+        return self.shared.expand
 
     @cached_property
     def blocks(self) -> list[Sample]:
@@ -121,8 +140,9 @@ class Sample:
         drawn = draw_rows(len(self.w_selected), len(self.w_unselected), rows, seed)
         some = self.take(drawn.selected, drawn.unselected)
         in_columns: dict = {
-            name: np.asfortranarray(getattr(some, name))
-            for name in ("w_selected", "residual_columns", "w_unselected")
+            "w_selected": np.asfortranarray(some.w_selected),
+            "residuals": np.asfortranarray(some.residual_columns),
+            "w_unselected": np.asfortranarray(some.w_unselected),
         }
         return drawn.reweighted(replace(some, **in_columns))
 
@@ -139,7 +159,7 @@ class Sample:
         groups = self.groups
         return Sample(
             self.w_selected[selected],
-            self.residual_columns[selected],
+            self.residuals[selected],
             self.weight_selected[selected],
             self.w_unselected[unselected],
             self.weight_unselected[unselected],
@@ -161,12 +181,12 @@ def weighted_gram(weight: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
     return gram
 
 
-def empty_sample(selected: int, unselected: int, p: int, q: int) -> Sample:
+def empty_sample(selected: int, unselected: int, residuals: int, q: int) -> Sample:
     """Memory for that many rows, not filled: asking for it again and again costs more than
     filling it."""
     return Sample(
         np.empty((selected, q), order="F"),
-        np.empty((selected, p + 1), order="F"),
+        np.empty((selected, residuals), order="F"),
         np.empty(selected),
         np.empty((unselected, q), order="F"),
         np.empty(unselected),
@@ -214,19 +234,30 @@ class SampleScale:
     y_scale: float
     scale: ColumnScale | None = None
 
-    def apply(self, data: SelectionData, room: Sample | None = None) -> Sample:
-        """The rows of `data` standardised; room : a sample to overwrite, see `empty_sample`."""
+    def apply(
+        self,
+        data: SelectionData,
+        room: Sample | None = None,
+        shared: SharedColumns | None = None,
+    ) -> Sample:
+        """The rows of `data` standardised; room : a sample to overwrite, see `empty_sample`;
+        shared : columns of both equations, to be kept once."""
         inside, outside = np.flatnonzero(data.s), np.flatnonzero(~data.s)
+        own = np.arange(data.x.shape[1] + 1) if shared is None else shared.own
         given = room is not None
-        room = room or empty_sample(len(inside), len(outside), data.x.shape[1], data.w.shape[1])
+        room = room or empty_sample(len(inside), len(outside), len(own), data.w.shape[1])
         sample = replace(
             room.take(slice(len(inside)), slice(len(outside))),
             weight_selected=data.weight[inside],
             weight_unselected=data.weight[outside],
+            shared=shared,
         )
-        tasks = [partial(self._selected, data, inside, sample, at) for at in slices(len(inside))]
+        tasks = [
+            partial(self._selected, data, inside, own[:-1], sample, at)
+            for at in slices(len(inside))
+        ]
         tasks += [
-            partial(self._w, data.w, outside[block], sample.w_unselected[block])
+            partial(_fill, sample.w_unselected[block], data.w, outside[block], self.w)
             for block in slices(len(outside))
         ]
         # with room given this is a batch of a stream, whose parts are read in parallel already
@@ -235,24 +266,32 @@ class SampleScale:
             return sample
         return replace(sample, scale_columns=self.scale.apply(data.scale[inside]))
 
-    def _selected(self, data, inside, sample: Sample, block: slice) -> None:
-        rows, residual = inside[block], sample.residual_columns[block]
-        self._w(data.w, rows, sample.w_selected[block])
-        residual[:, :-1] = data.x[rows]
-        residual[:, -1] = data.y[rows]
-        residual -= np.append(self.x.centre, self.y_centre)
-        residual /= np.append(-self.x.scale, self.y_scale)
+    def _selected(self, data, inside, own_x, sample: Sample, block: slice) -> None:
+        rows, residuals = inside[block], sample.residuals[block]
+        _fill(sample.w_selected[block], data.w, rows, self.w)
+        if len(own_x):
+            minus = ColumnScale(self.x.centre[own_x], -self.x.scale[own_x], None)
+            x = data.x if len(own_x) == data.x.shape[1] else data.x[:, own_x]
+            _fill(residuals[:, :-1], x, rows, minus)
+        residuals[:, -1] = (data.y[rows] - self.y_centre) / self.y_scale
 
-    def _w(self, w, rows, out) -> None:
-        out[:] = w[rows]
-        out -= self.w.centre
-        out /= self.w.scale
+
+def _fill(out: np.ndarray, values: np.ndarray, rows: np.ndarray, scale: ColumnScale) -> None:
+    """Standardised rows into `out`, whose columns are each in one piece."""
+    out[:] = gathered(values, rows)
+    columns = out.T
+    columns -= scale.centre[:, None]
+    columns /= scale.scale[:, None]
 
 
 def standardised_sample(data: SelectionData) -> tuple[Sample, SampleScale]:
     """All rows of `data`, standardised by their own moments."""
-    y = data.y[data.s]
-    w_scaling, x_scaling = column_scale(data.w), column_scale(data.x[data.s])
+    y, is_long = data.y[data.s], data.n > ALL_ROWS_UP_TO
+    if is_long:
+        w_scaling = column_scale_in_blocks(data.w)
+        x_scaling = column_scale_in_blocks(data.x, np.flatnonzero(data.s))
+    else:
+        w_scaling, x_scaling = column_scale(data.w), column_scale(data.x[data.s])
     y_centre = float(y.mean()) if x_scaling.constant is not None else 0.0
     y_scale = float(np.sqrt(np.mean((y - y_centre) ** 2))) or 1.0
     varying = None
@@ -260,9 +299,11 @@ def standardised_sample(data: SelectionData) -> tuple[Sample, SampleScale]:
         columns = data.scale[data.s]
         varying = ColumnScale(columns.mean(axis=0), columns.std(axis=0), None)
     scalings = SampleScale(w_scaling, x_scaling, y_centre, y_scale, varying)
-    sample = scalings.apply(data)
+    shared = shared_columns(data, w_scaling, x_scaling)
+    if is_long:
+        sample = scalings.apply(data, shared=shared)
+    else:  # other likelihoods need all residual columns again and again
+        sample = replace(scalings.apply(data), shared=shared)
     if data.groups is not None:
         sample = replace(sample, groups=(data.groups[data.s], data.groups[~data.s]))
-    if data.n <= ALL_ROWS_UP_TO:  # longer ones are evaluated a few times only
-        sample = replace(sample, shared=shared_columns(data, w_scaling, x_scaling))
     return sample, scalings

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.data import SelectionData
+from heckesel.linear.sample.blocks import slices
 from heckesel.linear.sample.standardise import ColumnScale
 
 LARGEST_MIXING = 10.0  # one digit
+GLANCE_ROWS = 64  # that tell most columns apart
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,19 @@ class SharedColumns:
     own: np.ndarray
     expand: np.ndarray
 
+    def residual_columns(self, w: np.ndarray, own: np.ndarray) -> np.ndarray:
+        """(n, p + 1) r from w and its own columns."""
+        q = w.shape[1]
+        mixing = self.expand[:q, q:]
+        r = np.empty((len(w), mixing.shape[1]), order="F")
+        r[:, self.own] = own
+        for j in np.flatnonzero(mixing.any(axis=0)):
+            first, *others = np.flatnonzero(mixing[:, j])
+            np.multiply(w[:, first], mixing[first, j], out=r[:, j])
+            for k in others:
+                r[:, j] += mixing[k, j] * w[:, k]
+        return r
+
 
 def shared_columns(data: SelectionData, w: ColumnScale, x: ColumnScale) -> SharedColumns | None:
     """Which standardised columns of x are among those of w, for selected rows; w, x : how they
@@ -32,13 +47,12 @@ def shared_columns(data: SelectionData, w: ColumnScale, x: ColumnScale) -> Share
     if w.constant is None:
         return None
     p, q = data.x.shape[1], data.w.shape[1]
-    inside = np.flatnonzero(data.s)
-    mixing, own = np.zeros((q, p + 1)), [p]
+    mixing, own, same = np.zeros((q, p + 1)), [p], _same_columns(data)
     for j in range(p):
         if j == x.constant:
             mixing[w.constant, j] = -1.0
             continue
-        k = _same_column(data, inside, j)
+        k = same.get(j)
         if k is not None and k != w.constant:
             slope, level = w.scale[k] / x.scale[j], (w.centre[k] - x.centre[j]) / x.scale[j]
             if max(slope, abs(level)) <= LARGEST_MIXING:
@@ -50,10 +64,14 @@ def shared_columns(data: SelectionData, w: ColumnScale, x: ColumnScale) -> Share
     return SharedColumns(np.array(own), np.vstack([np.hstack([np.eye(q), mixing]), below]))
 
 
-def _same_column(data: SelectionData, inside, j: int) -> int | None:
-    """The position in w of a column that equals column j of x on the rows `inside`."""
-    column = data.x[inside, j]
-    for k in np.flatnonzero(data.w[inside[0]] == column[0]):
-        if np.array_equal(data.w[inside, k], column):
-            return int(k)
-    return None
+def _same_columns(data: SelectionData) -> dict[int, int]:
+    """Columns of x with the position of an equal column of w, in the selected rows."""
+    few = np.flatnonzero(data.s)[:GLANCE_ROWS]
+    alike = (data.x[few][:, :, None] == data.w[few][:, None, :]).all(axis=0)
+    pairs = [(int(j), int(k)) for j, k in np.argwhere(alike)]
+    if data.x_starts_w:
+        return {j: k for j, k in pairs if j == k}
+    for block in slices(data.n):
+        x, w, outside = data.x[block], data.w[block], ~data.s[block]
+        pairs = [(j, k) for j, k in pairs if ((x[:, j] == w[:, k]) | outside).all()]
+    return dict(reversed(pairs))

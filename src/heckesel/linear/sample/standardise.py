@@ -4,10 +4,12 @@ A column times 1e6 must not change a fit, and exper and exper^2 must not break o
 """
 
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
-from heckesel.numerics.moments import Moments
+from heckesel.linear.sample.blocks import in_threads, slices
+from heckesel.numerics.moments import Moments, moments_of
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,21 @@ def _constant_columns(values) -> np.ndarray:
     """Columns that are one non-zero number; a glance at the first rows rules out most."""
     candidates = np.flatnonzero((values[:64] == values[0]).all(axis=0) & (values[0] != 0))
     return np.array([j for j in candidates if (values[:, j] == values[0, j]).all()], dtype=int)
+
+
+def column_scale_in_blocks(values: np.ndarray, rows: np.ndarray | None = None) -> ColumnScale:
+    """As `column_scale` for a long table, or for these rows of it, on several cores."""
+
+    def moments(block: slice) -> Moments:
+        return moments_of(values[block] if rows is None else gathered(values, rows[block]))
+
+    found = in_threads(moments, slices(len(values) if rows is None else len(rows)))
+    return column_scale_by(reduce(Moments.joined, found))
+
+
+def gathered(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """values[rows]; `take` is faster, and would first copy the whole of a table that is a view."""
+    return values.take(rows, axis=0) if values.flags.c_contiguous else values[rows]
 
 
 def column_scale_by(moments: Moments) -> ColumnScale:

@@ -64,7 +64,7 @@ def _blocks(part, start, read, scalings: SampleScale) -> Iterator[Sample]:
     for data in read(part):
         if data.n > capacity:
             capacity = data.n
-            room = empty_sample(capacity, capacity, data.x.shape[1], data.w.shape[1])
+            room = empty_sample(capacity, capacity, data.x.shape[1] + 1, data.w.shape[1])
         sample = replace(scalings.apply(data, room), start=(inside, outside))
         inside, outside = inside + len(sample.w_selected), outside + len(sample.w_unselected)
         yield from sample.blocks
