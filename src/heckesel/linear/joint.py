@@ -23,6 +23,8 @@ LARGEST_THETA = 1e12  # sigma a trillionth of the expand of y: further out squar
 # In log-likelihood, a distance of 1e-4 standard errors. The step computed at this point is still
 # taken, which squares the distance.
 POLISH_GAIN = 1e-9
+# A step of 1e-8 standard errors, on which standard errors themselves change by 1e-10 at most.
+CERTAIN_GAIN = 1e-16
 
 
 def evaluate(rows, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -62,21 +64,22 @@ def _selected_terms(block: Sample, point) -> tuple:
 
     In v the Hessian is -sum delta z z' with z = (C w, S r), less sum r r', which never changes.
     """
-    w, r, mass, q = block.w_selected, block.residual_columns, block.weight_selected, block.q
-    own, expand = block.own_columns, block.expand
-    units = selected_units(w @ point[:q], r @ point[q:-1], point[-1])
+    w, own, mass, q = block.w_selected, block.own_columns, block.weight_selected, block.q
+    expand = block.expand
+    by_e = expand[:, q:] @ point[q:-1]
+    units = selected_units(w @ point[:q], w @ by_e[:q] + own @ by_e[q:], point[-1])
     mills, delta = mass * units.mills, mass * units.delta
     bend, pull = delta * units.slope, mass * units.e
 
     def summed(weight):  # over the rows of [w, r]
         return np.concatenate([weight @ w, weight @ own]) @ expand
 
-    factor = np.repeat([units.cosh, units.sinh], [q, r.shape[1]])
-    swapped = np.repeat([units.sinh, units.cosh], [q, r.shape[1]])
     by_mills = summed(mills)
+    factor = np.repeat([units.cosh, units.sinh], [q, block.p + 1])
+    swapped = np.repeat([units.sinh, units.cosh], [q, block.p + 1])
     score, hessian = np.empty(len(point)), np.empty((len(point), len(point)))
     score[:-1] = factor * by_mills
-    score[q:-1] -= pull @ r
+    score[q:-1] -= summed(pull)[q:]
     score[-1] = mills @ units.slope
     gram = expand.T @ weighted_gram(delta, w, own) @ expand
     hessian[:-1, :-1] = -np.outer(factor, factor) * gram
@@ -194,8 +197,9 @@ def solve_at(sample, a: float, start: np.ndarray, *, gain_tolerance=1e-10, last_
     )
 
 
-def polish(sample, start: Point, *, low=-np.inf, high=np.inf) -> Point:
-    """The mode near `start` by joint Newton steps inside (low, high).
+def polish(sample, start: Point, *, low=-np.inf, high=np.inf, last_step=True) -> Point:
+    """The mode near `start` by joint Newton steps inside (low, high). Without `last_step` a step
+    that gains less than `CERTAIN_GAIN` is taken without an evaluation where it leads.
 
     Where the surface is not concave or the step leaves the bracket, one conditional fit at
     fixed a shows the sign of the profile slope, and the bracket shrinks (or, while a side is
@@ -206,6 +210,10 @@ def polish(sample, start: Point, *, low=-np.inf, high=np.inf) -> Point:
     for _ in range(POLISH_ITERATIONS):
         step = newton_step(here.score, here.hessian)
         gain = 0.5 * float(here.score @ step) if step is not None else np.inf
+        if gain < CERTAIN_GAIN and not last_step:
+            assert step is not None
+            v, a = here.v + step[:-1], here.a + float(step[-1])
+            return replace(here, v=v, a=a, value=here.value + gain, status="converged")
         trial = _try_step(sample, here, step, gain, low, high)
         if trial is not None:
             here = trial

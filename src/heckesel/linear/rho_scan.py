@@ -231,8 +231,8 @@ def _on_all_rows(sample, mode: Point) -> Point:
         fixed = solve_at(sample, mode.a, mode.v)
         if fixed.slope * mode.a > 0:
             return replace(fixed, status="boundary")
-        return polish(sample, fixed)
-    return polish(sample, point_at(sample, mode.v, mode.a))
+        return polish(sample, fixed, last_step=False)
+    return polish(sample, point_at(sample, mode.v, mode.a), last_step=False)
 
 
 def _distinct(modes: list[Point]) -> tuple[Point, ...]:
