@@ -16,7 +16,7 @@ from heckesel.diagnostics.validity.exclusion_inequalities import (
     violations,
 )
 from heckesel.diagnostics.validity.inequality_power import detectable_effects
-from heckesel.diagnostics.validity.instrument_tests import validity_evidence, validity_of
+from heckesel.diagnostics.validity.instrument_tests import validity_of
 from heckesel.diagnostics.validity.overidentification import (
     detectable_by,
     overidentification_test,
@@ -233,7 +233,6 @@ def test_what_cannot_be_tested_is_not():
     assert validity(exact).verdict == "not tested"
     complete = draw(300).assign(y=lambda frame: frame["x"])
     assert "no instrument is needed" in validity(complete).sentence
-    assert validity_evidence(data_of(complete)) == {}
 
 
 def test_an_instrument_that_is_a_function_of_x_leaves_the_other_alone():

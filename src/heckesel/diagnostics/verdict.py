@@ -7,6 +7,7 @@ import numpy as np
 
 from heckesel.diagnostics.profile_curve import ProfileCurve
 from heckesel.display.html_table import block, box
+from heckesel.display.number_text import p_equation
 from heckesel.errors import printable
 from heckesel.linear.wald import STRONG_WALD_PER_INSTRUMENT, wald_test
 
@@ -255,7 +256,7 @@ def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -
         "p_value": p,
     }
     verb = "affects" if one else "affect"
-    test = f"chi2({len(instruments)}) = {wald:.1f}, {_p_text(p)}"
+    test = f"chi2({len(instruments)}) = {wald:.1f}, {p_equation(p)}"
     if wald >= STRONG_WALD_PER_INSTRUMENT * len(instruments):
         return Identification(
             IDENTIFIED,
@@ -277,14 +278,10 @@ def _named(instruments) -> tuple[str, bool]:
     return ", ".join(instruments), len(instruments) == 1
 
 
-def _p_text(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
 def _sigma_text(evidence: dict) -> str:
     """Models saved before the test of a constant sigma was made have none."""
     p = evidence.get("constant_sigma_p")
-    return "" if p is None else f"; of a constant sigma: {_p_text(p)}"
+    return "" if p is None else f"; of a constant sigma: {p_equation(p)}"
 
 
 def _assumptions(evidence: dict) -> str:
@@ -316,7 +313,7 @@ LINES: dict[str, Callable[[dict], str]] = {
     ),
     "overidentification": lambda e: (
         f"agreement of the instruments (overidentification test): {e['overidentification']:.1f}, "
-        f"{_p_text(e['overidentification_p'])}"
+        f"{p_equation(e['overidentification_p'])}"
     ),
     "rho_low": lambda e: (
         f"rho {e['rho']:.2f}, {100 * e['rho_level']:.0f} % profile interval {e['rho_low']:.2f} to "
@@ -328,15 +325,15 @@ LINES: dict[str, Callable[[dict], str]] = {
     "residual_normality_p": lambda e: (
         f"residuals under the model: skewness {e['residual_skewness']:.2f}, excess kurtosis "
         f"{e['residual_excess_kurtosis']:.2f} (test of normality: "
-        f"{_p_text(e['residual_normality_p'])}{_sigma_text(e)})"
+        f"{p_equation(e['residual_normality_p'])}{_sigma_text(e)})"
     ),
     "contrast": lambda e: (
         f"rho sigma: {e['lambda_ml']:.3g} by maximum likelihood, {e['lambda_two_step']:.3g} by the "
         f"two-step ({abs(e['contrast']):.1f} standard errors apart)"
     ),
     "linearity_p": lambda e: (
-        f"squares and products of the outcome's columns: {_p_text(e['linearity_p'])} (Wald test), "
-        f"most of all {e['most_curved']}"
+        f"squares and products of the outcome's columns: {p_equation(e['linearity_p'])} (Wald test), most "
+        f"of all {e['most_curved']}"
     ),
     "better_errors": lambda e: (
         f"best-fitting errors: {e['better_errors']}, {e['better_errors_gain']:.1f} log-units "

@@ -15,3 +15,8 @@ def number_text(value: float, digits: int = 4) -> str:
 def p_text(p: float) -> str:
     """With three decimals, and "< 0.001" below that."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def p_equation(p: float) -> str:
+    """As a part of a sentence, such as "p = 0.012" or "p < 0.001"."""
+    return f"p {p_text(p)}" if p < 0.001 else f"p = {p_text(p)}"

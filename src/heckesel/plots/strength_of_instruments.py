@@ -5,6 +5,7 @@ import pandas as pd
 from scipy.special import chdtrc, ndtr
 
 from heckesel.data import CONSTANT, SelectionData
+from heckesel.display.number_text import p_equation
 from heckesel.errors import DataError
 from heckesel.linear.probit import fit_probit
 from heckesel.plots.canvas import (
@@ -94,15 +95,12 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     for axis in (ax.xaxis, ax.yaxis):
         percent_axis(axis)
     legend_above(ax)
-    text = _with_p(f"χ²({freedom}) = {statistic:,.1f}", chdtrc(freedom, max(statistic, 0.0)))
+    p = chdtrc(freedom, max(statistic, 0.0))
+    text = f"χ²({freedom}) = {statistic:,.1f}, {p_equation(p)}"
     if not _are_independent(model):
         text = _wald_text(getattr(model, "result_", model), terms[instrumental])
     ax.text(0.97, 0.03, text, transform=ax.transAxes, ha="right")
     return ax
-
-
-def _with_p(statistic: str, p: float) -> str:
-    return f"{statistic}, " + ("p < 0.001" if p < 0.001 else f"p = {p:.3f}")
 
 
 def _are_independent(model) -> bool:
@@ -119,7 +117,7 @@ def _wald_text(result, names) -> str:
     if not hasattr(result, "wald_test"):
         return ""
     test = result.wald_test([("select", name) for name in names])
-    return _with_p(str(test), test.p_value)
+    return f"{test}, {p_equation(test.p_value)}"
 
 
 def _selection_of(model, X, y, selected):

@@ -92,7 +92,7 @@ def nothing_to_compare(model, data: ReportData) -> bool:
 
 def compare(model, data: ReportData, naive: Naive, refits: Refits | None = None) -> Comparison:
     """refits : give the uncertainty of changes; None leaves it unknown"""
-    corrected, interval = _population(model, data)
+    corrected, interval = _predicted(model, data, data.frame, "population")
     probability = selection_probability(model, data.frame)
 
     def group(name: str, meaning: str, rows: np.ndarray) -> Group:
@@ -110,7 +110,9 @@ def compare(model, data: ReportData, naive: Naive, refits: Refits | None = None)
         )
 
     found, unobserved = regions(probability), np.flatnonzero(~data.s)
-    given = _unselected(model, data, unobserved)
+    given = None
+    if data.classes is not None or not has_t_errors(model):
+        given = _predicted(model, data, data.frame.iloc[unobserved], "unselected")
     return Comparison(
         naive=naive,
         everyone=group(EVERYONE, "", np.arange(data.n)),
@@ -123,24 +125,12 @@ def compare(model, data: ReportData, naive: Naive, refits: Refits | None = None)
     )
 
 
-def _population(model, data: ReportData) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) means and (n, 2) intervals: of outcomes or, for classes, of the probability."""
+def _predicted(model, data: ReportData, frame, target: str) -> tuple[np.ndarray, np.ndarray]:
+    """(m,) means and (m, 2) intervals: of outcomes or, for classes, of the probability."""
     if data.classes is not None:
-        interval = model.predict_proba_interval(data.frame, LEVEL)
-        return model.predict_proba(data.frame)[:, 1], interval
-    found = model.predict_distribution(data.frame)
-    return found.mean, found.interval(LEVEL)
-
-
-def _unselected(model, data: ReportData, rows: np.ndarray):
-    """The same of these rows, given that they were not selected; None if the model has none."""
-    frame = data.frame.iloc[rows]
-    if data.classes is not None:
-        interval = model.predict_proba_interval(frame, LEVEL, "unselected")
-        return model.predict_proba(frame, "unselected")[:, 1], interval
-    if has_t_errors(model):
-        return None
-    found = model.predict_distribution(frame, target="unselected")
+        interval = model.predict_proba_interval(frame, LEVEL, target)
+        return model.predict_proba(frame, target)[:, 1], interval
+    found = model.predict_distribution(frame, target)
     return found.mean, found.interval(LEVEL)
 
 

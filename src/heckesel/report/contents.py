@@ -130,7 +130,8 @@ class Contents:
                 f"{digits.change(largest.change, largest.uncertainty)}."
             )
         direction = "lower" if largest.change < 0 else "higher"
-        unclear = ", which is not a clear difference" if self._unclear(everyone) else ""
+        is_unclear = everyone.known and not everyone.clear
+        unclear = ", which is not a clear difference" if is_unclear else ""
         unknown = "" if largest.known else " How certain this is could not be computed."
         return (
             f"For the {largest.cases:,} cases {_who(largest)} the corrected {self.predicted} "
@@ -139,9 +140,6 @@ class Contents:
             f"cases the change is {digits.change(everyone.change, everyone.uncertainty)}{unclear}."
             f"{unknown}"
         )
-
-    def _unclear(self, group: Group) -> bool:
-        return group.known and not group.clear
 
 
 def report_contents(

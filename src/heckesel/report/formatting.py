@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heckesel.display.number_text import p_text
+
 NONE = "–"
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -80,6 +82,4 @@ def percent(share: float, decimals: int = 0) -> str:
 
 
 def p_value(p: float) -> str:
-    if not math.isfinite(p):
-        return NONE
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return p_text(p) if math.isfinite(p) else NONE

@@ -91,31 +91,18 @@ def check_held_out(refits: Refits | NotChecked, data: ReportData) -> Calibration
 
 def calibration(u: np.ndarray, how: str) -> Calibration:
     """Calibration from the transforms u (m,), which are uniform if the model is right."""
-    share, half = reliability(u), half_band(len(u))
-    return Calibration(
-        how=how,
-        cases=len(u),
-        level=LEVELS,
-        share=share,
-        low=(LEVELS - half).clip(0),
-        high=(LEVELS + half).clip(None, 1),
-        covered=float(np.mean(np.abs(2 * u - 1) <= 0.9)),
-        error=float(np.mean(np.abs(share - LEVELS))),
-    )
+    covered = float(np.mean(np.abs(2 * u - 1) <= 0.9))
+    return _calibration(how, len(u), LEVELS, reliability(u), half_band(len(u)), covered=covered)
 
 
 def class_calibration(y: np.ndarray, probability: np.ndarray, how: str) -> Calibration:
     """Calibration of probabilities (m,) for the classes y (m,), 0 or 1."""
     level, share, count = class_shares(y, probability)
-    half = class_half_band(level, count)
-    return Calibration(
-        how=how,
-        cases=len(y),
-        level=level,
-        share=share,
-        low=(level - half).clip(0),
-        high=(level + half).clip(None, 1),
-        covered=float(y.mean()),
-        error=float(np.mean(np.abs(share - level))),
-        classes=True,
-    )
+    half, covered = class_half_band(level, count), float(y.mean())
+    return _calibration(how, len(y), level, share, half, covered=covered, classes=True)
+
+
+def _calibration(how: str, cases: int, level, share, half_band, **rest) -> Calibration:
+    low, high = (level - half_band).clip(0), (level + half_band).clip(None, 1)
+    error = float(np.mean(np.abs(share - level)))
+    return Calibration(how, cases, level, share, low, high, error=error, **rest)

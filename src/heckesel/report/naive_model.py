@@ -59,15 +59,14 @@ def naive_fit(model, data: ReportData, baseline=None, *, members: int | None = N
             TRAINED_ALIKE, "naive", mean, {}, lambda rows: _plain_networks(model, data, rows)
         )
     plain = plain_ensemble(model, int(data.s.sum()))
-    mean = data.fitted(clone(plain)).predict_distribution(data.frame).mean
+    mean = data.mean_of(data.fitted(clone(plain)))
     return Naive(TRAINED_ALIKE, "naive", mean, {}, _refit(plain, data, members))
 
 
 def _given(baseline, data: ReportData, members: int | None) -> Naive:
     what = PLAIN_ENSEMBLE if isinstance(baseline, DeepEnsembleRegressor) else GIVEN
-    mean = _mean_of(baseline, data)
     refit = _refit(baseline, data, members) if isinstance(baseline, BaseEstimator) else None
-    return Naive(what, "naive", mean, {}, refit)
+    return Naive(what, "naive", data.mean_of(baseline), {}, refit)
 
 
 def _refit(model, data: ReportData, members: int | None) -> Callable[[np.ndarray], np.ndarray]:
@@ -75,15 +74,9 @@ def _refit(model, data: ReportData, members: int | None) -> Callable[[np.ndarray
         twin = clone(model)
         if members is not None and "n_members" in twin.get_params():
             twin.set_params(n_members=members, progress=False)
-        return _mean_of(data.fitted(twin, rows), data)
+        return data.mean_of(data.fitted(twin, rows))
 
     return refit
-
-
-def _mean_of(model, data: ReportData) -> np.ndarray:
-    if data.classes is not None:
-        return np.asarray(model.predict_proba(data.frame))[:, 1]
-    return model.predict_distribution(data.frame).mean
 
 
 def plain_ensemble(model, selected: int) -> DeepEnsembleRegressor:

@@ -85,7 +85,8 @@ def refit_on_folds(model, data: ReportData, naive: Naive | None = None) -> Refit
                 warnings.simplefilter("ignore", IdentificationWarning)  # the page has the verdict
                 fitted = _refit(model, twin, data, kept)
                 if naive is not None:
-                    changes.append(_mean(fitted, data) - _naive_mean(naive, kept))
+                    plain = naive.mean if naive.refit is None else naive.refit(kept)
+                    changes.append(data.mean_of(fitted) - plain)
                 if not has_t_errors(fitted):
                     predicted.append(_held_out(fitted, data, out))
             held_out.append(out)
@@ -141,16 +142,6 @@ def assign_folds(s: np.ndarray, folds: int, groups: np.ndarray | None = None) ->
     for rows in (np.flatnonzero(s), np.flatnonzero(~s)):
         fold[rng.permutation(rows)] = np.arange(len(rows)) % folds
     return fold
-
-
-def _mean(fitted, data: ReportData) -> np.ndarray:
-    if data.classes is not None:
-        return fitted.predict_proba(data.frame)[:, 1]
-    return fitted.predict_distribution(data.frame).mean
-
-
-def _naive_mean(naive: Naive, rows: np.ndarray) -> np.ndarray:
-    return naive.mean if naive.refit is None else naive.refit(rows)
 
 
 def _held_out(fitted, data: ReportData, rows: np.ndarray) -> np.ndarray:

@@ -106,11 +106,17 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
         return RhoValues((float(result.rho),), (float(result.sigma),), way_out)
     if hasattr(model, "classes_"):
         found = model.identification_.profile
-        return None if found is None else held_out_curve(found)
+        return None if found is None else verdict_curve(found, "held-out log-likelihood")
     if "curve" in model.info_:
         return evidence_curve(model.info_)
-    if model.identification_.profile is not None:
-        return verdict_curve(model.identification_.profile)
+    found = model.identification_.profile
+    if found is not None:  # of a spline model in place of the networks
+        whose = (
+            "The curve below belongs to another model, the one behind the verdict: a sum of "
+            f"splines in place of the networks, fitted to {found.rows:,} rows. method='profile' "
+            "draws the curve of the networks themselves."
+        )
+        return verdict_curve(found, "profile log-likelihood", whose)
     return RhoValues(
         tuple(np.atleast_1d(model.rho_).tolist()),
         tuple(np.atleast_1d(model.sigma_).tolist()),
@@ -152,10 +158,10 @@ def likelihood_curve(result) -> RhoCurve:
     )
 
 
-def verdict_curve(profile: ProfileCurve) -> RhoCurve:
-    """The curve behind the verdict, of a spline model in place of the networks."""
+def verdict_curve(profile: ProfileCurve, kind: str, whose: str = "") -> RhoCurve:
+    """The curve behind the verdict."""
     return RhoCurve(
-        "profile log-likelihood",
+        kind,
         *_on_grid(profile),
         modes=tuple(
             RhoMode(at, None, drop, STATUS["boundary"] if abs(at) > GRID_END else "")
@@ -163,20 +169,7 @@ def verdict_curve(profile: ProfileCurve) -> RhoCurve:
         ),
         interval=profile.interval,
         interval_kind=f"{percent(profile.level)} profile-likelihood interval",
-        whose="The curve below belongs to another model, the one behind the verdict: a sum of "
-        f"splines in place of the networks, fitted to {profile.rows:,} rows. method='profile' "
-        "draws the curve of the networks themselves.",
-    )
-
-
-def held_out_curve(profile: ProfileCurve) -> RhoCurve:
-    """The held-out log-likelihood of networks for two classes."""
-    return RhoCurve(
-        "held-out log-likelihood",
-        *_on_grid(profile),
-        modes=tuple(RhoMode(at, None, drop, "") for at, drop in profile.modes),
-        interval=profile.interval,
-        interval_kind=f"{percent(profile.level)} profile-likelihood interval",
+        whose=whose,
     )
 
 

@@ -11,6 +11,7 @@ from heckesel.diagnostics.verdict import (
     IDENTIFIED,
     NO_SELECTION,
     NOT_IDENTIFIED,
+    TONES,
     UNCERTAIN,
     WEAK,
     Identification,
@@ -18,15 +19,7 @@ from heckesel.diagnostics.verdict import (
 from heckesel.predictive.distribution import RHO_LIMIT
 
 # Tone: the colour and icon of the box. Advice: what a reader may do with the predictions.
-GOOD, CAUTION, BAD, PLAIN = "good", "caution", "bad", "plain"
-TONES = {
-    IDENTIFIED: GOOD,
-    WEAK: CAUTION,
-    FUNCTIONAL_FORM: CAUTION,
-    NOT_IDENTIFIED: BAD,
-    NO_SELECTION: PLAIN,
-    DO_NOT_USE: BAD,
-}
+GOOD, CAUTION, BAD = "good", "caution", "bad"
 ADVICE = {
     IDENTIFIED: "The corrected predictions can be used for everyone, provided that someone who "
     "knows the process confirms the assumption above.",
@@ -84,8 +77,8 @@ def verdict_box(
             f"The estimate is {at}, the end of the range, {MISFIT}",
             f"The verdict from the columns alone would be: {verdict}; {found.sentence}",
         )
-        advice = "Do not use the corrected predictions as they are."
-        return VerdictBox(BAD, f"do not use, the estimate is {at}", reasons, advice)
+        heading = f"do not use, the estimate is {at}"
+        return VerdictBox(BAD, heading, reasons, ADVICE[DO_NOT_USE])
     why: tuple[str, ...] = (f"Why: {found.sentence}",)
     if found.evidence.get("at_boundary") and tone == GOOD:
         if abs(found.evidence["rho"]) <= AT_BOUNDARY:  # otherwise the sentence says so itself

@@ -24,6 +24,7 @@ from heckesel.diagnostics.validity.overidentification import (
     overidentification_test,
 )
 from heckesel.diagnostics.validity.validity_sample import ValiditySample, validity_sample
+from heckesel.display.number_text import p_equation
 from heckesel.errors import printable
 
 REJECTED = "rejected"
@@ -233,12 +234,6 @@ def validity_of(
     )
 
 
-def validity_evidence(data: SelectionData, *, level: float = LEVEL, seed: int = 0) -> dict:
-    """`InstrumentValidity.to_dict` of the data, for the evidence of a verdict; {} if not tested."""
-    found = validity_of(data, level=level, seed=seed)
-    return {} if found.verdict == NOT_TESTED else found.to_dict()
-
-
 def _untested(data: SelectionData, level: float, sentence: str) -> InstrumentValidity:
     names = tuple(data.instruments)
     return InstrumentValidity(NOT_TESTED, sentence, math.nan, level, names, (), (), data.n, 0)
@@ -304,23 +299,19 @@ def _verdict(tests, p: float, level: float, instruments) -> tuple[str, str]:
                 "direction"
             )
         advice = f"do not rely on a correction that excludes {'it' if one else 'them'}"
-        return REJECTED, f"{why} ({p_text(p)}); {advice}."
+        return REJECTED, f"{why} ({p_equation(p)}); {advice}."
     known = [ends for test in tests for ends in test.detectable.values()]
     if known and not np.isfinite(known).any():
         return WITHOUT_POWER, (
-            f"the data do not contradict the validity of {named} ({p_text(p)}), but they would not "
-            "have revealed a direct effect of one standard deviation of the outcome per standard "
+            f"the data do not contradict the validity of {named} ({p_equation(p)}), but they would "
+            "not have revealed a direct effect of one standard deviation of the outcome per standard "
             "deviation of the instrument either."
         )
     unnoticed = "smaller direct effects than those listed" if known else "direct effects"
     return NOT_REJECTED, (
-        f"the data do not contradict the validity of {named} ({p_text(p)}); {unnoticed} may have "
-        "gone unnoticed."
+        f"the data do not contradict the validity of {named} ({p_equation(p)}); {unnoticed} may "
+        "have gone unnoticed."
     )
-
-
-def p_text(p: float) -> str:
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def _test_lines(test: ValidityTest) -> list[str]:
@@ -328,7 +319,7 @@ def _test_lines(test: ValidityTest) -> list[str]:
         size = f"largest violation {test.statistic:.2f} standard errors"
     else:
         size = f"chi2({test.degrees_of_freedom}) = {test.statistic:.1f}"
-    lines = [f"{test.name}: {size}, {p_text(test.p_value)}"]
+    lines = [f"{test.name}: {size}, {p_equation(test.p_value)}"]
     for name, (low, high) in test.detectable.items():
         caught = [f"{end:+.2f}" for end in (low, high) if math.isfinite(end)]
         if len(caught) == 2:
