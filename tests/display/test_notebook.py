@@ -31,6 +31,10 @@ def shown():
         "predictions": model.predict_distribution(X),
         "sensitivity": hk.sensitivity(model, rho=[-0.5, 0.0, 0.5]),
         "columns": hk.column_report(X.assign(year=2020), y, instruments=["z"]),
+        "error models": model.result_.functional_form(),
+        "instruments": hk.test_instruments(
+            X.rename(columns={NAME: "x", "z": NAME}), y, instruments=[NAME]
+        ),
     }
 
 
@@ -46,6 +50,8 @@ def shown():
         "predictions",
         "sensitivity",
         "columns",
+        "error models",
+        "instruments",
     ],
 )
 def test_names_of_the_user_are_text(name, shown):
@@ -61,6 +67,27 @@ def test_a_fit_shows_the_numbers_of_its_summary(shown):
         assert f"{value:.4f}".replace("-", "−") in strings
     assert fit.identification.verdict in strings
     assert fit.identification.sentence in strings
+
+
+def test_error_models_show_the_numbers_of_their_summary(shown):
+    forms = shown["error models"]
+    strings, summary = Reader(forms._repr_html_()).strings, forms.summary()
+    for form in forms.forms:
+        for number in (f"{form.loglik:.2f}", f"{form.tau:.3f}"):
+            assert number in summary
+            assert number.replace("-", "−") in strings
+    assert forms.sentence in strings
+
+
+def test_a_test_of_instruments_shows_its_verdict_and_every_line(shown):
+    found = shown["instruments"]
+    html = found._repr_html_()
+    strings = Reader(html).strings
+    assert strings[-len(found.details()) :] == found.details()
+    assert found.verdict in strings
+    assert found.sentence in strings
+    tone = {"rejected": "bad", "not rejected": "good"}.get(found.verdict, "caution")
+    assert f'class="box {tone}"' in html
 
 
 def test_breakdown_points_are_named(shown):

@@ -130,6 +130,12 @@ CASES = {
         lambda: hk.DeepHeckmanRegressor(method="three-step").fit(GOOD[["x", "z"]], GOOD.y),
         "method must be one of two-step, joint",
     ),
+    "an outcome without errors": (
+        lambda: hk.DeepHeckmanRegressor(["z"]).fit(
+            GOOD[["x", "z"]], (1 + 2 * GOOD.x).where(GOOD.y.notna()).rename("y")
+        ),
+        "the outcome 'y' is an exact linear function of its columns among the",
+    ),
     "instrument that is not there": (
         lambda: hk.DeepHeckmanRegressor(["zz"], method="two-step").fit(GOOD[["x", "z"]], GOOD.y),
         "X has no column 'zz', the instrument; did you mean 'z'?",

@@ -91,6 +91,19 @@ def _check_quiet(tab):
     assert [url.split(":")[0] for url in asked if not url.startswith("data:")] == ["file"]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_table_scrolls_sideways_on_a_phone(name, pages, tab):
+    tab.show(pages[name], width=390, height=844, dark=False)
+    tab.ask("document.querySelectorAll('details').forEach(d => d.open = true)")
+    _keep(tab, f"{name}-phone.png")
+    tables = "[...document.querySelectorAll('.wide')]"
+    wide = tab.ask(f"{tables}.filter(d => d.scrollWidth > d.clientWidth).map(d => d.ariaLabel)")
+    assert wide == []
+    entries = "document.querySelectorAll('tbody td')"
+    nameless = tab.ask(f"[...{entries}].filter(d => !d.dataset.head).map(d => d.outerHTML)")
+    assert nameless == []
+
+
 def _check_figures(tab):
     """Every picture has a size, and every text in it lies inside."""
     outside = tab.ask(

@@ -7,8 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 
 from heckesel.data import SelectionData
+from heckesel.diagnostics.smooth_columns import unexplained_share
 from heckesel.errors import ColumnError, DataError
-from heckesel.linear.estimable import check_estimable, checked_probit
+from heckesel.linear.estimable import (
+    COLLINEAR_BELOW,
+    check_estimable,
+    checked_probit,
+    exact_outcome,
+)
 from heckesel.tables.fit_input import fixed_columns, outcome_column
 from heckesel.tables.groups import split_groups
 from heckesel.tables.preparation.column_plan import ColumnPlan
@@ -31,6 +37,15 @@ def check_fit(data: SelectionData) -> None:
     check_estimable(whole)
     if not data.s.all():
         checked_probit(w, data.s, whole.w_names, data.weight)
+
+
+def check_errors(data: SelectionData) -> None:
+    """Refuse an outcome that is an exact linear function of x, of which the errors are zero."""
+    seen = data.take(data.s & (data.weight > 0))
+    if seen.n <= seen.x.shape[1] + 1 or np.ptp(seen.y) == 0:
+        return
+    if unexplained_share(seen.x, seen.y, seen.weight) < COLLINEAR_BELOW:
+        raise exact_outcome(data.y_name, seen.n)
 
 
 def plan_of(

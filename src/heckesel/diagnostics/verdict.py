@@ -332,8 +332,9 @@ LINES: dict[str, Callable[[dict], str]] = {
         f"two-step ({abs(e['contrast']):.1f} standard errors apart)"
     ),
     "linearity_p": lambda e: (
-        f"squares and products of the outcome's columns: {p_equation(e['linearity_p'])} (Wald test), most "
-        f"of all {e['most_curved']}"
+        "squares and products of the outcome's columns: "
+        f"{p_equation(e['linearity_p'])} (Wald test), "
+        f"most of all {e['most_curved']}"
     ),
     "better_errors": lambda e: (
         f"best-fitting errors: {e['better_errors']}, {e['better_errors_gain']:.1f} log-units "

@@ -5,7 +5,7 @@ from heckesel.diagnostics.column_problems import check_fit, listing_problems
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError
 from heckesel.estimators.network_options import NetworkRegressor, network_config, train
-from heckesel.estimators.selection_regressor import identify
+from heckesel.estimators.selection_regressor import identify_with_warning
 from heckesel.fit_info import as_dictionary
 from heckesel.tables.fit_input import read_table
 
@@ -16,7 +16,7 @@ class EnsembleRegressor(NetworkRegressor):
     def _identify(self, data: SelectionData, *, needs_probit: bool) -> bool:
         """Set `identification_`; whether a probit of selection can be fitted."""
         try:
-            self.identification_ = identify(data)
+            self.identification_ = identify_with_warning(data)
         except DataError as error:
             if needs_probit:
                 raise

@@ -11,6 +11,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData, check_weights, marked_rows, selected_rows
+from heckesel.diagnostics.column_problems import check_errors
 from heckesel.diagnostics.evidence import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, warn_user
@@ -245,6 +246,13 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
 
 
 def identify(data: SelectionData) -> Identification:
+    """`identify_with_warning`, for models of errors, which an exact outcome has not."""
+    if not data.s.all():
+        check_errors(data)
+    return identify_with_warning(data)
+
+
+def identify_with_warning(data: SelectionData) -> Identification:
     """The verdict, with a warning if there is no instrument, or no selection."""
     if data.s.all():
         warn_no_selection(data)

@@ -52,12 +52,17 @@ def check_rows(data: SelectionData, rows: slice) -> None:
     if s.all():  # least squares, to which an exact outcome is welcome
         return
     if y.min() == y.max() or dependent_columns(np.column_stack([x, y]))[0] == x.shape[1]:
-        raise DataError(
-            f"the outcome {data.y_name!r} is an exact linear function of its columns among the "
-            f"{len(x)} selected rows, so there is no error to correct; check the columns"
-        )
+        raise exact_outcome(data.y_name, len(x))
     check_columns(w, data.w_names, f"over all {len(w)} rows")
     refuse(separating_column(w, s, data.w_names))
+
+
+def exact_outcome(y_name: str, rows: int) -> DataError:
+    """The error for an outcome without errors, whose correlation with selection is undefined."""
+    return DataError(
+        f"the outcome {y_name!r} is an exact linear function of its columns among the {rows} "
+        "selected rows, so there is no error to correct; check the columns"
+    )
 
 
 def check_scale(data: SelectionData) -> None:

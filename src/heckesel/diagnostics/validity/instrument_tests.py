@@ -24,6 +24,7 @@ from heckesel.diagnostics.validity.overidentification import (
     overidentification_test,
 )
 from heckesel.diagnostics.validity.validity_sample import ValiditySample, validity_sample
+from heckesel.display.html_table import block, box
 from heckesel.display.number_text import p_equation
 from heckesel.errors import printable
 
@@ -31,6 +32,8 @@ REJECTED = "rejected"
 NOT_REJECTED = "not rejected"
 WITHOUT_POWER = "not rejected, and could not have been"
 NOT_TESTED = "not tested"
+# How it is coloured.
+TONES = {REJECTED: "bad", NOT_REJECTED: "good", WITHOUT_POWER: "caution", NOT_TESTED: "plain"}
 OVERIDENTIFICATION, INEQUALITIES = "overidentification", "inequalities"
 LEVEL = 0.05
 EXACT = 1e-10  # share of the variance of y that x leaves, below which it is rounding
@@ -117,6 +120,9 @@ class InstrumentValidity:
 
     def __repr__(self) -> str:
         return f"<InstrumentValidity {self}>"
+
+    def _repr_html_(self) -> str:
+        return block(box(TONES[self.verdict], self.verdict, self.sentence, self.details()))
 
     def details(self) -> list[str]:
         """List the tests in words.
@@ -304,8 +310,8 @@ def _verdict(tests, p: float, level: float, instruments) -> tuple[str, str]:
     if known and not np.isfinite(known).any():
         return WITHOUT_POWER, (
             f"the data do not contradict the validity of {named} ({p_equation(p)}), but they would "
-            "not have revealed a direct effect of one standard deviation of the outcome per standard "
-            "deviation of the instrument either."
+            "not have revealed a direct effect of one standard deviation of the outcome per "
+            "standard deviation of the instrument either."
         )
     unnoticed = "smaller direct effects than those listed" if known else "direct effects"
     return NOT_REJECTED, (

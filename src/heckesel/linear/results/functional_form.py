@@ -9,6 +9,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData, scaled_weight
+from heckesel.display.html_table import block, heading, html_table, paragraphs
 from heckesel.errors import DataError, as_list, is_whole
 from heckesel.linear.estimable import check_estimable, check_scale
 from heckesel.linear.forms.error_models import ERROR_MODELS, GAUSSIAN
@@ -17,6 +18,8 @@ from heckesel.linear.forms.form_weights import CLOSE_AIC, changes_sign, forms_to
 from heckesel.linear.sample.stream import StreamedData
 
 WIDTH = 78
+FORM_HEAD = ("form", "log-lik", "AIC-best", "weight", "tau", "status")
+COEFFICIENT_HEAD = ("coefficient", "normal", "lowest*", "highest*", "")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,29 +91,54 @@ class FunctionalForm:
         ]
         return "\n".join([*lines, *textwrap.wrap(self.sentence, WIDTH)])
 
-    def _form_lines(self) -> list[str]:
-        best = self.forms[0].aic
-        lines = ["-" * WIDTH]
-        lines.append(
-            f"  {'form':<20}{'log-lik':>14}{'AIC-best':>10}{'weight':>8}{'tau':>8}  status"
+    def _repr_html_(self) -> str:
+        marked = [
+            (f"{name} *" if name in self.weighed else name, *rest)
+            for name, *rest in self._form_rows()
+        ]
+        return block(
+            heading("How much rests on the normal curve?"),
+            html_table(FORM_HEAD, marked, left=("status",)),
+            html_table(COEFFICIENT_HEAD, self._coefficient_rows(), left=("",)),
+            paragraphs([self.sentence]),
         )
-        for form in self.forms:
-            mark = "*" if form.name in self.weighed else " "
-            lines.append(
-                f"{mark} {form.name:<20}{form.loglik:>14.2f}{form.aic - best:>10.1f}"
-                f"{form.aic_weight:>8.3f}{form.tau:>8.3f}  {form.status}"
+
+    def _form_rows(self) -> list[tuple[str, ...]]:
+        """The entries under FORM_HEAD."""
+        best = self.forms[0].aic
+        return [
+            (
+                form.name,
+                f"{form.loglik:.2f}",
+                f"{form.aic - best:.1f}",
+                f"{form.aic_weight:.3f}",
+                f"{form.tau:.3f}",
+                form.status,
             )
+            for form in self.forms
+        ]
+
+    def _coefficient_rows(self) -> list[tuple[str, ...]]:
+        """The entries under COEFFICIENT_HEAD."""
+        normal = next(form.params for form in self.forms if form.name == GAUSSIAN.name)
+        found = []
+        for term, ends in zip(self.terms, ranges(self._weighed_coefficients), strict=True):
+            numbers = (f"{value:.4g}" for value in (normal["outcome", term], *ends))
+            found.append((term, *numbers, "changes sign" if term in self.flips else ""))
+        return found
+
+    def _form_lines(self) -> list[str]:
+        lines = ["-" * WIDTH]
+        for name, loglik, aic, weight, tau, status in (FORM_HEAD, *self._form_rows()):
+            mark = "*" if name in self.weighed else " "
+            lines.append(f"{mark} {name:<20}{loglik:>14}{aic:>10}{weight:>8}{tau:>8}  {status}")
         return lines
 
     def _coefficient_lines(self) -> list[str]:
-        normal = next(form.params for form in self.forms if form.name == GAUSSIAN.name)
-        lines = ["-" * WIDTH]
         width = max(24, *(len(term) + 2 for term in self.terms))
-        lines.append(f"  {'coefficient':<{width}}{'normal':>12}{'lowest*':>12}{'highest*':>12}")
-        for term, (low, high) in zip(self.terms, ranges(self._weighed_coefficients), strict=True):
-            note = "  changes sign" if term in self.flips else ""
-            value = normal["outcome", term]
-            lines.append(f"  {term:<{width}}{value:>12.4g}{low:>12.4g}{high:>12.4g}{note}")
+        lines = ["-" * WIDTH]
+        for term, normal, low, high, note in (COEFFICIENT_HEAD, *self._coefficient_rows()):
+            lines.append(f"  {term:<{width}}{normal:>12}{low:>12}{high:>12}  {note}".rstrip())
         return lines
 
     @property
