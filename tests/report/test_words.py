@@ -30,7 +30,7 @@ def test_a_page_without_selection_speaks_of_no_others(complete):
         assert phrase not in complete
     assert "every unit has an outcome" in complete
     assert "observed in\nevery row." in complete
-    assert '>not used</td>' in complete  # the instrument
+    assert ">not used</td>" in complete  # the instrument
 
 
 def test_a_page_with_selection_speaks_of_the_others(tmp_path):
