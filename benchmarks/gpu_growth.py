@@ -19,10 +19,9 @@ import torch
 from benchmarks.growth import exponent
 from heckesel.methods.heckman_two_step import first_step
 from heckesel.networks.losses.normal import TWO_STEP
-from heckesel.networks.training.batches import Batch
+from heckesel.networks.training.batches import Batch, data_scale_of
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import train_datasets
-from heckesel.networks.training.scaling import data_scale_of
 from reproduction.e1_controlled import POOL, Cell, problem
 
 MEMBERS = 5

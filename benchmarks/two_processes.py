@@ -25,18 +25,26 @@ import torch.distributed as dist
 import torch.multiprocessing as processes
 
 from heckesel.networks.losses.normal import TWO_STEP
-from heckesel.networks.training.adam import Schedule, adam_step, start_adam
-from heckesel.networks.training.batches import Batch, Source, full_batch, stack_datasets
-from heckesel.networks.training.layers import (
+from heckesel.networks.training.batches import (
+    Batch,
+    Source,
+    full_batch,
+    stack_datasets,
+    with_constant,
+)
+from heckesel.networks.training.steps import (
     INITIAL_WEIGHTS,
+    Schedule,
+    adam_step,
     backward,
     forward,
     initial_weights,
     member_seed,
-    with_constant,
+    split,
+    start_adam,
+    step_function,
     workspace,
 )
-from heckesel.networks.training.steps import split, step_function
 
 COLUMNS, HIDDEN, MEMBERS = 10, (64, 64), 4
 SIZES = (COLUMNS, *HIDDEN, 1)

@@ -10,7 +10,7 @@ from heckesel.data import selection_data
 from heckesel.diagnostics.sensitivity_curves import Sensitivity
 from heckesel.methods import fit_one, spline_joint
 from heckesel.networks.rho.fixed_rho import means_over_rho
-from heckesel.networks.training.scaling import data_scale_of
+from heckesel.networks.training.batches import data_scale_of
 
 FAST = {"epochs": 60, "n_members": 2, "progress": False}
 

@@ -159,9 +159,8 @@ def _table(path, seed=0):
 
 @pytest.mark.parametrize("file", ["one", "many"])
 def test_an_epoch_visits_every_row_once_with_all_its_weight(folder, file):
+    from heckesel.networks.training.batches import data_scale_from_moments, joint_rows
     from heckesel.networks.training.config import NetworkConfig
-    from heckesel.networks.training.ensemble_training import joint_rows
-    from heckesel.networks.training.scaling import data_scale_from_moments
     from heckesel.networks.training.streamed import RowsOnDisk, streamed_batches
 
     reader, items, seen = _table(folder / f"{file}.parquet")
@@ -198,7 +197,7 @@ def test_an_epoch_visits_every_row_once_with_all_its_weight(folder, file):
 
 
 def test_moments_over_buffers_equal_those_of_all_rows(folder):
-    from heckesel.networks.training.scaling import data_scale_from_moments, data_scale_of
+    from heckesel.networks.training.batches import data_scale_from_moments, data_scale_of
 
     reader, _, seen = _table(folder / "many.parquet")
     whole = together(seen)

@@ -4,75 +4,86 @@ import numpy as np
 import pytest
 
 import heckesel as hk
-from heckesel.estimators.network_options import TrainingPlan, training_plan
+from heckesel.estimators.network_options import network_config
 
 DEEP, PLAIN = hk.DeepHeckmanRegressor, hk.DeepEnsembleRegressor
-ALL = TrainingPlan(5, 10, "auto", "auto", "linear")
+RESOLVED = ("folds", "n_members", "noise", "tails", "selection", "errors", "weight_decay", "scale")
+ALL = (5, 10, "auto", "auto", "linear")
 ONE_NORMAL = (5, 10, "constant", "normal", "linear")
+
+
+def resolved(*given, errors="normal", weight_decay=1e-5, scale=()):
+    """Every option that may be "auto", in the order of RESOLVED; the last three have defaults."""
+    return (*given, *(errors, weight_decay, scale)[len(given) - 5 :])
+
+
+def options_of(model, selected):
+    config = network_config(model, selected)
+    return tuple(getattr(config, name) for name in RESOLVED)
 
 
 @pytest.mark.parametrize(
     ("model", "selected", "expected"),
     [
         (DEEP(method="two-step"), 100, ALL),
-        (DEEP(method="two-step"), 99, TrainingPlan(None, 5, "constant", "normal", "linear")),
+        (DEEP(method="two-step"), 99, (None, 5, "constant", "normal", "linear")),
         (
             DEEP(method="two-step", folds=None),
             5000,
-            TrainingPlan(None, 5, "constant", "normal", "linear"),
+            (None, 5, "constant", "normal", "linear"),
         ),
-        (DEEP(method="two-step", folds=4), 30, TrainingPlan(4, 10, "auto", "auto", "linear")),
-        (DEEP(method="two-step", n_members=3), 500, TrainingPlan(3, 3, "auto", "auto", "linear")),
+        (DEEP(method="two-step", folds=4), 30, (4, 10, "auto", "auto", "linear")),
+        (DEEP(method="two-step", n_members=3), 500, (3, 3, "auto", "auto", "linear")),
         (
             DEEP(method="two-step", n_members=1),
             500,
-            TrainingPlan(None, 1, "constant", "normal", "linear"),
+            (None, 1, "constant", "normal", "linear"),
         ),
         (
             DEEP(method="two-step", noise="varying", tails="normal"),
             500,
-            TrainingPlan(5, 10, "varying", "normal", "linear"),
+            (5, 10, "varying", "normal", "linear"),
         ),
         (
             DEEP(method="two-step", target_transform="log"),
             500,
-            TrainingPlan(5, 10, "auto", "normal", "linear"),
+            (5, 10, "auto", "normal", "linear"),
         ),
-        (DEEP(method="joint", errors="t"), 500, TrainingPlan(*ONE_NORMAL, "t")),
-        (DEEP(method="joint", errors="auto"), 500, TrainingPlan(*ONE_NORMAL, "auto")),
+        (DEEP(method="joint", errors="t"), 500, (*ONE_NORMAL, "t")),
+        (DEEP(method="joint", errors="auto"), 500, (*ONE_NORMAL, "auto")),
         (
             DEEP(method="joint", errors="auto", target_transform="log"),
             500,
-            TrainingPlan(5, 10, "auto", "normal", "linear"),
+            (5, 10, "auto", "normal", "linear"),
         ),
         (
             DEEP(method="two-step", selection="auto"),
             500,
-            TrainingPlan(5, 10, "auto", "auto", "auto"),
+            (5, 10, "auto", "auto", "auto"),
         ),
         (
             DEEP(method="two-step", selection="auto"),
             50,
-            TrainingPlan(None, 5, "constant", "normal", "linear"),
+            (None, 5, "constant", "normal", "linear"),
         ),
         (DEEP(selection="auto", method="joint"), 500, ALL),
-        (PLAIN(), 100, TrainingPlan(5, 10, "constant", "auto", "linear")),
-        (PLAIN(folds=None), 100, TrainingPlan(None, 5, "constant", "normal", "linear")),
+        (PLAIN(), 100, (5, 10, "constant", "auto", "linear")),
+        (PLAIN(folds=None), 100, (None, 5, "constant", "normal", "linear")),
     ],
 )
 def test_auto_options_are_resolved_by_method_and_number_of_rows(model, selected, expected):
-    assert training_plan(model, selected) == expected
+    assert options_of(model, selected) == resolved(*expected)
 
 
 def test_t_errors_on_the_log_scale_are_refused():
     with pytest.raises(hk.DataError, match="no finite mean"):
-        training_plan(DEEP(method="joint", errors="t", target_transform="log"), 500)
+        network_config(DEEP(method="joint", errors="t", target_transform="log"), 500)
 
 
 @pytest.mark.parametrize(("members", "folds"), [(None, 5), (10, 5), (4, 4), (1, 2)])
 def test_profile_always_uses_folds(members, folds):
-    plan = training_plan(DEEP(method="profile", n_members=members), 20)
-    assert plan == TrainingPlan(
+    found = options_of(DEEP(method="profile", n_members=members), 20)
+    assert found == resolved(
         folds, members or 20, "constant", "normal", "linear", weight_decay=1e-3
     )
 
@@ -81,7 +92,7 @@ def test_the_defaults_are_those_of_the_experiment():
     from reproduction.x4_calibrated import NETWORK
 
     names = ("folds", "n_members", "noise", "tails", "selection")
-    assert TrainingPlan(*(getattr(NETWORK, name) for name in names)) == ALL
+    assert tuple(getattr(NETWORK, name) for name in names) == ALL
     assert NETWORK.weight_decay == 1e-5
 
 

@@ -18,11 +18,10 @@ from heckesel.linear.probit import fit_probit
 from heckesel.methods import fit_one, heckman_averaged, heckman_outcome, heckman_two_step
 from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble, mean_and_sigma, shape_of
 from heckesel.networks.losses.outcome_selection import PLAIN
-from heckesel.networks.training.batches import Batch
+from heckesel.networks.training.batches import Batch, DataScale, data_scale_of
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import Members
-from heckesel.networks.training.layers import parameter_count
-from heckesel.networks.training.scaling import DataScale, data_scale_of
+from heckesel.networks.training.steps import parameter_count
 from heckesel.numerics.normal import inverse_mills
 from heckesel.report.contents import _method
 from reproduction.problems import as_data

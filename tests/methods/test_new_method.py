@@ -6,7 +6,7 @@ import pytest
 import heckesel as hk
 from heckesel.cli.models import make_model
 from heckesel.cli.training_data import TrainingData
-from heckesel.estimators.network_options import TrainingPlan, training_plan
+from heckesel.estimators.network_options import network_config
 from heckesel.methods import DEEP, METHODS, Method, fit_one
 from heckesel.report.contents import report_contents
 from heckesel.saving.model_file import read_model, write_model
@@ -47,9 +47,11 @@ def test_a_new_method_fits_and_predicts_by_the_name_a_user_types(model):
 
 def test_a_new_method_states_its_properties_and_builds_its_options(model):
     given = hk.DeepHeckmanRegressor(method="toy", rho_prior="positive", selection="auto")
-    plan = TrainingPlan(5, 4, "constant", "normal", "linear", weight_decay=0.5)
-    assert training_plan(given, selected=20) == plan
-    assert toy_method.options(plan, given) == toy_method.ToyConfig(5, "positive")
+    network = network_config(given, selected=20)
+    assert (network.folds, network.n_members, network.weight_decay) == (5, 4, 0.5)
+    assert (network.noise, network.tails) == ("constant", "normal")
+    assert (network.selection, network.errors) == ("linear", "normal")
+    assert toy_method.options(network, given) == toy_method.ToyConfig(5, "positive")
     assert model.explanation_ == model.identification_.sentence
     with pytest.raises(hk.DataError, match="method='auto' or 'profile' or 'toy', but"):
         hk.DeepHeckmanRegressor(method="joint", rho_prior="positive").fit(X, Y)

@@ -7,9 +7,7 @@ import pytest
 
 import heckesel as hk
 from heckesel.methods import fit_one, load_method
-from heckesel.networks.training import choices
-from heckesel.networks.training.choices import WEIGHT_DECAYS, candidates
-from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.config import WEIGHT_DECAYS, NetworkConfig
 from reproduction.problems import as_data
 
 OPEN = NetworkConfig(
@@ -25,13 +23,13 @@ def datas():
 
 
 def test_candidates_are_every_pair_of_what_is_open():
-    both = candidates(replace(OPEN, errors="auto"))
+    both = replace(OPEN, errors="auto").candidates()
     assert [(one.weight_decay, one.errors, one.tails) for one in both] == [
         (decay, errors, tails)
         for decay in WEIGHT_DECAYS
         for errors, tails in (("normal", "auto"), ("t", "normal"))
     ]
-    assert candidates(replace(OPEN, weight_decay=1e-4)) == [replace(OPEN, weight_decay=1e-4)]
+    assert replace(OPEN, weight_decay=1e-4).candidates() == [replace(OPEN, weight_decay=1e-4)]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -39,7 +37,7 @@ def test_each_dataset_has_the_fit_with_the_lowest_held_out_loss(name, datas):
     method = load_method(name)
     chosen = method.fit_many(datas, seeds=[1, 2], config=OPEN, device="cpu")
     alone = [
-        method.fit_many(datas, seeds=[1, 2], config=one, device="cpu") for one in candidates(OPEN)
+        method.fit_many(datas, seeds=[1, 2], config=one, device="cpu") for one in OPEN.candidates()
     ]
     for dataset, fit in enumerate(chosen):
         losses = [fits[dataset].info.held_out_loss for fits in alone]
@@ -74,7 +72,7 @@ def test_progress_runs_through_all_candidates_once(datas):
         progress=lambda *at: seen.append(at),
     )
     done, of = (np.array(column) for column in zip(*seen, strict=True))
-    assert set(of) == {len(choices.WEIGHT_DECAYS) * OPEN.epochs}
+    assert set(of) == {len(WEIGHT_DECAYS) * OPEN.epochs}
     assert (np.diff(done) > 0).all()
     assert done[-1] > 2 * OPEN.epochs
 

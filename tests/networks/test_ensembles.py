@@ -15,11 +15,10 @@ from heckesel.methods.weighted_ensemble import inverse_propensity_weights
 from heckesel.networks.ensembles.selection_ensemble import ensemble_moments, predict_two_outputs
 from heckesel.networks.losses.normal import GAUSSIAN, JOINT, TWO_STEP
 from heckesel.networks.training import ensemble_training
-from heckesel.networks.training.batches import Batch
+from heckesel.networks.training.batches import Batch, data_scale_of, joint_rows, outcome_rows
 from heckesel.networks.training.config import NetworkConfig, torch_device
 from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
-from heckesel.networks.training.ensemble_training import joint_rows, outcome_rows, train_datasets
-from heckesel.networks.training.scaling import data_scale_of
+from heckesel.networks.training.ensemble_training import train_datasets
 from heckesel.predictive.distribution import possible_covariance, predict_given_selection
 
 SMALL = NetworkConfig(

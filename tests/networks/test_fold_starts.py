@@ -13,12 +13,10 @@ from heckesel.linear.two_step import fit_two_step
 from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods import fit_one
 from heckesel.methods.heckman_joint import classic_head
-from heckesel.methods.heckman_two_step import first_step
-from heckesel.methods.linear_start import linear_start
+from heckesel.methods.heckman_two_step import first_step, linear_start
 from heckesel.networks.losses.normal import BLIND, JOINT
+from heckesel.networks.training.batches import data_scale_of, joint_rows
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import joint_rows
-from heckesel.networks.training.scaling import data_scale_of
 from reproduction.problems import as_data
 
 NETWORK = NetworkConfig(

@@ -22,18 +22,21 @@ from heckesel.networks.ensembles.noise_calibration import (
     two_step_loss,
 )
 from heckesel.networks.losses.normal import GAUSSIAN, JOINT, joint
-from heckesel.networks.training.batches import Batch, full_batch, mini_batches, stack_datasets
-from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import (
+from heckesel.networks.training.batches import (
+    Batch,
+    assign_folds,
+    data_scale_of,
+    full_batch,
+    held_out,
+    hold_out_own_fold,
     joint_rows,
     outcome_rows,
-    schedule_of,
-    start_of,
-    train_datasets,
+    stack_datasets,
+    with_folds,
 )
-from heckesel.networks.training.folds import assign_folds, held_out, hold_out_own_fold, with_folds
-from heckesel.networks.training.loop import train
-from heckesel.networks.training.scaling import data_scale_of
+from heckesel.networks.training.config import NetworkConfig
+from heckesel.networks.training.ensemble_training import schedule_of, start_of, train_datasets
+from heckesel.networks.training.loop import mini_batches, train
 from heckesel.networks.training.steps import evaluate, step_function
 from heckesel.numerics.normal import mills_delta
 

@@ -26,7 +26,7 @@ from heckesel.networks.rho.form_posterior import (
     weighted,
 )
 from heckesel.networks.rho.rho_prior import UNIFORM
-from heckesel.networks.training.scaling import data_scale_of
+from heckesel.networks.training.batches import data_scale_of
 from heckesel.numerics.outcome_density import unsuited_to_density
 
 SIZES = (3, 5, 2)  # columns of w, of [b, y] and of u
@@ -156,7 +156,7 @@ def splines_with_known_mean(model):
 def design_for(data) -> Design:
     from heckesel.methods.spline_joint import spline_basis
     from heckesel.networks.rho.form_mixture import design_of
-    from heckesel.networks.training.scaling import data_scale_of
+    from heckesel.networks.training.batches import data_scale_of
 
     scaling = data_scale_of(data, standardise=True)
     basis = spline_basis(scaling.x(data.x[data.s]), (), 4)

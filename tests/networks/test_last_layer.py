@@ -10,7 +10,7 @@ from heckesel.networks.rho.last_layer import LEAST_INFORMATION, last_layers, sid
 from heckesel.networks.rho.linear_joint import bases_of, conditional_optima, start_at
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.ensemble_training import Members
-from heckesel.networks.training.layers import parameter_count
+from heckesel.networks.training.steps import parameter_count
 
 SIZES = (2, 6, 1)
 

@@ -9,15 +9,14 @@ from torch import nn
 
 from heckesel.networks.losses import normal as losses
 from heckesel.networks.losses.shape import joint_with
-from heckesel.networks.training.batches import Batch
-from heckesel.networks.training.layers import (
+from heckesel.networks.training.batches import Batch, with_constant
+from heckesel.networks.training.steps import (
     backward,
     forward,
     initial_weights,
     layer_views,
     member_seed,
     parameter_count,
-    with_constant,
     workspace,
 )
 

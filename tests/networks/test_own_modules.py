@@ -10,14 +10,14 @@ from torch import nn
 from heckesel.data import selection_data
 from heckesel.errors import DataError
 from heckesel.methods import fit_one, heckman_joint, heckman_two_step, own_network
+from heckesel.networks.training.batches import data_scale_of
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.layers import (
+from heckesel.networks.training.steps import (
     INITIAL_WEIGHTS,
     initial_weights,
     layer_views,
     member_seed,
 )
-from heckesel.networks.training.scaling import data_scale_of
 
 SIZES = (2, 6, 5, 1)
 CONFIG = NetworkConfig(

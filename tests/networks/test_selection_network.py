@@ -11,10 +11,9 @@ from heckesel.errors import DataError
 from heckesel.methods import fit_one
 from heckesel.methods.heckman_two_step import first_step
 from heckesel.methods.selection_network import fit_indices
+from heckesel.networks.training.batches import assign_folds, data_scale_of
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.fit_request import FitRequest
-from heckesel.networks.training.folds import assign_folds
-from heckesel.networks.training.scaling import data_scale_of
+from heckesel.networks.training.ensemble_training import FitRequest
 from heckesel.numerics.normal import inverse_mills
 
 NETWORK = NetworkConfig(

@@ -27,8 +27,8 @@ from heckesel.networks.rho.last_layer import last_layers
 from heckesel.networks.rho.linear_joint import bases_of
 from heckesel.networks.rho.rho_held_out import HeldOut, split_held_out
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.fit_request import FitRequest
-from heckesel.networks.training.layers import parameter_count
+from heckesel.networks.training.ensemble_training import FitRequest, train_datasets
+from heckesel.networks.training.steps import parameter_count
 from heckesel.numerics.sinh_arcsinh import population_moments
 from heckesel.predictive.distribution import TARGETS
 from tests.networks.test_losses import K, _rows
@@ -102,7 +102,7 @@ def _columns(data):
     """Rows with folds, and the last layers of networks trained with normal errors."""
     request = FitRequest([data], [0], replace(SMALL, epochs=40, dtype="float64"), "cpu")
     batches = request.batches()
-    trained = request.train(batches, loss=JOINT)
+    trained = train_datasets(batches, loss=JOINT, **request.training)
     (basis,) = last_layers(trained, batches, [data.weight.sum()], 2)
     return batches[0], request.scalings[0], basis
 

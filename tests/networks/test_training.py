@@ -8,18 +8,20 @@ import torch
 from torch import nn
 
 from heckesel.networks.losses import normal as losses
-from heckesel.networks.training.adam import Schedule, adam_step, start_adam
-from heckesel.networks.training.batches import Batch, full_batch, mini_batches, stack_datasets
-from heckesel.networks.training.layers import (
+from heckesel.networks.training.batches import Batch, full_batch, stack_datasets, with_constant
+from heckesel.networks.training.loop import mini_batches, train
+from heckesel.networks.training.steps import (
     INITIAL_WEIGHTS,
+    Schedule,
+    adam_step,
+    evaluate,
     initial_weights,
     layer_views,
     member_seed,
     parameter_count,
-    with_constant,
+    start_adam,
+    step_function,
 )
-from heckesel.networks.training.loop import train
-from heckesel.networks.training.steps import evaluate, step_function
 
 pytestmark = pytest.mark.arithmetic
 

@@ -10,7 +10,7 @@ import pytest
 
 import heckesel as hk
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.workers import member_blocks
+from heckesel.networks.training.ensemble_training import member_blocks
 from heckesel.tables.cluster import Cluster
 
 pytest.importorskip("distributed")

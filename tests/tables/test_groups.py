@@ -15,7 +15,7 @@ from heckesel.diagnostics.model_evidence import normality
 from heckesel.estimators.compare_models import compare_models
 from heckesel.linear.forms.fold_likelihood import split_rows
 from heckesel.linear.sample.sample import standardised_sample
-from heckesel.networks.training.folds import assign_folds
+from heckesel.networks.training.batches import assign_folds
 from heckesel.report.refits import assign_folds as folds_of_report
 from heckesel.report.refits import refit_on_folds
 from heckesel.report.report_data import read_report_data

@@ -17,8 +17,8 @@ from heckesel.linear.probit import ProbitFit, in_units, maximise_probit
 from heckesel.linear.sample.stream import Stream, check_stream, open_stream
 from heckesel.methods import DEEP, load_method, names_of
 from heckesel.networks.ensembles.convergence import check_training
+from heckesel.networks.training.batches import data_scale_from_moments
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.scaling import data_scale_from_moments
 from heckesel.networks.training.streamed import RowsOnDisk
 from heckesel.predictive.scales import LOG
 from heckesel.progress import progress_bar

@@ -219,7 +219,8 @@ class DeepHeckmanRegressor(NetworkRegressor):
             self.identification_ = identify(data)
             scale = self._scale_columns(data)
             network = self._network(int(data.s.sum()), workers, scale=scale)
-            self.fitted_ = self._train(data, network)
+            name = "deep_ensemble" if data.s.all() else names_of(DEEP)[self.method]
+            self.fitted_ = train(self, name, data, network)
         self.info_ = as_dictionary(self.fitted_.info)
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
         self.identification_ = with_members(
@@ -284,7 +285,3 @@ class DeepHeckmanRegressor(NetworkRegressor):
 
     def _network(self, selected: int, workers, *, scale: tuple[int, ...] = ()):
         return network_config(self, selected, scale, warm_up=self.warm_up, map_over_workers=workers)
-
-    def _train(self, data: SelectionData, network):
-        name = names_of(DEEP)[self.method] if not data.s.all() else "deep_ensemble"
-        return train(self, name, data, network)

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from heckesel.data import SelectionData
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.selection_regressor import SelectionRegressor
-from heckesel.methods import fit_one, load_method, method_of
+from heckesel.methods import load_method, method_of
 from heckesel.predictive.scales import SHIFTS, YEO_JOHNSON, on_other_scale
 from heckesel.progress import progress_bar
 
@@ -43,30 +43,15 @@ class NetworkRegressor(SelectionRegressor):
     tails: str = "auto"
 
 
-@dataclass(frozen=True)
-class TrainingPlan:
-    """Number of folds (or None) and members, and which choices the held-out rows make."""
-
-    folds: int | None
-    n_members: int
-    noise: str
-    tails: str
-    selection: str
-    errors: str = "normal"
-    weight_decay: float | str = 1e-5
-    scale: tuple[int, ...] = ()
-
-
-def training_plan(model, selected: int, scale: tuple[int, ...] = ()) -> TrainingPlan:
-    """The options of `model` with every "auto" resolved, for `selected` selected units; scale : the
-    columns of x on which sigma depends.
+def network_config(model, selected: int, scale: tuple[int, ...] = (), **options):
+    """The options of `model` as a `NetworkConfig` with every "auto" resolved, for `selected`
+    selected units; scale : the columns of x on which sigma depends.
 
     "auto" folds are FOLDS if at least LEAST_SELECTED units are selected, or if the method needs
     them. On folds, held-out rows choose "auto" noise, tails and selection. Noise is "constant" and
     tails are "normal" without folds, with t or shape errors, with `scale`, and if the method has no
-    other. Tails and
-    errors are normal with a `target_transform`, since exp(t) has no finite mean. Selection is a
-    probit without folds, and for methods that support nothing else.
+    other. Tails and errors are normal with a `target_transform`, since exp(t) has no finite mean.
+    Selection is a probit without folds, and for methods that support nothing else.
     """
     method, members, folds = method_of(model), model.n_members, model.folds
     errors = getattr(model, "errors", "normal")
@@ -83,7 +68,7 @@ def training_plan(model, selected: int, scale: tuple[int, ...] = ()) -> Training
     rescaled = on_other_scale(model)
     if errors == AUTO and rescaled:
         errors = "normal"
-    from heckesel.networks.training.config import check_whole
+    from heckesel.networks.training.config import NetworkConfig, check_whole
 
     if members is not None:
         check_whole("n_members", members, 1)
@@ -102,7 +87,18 @@ def training_plan(model, selected: int, scale: tuple[int, ...] = ()) -> Training
     if selection == AUTO and (folds is None or not method.network_selection):
         selection = "linear"
     decay = method.weight_decay if model.weight_decay is None else model.weight_decay
-    return TrainingPlan(folds, members, noise, tails, selection, errors, decay, scale)
+    return NetworkConfig(
+        folds=folds,
+        n_members=members,
+        noise=noise,
+        tails=tails,
+        selection=selection,
+        errors=errors,
+        weight_decay=decay,
+        scale=scale,
+        **training_options(model),
+        **options,
+    )
 
 
 def folds_for(n_members: int | None) -> int:
@@ -116,14 +112,6 @@ def training_options(model) -> dict:
 
     names = ("epochs", "learning_rate", "dtype", "device", "batch_size")
     return {name: getattr(model, name) for name in names} | {"hidden": layer_widths(model.hidden)}
-
-
-def network_config(model, selected: int, scale: tuple[int, ...] = (), **options):
-    """The options of `model` as a `NetworkConfig`, as `training_plan` resolves them."""
-    from heckesel.networks.training.config import NetworkConfig
-
-    plan = vars(training_plan(model, selected, scale))
-    return NetworkConfig(**training_options(model), **plan, **options)
 
 
 def seed_of(model) -> int:
@@ -150,7 +138,9 @@ def train(model, name: str, data: SelectionData, network, config=None):
     if config is None:
         config = method.options(network, model) if hasattr(method, "options") else network
     with progress_bar("training", enabled=model.progress) as progress:
-        fitted = fit_one(method, data, seed=seed_of(model), config=config, progress=progress)
+        (fitted,) = method.fit_many(
+            [data], seeds=[seed_of(model)], config=config, progress=progress
+        )
     fitted = predicting_in_float64(fitted)
     check_training(fitted, network, data)
     return fitted

@@ -131,7 +131,7 @@ def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Se
     """everyone : whether `at` are the rows of the fit, which are then weighted"""
     from heckesel.networks.rho.fixed_rho import means_over_rho
     from heckesel.networks.rho.last_layer import last_layers
-    from heckesel.networks.training.ensemble_training import joint_rows
+    from heckesel.networks.training.batches import joint_rows
 
     _check_selection(data)
     fitted = getattr(model.fitted_, "outcome", model.fitted_)  # baselines keep theirs there

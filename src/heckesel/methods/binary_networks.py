@@ -15,22 +15,22 @@ from scipy.special import logsumexp
 from heckesel.data import SelectionData
 from heckesel.errors import HeckeselError
 from heckesel.fit_info import BinaryInfo
-from heckesel.methods.linear_start import probit_start
+from heckesel.methods.heckman_two_step import probit_start
 from heckesel.networks.ensembles.binary_mixture import BinaryMixture
 from heckesel.networks.losses.binary import INDEPENDENT_BINARY, JOINT_BINARY
 from heckesel.networks.losses.normal import PROBIT, Loss
 from heckesel.networks.rho.rho_prior import RhoPrior, bin_edges, rho_prior
-from heckesel.networks.training.batches import Batch
-from heckesel.networks.training.config import WAY_OUT, NetworkConfig
-from heckesel.networks.training.ensemble_training import (
-    Members,
+from heckesel.networks.training.batches import (
+    Batch,
+    DataScale,
+    data_scale_of,
     joint_rows,
     outcome_rows,
-    train_datasets,
+    with_folds,
 )
-from heckesel.networks.training.folds import with_folds
+from heckesel.networks.training.config import WAY_OUT, NetworkConfig
+from heckesel.networks.training.ensemble_training import Members, train_datasets
 from heckesel.networks.training.loop import Progress
-from heckesel.networks.training.scaling import DataScale, data_scale_of
 
 # atanh rho of the first grid: |rho| up to .95.
 COARSE = np.linspace(-1.8, 1.8, 7)

@@ -1,7 +1,6 @@
 """Deep ensemble: networks with a mean and a variance output, on the selected units alone."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -9,13 +8,14 @@ from heckesel.fit_info import EnsembleInfo
 from heckesel.networks.ensembles.noise_calibration import calibrated_shape, pairs_of, tailed_loss
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble, output_variance
 from heckesel.networks.losses.normal import GAUSSIAN
-from heckesel.networks.training.batches import Batch
-from heckesel.networks.training.choices import best_of
+from heckesel.networks.training.batches import Batch, DataScale, held_out, outcome_rows
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, outcome_rows
-from heckesel.networks.training.fit_request import FitRequest
-from heckesel.networks.training.folds import held_out
-from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.ensemble_training import (
+    FitRequest,
+    Members,
+    best_of,
+    train_datasets,
+)
 
 
 def fit_many(
@@ -25,13 +25,13 @@ def fit_many(
 
     factors : for each dataset (n,) numbers that multiply its weights
     """
-    request = FitRequest(datas, seeds, config or NetworkConfig(), device, progress)
-    return best_of(request, partial(_fit, factors=factors or [1.0] * len(datas)))
+    tried = FitRequest(datas, seeds, config or NetworkConfig(), device, progress).candidates()
+    return best_of(tried, [_fit(request, factors or [1.0] * len(datas)) for request in tried])
 
 
 def _fit(request: FitRequest, factors) -> list[GaussianEnsemble]:
     batches = request.batches(outcome_rows, factors)
-    trained = request.train(batches, loss=GAUSSIAN)
+    trained = train_datasets(batches, loss=GAUSSIAN, **request.training)
     parts = zip(trained, request.scalings, batches, strict=True)
     return [_ensemble(*each, request.config) for each in parts]
 

@@ -35,9 +35,13 @@ from heckesel.networks.rho.form_mixture import FormMixture, design_of, form_poin
 from heckesel.networks.rho.form_optima import Optima
 from heckesel.networks.rho.form_posterior import Design, form_posterior, independent_optima
 from heckesel.networks.rho.rho_prior import rho_prior
+from heckesel.networks.training.batches import (
+    DataScale,
+    assign_folds,
+    data_scale_of,
+    groups_with_outcome,
+)
 from heckesel.networks.training.config import NetworkConfig, torch_device
-from heckesel.networks.training.folds import assign_folds, groups_with_outcome
-from heckesel.networks.training.scaling import DataScale, data_scale_of
 from heckesel.numerics.outcome_density import unsuited_to_density
 from heckesel.numerics.splines import spline_width
 from heckesel.predictive.scales import on_other_scale

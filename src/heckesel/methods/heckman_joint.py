@@ -9,9 +9,8 @@ import numpy as np
 from heckesel.errors import DataError
 from heckesel.fit_info import SelectionInfo
 from heckesel.linear.wald import instruments_are_strong
+from heckesel.methods.heckman_two_step import linear_start_of_both, preferred_noise
 from heckesel.methods.joint_form import ensemble_of
-from heckesel.methods.linear_start import linear_start_of_both
-from heckesel.methods.two_step_on_folds import preferred
 from heckesel.networks.ensembles.form_ensemble import FormEnsemble
 from heckesel.networks.ensembles.noise_calibration import (
     Calibration,
@@ -23,17 +22,19 @@ from heckesel.networks.ensembles.noise_calibration import (
 )
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, noise_factor_of
 from heckesel.networks.losses.normal import JOINT, JOINT_VARYING, Loss
-from heckesel.networks.losses.student import JOINT_STUDENT, degrees_of_freedom
+from heckesel.networks.losses.student import JOINT_STUDENT
 from heckesel.networks.rho.form_profile import ErrorModel
-from heckesel.networks.training.batches import Batch
-from heckesel.networks.training.choices import best_of
+from heckesel.networks.training.batches import Batch, DataScale, held_out, joint_rows
 from heckesel.networks.training.config import SHAPE, NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, joint_rows
-from heckesel.networks.training.fit_request import FitRequest
-from heckesel.networks.training.folds import held_out
+from heckesel.networks.training.ensemble_training import (
+    FitRequest,
+    Members,
+    best_of,
+    train_datasets,
+)
 from heckesel.networks.training.own_modules import ModuleMembers
-from heckesel.networks.training.scaling import DataScale
 from heckesel.networks.training.streamed import RowsOnDisk, train_streamed
+from heckesel.numerics.student_torch import degrees_of_freedom
 
 # log 8: ten degrees of freedom, heavier than normal and a little away from it.
 START_LOG_EXTRA_DF = 2.08
@@ -46,8 +47,8 @@ def fit_many(
 
     loss : has a linear selection head, which ends in log sigma and, where there is one, atanh rho
     """
-    request = FitRequest(datas, seeds, config or NetworkConfig(), device, progress)
-    return best_of(request, partial(_fit, loss=loss))
+    tried = FitRequest(datas, seeds, config or NetworkConfig(), device, progress).candidates()
+    return best_of(tried, [_fit(request, loss) for request in tried])
 
 
 def _fit(request: FitRequest, loss: Loss) -> list[SelectionEnsemble] | list[FormEnsemble]:
@@ -59,7 +60,9 @@ def _fit(request: FitRequest, loss: Loss) -> list[SelectionEnsemble] | list[Form
     if config.selection != "linear":
         raise DataError('the joint likelihood has a linear index; take the two-step for "network"')
     if config.folds is None:
-        trained = request.train(batches, loss=loss, starts=starts_of(loss, config))
+        trained = train_datasets(
+            batches, loss=loss, starts=starts_of(loss, config), **request.training
+        )
         parts = zip(trained, batches, request.scalings, strict=True)
         return [two_headed(loss, *each) for each in parts]
     strong = [instruments_are_strong(data) for data in datas]
@@ -70,11 +73,12 @@ def _fit(request: FitRequest, loss: Loss) -> list[SelectionEnsemble] | list[Form
             classic_head(batch, own, each) for batch, each in zip(batches, strong, strict=True)
         ]
         # Heads start at classic estimates. A warm-up is not needed, and members could stop in it.
-        trained = request.train(batches, loss=own, config=replace(config, warm_up=0), heads=heads)
+        options = request.training | {"config": replace(config, warm_up=0)}
+        trained = train_datasets(batches, loss=own, heads=heads, **options)
         parts = zip(trained, batches, request.scalings, strict=True)
         fits.append([calibrated(own, *each, config.folds, config.tails) for each in parts])
     return [
-        preferred(each).reporting_sigma_of(data.x, data.weight)
+        preferred_noise(each).reporting_sigma_of(data.x, data.weight)
         for *each, data in zip(*fits, datas, strict=True)
     ]
 
@@ -89,7 +93,9 @@ def _fit_form(request: FitRequest, batches) -> list[FormEnsemble]:
             classic_head(batch, errors.loss, instruments_are_strong(data))
             for batch, data in zip(batches, datas, strict=True)
         ]
-    trained = request.train(batches, loss=errors.loss, config=config, heads=heads)
+    trained = train_datasets(
+        batches, loss=errors.loss, heads=heads, **request.training | {"config": config}
+    )
     parts = zip(trained, batches, request.scalings, datas, strict=True)
     return [ensemble_of(errors, *each, config.folds) for each in parts]
 
@@ -198,7 +204,7 @@ def _fit_files(
 ) -> SelectionEnsemble:
     """Both equations at once, with normal or t errors; gamma, run : not used."""
     loss = JOINT_STUDENT if config.errors == "t" else JOINT
-    members = train_streamed(
+    (members,) = train_streamed(
         table,
         partial(joint_rows, scaling=scaling, total=sum(mass)),
         loss=loss,

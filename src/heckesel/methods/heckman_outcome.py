@@ -14,7 +14,7 @@ from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.fit_info import SelectionInfo
 from heckesel.linear.wald import instruments_are_strong
-from heckesel.methods.linear_start import linear_start_of_both
+from heckesel.methods.heckman_two_step import linear_start_of_both
 from heckesel.networks.ensembles.noise_calibration import calibrated_level, pairs_of
 from heckesel.networks.ensembles.outcome_ensemble import (
     OutcomeEnsemble,
@@ -23,15 +23,15 @@ from heckesel.networks.ensembles.outcome_ensemble import (
     shape_of,
 )
 from heckesel.networks.losses.outcome_selection import FREE, PLAIN, START_SHAPE
-from heckesel.networks.training.batches import Batch
-from heckesel.networks.training.choices import best_of
+from heckesel.networks.training.batches import Batch, DataScale, held_out, with_constant
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import Members
-from heckesel.networks.training.fit_request import FitRequest
-from heckesel.networks.training.folds import held_out
-from heckesel.networks.training.layers import with_constant
+from heckesel.networks.training.ensemble_training import (
+    FitRequest,
+    Members,
+    best_of,
+    train_datasets,
+)
 from heckesel.networks.training.loop import shifted
-from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.normal import HALF_LOG_2PI
 
 # Ratios of theta to kappa at the start: selection depends on the error, or on the outcome. Members
@@ -47,7 +47,8 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[O
         raise DataError('this likelihood finds the shape of its errors; take errors="normal"')
     if config.folds is None:
         raise DataError("this likelihood needs held-out folds; set folds, say to 5")
-    return best_of(FitRequest(datas, seeds, config, device, progress), _fit)
+    tried = FitRequest(datas, seeds, config, device, progress).candidates()
+    return best_of(tried, [*map(_fit, tried)])
 
 
 def _fit(request: FitRequest) -> list[OutcomeEnsemble]:
@@ -59,9 +60,9 @@ def _fit(request: FitRequest) -> list[OutcomeEnsemble]:
     tried, forms = [], list(product((PLAIN, FREE), zip(*heads, strict=True)))
     for done, (loss, starts) in enumerate(forms):
         shape = START_SHAPE if loss is FREE else ()
-        progress = shifted(request.progress, done, len(forms))
+        options = {"config": config, "progress": shifted(request.progress, done, len(forms))}
         own = [np.concatenate([start, shape]) for start in starts]
-        tried.append(request.train(batches, loss=loss, config=config, heads=own, progress=progress))
+        tried.append(train_datasets(batches, loss=loss, heads=own, **request.training | options))
     best = [min(each, key=_held_out_loss) for each in zip(*tried, strict=True)]
     parts = zip(best, batches, request.scalings, strict=True)
     assert config.folds is not None

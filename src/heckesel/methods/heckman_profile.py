@@ -30,7 +30,7 @@ from heckesel.networks.rho.last_layer import last_layers
 from heckesel.networks.rho.rho_mixture import RhoMixture, average_over_rho
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.config import SHAPE, NetworkConfig, torch_device
-from heckesel.networks.training.fit_request import FitRequest
+from heckesel.networks.training.ensemble_training import FitRequest, train_datasets
 
 # |atanh rho| at the start: far enough from 0 that members keep their sign, near enough that none
 # starts at a boundary (tanh 1.2 = .83).
@@ -86,7 +86,7 @@ def _networks(datas, seeds, config, folds, device, progress) -> list[RhoMixture]
 def _trained(request: FitRequest, batches, loss: Loss, folds: int):
     """The members of each dataset, and their last layers as columns."""
     starts = both_signs(request.config.n_members, folds).tolist()
-    trained = request.train(batches, loss=loss, starts={"atanh_rho": starts})
+    trained = train_datasets(batches, loss=loss, starts={"atanh_rho": starts}, **request.training)
     totals = [data.weight.sum() for data in request.datas]
     return trained, last_layers(trained, batches, totals, folds)
 

@@ -1,61 +1,73 @@
-"""Deep two-step: a classic probit, then an ensemble for f(x) + c lambda on the selected units."""
+r"""Deep two-step: a classic probit, then an ensemble for f(x) + c lambda on the selected units.
+
+On folds, held-out rows decide when a member stops, and estimate the noise. With one sigma there is
+one round of training, with a sigma(x) there are three:
+
+1. f and c, as with one sigma, for residuals r of held-out rows;
+2. a network for the standard deviation of :math:`r/\sqrt{1-\rho^2\delta}`, the residuals as they
+   would be without selection: :math:`\sigma(x) = \sigma s(x)`;
+3. f and c again, around :math:`f + c\,s(x)\lambda`, so that the correction grows with the noise:
+   :math:`E[y|s{=}1] = f + \rho\sigma(x)\lambda`, :math:`\rho = c/\sigma`.
+
+Means are fitted by least squares in both rounds. A likelihood with sigma(x) would fit them best
+where outcomes are least noisy, and neglect regions with few selected units.
+"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.linear.probit import selection_probit
+from heckesel.fit_info import SelectionInfo
+from heckesel.linear.probit import fit_probit, selection_probit
 from heckesel.linear.sample.blocks import add_up
 from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods.selection_network import CrossFitted, fit_indices
-from heckesel.methods.two_step_on_folds import fit_on_folds, in_units_of_y
-from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
-from heckesel.networks.losses.normal import TWO_STEP
-from heckesel.networks.training.batches import Batch, with_mills
-from heckesel.networks.training.choices import best_of
+from heckesel.networks.ensembles.noise_calibration import (
+    calibrated_shape,
+    pairs_of,
+    two_step_loss,
+)
+from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble, noise_factor_of
+from heckesel.networks.losses.normal import NOISE_SCALE, TWO_STEP
+from heckesel.networks.training.batches import (
+    Batch,
+    DataScale,
+    held_out,
+    outcome_rows,
+    with_constant,
+    with_folds,
+    with_mills,
+)
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import Members, outcome_rows
-from heckesel.networks.training.fit_request import FitRequest
-from heckesel.networks.training.folds import with_folds
-from heckesel.networks.training.layers import with_constant
+from heckesel.networks.training.ensemble_training import (
+    FitRequest,
+    Members,
+    best_of,
+    train_datasets,
+)
 from heckesel.networks.training.own_modules import ModuleMembers
-from heckesel.networks.training.scaling import DataScale
 from heckesel.networks.training.streamed import RowsOnDisk, train_streamed
+from heckesel.predictive.distribution import RHO_LIMIT
+
+# The largest |rho| at which networks start; that of a linear two-step may exceed one.
+START_RHO = 0.9
 
 
 def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[SelectionEnsemble]:
-    """The deep two-step for many datasets with the same columns, trained as one batch; on folds by
-    `two_step_on_folds`."""
+    """The deep two-step for many datasets with the same columns, trained as one batch."""
     config = config or NetworkConfig()
     _check_errors(config)
-    return best_of(FitRequest(datas, seeds, config, device, progress), _fit)
+    tried = FitRequest(datas, seeds, config, device, progress).candidates()
+    return best_of(tried, [*map(_fit_all_rows if config.folds is None else _fit_on_folds, tried)])
 
 
 def _check_errors(config: NetworkConfig) -> None:
     if config.errors != "normal":
         raise DataError('method="two-step" has normal errors; errors="t" needs method="joint"')
-
-
-def _fit(request: FitRequest) -> list[SelectionEnsemble]:
-    config, datas = request.config, request.datas
-    indices: Sequence[CrossFitted | None] = [None] * len(datas)
-    if config.selection != "linear":
-        indices = fit_indices(request)
-    given = zip(datas, request.scalings, request.seeds, indices, strict=True)
-    prepared = [first_step(*each, folds=config.folds) for each in given]
-    if config.folds is None:
-        trained = request.train([each.batch for each in prepared], loss=TWO_STEP)
-        place = request.device or config.device
-        return [
-            corrected(members, members.on(place).outputs(each.batch.x[:, :-1])[..., 0], each)
-            for members, each in zip(trained, prepared, strict=True)
-        ]
-    fits = zip(fit_on_folds(prepared, request), datas, strict=True)
-    return [fit.reporting_sigma_of(data.x, data.weight) for fit, data in fits]
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,14 @@ class FirstStep:
     networks: CrossFitted | None = None
 
 
+def _first_steps(request: FitRequest) -> list[FirstStep]:
+    indices: Sequence[CrossFitted | None] = [None] * len(request.datas)
+    if request.config.selection != "linear":
+        indices = fit_indices(request)
+    given = zip(request.datas, request.scalings, request.seeds, indices, strict=True)
+    return [first_step(*each, folds=request.config.folds) for each in given]
+
+
 def first_step(
     data: SelectionData,
     scaling: DataScale,
@@ -88,6 +108,15 @@ def first_step(
     batch = with_mills(outcome_rows(data, scaling), at)
     strong = folds is not None and instruments_are_strong(data)
     return FirstStep(with_folds(batch, data, folds, seed), scaling, gamma, strong, index)
+
+
+def _fit_all_rows(request: FitRequest) -> list[SelectionEnsemble]:
+    prepared, place = _first_steps(request), request.device or request.config.device
+    trained = train_datasets([each.batch for each in prepared], loss=TWO_STEP, **request.training)
+    return [
+        corrected(members, members.on(place).outputs(each.batch.x[:, :-1])[..., 0], each)
+        for members, each in zip(trained, prepared, strict=True)
+    ]
 
 
 def corrected(members: Members | ModuleMembers, f, first: FirstStep) -> SelectionEnsemble:
@@ -108,6 +137,163 @@ def corrected_sigma(f, c, batch: Batch) -> np.ndarray:
     return np.sqrt((residual**2) @ batch.weight + c**2 * (batch.delta @ batch.weight))
 
 
+def in_units_of_y(members, sigma, scaling: DataScale, gamma) -> SelectionEnsemble:
+    """The ensemble; sigma : (k,) for the scaled y; gamma : (q + 1,) for w as given."""
+    unit, c = scaling.y_scale, members.head[:, 0].astype(float)
+    training_loss = (members.loss + np.log(unit)).tolist()
+    info = SelectionInfo((c / sigma).tolist(), (unit * sigma).tolist(), training_loss)
+    return SelectionEnsemble(members, scaling, unit * sigma, unit * c, gamma[None], info)
+
+
+def _fit_on_folds(request: FitRequest) -> list[SelectionEnsemble]:
+    """One ensemble for each dataset; with noise "auto", what held-out rows prefer."""
+    prepared, folds = _first_steps(request), request.config.folds
+    assert folds is not None
+    calibrate = partial(_calibrated, folds=folds, tails=request.config.tails)
+    batches, fits = [each.batch for each in prepared], []
+    heads = list(map(_start, batches, prepared))
+    members = train_datasets(batches, loss=TWO_STEP, heads=heads, **request.training)
+    if "constant" in request.config.noises:
+        fits.append([calibrate(*each, None) for each in zip(members, prepared, strict=True)])
+    if "varying" in request.config.noises:
+        narrow = [_residual_rows(*each, folds) for each in zip(members, batches, strict=True)]
+        noise_networks = train_datasets(narrow, loss=NOISE_SCALE, **request.training)
+        wide = [
+            replace(batch, mills=batch.mills * _crossed(each, batch, folds))
+            for each, batch in zip(noise_networks, batches, strict=True)
+        ]
+        heads = list(map(_start, wide, prepared))
+        members = train_datasets(wide, loss=TWO_STEP, heads=heads, **request.training)
+        again = [replace(each, batch=batch) for each, batch in zip(prepared, wide, strict=True)]
+        fits.append([calibrate(*each) for each in zip(members, again, noise_networks, strict=True)])
+    return [
+        preferred_noise(each).reporting_sigma_of(data.x, data.weight)
+        for *each, data in zip(*fits, request.datas, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class LinearStart:
+    """beta : (p + 1,) of the outcome; c, sigma : covariance of the two errors and sd of y"""
+
+    beta: np.ndarray
+    c: float
+    sigma: float
+
+    @property
+    def rho(self) -> float:
+        return float(np.clip(self.c / self.sigma, -START_RHO, START_RHO))
+
+
+def linear_start(batch: Batch, strong: bool) -> LinearStart:
+    r"""A linear outcome on selected rows that have Mills terms, a first guess for the networks'.
+
+    With strong instruments it is the classic two-step. Without them :math:`\lambda` is a function
+    of x and picks up whatever in f is not linear. Its coefficient c can be many sigmas large, and
+    members would stop before they correct it. So c starts at 0, and sigma at that of least squares.
+    """
+    columns, root = batch.x, np.sqrt(batch.weight)
+    if strong:
+        columns = np.column_stack([batch.x, batch.mills])
+    found = np.linalg.lstsq(columns * root[:, None], batch.y * root, rcond=None)[0]
+    residual, c = batch.y - columns @ found, found[-1] if strong else 0.0
+    sigma = np.sqrt((residual**2 + c**2 * batch.delta) @ batch.weight)
+    return LinearStart(found[: batch.x.shape[1]], float(c), float(sigma))
+
+
+def probit_start(batch: Batch) -> np.ndarray:
+    """(q + 1,) gamma of a probit of selection on the dataset's selected and unselected units."""
+    w = np.vstack([batch.w, batch.w_unselected])
+    weight = np.concatenate([batch.weight, batch.weight_unselected])
+    return fit_probit(w, np.arange(len(w)) < len(batch.w), weight * len(w)).gamma
+
+
+def linear_start_of_both(batch: Batch, strong: bool) -> tuple[np.ndarray, LinearStart]:
+    """`probit_start`, and `linear_start` with the Mills terms of that probit."""
+    gamma = probit_start(batch)
+    selected = replace(batch, weight=batch.weight / batch.weight.sum())
+    return gamma, linear_start(with_mills(selected, batch.w @ gamma), strong)
+
+
+def _start(batch: Batch, first: FirstStep) -> np.ndarray:
+    start = linear_start(batch, first.strong)
+    return np.array([start.c, np.log(start.sigma)])
+
+
+def _residual_rows(members: Members, batch: Batch, folds: int) -> Batch:
+    """Residuals of held-out rows, scaled to their standard deviation in the population."""
+    f = members.outputs(batch.x[:, :-1])[..., 0]
+    c = members.head[:, :1].astype(float)
+    out = held_out(batch.fold, len(f), folds)
+    seen = out.any(axis=0)  # with fewer members than folds, some rows are never held out
+    residual = np.where(out, batch.y - f - c * batch.mills, 0.0).sum(axis=0) / np.maximum(
+        out.sum(axis=0), 1
+    )
+    weight = np.where(seen, batch.weight, 0.0)
+    weight = weight / weight.sum()
+    square, c2 = residual**2 @ weight, float(np.mean(c)) ** 2
+    rho2 = min(c2 / (square + c2 * (batch.delta @ weight)), RHO_LIMIT**2)
+    return Batch(
+        x=batch.x, y=residual / np.sqrt(1 - rho2 * batch.delta), weight=weight, fold=batch.fold
+    )
+
+
+def _crossed(noise_networks: Members, batch: Batch, folds: int) -> np.ndarray:
+    """(n,) s(x) of each row by members that held it out, or by all members if none did."""
+    factor = noise_factor_of(noise_networks.outputs(batch.x[:, :-1])[..., 0])
+    out = held_out(batch.fold, len(factor), folds)
+    out = out | ~out.any(axis=0)
+    return np.where(out, factor, 0.0).sum(axis=0) / out.sum(axis=0)
+
+
+def _calibrated(
+    members: Members, first: FirstStep, noise_networks: Members | None, folds: int, tails: str
+) -> SelectionEnsemble:
+    """The ensemble in units of y, with the level of sigma and the tails that held-out rows
+    prefer."""
+    batch, c = first.batch, members.head[:, 0].astype(float)
+    x = batch.x[:, :-1]
+    f = members.outputs(x)[..., 0]
+    factor = (
+        np.ones_like(f)
+        if noise_networks is None
+        else noise_factor_of(noise_networks.outputs(x)[..., 0])
+    )
+    pairs = pairs_of(f, factor, batch.weight, held_out(batch.fold, len(f), folds))
+    rows, own = pairs.row, pairs.member
+    residual = batch.y[rows] - pairs.mean - c[own] * batch.mills[rows]
+
+    def loss(level, df):
+        return two_step_loss(residual, level, c[own], batch.delta[rows], pairs, df)
+
+    found, index = calibrated_shape(loss, pairs, tails), first.networks
+    fit = in_units_of_y(members, np.full(len(c), found.level), first.scaling, first.gamma)
+    info = replace(
+        fit.info,
+        held_out_loss=found.loss + float(np.log(first.scaling.y_scale)),
+        best_epoch=np.asarray(members.best_epoch).tolist(),
+        noise="constant" if noise_networks is None else "varying",
+        tail_df=found.df,
+        selection=None if index is None else "network" if index.members else "linear",
+        selection_losses=None if index is None else index.losses,
+    )
+    selection = None if index is None else index.members
+    return replace(
+        fit, info=info, noise_networks=noise_networks, selection=selection, tail_df=found.df
+    )
+
+
+def preferred_noise(fits: Sequence[SelectionEnsemble]) -> SelectionEnsemble:
+    """The fit with the lowest held-out loss; its `info` has the losses of all."""
+    tried: dict[str, float] = {}
+    for fit in fits:
+        assert fit.info.noise
+        assert fit.info.held_out_loss is not None  # there were folds
+        tried[fit.info.noise] = fit.info.held_out_loss
+    best = min(fits, key=lambda fit: tried[str(fit.info.noise)])
+    return replace(best, info=replace(best.info, held_out_losses=tried))
+
+
 def fit_files(config: NetworkConfig) -> Callable[..., SelectionEnsemble]:
     """The fit to rows that are read again for every epoch, once `config` is checked."""
     _check_errors(config)
@@ -123,7 +309,7 @@ def _fit_files(
     which computes the sums behind sigma
     """
     rows_of = partial(mills_rows, scaling=scaling, gamma=gamma, total=mass[0])
-    members = train_streamed(
+    (members,) = train_streamed(
         table, rows_of, loss=TWO_STEP, seed=seed, config=config, progress=progress
     )
     c = members.head[:, 0].astype(float)

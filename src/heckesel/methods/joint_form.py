@@ -13,11 +13,9 @@ from heckesel.networks.losses.shape import SHAPE
 from heckesel.networks.rho.form_mixture import FormMixture, FormPoints, standard_deviation
 from heckesel.networks.rho.form_profile import ErrorModel
 from heckesel.networks.rho.last_layer import LastLayer
-from heckesel.networks.training.batches import Batch
+from heckesel.networks.training.batches import Batch, DataScale, held_out
 from heckesel.networks.training.ensemble_training import Members
-from heckesel.networks.training.folds import held_out
-from heckesel.networks.training.layers import parameter_count
-from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.steps import parameter_count
 from heckesel.predictive.distribution import possible_covariance
 
 

@@ -8,12 +8,11 @@ import torch
 from heckesel.fit_info import EnsembleInfo
 from heckesel.networks.ensembles.selection_ensemble import predict_two_outputs
 from heckesel.networks.losses.normal import GAUSSIAN
+from heckesel.networks.training.batches import DataScale, outcome_rows, with_constant
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
-from heckesel.networks.training.ensemble_training import Members, outcome_rows
-from heckesel.networks.training.fit_request import FitRequest
-from heckesel.networks.training.layers import forward, layer_views, with_constant
-from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.ensemble_training import FitRequest, Members, train_datasets
+from heckesel.networks.training.steps import forward, layer_views
 from heckesel.predictive.distribution import Predictive, check_target
 
 RATE = 0.1
@@ -62,7 +61,7 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[D
     config = replace(config or NetworkConfig(), n_members=1)
     request = FitRequest(datas, seeds, config, device, progress)
     batches = list(map(outcome_rows, datas, request.scalings))  # without folds
-    trained = request.train(batches, loss=GAUSSIAN, dropout=RATE)
+    trained = train_datasets(batches, loss=GAUSSIAN, dropout=RATE, **request.training)
     infos = [
         EnsembleInfo((members.loss + np.log(scaling.y_scale)).tolist())
         for members, scaling in zip(trained, request.scalings, strict=True)

@@ -12,11 +12,10 @@ from heckesel.methods.heckman_joint import two_headed
 from heckesel.methods.heckman_two_step import corrected, first_step
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.losses.normal import BLIND, JOINT, TWO_STEP
+from heckesel.networks.training.batches import data_scale_of, joint_rows
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.networks.training.ensemble_training import joint_rows
 from heckesel.networks.training.loop import Progress
 from heckesel.networks.training.own_modules import MakeNet, train_modules
-from heckesel.networks.training.scaling import data_scale_of
 
 LOSSES = {"two-step": TWO_STEP, "joint": JOINT, "blind": BLIND}
 

@@ -10,13 +10,9 @@ from scipy.special import log_ndtr
 from heckesel.data import SelectionData
 from heckesel.linear.probit import fit_probit
 from heckesel.networks.losses.normal import PROBIT
-from heckesel.networks.training.batches import Batch
+from heckesel.networks.training.batches import Batch, DataScale, held_out, with_constant
 from heckesel.networks.training.config import AUTO
-from heckesel.networks.training.ensemble_training import Members
-from heckesel.networks.training.fit_request import FitRequest
-from heckesel.networks.training.folds import held_out
-from heckesel.networks.training.layers import with_constant
-from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.ensemble_training import FitRequest, Members, train_datasets
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ def fit_indices(request: FitRequest) -> list[CrossFitted]:
     networks, or with selection "auto" of a probit where its loss is the smaller one."""
     folds, batches = request.config.folds, request.batches(selection_rows)
     assert folds is not None  # a config checks that
-    trained = request.train(batches, loss=PROBIT, progress=None)
+    trained = train_datasets(batches, loss=PROBIT, **request.training | {"progress": None})
     found = [_crossed(*pair, folds) for pair in zip(trained, batches, strict=True)]
     if request.config.selection != AUTO:
         return found

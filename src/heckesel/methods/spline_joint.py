@@ -18,10 +18,8 @@ from heckesel.linear.estimable import dependent_columns
 from heckesel.methods.spline_graph import spline_columns
 from heckesel.networks.rho.rho_mixture import RhoMixture, average_over_rho, held_out_evidence
 from heckesel.networks.rho.rho_prior import rho_prior
+from heckesel.networks.training.batches import DataScale, data_scale_of, joint_rows, with_folds
 from heckesel.networks.training.config import torch_device
-from heckesel.networks.training.ensemble_training import joint_rows
-from heckesel.networks.training.folds import with_folds
-from heckesel.networks.training.scaling import DataScale, data_scale_of
 from heckesel.numerics.splines import INNER_KNOTS, Spline, spline_of, spline_width
 
 SURFACE_KNOTS = 1  # inside the range, in each direction of an interaction

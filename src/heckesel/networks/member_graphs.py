@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from heckesel.networks.losses.normal import LOG_NOISE_FACTOR_LIMIT
+from heckesel.networks.training.batches import DataScale
 from heckesel.networks.training.ensemble_training import Members
-from heckesel.networks.training.scaling import DataScale
 
 
 def tailed(graph, mean: str, variance: str, df: float | None):

@@ -24,6 +24,16 @@ LAGUERRE = [column.tolist() for column in np.polynomial.laguerre.laggauss(32)]
 LEGENDRE = [column.tolist() for column in np.polynomial.legendre.leggauss(24)]
 
 Slopes = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+# Of log(df - 2): the variance exists above two degrees of freedom, and above 1e4 the log-likelihood
+# of a unit is that of the normal to four digits.
+LOG_EXTRA_DF_RANGE = (-5.0, 9.2)
+
+
+def degrees_of_freedom(log_extra_df):
+    """df = 2 + exp(log_extra_df), within the range that the loss allows; an array or a tensor."""
+    if isinstance(log_extra_df, torch.Tensor):
+        return 2 + torch.exp(log_extra_df.clamp(*LOG_EXTRA_DF_RANGE))
+    return degrees_of_freedom(torch.as_tensor(log_extra_df)).numpy()
 
 
 def log_density_and_slopes(t: torch.Tensor, df: torch.Tensor) -> Slopes:

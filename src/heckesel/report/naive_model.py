@@ -11,7 +11,7 @@ from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit
 from heckesel.estimators.classifier_networks import fit_binary_networks
 from heckesel.estimators.deep_ensemble_regressor import DeepEnsembleRegressor
-from heckesel.estimators.network_options import AUTO, training_plan
+from heckesel.estimators.network_options import AUTO, network_config
 from heckesel.linear.probit import fit_probit
 from heckesel.methods import fit_one, least_squares
 from heckesel.predictive.transformed import transformed
@@ -85,9 +85,9 @@ def plain_ensemble(model, selected: int) -> DeepEnsembleRegressor:
     Options that were not given take the defaults of the model's method. Otherwise the two would
     differ in how they were trained.
     """
-    plan = training_plan(model, selected)
-    used = model.get_params() | vars(plan)
-    if plan.weight_decay == AUTO:  # chosen on held-out rows
+    network = network_config(model, selected)
+    used = model.get_params() | vars(network)
+    if network.weight_decay == AUTO:  # chosen on held-out rows
         used["weight_decay"] = model.info_["weight_decay"]
     plain = DeepEnsembleRegressor()
     return plain.set_params(**{name: used[name] for name in plain.get_params()})

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from heckesel.errors import DataError, HeckeselError, IdentificationWarning
 from heckesel.estimators.heckman_regressor import HeckmanRegressor
-from heckesel.estimators.network_options import AUTO, training_plan
+from heckesel.estimators.network_options import AUTO, network_config
 from heckesel.plots.predictions_of import has_t_errors
 from heckesel.report.naive_model import Naive
 from heckesel.report.report_data import ReportData
@@ -120,7 +120,7 @@ def smaller(model, selected: int):
         return clone(model).set_params(unobserved=None, progress=False, n_members=members)
     if hasattr(model, "result_"):
         return clone(model)
-    options = training_plan(model, selected)
+    options = network_config(model, selected)
     most = MEMBERS if options.folds is None else options.folds
     twin = clone(model).set_params(
         progress=False, folds=options.folds, n_members=min(options.n_members, most)

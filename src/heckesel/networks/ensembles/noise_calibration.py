@@ -34,12 +34,15 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import gammaln, log_ndtr, ndtri, stdtr
 
 from heckesel.likelihoods.shape import LOG_TAIL_ENDS, SKEWNESS_ENDS
-from heckesel.networks.losses.student import degrees_of_freedom
 from heckesel.networks.rho import form_shape
 from heckesel.networks.rho.form_optima import SKEWNESS_SD, TAIL_SD
 from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.sinh_arcsinh import population_moments
-from heckesel.numerics.student_torch import log_cdf_and_slopes, log_density_and_slopes
+from heckesel.numerics.student_torch import (
+    degrees_of_freedom,
+    log_cdf_and_slopes,
+    log_density_and_slopes,
+)
 from heckesel.predictive.distribution import RHO_LIMIT
 
 # At two degrees of freedom a t has no variance, and below three the few largest residuals determine

@@ -14,9 +14,8 @@ from heckesel.networks.ensembles.fold_means import fold_means
 from heckesel.networks.ensembles.selection_ensemble import noise_factor_of
 from heckesel.networks.losses.outcome_selection import SCALARS, SHAPE, error_shape
 from heckesel.networks.member_graphs import log_factor, member_outputs, one_output, scaled
+from heckesel.networks.training.batches import DataScale, with_constant
 from heckesel.networks.training.ensemble_training import Members
-from heckesel.networks.training.layers import with_constant
-from heckesel.networks.training.scaling import DataScale
 from heckesel.numerics.normal import inverse_mills
 from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import Predictive, check_target

@@ -20,9 +20,9 @@ from heckesel.networks.member_graphs import (
     scaled,
     tailed,
 )
+from heckesel.networks.training.batches import DataScale
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.own_modules import ModuleMembers
-from heckesel.networks.training.scaling import DataScale
 from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import (
     Predictive,

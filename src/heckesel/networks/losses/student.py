@@ -3,18 +3,12 @@
 import torch
 
 from heckesel.networks.losses.normal import ATANH_RHO_LIMIT, Loss, Slopes, product, weighted_sum
-from heckesel.numerics.student_torch import log_cdf_and_slopes, log_density_and_slopes
-
-# Of log(df - 2): the variance exists above two degrees of freedom, and above 1e4 the log-likelihood
-# of a unit is that of the normal to four digits.
-LOG_EXTRA_DF_RANGE = (-5.0, 9.2)
-
-
-def degrees_of_freedom(log_extra_df):
-    """df = 2 + exp(log_extra_df), within the range that the loss allows; an array or a tensor."""
-    if isinstance(log_extra_df, torch.Tensor):
-        return 2 + torch.exp(log_extra_df.clamp(*LOG_EXTRA_DF_RANGE))
-    return degrees_of_freedom(torch.as_tensor(log_extra_df)).numpy()
+from heckesel.numerics.student_torch import (
+    LOG_EXTRA_DF_RANGE,
+    degrees_of_freedom,
+    log_cdf_and_slopes,
+    log_density_and_slopes,
+)
 
 
 def joint_student(output, head, rows) -> Slopes:

@@ -9,8 +9,7 @@ from heckesel.data import SelectionData
 from heckesel.networks.rho.linear_joint import bases_of, conditional_optima, start_at
 from heckesel.networks.rho.rho_curve import FIRST_UPDATES
 from heckesel.networks.rho.rho_mixture import Basis
-from heckesel.networks.training.ensemble_training import joint_rows
-from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.batches import DataScale, joint_rows
 
 
 def means_over_rho(

@@ -23,7 +23,7 @@ from heckesel.networks.rho.form_optima import cholesky_factor
 from heckesel.networks.rho.form_posterior import FORMS, Design, Posterior
 from heckesel.networks.rho.form_student import DF
 from heckesel.networks.rho.rho_mixture import Basis
-from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.batches import DataScale
 from heckesel.numerics import student
 from heckesel.numerics.normal import averaged_index, inverse_mills
 from heckesel.numerics.sinh_arcsinh import (

@@ -41,8 +41,7 @@ from heckesel.networks.rho.rho_curve import Curve, Evidence, curve_summary, rho_
 from heckesel.networks.rho.rho_held_out import VARIANCE_FACTORS, evidence_of_folds
 from heckesel.networks.rho.rho_mixture import UPDATES, Basis, pairs_that_matter
 from heckesel.networks.rho.rho_prior import RhoPrior
-from heckesel.networks.training.batches import Batch
-from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.batches import Batch, DataScale
 
 
 @dataclass(frozen=True)

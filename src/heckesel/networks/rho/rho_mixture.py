@@ -16,8 +16,7 @@ from heckesel.networks.rho.linear_joint import Bases, bases_of, conditional_opti
 from heckesel.networks.rho.rho_curve import Curve, Models, curve_summary, rho_curves
 from heckesel.networks.rho.rho_held_out import HeldOut, split_held_out
 from heckesel.networks.rho.rho_prior import RhoPrior
-from heckesel.networks.training.batches import Batch
-from heckesel.networks.training.scaling import DataScale
+from heckesel.networks.training.batches import Batch, DataScale
 from heckesel.numerics.normal import averaged_index, inverse_mills
 from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import Predictive, check_target

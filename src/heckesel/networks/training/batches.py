@@ -1,22 +1,31 @@
-"""`Batch`, the rows that a loss is computed on, and `Source`, the batches of each epoch.
+"""From data to the rows that a loss is computed on: scaled, split into folds, padded and stacked.
 
 Selected and unselected rows are separate: most losses need the network on selected rows only, and
-unselected rows enter the joint likelihood through the linear head.
+unselected rows enter the joint likelihood through the linear head. Every member holds out one fold,
+so every unit has members that were trained without it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from heckesel.networks.training.layers import MINI_BATCHES, member_seed
+from heckesel.data import SelectionData
+from heckesel.errors import DataError
+from heckesel.numerics.moments import Moments
 from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.on_disk import on_disk
 
+# The rows of each network start at a multiple of this, the alignment of vector instructions, so
+# that its rounding does not depend on the networks beside it.
+ALIGNED = 16
+# Random stream of the dataset, not of a member: its key has one number, those of members have two.
+FOLDS = 0
 Values = Any  # an array, or a tensor once rows are stacked; None where a loss has no use for it
 
 
@@ -58,12 +67,6 @@ class Batch:
         return Batch(**{name: function(values) for name, values in self.present().items()})
 
 
-def with_mills(rows: Batch, index: np.ndarray) -> Batch:
-    """Rows of one dataset with `mills` and `delta` at the probit index (n,)."""
-    mills = inverse_mills(index)
-    return replace(rows, mills=mills, delta=mills_delta(index, mills))
-
-
 @dataclass(frozen=True)
 class Source:
     """The rows of the training steps: `batches(epoch)` yields `steps` batches of the same shapes,
@@ -71,6 +74,174 @@ class Source:
 
     steps: int
     batches: Callable[[int], Iterable[Batch]]
+
+
+@dataclass(frozen=True)
+class DataScale:
+    """Centre and scale of x (p,), w (q,) and y (one number each).
+
+    Inputs of a user's module are not scaled: x_centre and x_scale are None.
+    """
+
+    x_centre: np.ndarray | None
+    x_scale: np.ndarray | None
+    w_centre: np.ndarray = field(metadata=on_disk("q"))
+    w_scale: np.ndarray = field(metadata=on_disk("q", positive=True))
+    y_centre: float
+    y_scale: float = field(metadata=on_disk(positive=True))
+
+    def x(self, x: np.ndarray) -> np.ndarray:
+        if self.x_centre is None:
+            return x
+        return (np.asarray(x, dtype=float) - self.x_centre) / self.x_scale
+
+    def w(self, w: np.ndarray) -> np.ndarray:
+        return (w - self.w_centre) / self.w_scale
+
+    def y(self, y: np.ndarray) -> np.ndarray:
+        return (y - self.y_centre) / self.y_scale
+
+    def unscale_gamma(self, gamma: np.ndarray) -> np.ndarray:
+        """Coefficients (k, q + 1), constant last, for w in the user's units."""
+        slopes = gamma[:, :-1] / self.w_scale
+        constant = gamma[:, -1:] - slopes @ self.w_centre[:, None]
+        return np.hstack([slopes, constant])
+
+
+def data_scale_of(data: SelectionData, standardise: bool) -> DataScale:
+    """Moments of x and w over all units, of y over the selected ones; 0 and 1 if not `standardise`.
+
+    x may be missing for unselected units, so its moments ignore NaN. A constant column has scale 1.
+    A weight of two counts as two rows.
+    """
+    p, q = data.x.shape[1], data.w.shape[1]
+    if not standardise:
+        return DataScale(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
+    s, weight = data.s, data.weight
+    return _data_scale(
+        _moments(data.x, weight), _moments(data.w, weight), _moments(data.y[s, None], weight[s])
+    )
+
+
+def data_scale_from_moments(x: Moments, w: Moments, y: Moments) -> DataScale:
+    """As `data_scale_of`, from moments of x and w over all units and of y over selected ones."""
+    return _data_scale(*((each.mean, np.sqrt(each.squares / each.weight)) for each in (x, w, y)))
+
+
+def _moments(values, weight):
+    if (weight == weight[0]).all():
+        return np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+    share = np.where(np.isnan(values), 0.0, weight[:, None])
+    share /= share.sum(axis=0)
+    centre = np.nansum(share * values, axis=0)
+    return centre, np.sqrt(np.nansum(share * (values - centre) ** 2, axis=0))
+
+
+def _data_scale(*moments) -> DataScale:
+    """From mean and sd of x, w and y. The computed sd of a constant column is rounding error, about
+    1e-16 of its mean."""
+    x, w, y = (
+        (centre, np.where(scale > 1e-12 * np.abs(centre), scale, 1.0)) for centre, scale in moments
+    )
+    return DataScale(*x, *w, float(y[0][0]), float(y[1][0]))
+
+
+def with_constant(values: np.ndarray) -> np.ndarray:
+    """(n, p + 1): a column of ones behind the others."""
+    return np.column_stack([values, np.ones(len(values))])
+
+
+def outcome_rows(data: SelectionData, scaling: DataScale, factor=1.0, *, total=None) -> Batch:
+    """The selected units, with weights `data.weight * factor` that add up to one.
+
+    total : the sum to divide weights by, if these are some rows of a longer table
+    """
+    weight = (data.weight * factor)[data.s]
+    return Batch(
+        x=with_constant(scaling.x(data.x[data.s])),
+        y=scaling.y(data.y[data.s]),
+        weight=weight / (weight.sum() if total is None else total),
+    )
+
+
+def joint_rows(data: SelectionData, scaling: DataScale, *, total=None) -> Batch:
+    """Selected and unselected units for a joint likelihood; weights add up to one over both, or
+    are divided by `total`."""
+    total = data.weight.sum() if total is None else total
+    w = with_constant(scaling.w(data.w))
+    return replace(
+        outcome_rows(data, scaling, total=total),
+        w=w[data.s],
+        w_unselected=w[~data.s],
+        weight_unselected=data.weight[~data.s] / total,
+    )
+
+
+def with_mills(rows: Batch, index: np.ndarray) -> Batch:
+    """Rows of one dataset with `mills` and `delta` at the probit index (n,)."""
+    mills = inverse_mills(index)
+    return replace(rows, mills=mills, delta=mills_delta(index, mills))
+
+
+def assign_folds(data: SelectionData, folds: int, seed: int) -> np.ndarray:
+    """(n,) fold of each unit; selected and unselected units are split separately. Units of one
+    group are in one fold."""
+    if data.groups is not None:
+        return _folds_of_groups(data, folds, seed)
+    selected = int(data.s.sum())
+    if selected < 2 * folds:
+        raise DataError(
+            f"{selected} selected units cannot be split into {folds} folds of at least two; "
+            "set fewer folds"
+        )
+    rng = _generator(seed)
+    fold = np.empty(data.n, dtype=int)
+    for part in (data.s, ~data.s):
+        fold[part] = rng.permutation(part.sum()) % folds
+    return fold
+
+
+def _folds_of_groups(data: SelectionData, folds: int, seed: int) -> np.ndarray:
+    """The largest groups first, in turn, so that folds have about as many selected units."""
+    assert data.groups is not None
+    _, code = np.unique(data.groups, return_inverse=True)
+    selected = np.bincount(code, data.s)
+    with_outcome = groups_with_outcome(data)
+    if with_outcome < folds:
+        raise DataError(
+            f"{with_outcome} groups with selected units cannot be split into {folds} folds; set "
+            "fewer folds"
+        )
+    chance = _generator(seed).random(len(selected))
+    order = np.lexsort((chance, -np.bincount(code), -selected))
+    fold = np.empty(len(order), dtype=int)
+    fold[order] = np.arange(len(order)) % folds
+    return fold[code]
+
+
+def groups_with_outcome(data: SelectionData) -> int:
+    """How many groups have selected units; without groups each unit is one."""
+    return int(data.s.sum()) if data.groups is None else len(np.unique(data.groups[data.s]))
+
+
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(FOLDS,)))
+
+
+def with_folds(dataset: Batch, data: SelectionData, folds: int | None, seed: int) -> Batch:
+    """The dataset, of all units or of the selected ones, with the fold of each unit;
+    unchanged if `folds` is None."""
+    if folds is None:
+        return dataset
+    fold = assign_folds(data, folds, seed)
+    unselected = None if dataset.w_unselected is None else fold[~data.s]
+    own = fold if len(dataset.y) == data.n else fold[data.s]
+    return replace(dataset, fold=own, fold_unselected=unselected)
+
+
+def held_out(fold: np.ndarray, members: int, folds: int) -> np.ndarray:
+    """(k, n) True where member j held out row i."""
+    return np.arange(members)[:, None] % folds == fold
 
 
 def stack_datasets(
@@ -115,90 +286,69 @@ def full_batch(stacked: Batch, members: int) -> Source:
     return Source(1, lambda epoch: (rows,))
 
 
-def of_networks(source: Source, networks: torch.Tensor) -> Source:
-    """The same batches for some of the networks."""
+def hold_out_own_fold(
+    source: Source, stacked: Batch, members: int, folds: int, first: int = 0
+) -> tuple[Source, Batch]:
+    """Training rows without the fold that each network holds out, and its held-out rows; `first` is
+    the number of the first member.
 
-    def chosen(rows):
-        return rows.map(lambda values: values[networks])
-
-    if source.steps == 1:
-        (rows,) = source.batches(0)
-        own = chosen(rows)
-        return Source(1, lambda epoch: (own,))
-    return Source(source.steps, lambda epoch: map(chosen, source.batches(epoch)))
-
-
-def mini_batches(
-    datasets: Sequence[Batch],
-    stacked: Batch,
-    seeds,
-    members: int,
-    steps: int,
-    first: int = 0,
-    multiple_of: int = 1,
-) -> Source:
-    """Each epoch splits the rows of each network into `steps` batches, in a separate random order
-    for each network, padded to a `multiple_of` rows; the members are those from number `first` on.
-
-    Selected and unselected rows are split separately, so that every batch has its share of both.
-    Weights are multiplied by `steps`, which makes the gradient of a batch unbiased.
+    Weights are rescaled to add up to one. The shape of mini-batches must not change between steps,
+    so held-out rows stay in them with weight zero.
     """
-    selected = [len(dataset.y) for dataset in datasets]
-    unselected = [
-        0 if dataset.w_unselected is None else len(dataset.w_unselected) for dataset in datasets
-    ]
+    (everything,) = full_batch(stacked, members).batches(0)
+    member = first + torch.arange(len(everything.y), device=everything.y.device) % members
+    own = member % folds
+    own = own.to(everything.y)[:, None]
+    kept, held = (_gathered(everything, own, inside) for inside in (False, True))
+    factor = 1 / _total(kept)
+    held_rows = _scaled(held, 1 / _total(held))
+    if source.steps == 1:
+        rows = _scaled(kept, factor)
+        return Source(1, lambda epoch: (rows,)), held_rows
 
     def batches(epoch):
-        order = batch_generators(seeds, range(first, first + members), epoch)
-        chosen, others = (
-            positions(order, counts, steps, step_rows(max(counts), steps, multiple_of))
-            for counts in (selected, unselected)
-        )
-        for step in range(steps):
-            yield take(stacked, members, steps, chosen[step], others[step])
+        for rows in source.batches(epoch):
+            yield _scaled(rows, factor, own)
 
-    return Source(steps, batches)
+    return Source(source.steps, batches), held_rows
 
 
-def batch_generators(seeds, members, epoch) -> list[list[np.random.Generator]]:
-    """Generators of the order of rows in one epoch, by dataset, then by member."""
-    return [
-        [np.random.default_rng(member_seed(seed, j, MINI_BATCHES, epoch)) for j in members]
-        for seed in seeds
-    ]
+def _gathered(rows: Batch, own, inside: bool) -> Batch:
+    """The rows of each network's own fold (or of all others), without gaps."""
+    parts = {}
+    for fold, weight_name, names in (
+        (rows.fold, "weight", ("x", "y", "weight", "mills", "delta", "w", "selected")),
+        (rows.fold_unselected, "weight_unselected", ("w_unselected", "weight_unselected")),
+    ):
+        if fold is None:
+            continue
+        wanted = ((fold == own) == inside) & (getattr(rows, weight_name) > 0)
+        length = ALIGNED * math.ceil(max(1, int(wanted.sum(dim=1).max())) / ALIGNED)
+        place = torch.argsort(~wanted, dim=1, stable=True)[:, :length]
+        for name in names:
+            if (values := getattr(rows, name)) is not None:
+                parts[name] = _at(values, place)
+        parts[weight_name] *= _at(wanted, place)
+    return Batch(**parts)
 
 
-def step_rows(count: int, steps: int, multiple_of: int) -> int:
-    """Rows of each of `steps` that visit `count`: at least one, to point at."""
-    return rounded_up(max(1, math.ceil(count / steps)), multiple_of)
+def _at(values, place):
+    """values (k, n, ...) at the positions (k, m) of each network."""
+    shape = (*place.shape, *values.shape[2:])
+    return values.gather(1, place.reshape(*place.shape, *[1] * (values.dim() - 2)).expand(shape))
 
 
-def positions(rngs, counts, steps: int, length: int) -> np.ndarray:
-    """(steps, k, length) rows of each step, -1 where a network has none left.
-
-    rngs : by dataset, then by member; counts : rows of each dataset
-    """
-    places = np.full((steps, sum(map(len, rngs)), length), -1)
-    network = 0
-    for own, count in zip(rngs, counts, strict=True):
-        for rng in own:
-            shuffled = rng.permutation(count)
-            for step in range(steps):
-                part = shuffled[step::steps]
-                places[step, network, : len(part)] = part
-            network += 1
-    return places
+def _total(rows: Batch) -> torch.Tensor:
+    total = rows.weight.sum(dim=1, keepdim=True)
+    if rows.weight_unselected is not None:
+        total = total + rows.weight_unselected.sum(dim=1, keepdim=True)
+    return total
 
 
-def take(stacked: Batch, members: int, steps: int, chosen, others) -> Batch:
-    """The rows at these positions, (k, length) of selected and of unselected units."""
-    device = stacked.y.device
-    dataset = torch.arange(len(stacked.y), device=device).repeat_interleave(members)[:, None]
-    chosen, others = (torch.as_tensor(at, device=device) for at in (chosen, others))
-
-    def taken(name):
-        at = others if name.endswith("unselected") else chosen
-        values = getattr(stacked, name)[dataset, at.clamp(min=0)]
-        return values * (at >= 0) * steps if name.startswith("weight") else values
-
-    return replace(stacked, **{name: taken(name) for name in stacked.present()})
+def _scaled(rows: Batch, factor, own=None) -> Batch:
+    """Weights times `factor` and, with `own`, 0 inside each network's own fold; without folds."""
+    weights = {}
+    for name, fold in (("weight", rows.fold), ("weight_unselected", rows.fold_unselected)):
+        if (weight := getattr(rows, name)) is not None:
+            weights[name] = (weight if own is None else weight * (fold != own)) * factor
+    return replace(rows, fold=None, fold_unselected=None, **weights)

@@ -1,16 +1,21 @@
-"""`NetworkConfig`: the options of the network methods, with the paper's values as defaults."""
+"""`NetworkConfig`: the options of the network methods, with the paper's values as defaults, and
+whether the machine has the memory that a training with them needs."""
+
+from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from numbers import Real
+from pathlib import Path
 from typing import Protocol
 
 import torch
 
 from heckesel.device import check_device
 from heckesel.errors import DataError, is_one_of, is_whole
-from heckesel.networks.training.memory import check_memory
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -21,6 +26,16 @@ SHAPE = "shape"
 TAILS = ("normal", AUTO)
 WAY_OUT = "lower learning_rate or weight_decay, or rescale columns with extreme values"
 SELECTIONS = ("linear", "network", AUTO)
+# From almost none to as much as networks of a few dozen units tolerate; a decade or more apart,
+# because the loss is flat in between.
+WEIGHT_DECAYS = (1e-5, 1e-3, 1e-2)
+# Copies of the parameters: start, two moments, gradient, best so far, current.
+COPIES = 6
+# Numbers for every unit of a layer and every input of a row: value, slope and a temporary.
+VALUES = 3
+# Numbers of the schedule for each step: eight factors and eight temporaries, in float64.
+SCHEDULE = 16
+UNLIMITED = 2**50  # bytes, if the system does not report its memory
 
 
 class WorkerMap(Protocol):
@@ -50,7 +65,7 @@ class NetworkConfig:
         and t with the lower held-out loss.
     scale : positions of the columns of x on which log sigma depends linearly (joint likelihood and
         profile, normal or shape errors).
-    weight_decay : L2 penalty on all parameters; "auto" is the one of `choices.WEIGHT_DECAYS` with
+    weight_decay : L2 penalty on all parameters; "auto" is the one of `WEIGHT_DECAYS` with
         the lowest held-out loss.
     selection : "linear" is a probit; "network" an index given by networks on w, for each unit the
         mean over members that held it out; "auto" whichever predicts the selection of held-out
@@ -166,6 +181,20 @@ class NetworkConfig:
             return NOISES[:1]
         return NOISES[:2] if self.noise == "auto" else (self.noise,)
 
+    def candidates(self) -> list[NetworkConfig]:
+        """The configurations that held-out rows choose from; with t errors `tails` is "normal"."""
+        decays = WEIGHT_DECAYS if self.weight_decay == AUTO else (self.weight_decay,)
+        errors = ERRORS if self.errors == AUTO else (self.errors,)
+        return [
+            replace(
+                self,
+                weight_decay=decay,
+                errors=one,
+                tails=self.tails if one == "normal" or self.errors != AUTO else "normal",
+            )
+            for decay, one in product(decays, errors)
+        ]
+
 
 def layer_widths(hidden) -> tuple[int, ...]:
     """`hidden` as a tuple of positive numbers, at least one."""
@@ -203,3 +232,38 @@ def torch_device(name) -> torch.device:
             f"card{'s' * (cards != 1)} on this machine; use 'cpu' or 'auto'"
         )
     return device
+
+
+def check_memory(
+    sizes, *, members: int, rows: float, steps: int, item: int, place: torch.device
+) -> None:
+    """Raise `DataError` if a training does not fit into the memory of `place`.
+
+    sizes : widths of the layers, inputs first; rows : per step; steps : of the whole training;
+    item : bytes per number
+    """
+    parameters = sum((low + 1) * high for low, high in zip(sizes, sizes[1:], strict=False))
+    networks = members * item * (COPIES * parameters + VALUES * rows * sum(sizes))
+    needed, there = networks + 8 * SCHEDULE * steps, memory_of(place)
+    if needed <= there:
+        return
+    raise DataError(
+        f"training {members:,} networks with layers of {', '.join(f'{s:,}' for s in sizes[1:-1])} "
+        f"units for {steps:,} steps needs about {needed / 2**30:,.0f} GB of memory, and there are "
+        f"{there / 2**30:,.0f} GB; lower n_members, hidden or epochs, or set a smaller batch_size"
+    )
+
+
+def memory_of(place: torch.device) -> int:
+    """Bytes of memory of the card, or of the machine or its container, whichever is less."""
+    if place.type == "cuda":
+        return torch.cuda.mem_get_info(place)[1]
+    try:
+        found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not available on Windows
+        return UNLIMITED
+    limit = Path("/sys/fs/cgroup/memory.max")
+    try:
+        return min(found, int(limit.read_text()))
+    except (OSError, ValueError):  # no container, or "max"
+        return found

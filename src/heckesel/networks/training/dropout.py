@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from heckesel.networks.training.layers import DROPOUT, member_seed
+from heckesel.networks.training.steps import DROPOUT, member_seed
 
 # The increment and the two multipliers of splitmix64, as signed 64-bit numbers.
 GOLDEN = -0x61C8864680B583EB

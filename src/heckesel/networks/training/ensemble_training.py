@@ -3,43 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 
 from heckesel.data import SelectionData
+from heckesel.fit_info import Choice
 from heckesel.networks.losses.normal import Loss
-from heckesel.networks.training.adam import Schedule
 from heckesel.networks.training.batches import (
     Batch,
+    DataScale,
+    data_scale_of,
     full_batch,
-    mini_batches,
+    hold_out_own_fold,
+    joint_rows,
     rows_together,
     stack_datasets,
+    with_constant,
+    with_folds,
 )
-from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_device
+from heckesel.networks.training.config import DTYPES, NetworkConfig, check_memory, torch_device
 from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
-from heckesel.networks.training.folds import hold_out_own_fold
-from heckesel.networks.training.layers import (
+from heckesel.networks.training.loop import Progress, Trained, mini_batches, shifted, train
+from heckesel.networks.training.steps import (
     INITIAL_HEAD,
     INITIAL_WEIGHTS,
+    Schedule,
+    evaluate,
     forward,
     initial_weights,
     last_activations,
     layer_views,
     member_seed,
     parameter_count,
-    with_constant,
+    step_function,
 )
-from heckesel.networks.training.loop import Progress, Trained, shifted, train
-from heckesel.networks.training.memory import check_memory
-from heckesel.networks.training.scaling import DataScale
-from heckesel.networks.training.steps import evaluate, step_function
-from heckesel.networks.training.workers import joined, member_blocks
 from heckesel.on_disk import on_disk
 
 # Rows predicted at once: the activations of five members take about 20 MB.
@@ -51,13 +54,16 @@ READ_EVERY = 2
 # step should fit into the cache (30 networks of 1000 rows take a third longer at once than five by
 # five); on a GPU as many networks as its memory holds are fastest.
 LAYER_BYTES = {"cpu": 2 * 2**20, "gpu": 2 * 2**30}
+# The product of a single pair of matrices uses another routine than a batched one and rounds
+# differently, so the block of members that a worker trains has at least two.
+FEWEST_IN_A_BLOCK = 2
 
 
 @dataclass(frozen=True)
 class Members:
     """The k trained networks of one dataset, as arrays.
 
-    parameters : (k, P) laid out as in `heckesel.networks.training.layers`
+    parameters : (k, P) laid out as in `heckesel.networks.training.steps`
     loss : (k,) final training loss
     validation, best_epoch : (k,) lowest held-out loss and its epoch, or None
     late_gain : (k,) as in `Trained`, or None
@@ -111,50 +117,98 @@ class Members:
         return np.concatenate(parts, axis=1).astype(float)
 
 
-def outcome_rows(data: SelectionData, scaling: DataScale, factor=1.0, *, total=None) -> Batch:
-    """The selected units, with weights `data.weight * factor` that add up to one.
+@dataclass(frozen=True)
+class FitRequest:
+    """The arguments of a method's `fit_many`; datasets have the same columns and one seed each."""
 
-    total : the sum to divide weights by, if these are some rows of a longer table
+    datas: Sequence[SelectionData]
+    seeds: Sequence[int]
+    config: NetworkConfig
+    device: str | None = None
+    progress: Progress | None = None
+
+    @cached_property
+    def scalings(self) -> list[DataScale]:
+        return [data_scale_of(data, self.config.standardise) for data in self.datas]
+
+    def batches(self, rows_of: Callable[..., Batch] = joint_rows, *more: Sequence) -> list[Batch]:
+        """`rows_of(data, scaling, ...)` of each dataset, with folds if the members hold them out;
+        more : further arguments, one list each"""
+        folds, given = self.config.folds, zip(self.datas, self.scalings, *more, strict=True)
+        return [
+            with_folds(rows_of(*each), each[0], folds, seed)
+            for each, seed in zip(given, self.seeds, strict=True)
+        ]
+
+    def candidates(self) -> list[FitRequest]:
+        """The same datasets with each of the configurations that held-out rows choose from."""
+        tried = self.config.candidates()
+        return [
+            replace(self, config=one, progress=shifted(self.progress, done, len(tried)))
+            for done, one in enumerate(tried)
+        ]
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """What `train_datasets` needs beside rows and a loss."""
+        named = {name: getattr(self, name) for name in ("seeds", "config", "device", "progress")}
+        return named | {"units": max(data.n for data in self.datas)}
+
+
+def best_of(tried: Sequence[FitRequest], fits: Sequence[list]) -> list:
+    """For each dataset, the fit with the lowest held-out loss; its `info` lists all of them. They
+    have the same members and folds, so their mean held-out losses are comparable.
+
+    fits : of each candidate, one for each dataset
     """
-    weight = (data.weight * factor)[data.s]
-    return Batch(
-        x=with_constant(scaling.x(data.x[data.s])),
-        y=scaling.y(data.y[data.s]),
-        weight=weight / (weight.sum() if total is None else total),
-    )
+    if len(tried) == 1:
+        return fits[0]
+    configs = [request.config for request in tried]
+    return [_best(configs, each) for each in zip(*fits, strict=True)]
 
 
-def joint_rows(data: SelectionData, scaling: DataScale, *, total=None) -> Batch:
-    """Selected and unselected units for a joint likelihood; weights add up to one over both, or
-    are divided by `total`."""
-    total = data.weight.sum() if total is None else total
-    w = with_constant(scaling.w(data.w))
-    return replace(
-        outcome_rows(data, scaling, total=total),
-        w=w[data.s],
-        w_unselected=w[~data.s],
-        weight_unselected=data.weight[~data.s] / total,
-    )
+def _best(configs, fits):
+    choices = [
+        Choice(one.decay, one.errors, fit.info.held_out_loss)
+        for one, fit in zip(configs, fits, strict=True)
+    ]
+    best = min(range(len(fits)), key=lambda at: choices[at].held_out_loss)
+    chosen = {"weight_decay": choices[best].weight_decay, "errors": choices[best].errors}
+    return replace(fits[best], info=replace(fits[best].info, choices=choices, **chosen))
 
 
 def train_datasets(
-    datasets: Sequence[Batch], *, progress: Progress | None = None, **options
+    datasets: Sequence[Batch],
+    numbers: range | None = None,
+    *,
+    progress: Progress | None = None,
+    **options,
 ) -> list[Members]:
     """One ensemble of `config.n_members` for each dataset; all datasets have the same columns.
 
     If datasets have folds, each member holds one out and keeps the parameters with the lowest loss
-    there. With `config.map_over_workers` workers train blocks of members and `progress` is not
-    called.
+    there. As many datasets are trained at once as `LAYER_BYTES` allows. With
+    `config.map_over_workers` workers train blocks of members and `progress` is not called.
 
-    options : fields of `Training`
+    numbers : of the members to train, by default all; options : fields of `Training`
     """
+    if numbers is None and len(member_blocks(options["config"])) > 1:
+        return on_workers(partial(train_datasets, datasets), options)
     job = Training(datasets, **options)
-    config, blocks = job.config, member_blocks(job.config)
-    if len(blocks) == 1 or config.map_over_workers is None:
-        return _train_members(blocks[0], job, progress)
-    there = replace(job, config=replace(config, map_over_workers=None))
-    found = config.map_over_workers(partial(_train_members, job=there), blocks)
-    return [joined(parts) for parts in zip(*found, strict=True)]
+    config, place = job.config, torch_device(job.device or job.config.device)
+    numbers = numbers or range(config.n_members)
+    rows = max(len(dataset.x) for dataset in datasets) / job.steps
+    item = DTYPES[config.dtype].itemsize
+    steps = config.epochs * job.steps
+    check_memory(job.sizes, members=len(numbers), rows=rows, steps=steps, item=item, place=place)
+    layer = len(numbers) * rows * max(config.hidden) * item
+    at_once = max(1, int(LAYER_BYTES["cpu" if place.type == "cpu" else "gpu"] // layer))
+    firsts = range(0, len(datasets), at_once)
+    trained: list[Members] = []
+    for done, first in enumerate(firsts):
+        chunk, report = slice(first, first + at_once), shifted(progress, done, len(firsts))
+        trained += _train_chunk(numbers, job.part(chunk), place, report)
+    return trained
 
 
 @dataclass(frozen=True)
@@ -199,26 +253,6 @@ class Training:
             for name in ("datasets", "seeds", "heads", "parameters")
         }
         return replace(self, **own)
-
-
-def _train_members(
-    numbers: range, job: Training, progress: Progress | None = None
-) -> list[Members]:
-    """The members with these numbers of every dataset, as many datasets at once as `LAYER_BYTES`
-    allows."""
-    config, place = job.config, torch_device(job.device or job.config.device)
-    rows = max(len(dataset.x) for dataset in job.datasets) / job.steps
-    item = DTYPES[config.dtype].itemsize
-    steps = config.epochs * job.steps
-    check_memory(job.sizes, members=len(numbers), rows=rows, steps=steps, item=item, place=place)
-    layer = len(numbers) * rows * max(config.hidden) * item
-    at_once = max(1, int(LAYER_BYTES["cpu" if place.type == "cpu" else "gpu"] // layer))
-    firsts = range(0, len(job.datasets), at_once)
-    trained: list[Members] = []
-    for done, first in enumerate(firsts):
-        chunk, report = slice(first, first + at_once), shifted(progress, done, len(firsts))
-        trained += _train_chunk(numbers, job.part(chunk), place, report)
-    return trained
 
 
 def _train_chunk(numbers: range, job: Training, place, progress) -> list[Members]:
@@ -305,3 +339,30 @@ def schedule_of(config, loss):
         warm_up=min(config.warm_up, config.epochs),
         frozen=int(loss.frozen),
     )
+
+
+def member_blocks(config: NetworkConfig) -> list[range]:
+    """Numbers of the members of each block, in order; one block without workers."""
+    workers = 1 if config.map_over_workers is None else config.map_over_workers.workers
+    count = max(1, min(workers, config.n_members // FEWEST_IN_A_BLOCK))
+    ends = [config.n_members * j // count for j in range(count + 1)]
+    return [range(*pair) for pair in pairwise(ends)]
+
+
+def on_workers(training: Callable[..., list[Members]], options: dict[str, Any]) -> list[Members]:
+    """The members of each dataset, blocks of them trained by the workers of `config`, one of the
+    options. Each member has its own seeds, so blocks do not communicate, and the ensemble is the
+    same as on a single machine."""
+    config = options["config"]
+    there = partial(training, **options | {"config": replace(config, map_over_workers=None)})
+    found = config.map_over_workers(there, member_blocks(config))
+    return [_joined(parts) for parts in zip(*found, strict=True)]
+
+
+def _joined(parts: Sequence[Members]) -> Members:
+    def together(name):
+        values = [getattr(part, name) for part in parts]
+        return None if values[0] is None else np.concatenate(values)
+
+    names = ("parameters", "loss", "late_gain", "validation", "best_epoch")
+    return replace(parts[0], **{name: together(name) for name in names})

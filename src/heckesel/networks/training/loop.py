@@ -5,13 +5,21 @@ When half of the networks have stopped, the others continue in a smaller block.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
-from heckesel.networks.training.adam import AdamState, Schedule, start_adam
-from heckesel.networks.training.batches import Batch, Source, of_networks
+from heckesel.networks.training.batches import Batch, Source, rounded_up
+from heckesel.networks.training.steps import (
+    MINI_BATCHES,
+    AdamState,
+    Schedule,
+    member_seed,
+    start_adam,
+)
 
 Validation = Callable[[torch.Tensor], torch.Tensor]
 Progress = Callable[[int, int], None]
@@ -149,3 +157,92 @@ def _improved(best, parameters, value, epoch, patience):
         epoch=reached,
         done=best.done | (epoch - reached >= patience),
     )
+
+
+def of_networks(source: Source, networks: torch.Tensor) -> Source:
+    """The same batches for some of the networks."""
+
+    def chosen(rows):
+        return rows.map(lambda values: values[networks])
+
+    if source.steps == 1:
+        (rows,) = source.batches(0)
+        own = chosen(rows)
+        return Source(1, lambda epoch: (own,))
+    return Source(source.steps, lambda epoch: map(chosen, source.batches(epoch)))
+
+
+def mini_batches(
+    datasets: Sequence[Batch],
+    stacked: Batch,
+    seeds,
+    members: int,
+    steps: int,
+    first: int = 0,
+    multiple_of: int = 1,
+) -> Source:
+    """Each epoch splits the rows of each network into `steps` batches, in a separate random order
+    for each network, padded to a `multiple_of` rows; the members are those from number `first` on.
+
+    Selected and unselected rows are split separately, so that every batch has its share of both.
+    Weights are multiplied by `steps`, which makes the gradient of a batch unbiased.
+    """
+    selected = [len(dataset.y) for dataset in datasets]
+    unselected = [
+        0 if dataset.w_unselected is None else len(dataset.w_unselected) for dataset in datasets
+    ]
+
+    def batches(epoch):
+        order = batch_generators(seeds, range(first, first + members), epoch)
+        chosen, others = (
+            positions(order, counts, steps, step_rows(max(counts), steps, multiple_of))
+            for counts in (selected, unselected)
+        )
+        for step in range(steps):
+            yield take(stacked, members, steps, chosen[step], others[step])
+
+    return Source(steps, batches)
+
+
+def batch_generators(seeds, members, epoch) -> list[list[np.random.Generator]]:
+    """Generators of the order of rows in one epoch, by dataset, then by member."""
+    return [
+        [np.random.default_rng(member_seed(seed, j, MINI_BATCHES, epoch)) for j in members]
+        for seed in seeds
+    ]
+
+
+def step_rows(count: int, steps: int, multiple_of: int) -> int:
+    """Rows of each of `steps` that visit `count`: at least one, to point at."""
+    return rounded_up(max(1, math.ceil(count / steps)), multiple_of)
+
+
+def positions(rngs, counts, steps: int, length: int) -> np.ndarray:
+    """(steps, k, length) rows of each step, -1 where a network has none left.
+
+    rngs : by dataset, then by member; counts : rows of each dataset
+    """
+    places = np.full((steps, sum(map(len, rngs)), length), -1)
+    network = 0
+    for own, count in zip(rngs, counts, strict=True):
+        for rng in own:
+            shuffled = rng.permutation(count)
+            for step in range(steps):
+                part = shuffled[step::steps]
+                places[step, network, : len(part)] = part
+            network += 1
+    return places
+
+
+def take(stacked: Batch, members: int, steps: int, chosen, others) -> Batch:
+    """The rows at these positions, (k, length) of selected and of unselected units."""
+    device = stacked.y.device
+    dataset = torch.arange(len(stacked.y), device=device).repeat_interleave(members)[:, None]
+    chosen, others = (torch.as_tensor(at, device=device) for at in (chosen, others))
+
+    def taken(name):
+        at = others if name.endswith("unselected") else chosen
+        values = getattr(stacked, name)[dataset, at.clamp(min=0)]
+        return values * (at >= 0) * steps if name.startswith("weight") else values
+
+    return replace(stacked, **{name: taken(name) for name in stacked.present()})

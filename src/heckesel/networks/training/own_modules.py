@@ -18,12 +18,11 @@ from torch.nn.parameter import is_lazy
 
 from heckesel.errors import DataError
 from heckesel.networks.losses.normal import Loss
-from heckesel.networks.training.adam import adam_step
-from heckesel.networks.training.batches import Batch, full_batch, mini_batches, stack_datasets
+from heckesel.networks.training.batches import Batch, full_batch, stack_datasets
 from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_device
 from heckesel.networks.training.ensemble_training import schedule_of, start_head
-from heckesel.networks.training.layers import INITIAL_WEIGHTS, member_seed
-from heckesel.networks.training.loop import Progress, shifted, train
+from heckesel.networks.training.loop import Progress, mini_batches, shifted, train
+from heckesel.networks.training.steps import INITIAL_WEIGHTS, adam_step, member_seed
 
 # Rows predicted at once after training on the full batch: modules may be large.
 PREDICTED_AT_ONCE = 1024

@@ -7,7 +7,7 @@ same batches, so that its networks are the same.
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,21 +15,25 @@ import numpy as np
 import torch
 
 from heckesel.data import SelectionData
-from heckesel.networks.training.batches import (
-    Batch,
-    Source,
+from heckesel.networks.training.batches import Batch, Source, rows_together, stack_datasets
+from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_device
+from heckesel.networks.training.ensemble_training import (
+    Members,
+    member_blocks,
+    members_of,
+    on_workers,
+    schedule_of,
+    start_of,
+)
+from heckesel.networks.training.loop import (
+    Progress,
     batch_generators,
     positions,
-    rows_together,
-    stack_datasets,
     step_rows,
     take,
+    train,
 )
-from heckesel.networks.training.config import DTYPES, NetworkConfig, torch_device
-from heckesel.networks.training.ensemble_training import Members, members_of, schedule_of, start_of
-from heckesel.networks.training.loop import Progress, train
 from heckesel.networks.training.steps import step_function
-from heckesel.networks.training.workers import joined, member_blocks
 
 
 @dataclass(frozen=True)
@@ -47,30 +51,26 @@ class RowsOnDisk:
 def train_streamed(
     table: RowsOnDisk,
     rows_of: Callable[[SelectionData], Batch],
+    numbers: range | None = None,
     *,
-    config: NetworkConfig,
     progress: Progress | None = None,
     **options,
-) -> Members:
-    """An ensemble of `config.n_members`; `rows_of` makes the rows of the loss from a buffer, with
-    weights that add up to one over all buffers. With `config.map_over_workers` each worker reads
-    the table for its block of members.
+) -> list[Members]:
+    """An ensemble of `config.n_members`, in a list as of `train_datasets`; `rows_of` makes the rows
+    of the loss from a buffer, with weights that add up to one over all buffers. With
+    `config.map_over_workers` each worker reads the table for its block of members.
 
-    options : loss, seed and starts, as in `Training`
+    numbers : of the members to train, by default all
+    options : config, loss, seed and starts, as in `Training`
     """
-    blocks = member_blocks(config)
-    if len(blocks) == 1 or config.map_over_workers is None:
-        return _train_block(blocks[0], table, rows_of, config=config, progress=progress, **options)
-    here = replace(config, map_over_workers=None)
-    task = partial(_train_block, table=table, rows_of=rows_of, config=here, **options)
-    return joined(list(config.map_over_workers(task, blocks)))
-
-
-def _train_block(numbers: range, table, rows_of, *, loss, seed, config, starts=None, progress=None):
+    if numbers is None and len(member_blocks(options["config"])) > 1:
+        return on_workers(partial(train_streamed, table, rows_of), options)
+    config, loss, seed = options["config"], options["loss"], options["seed"]
+    numbers = numbers or range(config.n_members)
     dtype, place = DTYPES[config.dtype], torch_device(config.device)
     dataset = rows_of(next(table.read(table.items[0])))
     sizes = (dataset.x.shape[1] - 1, *config.hidden, loss.outputs)
-    start = start_of(dataset, sizes, loss, [seed], numbers, starts or {}, None)
+    start = start_of(dataset, sizes, loss, [seed], numbers, options.get("starts", {}), None)
     trained = train(
         torch.as_tensor(start, dtype=dtype, device=place),
         partial(step_function, sizes=sizes, loss=loss),
@@ -78,7 +78,7 @@ def _train_block(numbers: range, table, rows_of, *, loss, seed, config, starts=N
         schedule_of(config, loss),
         progress=progress,
     )
-    return members_of(trained, sizes, 1)[0]
+    return members_of(trained, sizes, 1)
 
 
 def streamed_batches(
