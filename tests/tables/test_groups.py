@@ -19,6 +19,7 @@ from heckesel.networks.training.batches import assign_folds
 from heckesel.report.refits import assign_folds as folds_of_report
 from heckesel.report.refits import refit_on_folds
 from heckesel.report.report_data import read_report_data
+from heckesel.tables.groups import repeated_units as repeated_units_question
 from heckesel.tables.preparation.mean_encoding import cross_fitted_means
 from tests.cli.command_line import run
 from tests.tables.repeated_units import all_outcomes, repeated_units
@@ -181,9 +182,67 @@ def test_a_column_that_names_units_raises_the_question():
         hk.HeckmanRegressor(["z"]).fit(X, y)
     assert asked in str(hk.column_report(X, y, instruments=["z"]))
     assert hk.column_report(X, y, instruments=["z"], groups="id").question == ""
-    assert hk.column_report(X.rename(columns={"id": "grid"}), y).question == ""
+    plain = X[["x", "z", "id"]].rename(columns={"id": "grid"})
+    assert hk.column_report(plain, y).question == ""
     once = X.groupby("id", as_index=False).first()
     assert hk.column_report(once, y[::3], instruments=["z"]).question == ""
+
+
+UNITS = 60
+
+
+def plain_rows(**columns):
+    """The column `name` with each of its values, and three rows of each of UNITS values."""
+    rng, own = np.random.default_rng(11), np.repeat(np.arange(UNITS), 3)
+    rng.shuffle(own)
+    made = {name: make(own, rng) for name, make in columns.items()}
+    return pd.DataFrame({"x": rng.normal(size=len(own)), **made})
+
+
+NAMES_UNITS = {
+    "codes": {"plane": lambda own, rng: [f"N{14000 + 7 * j}A" for j in own]},
+    "numbers of one length": {"station": lambda own, rng: 20_417 + 13 * own},
+    "constant attributes": {
+        "who": lambda own, rng: own,
+        "born": lambda own, rng: 1950 + 7 * own % 11,
+        "female": lambda own, rng: own % 2 == 1,
+    },
+}
+NAMES_NONE = {
+    "amounts": {"pay": lambda own, rng: 20_000 + 500 * own},
+    "years": {"year": lambda own, rng: 1900 + own},
+    "one attribute": {
+        "town": lambda own, rng: own,
+        "county": lambda own, rng: 7 * own % 11,
+    },
+    "groups of neighbours": {
+        "age": lambda own, rng: own,
+        "decade": lambda own, rng: own // 10,
+        "old": lambda own, rng: own > 40,
+    },
+    "other names": {
+        "place": lambda own, rng: own,
+        "place_name": lambda own, rng: [f"place {7 * j % 61}" for j in own],
+        "place_code": lambda own, rng: 11 * own % 61,
+    },
+    "constant by chance": {
+        "who": lambda own, rng: own,
+        "rare": lambda own, rng: own == 13,
+        "rarer": lambda own, rng: own == 17,
+    },
+}
+
+
+@pytest.mark.parametrize("kind", NAMES_UNITS)
+def test_values_that_name_units_raise_the_question(kind):
+    X = plain_rows(**NAMES_UNITS[kind])
+    asked = repeated_units_question(X)
+    assert asked.startswith(f"column {X.columns[1]!r} repeats {UNITS} values")
+
+
+@pytest.mark.parametrize("kind", NAMES_NONE)
+def test_other_repeated_values_raise_no_question(kind):
+    assert repeated_units_question(plain_rows(**NAMES_NONE[kind])) == ""
 
 
 def test_the_shell_takes_groups(tmp_path, capsys):

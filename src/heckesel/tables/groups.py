@@ -11,6 +11,7 @@ import pandas as pd
 from heckesel.errors import DataError, as_list, did_you_mean
 from heckesel.numeric_input import unmasked
 from heckesel.tables.frames import as_pandas, check_same_order
+from heckesel.tables.preparation.raw_values import CATEGORY, NUMBER, ORDERED, raw_kind
 
 # Names of columns that say which unit a row belongs to.
 UNIT_NAME = re.compile(
@@ -20,6 +21,11 @@ UNIT_NAME = re.compile(
 )
 CAMEL_CASE_ID = re.compile(r"[a-z]I[dD]$")  # customerID
 FEWEST_UNITS = 20  # a column with fewer values is a category
+MOST_ROWS = 50_000  # are compared, the first ones
+# Codes of letters and digits as on aircraft, and numbers of five digits as of stations.
+UNIT_CODE = r"(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9-]{5,}"
+LEAST_NUMBER = 10_000
+USABLE = (NUMBER, CATEGORY, ORDERED)
 
 
 @dataclass(frozen=True)
@@ -85,25 +91,81 @@ def _check_roles(name: str, model) -> None:
 
 
 def repeated_units(frame: pd.DataFrame) -> str:
-    """The question whether rows belong together; empty if no column names the units of rows."""
-    for position, name in enumerate(frame.columns):
-        asked = unit_question(str(name), frame.iloc[:, position])
-        if asked:
-            return asked
+    """The question whether rows belong together; empty if no column names the units of rows.
+
+    A column does by its name, or else by its values: they look like numbers of units, or other
+    columns are constant among the rows of each.
+    """
+    columns = [(str(name), frame.iloc[:, place]) for place, name in enumerate(frame.columns)]
+    for name, column in columns:
+        if UNIT_NAME.search(name) or CAMEL_CASE_ID.search(name):
+            asked = _question(name, column)
+            if asked:
+                return asked
+    usable = [pair for pair in columns if raw_kind(pair[1].iloc[:MOST_ROWS]).kind in USABLE]
+    codes = [pd.factorize(column.iloc[:MOST_ROWS])[0] for _, column in usable]
+    for place, (name, column) in enumerate(usable):
+        if _has_fractions(column) or not _several(np.bincount(codes[place] + 1)[1:]):
+            continue
+        if _looks_like_units(column) or _constant_within(place, usable, codes):
+            return _question(name, column)
     return ""
 
 
-def unit_question(name: str, column: pd.Series) -> str:
+def _question(name: str, column: pd.Series) -> str:
     """The question about one column; empty if it does not name units that have several rows."""
-    if not (UNIT_NAME.search(name) or CAMEL_CASE_ID.search(name)):
+    if _has_fractions(column):
         return ""
-    if pd.api.types.is_float_dtype(column.dtype) and (column.dropna() % 1 != 0).any():
-        return ""
-    counts = column.value_counts()
-    repeated = int((counts > 1).sum())
-    if len(counts) < FEWEST_UNITS or 2 * repeated < len(counts):
+    counts = column.value_counts().to_numpy()
+    if not _several(counts):
         return ""
     return (
-        f"column {name!r} repeats {repeated:,} values; if rows of one {name} belong together, "
-        f"pass groups={name!r} (--groups {name} in the shell)"
+        f"column {name!r} repeats {int((counts > 1).sum()):,} values; if rows of one {name} belong "
+        f"together, pass groups={name!r} (--groups {name} in the shell)"
     )
+
+
+def _has_fractions(column: pd.Series) -> bool:
+    return pd.api.types.is_float_dtype(column.dtype) and bool((column.dropna() % 1 != 0).any())
+
+
+def _several(counts: np.ndarray) -> bool:
+    """Whether there are enough units, and most of them have several rows."""
+    return len(counts) >= FEWEST_UNITS and 2 * int((counts > 1).sum()) >= len(counts)
+
+
+def _looks_like_units(column: pd.Series) -> bool:
+    """Whether values are codes such as N14228, or numbers such as 20417 that are no amounts."""
+    levels = pd.Series(column.dropna().unique())
+    if pd.api.types.is_numeric_dtype(levels):
+        same_length = levels.min() >= LEAST_NUMBER and levels.max() < 10 * LEAST_NUMBER
+        return bool(same_length and (levels % 5 == 0).mean() < 0.5)  # amounts are round
+    return len(levels) > 0 and bool(levels.astype(str).str.fullmatch(UNIT_CODE).mean() >= 0.95)
+
+
+def _constant_within(place: int, columns: list, codes: list[np.ndarray]) -> bool:
+    """Whether at least two other columns are constant among the rows of each value.
+
+    A column that could be so by chance does not count, nor one that repeats the values under other
+    names, nor one that groups neighbouring values, as an age group does.
+
+    codes : of the first rows of each column
+    """
+    unit = codes[place]
+    levels = pd.factorize(columns[place][1].iloc[:MOST_ROWS])[1]
+    order = np.argsort(levels.astype(str) if levels.dtype == object else levels, kind="stable")
+    found = 0
+    for other, (_, column) in enumerate(columns):
+        own = codes[other]
+        if other == place or (unit < 0).any() or (own < 0).any():
+            continue
+        first = np.zeros(len(levels), dtype=int)
+        first[unit[::-1]] = own[::-1]
+        if (first[unit] != own).any():
+            continue
+        shares = np.bincount(own) / len(own)
+        by_chance = (len(own) - len(levels)) * (1 - np.sum(shares**2))  # rows that would differ
+        renamed = len(shares) == len(levels) and not pd.api.types.is_float_dtype(column.dtype)
+        neighbours = np.count_nonzero(np.diff(first[order])) == len(shares) - 1
+        found += by_chance >= FEWEST_UNITS and not renamed and not neighbours
+    return found >= 2
