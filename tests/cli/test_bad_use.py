@@ -168,7 +168,7 @@ COMMANDS = [
             ("duplicate.csv", "'income' appears twice"),
             ("ragged.csv", "line 3 of .* has 2 fields, and the header has 3"),
             ("both.csv", "may be separated by a comma or a semicolon; say which"),
-            ("comma.csv", "for decimal commas give --decimal ,"),
+            ("comma.csv --decimal .", "for decimal commas give --decimal ,"),
             ("unnamed.csv", "column 1 of .* has no name"),
             ("garbage.csv", "UTF-8"),
             ("garbage.parquet", "cannot be read as Parquet"),

@@ -45,7 +45,17 @@ def action(model, column):
         (["$1,200.00", "$85.00", "$3"], RawKind("number")),
         (["95%", "100 %", "7%"], RawKind("number")),
         (["12"] * 20 + ["?", "unknown"], RawKind("number", gaps=("?", "unknown"))),
-        (["12"] * 5 + ["?"], RawKind("category", code="?")),  # a sixth of the values
+        (["12"] * 5 + ["about"], RawKind("category", code="about")),  # a sixth of the values
+        (["12", "7", "-", "-", "-"], RawKind("number", gaps=("-",))),
+        (["0.5", "#DIV/0!"], RawKind("number", gaps=("#DIV/0!",))),
+        (["-", "?"], RawKind("category")),
+        (["-$5", "($1,300)", "12.50 €"], RawKind("number")),
+        (["1 200", "1'200", "7"], RawKind("number")),
+        (["0,123", "1,456"], RawKind("category", code="0,123")),  # no thousands
+        (["2013-01", "2014-12"], RawKind("date")),
+        ([20130131, 20140201], RawKind("date")),
+        (["20130131", "20140201"], RawKind("date")),
+        ([20130131, 20130132], RawKind("number")),
         (["250", "414", "V57"] * 9, RawKind("category", code="V57")),
         (["007", "010", "123"], RawKind("category", code="007")),
         (["a", "b"], RawKind("category")),
@@ -71,9 +81,15 @@ def test_numbers_and_dates_are_read_and_others_pointed_out():
     numbers, bad = numbers_in(pd.Series(["$1,200.50", "7%", "?", "lots", None, "inf"]), ("?",))
     np.testing.assert_array_equal(numbers, [1200.5, 7, np.nan, np.nan, np.nan, np.nan])
     np.testing.assert_array_equal(bad, [False, False, False, True, False, True])
+    written = pd.Series(["-$5", "($1,300)", "12.50 €", "1 200", "1'200", "--5", "5)"])
+    numbers, bad = numbers_in(written)
+    np.testing.assert_array_equal(numbers, [-5, -1300, 12.5, 1200, 1200, np.nan, np.nan])
     dates, bad = dates_in(pd.Series(["1/2/2013", "soon", None]), day_first=True)
     assert dates[0] == pd.Timestamp("2013-02-01")
     np.testing.assert_array_equal(bad, [False, True, False])
+    dates, bad = dates_in(pd.Series([20130201.0, np.nan]), day_first=False)
+    assert dates[0] == pd.Timestamp("2013-02-01")
+    np.testing.assert_array_equal(bad, [False, False])
 
 
 def test_a_table_without_problems_is_fitted_as_before():
@@ -99,6 +115,9 @@ def test_columns_that_add_nothing_are_omitted_and_the_fit_is_that_of_the_others(
         again=X["x"],
         scaled=3 * X["x"] - 1,
         row=np.arange(N),
+        student=100 + 2 * np.arange(N)[::-1],
+        double=np.where(y.isna(), 0.0, 2 * y),
+        inverse=np.where(y.isna(), 0.0, np.exp(-y)),
         name=[f"unit {j}" for j in range(N)],
         empty=np.nan,
         status=np.where(y.isna(), "refused", "granted"),
@@ -109,10 +128,13 @@ def test_columns_that_add_nothing_are_omitted_and_the_fit_is_that_of_the_others(
     assert list(model.columns_.names) == ["x", "z"]
     assert list(model.feature_names_in_) == list(messy.columns)
     for column, said in {
-        "year": "it is constant (2020.0)",
+        "year": "it is constant (2020)",
         "again": "it equals x",
         "scaled": "it is a linear combination of x",
         "row": "its values number the rows or name the units",
+        "student": "its values number the rows or name the units",
+        "double": "it is the outcome, perhaps on another scale, in all selected rows",
+        "inverse": "it is the outcome, perhaps on another scale, in all selected rows",
         "name": "it has 600 different strings in 600 rows",
         "empty": "it has no value",
         "status": f"it is constant among the {y.notna().sum()} selected rows",
@@ -291,7 +313,7 @@ def test_memory_does_not_grow_with_the_number_of_levels():
         {"x": rng.normal(size=n), "who": [f"u{j}" for j in rng.integers(0, 8000, n)]}
     )
     s = rng.random(n) < 0.6
-    y = np.where(s, frame["x"], np.nan)
+    y = np.where(s, frame["x"] + rng.normal(size=n), np.nan)
     tracemalloc.start()
     plan, clean = learn_plan(frame, y, s, ())
     _, peak = tracemalloc.get_traced_memory()

@@ -24,7 +24,9 @@ def _together(*options):
 
 file_options = _together(
     click.option("--delimiter", help="Delimiter of a CSV file, if it cannot be detected."),
-    click.option("--decimal", default=".", show_default=True, help="Decimal mark of a CSV file."),
+    click.option(
+        "--decimal", metavar="MARK", help="Decimal mark of a CSV file, if it cannot be detected."
+    ),
     click.option(
         "--encoding",
         help="Encoding of a CSV file, such as latin-1, if it is not detected correctly.",
@@ -210,10 +212,15 @@ def training_data(
         given_columns,
         number_column,
         read_outcome,
+        without_empty_rows,
     )
     from heckesel.tables.outcome.file_outcome import without_values
 
     with waiting("reading"):
+        if on_problem == "fix":
+            table = without_empty_rows(table)
+        elif table.unnamed:
+            raise DataError(f"{table.unnamed[0]} of {table.path} has no name; give it one")
         names = list(table.frame.columns)
         chosen, excluded = listed(instruments, names), listed(exclude, names)
         roles = {"outcome": [outcome], "instrument": chosen, "excluded column": excluded}
@@ -237,7 +244,7 @@ def training_data(
             chosen_rows = number_column(table, selected, "selected column", yes_no=True)
         if unobserved is not None:
             table = without_values(table, outcome, listed(unobserved, []))
-        y, classes = read_outcome(table, outcome, kind, chosen_rows)
+        y, classes = read_outcome(table, outcome, kind, chosen_rows, formatted=on_problem == "fix")
         if on_problem == "fix":
             X = given_columns(table, used)
         else:

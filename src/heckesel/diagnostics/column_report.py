@@ -128,7 +128,7 @@ def column_report(
     >>> for action in hk.column_report(X, frame["y"], instruments=["z"]).actions:
     ...     print(action)
     double: omitted, since it is a linear combination of x
-    year: omitted, since it is constant (2020.0)
+    year: omitted, since it is constant (2020)
     """
     sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
     plan = plan_of(X, _numbers(y), instruments=instruments, **sides, strict=False)

@@ -5,6 +5,7 @@ hold numbers, and a string that is not a number is an error. Booleans and catego
 categories. In files, whole numbers with leading zeros are categories, too.
 """
 
+import re
 from collections.abc import Iterable
 from numbers import Number
 
@@ -15,6 +16,10 @@ from heckesel.errors import DataError
 
 NUMBERS, CATEGORIES, NUMERALS, NEITHER = "numbers", "categories", "numbers as strings", "neither"
 DATES = ("date", "datetime", "datetime64", "timedelta", "timedelta64")  # as pandas calls them
+# 1.200,5 and 1.200, perhaps with a sign, a currency or a percent sign
+WITH_COMMA = re.compile(
+    r"^(?P<before>[^\w.,]*)(?P<whole>[1-9]\d{0,2}(?:\.\d{3})+|\d+)(?P<rest>,\d+)?(?P<after>\D*)$"
+)
 # How files write that a value is missing, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "#n/a", ".")
 
@@ -103,9 +108,21 @@ def first_code(values: pd.Series) -> str | None:
 def parsed_numbers(values: pd.Series, decimal: str) -> np.ndarray:
     """(n,) strings of a file as numbers, NaN for words and missing values."""
     if decimal == ",":
-        values = values.where(~values.str.contains(".", regex=False), "x")
-        values = values.str.replace(",", ".", regex=False)
-    return pd.to_numeric(values, errors="coerce").to_numpy(dtype=float)
+        pointed = with_points(values, decimal)
+        values = pointed.where((pointed != values) | ~values.str.contains(".", regex=False), "x")
+    return np.array(pd.to_numeric(values, errors="coerce"), dtype=float)
+
+
+def with_points(values: pd.Series, decimal: str) -> pd.Series:
+    """Numbers such as 1.200,5 as 1200.5, where the decimal mark is a comma; others unchanged."""
+    if decimal == ".":
+        return values
+    return values.str.replace(WITH_COMMA, _pointed, regex=True)
+
+
+def _pointed(found: re.Match) -> str:
+    whole = found["whole"].replace(".", "")
+    return found["before"] + whole + (found["rest"] or "").replace(",", ".") + found["after"]
 
 
 def has_decimal_commas(values: pd.Series) -> bool:

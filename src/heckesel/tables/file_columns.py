@@ -1,7 +1,11 @@
 """The columns of a table file as numbers and categories, and its outcome as one of them."""
 
+import re
+import shlex
 import warnings
 from collections.abc import Callable, Container, Iterable
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,9 +18,11 @@ from heckesel.tables.column_kinds import (
     mostly_words,
     parsed_numbers,
     stripped,
+    with_points,
 )
 from heckesel.tables.columns import Columns
 from heckesel.tables.preparation.column_plan import CATEGORY, MEANS
+from heckesel.tables.preparation.raw_values import MOST_GAP_WORDS, parsed
 from heckesel.tables.table_file import TableFile
 
 YES_NO = {"true": "1", "false": "0", "yes": "1", "no": "0"}
@@ -26,8 +32,26 @@ NAMES = DATES | {"ndarray": "lists", "list": "lists", "dict": "records"}
 MANY_LEVELS = 20
 
 
-def number_column(table: TableFile, name: str, role: str, *, yes_no: bool = False) -> pd.Series:
-    """A column that must hold numbers, missing ones NaN; with `yes_no` also true and false."""
+def without_empty_rows(table: TableFile) -> TableFile:
+    """The table without rows in which no column has a value, which a note counts."""
+    absent = [
+        stripped(column)[1] if is_text(column) else column.isna().to_numpy()
+        for _, column in table.frame.items()
+    ]
+    empty = np.all(absent, axis=0)
+    if not empty.any() or empty.all():
+        return table
+    said = f"{int(empty.sum()):,} rows of {table.path} have no value in any column and are ignored"
+    return replace(table, frame=table.frame[~empty], notes=(*table.notes, said))
+
+
+def number_column(
+    table: TableFile, name: str, role: str, *, yes_no: bool = False, formatted: bool = False
+) -> pd.Series:
+    """A column that must hold numbers, missing ones NaN.
+
+    yes_no : also true and false; formatted : also $1,200.00 and 95%
+    """
     table.check(name, role)
     column = table.frame[name]
     if not is_text(column):
@@ -36,9 +60,14 @@ def number_column(table: TableFile, name: str, role: str, *, yes_no: bool = Fals
     if yes_no:
         values = values.map(lambda value: YES_NO.get(value.lower(), value))
     numbers = parsed_numbers(values, table.decimal)
+    if formatted:
+        rest = np.isnan(numbers) & ~absent
+        numbers[rest] = parsed(with_points(values[rest], table.decimal))
     bad = np.flatnonzero(np.isnan(numbers) & ~absent)
     if len(bad):
-        raise _not_a_number(table, name, values.iloc[bad[0]], bad[0])
+        words = values.iloc[bad].unique()
+        meant = role == "outcome" and len(words) <= MOST_GAP_WORDS
+        raise _not_a_number(table, name, values.iloc[bad[0]], bad[0], outcome=meant)
     return pd.Series(numbers, table.frame.index, name=name)
 
 
@@ -84,7 +113,7 @@ def given_columns(
             numbers = parsed_numbers(values, table.decimal)
             words = (np.isnan(numbers) & ~absent).any() or first_code(values) is not None
             if words or absent.all() or name in labels:
-                column = values.astype(object).where(~absent, None)
+                column = with_points(values, table.decimal).astype(object).where(~absent, None)
             else:
                 column = pd.Series(numbers, column.index)
         found[name] = column
@@ -138,24 +167,32 @@ def _refuse_many_levels(table: TableFile, name: str, values: pd.Series, or_else:
 
 
 def read_outcome(
-    table: TableFile, name: str, kind: str, selected: pd.Series | None
+    table: TableFile,
+    name: str,
+    kind: str,
+    selected: pd.Series | None,
+    *,
+    formatted: bool = False,
 ) -> tuple[pd.Series, tuple | None]:
     """Numbers and None, or labels (None where missing) and the two classes in order.
 
     There are two classes if the selected rows have two strings that are not numbers (yes and no),
     two booleans, or the numbers 0 and 1 and no other. Everything else is a number, unless `kind`
     says otherwise.
+
+    formatted : whether $1,200.00 is a number
     """
     table.check(name, "outcome")
+    as_number = partial(number_column, table, name, "outcome", formatted=formatted)
     if kind == "regression":
-        return number_column(table, name, "outcome", yes_no=_is_boolean(table, name)), None
+        return as_number(yes_no=_is_boolean(table, name)), None
     labels, numeric = _labels(table, name)
     seen = labels.notna() if selected is None else labels.notna() & (selected == 1.0)
     found = list(dict.fromkeys(labels[seen]))
     if kind == "auto":
         two = set(found) == {0, 1} if numeric else len(found) == 2
         if not two or (not numeric and any(_is_number(each, table.decimal) for each in found)):
-            return number_column(table, name, "outcome"), None
+            return as_number(), None
     return labels.rename(name), tuple(sorted(found))
 
 
@@ -271,8 +308,12 @@ def check_typed(column: pd.Series, table: TableFile, name: str) -> pd.Series:
     )
 
 
-def _not_a_number(table: TableFile, name: str, value: str, row: int) -> DataError:
+def _not_a_number(
+    table: TableFile, name: str, value: str, row: int, *, outcome: bool = False
+) -> DataError:
     hint = ""
+    if outcome and not re.search(r"\d", value):
+        hint = f"; if it means a missing outcome, add --unobserved {shlex.quote(value)}"
     if table.decimal == "." and has_decimal_commas(pd.Series([value])):
         hint = "; for decimal commas give --decimal ,"
     return DataError(

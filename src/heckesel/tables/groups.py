@@ -155,8 +155,7 @@ def _constant_within(place: int, columns: list, codes: list[np.ndarray]) -> bool
     levels = pd.factorize(columns[place][1].iloc[:MOST_ROWS])[1]
     order = np.argsort(levels.astype(str) if levels.dtype == object else levels, kind="stable")
     found = 0
-    for other, (_, column) in enumerate(columns):
-        own = codes[other]
+    for other, own in enumerate(codes):
         if other == place or (unit < 0).any() or (own < 0).any():
             continue
         first = np.zeros(len(levels), dtype=int)
@@ -165,7 +164,7 @@ def _constant_within(place: int, columns: list, codes: list[np.ndarray]) -> bool
             continue
         shares = np.bincount(own) / len(own)
         by_chance = (len(own) - len(levels)) * (1 - np.sum(shares**2))  # rows that would differ
-        renamed = len(shares) == len(levels) and not pd.api.types.is_float_dtype(column.dtype)
+        # also where each value has its own
         neighbours = np.count_nonzero(np.diff(first[order])) == len(shares) - 1
-        found += by_chance >= FEWEST_UNITS and not renamed and not neighbours
+        found += by_chance >= FEWEST_UNITS and not neighbours
     return found >= 2

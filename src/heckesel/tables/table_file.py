@@ -6,7 +6,7 @@ Rows are counted from 0, as everywhere in heckesel; messages about CSV files add
 import gzip
 import sys
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -20,8 +20,9 @@ from heckesel.tables.formats.csv_text import (
     csv_text,
     decoded,
     delimiter_of,
+    has_decimal_commas,
 )
-from heckesel.tables.formats.names import check_names
+from heckesel.tables.formats.names import full_names
 
 CSV = (".csv", ".csv.gz")
 OUTPUTS = (*CSV, ".parquet", ".feather", ".xlsx")
@@ -36,6 +37,7 @@ class TableFile:
 
     delimiter, decimal : of a CSV file, and so of predictions written beside it
     notes : what was detected and is not the rule, as sentences
+    unnamed : columns whose names say only their place
     """
 
     frame: pd.DataFrame
@@ -44,6 +46,7 @@ class TableFile:
     decimal: str = "."
     is_csv: bool = True
     notes: tuple[str, ...] = ()
+    unnamed: tuple[str, ...] = ()
 
     def check(self, name: str, role: str = "column") -> None:
         """Refuse a name that is no column, with the nearest one."""
@@ -52,6 +55,7 @@ class TableFile:
             raise DataError(f"{self.path} lacks the {role} {name!r}{hint}")
 
     def where(self, row: int) -> str:
+        row = int(self.frame.index[row])
         return f"row {row} (line {row + 2})" if self.is_csv else f"row {row}"
 
 
@@ -68,14 +72,14 @@ def read_table(
     path,
     *,
     delimiter: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
     encoding: str | None = None,
     table: str | None = None,
     query: str | None = None,
 ) -> TableFile:
     """The table in a file, or CSV from standard input if `path` is "-".
 
-    delimiter, decimal, encoding : of CSV text; delimiter and encoding are detected if not given
+    delimiter, decimal, encoding : of CSV text; detected if not given
     table : of a database or workbook with several; query : SQL, for a database
     """
     if str(path) == STANDARD_INPUT:
@@ -94,11 +98,22 @@ def read_table(
         frame = _typed(path, suffix, table, query)
     except OSError as error:
         raise HeckeselError(f"{path} cannot be read: {error.strerror or error}") from None
-    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    check_names(list(frame.columns), path)
     if not len(frame):
         raise DataError(f"{path} has columns but no rows")
-    return TableFile(frame, path, is_csv=False)
+    return _named(TableFile(frame, path, is_csv=False))
+
+
+def _named(table: TableFile) -> TableFile:
+    """The table with a name for every column."""
+    given = [str(name).strip() for name in table.frame.columns]
+    names = full_names(given, table.path)
+    unnamed = tuple(name for name, had in zip(names, given, strict=True) if not had)
+    notes = table.notes
+    if unnamed:
+        called = f"{' and '.join(map(repr, unnamed[:3]))}{', ...' * (len(unnamed) > 3)}"
+        notes = (*notes, f"{table.path} has columns without a name, which are called {called}")
+    frame = table.frame.set_axis(names, axis=1)
+    return replace(table, frame=frame, notes=notes, unnamed=unnamed)
 
 
 def _refuse(path, suffix: str, *, table: str | None, query: str | None) -> None:
@@ -124,8 +139,8 @@ def _unpacked(path: Path) -> bytes:
         raise DataError(f"{path} is not a complete gzip file; compress it again") from None
 
 
-def _read_csv(raw: bytes, path: Path, delimiter, decimal: str, encoding) -> TableFile:
-    if decimal not in (".", ","):
+def _read_csv(raw: bytes, path: Path, delimiter, decimal, encoding) -> TableFile:
+    if decimal not in (".", ",", None):
         raise DataError(f"--decimal must be '.' or ',', got {decimal!r}")
     text, found = decoded(raw, path, encoding)
     notes = []
@@ -138,7 +153,11 @@ def _read_csv(raw: bytes, path: Path, delimiter, decimal: str, encoding) -> Tabl
         if delimiter != ",":
             notes.append(f"the columns of {path} are separated by {DELIMITERS[delimiter]}")
     frame = csv_frame(text, path, delimiter)
-    return TableFile(frame, path, delimiter, decimal, notes=tuple(notes))
+    if decimal is None:
+        decimal = "," if delimiter != "," and has_decimal_commas(frame) else "."
+        if decimal == ",":
+            notes.append(f"numbers in {path} have decimal commas (--decimal . says otherwise)")
+    return _named(TableFile(frame, path, delimiter, decimal, notes=tuple(notes)))
 
 
 def check_table_output(path) -> None:

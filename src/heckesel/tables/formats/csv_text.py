@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pandas as pd
 
 from heckesel.errors import DataError
-from heckesel.tables.formats.names import check_names
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 DETECTED_FROM = 20  # lines
+DECIMALS_FROM = 1000  # rows
 # Files that start with one of these marks say what they are.
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -101,7 +101,6 @@ def _checked_fields(text: str, path, delimiter: str) -> list[str]:
         for fields in reader:
             if fields and not names:
                 names = [name.strip() for name in fields]
-                check_names(names, path)
             elif fields and len(fields) != len(names):
                 raise DataError(
                     f"line {reader.line_num} of {path} has {len(fields)} fields, and the header "
@@ -132,6 +131,16 @@ def delimiter_of(text: str, path) -> str:
         options = " or ".join(DELIMITERS[each] for each in inside)
         raise DataError(f"{path} may be separated by {options}; say which with --delimiter")
     return alike[0]
+
+
+def has_decimal_commas(frame: pd.DataFrame) -> bool:
+    """Whether the first rows have numbers such as 1,5 and none such as 1.5."""
+    values = frame.head(DECIMALS_FROM).stack().str.strip()
+    commas = values.str.fullmatch(r"[+-]?(\d{1,3}(\.\d{3})+|\d+),\d+")
+    points = values.str.fullmatch(r"[+-]?\d*\.\d+") & ~values.str.fullmatch(
+        r"[+-]?[1-9]\d{0,2}\.\d{3}"
+    )
+    return bool(commas.any() and not points.any())
 
 
 def csv_text(frame: pd.DataFrame, *, delimiter: str, decimal: str) -> str:

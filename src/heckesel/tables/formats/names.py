@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from heckesel.errors import DataError, did_you_mean
 
 
-def check_names(names: Sequence[str], path) -> None:
-    """Refuse a column without a name and a name that appears twice."""
-    for position, name in enumerate(names):
-        if not name:
-            raise DataError(
-                f"column {position + 1} of {path} has no name; give it one, or leave row labels "
-                "out when the file is written"
-            )
-        if name in names[:position]:
+def full_names(names: Sequence[str], path) -> list[str]:
+    """The names, with `column 4` for an empty fourth one; a repeated name is refused."""
+    found: list[str] = []
+    for position, given in enumerate(names):
+        name = given or f"column {position + 1}"
+        if name in found or (not given and name in names):
             raise DataError(f"the column name {name!r} appears twice in {path}; rename one")
+        found.append(name)
+    return found
 
 
 def chosen(table: str | None, names: Sequence[str], path, what: str) -> str:

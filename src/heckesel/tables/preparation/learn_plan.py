@@ -43,6 +43,7 @@ MOST_LEVELS = 40
 # A string of which more than half of the values differ says who a unit is, and nothing about others
 # like it. Below so many values it may still be chance.
 FEWEST_NAMES = 20
+NUMBERED = 0.95  # share of distinct values in a column that numbers the units
 TEXT_LENGTH = 30  # characters: longer strings are sentences
 ID_NAME = re.compile(r"(^|[_. ])(id|key|uuid|guid|seqn|index|row_?names?)$|[a-z]I[dD]$", re.I)
 
@@ -52,6 +53,7 @@ class _Learning:
     """What is known of the table while its columns are read.
 
     kept : columns of the clean frame; seen : digest of a column -> its name
+    indicated : missing indicator -> the rows where it is 1
     """
 
     y: np.ndarray
@@ -61,6 +63,7 @@ class _Learning:
     steps: list[Step] = field(default_factory=list)
     kept: dict[str, pd.Series] = field(default_factory=dict)
     seen: dict[bytes, str] = field(default_factory=dict)
+    indicated: dict[str, np.ndarray] = field(default_factory=dict)
 
     def keep(self, step: Step, column: pd.Series, values: pd.Series | None = None) -> None:
         """values : for the fit, where they differ from those for predictions"""
@@ -146,7 +149,8 @@ def _useless(learning, name, found, values, absent, levels) -> tuple[str, str] |
     """The kind of a column that no model can use, and why."""
     s = learning.s
     if len(levels) == 1 and (not absent.any() or found.kind == raw.DATE):
-        return raw.CONSTANT, f"it is constant ({levels[0]})"
+        value = f"{levels[0]:g}" if found.kind == raw.NUMBER else levels[0]
+        return raw.CONSTANT, f"it is constant ({value})"
     if absent.any() and not absent[s].any() and absent[~s].mean() > 0.5:
         share = f"{100 * absent[~s].mean():.0f} %"
         return found.kind, (
@@ -159,14 +163,29 @@ def _useless(learning, name, found, values, absent, levels) -> tuple[str, str] |
         return kind, f"it has {len(levels):,} different strings in {(~absent).sum():,} rows"
     if found.kind == raw.NUMBER and _is_identifier(name, values, absent, levels):
         return raw.IDENTIFIER, "its values number the rows or name the units"
+    if found.kind == raw.NUMBER and _repeats_outcome(values[s].to_numpy(), learning.y[s]):
+        return raw.DUPLICATE, "it is the outcome, perhaps on another scale, in all selected rows"
     return None
 
 
+def _repeats_outcome(values: np.ndarray, y: np.ndarray) -> bool:
+    """Whether the values have the order of y, or the reverse, with ties in the same rows."""
+    if np.isnan(values).any():
+        return False
+    levels, codes = np.unique(y, return_inverse=True)
+    own, of_values = np.unique(values, return_inverse=True)
+    if len(levels) <= FEWEST_NAMES or len(own) != len(levels):
+        return False
+    last = len(levels) - 1
+    return np.array_equal(codes, of_values) or np.array_equal(codes, last - of_values)
+
+
 def _is_identifier(name: str, values: pd.Series, absent, levels) -> bool:
-    """Whole numbers that count the rows, or most of which differ in a column called id."""
+    """Whole numbers that count the rows, perhaps with gaps, or most of which differ in a column
+    called id."""
     if absent.any() or len(levels) <= FEWEST_NAMES or (values % 1 != 0).any():
         return False
-    if len(levels) == len(values) and values.max() - values.min() == len(values) - 1:
+    if len(levels) >= NUMBERED * len(values) and values.max() - values.min() < 2 * len(values):
         return True
     return ID_NAME.search(name) is not None and len(levels) > len(values) / 2
 
@@ -202,12 +221,15 @@ def _use_number(learning: _Learning, name, column, found, values, absent) -> lis
 
 
 def _indicated(learning: _Learning, step: Step, column, absent) -> str:
-    """Add an indicator, unless an earlier column is missing in the same rows."""
-    digest = hashlib.blake2b(b"missing" + absent.tobytes()).digest()
-    if learning.seen.setdefault(digest, step.name) == step.name:
-        learning.keep(step, column)
-        return ", with a missing indicator"
-    return f", with the indicator {learning.seen[digest]}"
+    """Add an indicator, unless too few rows distinguish it from an earlier one."""
+    s = learning.s
+    for name, earlier in learning.indicated.items():
+        differs = absent != earlier
+        if not learning.enough(differs[s].sum(), differs[~s].sum()):
+            return f", with the indicator {name}"
+    learning.indicated[step.name] = absent
+    learning.keep(step, column)
+    return ", with a missing indicator"
 
 
 def _use_date(learning: _Learning, name, column, found, values, absent) -> list[str]:
@@ -237,7 +259,7 @@ def _use_category(learning: _Learning, name, column, found, values, absent) -> l
     if step is None:
         return [*actions, *_use_means(learning, name, column, values)]
     if len(step.levels) == 1:
-        return [f"omitted, since only {step.levels[0]} has enough rows", *actions]
+        return [f"omitted, since only the level {step.levels[0]} has enough rows", *actions]
     learning.keep(step, column)
     return actions
 

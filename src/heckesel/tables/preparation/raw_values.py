@@ -1,8 +1,9 @@
 """Columns of any table as numbers, labels or dates, whatever type they have.
 
-Strings are numbers if all of them are: 12, $1,200.00 or 95%. A few words without digits among
-numbers (?, unknown) mean a missing value. Words with digits (V57 among 250, 414) are codes, and a
-column with codes is a category.
+Strings are numbers if all of them are: 12, $1,200.00 or 95%. Among numbers, words such as ? or
+unknown and a few others without digits mean a missing value. Words with digits (V57 among 250, 414)
+are codes, and a column with codes is a category. Whole numbers such as 20130131 are dates if all
+are.
 """
 
 import re
@@ -17,17 +18,28 @@ NUMBER, CATEGORY, ORDERED, DATE = "number", "category", "ordered", "date"
 TEXT, IDENTIFIER, CONSTANT, DUPLICATE = "text", "identifier", "constant", "duplicate"
 EMPTY, UNREADABLE = "empty", "unreadable"
 
+CURRENCY = r"(?:[$€£¥]|USD|EUR|GBP|CHF)"
+# $1,200.00, 95 %, 1 200 EUR, 1'200, and (300) for -300
 FORMATTED = re.compile(
-    r"[+-]?[$€£]?\s?(\d{1,3}(,\d{3})+|\d+)(\.\d+)?\s?%?"  # $1,200.00, 95 %
+    rf"[-+(]?(?:{CURRENCY}\s?-?)?"
+    r"(?P<number>(?:[1-9]\d{0,2}(?:[,'’ \u00a0\u202f]\d{3})+|\d+)(?:\.\d+)?)"
+    rf"\s?(?:%|{CURRENCY})?\)?"
 )
 DATES = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?"  # 2013-01-31, 31.1.2013 12:00
     r"|\d{1,2}[- ][A-Za-z]{3,9}[- ,]+\d{2,4}"  # 31 Jan 2013
     r"|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}"  # January 31, 2013
+    r"|\d{4}-(0[1-9]|1[0-2])"  # 2013-01
 )
+FIRST_DATE, LAST_DATE = 19_000_101, 21_001_231  # of whole numbers that are dates
 # Words among numbers mean a missing value if there are at most so many, in at most this share of
 # the values; more of them would be answers, and their loss would matter.
 MOST_GAP_WORDS, MOST_GAP_SHARE = 3, 0.1
+# These mean one however frequent they are.
+GAP_WORDS = (
+    *("?", "-", "--", ".", "..", "*", "n.a.", "none", "unknown", "missing", "not available"),
+    *("#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"),  # of workbooks
+)
 DATES_PARSED = 0.95  # share of the strings that must be dates; the others are missing
 
 
@@ -58,7 +70,7 @@ def raw_kind(column: pd.Series) -> RawKind:
     if pd.api.types.is_complex_dtype(column):
         return RawKind(UNREADABLE)
     if pd.api.types.is_numeric_dtype(column):
-        return RawKind(NUMBER)
+        return RawKind(DATE if _is_calendar(column) else NUMBER)
     inferred = pd.api.types.infer_dtype(column, skipna=True)
     if inferred in ("date", "datetime", "datetime64", "period"):
         return RawKind(DATE)
@@ -67,6 +79,14 @@ def raw_kind(column: pd.Series) -> RawKind:
     if inferred in ("timedelta", "timedelta64") or not _hashable(column):
         return RawKind(UNREADABLE)
     return _string_kind(labels_of(column).value_counts())
+
+
+def _is_calendar(column: pd.Series) -> bool:
+    """Whether whole numbers are dates such as 20130131."""
+    levels = pd.Series(column.dropna().unique())
+    if len(levels) < 2 or not levels.between(FIRST_DATE, LAST_DATE).all():
+        return False
+    return bool((levels % 1 == 0).all() and _dates(levels, day_first=False).notna().all())
 
 
 def _hashable(column: pd.Series) -> bool:
@@ -84,13 +104,16 @@ def _string_kind(counts: pd.Series) -> RawKind:
     code = first_code(strings)
     if code is not None:
         return RawKind(CATEGORY, code=code)
-    words = np.isnan(parsed(strings))
+    numbers = parsed(strings)
+    words = np.isnan(numbers)
     if not words.any():
-        return RawKind(NUMBER)
-    share = counts.to_numpy()[words].sum() / counts.sum()
+        return RawKind(DATE if _is_calendar(pd.Series(numbers)) else NUMBER)
     found = strings[words]
-    few = len(found) <= MOST_GAP_WORDS and share <= MOST_GAP_SHARE
-    if few and not found.str.contains(r"\d").any():
+    named = found.str.lower().isin(GAP_WORDS).to_numpy()
+    other = found[~named]
+    share = counts.to_numpy()[words][~named].sum() / counts.sum()
+    few = len(other) <= MOST_GAP_WORDS and share <= MOST_GAP_SHARE
+    if not words.all() and few and not other.str.contains(r"\d").any():
         return RawKind(NUMBER, gaps=tuple(sorted(found)))
     like_dates = strings.map(lambda each: DATES.fullmatch(each) is not None)
     if like_dates.mean() >= DATES_PARSED:
@@ -112,8 +135,10 @@ def parsed(strings: pd.Series) -> np.ndarray:
     rest = np.flatnonzero(np.isnan(numbers) & strings.notna().to_numpy())
     for row in rest:
         text = str(strings.iloc[row])
-        if FORMATTED.fullmatch(text):
-            numbers[row] = float(re.sub(r"[$€£,%\s]", "", text))
+        found = FORMATTED.fullmatch(text)
+        if found is not None and ("(" in text) == (")" in text):
+            sign = -1 if "-" in text or "(" in text else 1
+            numbers[row] = sign * float(re.sub(r"[^\d.]", "", found["number"]))
     return numbers
 
 
@@ -163,5 +188,7 @@ def dates_in(column: pd.Series, *, day_first: bool) -> tuple[pd.Series, np.ndarr
 
 
 def _dates(values: pd.Series, day_first: bool) -> pd.Series:
+    if pd.api.types.infer_dtype(values) in ("integer", "floating"):  # such as 20130131
+        values = values.astype("int64").astype(str)
     found = pd.to_datetime(values, errors="coerce", utc=True, format="mixed", dayfirst=day_first)
     return found.dt.tz_localize(None)

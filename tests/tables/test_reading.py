@@ -1,0 +1,130 @@
+"""Tables as spreadsheets and programs export them: fitted with a note, or refused in a sentence."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heckesel as hk
+from tests.cli.command_line import drawn, run
+
+ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml", "--json"]
+
+
+def fitted(capsys, tmp_path, text, *options, roles=ROLES):
+    """What `fit` printed about a table, and the prediction for its rows."""
+    path, model, out = tmp_path / "t.csv", tmp_path / "m", tmp_path / "p.csv"
+    path.write_text(text, encoding="utf-8")
+    shown = run(capsys, "fit", path, *roles, *options, "--out", model)
+    assert shown.code == 0, shown.err
+    asked = [model, path, "--target", "unselected", "--force", "--out", out]
+    found = json.loads(shown.out)
+    return found, shown.err, run(capsys, "predict", *asked)
+
+
+def plain(capsys, tmp_path):
+    """rho and sigma of the same table without any peculiarity."""
+    found, said, _ = fitted(capsys, tmp_path, drawn().to_csv(index=False))
+    assert said == ""
+    return found["rho"], found["sigma"]
+
+
+def test_decimal_commas_are_detected_and_reported(capsys, tmp_path):
+    expected = plain(capsys, tmp_path)
+    frame = drawn().assign(pay=np.arange(300) % 7 * 500 + 1000.25)
+    text = frame.drop(columns="pay").to_csv(index=False, sep=";", decimal=",")
+    found, said, predicted = fitted(capsys, tmp_path, text)
+    assert (found["rho"], found["sigma"]) == expected
+    assert "have decimal commas (--decimal . says otherwise)" in said
+    assert predicted.code == 0
+    output = (tmp_path / "p.csv").read_text()
+    assert output.splitlines()[1].count(",") == 7  # all numbers, also the predicted ones
+    thousands = frame.assign(
+        pay=[f"{pay:_.2f}".replace(".", ",").replace("_", ".") for pay in frame["pay"]]
+    )
+    thousands[["x", "z", "y"]] = thousands[["x", "z", "y"]].map(
+        lambda value: "" if np.isnan(value) else str(value).replace(".", ",")
+    )
+    found, _, predicted = fitted(capsys, tmp_path, thousands.to_csv(index=False, sep=";"))
+    assert (predicted.code, found["actions"]) == (0, [])
+
+
+def test_decimal_commas_beside_points_are_no_decimal_commas(capsys, tmp_path):
+    frame = drawn().assign(share=["1,5", "2.5", "3,5"] * 100)
+    _, said, _ = fitted(capsys, tmp_path, frame.to_csv(index=False, sep=";"))
+    assert "have decimal commas" not in said
+
+
+@pytest.mark.parametrize("written", ["${:,.15f}", "{:.15f} EUR", "{:.15f}%"])
+def test_an_outcome_may_be_written_as_other_numbers_are(written, capsys, tmp_path):
+    expected = plain(capsys, tmp_path)
+    frame = drawn()
+    frame["y"] = [written.format(y) if y == y else "" for y in frame["y"]]
+    found, _, _ = fitted(capsys, tmp_path, frame.to_csv(index=False))
+    np.testing.assert_allclose((found["rho"], found["sigma"]), expected, rtol=1e-6)
+    shown = run(capsys, "fit", tmp_path / "t.csv", *ROLES, "--on-problem", "error", "--out", "new")
+    assert (shown.code, "should hold numbers" in shown.err) == (2, True)
+
+
+def test_words_in_the_outcome_raise_the_question(capsys, tmp_path):
+    expected = plain(capsys, tmp_path)
+    text = drawn().astype({"y": object}).fillna({"y": "not placed"}).to_csv(index=False)
+    (tmp_path / "w.csv").write_text(text)
+    shown = run(capsys, "fit", tmp_path / "w.csv", *ROLES, "--out", tmp_path / "new")
+    assert shown.code == 2
+    assert "if it means a missing outcome, add --unobserved 'not placed'" in shown.err
+    found, _, _ = fitted(capsys, tmp_path, text, "--unobserved", "not placed")
+    assert (found["rho"], found["sigma"]) == expected
+
+
+def test_rows_without_values_are_ignored_and_counted(capsys, tmp_path):
+    expected = plain(capsys, tmp_path)
+    lines = drawn().to_csv(index=False).splitlines()
+    text = "\n".join([*lines[:5], ",,", *lines[5:], ",,", "NA, ,"])
+    found, said, predicted = fitted(capsys, tmp_path, text)
+    assert (found["rho"], found["sigma"], found["rows"]) == (*expected, 300)
+    assert "3 rows of" in said
+    assert "have no value in any column and are ignored" in said
+    assert predicted.code == 1  # rows of the output are those of the input
+    rows = pd.read_csv(tmp_path / "p.csv")
+    assert list(rows.index[rows["reason"].notna()]) == [4, 301, 302]
+    bad = text.replace(lines[9], "?".join(lines[9].split(",", 1)), 1)
+    (tmp_path / "w.csv").write_text(bad)
+    shown = run(capsys, "fit", tmp_path / "w.csv", *ROLES, "--out", tmp_path / "new")
+    assert "has 2 fields, and the header has 3" in shown.err
+
+
+def test_lines_are_those_of_the_file_although_empty_rows_are_ignored(capsys, tmp_path):
+    lines = drawn().to_csv(index=False).splitlines()
+    lines[3] = "1,2,many"
+    (tmp_path / "w.csv").write_text("\n".join([lines[0], ",,", *lines[1:]]))
+    shown = run(capsys, "fit", tmp_path / "w.csv", *ROLES, "--out", tmp_path / "new")
+    assert "row 3 (line 5) has 'many'" in shown.err
+
+
+def test_columns_without_a_name_are_named_by_their_place(capsys, tmp_path):
+    expected = plain(capsys, tmp_path)
+    text = drawn().to_csv()  # row numbers without a name, as pandas writes them
+    text = "\n".join(f"{line}," for line in text.splitlines())
+    found, said, predicted = fitted(capsys, tmp_path, text)
+    assert (found["rho"], found["sigma"], predicted.code) == (*expected, 0)
+    assert "columns without a name, which are called 'column 1' and 'column 5'" in said
+    assert [action.split(":")[0] for action in found["actions"]] == ["column 1", "column 5"]
+    shown = run(capsys, "fit", tmp_path / "t.csv", *ROLES, "--on-problem", "error", "--out", "new")
+    assert (shown.code, "column 1 of" in shown.err, "no name" in shown.err) == (2, True, True)
+
+
+def test_indicators_that_few_rows_distinguish_are_one():
+    X, y = (lambda frame: (frame[["x", "z"]], frame["y"]))(drawn())
+    rng = np.random.default_rng(2)
+    absent = rng.random(300) < 0.2
+    X = X.assign(rank=rng.normal(size=300), size=rng.normal(size=300), age=rng.normal(size=300))
+    X.loc[absent, ["rank", "size"]] = np.nan
+    X.loc[np.flatnonzero(absent)[:5], "size"] = 1.0
+    X.loc[rng.random(300) < 0.2, "age"] = np.nan
+    report = hk.column_report(X, y, instruments=["z"])
+    actions = dict(action.split(": ") for action in report.actions)
+    assert actions["rank"].endswith("imputed by the mean, with a missing indicator")
+    assert actions["size"].endswith("with the indicator rank[missing]")
+    assert actions["age"].endswith("with a missing indicator")
