@@ -1,4 +1,4 @@
-"""Tables as spreadsheets and programs export them: fitted with a note, or refused in a sentence."""
+"""Tables as workbooks and programs export them: fitted with a note, or refused in a sentence."""
 
 import json
 

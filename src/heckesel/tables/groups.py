@@ -166,5 +166,5 @@ def _constant_within(place: int, columns: list, codes: list[np.ndarray]) -> bool
         by_chance = (len(own) - len(levels)) * (1 - np.sum(shares**2))  # rows that would differ
         # also where each value has its own
         neighbours = np.count_nonzero(np.diff(first[order])) == len(shares) - 1
-        found += by_chance >= FEWEST_UNITS and not neighbours
+        found += int(by_chance >= FEWEST_UNITS and not neighbours)
     return found >= 2
