@@ -164,7 +164,8 @@ def table_cases(draw):
 
 
 def shell(*arguments) -> tuple[int, str]:
-    """Exit code and standard output; an error is one line that begins with the program's name."""
+    """Exit code and standard output; an error is one line that begins with the program's name,
+    after notes on how the table was read."""
     out, err = io.StringIO(), io.StringIO()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -172,7 +173,7 @@ def shell(*arguments) -> tuple[int, str]:
     except SystemExit as stop:
         code = int(stop.code or 0)
     right(code in (0, 1, 2), f"exit code {code}")
-    said = err.getvalue().splitlines()
+    said = [line for line in err.getvalue().splitlines() if not line.startswith("note: ")]
     bad = code and not (len(said) == 1 and said[0].startswith("heckesel: "))
     right(not bad, f"exit code {code} with {err.getvalue()!r}")
     return code, out.getvalue()
