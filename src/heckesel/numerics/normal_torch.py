@@ -5,6 +5,7 @@ below -100. That derivative is the inverse Mills ratio, which is computed with `
 """
 
 import math
+from importlib.util import find_spec
 
 import torch
 
@@ -15,10 +16,14 @@ SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 # erfc underflows soon after this. From here on the terms of the series reach 1e-17.
 SERIES_FROM, SERIES_TERMS = 26.0, 6
 
+HAS_TRITON = find_spec("triton") is not None  # it comes with builds of torch for CUDA
+
 
 def log_ndtr_and_mills(t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """log Phi(t) and lambda(t) from one `erfcx`, without autograd."""
     t = t.detach()
+    if t.device.type == "cuda" and HAS_TRITON:
+        return _on_gpu(t)
     scaled = erfcx(SQRT_HALF * t.abs())
     half_square = 0.5 * t.square()
     half_decay = 0.5 * torch.exp(-half_square)
@@ -27,6 +32,12 @@ def log_ndtr_and_mills(t: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     log_cdf = torch.where(below, torch.log(0.5 * scaled) - half_square, torch.log1p(-upper_tail))
     mills = torch.where(below, 1.0 / scaled, half_decay / (1.0 - upper_tail)).mul_(SQRT_2_OVER_PI)
     return log_cdf, mills
+
+
+def _on_gpu(t):
+    from heckesel.numerics import normal_triton
+
+    return normal_triton.log_ndtr_and_mills(t)
 
 
 def erfcx(x: torch.Tensor) -> torch.Tensor:

@@ -15,6 +15,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -255,6 +256,10 @@ def adam_step(parameters: torch.Tensor, gradient: torch.Tensor, state: AdamState
 # A replay allocates nothing, so memory must be allocated before recording. For that torch requires
 # a few ordinary runs on a side stream, and the schedule must have at least as many steps.
 RUNS_BEFORE_RECORDING = 3
+# Networks with two hidden layers of these widths, and with at most so many inputs and outputs, have
+# fused kernels. With fewer rows in all networks together, launching kernels takes most of the time,
+# and compiling these takes longer than they save.
+FUSED_WIDTHS, FUSED_INPUTS, FUSED_OUTPUTS, FUSED_ROWS = (16, 32, 64), 16, 4, 2**16
 
 
 def split(
@@ -268,7 +273,32 @@ def evaluate(parameters, sizes: Sequence[int], loss: Loss, rows: Batch) -> torch
     """Loss (k,) at these parameters, without gradients and without dropout."""
     with torch.no_grad():
         layers, head = split(parameters, sizes)
-        return loss.value_and_slopes(forward(rows.x, layers), head, rows)[0]
+        if is_fused(parameters, sizes, rows):
+            output = fused_kernels().fused_outputs(rows.x, parameters, sizes)
+        else:
+            output = forward(rows.x, layers)
+        return loss.value_and_slopes(output, head, rows)[0]
+
+
+def is_fused(parameters: torch.Tensor, sizes: Sequence[int], rows: Batch) -> bool:
+    """Whether the kernels of `fused` are used for these networks and rows."""
+    return (
+        parameters.device.type == "cuda"
+        and parameters.dtype == torch.float32
+        and len(sizes) == 4
+        and sizes[0] + 1 <= FUSED_INPUTS
+        and all(width in FUSED_WIDTHS for width in sizes[1:3])
+        and sizes[3] <= FUSED_OUTPUTS
+        and rows.y.numel() >= FUSED_ROWS
+        and find_spec("triton") is not None
+    )
+
+
+def fused_kernels():
+    """The module with them; triton comes with builds of torch for CUDA alone."""
+    from heckesel.networks.training import fused
+
+    return fused
 
 
 def step_function(
@@ -284,8 +314,30 @@ def step_function(
     """A function that takes one step on a batch of rows: it updates `parameters` and `state` in
     place and returns the loss (k,) before the step."""
     first = next(iter(source.batches(0)))
+    make = fused_kernels().fused_step if is_fused(parameters, sizes, first) else layered_step
+    step = make(
+        parameters, first, state, sizes=sizes, loss=loss, decay=schedule.weight_decay, masks=masks
+    )
+    steps_left = len(state.table) - int(state.step)
+    if parameters.device.type != "cuda" or steps_left <= RUNS_BEFORE_RECORDING:
+        return step
+    moving = [parameters, state.first, state.second, state.step]
+    return _recorded(step, first, moving if masks is None else [*moving, masks.step])
+
+
+def layered_step(
+    parameters: torch.Tensor,
+    rows: Batch,
+    state: AdamState,
+    *,
+    sizes: Sequence[int],
+    loss: Loss,
+    decay: float,
+    masks: DropoutMasks | None,
+) -> Callable[[Batch], torch.Tensor]:
+    """A step on rows like these, layer by layer."""
     layers, head = split(parameters, sizes)
-    room = workspace(first.x, layers)
+    room = workspace(rows.x, layers)
     gradient = torch.empty_like(parameters)
     layer_gradients, head_gradient = split(gradient, sizes)
 
@@ -296,14 +348,10 @@ def step_function(
         value, by_output, by_head = loss.value_and_slopes(output, head, rows)
         backward(rows.x, layers, by_output, layer_gradients, room, thin)
         head_gradient.copy_(by_head)
-        adam_step(parameters, gradient.add_(parameters, alpha=schedule.weight_decay), state)
+        adam_step(parameters, gradient.add_(parameters, alpha=decay), state)
         return value
 
-    steps_left = len(state.table) - int(state.step)
-    if parameters.device.type != "cuda" or steps_left <= RUNS_BEFORE_RECORDING:
-        return step
-    moving = [parameters, state.first, state.second, state.step]
-    return _recorded(step, first, moving if masks is None else [*moving, masks.step])
+    return step
 
 
 def _recorded(step, rows: Batch, moving: Sequence[torch.Tensor]):
