@@ -39,6 +39,8 @@ def speed_md(folder: Path = FOLDER) -> str:
     }
     parts += [make(results[name]) for name, make in makers.items() if name in results]
     parts += [fifty_million(large), on_a_gpu(gpu)]
+    on_card = folder / "gpu_auto.json"
+    parts += [auto_on_a_gpu(json.loads(on_card.read_text()))] if on_card.exists() else []
     grown = folder / "gpu_growth.json"
     parts += [gpu_growth(json.loads(grown.read_text()))] if grown.exists() else []
     return "\n".join([*parts, not_in_this_run(frozen)])
@@ -148,12 +150,12 @@ def on_a_gpu(found: dict) -> str:
     ]
     table = _section(
         f"The controlled grid on one {found['warm']['device']}",
-        "Times include data generation, training and metrics, with the CUDA libraries already "
-        "cached. The methods that train networks are also timed separately.",
+        "Times include data generation, training and metrics, with CUDA libraries and compiled "
+        "kernels in caches. The methods that train networks are also timed separately.",
         ("grid", "method rows", "seconds", "networks, seconds", "peak GB"),
         rows,
     )
-    return "\n".join([table, share_of_the_card(found["training"]), whole_paper(found["paper"])])
+    return "\n".join([table, whole_paper(found["paper"])])
 
 
 def whole_paper(found: dict) -> str:
@@ -169,6 +171,31 @@ def whole_paper(found: dict) -> str:
         "experiment are the time until its last row. The total includes imports.",
         ("experiment", "rows", "failed", "seconds"),
         [*rows, ("total", *total, found["seconds"])],
+    )
+
+
+def auto_on_a_gpu(found: dict) -> str:
+    """The same fits on the cores of that machine are the reference of the ratios."""
+    devices = {"cuda": found["device"], "cpu": f"{found['cores']} cores"}
+    by_cores = {
+        run["rows"]: run["seconds"][-1] for run in found["processes"] if run["device"] == "cpu"
+    }
+    rows = [
+        (
+            f"{run['rows']:,}",
+            devices[run["device"]],
+            *run["seconds"],
+            round(run["seconds"][-1] / by_cores[run["rows"]], 2),
+        )
+        for run in found["processes"]
+    ]
+    return _section(
+        f'Fits with method="auto" on one {found["device"]}',
+        "Each row is a process of its own, in the order in which they ran after the machine had "
+        "started; the first one compiles kernels that the others find in a cache. The ratio is "
+        "that of the second fit to the same fit on the cores of that machine.",
+        ("rows", "device", "first fit, seconds", "second fit, seconds", "ratio"),
+        rows,
     )
 
 
@@ -189,29 +216,6 @@ def gpu_growth(found: dict) -> str:
         "computed from there on.",
         ("what grows", "size", "ms per epoch", "peak GB", "exponent"),
         rows,
-    )
-
-
-# Times that a step reads or writes the activations of a hidden layer, of which there are two:
-# forward two products and two activations, backward two more of each and two weight gradients.
-PASSES = 21
-# Products of a hidden layer's size in a step: one forward, two backward.
-PRODUCTS = 3
-
-
-def share_of_the_card(run: dict) -> str:
-    """Counted from the steps of `heckesel.networks.training.steps`, not profiled."""
-    step = run["seconds"] / run["steps"]
-    values = run["networks"] * run["rows"] * run["width"]
-    bandwidth = PASSES * values * 4 / step / 1e12
-    flops = PRODUCTS * 2 * values * run["width"] / step / 1e12
-    return (
-        f"In the two-step of E1, a step of {run['networks']} networks on {run['rows']} rows takes "
-        f"{1e3 * step:.2f} ms. Its {PASSES} passes over the activations of a layer amount to "
-        f"{bandwidth:.1f} TB/s, {100 * bandwidth / run['card_terabytes_a_second']:.0f} % of the "
-        f"memory bandwidth. Its matrix products amount to {flops:.0f} TFLOP/s, "
-        f"{100 * flops / run['card_float32_teraflops']:.0f} % of the float32 peak. The step is "
-        "limited by memory bandwidth and by the gaps between about forty small kernels.\n"
     )
 
 
