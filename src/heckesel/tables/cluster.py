@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -17,8 +18,29 @@ LARGE = 1 << 20  # bytes; a larger function is sent once and not with every item
 
 
 def in_threads(function: Callable, items: Iterable) -> Iterable:
-    """`map` over threads, which run in parallel because numpy releases the interpreter lock."""
-    return _threads(os.getpid()).map(function, items)
+    """`map` over threads, which run in parallel because numpy releases the interpreter lock; this
+    thread is one of them, so that none waits for another to wake up."""
+    tasks = list(items)
+    results: list = [None] * len(tasks)
+    errors: dict[int, BaseException] = {}
+    positions = count()
+
+    def work() -> None:
+        while not errors and (at := next(positions)) < len(tasks):
+            try:
+                results[at] = function(tasks[at])
+            except BaseException as error:  # an interrupt, too, ends the other threads' work
+                errors[at] = error
+
+    helpers = min(os.cpu_count() or 1, len(tasks)) - 1
+    others = [_threads(os.getpid()).submit(work) for _ in range(helpers)]
+    work()
+    for other in others:
+        if not other.cancel():
+            other.result()
+    if errors:
+        raise errors[min(errors)]
+    return results
 
 
 @cache
