@@ -12,9 +12,10 @@ from scipy.special import log_ndtr
 
 import heckesel as hk
 from heckesel.data import selection_data
-from heckesel.linear.joint import at_zero, evaluate, point_at, solve_at
+from heckesel.linear.joint import at_zero, evaluate, point_at, polish, solve_at
 from heckesel.linear.newton import newton_step
 from heckesel.linear.rho_scan import CLEARLY_BETTER, scan, selected_mode
+from heckesel.linear.sample.blocks import cross_products
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.methods import fit_one, linear_heckman
 from reproduction.e0_gate import draw_linear, fit_mroz_greene
@@ -234,7 +235,7 @@ def test_a_long_table_keeps_shared_columns_once(monkeypatch, order):
         np.testing.assert_allclose(here, there, rtol=1e-8, atol=1e-6)
 
 
-def test_the_step_without_an_evaluation_leads_where_the_evaluated_one_does(monkeypatch):
+def test_a_part_leads_to_the_optimum_of_all_rows_in_few_passes(monkeypatch):
     sample, _ = standardised_sample(draw("outlier", 3, 60_000))
     passes = []
     summed = type(sample).sum
@@ -242,14 +243,38 @@ def test_the_step_without_an_evaluation_leads_where_the_evaluated_one_does(monke
         type(sample), "sum", lambda rows, f: (passes.append(rows.n), summed(rows, f))[1]
     )
     saved = scan(sample).modes[0]
-    few = passes.count(sample.n)
-    monkeypatch.setattr("heckesel.linear.joint.CERTAIN_GAIN", 0.0)
-    full = scan(sample).modes[0]
-    assert passes.count(sample.n) == 2 * few + 1
+    assert passes.count(sample.n) == 3
+    start = scan(sample.part()).modes[0]
+    full = polish(sample, point_at(sample, start.v, start.a))  # Newton's method on all rows
+    assert passes.count(sample.n) >= 3 + 5
     error = 1 / np.sqrt(-np.diag(full.hessian))
     np.testing.assert_allclose((saved.v - full.v) / error[:-1], 0, atol=1e-11)
     np.testing.assert_allclose(saved.hessian, full.hessian, rtol=1e-9, atol=1e-9 * sample.n)
     assert saved.value == pytest.approx(full.value, rel=1e-14)
+
+
+def test_a_part_unlike_the_table_only_takes_more_passes(monkeypatch):
+    sample, _ = standardised_sample(draw("outlier", 3, 60_000))
+    first = sample.take(slice(0, 500), slice(0, 500))
+    for odd in (first, replace(first, residuals=3 * first.residuals)):
+        monkeypatch.setattr(type(sample), "part", lambda rows, odd=odd: odd)
+        found = scan(sample).modes[0]
+        monkeypatch.undo()
+        full = polish(sample, found)
+        assert found.status == "converged"
+        error = 1 / np.sqrt(-np.diag(full.hessian))
+        np.testing.assert_allclose((found.v - full.v) / error[:-1], 0, atol=1e-9)
+        np.testing.assert_allclose(found.hessian, full.hessian, rtol=1e-7, atol=1e-7 * sample.n)
+
+
+@pytest.mark.parametrize("n", [1, 5, 700, 4096, 10_001])
+@pytest.mark.parametrize(("k", "q"), [(1, 1), (1, 12), (3, 2), (16, 12), (30, 40)])
+def test_products_side_by_side_add_up_to_the_product(n, k, q):
+    rng = np.random.default_rng(n)
+    left, right = rng.standard_normal((k, n)), rng.standard_normal((n + 9, q))
+    for table in (np.asfortranarray(right)[4 : n + 4], right[4 : n + 4]):
+        found, bound = cross_products(left, table), np.abs(left) @ np.abs(table)
+        assert (np.abs(found - left @ table) <= 1e-15 * np.sqrt(n) * bound).all()
 
 
 def test_without_a_constant_in_w_nothing_is_shared():

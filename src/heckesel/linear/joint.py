@@ -15,7 +15,7 @@ import numpy as np
 from heckesel.likelihoods.normal import selected_units
 from heckesel.linear.newton import maximise, newton_step
 from heckesel.linear.probit import maximise_probit, probit_terms
-from heckesel.linear.sample.sample import Sample, weighted_gram
+from heckesel.linear.sample.sample import Sample, weighted_products
 from heckesel.numerics.normal import LOG_2PI
 
 POLISH_ITERATIONS = 60
@@ -70,21 +70,17 @@ def _selected_terms(block: Sample, point) -> tuple:
     units = selected_units(w @ point[:q], w @ by_e[:q] + own @ by_e[q:], point[-1])
     mills, delta = mass * units.mills, mass * units.delta
     bend, pull = delta * units.slope, mass * units.e
-
-    def summed(weight):  # over the rows of [w, r]
-        return np.concatenate([weight @ w, weight @ own]) @ expand
-
-    by_mills = summed(mills)
+    gram, sums = weighted_products(delta, w, own, [mills, bend, pull])
+    by_mills, by_bend, by_pull = sums @ expand  # over the rows of [w, r]
     factor = np.repeat([units.cosh, units.sinh], [q, block.p + 1])
     swapped = np.repeat([units.sinh, units.cosh], [q, block.p + 1])
     score, hessian = np.empty(len(point)), np.empty((len(point), len(point)))
     score[:-1] = factor * by_mills
-    score[q:-1] -= summed(pull)[q:]
+    score[q:-1] -= by_pull[q:]
     score[-1] = mills @ units.slope
-    gram = expand.T @ weighted_gram(delta, w, own) @ expand
-    hessian[:-1, :-1] = -np.outer(factor, factor) * gram
+    hessian[:-1, :-1] = -np.outer(factor, factor) * (expand.T @ gram @ expand)
     hessian[q:-1, q:-1] -= block.residual_gram
-    hessian[-1, :-1] = swapped * by_mills - factor * summed(bend)
+    hessian[-1, :-1] = swapped * by_mills - factor * by_bend
     hessian[:-1, -1] = hessian[-1, :-1]
     hessian[-1, -1] = mills @ units.argument - bend @ units.slope
     return mass @ units.log_cdf - 0.5 * (pull @ units.e), score, hessian

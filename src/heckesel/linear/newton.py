@@ -12,6 +12,11 @@ from scipy.linalg.lapack import dposv
 GAIN_TOLERANCE = 1e-10
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 40
+# A distance to the optimum of all rows, in standard deviations of a unit's parameters. By a part of
+# 20,000 rows the second derivatives change over it by a share of 1e-9, less than a percent of that
+# wrongly, and the estimates are exact.
+CERTAIN_DISTANCE = 1e-7
+MOST_ROUNDS = 6  # each is one pass over all rows; two or three are enough unless the part is odd
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,63 @@ def maximise(
         if gain < gain_tolerance:
             return Optimum(point, value, hessian, "converged")
     return Optimum(point, value, hessian, "max_iterations")
+
+
+@dataclass(frozen=True)
+class Nearby:
+    """The log-likelihood of all rows near a point, by a part of them.
+
+    It is `stretch` times that of the part and a quadratic in the distance from `centre`, where
+    value, score and Hessian are those of all rows: `missing` is what these have beyond the part's.
+    Only third derivatives, and only their deviation from the part's, are left out.
+    """
+
+    of_part: Callable[[np.ndarray], tuple]
+    stretch: float
+    centre: np.ndarray
+    missing: list
+
+    def evaluate(self, point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        value, score, hessian = self.of_part(point)
+        step, (height, slope, bend) = point - self.centre, self.missing
+        bent = bend @ step
+        return (
+            self.stretch * value + height + float(slope @ step + 0.5 * step @ bent),
+            self.stretch * score + slope + bent,
+            self.stretch * hessian + bend,
+        )
+
+
+def nearby(centre: np.ndarray, parts: tuple, of_part, stretch: float) -> Nearby:
+    """parts : value, score and Hessian of all rows at `centre`."""
+    pairs = zip(parts, of_part(centre), strict=True)
+    missing = [of_all - stretch * of_some for of_all, of_some in pairs]
+    return Nearby(of_part, stretch, centre, missing)
+
+
+def certified(objective, of_part, stretch: float, start, solve, mass: float):
+    """(point, value, score, Hessian, whether it is the optimum) of all rows, close to the optimum
+    of a part.
+
+    Each round is one evaluation of all rows, from where the optimum is found by `Nearby`: that
+    leaves the square of the distance, times the deviation of the part's third derivatives.
+
+    solve : (Nearby, point) -> its optimum, or None; mass : the weights of all rows added up
+    """
+    point, parts = start, objective(start)
+    for _ in range(MOST_ROUNDS):
+        around = nearby(point, parts, of_part, stretch)
+        ahead = solve(around, point, parts)
+        if ahead is None:
+            break
+        step = ahead - point
+        if 0 <= -step @ parts[2] @ step < CERTAIN_DISTANCE**2 * mass:
+            return ahead, *around.evaluate(ahead), True
+        moved = objective(ahead)
+        if not moved[0] >= parts[0] - 1e-13 * abs(parts[0]):
+            break
+        point, parts = ahead, moved
+    return point, *parts, False
 
 
 def newton_step(gradient, hessian) -> np.ndarray | None:

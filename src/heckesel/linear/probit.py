@@ -7,8 +7,8 @@ import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.likelihoods.normal import unselected_units
-from heckesel.linear.newton import Optimum, maximise
-from heckesel.linear.sample.blocks import add_up, slices, sum_over
+from heckesel.linear.newton import Nearby, Optimum, certified, maximise
+from heckesel.linear.sample.blocks import add_up, cross_products, slices, sum_over
 from heckesel.linear.sample.sample import Rows, Sample
 from heckesel.linear.sample.standardise import column_scale
 
@@ -84,16 +84,27 @@ def in_units(found: Optimum, back: np.ndarray) -> ProbitFit:
 
 
 def maximise_probit(rows: Rows, start: np.ndarray | None = None) -> Optimum:
-    """The same over standardised rows; of a long table a part is fitted first, from where all
-    rows need two or three passes instead of six.
+    """The same over standardised rows; of a long table a part is fitted first, by which all rows
+    need two or three passes instead of six.
 
     start : (q,) near the optimum, for files whose sample is gone
     """
-    if start is None:
-        start, some = np.zeros(rows.q), rows.part()
-        if some is not rows:
-            start = maximise(partial(_evaluate, some), start).point
-    return maximise(partial(_evaluate, rows), start)
+    of_all = partial(_evaluate, rows)
+    if start is not None:
+        return maximise(of_all, start)
+    some = rows.part()
+    if some is rows:
+        return maximise(of_all, np.zeros(rows.q))
+    of_part = partial(_evaluate, some)
+    start, stretch = maximise(of_part, np.zeros(rows.q)).point, rows.mass / some.mass
+    *found, certain = certified(of_all, of_part, stretch, start, _maximum, rows.mass)
+    point, value, _, hessian = found
+    return Optimum(point, value, hessian, "converged") if certain else maximise(of_all, point)
+
+
+def _maximum(around: Nearby, point: np.ndarray, parts: tuple) -> np.ndarray | None:
+    found = maximise(around.evaluate, point)
+    return found.point if found.status == "converged" else None
 
 
 def _evaluate(rows: Rows, gamma) -> tuple:
@@ -109,9 +120,10 @@ def _block_terms(block: Sample, *, gamma) -> tuple:
 
 def probit_terms(w, mass, gamma, sign=1.0) -> tuple:
     """Value, score and Hessian of sum mass log Phi(sign w'gamma)."""
-    units = unselected_units(-sign * (w @ gamma))
-    score = -sign * (w.T @ (mass * units.d_index))
-    return mass @ units.value, score, (w.T * (mass * units.d_index_index)) @ w
+    units = unselected_units(w @ (-sign * gamma))
+    (score,) = -sign * cross_products((mass * units.d_index)[None], w)
+    hessian = cross_products(w.T * (mass * units.d_index_index), w)
+    return mass @ units.value, score, hessian
 
 
 def probit_scores(w, s, gamma) -> np.ndarray:

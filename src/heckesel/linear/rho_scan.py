@@ -11,7 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from heckesel.linear.joint import Point, at_zero, point_at, polish, solve_at
+from heckesel.linear.joint import Point, at_zero, evaluate, polish, solve_at
+from heckesel.linear.newton import Nearby, certified
 from heckesel.linear.sample.sample import Sample
 
 STEPS_OUT = np.concatenate(
@@ -85,14 +86,14 @@ def scan(rows, *, far_ends: bool = True) -> Scan:
     if some.n == rows.n:
         return coarse
     best, *others = coarse.modes
-    modes = [_on_all_rows(rows, best)]
+    modes = [_on_all_rows(rows, some, best)]
     for mode in others:
         behind = best.value - mode.value
         if mode.status == "boundary" and behind > CLOSE_CALL:
             # further behind still on all rows, where reaching it would take hundreds of passes
             modes.append(replace(mode, value=modes[0].value - behind * rows.mass / some.mass))
         else:
-            modes.append(_on_all_rows(rows, mode))
+            modes.append(_on_all_rows(rows, some, mode))
     return Scan(coarse.points, _distinct(modes), some.n, rows.mass / some.mass)
 
 
@@ -226,13 +227,24 @@ def _follow_out(sample, before: Point, end: Point) -> Point:
     return replace(here, status="boundary")
 
 
-def _on_all_rows(sample, mode: Point) -> Point:
+def _on_all_rows(rows, part, mode: Point) -> Point:
     if mode.status == "boundary":
-        fixed = solve_at(sample, mode.a, mode.v)
+        fixed = solve_at(rows, mode.a, mode.v)
         if fixed.slope * mode.a > 0:
             return replace(fixed, status="boundary")
-        return polish(sample, fixed, last_step=False)
-    return polish(sample, point_at(sample, mode.v, mode.a), last_step=False)
+        return polish(rows, fixed, last_step=False)
+    of_all, of_part = partial(evaluate, rows), partial(evaluate, part)
+    start, stretch = np.append(mode.v, mode.a), rows.mass / part.mass
+    *found, certain = certified(of_all, of_part, stretch, start, _polished, rows.mass)
+    point, value, score, hessian = found
+    v, a = point[:-1], float(point[-1])
+    here = replace(mode, v=v, a=a, value=value, score=score, hessian=hessian)
+    return here if certain else polish(rows, here, last_step=False)
+
+
+def _polished(around: Nearby, point: np.ndarray, parts: tuple) -> np.ndarray | None:
+    found = polish(around, Point(point[:-1], float(point[-1]), *parts))
+    return np.append(found.v, found.a) if found.status == "converged" else None
 
 
 def _distinct(modes: list[Point]) -> tuple[Point, ...]:

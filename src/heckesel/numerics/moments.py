@@ -20,6 +20,16 @@ class Moments:
     low: np.ndarray
     high: np.ndarray
 
+    def of_first(self, columns: int) -> Moments:
+        parts = (self.mean, self.squares, self.low, self.high)
+        return Moments(self.weight, *(part[:columns] for part in parts))
+
+    def beside(self, other: Moments) -> Moments:
+        """Those of the columns of both, which have the same rows."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        _, *parts = (np.append(here, there) for here, there in pairs)
+        return Moments(self.weight, *parts)
+
     def joined(self, other: Moments) -> Moments:
         """The moments of both batches, without the cancellation of raw sums of squares."""
         if not self.weight or not other.weight:

@@ -16,7 +16,7 @@ from heckesel.errors import DataError
 from heckesel.tables import formula
 from heckesel.tables.formats.parquet import Part, frame_of, read_frames, read_part
 
-PLAIN_ROWS = 6_144  # a batch and what is made of it stay in a core's cache
+PLAIN_ROWS = 32_768  # a batch and what is made of it stay in a processor's cache
 FORMULA_ROWS = 131_072  # evaluating a formula has a fixed cost of milliseconds
 HEAD_ROWS = 10_000
 
@@ -54,7 +54,7 @@ class FormulaReader:
 
     def _batches(self, part: Part, *, check: bool) -> Iterator[SelectionData]:
         size = PLAIN_ROWS if self.plain else FORMULA_ROWS
-        room = [np.empty((PLAIN_ROWS, len(side.names))) for side in (self.outcome, self.select)]
+        room = [np.empty((len(side.names), PLAIN_ROWS)).T for side in (self.outcome, self.select)]
         return read_part(
             part, list(self.columns), size, partial(self._rows, room=room, check=check)
         )

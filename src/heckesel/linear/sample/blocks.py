@@ -6,7 +6,10 @@ import numpy as np
 
 from heckesel.tables.cluster import in_threads
 
-BLOCK_ROWS = 8192  # with two dozen columns 1.5 MB
+# Threads take turns between two operations of numpy, so these should not be short.
+BLOCK_ROWS = 32_768
+# Below so many results numpy lets no other thread run during a product, however long it takes.
+FREE_RESULTS = 512
 # Below this a pass takes a few milliseconds, and handing out blocks would cost as much.
 SEVERAL_CORES_FROM = 100_000
 
@@ -22,6 +25,20 @@ def sum_over(function: Callable, blocks: Sequence, rows: int) -> list:
     rows : how many the blocks hold together; few are summed in this thread.
     """
     return add_up((in_threads if rows >= SEVERAL_CORES_FROM else map)(function, blocks))
+
+
+def cross_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """left @ right, of a few rows left (k, n) and a few columns right (n, q), as the sum of so many
+    products side by side that other threads run meanwhile."""
+    (k, n), q = left.shape, right.shape[1]
+    parts = 1 << (FREE_RESULTS // (k * q)).bit_length()
+    rows = n // parts
+    if rows < parts:
+        return left @ right
+    whole = rows * parts
+    above = left[:, :whole].reshape(k, parts, rows).swapaxes(0, 1)
+    total = (above @ right[:whole].reshape(parts, rows, q)).sum(axis=0)
+    return total + left[:, whole:] @ right[whole:] if whole < n else total
 
 
 def do_all(tasks: Sequence[Callable[[], None]], rows: int) -> None:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from heckesel.data import SelectionData
-from heckesel.linear.sample.blocks import do_all, slices, sum_over
+from heckesel.linear.sample.blocks import cross_products, do_all, slices, sum_over
 from heckesel.linear.sample.shared_columns import SharedColumns, shared_columns
 from heckesel.linear.sample.standardise import (
     ColumnScale,
     column_scale,
-    column_scale_in_blocks,
+    column_scale_by,
     gathered,
+    moments_in_blocks,
 )
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Sample:
     def residual_gram(self) -> np.ndarray:
         """Weighted cross products of the residual columns."""
         expand = self.expand[:, self.q :]
-        gram = weighted_gram(self.weight_selected, self.w_selected, self.own_columns)
+        gram, _ = weighted_products(self.weight_selected, self.w_selected, self.own_columns)
         return expand.T @ gram @ expand
 
     @cached_property
@@ -134,7 +135,11 @@ class Sample:
         return sum_over(function, self.blocks, self.n)
 
     def part(self) -> Sample:
-        return self if self.n <= ALL_ROWS_UP_TO else self.subsample(SCAN_ROWS, SCAN_SEED)
+        return self if self.n <= ALL_ROWS_UP_TO else self._part
+
+    @cached_property
+    def _part(self) -> Sample:
+        return self.subsample(SCAN_ROWS, SCAN_SEED)
 
     def subsample(self, rows: int, seed: int) -> Sample:
         drawn = draw_rows(len(self.w_selected), len(self.w_unselected), rows, seed)
@@ -169,16 +174,21 @@ class Sample:
         )
 
 
-def weighted_gram(weight: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Sum over rows of weight z z', where z is the row of both tables side by side."""
-    q = left.shape[1]
-    gram = np.empty((q + right.shape[1],) * 2)
-    scaled = right.T * weight
-    gram[:q, :q] = (left.T * weight) @ left
-    gram[q:, :q] = scaled @ left
-    gram[:q, q:] = gram[q:, :q].T
-    gram[q:, q:] = scaled @ right
-    return gram
+def weighted_products(weight, left, right, others=()) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over rows of weight z z' and of other z', where z is the row of both tables side by
+    side; others : (j, n)."""
+    n, q = left.shape
+    size = q + right.shape[1]
+    rows = np.empty((size + len(others), n))
+    np.multiply(left.T, weight, out=rows[:q])
+    np.multiply(right.T, weight, out=rows[q:size])
+    for row, other in zip(rows[size:], others, strict=True):
+        row[:] = other
+    sums = np.empty((len(rows), size))
+    sums[:, :q] = cross_products(rows, left)
+    sums[:q, q:] = sums[q:size, :q].T
+    sums[q:, q:] = rows[q:] @ right
+    return sums[:size], sums[size:]
 
 
 def empty_sample(selected: int, unselected: int, residuals: int, q: int) -> Sample:
@@ -278,8 +288,12 @@ class SampleScale:
 
 def _fill(out: np.ndarray, values: np.ndarray, rows: np.ndarray, scale: ColumnScale) -> None:
     """Standardised rows into `out`, whose columns are each in one piece."""
-    out[:] = gathered(values, rows)
     columns = out.T
+    if values.flags.f_contiguous:
+        for column, of_all in zip(columns, values.T, strict=True):
+            of_all.take(rows, out=column, mode="clip")  # without the copy of mode="raise"
+    else:
+        out[:] = gathered(values, rows)
     columns -= scale.centre[:, None]
     columns /= scale.scale[:, None]
 
@@ -288,8 +302,12 @@ def standardised_sample(data: SelectionData) -> tuple[Sample, SampleScale]:
     """All rows of `data`, standardised by their own moments."""
     y, is_long = data.y[data.s], data.n > ALL_ROWS_UP_TO
     if is_long:
-        w_scaling = column_scale_in_blocks(data.w)
-        x_scaling = column_scale_in_blocks(data.x, np.flatnonzero(data.s))
+        inside, outside = np.flatnonzero(data.s), np.flatnonzero(~data.s)
+        of_w = moments_in_blocks(data.w, inside)
+        w_scaling = column_scale_by(of_w.joined(moments_in_blocks(data.w, outside)))
+        same = data.x_starts_w  # so that each column is read once
+        of_x = of_w.of_first(data.x.shape[1]) if same else moments_in_blocks(data.x, inside)
+        x_scaling = column_scale_by(of_x)
     else:
         w_scaling, x_scaling = column_scale(data.w), column_scale(data.x[data.s])
     y_centre = float(y.mean()) if x_scaling.constant is not None else 0.0

@@ -37,9 +37,11 @@ class SharedColumns:
         return r
 
 
-def shared_columns(data: SelectionData, w: ColumnScale, x: ColumnScale) -> SharedColumns | None:
+def shared_columns(
+    data: SelectionData, w: ColumnScale, x: ColumnScale, *, of_a_part: bool = False
+) -> SharedColumns | None:
     """Which standardised columns of x are among those of w, for selected rows; w, x : how they
-    were standardised.
+    were standardised; of_a_part : whether there are other rows, so that names must be equal too.
 
     With the same values v, w = (v - c)/s and r = -(v - d)/t, so r = -(s w + (c - d))/t, the second
     term times the constant of w. Where s/t or (c - d)/t is large that would lose digits.
@@ -48,6 +50,8 @@ def shared_columns(data: SelectionData, w: ColumnScale, x: ColumnScale) -> Share
         return None
     p, q = data.x.shape[1], data.w.shape[1]
     mixing, own, same = np.zeros((q, p + 1)), [p], _same_columns(data)
+    if of_a_part:
+        same = {j: k for j, k in same.items() if data.x_names[j] == data.w_names[k]}
     for j in range(p):
         if j == x.constant:
             mixing[w.constant, j] = -1.0

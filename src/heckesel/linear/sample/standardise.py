@@ -58,18 +58,19 @@ def _constant_columns(values) -> np.ndarray:
     return np.array([j for j in candidates if (values[:, j] == values[0, j]).all()], dtype=int)
 
 
-def column_scale_in_blocks(values: np.ndarray, rows: np.ndarray | None = None) -> ColumnScale:
-    """As `column_scale` for a long table, or for these rows of it, on several cores."""
+def moments_in_blocks(values: np.ndarray, rows: np.ndarray) -> Moments:
+    """Of these rows of a long table, on several cores."""
 
     def moments(block: slice) -> Moments:
-        return moments_of(values[block] if rows is None else gathered(values, rows[block]))
+        return moments_of(gathered(values, rows[block]))
 
-    found = in_threads(moments, slices(len(values) if rows is None else len(rows)))
-    return column_scale_by(reduce(Moments.joined, found))
+    return reduce(Moments.joined, in_threads(moments, slices(len(rows))))
 
 
 def gathered(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """values[rows]; `take` is faster, and would first copy the whole of a table that is a view."""
+    if values.flags.f_contiguous:
+        return values.T.take(rows, axis=1).T
     return values.take(rows, axis=0) if values.flags.c_contiguous else values[rows]
 
 

@@ -31,7 +31,8 @@ from heckesel.linear.joint import solve_at
 from heckesel.linear.sample import sample as limits
 from heckesel.linear.sample.blocks import add_up, in_threads
 from heckesel.linear.sample.sample import Drawn, Sample, SampleScale, draw_rows, empty_sample
-from heckesel.linear.sample.standardise import ColumnScale, column_scale_by
+from heckesel.linear.sample.shared_columns import SharedColumns, shared_columns
+from heckesel.linear.sample.standardise import ColumnScale, column_scale_by, gathered
 from heckesel.numerics.moments import Moments, moments_of
 
 
@@ -47,25 +48,25 @@ class Stream:
     run: Callable[[Callable, Iterable], Iterable] = in_threads
     starts: tuple[tuple[int, int], ...] = ()
 
-    def sum(self, function: Callable[[Sample], tuple], scalings: SampleScale) -> list:
-        task = partial(_sum_part, read=self.read, scalings=scalings, function=function)
+    def sum(self, function: Callable[[Sample], tuple], blocks: Callable) -> list:
+        task = partial(_sum_part, blocks=partial(blocks, read=self.read), function=function)
         return add_up(self.run(task, list(zip(self.parts, self.starts, strict=True))))
 
 
-def _sum_part(placed, *, read, scalings: SampleScale, function) -> list:
-    part, start = placed
-    return add_up(function(block) for block in _blocks(part, start, read, scalings))
+def _sum_part(placed, *, blocks, function) -> list:
+    return add_up(function(block) for block in blocks(*placed))
 
 
-def _blocks(part, start, read, scalings: SampleScale) -> Iterator[Sample]:
+def _blocks(part, start, *, read, scalings: SampleScale, shared) -> Iterator[Sample]:
     """Standardised blocks of a part, each valid until the next batch is read."""
     room, capacity = None, 0
     inside, outside = start
     for data in read(part):
         if data.n > capacity:
             capacity = data.n
-            room = empty_sample(capacity, capacity, data.x.shape[1] + 1, data.w.shape[1])
-        sample = replace(scalings.apply(data, room), start=(inside, outside))
+            own = data.x.shape[1] + 1 if shared is None else len(shared.own)
+            room = empty_sample(capacity, capacity, own, data.w.shape[1])
+        sample = replace(scalings.apply(data, room, shared), start=(inside, outside))
         inside, outside = inside + len(sample.w_selected), outside + len(sample.w_unselected)
         yield from sample.blocks
 
@@ -87,9 +88,11 @@ class StreamedRows:
     nonzero: int
     kept: Sample | None
     k: int = 0
+    shared: SharedColumns | None = None
 
     def sum(self, function: Callable[[Sample], tuple]) -> list:
-        return self.stream.sum(function, self.scalings)
+        blocks = partial(_blocks, scalings=self.scalings, shared=self.shared)
+        return self.stream.sum(function, blocks)
 
     @property
     def run(self) -> Callable[[Callable, Iterable], Iterable]:
@@ -162,8 +165,7 @@ class Survey:
 
     def scalings(self) -> SampleScale:
         xy = self.xy
-        x = Moments(xy.weight, *(part[:-1] for part in (xy.mean, xy.squares, xy.low, xy.high)))
-        scaling = column_scale_by(x)
+        scaling = column_scale_by(xy.of_first(len(xy.mean) - 1))
         variance = xy.squares[-1] / xy.weight
         if scaling.constant is None:
             variance += xy.mean[-1] ** 2
@@ -196,6 +198,7 @@ def open_stream(
     survey = reduce(Survey.joined, (part for part, _ in found))
     kept = concatenate([held for _, held in found])
     scalings = survey.scalings()
+    shared = shared_columns(kept, scalings.w, scalings.x, of_a_part=True)
     unselected = [n - n1 for n, n1 in counts]
     starts = zip(_starts([n1 for _, n1 in counts]), _starts(unselected), strict=True)
     streamed = StreamedRows(
@@ -208,7 +211,8 @@ def open_stream(
         mass_selected=survey.mass_selected,
         nonzero=rows,
         k=len(survey.z.mean),
-        kept=drawn.reweighted(scalings.apply(kept)),
+        kept=drawn.reweighted(replace(scalings.apply(kept), shared=shared)),
+        shared=shared,
     )
     return streamed, survey, kept
 
@@ -242,12 +246,17 @@ def _survey_part(item, *, read) -> tuple[Survey, SelectionData]:
 
 def _survey_batch(data: SelectionData) -> Survey:
     s, weight = data.s, data.weight
+    inside, outside = np.flatnonzero(s), np.flatnonzero(~s)
     odd = np.flatnonzero(weight != np.round(weight))
+    of_w, of_y = moments_of(gathered(data.w, inside)), moments_of(data.y[inside, None])
+    of_x = of_w.of_first(data.x.shape[1])
+    if not data.x_starts_w:
+        of_x = moments_of(gathered(data.x, inside))
     return Survey(
-        moments_of(data.w[s]),
-        moments_of(data.w[~s]),
-        moments_of(np.column_stack([data.x[s], data.y[s]])),
-        moments_of(np.empty((s.sum(), 0)) if data.scale is None else data.scale[s]),
+        of_w,
+        moments_of(gathered(data.w, outside)),
+        of_x.beside(of_y),
+        moments_of(np.empty((len(inside), 0)) if data.scale is None else data.scale[inside]),
         float(weight[s].sum()),
         float(weight[~s].sum()),
         float(weight[odd[0]]) if len(odd) else None,
