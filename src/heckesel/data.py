@@ -139,7 +139,7 @@ def check_values(data: SelectionData) -> None:
     """Refuse missing values and values whose squares overflow, where a fit uses them."""
     selected = np.flatnonzero(data.s)
     _check_outcome_size(data.y[selected], selected, data.y_name)
-    everyone = np.arange(data.n)
+    everyone = range(data.n)
     tables = [(data.w, data.w_names, everyone), (data.x, data.x_names, selected)]
     for values, names, rows in tables[:1] if data.x_starts_w else tables:
         check_complete(values, names, rows)
@@ -203,6 +203,9 @@ def marked_rows(y, selected, y_name: str) -> np.ndarray:
 
 
 def _check_outcome_size(values, rows, name: str) -> None:
+    largest = max(-values.min(initial=0.0), values.max(initial=0.0))
+    if largest == 0 or SMALLEST <= largest < LARGEST:
+        return
     too_large = np.flatnonzero(np.abs(values) >= LARGEST)
     if len(too_large):
         at = too_large[0]
@@ -210,7 +213,7 @@ def _check_outcome_size(values, rows, name: str) -> None:
             f"the outcome {name!r} is {values[at]:g} in row {rows[at]}; "
             "rescale it, remove the row or leave the outcome missing"
         )
-    if 0 < np.abs(values).max(initial=0.0) < SMALLEST:
+    if largest < SMALLEST:
         raise DataError(
             f"all values of the outcome {name!r} lie within {SMALLEST:g} of zero; rescale it"
         )
@@ -220,7 +223,7 @@ def check_complete(values, names, rows) -> None:
     """Refuse missing values and values whose squares overflow in these rows."""
     if values.size and values.min() > -LARGEST and values.max() < LARGEST:
         return  # a NaN would have made both comparisons False
-    finite = np.abs(values) < LARGEST
+    finite, rows = np.abs(values) < LARGEST, np.asarray(rows)
     good = finite[rows]
     if good.all():
         return

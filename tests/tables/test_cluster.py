@@ -39,7 +39,7 @@ def test_the_first_item_that_fails_is_the_one_reported():
         if i >= 3:
             raise ValueError(i)
 
-    with pytest.raises(ValueError, match="^3$"):
+    with pytest.raises(ValueError, match=r"^3$"):
         in_threads(fail, range(1000))
     assert len(started) < 100  # nothing new is started after a failure
 

@@ -1,6 +1,7 @@
 """The verdict on a linear fit, from its selection equation and its profile likelihood."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -27,6 +28,7 @@ from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.heckman_probit_fit import HeckmanProbitFit
 from heckesel.linear.results.resampling import rows_of
 from heckesel.linear.rho_scan import Scan
+from heckesel.linear.sample.blocks import do_all
 from heckesel.linear.sample.sample import Rows, SampleScale
 from heckesel.linear.sample.stream import StreamedData
 from heckesel.tables.outcome.unobserved import question
@@ -53,18 +55,22 @@ def heckman_verdict(
             if probability:  # whose scale is arbitrary
                 covariance = covariance * rows.mass / rows.nonzero
         found = wald_verdict(data, gamma, covariance)
-        some = _standardised(data, rows)
-        found = _beyond_smooth(found, some, rows, scalings, gamma)
-        evidence = linearity_test(some)
-        if fit.clusters is None:
-            evidence |= repeated_rows(some)
+        some, is_normal = _standardised(data, rows), isinstance(fit.scan, Scan)
+        tasks: list = [
+            partial(_beyond_smooth, found, some, rows, scalings, gamma),
+            partial(linearity_test, some),
+            partial(repeated_rows, some) if fit.clusters is None else dict,
+            partial(model_evidence, fit, rows, scalings) if is_normal else dict,
+        ]
+        found, linearity, repeated, of_model = do_all(tasks, rows.n)
+        evidence = linearity | repeated
         if fit.method == "two-step":
             evidence["two_step_rho"] = fit.rho
         if not isinstance(fit.scan, Scan):
             return with_model(found, evidence)
         curve = profile_curve(fit.scan, unit=_rows_per_weight(data) if probability else 1.0)
         found = with_profile(found, curve, independent=fit.clusters is None)
-        return with_model(found, evidence | model_evidence(fit, rows, scalings))
+        return with_model(found, evidence | of_model)
 
 
 def classifier_verdict(fit: HeckmanProbitFit) -> Identification:

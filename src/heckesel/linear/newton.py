@@ -67,9 +67,9 @@ def maximise(
 class Nearby:
     """The log-likelihood of all rows near a point, by a part of them.
 
-    It is `stretch` times that of the part and a quadratic in the distance from `centre`, where
-    value, score and Hessian are those of all rows: `missing` is what these have beyond the part's.
-    Only third derivatives, and only their deviation from the part's, are left out.
+    It is `stretch` times that of the part plus a quadratic in the distance from `centre`, with which
+    value, score and Hessian there are those of all rows; `missing` are its coefficients. The error
+    is of third order, and of the deviation of the part's third derivatives only.
     """
 
     of_part: Callable[[np.ndarray], tuple]

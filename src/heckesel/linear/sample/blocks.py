@@ -7,16 +7,18 @@ import numpy as np
 from heckesel.tables.cluster import in_threads
 
 # Threads take turns between two operations of numpy, so these should not be short.
-BLOCK_ROWS = 32_768
+BLOCK_ROWS, FEWEST_ROWS = 32_768, 8192
+BLOCK_NUMBERS = 400_000  # 3.2 MB
 # Below so many results numpy lets no other thread run during a product, however long it takes.
 FREE_RESULTS = 512
 # Below this a pass takes a few milliseconds, and handing out blocks would cost as much.
 SEVERAL_CORES_FROM = 100_000
 
 
-def slices(rows: int) -> list[slice]:
-    """Blocks of rows that cover a table."""
-    return [slice(first, first + BLOCK_ROWS) for first in range(0, rows, BLOCK_ROWS)]
+def slices(rows: int, columns: int = 1) -> list[slice]:
+    """Blocks of rows that cover a table; fewer rows each if it has many columns."""
+    size = min(BLOCK_ROWS, max(FEWEST_ROWS, BLOCK_NUMBERS // columns))
+    return [slice(first, first + size) for first in range(0, rows, size)]
 
 
 def sum_over(function: Callable, blocks: Sequence, rows: int) -> list:
@@ -41,10 +43,9 @@ def cross_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return total + left[:, whole:] @ right[whole:] if whole < n else total
 
 
-def do_all(tasks: Sequence[Callable[[], None]], rows: int) -> None:
-    """Run tasks that write to separate arrays."""
-    for _ in (in_threads if rows >= SEVERAL_CORES_FROM else map)(lambda task: task(), tasks):
-        pass
+def do_all(tasks: Sequence[Callable], rows: int) -> list:
+    """What tasks return that do not depend on one another."""
+    return list((in_threads if rows >= SEVERAL_CORES_FROM else map)(lambda task: task(), tasks))
 
 
 def add_up(parts: Iterable[Sequence]) -> list:

@@ -124,8 +124,8 @@ class Sample:
     def blocks(self) -> list[Sample]:
         """Selected rows block by block, then unselected ones."""
         none, (inside, outside) = slice(0, 0), self.start
-        pairs = [(block, none) for block in slices(len(self.w_selected))]
-        pairs += [(none, block) for block in slices(len(self.w_unselected))]
+        pairs = [(block, none) for block in slices(len(self.w_selected), self.q)]
+        pairs += [(none, block) for block in slices(len(self.w_unselected), self.q)]
         return [
             replace(self.take(one, other), start=(inside + one.start, outside + other.start))
             for one, other in pairs
