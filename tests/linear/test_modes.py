@@ -277,6 +277,23 @@ def test_products_side_by_side_add_up_to_the_product(n, k, q):
         assert (np.abs(found - left @ table) <= 1e-15 * np.sqrt(n) * bound).all()
 
 
+def test_threads_change_no_digit_of_a_fit_or_of_its_verdict(monkeypatch):
+    rng = np.random.default_rng(2)
+    x, z, u, v = rng.standard_normal((4, 3000))
+    y = np.where(0.2 + x + z + u > 0, 1 + x + 0.6 * u + 0.8 * v, np.nan)
+    fits = []
+    for several_from in (0, np.inf):
+        monkeypatch.setattr("heckesel.linear.sample.blocks.SEVERAL_CORES_FROM", several_from)
+        monkeypatch.setattr("heckesel.linear.sample.blocks.FEWEST_ROWS", 500)
+        monkeypatch.setattr("heckesel.linear.sample.blocks.BLOCK_NUMBERS", 1)
+        fits.append(hk.heckman(y=y, x=x, w=np.column_stack([x, z])))
+    threaded, plain = fits
+    assert (threaded.params == plain.params).all()
+    assert (threaded.se == plain.se).all()
+    assert threaded.identification.evidence == plain.identification.evidence
+    assert str(threaded.identification) == str(plain.identification)
+
+
 def test_without_a_constant_in_w_nothing_is_shared():
     rng = np.random.default_rng(0)
     x, z, u = rng.standard_normal((3, 200))
