@@ -67,9 +67,9 @@ def maximise(
 class Nearby:
     """The log-likelihood of all rows near a point, by a part of them.
 
-    It is `stretch` times that of the part plus a quadratic in the distance from `centre`, with which
-    value, score and Hessian there are those of all rows; `missing` are its coefficients. The error
-    is of third order, and of the deviation of the part's third derivatives only.
+    It is `stretch` times that of the part plus a quadratic in the distance from `centre`, so that
+    value, score and Hessian there are those of all rows; `missing` holds its coefficients. The
+    error is of third order: by how much the part's third derivatives deviate from those of all.
     """
 
     of_part: Callable[[np.ndarray], tuple]

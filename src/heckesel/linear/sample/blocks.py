@@ -1,4 +1,4 @@
-"""Sums over blocks of rows that fit into a core's cache; long tables use several threads."""
+"""Sums over blocks of rows that fit into a processor's cache; long tables use several threads."""
 
 from collections.abc import Callable, Iterable, Sequence
 
