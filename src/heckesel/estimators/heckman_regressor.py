@@ -6,8 +6,9 @@ from typing import Any
 from sklearn.base import clone
 
 from heckesel.data import kind_of_weights, scaled_weight
-from heckesel.diagnostics.column_problems import check_fit, listing_problems
+from heckesel.diagnostics.column_problems import check_fit
 from heckesel.estimators.heckman import METHODS, check_model, fit_auto, fit_checked
+from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.linear.estimable import check_estimable
 from heckesel.linear.results.assemble import fit_in_memory
