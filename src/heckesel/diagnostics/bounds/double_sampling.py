@@ -1,7 +1,5 @@
 """Bounds from a random follow-up of the units without an outcome."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.diagnostics.bounds.bound_estimates import End, target_end

@@ -1,7 +1,5 @@
 """Tests of the validity of instruments: what they found, and what they could have found."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
