@@ -83,16 +83,6 @@ class ProbitResult(NamedEstimates):
         return augment_probit(self, data)
 
     @property
-    def aic(self) -> float:
-        """Akaike's information criterion."""
-        return 2 * len(self.params) - 2 * self.loglik
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's information criterion."""
-        return np.log(self.n) * len(self.params) - 2 * self.loglik
-
-    @property
     def pseudo_r2(self) -> float:
         """McFadden's: 1 - loglik / loglik_constant."""
         return 1 - self.loglik / self.loglik_constant

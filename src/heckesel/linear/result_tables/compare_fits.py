@@ -82,14 +82,8 @@ class FitComparison:
         frames = [fit.to_frame() for fit in self.fits]
         return side_by_side.rows_of(frames, self.fits, **options)
 
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def __repr__(self) -> str:
-        return self.to_text()
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    __str__ = __repr__ = to_text
+    _repr_html_ = to_html
 
 
 def compare_fits(fits, names=None) -> FitComparison:

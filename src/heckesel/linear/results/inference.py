@@ -146,6 +146,16 @@ class NamedEstimates:
         """Number of units minus number of estimated parameters."""
         return self.nobs - len(self.params)
 
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion."""
+        return 2 * len(self.params) - 2 * self.loglik  # type: ignore[attr-defined]
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's information criterion."""
+        return np.log(self.nobs) * len(self.params) - 2 * self.loglik  # type: ignore[attr-defined]
+
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Confidence intervals of the coefficients, as in the summary.
 

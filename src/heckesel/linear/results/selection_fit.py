@@ -111,16 +111,6 @@ class SelectionFit(NamedEstimates):
         return self.data.units(self.weight_kind, selected=True)
 
     @property
-    def aic(self) -> float:
-        """Akaike's information criterion."""
-        return 2 * len(self.params) - 2 * self.loglik
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's information criterion."""
-        return np.log(self.n) * len(self.params) - 2 * self.loglik
-
-    @property
     def separation_note(self) -> str:
         """What ends the summary of a fit whose classes are separated."""
         return ""
