@@ -41,6 +41,13 @@ class ProbitResult(NamedEstimates):
     covariance, name, equation, freedom
         The covariance estimator, the outcome, how columns are made from new rows, and the degrees
         of freedom of tests and intervals.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> fit = hk.probit("inlf ~ educ + kidslt6", hk.datasets.load_mroz())
+    >>> fit.to_frame().shape
+    (3, 6)
     """
 
     loglik: float

@@ -24,7 +24,19 @@ COEFFICIENT_HEAD = ("coefficient", "normal", "lowest*", "highest*", "")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FunctionalForm:
-    """forms: best first. rows of all `rows_in_all` were used; terms: the outcome terms compared."""
+    """A fit under several error models, the result of ``fit.functional_form()``.
+
+    Attributes
+    ----------
+    forms : tuple of FormResult
+        The error models, best first.
+    terms : tuple of str
+        The outcome terms that are compared.
+    rows, rows_in_all : int
+        How many rows were used, and how many there are.
+    y_name : str
+        Name of the outcome.
+    """
 
     forms: tuple[FormResult, ...]
     terms: tuple[str, ...]
@@ -33,7 +45,13 @@ class FunctionalForm:
     y_name: str
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each form: loglik, aic, weight, tau, status, then the coefficients."""
+        """Table with one row per error model.
+
+        Returns
+        -------
+        DataFrame
+            ``loglik``, ``aic``, ``weight``, ``tau``, ``status``, then the coefficients.
+        """
         columns = {
             "loglik": [form.loglik for form in self.forms],
             "aic": [form.aic for form in self.forms],
@@ -78,7 +96,12 @@ class FunctionalForm:
         return f"<FunctionalForm: best {self.forms[0].name}, flips {list(self.flips)}>"
 
     def summary(self) -> str:
-        """Forms, the range of every coefficient, and a sentence."""
+        """Error models, the range of every coefficient, and a sentence.
+
+        Returns
+        -------
+        str
+        """
         used = f"all {self.rows:,} rows"
         if self.rows < self.rows_in_all:
             used = f"{self.rows:,} of {self.rows_in_all:,} rows, drawn at random"

@@ -45,8 +45,18 @@ def in_given_weights(fit, data: SelectionData):
 
 @dataclass(frozen=True)
 class Test:
-    """One hypothesis test. statistic is chi-squared with `degrees_of_freedom`; where `denominator`
-    is finite, statistic/degrees_of_freedom is an F with that many in the denominator."""
+    """One hypothesis test.
+
+    Attributes
+    ----------
+    statistic : float
+        Chi-squared with `degrees_of_freedom`. If `denominator` is finite,
+        statistic / degrees_of_freedom is F with that many degrees of freedom in the denominator.
+    degrees_of_freedom : int
+    p_value : float
+    denominator : float
+        Infinite unless the covariance is clustered.
+    """
 
     __test__ = False  # not a test class for pytest
 

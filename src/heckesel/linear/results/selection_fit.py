@@ -92,7 +92,18 @@ class SelectionFit(NamedEstimates):
         return sum(mode.value >= lowest for mode in self.scan.modes) == 1
 
     def means(self, target: str) -> averages.LinearMeans:
-        """The expected outcome of rows, with inference."""
+        """The expected outcome of rows, with inference.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected", "selection"}
+            The mean outcome, as in `predict`, or the probability of selection itself.
+
+        Returns
+        -------
+        LinearMeans
+            What `average` and `margins` are computed from.
+        """
         return averages.outcome_means(self, target)
 
     @property
