@@ -193,7 +193,7 @@ def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
             "fit a frame with a sample of the rows"
         )
     if not fit.has_selection:
-        raise DataError("every unit was selected, so there is no dependence to try forms of")
+        raise DataError("every unit was selected, so the errors have no dependence to compare")
     if not (is_whole(rows) and is_whole(seed)) or rows < 1 or seed < 0:
         raise DataError(f"rows must be positive and seed not negative, got {rows!r}, {seed!r}")
     chosen = _checked_terms(terms, fit.data.x_names)
@@ -241,5 +241,5 @@ def _drawn(data: SelectionData, rows: int, seed: int) -> SelectionData:
         check_estimable(part)
         check_scale(part)
     except DataError as error:
-        raise DataError(f"in the {rows} rows drawn {error}; or give more rows=") from None
+        raise DataError(f"among the {rows} rows drawn, {error}; or give more rows=") from None
     return part

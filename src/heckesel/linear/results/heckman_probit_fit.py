@@ -152,10 +152,10 @@ class HeckmanProbitFit(SelectionFit):
         DataError
             If the fit has no such interval.
         """
-        if parameter != "rho" or not self.has_selection:
-            raise DataError(
-                f"there is an interval of 'rho' alone, after a selection; not of {parameter!r}"
-            )
+        if not self.has_selection:
+            raise DataError("every unit was selected, so there is no rho")
+        if parameter != "rho":
+            raise DataError(f"a probit has an interval of 'rho' only, not of {parameter!r}")
         if is_one_of(method, ("profile",)):
             self._need_a_maximum()
         return error_interval(self, parameter, level, method, self._profile_interval)

@@ -261,7 +261,7 @@ def likelihood_ratio(
 ) -> Test:
     """Twice the gain in log-likelihood that the restrictions cost."""
     if weight_kind == "probability":
-        raise DataError("weighted by probability there is no likelihood ratio; use 'wald'")
+        raise DataError("with probability weights there is no likelihood ratio; use 'wald'")
     statistic = max(2 * (loglik - restricted), 0.0)
     return Test(statistic, restrictions, float(chdtrc(restrictions, statistic)))
 
