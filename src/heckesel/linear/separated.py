@@ -1,17 +1,16 @@
-r"""A probit whose outcome its columns separate, at least in part.
+r"""Probits whose outcome is separated by its columns, completely or in part.
 
-Where some direction g has :math:`t_i x_i'g \ge 0` for every row (t = +1 where the event happened,
--1 where not) and more than 0 for some, the log-likelihood rises along g for ever: it has a supremum
-and no maximum. What is returned is the maximum under a ridge on the standardised coefficients, the
-constant among them, too small to move anything the data determine. As the ridge goes to zero the
-probabilities of rows that g separates go to their classes and the others' to those of the
-supremum; if every row is separated, the direction goes to that of the widest margin. The size
-of the coefficients along g is the ridge's and has no meaning.
+Suppose that some direction g has :math:`t_i x_i'g \ge 0` for every row (t = +1 if the event
+happened, -1 if not) and more than 0 for some. The log-likelihood then increases along g without
+limit, so it has no maximum. `fit_separated` adds a ridge on the standardised coefficients, the
+constant included, that is too small to affect what the data determine. As the ridge goes to zero,
+the probabilities of the rows that g separates go to 0 and 1, and those of the other rows to the
+values that maximise their likelihood. If every row is separated, the direction goes to that of the
+widest margin. The size of the coefficients along g depends on the ridge and has no meaning.
 
-If g separates only some of the rows, these say nothing about the coefficients: along g the
-likelihood rises for ever, and in the limit each row with :math:`x_i'g \ne 0` has its class with
-probability one. The other rows, the overlap, determine every combination of coefficients but those
-that vanish on all of them. A coefficient has a standard error if it is determined.
+If g separates only some of the rows, these say nothing about the coefficients. The other rows, the
+overlap, determine every combination of coefficients except those that vanish on all of them. A
+coefficient has a standard error if it is determined.
 """
 
 from dataclasses import dataclass, replace

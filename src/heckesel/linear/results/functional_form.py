@@ -72,8 +72,8 @@ class FunctionalForm:
 
     @cached_property
     def weighed(self) -> tuple[str, ...]:
-        """Names of the forms that have a say: within 10 AIC units of the best, or no worse than
-        the normal model; a fit that did not finish has none."""
+        """Names of the error models that are considered: those within 10 AIC units of the best or
+        no worse than the normal model, except fits that ran out of iterations."""
         normal = next(form.aic for form in self.forms if form.name == GAUSSIAN.name)
         has_say = forms_to_weigh([form.aic for form in self.forms], normal)
         return tuple(
@@ -84,7 +84,7 @@ class FunctionalForm:
 
     @cached_property
     def flips(self) -> tuple[str, ...]:
-        """Terms whose coefficient changes sign between the forms that have a say."""
+        """Terms whose coefficient changes sign between the error models that are considered."""
         flipped = changes_sign(self._weighed_coefficients)
         return tuple(term for term, yes in zip(self.terms, flipped, strict=True) if yes)
 
