@@ -13,6 +13,7 @@ from tests.test_tree import LEVEL, PACKAGE, ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
 FUNCTION = 0x1  # CO_OPTIMIZED, which the code of modules and class bodies lacks
+TRAINING, MOST_CALLS = ("networks/training/loop.py", "train"), 8  # calls from fit to the loop
 # The only calls from a lower layer to a higher one: functions that were passed to it as arguments,
 # methods of objects, and classes from the table in estimators/load.py.
 PASSED = {
@@ -50,10 +51,13 @@ def steps_of(walk: list[str]):
 
 
 class Calls:
-    """Which file of the library called which, while inside `with`."""
+    """Which file of the library called which, while inside `with`.
+
+    to_training : how many calls deep the training loop was
+    """
 
     def __init__(self):
-        self.edges = set()
+        self.edges, self.to_training = set(), 0
 
     def __enter__(self):
         sys.setprofile(self._called)
@@ -65,9 +69,9 @@ class Calls:
     def _called(self, frame, event, _):
         if event != "call" or not frame.f_code.co_flags & FUNCTION or not file_of(frame):
             return
-        caller = frame.f_back
-        while caller is not None and not file_of(caller):
-            caller = caller.f_back
+        if (file_of(frame), frame.f_code.co_name) == TRAINING:
+            self.to_training = sum(1 for each in stack_of(frame) if file_of(each))
+        caller = next(filter(file_of, stack_of(frame.f_back)), None)
         if caller is None:
             self.edges.add((None, file_of(frame)))
         elif caller.f_code.co_flags & FUNCTION:  # else the call is part of an import
@@ -84,6 +88,13 @@ class Calls:
             found |= new
             open_ += new
         return found
+
+
+def stack_of(frame):
+    """The frame, its caller, and so on."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def file_of(frame) -> str:
@@ -163,3 +174,5 @@ def test_a_call_enters_the_files_of_its_walk(name, table, files):
         assert any(file.startswith(called) for file in entered), f"{caller} -> {called}"
     up = {(a, b) for a, b in calls.edges if a is not None and level(b) > level(a)}
     assert up <= PASSED
+    if name == "two-step":
+        assert 0 < calls.to_training <= MOST_CALLS
