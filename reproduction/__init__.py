@@ -23,7 +23,7 @@ EXPERIMENTS = {
     "x4": "reproduction.x4_calibrated",
     "x5": "reproduction.x5_regimes",
     "x6": "reproduction.truth.x6_truth",
-    "instruments": "reproduction.inference.instrument_levels",
+    "instruments": "reproduction.simulations.instrument_levels",
 }
 
 

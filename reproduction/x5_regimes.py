@@ -9,8 +9,6 @@ Rows need numpy, scipy and torch. X5_SEEDS (a number of fresh seeds, or "design"
 (names with commas between) in the environment restrict the grid, also in other processes.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import astuple, dataclass, replace

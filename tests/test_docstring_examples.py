@@ -23,6 +23,7 @@ MODULES = [
         )
     ),
     "heckesel.diagnostics.bounds.bounds_table",
+    "heckesel.diagnostics.column_report",
     "heckesel.diagnostics.validity.instrument_tests",
     "heckesel.diagnostics.profile_curve",
     "heckesel.diagnostics.sensitivity_curves",
@@ -30,10 +31,12 @@ MODULES = [
     "heckesel.estimators.heckman",
     "heckesel.estimators.heckman_regressor",
     "heckesel.estimators.identify",
+    "heckesel.estimators.load",
     "heckesel.estimators.probit",
     "heckesel.estimators.sensitivity",
     "heckesel.estimators.without_model.bounds",
     "heckesel.linear.results.heckman_fit",
+    "heckesel.linear.results.heckman_probit_fit",
     "heckesel.linear.result_tables.compare_fits",
     *(
         f"heckesel.estimators.{name}"

@@ -3,6 +3,7 @@
 import warnings
 
 import heckesel as hk
+from heckesel.display.plain_values import plain
 from heckesel.errors import IdentificationWarning
 from heckesel.linear.results.modes import Mode
 from reproduction.audit.published_fits import PublishedFit
@@ -47,7 +48,7 @@ def audit_row(published: PublishedFit) -> dict:
         "term": published.term,
         "coefficient": float(fit.params[term]),
         "shape_coefficient": float(shape.params[term]),
-        "shape_se": _finite(shape.se[term]),
+        "shape_se": plain(shape.se[term]),
         "shape_rho": float(shape.rho),
         "shape_loglik": float(shape.loglik),
         "shape_status": shape.status,
@@ -79,7 +80,3 @@ def _fit(published: PublishedFit, errors: str):
             errors=errors,
             **(weights if published.weights else {}),
         )
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if value == value else None

@@ -5,8 +5,6 @@ errors have mean 0, and the outcome's is independent of x but for `varying`, so 
 function is the mean of the outcome. numpy and scipy are enough to draw.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

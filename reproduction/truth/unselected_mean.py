@@ -1,18 +1,16 @@
 """The mean of hidden outcomes, with an interval, from each kind of fit."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
 
 from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.results.prediction import (
-    covariance_of_known,
-    matrices,
-    mean_and_gradient,
-)
+from heckesel.linear.results.prediction import matrices, mean_and_gradient
 from heckesel.numerics.normal import inverse_mills
+from heckesel.predictive.mean_estimates import average_of
+from heckesel.tables.column_moves import groups_of
 from reproduction.truth.known_outcomes import KnownOutcome
 
 
@@ -68,30 +66,13 @@ def bootstrap_mean(fit: HeckmanFit, known: KnownOutcome, replicates: int, level:
 
 
 def likelihood_mean(fit: HeckmanFit, known: KnownOutcome, level: float) -> Mean:
-    """The delta method or, where rho is hardly identified, the union over rho of intervals given
-    rho: what the fit uses for its own averages."""
-    x, w, scale = matrices(fit, None, *_hidden_rows(known), "unselected")
-
-    def quantity(at: HeckmanFit) -> tuple[float, np.ndarray]:
-        mean, gradient = mean_and_gradient(at, x, w, "unselected", scale)
-        return float(mean.mean()), gradient.mean(axis=0)
-
-    value, slope = quantity(fit)
-    over = fit.over_rho
-    if over is None:
-        half = _half_width(level, slope @ covariance_of_known(fit) @ slope)
-        return Mean(value, value - half, value + half, float(fit.rho))
-    values, slopes = [], []
-    for atanh_rho, row in zip(over.atanh_rho, over.params, strict=True):
-        params = pd.Series(row, fit.params.index)
-        sigma = float(np.exp(params["ancillary", "log_sigma"]))
-        given = replace(fit, params=params, rho=float(np.tanh(atanh_rho)), sigma=sigma)
-        found = quantity(given)
-        values.append(found[0])
-        slopes.append(found[1])
-    variances = over.variances(np.array(slopes)[:, None, :])
-    ((low, high),) = over.interval(np.array(values)[:, None], variances, level)
-    return Mean(value, float(low), float(high), float(fit.rho))
+    """With the interval that the fit has for its own averages."""
+    rows = _hidden_rows(known)
+    version = matrices(fit, None, *rows, "unselected")
+    average = average_of(groups_of(rows[0], None))
+    found = fit.means("unselected").estimate([version], average, level)
+    value, low, high = (float(each[0]) for each in (found.value, found.low, found.high))
+    return Mean(value, low, high, float(fit.rho))
 
 
 def network_mean(model, rows: pd.DataFrame, level: float) -> Mean:

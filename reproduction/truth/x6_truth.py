@@ -147,18 +147,6 @@ def _fit(known: KnownOutcome, method: str):
     return model.fit(known.x, known.y).result_
 
 
-def _two_step(known: KnownOutcome) -> Mean:
-    return bootstrap_mean(_fit(known, "two-step"), known, REPLICATES, LEVEL)
-
-
-def _likelihood(known: KnownOutcome) -> Mean:
-    return likelihood_mean(_fit(known, "ml"), known, LEVEL)
-
-
-def _linear_auto(known: KnownOutcome) -> Mean:
-    return likelihood_mean(_fit(known, "auto"), known, LEVEL)
-
-
 def _auto(known: KnownOutcome) -> Mean:
     rows = np.arange(len(known.y))
     if len(rows) > MOST_ROWS:
@@ -170,8 +158,8 @@ def _auto(known: KnownOutcome) -> Mean:
 
 METHODS = {
     "naive": lambda known: least_squares_mean(known, LEVEL),
-    "two-step": _two_step,
-    "likelihood": _likelihood,
-    "linear auto": _linear_auto,
+    "two-step": lambda known: bootstrap_mean(_fit(known, "two-step"), known, REPLICATES, LEVEL),
+    "likelihood": lambda known: likelihood_mean(_fit(known, "ml"), known, LEVEL),
+    "linear auto": lambda known: likelihood_mean(_fit(known, "auto"), known, LEVEL),
     "auto": _auto,
 }

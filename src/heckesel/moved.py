@@ -35,6 +35,7 @@ MOVED = {
     "estimators.comparison": "estimators.compare_models",
     "estimators.functional_form": "linear.results.functional_form",
     "estimators.regression": "estimators.selection_regressor",
+    "linear.quasi_separated": "linear.separated",
     "methods.two_step_on_folds": "methods.heckman_two_step",
 }
 

@@ -55,7 +55,7 @@ def test_missing_values_that_determine_selection_are_named(women, chosen, said):
     model = hk.HeckmanRegressor(["age", "kidslt6"], missing="indicator")
     with pytest.raises(hk.DataError, match=f"^{said}") as caught:
         model.fit(women.drop(columns="lwage"), women["lwage"])
-    assert str(caught.value).endswith("; fill 'educ' or leave it out")
+    assert str(caught.value).endswith("; impute 'educ' or drop it")
 
 
 def test_a_column_missing_for_all_unselected_rows_is_refused(women):

@@ -170,7 +170,7 @@ CASES = {
     ),
     "Mills ratio that does not vary": (
         fit(select="~ 1", method="two-step"),
-        "the Mills ratio is a linear combination of 'Intercept'",
+        "the inverse Mills ratio is a linear combination of 'Intercept'",
     ),
     "formula with two parts": (fit("y ~ x | z"), "more than one part"),
     "no replicates": (

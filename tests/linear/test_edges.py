@@ -320,7 +320,7 @@ def test_probability_weights_have_no_profile_interval():
 def test_rows_in_clusters_have_no_likelihood_of_their_own():
     found = fit(clusters="group")
     for ask in (found.test_rho_zero, lambda how: found.interval("rho", method=how)):
-        with pytest.raises(hk.DataError, match="rows in clusters have no"):
+        with pytest.raises(hk.DataError, match="clustered rows have no"):
             ask("lr" if ask == found.test_rho_zero else "profile")
     assert "(assuming independent rows)" in found.summary()
     assert "independent" not in fit().summary()

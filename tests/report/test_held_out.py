@@ -9,8 +9,7 @@ import pytest
 import heckesel as hk
 from heckesel.datasets.controlled import make_controlled
 from heckesel.diagnostics.verdict import DO_NOT_USE, IDENTIFIED, Identification
-from heckesel.metrics.calibration import LEVELS, reliability
-from heckesel.metrics.calibration_band import half_band
+from heckesel.metrics.calibration import LEVELS, half_band, reliability
 from heckesel.plots.predictions_of import has_t_errors
 from heckesel.report import write_report
 from heckesel.report.comparison import compare

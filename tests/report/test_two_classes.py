@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import heckesel as hk
-from heckesel.metrics.calibration_band import class_half_band
+from heckesel.metrics.calibration import class_half_band
 from heckesel.plots.calibration_curve import class_shares
 from heckesel.report import write_report
 from heckesel.report.contents import report_contents

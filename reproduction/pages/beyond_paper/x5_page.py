@@ -1,7 +1,5 @@
 """X5 on the page: coverage and scores by regime, for auto, the two-step and the naive ensemble."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

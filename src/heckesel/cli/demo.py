@@ -18,9 +18,16 @@ WIDTH = 78
 
 
 @click.command()
-@click.option("--out", default="heckesel-demo.html", show_default=True, help="File for the report.")
+@click.option(
+    "--out", default="heckesel-demo.html", show_default=True, help="HTML report to write."
+)
 def demo(out: str) -> None:
-    """Compare a naive and a corrected fit on simulated and on RAND data."""
+    """Compare naive and corrected fits on two datasets.
+
+    The first dataset is simulated, so that the truth is known: the demo prints the bias and the
+    coverage of both fits and writes a report. The second is the RAND Health Insurance Experiment,
+    to which it fits the linear model. It takes about a minute.
+    """
     from rich.console import Console
 
     _check_extras()

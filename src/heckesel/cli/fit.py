@@ -1,7 +1,6 @@
 """`heckesel fit`: fit a model to a table and save it."""
 
 import json
-import math
 from contextlib import ExitStack
 
 import click
@@ -17,6 +16,7 @@ from heckesel.cli.training_data import (
     open_table,
     training_data,
 )
+from heckesel.display.plain_values import plain
 from heckesel.errors import DataError, imported
 
 
@@ -190,7 +190,7 @@ def _common(model, name: str) -> float | None:
     values, info = np.atleast_1d(getattr(model, name, np.nan)), getattr(model, "info_", {})
     lists_modes = hasattr(model, "classes_") or "modes" in info
     value = float(values[0] if lists_modes else np.average(values, weights=info.get("weight")))
-    return value if math.isfinite(value) else None
+    return plain(value)
 
 
 def _about_scale(summary: dict) -> str:

@@ -1,10 +1,10 @@
 """The methods of the command line, the estimators behind them, and the verdict on a table."""
 
-import math
 from typing import Any
 
 from heckesel.cli.training_data import TrainingData
 from heckesel.device import check_device
+from heckesel.display.plain_values import plain
 from heckesel.errors import DataError, cannot_import
 from heckesel.methods import DEEP, names_of, with_error_models, with_rho_prior
 from heckesel.methods import METHODS as KNOWN
@@ -128,13 +128,5 @@ def as_plain(identification) -> dict:
         "level": identification.level,
         "sentence": identification.sentence,
         "note": identification.caveat,
-        "evidence": _plain(identification.evidence),
+        "evidence": plain(identification.evidence),
     }
-
-
-def _plain(value):
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

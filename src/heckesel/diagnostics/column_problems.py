@@ -1,14 +1,12 @@
-"""Problems of the columns of a table: the check that finds them, and an error that lists all."""
+"""Problems of the columns of a table: the checks that find them, and the plan that fixes them."""
 
 from dataclasses import replace
-from functools import wraps
 from types import SimpleNamespace
 
 import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.smooth_columns import unexplained_share
-from heckesel.errors import ColumnError, DataError
 from heckesel.linear.estimable import (
     COLLINEAR_BELOW,
     check_estimable,
@@ -67,32 +65,3 @@ def plan_of(
     )
     assert columns.plan is not None
     return columns.plan
-
-
-def listing_problems(fit):
-    """A `fit` whose error about one column names the other problems of the table, too."""
-
-    @wraps(fit)
-    def listed(self, X, y=None, **options):
-        try:
-            return fit(self, X, y, **options)
-        except ColumnError as error:
-            raise ColumnError(
-                _with_all(error, self, X, y, options), error.terms, error.reason
-            ) from None
-
-    return listed
-
-
-def _with_all(error: ColumnError, model, X, y, options: dict) -> str:
-    sides = {name: options.get(name) for name in ("selected", "sample_weight", "groups")}
-    try:
-        sides |= {"instruments": model.instruments, "unobserved": model.unobserved}
-        plan = plan_of(X, y, **sides, strict=False)
-    except (DataError, TypeError, ValueError):  # what is wrong is not the columns alone
-        return str(error)
-    if len(plan.actions) < 2:
-        return str(error)
-    return f"{error}. on_problem='fix' would act on {len(plan.actions)} columns. " + ". ".join(
-        plan.actions
-    )

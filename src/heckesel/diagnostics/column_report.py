@@ -27,6 +27,14 @@ class ColumnReport:
         Why the table cannot be used even with on_problem="fix".
     question : str
         Whether rows belong together, if a column seems to say so and `groups` was not given.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame
+    >>> report = hk.column_report(frame[["x", "z"]], frame["y"], instruments=["z"])
+    >>> report.to_frame()["role"].tolist()
+    ['both equations', 'instrument']
     """
 
     entries: tuple[ColumnEntry, ...]
@@ -39,7 +47,13 @@ class ColumnReport:
         return tuple(str(entry) for entry in self.entries if entry.acted)
 
     def to_frame(self) -> pd.DataFrame:
-        """The entries as a frame with one row per column."""
+        """The entries as a frame.
+
+        Returns
+        -------
+        DataFrame
+            One row per column.
+        """
         return pd.DataFrame([asdict(entry) for entry in self.entries]).set_index("name")
 
     def __str__(self) -> str:

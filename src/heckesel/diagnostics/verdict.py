@@ -94,7 +94,12 @@ class Identification:
         )
 
     def as_box(self) -> str:
-        """The verdict with its sentence and evidence as a coloured box of HTML."""
+        """The verdict with its sentence and evidence as a coloured box of HTML.
+
+        Returns
+        -------
+        str
+        """
         tone = "caution" if self.evidence.get("caveats") else "good"
         tone = tone if self.verdict == IDENTIFIED else TONES[self.verdict]
         return box(tone, self.verdict, self.sentence, self.details())

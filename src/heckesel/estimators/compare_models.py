@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from heckesel.data import check_weights, selected_rows
+from heckesel.display.plain_values import plain
 from heckesel.errors import DataError
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.groups import split_groups
@@ -129,14 +130,10 @@ def _ranked(found: dict, share: np.ndarray, score_name: str) -> list[dict]:
                 "method": name,
                 "log_likelihood": float(share @ scored[name][:, 0]),
                 "behind": float(share @ behind),
-                "behind_se": _plain(behind.std(ddof=1) / math.sqrt(len(share))),
-                score_name: _plain(share @ scored[name][:, 1]),
+                "behind_se": plain(behind.std(ddof=1) / math.sqrt(len(share))),
+                score_name: plain(share @ scored[name][:, 1]),
             }
         )
     return rows + [
         {"method": name, "error": reason} for name, reason in found.items() if name not in scored
     ]
-
-
-def _plain(value) -> float | None:
-    return float(value) if math.isfinite(value) else None

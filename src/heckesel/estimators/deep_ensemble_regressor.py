@@ -1,9 +1,10 @@
 """`DeepEnsembleRegressor`: networks that assume that outcomes are missing at random."""
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.column_problems import check_fit, listing_problems
+from heckesel.diagnostics.column_problems import check_fit
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError
+from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.network_options import NetworkRegressor, network_config, train
 from heckesel.estimators.selection_regressor import identify_with_warning
 from heckesel.fit_info import as_dictionary

@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.column_problems import check_fit, listing_problems
+from heckesel.diagnostics.column_problems import check_fit
 from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError, is_one_of
+from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.network_options import NetworkRegressor, network_config, train
 from heckesel.estimators.selection_regressor import identify
 from heckesel.fit_info import Candidate, as_dictionary

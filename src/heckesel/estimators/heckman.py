@@ -132,21 +132,13 @@ def heckman(
     """
     check_model(method, errors, scale)
     groups = groups_or_clusters(groups, clusters)
+    options: dict = {"method": method, "errors": errors}
+    options |= {"covariance": covariance, "weight_kind": weight_kind}
     if isinstance(data, str | os.PathLike):
+        arrays = {"y": y, "x": x, "w": w, "selected": selected}
+        options |= {"scale": scale, "instruments": instruments, "weights": weights}
         fit = fit_files(
-            outcome,
-            select,
-            data,
-            arrays={"y": y, "x": x, "w": w, "selected": selected},
-            method=method,
-            errors=errors,
-            scale=scale,
-            instruments=instruments,
-            covariance=covariance,
-            clusters=groups,
-            weights=weights,
-            weight_kind=weight_kind,
-            client=client,
+            outcome, select, data, arrays=arrays, clusters=groups, client=client, **options
         )
         assert isinstance(fit.data, StreamedData)
         verdict = heckman_verdict(fit)
@@ -168,15 +160,7 @@ def heckman(
     else:
         raise DataError("give two formulas and a frame, or y=, x= and w=")
     check_instruments(instruments, checked, design)
-    return fit_checked(
-        checked,
-        design,
-        method=method,
-        errors=errors,
-        covariance=covariance,
-        clusters=groups,
-        weight_kind=weight_kind,
-    )
+    return fit_checked(checked, design, clusters=groups, **options)
 
 
 def check_model(method, errors="normal", scale=None, *, methods=METHODS) -> None:

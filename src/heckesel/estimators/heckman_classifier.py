@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 
 from heckesel.data import SelectionData, check_weights, kind_of_weights, selected_rows
-from heckesel.diagnostics.column_problems import check_fit, listing_problems
+from heckesel.diagnostics.column_problems import check_fit
 from heckesel.diagnostics.fit_verdict import classifier_verdict
 from heckesel.errors import warn_user
 from heckesel.estimators.classifier_networks import (
@@ -18,6 +18,7 @@ from heckesel.estimators.classifier_networks import (
 )
 from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.heckman import warn_of_fit
+from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.load import save
 from heckesel.estimators.scoring import class_log_likelihood, codes_of
 from heckesel.estimators.selection_regressor import (

@@ -5,12 +5,14 @@ from typing import Any
 
 from sklearn.base import clone
 
-from heckesel.data import kind_of_weights, scaled_weight
-from heckesel.diagnostics.column_problems import check_fit, listing_problems
+from heckesel.data import SelectionData, kind_of_weights, scaled_weight
+from heckesel.diagnostics.column_problems import check_fit
 from heckesel.estimators.heckman import METHODS, check_model, fit_auto, fit_checked
+from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.linear.estimable import check_estimable
 from heckesel.linear.results.assemble import fit_in_memory
+from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.rho_scan import Scan
 from heckesel.methods import fit_one, linear_heckman
 from heckesel.methods.linear_heckman import LinearModel
@@ -160,10 +162,7 @@ class HeckmanRegressor(SelectionRegressor):
                 clusters=data.groups,
                 **options,
             )
-        self.fitted_ = LinearModel(self.result_)
-        if isinstance(self.result_.scan, Scan) and self.result_.status == "boundary":
-            counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
-            self.fitted_ = LinearModel(self.result_, fit_one(linear_heckman, counted))
+        self.fitted_ = _linear_model(self.result_, data, weight_kind)
         self.identification_ = self.result_.identification
         outcome = self.result_.params["outcome"]
         self.intercept_ = float(outcome["Intercept"])
@@ -188,9 +187,14 @@ def refit_alike(
     clusters = None if was.covariance != "cluster" else group_codes(data.groups, data.n)
     options = {"weight_kind": weight_kind, "clusters": clusters}
     twin.result_ = fit_in_memory(counted, design, was.covariance, options, was.method, was.errors)
-    twin.fitted_ = LinearModel(twin.result_)
-    if isinstance(twin.result_.scan, Scan) and twin.result_.status == "boundary":
-        alone = replace(data, weight=scaled_weight(data.weight, weight_kind))
-        twin.fitted_ = LinearModel(twin.result_, fit_one(linear_heckman, alone))
+    twin.fitted_ = _linear_model(twin.result_, data, weight_kind)
     twin.identification_ = model.identification_
     return twin
+
+
+def _linear_model(result: HeckmanFit, data: SelectionData, weight_kind: str) -> LinearModel:
+    """The fit as a model; at rho = +-1 with `LinearModel.at_boundary`."""
+    if not (isinstance(result.scan, Scan) and result.status == "boundary"):
+        return LinearModel(result)
+    counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
+    return LinearModel(result, fit_one(linear_heckman, counted))

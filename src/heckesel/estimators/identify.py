@@ -4,15 +4,45 @@
 # `test_instruments` is not a test of pytest, so that its parameters may have defaults.
 
 from dataclasses import replace
+from functools import wraps
 from types import SimpleNamespace
 
-from heckesel.diagnostics.column_problems import check_fit, listing_problems
+from heckesel.diagnostics.column_problems import check_fit, plan_of
 from heckesel.diagnostics.evidence import identify as identify_data
 from heckesel.diagnostics.validity.instrument_tests import LEVEL, InstrumentValidity, validity_of
 from heckesel.diagnostics.verdict import Identification, nothing_selected
-from heckesel.errors import DataError, is_share, is_whole
+from heckesel.errors import ColumnError, DataError, is_share, is_whole
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.outcome.unobserved import question
+
+
+def listing_problems(fit):
+    """A `fit` whose error about one column names the other problems of the table, too."""
+
+    @wraps(fit)
+    def listed(self, X, y=None, **options):
+        try:
+            return fit(self, X, y, **options)
+        except ColumnError as error:
+            raise ColumnError(
+                _with_all(error, self, X, y, options), error.terms, error.reason
+            ) from None
+
+    return listed
+
+
+def _with_all(error: ColumnError, model, X, y, options: dict) -> str:
+    sides = {name: options.get(name) for name in ("selected", "sample_weight", "groups")}
+    try:
+        sides |= {"instruments": model.instruments, "unobserved": model.unobserved}
+        plan = plan_of(X, y, **sides, strict=False)
+    except (DataError, TypeError, ValueError):  # what is wrong is not the columns alone
+        return str(error)
+    if len(plan.actions) < 2:
+        return str(error)
+    return f"{error}. on_problem='fix' would act on {len(plan.actions)} columns. " + ". ".join(
+        plan.actions
+    )
 
 
 def identify(

@@ -39,5 +39,14 @@ def load(path):
     ------
     DataError
         If the file is damaged, altered, of a newer version or not a model.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame
+    >>> model = hk.HeckmanRegressor(["z"]).fit(frame[["x", "z"]], frame["y"])
+    >>> model.save("model.heckesel")
+    >>> bool((hk.load("model.heckesel").predict(frame[["x"]]) == model.predict(frame[["x"]])).all())
+    True
     """
     return load_model(path, CLASSES)

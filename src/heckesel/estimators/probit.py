@@ -41,6 +41,13 @@ class ProbitResult(NamedEstimates):
     covariance, name, equation, freedom
         The covariance estimator, the outcome, how columns are made from new rows, and the degrees
         of freedom of tests and intervals.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> fit = hk.probit("inlf ~ educ + kidslt6", hk.datasets.load_mroz())
+    >>> fit.to_frame().shape
+    (3, 6)
     """
 
     loglik: float
@@ -81,16 +88,6 @@ class ProbitResult(NamedEstimates):
             minus that.
         """
         return augment_probit(self, data)
-
-    @property
-    def aic(self) -> float:
-        """Akaike's information criterion."""
-        return 2 * len(self.params) - 2 * self.loglik
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's information criterion."""
-        return np.log(self.n) * len(self.params) - 2 * self.loglik
 
     @property
     def pseudo_r2(self) -> float:

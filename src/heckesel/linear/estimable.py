@@ -119,9 +119,8 @@ def check_constant(low, high, names, where: str) -> None:
         if name.endswith(MISSING_INDICATOR):
             column = name.removesuffix(MISSING_INDICATOR)
             raise ColumnError(
-                f"column {column!r} is {'always' if value else 'never'} missing {where}, so "
-                f"{name!r}, which points its gaps out, is constant; fill {column!r} or leave it "
-                "out",
+                f"column {column!r} is {'always' if value else 'never'} missing {where}, so its "
+                f"missing indicator {name!r} is constant; impute {column!r} or drop it",
                 (name,),
                 f"is constant {where}",
             )
@@ -256,8 +255,7 @@ def _separated(name, value, happened, event: Event, where: str = "with") -> Colu
     column = name.removesuffix(MISSING_INDICATOR)
     message = (
         f"every row in which {column!r} is {'missing' if value else 'not missing'} is {state}, so "
-        f"the column {name!r}, which points the gaps out, has no finite coefficient; fill "
-        f"{column!r} or leave it out"
+        f"the missing indicator {name!r} has no finite coefficient; impute {column!r} or drop it"
     )
     return ColumnError(message, (name,), reason)
 

@@ -18,11 +18,10 @@ from heckesel.linear.covariance import covariance_of, inverse
 from heckesel.linear.forms.form_search import weighted_sums
 from heckesel.linear.joint import Point
 from heckesel.linear.probit import fit_probit, penalised, probit_terms
-from heckesel.linear.quasi_separated import Overlap
 from heckesel.linear.sample.blocks import slices, sum_over
 from heckesel.linear.sample.sample import SCAN_SEED, SampleScale, draw_rows
 from heckesel.linear.sample.standardise import column_scale
-from heckesel.linear.separated import fit_separated
+from heckesel.linear.separated import Overlap, fit_separated
 
 # A unit costs a quadrature, tens of times the price of one in the linear model: longer
 # tables are scanned on this many rows, and every mode is polished on all of them.

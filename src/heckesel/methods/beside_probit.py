@@ -51,8 +51,8 @@ class BesideProbit:
     def index(self, w) -> np.ndarray:
         if self.gamma is None:
             raise DataError(
-                "no probit of selection could be fitted, so there is no likelihood of it; "
-                "identification_ says why"
+                "no probit of selection could be fitted, so its likelihood does not exist; see "
+                "identification_ for the reason"
             )
         return with_intercept(w) @ self.gamma
 

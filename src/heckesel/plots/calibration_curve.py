@@ -3,8 +3,7 @@
 import numpy as np
 
 from heckesel.errors import DataError
-from heckesel.metrics.calibration import LEVELS, reliability
-from heckesel.metrics.calibration_band import class_half_band, half_band
+from heckesel.metrics.calibration import LEVELS, class_half_band, half_band, reliability
 from heckesel.metrics.points import points_of
 from heckesel.numeric_input import numeric
 from heckesel.plots.canvas import (
@@ -135,5 +134,7 @@ def _classes(y, probability) -> tuple[np.ndarray, np.ndarray]:
     outside = np.flatnonzero(~((probability >= 0) & (probability <= 1)))
     if len(outside):
         row = outside[0]
-        raise DataError(f"the probability in row {row} is {probability[row]:g}")
+        raise DataError(
+            f"probabilities must be between 0 and 1, but row {row} has {probability[row]:g}"
+        )
     return y, probability

@@ -88,7 +88,7 @@ def _profile_of(fit, level: float) -> ProfileCurve:
     return found.profile
 
 
-def draw_over_rho(ax, rho, height, modes, interval, *, interval_label, curve_label=None) -> None:
+def draw_over_rho(ax, rho, height, modes, interval, *, interval_label) -> None:
     """modes : (rho, height) of each maximum, best first; interval : None if there is none."""
     kept = np.flatnonzero(np.asarray(height) >= LOWEST)
     shown = slice(kept[0], kept[-1] + 1)  # the curve may dip below in between
@@ -97,9 +97,7 @@ def draw_over_rho(ax, rho, height, modes, interval, *, interval_label, curve_lab
         ends = np.clip(interval, -1, 1)
         ax.axvspan(*ends, color=BAND, lw=0, label=interval_label)
     ax.axvline(0.0, color=SOFT, lw=1, ls=(0, (3, 3)))
-    ax.plot(
-        rho[shown], np.clip(height[shown], LOWEST, None), color=CORRECTED, lw=2, label=curve_label
-    )
+    ax.plot(rho[shown], np.clip(height[shown], LOWEST, None), color=CORRECTED, lw=2)
     near = [(r, h) for r, h in modes if h >= LOWEST]
     many = "maxima" if len(near) > 1 else "maximum"
     ax.plot(*np.array(near).T, "o", color=NAIVE, mec="white", ms=7, label=many)

@@ -240,7 +240,7 @@ class Predictive:
             mean, places = self.mean[rows], np.arange(len(self))[rows]
             distribution = take_points(self.distribution, len(self), rows)
         except IndexError as error:
-            raise DataError(f"rows do not pick from {len(self)} points: {error}") from None
+            raise DataError(f"rows must select from the {len(self)} points: {error}") from None
         return Predictive(
             mean=mean,
             epistemic=self.epistemic[rows],

@@ -1,7 +1,5 @@
 """Scales on which an outcome is fitted: strictly monotone functions z = forward(y)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

@@ -29,7 +29,12 @@ from heckesel.report.formatting import Digits, digits_for
 from heckesel.report.held_out_check import Calibration, check_held_out
 from heckesel.report.naive_model import naive_fit
 from heckesel.report.refits import NETWORK_FOLDS, NotChecked, Refits, refit_on_folds
-from heckesel.report.report_data import ColumnSummary, read_report_data, summarise_columns
+from heckesel.report.report_data import (
+    ColumnSummary,
+    ReportData,
+    read_report_data,
+    summarise_columns,
+)
 from heckesel.report.rho_section import OwnRho, RhoCurve, RhoValues, evidence_on_rho, own_rho
 from heckesel.report.verdict_box import VerdictBox, boundary_reached, verdict_box
 
@@ -142,18 +147,17 @@ class Contents:
         )
 
 
-def report_contents(
-    model, X, y, *, selected=None, sample_weight=None, groups=None, baseline=None
-) -> Contents:
-    """Predictions, refits and tests for the page; takes a few times as long as the fit."""
+def report_contents(model, X, y, *, baseline=None, **sides) -> Contents:
+    """Predictions, refits and tests for the page; takes a few times as long as the fit.
+
+    sides : selected, sample_weight and groups, as they were given to `fit`
+    """
     with warnings.catch_warnings():  # every refit would repeat what the fit said
         warnings.filterwarnings("ignore", message="on_problem='fix'")
-        return _contents(model, X, y, selected, sample_weight, groups, baseline)
+        return _contents(model, read_report_data(model, X, y, **sides), baseline)
 
 
-def _contents(model, X, y, selected, sample_weight, groups, baseline) -> Contents:
-    sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
-    data = read_report_data(model, X, y, **sides)
+def _contents(model, data: ReportData, baseline) -> Contents:
     linear, classes = hasattr(model, "result_"), data.classes is not None
     naive = None
     if not nothing_to_compare(model, data):

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.metrics.calibration import LEVELS, reliability
-from heckesel.metrics.calibration_band import class_half_band, half_band
+from heckesel.metrics.calibration import LEVELS, class_half_band, half_band, reliability
 from heckesel.plots.calibration_curve import class_shares
 from heckesel.report.formatting import percent
 from heckesel.report.refits import NotChecked, Refits

@@ -92,15 +92,8 @@ def write_report(
     path = check_output(path)  # before minutes of refits
     for module in ("jinja2", "matplotlib"):
         imported(module, "reports need the report extra", "report")
-    contents = report_contents(
-        model,
-        X,
-        y,
-        selected=selected,
-        sample_weight=sample_weight,
-        groups=groups,
-        baseline=baseline,
-    )
+    sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
+    contents = report_contents(model, X, y, baseline=baseline, **sides)
     title = f"Report on {contents.outcome}" if title is None else title
     write_atomically(path, render(contents, title=title, pictures=pictures, made=made))
     return path

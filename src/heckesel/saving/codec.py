@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -95,6 +95,8 @@ def layout_of(kind: type) -> Layout:
 
 def _reader_of(name: str, hint, how: OnDisk) -> Reader:
     options = [one for one in get_args(hint) if one is not NoneType]
+    if get_origin(hint) is tuple and is_dataclass(options[0]):
+        return several(options[0])
     if NoneType in get_args(hint):
         return maybe(_reader_of(name, options[0] if len(options) == 1 else hint, how))
     if how.inputs is not None:
@@ -133,6 +135,14 @@ def part(kind: Any) -> Reader:
     """An object inside another."""
     return lambda state, name, sizes: layout_of(kind).read(
         state.inside(name), {each: sizes[each] for each in "pq"}
+    )
+
+
+def several(kind: Any) -> Reader:
+    """A tuple of objects, which may refer to the sizes of the object they are in."""
+    return lambda state, name, sizes: tuple(
+        layout_of(kind).read(Fields(each, f"{state.name}, {name} {j}"), sizes)
+        for j, each in enumerate(state.items(name))
     )
 
 
@@ -222,6 +232,7 @@ READERS: dict[Any, Reader] = {
     int: whole,
     str: text(),
     bool: flag,
+    tuple[str, ...]: _taken(Fields.strings),
     dict: _taken(Fields.plain),
     np.ndarray: _taken(Fields.array),
 }

@@ -28,6 +28,7 @@ from heckesel.saving.codec import (
     layout_of,
     maybe,
     number,
+    several,
     text,
     whole,
 )
@@ -213,12 +214,6 @@ def _freedom(state: Fields, name: str, sizes: Sizes) -> float:
     return state.number(name, positive=True) if state.has(name) else float("inf")
 
 
-def _modes(kind: type) -> Reader:
-    return lambda state, name, sizes: tuple(
-        layout_of(kind).read(Fields(each, "a mode"), sizes) for each in state.items(name)
-    )
-
-
 def _check_over_rho(found: ConditionalFits, sizes: Sizes) -> None:
     variances = np.diagonal(found.cov, axis1=1, axis2=2)
     if found.drop.size == 0 or found.drop.min() != 0 or (np.diff(found.atanh_rho) < 0).any():
@@ -250,7 +245,7 @@ FIT = SHARED | {
     "sigma": number(positive=True),
     "loglik": number(finite=False),
     "status": text(*STATUSES),
-    "modes": _modes(Mode),
+    "modes": several(Mode),
     "cov_given_rho": maybe(array("size", "size", finite=False)),
 }
 PROBIT = SHARED | {
@@ -260,6 +255,6 @@ PROBIT = SHARED | {
     "cov_given_rho": maybe(array("size", "size")),
     "loglik": number(),
     "status": text(*PROBIT_STATUSES),
-    "modes": _modes(BinaryMode),
+    "modes": several(BinaryMode),
     "separation": maybe(text()),
 }

@@ -124,7 +124,7 @@ def _scale_names(scale, x_names) -> tuple[str, ...]:
         if name not in x_names:
             raise DataError(f"scale= names {name!r}, and x has no such column")
     if not names:
-        raise DataError("scale= names no column of x; leave it out")
+        raise DataError("scale= names no column of x; omit it")
     return names
 
 

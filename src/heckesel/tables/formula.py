@@ -189,10 +189,10 @@ def check_scale_equation(equation: Equation, text: str) -> None:
     if equation.names[:1] != ("Intercept",):
         raise DataError(
             f"the scale formula {text!r} removes the intercept, and log_sigma is that intercept; "
-            "leave '0' or '-1' out"
+            "omit '0' and '-1'"
         )
     if len(equation.names) == 1:
-        raise DataError(f"the scale formula {text!r} names no column; leave scale= out")
+        raise DataError(f"the scale formula {text!r} names no column; omit scale=")
 
 
 def required_columns(right: str, role: str) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """The rows of the table: which bounds follow from which assumptions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Confidence intervals of a quantity that lies between two estimated bounds."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`Bounds`: one row for each set of assumptions, from none to the full model."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Bounds from a random follow-up of the units without an outcome."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.diagnostics.bounds.bound_estimates import End, target_end
@@ -25,7 +23,7 @@ def follow_up_end(sample: BoundedSample, rows) -> End:
         raise DataError(
             "follow_up has no unit among those without an outcome"
             + (" of one treatment arm" if sample.treated is not None else "")
-            + "; give the units that were drawn for the follow-up a 1, also those not reached"
+            + "; it must be 1 for every unit drawn for the follow-up, whether reached or not"
         )
     return double_sample_end(sample, rows, sample.answered, sample.followed)
 

@@ -1,7 +1,5 @@
 """The point that bounds collapse to if outcomes are missing at random."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.diagnostics.bounds.bound_estimates import End, target_end

@@ -1,7 +1,5 @@
 """Bounds from a column whose values order, or do not change, the mean outcome."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.diagnostics.bounds.bound_estimates import End, Maxima

@@ -1,7 +1,5 @@
 """Lee's trimming bounds for the effect of a treatment that changes selection in one direction."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from heckesel.diagnostics.bounds.bound_estimates import End

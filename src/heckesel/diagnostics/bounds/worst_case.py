@@ -1,7 +1,5 @@
 """Bounds that assume nothing but the range of the outcome."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

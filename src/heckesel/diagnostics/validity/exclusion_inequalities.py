@@ -13,8 +13,6 @@ weights are overlap weights, P(other group|x). Groups are levels of a discrete i
 of what x leaves of a continuous one; all pairs of groups are compared.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,9 +1,7 @@
 """Tests of the validity of instruments: what they found, and what they could have found."""
 
-from __future__ import annotations
-
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -26,6 +24,7 @@ from heckesel.diagnostics.validity.overidentification import (
 from heckesel.diagnostics.validity.validity_sample import ValiditySample, validity_sample
 from heckesel.display.html_table import block, box
 from heckesel.display.number_text import p_equation
+from heckesel.display.plain_values import plain
 from heckesel.errors import printable
 
 REJECTED = "rejected"
@@ -173,33 +172,7 @@ class InstrumentValidity:
             A number that is not finite is None: a detectable effect beyond 1, or the p-value of
             instruments that were not tested.
         """
-        return {
-            "verdict": self.verdict,
-            "sentence": self.sentence,
-            "p_value": _finite(self.p_value),
-            "level": self.level,
-            "instruments": list(self.instruments),
-            "tests": [
-                {
-                    "name": test.name,
-                    "statistic": test.statistic,
-                    "degrees_of_freedom": test.degrees_of_freedom,
-                    "p_value": test.p_value,
-                    "detectable": {
-                        name: [_finite(end) for end in ends]
-                        for name, ends in test.detectable.items()
-                    },
-                }
-                for test in self.tests
-            ],
-            "fits": [
-                {"instrument": fit.instrument}
-                | {name: _finite(getattr(fit, name)) for name in ("lambda_coef", "se", "rho")}
-                for fit in self.fits
-            ],
-            "rows": self.rows,
-            "rows_used": self.rows_used,
-        }
+        return plain(asdict(self))
 
 
 def validity_of(
@@ -337,7 +310,3 @@ def _test_lines(test: ValidityTest) -> list[str]:
             what = "no direct effect up to 1"
         lines.append(f"  {name}: would have caught {what} (sd of y per sd, power 80 %)")
     return lines
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -11,8 +11,6 @@ times x (exact if sigma is linear in x). Since t is among the columns, it does n
 the instruments is omitted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

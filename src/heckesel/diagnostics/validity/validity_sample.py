@@ -1,7 +1,5 @@
 """The rows and columns that tests of the validity of instruments work on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 

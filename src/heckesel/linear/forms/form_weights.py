@@ -13,8 +13,8 @@ def aic_weights(aic) -> np.ndarray:
 
 
 def forms_to_weigh(aic, normal_aic: float) -> np.ndarray:
-    """Which forms have a say: those within CLOSE_AIC of the best, and all that fit no worse than
-    the normal model, since who would report that one must answer to them."""
+    """Which error models are considered: those within CLOSE_AIC of the best, and all that fit no
+    worse than the normal model, which is the one that most fits report."""
     aic = np.asarray(aic)
     return aic <= max(np.min(aic) + CLOSE_AIC, normal_aic)
 

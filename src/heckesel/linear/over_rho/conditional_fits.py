@@ -116,10 +116,6 @@ class ConditionalFits:
         """The position of atanh rho."""
         return int(np.flatnonzero(self._own_variances[0] == 0)[0])
 
-    def variances(self, gradient) -> np.ndarray:
-        """(k, m) variances given rho of quantities with gradients (k, m, size)."""
-        return np.einsum("kmi,kij,kmj->km", gradient, self.cov, gradient)
-
 
 def critical_value(level: float) -> float:
     """What the likelihood-ratio statistic of a true value exceeds with probability 1 - level."""

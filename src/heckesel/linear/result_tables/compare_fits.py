@@ -22,17 +22,35 @@ class FitComparison:
         One name per fit.
     fits : tuple
         The fits.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(1000, rho=0.5, alpha=1.0, seed=0).frame
+    >>> compared = hk.compare_fits([hk.heckman("y ~ x", "~ x + z", frame)], names=["ML"])
+    >>> int(compared.glance().loc["ML", "nobs"])
+    1000
     """
 
     names: tuple[str, ...]
     fits: tuple[NamedEstimates, ...]
 
     def to_text(self) -> str:
-        """Text table: one block per equation, standard errors in parentheses."""
+        """Text table: one block per equation, standard errors in parentheses.
+
+        Returns
+        -------
+        str
+        """
         return side_by_side.as_text(self.names, self._rows())
 
     def to_markdown(self) -> str:
-        """The same table in Markdown."""
+        """The same table in Markdown.
+
+        Returns
+        -------
+        str
+        """
         return side_by_side.as_markdown(self.names, self._rows(name=markdown_text.escaped))
 
     def to_latex(self, stars: bool = False) -> str:
@@ -43,12 +61,21 @@ class FitComparison:
         stars : bool, default=False
             Whether to mark p-values below 0.05, 0.01 and 0.001 with one, two and three stars.
             They are the p-values of the summary.
+
+        Returns
+        -------
+        str
         """
         text = {"name": latex_text.escaped, "number": latex_text.latex_number}
         return side_by_side.as_latex(self.names, self._rows(**text, stars=stars), stars=stars)
 
     def to_html(self) -> str:
-        """The same table in HTML, which notebooks show."""
+        """The same table in HTML, which notebooks show.
+
+        Returns
+        -------
+        str
+        """
         return side_by_side.as_html(self.names, self._rows())
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
@@ -75,21 +102,21 @@ class FitComparison:
         return together.loc[labels]
 
     def glance(self) -> pd.DataFrame:
-        """One row per fit, with the columns of `fit.glance()`."""
+        """Table with one row that describes each fit.
+
+        Returns
+        -------
+        DataFrame
+            The columns of ``fit.glance()``.
+        """
         return pd.concat([fit.glance() for fit in self.fits]).set_axis(list(self.names))
 
     def _rows(self, **options) -> side_by_side.Rows:
         frames = [fit.to_frame() for fit in self.fits]
         return side_by_side.rows_of(frames, self.fits, **options)
 
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def __repr__(self) -> str:
-        return self.to_text()
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    __str__ = __repr__ = to_text
+    _repr_html_ = to_html
 
 
 def compare_fits(fits, names=None) -> FitComparison:

@@ -144,9 +144,9 @@ def _check_mills(gram, x_names) -> None:
     position, others = dependent_in(gram)
     if position is not None:
         raise DataError(
-            "the Mills ratio is a linear combination of "
-            f"{', '.join(repr(x_names[j]) for j in others) or 'nothing'} among the "
-            "selected, so two steps cannot tell the correction from it; add a column to select"
+            "the inverse Mills ratio is a linear combination of "
+            f"{', '.join(repr(x_names[j]) for j in others) or 'nothing'} among the selected rows, "
+            "so two steps cannot distinguish the correction from it; add a column to select"
         )
 
 

@@ -18,14 +18,19 @@ from heckesel.linear.heckman_probit import (
 )
 from heckesel.linear.joint import Point
 from heckesel.linear.probit import fit_probit, probit_scores
-from heckesel.linear.quasi_separated import Overlap, overlap_of
 from heckesel.linear.results.assemble import equation_labels
 from heckesel.linear.results.heckman_probit_fit import SEPARATED, BinaryMode, HeckmanProbitFit
 from heckesel.linear.results.inference import in_given_weights, labelled
 from heckesel.linear.results.probit_prediction import ATANH_RHO
 from heckesel.linear.rho_scan import scan, selected_mode
 from heckesel.linear.sample.sample import SampleScale
-from heckesel.linear.separated import RIDGE, fit_separated, separates_all_rows
+from heckesel.linear.separated import (
+    RIDGE,
+    Overlap,
+    fit_separated,
+    overlap_of,
+    separates_all_rows,
+)
 from heckesel.tables.fit_options import covariance_kind
 
 

@@ -153,7 +153,7 @@ def error_interval(
     if method == "wald":
         return _wald_interval(fit, parameter, level)
     if fit.weight_kind == "probability":
-        raise DataError("weighted by probability there is no profile likelihood; use 'wald'")
+        raise DataError("with probability weights there is no profile likelihood; use 'wald'")
     _needs_independent_rows(fit, "profile likelihood")
     if not isinstance(fit.scan, Scan):
         raise DataError(
@@ -175,7 +175,7 @@ def _interval_over_rho(fit, parameter: str, level: float) -> tuple[float, float]
 
 def _needs_independent_rows(fit, what: str) -> None:
     if fit.clusters is not None:
-        raise DataError(f"rows in clusters have no {what}; use 'wald'")
+        raise DataError(f"clustered rows have no {what}; use 'wald'")
 
 
 def _needs_ml(fit, what: str, way_out: str = "fit with method='ml'") -> None:

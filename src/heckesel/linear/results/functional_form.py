@@ -24,7 +24,19 @@ COEFFICIENT_HEAD = ("coefficient", "normal", "lowest*", "highest*", "")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FunctionalForm:
-    """forms: best first. rows of all `rows_in_all` were used; terms: the outcome terms compared."""
+    """A fit under several error models, the result of ``fit.functional_form()``.
+
+    Attributes
+    ----------
+    forms : tuple of FormResult
+        The error models, best first.
+    terms : tuple of str
+        The outcome terms that are compared.
+    rows, rows_in_all : int
+        How many rows were used, and how many there are.
+    y_name : str
+        Name of the outcome.
+    """
 
     forms: tuple[FormResult, ...]
     terms: tuple[str, ...]
@@ -33,7 +45,13 @@ class FunctionalForm:
     y_name: str
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each form: loglik, aic, weight, tau, status, then the coefficients."""
+        """Table with one row per error model.
+
+        Returns
+        -------
+        DataFrame
+            ``loglik``, ``aic``, ``weight``, ``tau``, ``status``, then the coefficients.
+        """
         columns = {
             "loglik": [form.loglik for form in self.forms],
             "aic": [form.aic for form in self.forms],
@@ -54,8 +72,8 @@ class FunctionalForm:
 
     @cached_property
     def weighed(self) -> tuple[str, ...]:
-        """Names of the forms that have a say: within 10 AIC units of the best, or no worse than
-        the normal model; a fit that did not finish has none."""
+        """Names of the error models that are considered: those within 10 AIC units of the best or
+        no worse than the normal model, except fits that ran out of iterations."""
         normal = next(form.aic for form in self.forms if form.name == GAUSSIAN.name)
         has_say = forms_to_weigh([form.aic for form in self.forms], normal)
         return tuple(
@@ -66,7 +84,7 @@ class FunctionalForm:
 
     @cached_property
     def flips(self) -> tuple[str, ...]:
-        """Terms whose coefficient changes sign between the forms that have a say."""
+        """Terms whose coefficient changes sign between the error models that are considered."""
         flipped = changes_sign(self._weighed_coefficients)
         return tuple(term for term, yes in zip(self.terms, flipped, strict=True) if yes)
 
@@ -78,7 +96,12 @@ class FunctionalForm:
         return f"<FunctionalForm: best {self.forms[0].name}, flips {list(self.flips)}>"
 
     def summary(self) -> str:
-        """Forms, the range of every coefficient, and a sentence."""
+        """Error models, the range of every coefficient, and a sentence.
+
+        Returns
+        -------
+        str
+        """
         used = f"all {self.rows:,} rows"
         if self.rows < self.rows_in_all:
             used = f"{self.rows:,} of {self.rows_in_all:,} rows, drawn at random"
@@ -170,7 +193,7 @@ def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
             "fit a frame with a sample of the rows"
         )
     if not fit.has_selection:
-        raise DataError("every unit was selected, so there is no dependence to try forms of")
+        raise DataError("every unit was selected, so the errors have no dependence to compare")
     if not (is_whole(rows) and is_whole(seed)) or rows < 1 or seed < 0:
         raise DataError(f"rows must be positive and seed not negative, got {rows!r}, {seed!r}")
     chosen = _checked_terms(terms, fit.data.x_names)
@@ -218,5 +241,5 @@ def _drawn(data: SelectionData, rows: int, seed: int) -> SelectionData:
         check_estimable(part)
         check_scale(part)
     except DataError as error:
-        raise DataError(f"in the {rows} rows drawn {error}; or give more rows=") from None
+        raise DataError(f"among the {rows} rows drawn, {error}; or give more rows=") from None
     return part

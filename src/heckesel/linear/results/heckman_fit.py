@@ -84,6 +84,7 @@ class HeckmanFit(SelectionFit):
 
     @property
     def title(self) -> str:
+        """The heading of the summary."""
         if self.has_selection:
             return "Heckman selection model"
         return "Linear model, every unit selected"
@@ -128,6 +129,10 @@ class HeckmanFit(SelectionFit):
         ----------
         level : float
             Confidence level.
+
+        Returns
+        -------
+        str
         """
         return table.latex(self, level)
 
@@ -138,6 +143,11 @@ class HeckmanFit(SelectionFit):
         ----------
         level : float
             Confidence level.
+
+        Returns
+        -------
+        dict
+            Numbers that do not exist are None.
         """
         return table.as_dict(self, level)
 
@@ -205,7 +215,14 @@ class HeckmanFit(SelectionFit):
             return linear_fits(*standardised_sample(self.data), self.scan, self.selected)
 
     def score_test(self) -> Test:
-        """That the Mills ratio has no coefficient in the outcome equation. Files are read again."""
+        """Test that the inverse Mills ratio has no coefficient in the outcome equation.
+
+        Files are read again.
+
+        Returns
+        -------
+        Test
+        """
         rows, scalings, _ = rows_of(self.data, None)
         clusters, start = self.clusters, None
         if isinstance(rows, StreamedRows) and rows.kept is None:

@@ -41,14 +41,37 @@ class BinaryMode:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class HeckmanProbitFit(SelectionFit):
-    """A fitted probit with sample selection.
+    """A fitted probit with sample selection, the `result_` of a linear `HeckmanClassifier`.
 
-    params, se : Series by (equation, term): `outcome`, `select`, ("ancillary", "atanh_rho").
-    cov : their covariance, NaN where there is none; cov_given_rho : that of the others at
-    rho = +-1, where the likelihood has no interior maximum. `modes` lists every local maximum, best
-    first. separation : which columns separate classes, if any do (status `separated`, see
-    `heckesel.linear.separated`). Coefficients that the other rows determine have standard errors;
-    if every row is separated, there are none and rho is NaN, as any fits.
+    Attributes
+    ----------
+    params, se : Series
+        Estimates and standard errors by (equation, term): ``"outcome"``, ``"select"`` and
+        ``("ancillary", "atanh_rho")``.
+    cov : DataFrame
+        Covariance of `params`; NaN where there is none.
+    cov_given_rho : DataFrame or None
+        At rho = +-1, where the likelihood has no interior maximum: the covariance of the other
+        parameters.
+    rho, loglik, status, near_boundary
+        Correlation of the errors, log-likelihood, how the fit ended, and whether \\|rho\\| > .99.
+    modes : tuple of BinaryMode
+        Every local maximum of the likelihood, best first.
+    separation : str or None
+        Which columns separate the classes, if any do. The status is then ``"separated"``.
+        Coefficients that the other rows determine have standard errors. If every row is separated,
+        no coefficient has, and rho is NaN, because every rho fits equally well.
+    classes : ndarray of shape (2,)
+        The two classes.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> loans = hk.datasets.make_loans(2000, seed=0).frame
+    >>> X, y = loans.drop(columns="default"), loans["default"]
+    >>> fit = hk.HeckmanClassifier(["leniency"]).fit(X, y).result_
+    >>> fit.status, len(fit.modes)  # the second maximum is far below the first
+    ('converged', 2)
     """
 
     classes: np.ndarray
@@ -57,6 +80,7 @@ class HeckmanProbitFit(SelectionFit):
 
     @property
     def title(self) -> str:
+        """The heading of the summary."""
         name = "Probit with selection" if self.has_selection else "Probit, every unit selected"
         return f"{name}: {self.data.y_name} = {self.classes[1]}"
 
@@ -67,15 +91,28 @@ class HeckmanProbitFit(SelectionFit):
         return ArrayDesign(x, w, self.data.x_names[1:], self.data.w_names[1:])
 
     def means(self, target: str) -> LinearMeans:
-        """The probability of the second class of rows, with inference."""
+        """The probability of the second class of rows, with inference.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected", "selection"}
+            As in `margins`.
+
+        Returns
+        -------
+        LinearMeans
+            What `average` and `margins` are computed from.
+        """
         return probit_means(self, target)
 
     @property
     def error_parameters(self) -> tuple[str, ...]:
+        """Names of the parameters of the error distribution."""
         return ("rho",) if self.has_selection else ()
 
     @property
     def separation_note(self) -> str:
+        """What ends the summary if columns separate the classes."""
         return f"Separated: {self.separation} ({SEPARATED})." if self.separation else ""
 
     @cached_property
@@ -93,12 +130,32 @@ class HeckmanProbitFit(SelectionFit):
     def interval(
         self, parameter: str = "rho", level: float = 0.95, method: str | None = None
     ) -> tuple[float, float]:
-        """Interval of rho: `wald` on the atanh scale, or `profile`, which holds every value the
-        likelihood cannot reject, other modes included; by default that of `inference`."""
-        if parameter != "rho" or not self.has_selection:
-            raise DataError(
-                f"there is an interval of 'rho' alone, after a selection; not of {parameter!r}"
-            )
+        """Confidence interval of rho.
+
+        Parameters
+        ----------
+        parameter : {"rho"}
+            The only parameter of the error distribution.
+        level : float
+            Confidence level.
+        method : {"wald", "profile"}, optional
+            ``"wald"`` is symmetric on the atanh scale. ``"profile"`` contains every value that a
+            likelihood-ratio test does not reject, near other modes, too. The default is
+            `inference`.
+
+        Returns
+        -------
+        low, high : float
+
+        Raises
+        ------
+        DataError
+            If the fit has no such interval.
+        """
+        if not self.has_selection:
+            raise DataError("every unit was selected, so there is no rho")
+        if parameter != "rho":
+            raise DataError(f"a probit has an interval of 'rho' only, not of {parameter!r}")
         if is_one_of(method, ("profile",)):
             self._need_a_maximum()
         return error_interval(self, parameter, level, method, self._profile_interval)
@@ -117,7 +174,12 @@ class HeckmanProbitFit(SelectionFit):
             return binary_fits(*binary_sample(self.data), self.scan, self.selected)
 
     def score_test(self) -> Test:
-        """That the Mills ratio has no coefficient in the outcome equation."""
+        """Test that the inverse Mills ratio has no coefficient in the outcome equation.
+
+        Returns
+        -------
+        Test
+        """
         self._need_a_maximum()
         statistic = binary_score_test(self.data, self.covariance, self.weight_kind, self.clusters)
         return f_test(statistic, 1, self.freedom)

@@ -45,8 +45,18 @@ def in_given_weights(fit, data: SelectionData):
 
 @dataclass(frozen=True)
 class Test:
-    """One hypothesis test. statistic is chi-squared with `degrees_of_freedom`; where `denominator`
-    is finite, statistic/degrees_of_freedom is an F with that many in the denominator."""
+    """One hypothesis test.
+
+    Attributes
+    ----------
+    statistic : float
+        Chi-squared with `degrees_of_freedom`. If `denominator` is finite,
+        statistic / degrees_of_freedom is F with that many degrees of freedom in the denominator.
+    degrees_of_freedom : int
+    p_value : float
+    denominator : float
+        Infinite unless the covariance is clustered.
+    """
 
     __test__ = False  # not a test class for pytest
 
@@ -146,6 +156,16 @@ class NamedEstimates:
         """Number of units minus number of estimated parameters."""
         return self.nobs - len(self.params)
 
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion."""
+        return 2 * len(self.params) - 2 * self.loglik  # type: ignore[attr-defined]
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's information criterion."""
+        return np.log(self.nobs) * len(self.params) - 2 * self.loglik  # type: ignore[attr-defined]
+
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Confidence intervals of the coefficients, as in the summary.
 
@@ -241,7 +261,7 @@ def likelihood_ratio(
 ) -> Test:
     """Twice the gain in log-likelihood that the restrictions cost."""
     if weight_kind == "probability":
-        raise DataError("weighted by probability there is no likelihood ratio; use 'wald'")
+        raise DataError("with probability weights there is no likelihood ratio; use 'wald'")
     statistic = max(2 * (loglik - restricted), 0.0)
     return Test(statistic, restrictions, float(chdtrc(restrictions, statistic)))
 

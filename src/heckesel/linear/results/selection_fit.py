@@ -92,7 +92,18 @@ class SelectionFit(NamedEstimates):
         return sum(mode.value >= lowest for mode in self.scan.modes) == 1
 
     def means(self, target: str) -> averages.LinearMeans:
-        """The expected outcome of rows, with inference."""
+        """The expected outcome of rows, with inference.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected", "selection"}
+            The mean outcome, as in `predict`, or the probability of selection itself.
+
+        Returns
+        -------
+        LinearMeans
+            What `average` and `margins` are computed from.
+        """
         return averages.outcome_means(self, target)
 
     @property
@@ -109,16 +120,6 @@ class SelectionFit(NamedEstimates):
     def n_selected(self) -> int:
         """Selected units; frequency weights count as rows."""
         return self.data.units(self.weight_kind, selected=True)
-
-    @property
-    def aic(self) -> float:
-        """Akaike's information criterion."""
-        return 2 * len(self.params) - 2 * self.loglik
-
-    @property
-    def bic(self) -> float:
-        """Schwarz's information criterion."""
-        return np.log(self.n) * len(self.params) - 2 * self.loglik
 
     @property
     def separation_note(self) -> str:

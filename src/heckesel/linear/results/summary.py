@@ -6,6 +6,7 @@ import textwrap
 from heckesel.display import html_table as web
 from heckesel.display.latex_text import escaped, latex_number, latex_p
 from heckesel.display.number_text import number_text, p_text
+from heckesel.display.plain_values import plain
 from heckesel.display.summary_text import Summary
 from heckesel.errors import printable
 from heckesel.linear.result_tables import fit_facts
@@ -163,18 +164,14 @@ def as_dict(fit, level: float) -> dict:
     """Everything in the summary, JSON-safe: numbers that do not exist are None."""
     about = ("errors", "status", "near_boundary", "n", "n_selected", "loglik", "rho", "sigma", "df")
     of_modes = ("rho", "sigma", "loglik", "status", "near_boundary")
-    return {
+    found = {
         "method": fit.method,
         "covariance": fit.covariance,
         "inference": fit.inference,
-        "degrees_of_freedom": _plain(fit.freedom),
-        **{name: _plain(getattr(fit, name)) for name in (*about, "skewness", "tail")},
+        "degrees_of_freedom": fit.freedom,
+        **{name: getattr(fit, name) for name in (*about, "skewness", "tail")},
         "level": level,
-        "terms": [
-            {"equation": equation, "term": term}
-            | {column: _plain(value) for column, value in row.items()}
-            for (equation, term), row in fit.to_frame(level).iterrows()
-        ],
+        "terms": fit.to_frame(level).reset_index().to_dict("records"),
         "modes": [{name: getattr(mode, name) for name in of_modes} for mode in fit.modes],
         "selected_mode": fit.selected if fit.modes else None,
         "selected_mode_reason": fit.selected_mode_reason,
@@ -182,9 +179,4 @@ def as_dict(fit, level: float) -> dict:
             name: getattr(fit.identification, name) for name in ("verdict", "sentence", "evidence")
         },
     }
-
-
-def _plain(value):
-    if not isinstance(value, float):
-        return value
-    return float(value) if math.isfinite(value) else None
+    return plain(found)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -15,7 +14,6 @@ from heckesel.numerics.normal import averaged_index
 from heckesel.predictive.distribution import Predictive
 from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import mix_predictives
-from heckesel.predictive.scales import TargetTransform
 
 
 @dataclass(frozen=True)
@@ -47,11 +45,8 @@ class AutoMixture:
             weight = weight + log_ndtr([sign * part.index(w) for part in parts])
         return mix_predictives(predictions, weight)
 
-    def component_means(
-        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
-    ) -> Iterator[ComponentMean]:
+    def component_means(self, x, w, target: str, **options) -> Iterator[ComponentMean]:
         """The components of both models, with their weights."""
-        options: dict[str, Any] = {"folds": folds, "transform": transform}
         for part, share in ((self.splines, 1 - self.share), (self.networks, self.share)):
             if part is None:
                 continue

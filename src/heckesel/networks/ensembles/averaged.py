@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -14,7 +13,6 @@ from heckesel.networks.rho.rho_mixture import RhoMixture
 from heckesel.predictive.distribution import Predictive
 from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import mix_predictives
-from heckesel.predictive.scales import TargetTransform
 
 
 @dataclass(frozen=True)
@@ -35,11 +33,8 @@ class AveragedEnsemble:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
         return mix_predictives([part.predict(x, w, target) for part in self.parts])
 
-    def component_means(
-        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
-    ) -> Iterator[ComponentMean]:
+    def component_means(self, x, w, target: str, **options) -> Iterator[ComponentMean]:
         """The components of all parts, the parts with equal weights."""
-        options: dict[str, Any] = {"folds": folds, "transform": transform}
         yield from self.two_step.component_means(x, w, target, **options)
         yield from self.likelihood.component_means(x, w, target, **options)
         if self.spline is None:

@@ -12,24 +12,18 @@ from heckesel.predictive.transformed import transformed
 
 
 def fold_means(
-    fitted: Any,
-    members: int,
-    x,
-    w,
-    target: str,
-    *,
-    folds: int | None,
-    transform: TargetTransform | None,
+    fitted: Any, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
 ) -> ComponentMean:
-    """folds : that members held out in turn; None if all were trained on the same rows, so that
-    their variation is not that of estimates."""
+    """folds : that members held out in turn. If all were trained on the same rows, their variation
+    is not that of estimates."""
 
     def mean_of(part) -> np.ndarray:
         return transformed(part.predict(x, w, target), transform).mean
 
     predicted = mean_of(fitted)
-    if folds is None:
+    if folds is None or fitted.info.best_epoch is None:
         return without_uncertainty(predicted)
+    members = len(fitted.info.training_loss)
     found = over_folds(lambda chosen: mean_of(fitted.of_members(chosen)), members, folds)
     return replace(found, predicted=predicted)
 

@@ -13,7 +13,6 @@ from heckesel.networks.ensembles.fold_means import fold_means
 from heckesel.networks.rho.form_mixture import FormMixture
 from heckesel.predictive.distribution import Predictive
 from heckesel.predictive.mean_estimates import ComponentMean
-from heckesel.predictive.scales import TargetTransform
 
 
 @dataclass(frozen=True)
@@ -31,18 +30,13 @@ class FormEnsemble:
         """The ensemble of some of the members of a joint fit; chosen : (k,) True for these."""
         return replace(self, mixture=self.mixture.of_points(chosen))
 
-    def component_means(
-        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
-    ) -> Iterator[ComponentMean]:
+    def component_means(self, x, w, target: str, **options) -> Iterator[ComponentMean]:
         """The components of the mixture over rho or, of a joint fit, the mean by members that held
         out each fold."""
         if isinstance(self.info, RhoInfo):
-            yield from self.mixture.component_means(x, w, target, folds=folds, transform=transform)
-            return
-        if self.info.best_epoch is None:
-            folds = None
-        count = len(self.mixture.points.rho)
-        yield fold_means(self, count, x, w, target, folds=folds, transform=transform)
+            yield from self.mixture.component_means(x, w, target, **options)
+        else:
+            yield fold_means(self, x, w, target, **options)
 
     def index(self, w) -> np.ndarray:
         """(m,) the probit index of P(s = 1 | w), averaged over the mixture."""

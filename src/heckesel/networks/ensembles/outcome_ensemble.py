@@ -22,7 +22,6 @@ from heckesel.predictive.distribution import Predictive, check_target
 from heckesel.predictive.families import Normal
 from heckesel.predictive.mean_estimates import ComponentMean
 from heckesel.predictive.mixture import Mixture, mixed_given_selection
-from heckesel.predictive.scales import TargetTransform
 
 
 @dataclass(frozen=True)
@@ -128,12 +127,9 @@ class OutcomeEnsemble:
         """The ensemble of some of its members; chosen : (k,) True for these."""
         return replace(self, members=self.members.take(chosen))
 
-    def component_means(
-        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
-    ) -> Iterator[ComponentMean]:
+    def component_means(self, x, w, target: str, **options) -> Iterator[ComponentMean]:
         """The mean at x and w, by members that held out each fold."""
-        count = len(self.members.parameters)
-        yield fold_means(self, count, x, w, target, folds=folds, transform=transform)
+        yield fold_means(self, x, w, target, **options)
 
     def draw(self, rng) -> OutcomeEnsemble:
         """One of the members."""

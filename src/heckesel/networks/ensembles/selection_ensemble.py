@@ -31,7 +31,6 @@ from heckesel.predictive.distribution import (
     predict_given_selection,
 )
 from heckesel.predictive.mean_estimates import ComponentMean
-from heckesel.predictive.scales import TargetTransform
 
 
 def ensemble_moments(member_mean, member_variance):
@@ -107,13 +106,9 @@ class SelectionEnsemble:
             df=None if self.df is None else self.df[chosen],
         )
 
-    def component_means(
-        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
-    ) -> Iterator[ComponentMean]:
+    def component_means(self, x, w, target: str, **options) -> Iterator[ComponentMean]:
         """The mean at x and w, by members that held out each fold."""
-        if self.info.best_epoch is None:
-            folds = None
-        yield fold_means(self, len(self.sigma), x, w, target, folds=folds, transform=transform)
+        yield fold_means(self, x, w, target, **options)
 
     def draw(self, rng) -> SelectionEnsemble:
         """One of the members."""
@@ -225,14 +220,9 @@ class GaussianEnsemble:
         """The ensemble of some of its members; chosen : (k,) True for these."""
         return replace(self, members=self.members.take(chosen))
 
-    def component_means(
-        self, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
-    ) -> Iterator[ComponentMean]:
+    def component_means(self, x, w, target: str, **options) -> Iterator[ComponentMean]:
         """The mean at x, by members that held out each fold."""
-        if self.info.best_epoch is None:
-            folds = None
-        count = len(self.members.parameters)
-        yield fold_means(self, count, x, w, target, folds=folds, transform=transform)
+        yield fold_means(self, x, w, target, **options)
 
     def draw(self, rng) -> GaussianEnsemble:
         """One of the members."""

@@ -1,1 +1,0 @@
-"""Experiments on tests: do they keep their level, and is their stated power right?"""
