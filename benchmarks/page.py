@@ -191,7 +191,7 @@ def auto_on_a_gpu(found: dict) -> str:
     ]
     return _section(
         f'Fits with method="auto" on one {found["device"]}',
-        "Each row is a process of its own, in the order in which they ran after the machine had "
+        "Each row is a separate process, in the order in which they ran after the machine had "
         "started; the first one compiles kernels that the others find in a cache. The ratio is "
         "that of the second fit to the same fit on the cores of that machine.",
         ("rows", "device", "first fit, seconds", "second fit, seconds", "ratio"),

@@ -18,6 +18,9 @@ TRAINING, MOST_CALLS = ("networks/training/loop.py", "train"), 8  # calls from f
 # methods of objects, and classes from the table in estimators/load.py.
 PASSED = {
     ("tables/fit_input.py", "diagnostics/column_problems.py"),
+    ("linear/sample/blocks.py", "diagnostics/fit_verdict.py"),
+    ("linear/sample/blocks.py", "diagnostics/model_evidence.py"),
+    ("linear/sample/blocks.py", "diagnostics/row_evidence.py"),
     ("networks/ensembles/noise_calibration.py", "methods/heckman_two_step.py"),
     ("networks/ensembles/selection_ensemble.py", "estimators/network_options.py"),
     ("networks/rho/form_mixture.py", "methods/spline_joint.py"),
