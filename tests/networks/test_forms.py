@@ -14,17 +14,12 @@ from heckesel.methods import fit_one, heckman_auto
 from heckesel.methods.spline_joint import spline_basis
 from heckesel.networks.rho import form_held_out, form_shape, form_student
 from heckesel.networks.rho import form_posterior as form_posterior_module
+from heckesel.networks.rho.fitted_points import Design, Fitting, Points, independent_optima
 from heckesel.networks.rho.form_held_out import Folds, evidence_of, held_out_readings
 from heckesel.networks.rho.form_likelihood import Units, split, surface_at, value_at
 from heckesel.networks.rho.form_mixture import design_of
 from heckesel.networks.rho.form_optima import optimise
-from heckesel.networks.rho.form_posterior import (
-    Design,
-    Points,
-    form_posterior,
-    independent_optima,
-    weighted,
-)
+from heckesel.networks.rho.form_posterior import form_posterior, weighted
 from heckesel.networks.rho.rho_prior import UNIFORM
 from heckesel.networks.training.batches import data_scale_of
 from heckesel.numerics.outcome_density import unsuited_to_density
@@ -308,7 +303,7 @@ def posterior_of(data):
     scaling = data_scale_of(data, standardise=True)
     bases = (spline_basis(each, (), 0) for each in (scaling.x(data.x[data.s]), scaling.w(data.w)))
     design = design_of(data, scaling, *bases, place)
-    return form_posterior(design, UNIFORM, heckman_auto.folds_of(data, 5, 0, place))
+    return form_posterior(Fitting(design, heckman_auto.folds_of(data, 5, 0, place)), UNIFORM)
 
 
 def test_weights_are_those_of_the_likelihood_where_all_groups_agree():

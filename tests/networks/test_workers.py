@@ -4,13 +4,18 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import heckesel as hk
+from heckesel.data import selection_data
+from heckesel.methods import fit_one
+from heckesel.methods.heckman_auto import AutoConfig
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import member_blocks
+from heckesel.networks.training.processes import Processes
 from heckesel.tables.cluster import Cluster
 
 pytest.importorskip("distributed")
@@ -41,9 +46,20 @@ OPTIONS = {
     "joint on folds": {"method": "joint", "folds": 3, "noise": "auto"},
     "index of networks": {"selection": "network", "n_members": 4, "folds": 4},
     "profile": {"method": "profile", "n_members": 4, "folds": 2},
+    "auto": {"method": "auto", "n_members": 4, "folds": 2},
 }
 
 
+@pytest.fixture
+def _small_chunks(monkeypatch):
+    """Several chunks of models, as of a longer table."""
+    from heckesel.networks.rho import fitted_points
+
+    monkeypatch.setattr(fitted_points, "BATCH_BYTES", {"cpu": 2**20})
+
+
+@pytest.mark.filterwarnings("ignore:training")  # of so few epochs
+@pytest.mark.usefixtures("_small_chunks")
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_workers_train_the_members_of_one_machine(client, options):
     here, there = (
@@ -54,6 +70,51 @@ def test_workers_train_the_members_of_one_machine(client, options):
     assert there.info_ == here.info_
     np.testing.assert_array_equal(there.predict(X), here.predict(X))
     np.testing.assert_array_equal(there.predict_interval(X), here.predict_interval(X))
+
+
+@pytest.mark.usefixtures("_small_chunks")
+def test_processes_of_one_machine_fit_the_same_model():
+    one, two = fit_auto(None), fit_auto(Processes(("cpu", "cpu")))
+    assert two.info == one.info
+    at = X[["x"]].to_numpy()
+    np.testing.assert_array_equal(two.predict(at).mean, one.predict(at).mean)
+
+
+@pytest.mark.usefixtures("_small_chunks")
+def test_members_and_chunks_of_candidates_are_tasks_for_workers():
+    workers = Workers(2)
+    fit_auto(workers)
+    trained, optimised, held_out = (
+        [count for name, count in workers.tasks if name == wanted]
+        for wanted in ("train_datasets", "_optimised", "_readings")
+    )
+    assert set(trained) == {2}  # blocks of two members
+    assert max(optimised) > 2
+    assert max(held_out) > 2
+
+
+def fit_auto(workers):
+    network = NetworkConfig(hidden=(16,), n_members=4, folds=2, epochs=12, device="cpu")
+    config = AutoConfig(None, replace(network, map_over_workers=workers))
+    return fit_one("heckman_auto", selection_data(X[["x"]], X, Y), config=config)
+
+
+def test_every_process_gets_its_share_in_turn():
+    found = Processes(("cpu", "cpu"))(process_of, range(5))
+    assert [item for item, _ in found] == list(range(5))
+    numbers = [number for _, number in found]
+    assert numbers[0::2] == [numbers[0]] * 3
+    assert numbers[1::2] == [numbers[1]] * 2
+    assert os.getpid() not in numbers
+
+
+def process_of(item):
+    return item, os.getpid()
+
+
+def test_all_gpus_of_a_machine_without_one_are_refused():
+    with pytest.raises(hk.DataError, match=r"device is 'cuda:\*', but torch finds no CUDA card"):
+        hk.DeepHeckmanRegressor(**QUICK | {"device": "cuda:*"}).fit(X, Y)
 
 
 def test_a_worker_killed_while_it_trains_changes_nothing(client):
@@ -83,10 +144,14 @@ def _kill_one_at_work(client, victims):
 
 
 class Workers:
+    """A map that counts its tasks, by the name of their function."""
+
     def __init__(self, workers):
-        self.workers = workers
+        self.workers, self.tasks = workers, []
 
     def __call__(self, function, items):
+        items = list(items)
+        self.tasks.append((function.func.__name__, len(items)))
         return map(function, items)
 
 

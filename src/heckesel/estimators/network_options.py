@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from heckesel.data import SelectionData
+from heckesel.device import ALL_GPUS
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.methods import load_method, method_of
@@ -87,6 +88,7 @@ def network_config(model, selected: int, scale: tuple[int, ...] = (), **options)
     if selection == AUTO and (folds is None or not method.network_selection):
         selection = "linear"
     decay = method.weight_decay if model.weight_decay is None else model.weight_decay
+    given = {name: value for name, value in options.items() if value is not None}
     return NetworkConfig(
         folds=folds,
         n_members=members,
@@ -96,8 +98,7 @@ def network_config(model, selected: int, scale: tuple[int, ...] = (), **options)
         errors=errors,
         weight_decay=decay,
         scale=scale,
-        **training_options(model),
-        **options,
+        **training_options(model) | given,
     )
 
 
@@ -107,11 +108,17 @@ def folds_for(n_members: int | None) -> int:
 
 
 def training_options(model) -> dict:
-    """The options of `model` that have the same name in `NetworkConfig`."""
-    from heckesel.networks.training.config import layer_widths
+    """The options of `model` that have the same name in `NetworkConfig`, and the GPUs of
+    device="cuda:*" as workers."""
+    from heckesel.networks.training.config import layer_widths, torch_device
+    from heckesel.networks.training.processes import all_gpus
 
     names = ("epochs", "learning_rate", "dtype", "device", "batch_size")
-    return {name: getattr(model, name) for name in names} | {"hidden": layer_widths(model.hidden)}
+    found = {name: getattr(model, name) for name in names} | {"hidden": layer_widths(model.hidden)}
+    if is_one_of(model.device, (ALL_GPUS,)):
+        torch_device(model.device)  # refuses a machine without a GPU
+        found |= {"device": "cuda", "map_over_workers": all_gpus()}
+    return found
 
 
 def seed_of(model) -> int:

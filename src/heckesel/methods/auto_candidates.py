@@ -11,8 +11,9 @@ from heckesel.errors import IdentificationWarning
 from heckesel.fit_info import Candidate
 from heckesel.linear.probit import selection_probit
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
+from heckesel.networks.rho.fitted_points import FORMS
 from heckesel.networks.rho.form_held_out import Folds
-from heckesel.networks.rho.form_posterior import FORMS, Posterior
+from heckesel.networks.rho.form_posterior import Posterior
 
 
 def network_readings(

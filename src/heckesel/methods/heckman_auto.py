@@ -30,10 +30,11 @@ from heckesel.methods.spline_joint import SplineBasis, spline_basis
 from heckesel.networks.ensembles.auto_mixture import AutoMixture
 from heckesel.networks.ensembles.convergence import check_finite
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
+from heckesel.networks.rho.fitted_points import Design, Fitting, independent_optima
 from heckesel.networks.rho.form_held_out import Folds
 from heckesel.networks.rho.form_mixture import FormMixture, design_of, form_points
 from heckesel.networks.rho.form_optima import Optima
-from heckesel.networks.rho.form_posterior import Design, form_posterior, independent_optima
+from heckesel.networks.rho.form_posterior import form_posterior
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.batches import (
     DataScale,
@@ -120,9 +121,8 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[A
     )
     for each in networks:
         check_finite(each)
-    place = torch_device(device or config.network.device)
     given = zip(datas, seeds, networks, strict=True)
-    found = [weigh_candidates(*each, config, place) for each in given]
+    found = [weigh_candidates(*each, config, device) for each in given]
     return [
         fit if some.n == data.n else _of_sample(fit, some.n, data.n)
         for fit, some, data in zip(found, datas, everyone, strict=True)
@@ -142,21 +142,27 @@ def schedule_for(network: NetworkConfig, rows: int) -> NetworkConfig:
 
 
 def weigh_candidates(
-    data: SelectionData, seed: int, networks: SelectionEnsemble, config: AutoConfig, device
+    data: SelectionData, seed: int, networks: SelectionEnsemble, config: AutoConfig, device=None
 ) -> AutoMixture:
-    """Splines beside networks that were trained in two steps with this seed."""
+    """Splines beside networks that were trained in two steps with this seed; device : as in
+    `fit_many`"""
     reason = unsuited_to_density(data.y[data.s], data.weight[data.s])
     if config.transformed:
         reason = "the outcome is transformed"
     if reason is not None:
         return _networks_alone(networks, reason)
+    name, workers = device or config.network.device, config.network.map_over_workers
+    device = torch_device(name if workers is None else "cpu")
     scaling = data_scale_of(data, standardise=True)
     x, w = scaling.x(data.x[data.s]), scaling.w(data.w)
     index_basis = spline_basis(w, (), affordable_knots(w, INDEX_KNOTS))
     basis = outcome_basis(data, scaling, x, index_basis, device)
     design = design_of(data, scaling, basis, index_basis, device)
     folds = folds_of(data, config.network.folds or FOLDS, seed, device)
-    posterior = form_posterior(design, rho_prior(config.rho_prior), folds)
+    fitting = Fitting(design, folds)
+    if workers is not None:
+        fitting = Fitting(design, folds, workers, str(name))
+    posterior = form_posterior(fitting, rho_prior(config.rho_prior))
     rival = network_readings(networks, data, folds, scaling.y_scale)
     share = posterior.share_of(rival)
     share = share if share > SMALLEST_SHARE else 0.0

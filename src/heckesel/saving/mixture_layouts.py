@@ -163,7 +163,7 @@ def _form_info(state: Fields, name: str, sizes: Sizes):
 
 
 def _check_form_points(points, sizes: Sizes) -> None:
-    from heckesel.networks.rho.form_posterior import FORMS
+    from heckesel.networks.rho.fitted_points import FORMS
 
     if not (np.abs(points.rho) < 1).all():
         raise Damage("has a correlation beyond one")

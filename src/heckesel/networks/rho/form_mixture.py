@@ -18,9 +18,10 @@ from scipy.special import log_ndtr, ndtri
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.fit_info import ErrorModelInfo
+from heckesel.networks.rho.fitted_points import FORMS, Design
 from heckesel.networks.rho.form_likelihood import Units
 from heckesel.networks.rho.form_optima import cholesky_factor
-from heckesel.networks.rho.form_posterior import FORMS, Design, Posterior
+from heckesel.networks.rho.form_posterior import Posterior
 from heckesel.networks.rho.form_student import DF
 from heckesel.networks.rho.rho_mixture import Basis
 from heckesel.networks.training.batches import DataScale

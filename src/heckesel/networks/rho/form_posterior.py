@@ -14,45 +14,23 @@ does not decide alone. A bagged posterior of this kind is wide enough for a wron
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any
 
 import numpy as np
 import torch
 from scipy.interpolate import CubicSpline
 from scipy.special import logsumexp
 
-from heckesel.networks.rho import form_shape, form_student
-from heckesel.networks.rho.form_held_out import FACTORS, Folds, evidence_of, held_out_readings
-from heckesel.networks.rho.form_likelihood import Family, Units
-from heckesel.networks.rho.form_optima import (
-    GAMMA_RIDGE,
-    SCALE_SD,
-    SKEWNESS_SD,
-    TAIL_SD,
-    Optima,
-    Penalty,
-    optimise,
+from heckesel.networks.rho.fitted_points import (
+    FORMS,
+    HOPELESS,
+    Fitting,
+    Points,
+    independent_optima,
 )
+from heckesel.networks.rho.form_held_out import evidence_of
+from heckesel.networks.rho.form_optima import Optima
 from heckesel.networks.rho.rho_prior import RhoPrior, bin_edges
 
-
-@dataclass(frozen=True)
-class Form:
-    """family : of the errors; shape : skewness and tails are free; scale : sigma depends on x"""
-
-    family: Family
-    shape: bool = False
-    scale: bool = False
-
-
-FORMS = {
-    "normal": Form(form_shape),
-    "shape": Form(form_shape, shape=True),
-    "scale": Form(form_shape, scale=True),
-    "shape and scale": Form(form_shape, shape=True, scale=True),
-    "t": Form(form_student),
-}
 COARSE = np.linspace(-3.0, 3.0, 13)  # |rho| up to .995
 REFINEMENTS = 2
 INSERTED = 12  # points of each refinement, at quantiles of the posterior so far
@@ -62,71 +40,10 @@ BAGS = 100  # bootstrap samples
 PRIOR_MASS = 2.0  # of a form: the length of (-1, 1)
 LEAD = 2.0  # standard errors
 NEGLIGIBLE = 1e-3  # posterior share of a form that is not refined any further
-# Tables of all models that are optimised side by side.
-BATCH_BYTES = {"cpu": 64 * 2**20, "gpu": 2**30}
-HOPELESS = 30.0  # log-units below the best evidence at which a point is given up
 # Where many rows make a peak of the evidence narrower than the grid: approaches to it, each by
 # points around where a smooth curve has its top, in standard deviations of that top.
 MOST_APPROACHES = 5
 AROUND = np.linspace(-4.5, 4.5, 7)
-FIRST_UPDATES, UPDATES = 12, 5  # of the ridges: at rho = 0, where nothing is known, and elsewhere
-
-
-@dataclass(frozen=True)
-class Design:
-    """The columns of one dataset, standardised, as tensors with one model for each column set.
-
-    membership : (P, ridges), of all coefficients in the order of `form_likelihood.split`
-    """
-
-    units: Units
-    membership: torch.Tensor
-
-    @property
-    def penalty(self) -> Penalty:
-        q, width, r = self.units.sizes
-        fixed = self.membership.new_zeros(len(self.membership))
-        fixed[: q + width - 1] = GAMMA_RIDGE  # straight lines may depend on one another
-        fixed[q + width - 1] = 0.0
-        fixed[q + width : q + width + r] = SCALE_SD**-2
-        fixed[-2], fixed[-1] = SKEWNESS_SD**-2, TAIL_SD**-2
-        extra = torch.zeros(len(fixed), dtype=torch.bool, device=fixed.device)
-        extra[q + width :] = True
-        return Penalty(self.membership, fixed, extra)
-
-    def free(self, forms: np.ndarray) -> torch.Tensor:
-        """(k, P) which coefficients the given forms (k,), positions in FORMS, let vary."""
-        q, width, r = self.units.sizes
-        shape, scale = np.array([(each.shape, each.scale) for each in FORMS.values()])[forms].T
-        free = np.ones((len(forms), len(self.membership)), dtype=bool)
-        free[:, q + width : q + width + r] = scale[:, None]
-        free[:, -2:] = shape[:, None]
-        return torch.as_tensor(free, device=self.membership.device)
-
-
-@dataclass(frozen=True)
-class Points:
-    """j fitted points: form (j,) position in FORMS, a (j,), evidence (j,) of all units, readings
-    (j, factors, groups) of held-out units, v (j, P), ridge (j, ridges), information (j, P, P)."""
-
-    form: np.ndarray
-    a: np.ndarray
-    evidence: np.ndarray
-    readings: np.ndarray
-    v: torch.Tensor
-    ridge: torch.Tensor
-    information: torch.Tensor
-
-    @property
-    def rho(self) -> np.ndarray:
-        return np.tanh(self.a)
-
-    def with_more(self, more: Points) -> Points:
-        def joined(name: str) -> Any:
-            pair = getattr(self, name), getattr(more, name)
-            return np.concatenate(pair) if isinstance(pair[0], np.ndarray) else torch.cat(pair)
-
-        return Points(**{name: joined(name) for name in vars(self)})
 
 
 @dataclass(frozen=True)
@@ -162,101 +79,32 @@ class Posterior:
         return readings[readings.sum(axis=1).argmax()]
 
 
-def form_posterior(design: Design, prior: RhoPrior, folds: Folds) -> Posterior:
+def form_posterior(fitting: Fitting, prior: RhoPrior) -> Posterior:
     """All forms over all of (-1, 1), closer together where the posterior mass is."""
-    points = _coarse(design, independent_optima(design), folds)
+    points = _coarse(fitting, independent_optima(fitting.design))
     for _ in range(MOST_APPROACHES):
         form, a, near = _between_peaks(points)
         if not len(form):
             break
-        more = _solve(design, form, a, points.v[near], points.ridge[near], folds)
-        points = points.with_more(more)
+        points = points.with_more(fitting.points(form, a, points.v[near], points.ridge[near]))
     for _ in range(REFINEMENTS):
         form, a, near = _wanted(weighted(points, prior))
         if not len(form):
             break
-        more = _solve(design, form, a, points.v[near], points.ridge[near], folds)
-        points = points.with_more(more)
+        points = points.with_more(fitting.points(form, a, points.v[near], points.ridge[near]))
     return weighted(points, prior)
 
 
-def independent_optima(design: Design) -> Optima:
-    """The normal model of each column set at rho = 0, from next to nothing: zeros and a unit
-    sigma."""
-    size, ridges = design.membership.shape
-    q, width, _ = design.units.sizes
-    k = len(design.units.weight)
-    v = design.membership.new_zeros(k, size)
-    v[:, q + width - 1] = 1.0
-    ridge, a, free = v.new_ones(k, ridges), v.new_zeros(k), design.free(np.zeros(k, dtype=int))
-    units, penalty = design.units, design.penalty
-    return optimise(form_shape, units, a, v, ridge, free, penalty, updates=FIRST_UPDATES)
-
-
-def _coarse(design: Design, start: Optima, folds: Folds) -> Points:
+def _coarse(fitting: Fitting, start: Optima) -> Points:
     """Every form at every a of COARSE. The normal form starts at its optimum at rho = 0, the others
     at that of the normal form with the same rho, so that none is worse than the form inside it."""
     count, others = len(COARSE), np.arange(1, len(FORMS))
     same = torch.zeros(count, dtype=torch.int64)
     first = np.zeros(count, dtype=int)
-    normal = _solve(design, first, COARSE, start.v[same], start.ridge[same], folds)
+    normal = fitting.points(first, COARSE, start.v[same], start.ridge[same])
     near = torch.arange(count).repeat(len(others))
     form, a = np.repeat(others, count), np.tile(COARSE, len(others))
-    return normal.with_more(_solve(design, form, a, normal.v[near], normal.ridge[near], folds))
-
-
-def _solve(design: Design, form, a, v, ridge, folds: Folds) -> Points:
-    """These points, family by family."""
-    families = [each.family for each in FORMS.values()]
-    found = []
-    for family in dict.fromkeys(families):
-        own = np.flatnonzero([families[one] is family for one in form])
-        if len(own):
-            at = torch.as_tensor(own, device=v.device)
-            found.append(_solve_family(family, design, form[own], a[own], v[at], ridge[at], folds))
-    return reduce(Points.with_more, found)
-
-
-def _solve_family(family: Family, design: Design, form, a, v, ridge, folds: Folds) -> Points:
-    """Points of one family, optimised in chunks that memory holds."""
-    at_once, penalty = _at_once(design), design.penalty
-    found = []
-    for first in range(0, len(form), at_once):
-        chunk = slice(first, first + at_once)
-        units, free = design.units.repeated(len(form[chunk])), design.free(form[chunk])
-        at = torch.as_tensor(a[chunk], device=v.device)
-        found.append(
-            optimise(family, units, at, v[chunk], ridge[chunk], free, penalty, updates=UPDATES)
-        )
-    evidence, v, ridge, information = (
-        torch.cat([getattr(each, name) for each in found])
-        for name in ("evidence", "v", "ridge", "information")
-    )
-    height = evidence.cpu().numpy()
-    readings = _readings(family, design, folds, form, a, v, ridge, height)
-    return Points(form, a, height, readings, v, ridge, information)
-
-
-def _readings(family, design: Design, folds: Folds, form, a, v, ridge, evidence) -> np.ndarray:
-    """(k, factors, groups) of held-out units; points whose evidence in all rows is hopeless are not
-    looked at."""
-    readings = np.full((len(form), len(FACTORS), folds.groups), -np.inf)
-    hopeful = np.flatnonzero(evidence > evidence.max() - HOPELESS)
-    at_once = _at_once(design)
-    for first in range(0, len(hopeful), at_once):
-        own = hopeful[first : first + at_once]
-        place = torch.as_tensor(own, device=v.device)
-        at, free = torch.as_tensor(a[own], device=v.device), design.free(form[own])
-        readings[own] = held_out_readings(
-            family, design.units, folds, at, v[place], ridge[place], free, design.penalty
-        )
-    return readings
-
-
-def _at_once(design: Design) -> int:
-    """Models that memory holds side by side."""
-    limit = BATCH_BYTES["cpu" if design.membership.device.type == "cpu" else "gpu"]
-    return max(1, int(limit // design.units.nbytes))
+    return normal.with_more(fitting.points(form, a, normal.v[near], normal.ridge[near]))
 
 
 def weighted(points: Points, prior: RhoPrior) -> Posterior:

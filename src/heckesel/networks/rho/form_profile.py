@@ -19,6 +19,12 @@ from heckesel.fit_info import RhoInfo
 from heckesel.networks.losses.normal import Loss, product
 from heckesel.networks.losses.shape import joint_with
 from heckesel.networks.rho import form_shape
+from heckesel.networks.rho.fitted_points import (
+    FIRST_UPDATES,
+    FORMS,
+    Design,
+    independent_optima,
+)
 from heckesel.networks.rho.form_held_out import held_out_values
 from heckesel.networks.rho.form_likelihood import Units, split
 from heckesel.networks.rho.form_mixture import (
@@ -30,12 +36,6 @@ from heckesel.networks.rho.form_mixture import (
     standard_deviation,
 )
 from heckesel.networks.rho.form_optima import optimise
-from heckesel.networks.rho.form_posterior import (
-    FIRST_UPDATES,
-    FORMS,
-    Design,
-    independent_optima,
-)
 from heckesel.networks.rho.linear_joint import Optima
 from heckesel.networks.rho.rho_curve import Curve, Evidence, curve_summary, rho_curves
 from heckesel.networks.rho.rho_held_out import VARIANCE_FACTORS, evidence_of_folds

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import torch
 
-from heckesel.device import check_device
+from heckesel.device import ALL_GPUS, check_device
 from heckesel.errors import DataError, is_one_of, is_whole
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -220,12 +220,13 @@ def _finite(value, *, above: float) -> bool:
 
 
 def torch_device(name) -> torch.device:
-    """The device called `name`; "auto" is CUDA if this machine has a card, else the CPU."""
+    """The device called `name`; "auto" is CUDA if this machine has a card, else the CPU. Of several
+    cards, "cuda" and "cuda:*" are the one that this process uses."""
     check_device(name)
     cards = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
         name = "cuda" if cards else "cpu"
-    device = torch.device(name)
+    device = torch.device("cuda" if name == ALL_GPUS else name)
     if device.type == "cuda" and (device.index or 0) >= cards:
         raise DataError(
             f"device is {str(name)!r}, but torch finds {cards or 'no'} CUDA "

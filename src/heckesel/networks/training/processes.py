@@ -1,0 +1,56 @@
+"""A `map` over processes of this machine, such as one for each of its GPUs."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import torch
+from threadpoolctl import threadpool_limits
+
+
+@dataclass(frozen=True)
+class Processes:
+    """One process per device; a device may be named more than once.
+
+    The items are split over the processes in turn. The processes live on for later calls.
+    """
+
+    devices: tuple[str, ...]
+
+    @property
+    def workers(self) -> int:
+        return len(self.devices)
+
+    def __call__(self, function: Callable, items: Iterable) -> list:
+        from joblib import Parallel, delayed  # scikit-learn depends on it
+
+        tasks = list(items)
+        shares = [range(first, len(tasks), self.workers) for first in range(self.workers)]
+        # An array in a file that processes share may start at another address than in memory, and
+        # products of it may end in other digits.
+        run = Parallel(n_jobs=self.workers, backend="loky", max_nbytes=None)
+        found = run(
+            delayed(_on_device)(device, function, [tasks[i] for i in share])
+            for device, share in zip(self.devices, shares, strict=True)
+            if share
+        )
+        results: list = [None] * len(tasks)
+        for share, answers in zip(shares, found, strict=False):
+            for place, answer in zip(share, answers, strict=True):
+                results[place] = answer
+        return results
+
+
+def _on_device(device: str, function: Callable, tasks: list) -> list:
+    """The results of a process; inside `function`, "cuda" is the GPU of the process."""
+    place = torch.device(device)
+    if place.type == "cuda":
+        torch.cuda.set_device(place)
+    torch.set_num_threads(1)
+    with threadpool_limits(1, user_api="blas"):
+        return [function(task) for task in tasks]
+
+
+def all_gpus() -> Processes | None:
+    """A process for each GPU of this machine; None if it has one, which needs no other process."""
+    count = torch.cuda.device_count()
+    return Processes(tuple(f"cuda:{number}" for number in range(count))) if count > 1 else None
