@@ -11,11 +11,24 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import classic, growth, network_methods, page, peers, streamed
+from benchmarks import (
+    auto_fits,
+    classic,
+    growth,
+    network_methods,
+    page,
+    peers,
+    scoring,
+    streamed,
+    streamed_networks,
+)
 
 BENCHMARKS = {
     "classic": classic.measure,
     "streamed": lambda: [streamed.measure(method=method) for method in ("ml", "two-step")],
+    "streamed_networks": streamed_networks.measure,
+    "auto": auto_fits.measure,
+    "scoring": scoring.measure,
     "peers": peers.measure,
     "network_methods": network_methods.measure,
     "growth": growth.measure,

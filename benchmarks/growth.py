@@ -1,5 +1,5 @@
-"""How time and memory grow: classic fits with rows and columns, networks with members, the
-experiment's grid with cells. The exponent is the slope of log time on log size.
+"""How time and memory grow: classic fits with rows and columns, "auto" with rows, networks with
+members, the experiment's grid with cells. The exponent is the slope of log time on log size.
 
 python -m benchmarks.growth             the table
 python -m benchmarks.growth ml 100000 10  one fit of that many rows and columns, as JSON
@@ -16,7 +16,8 @@ import numpy as np
 
 from benchmarks.memory import peak_bytes
 
-ROWS = (100_000, 1_000_000, 3_000_000, 10_000_000)
+ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+FULL = 100_000  # rows from which the exponent counts: fewer take a time that hardly grows
 WIDTHS = (5, 10, 20, 40)
 WIDTH_ROWS = 200_000
 MEMBERS = (1, 5, 10, 20)
@@ -67,19 +68,24 @@ def network_seconds(members: int, cells: int, turns: int = 2) -> dict:
 
 
 def exponent(sizes, rows) -> float:
-    seconds = [row["seconds"] for row in rows]
-    return round(float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0]), 2)
+    """Of sizes from FULL on, or of all if none is so large."""
+    pairs = [(size, row["seconds"]) for size, row in zip(sizes, rows, strict=True)]
+    large = [pair for pair in pairs if pair[0] >= FULL] or pairs
+    return round(float(np.polyfit(*np.log(large).T, 1)[0]), 2)
 
 
 def measure(rows=ROWS, widths=WIDTHS, members=MEMBERS, cells=CELLS) -> dict:
     def fresh(method, n, p):
         command = [sys.executable, "-m", "benchmarks.growth", method, str(n), str(p)]
+        if method == "auto":
+            command = [sys.executable, "-m", "benchmarks.auto_fits", method, str(n)]
         return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
     network_seconds(1, 1, 1)  # first use of each kernel
     runs = {
         "ml, rows": (rows, [fresh("ml", n, 10) for n in rows]),
         "two-step, rows": (rows, [fresh("two-step", n, 10) for n in rows]),
+        "auto, rows": (rows, [fresh("auto", n, 5) for n in rows]),
         f"ml, columns, {WIDTH_ROWS} rows": (widths, [fresh("ml", WIDTH_ROWS, p) for p in widths]),
         "network two-step, members": (members, [network_seconds(k, 1) for k in members]),
         "network two-step, cells of 5 members": (cells, [network_seconds(5, c) for c in cells]),

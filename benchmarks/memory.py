@@ -1,4 +1,4 @@
-"""Peak memory of this process alone."""
+"""Peak memory of this process alone, and what it has read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import resource
 from pathlib import Path
 
-STATUS = Path("/proc/self/status")
+STATUS, IO = Path("/proc/self/status"), Path("/proc/self/io")
 
 
 def peak_bytes() -> int:
@@ -20,3 +20,11 @@ def peak_bytes() -> int:
         if found:
             return int(found[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def bytes_read() -> int | None:
+    """By this process since it started, from files or caches; None if the system does not say."""
+    if not IO.exists():
+        return None
+    found = re.search(r"rchar: (\d+)", IO.read_text())
+    return None if found is None else int(found[1])

@@ -33,12 +33,17 @@ def speed_md(folder: Path = FOLDER) -> str:
     makers = {
         "classic": classic,
         "streamed": streamed,
+        "auto": auto,
+        "scoring": scoring,
         "peers": peers,
         "network_methods": networks,
         "growth": growth,
     }
     parts += [make(results[name]) for name, make in makers.items() if name in results]
-    parts += [fifty_million(large), on_a_gpu(gpu)]
+    parts += [fifty_million(large)]
+    if "streamed_networks" in results:
+        parts += [billion(large, results["streamed_networks"])]
+    parts += [on_a_gpu(gpu)]
     on_card = folder / "gpu_auto.json"
     parts += [auto_on_a_gpu(json.loads(on_card.read_text()))] if on_card.exists() else []
     grown = folder / "gpu_growth.json"
@@ -55,6 +60,77 @@ def classic(found: dict) -> str:
         f"Linear fits of {found['n']:,} rows, {found['columns']} columns",
         "The reference is the probit of statsmodels, which is only a part of the first step.",
         ("", "seconds", "ratio", "peak GB"),
+        rows,
+    )
+
+
+def auto(found: list[dict]) -> str:
+    rows = []
+    for each in found:
+        for name in ("auto", "boosting"):
+            own = each[name]
+            ratio = each["ratio"] if name == "auto" else 1.0
+            numbers = own["seconds"], own["cpu_seconds"], ratio, own["peak_gb"]
+            rows.append((f"{each['rows']:,}", name, *numbers))
+    return _section(
+        'Fits with method="auto"',
+        "`DeepHeckmanRegressor` with three numeric columns, a category and an instrument, verdict "
+        "included. The reference is scikit-learn's gradient boosting of the observed outcomes, "
+        "which ignores selection. A table of more than 20,000 rows is sampled.",
+        ("rows", "model", "seconds", "CPU seconds", "ratio", "peak GB"),
+        rows,
+    )
+
+
+def scoring(found: dict) -> str:
+    names = {"boosting": "gradient boosting, mean only"}
+    numbers = "seconds", "cpu_seconds", "ratio", "peak_gb"
+    rows = [
+        (names.get(name, f"auto, {name}"), *(run[each] for each in numbers))
+        for name, run in found["contenders"].items()
+    ]
+    return _section(
+        f"Scoring {found['rows']:,} rows",
+        'From a Parquet file to a Parquet file with `heckesel predict` and a model of `"auto"`: '
+        "mean, standard deviation and interval. Imports are timed.",
+        ("model and target", "seconds", "CPU seconds", "ratio", "peak GB"),
+        rows,
+    )
+
+
+# Of the estimate for a billion rows: machines like the one that was measured, and passes.
+MACHINES, EPOCHS = 16, 20
+BILLION = 1_000_000_000
+
+
+def billion(linear: dict, networks: dict) -> str:
+    """What a fit of 1e9 rows would read and take, if seconds grow with rows as measured."""
+    (run,) = (each for each in linear["runs"] if each["method"] == "ml")
+    files = run["contenders"]["files"]
+    per_pass = BILLION * run["columns"] * 8
+    cpu = {
+        "ml": BILLION * files["cpu_microseconds_a_row"] / 1e6,
+        "two-step networks": EPOCHS * BILLION * networks["files"]["cpu_microseconds_a_row"] / 1e6,
+    }
+    others = networks["files"]["passes"] - networks["epochs"]
+    passes = {"ml": files["passes"], "two-step networks": round(EPOCHS + others, 1)}
+    rows = [
+        (
+            name,
+            passes[name],
+            f"{passes[name] * per_pass / 1e12:.2g}",
+            f"{seconds / 3600:.2g}",
+            f"{seconds / 3600 / MACHINES / run['cores']:.2g}",
+        )
+        for name, seconds in cpu.items()
+    ]
+    return _section(
+        "A billion rows, an estimate",
+        f"Not measured: processor time per row and passes of the runs above, for {BILLION:,} rows "
+        f"of {run['columns']} columns of float64 ({per_pass / 1e9:.0f} GB) on {MACHINES} machines "
+        f"with {run['cores']} cores each, if reading keeps pace. The networks are "
+        f"{networks['members']} members, {EPOCHS} epochs in mini-batches of {networks['batch']:,}.",
+        ("method", "passes over the files", "TB read", "core hours", "hours"),
         rows,
     )
 
@@ -136,7 +212,8 @@ def growth(found: dict) -> str:
         rows.append((name, "exponent", "", "", part["exponent"]))
     return _section(
         "Growth",
-        "The exponent is the slope of log seconds on log size. Peak memory includes the data.",
+        "The exponent is the slope of log seconds on log size; for rows, from 100,000 on. Peak "
+        "memory includes the data.",
         ("what grows", "size", "seconds", "peak GB", "exponent"),
         rows,
     )

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.classic import COLUMNS, draw
-from benchmarks.memory import peak_bytes
+from benchmarks.memory import bytes_read, peak_bytes
 
 ROWS = 3_000_000
 FILE_ROWS = 2_500_000
@@ -51,20 +51,30 @@ def write_files(folder: Path, rows: int) -> None:
         writer.close()
 
 
+def size_of(folder: Path) -> int:
+    """Bytes of all files."""
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
 def run_one(contender: str, method: str, folder: Path, rows: int) -> dict:
     """Fit once in this process; importing and reading into memory are not timed."""
     from heckesel.estimators.heckman import heckman
 
+    read: int | None = None
     if contender == "files":
-        started, cpu = time.perf_counter(), time.process_time()
+        before, started, cpu = bytes_read(), time.perf_counter(), time.process_time()
         fit = heckman(OUTCOME, SELECT, folder, method=method)
+        read = None if before is None else (bytes_read() or 0) - before
     else:
         x, w, y = draw(rows)
         started, cpu = time.perf_counter(), time.process_time()
         fit = heckman(y=y, x=x, w=w, method=method)
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
     peak = peak_bytes()
-    return {"rows": fit.n, "seconds": seconds, "cpu_seconds": cpu, "peak_bytes": peak}
+    found = {"rows": fit.n, "seconds": seconds, "cpu_seconds": cpu, "peak_bytes": peak}
+    if read is not None:
+        found["passes"] = round(read / size_of(folder), 1)
+    return found
 
 
 def measure(rows: int = ROWS, folder: str | None = None, turns: int = 2, method="ml") -> dict:
@@ -94,6 +104,8 @@ def measure(rows: int = ROWS, folder: str | None = None, turns: int = 2, method=
             ),
             "peak_gb": round(max(run["peak_bytes"] for run in done) / 1e9, 3),
         }
+    if "passes" in runs["files"][0]:
+        table["files"]["passes"] = runs["files"][0]["passes"]
     ratios = {
         f"ratio_of_{key}": round(table["files"][key] / table["memory"][key], 2)
         for key in ("microseconds_a_row", "cpu_microseconds_a_row")

@@ -17,10 +17,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.memory import peak_bytes
-from benchmarks.streamed import NAMES, write_files
+from benchmarks.memory import bytes_read, peak_bytes
+from benchmarks.streamed import NAMES, size_of, write_files
 
-BATCH, MEMBERS, EPOCHS = 4096, 5, 4
+ROWS, BATCH, MEMBERS, EPOCHS = 1_000_000, 4096, 5, 4
 
 
 def run_one(contender: str, method: str, folder: str, epochs: int) -> dict:
@@ -41,15 +41,18 @@ def run_one(contender: str, method: str, folder: str, epochs: int) -> dict:
         progress=False,
         device="cpu",
     )
+    read: int | None = None
     if contender == "files":
-        started, cpu = time.perf_counter(), time.process_time()
+        before, started, cpu = bytes_read(), time.perf_counter(), time.process_time()
         model.fit(folder, "y")
+        read = None if before is None else (bytes_read() or 0) - before
     else:
         frame = pd.read_parquet(folder)
         started, cpu = time.perf_counter(), time.process_time()
         model.fit(frame[[*NAMES, "z"]], frame["y"])
     seconds, cpu = time.perf_counter() - started, time.process_time() - cpu
-    return {"seconds": seconds, "cpu_seconds": cpu, "peak_bytes": peak_bytes()}
+    found = {"seconds": seconds, "cpu_seconds": cpu, "peak_bytes": peak_bytes()}
+    return found if read is None else found | {"passes": round(read / size_of(Path(folder)), 1)}
 
 
 def _process(contender: str, method: str, folder: Path, epochs: int) -> dict:
@@ -58,7 +61,12 @@ def _process(contender: str, method: str, folder: Path, epochs: int) -> dict:
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
 
-def measure(rows: int, contenders, method: str, folder: str | None) -> dict:
+def measure(
+    rows: int = ROWS,
+    contenders=("files", "memory"),
+    method: str = "two-step",
+    folder: str | None = None,
+) -> dict:
     table = {}
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(folder or temporary) / f"rows-{rows}"
@@ -75,12 +83,15 @@ def measure(rows: int, contenders, method: str, folder: str | None) -> dict:
                 "seconds_with_one_epoch": round(short["seconds"], 2),
                 "peak_gb": round(long["peak_bytes"] / 1e9, 3),
             }
-    return {"method": method, "rows": rows, "batch": BATCH, "members": MEMBERS, **table}
+            if "passes" in long:
+                table[name]["passes"] = long["passes"]
+    options = {"batch": BATCH, "members": MEMBERS, "epochs": EPOCHS}
+    return {"method": method, "rows": rows, **options, **table}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000])
+    parser.add_argument("--rows", type=int, nargs="+", default=[ROWS])
     parser.add_argument("--method", default="two-step")
     parser.add_argument("--folder")
     parser.add_argument("--one", nargs=4)

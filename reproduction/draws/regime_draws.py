@@ -47,9 +47,10 @@ def draw_regime(
     instrument: str, errors: str, rho: float, outcome: str, selection: str, n: int, seed: int
 ) -> Draw:
     """n units, TEST further ones to predict, and different random numbers for each setting."""
-    places = STRENGTHS, ERRORS, RHOS, OUTCOMES, SELECTIONS, SIZES
-    setting = instrument, errors, rho, outcome, selection, n
+    places = STRENGTHS, ERRORS, RHOS, OUTCOMES, SELECTIONS
+    setting = instrument, errors, rho, outcome, selection
     numbers = [list(known).index(value) for known, value in zip(places, setting, strict=True)]
+    numbers.append(SIZES.index(n) if n in SIZES else n)
     rng = np.random.default_rng([seed, *numbers])
     size, alpha = n + TEST, STRENGTHS[instrument]
     numeric, level = rng.normal(size=(size, 4)), rng.integers(0, 3, size)
