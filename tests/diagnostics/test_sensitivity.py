@@ -190,7 +190,7 @@ def test_what_has_no_answer_is_refused(frame, tmp_path):
         hk.sensitivity(classes)
     unseen = frame.assign(x=frame["x"].where(y.notna()), w=frame["x"])
     partial = hk.heckman("y ~ x", "~ w + z", unseen)
-    with pytest.raises(hk.DataError, match="no average over all of them"):
+    with pytest.raises(hk.DataError, match="no average over all rows"):
         hk.sensitivity(partial)
     assert hk.sensitivity(partial, at=frame, rho=[0.0]).predictions.shape == (1, len(frame))
 

@@ -190,9 +190,13 @@ class Fitting:
         return Points(form, a, evidence, readings, v, ridge, information)
 
     def _chunks(self, count: int) -> list[slice]:
-        """As many models at once as memory holds; workers do not change which these are."""
-        kind = "cpu" if self.design.membership.device.type == "cpu" else "gpu"
+        """As many models at once as memory holds. Workers do not change which these are, except
+        that a GPU wants few large chunks, and every GPU one of them."""
+        place = self.device or self.design.membership.device.type
+        kind = "gpu" if place.startswith("cuda") else "cpu"
         at_once = max(1, int(BATCH_BYTES[kind] // self.design.units.nbytes))
+        if kind == "gpu":
+            at_once = min(at_once, max(1, -(-count // getattr(self.run, "workers", 1))))
         return [slice(first, first + at_once) for first in range(0, count, at_once)]
 
 
