@@ -46,6 +46,7 @@ def speed_md(folder: Path = FOLDER) -> str:
     parts += [on_a_gpu(gpu)]
     on_card = folder / "gpu_auto.json"
     parts += [auto_on_a_gpu(json.loads(on_card.read_text()))] if on_card.exists() else []
+    parts += [workers(json.loads((folder / "workers.json").read_text()))]
     grown = folder / "gpu_growth.json"
     parts += [gpu_growth(json.loads(grown.read_text()))] if grown.exists() else []
     return "\n".join([*parts, not_in_this_run(frozen)])
@@ -272,6 +273,32 @@ def auto_on_a_gpu(found: dict) -> str:
         "started; the first one compiles kernels that the others find in a cache. The ratio is "
         "that of the second fit to the same fit on the cores of that machine.",
         ("rows", "device", "first fit, seconds", "second fit, seconds", "ratio"),
+        rows,
+    )
+
+
+def workers(found: list[dict]) -> str:
+    kinds = {
+        "dask": "workers of a local Dask cluster",
+        "cpu": "processes",
+        "cuda:0": "processes that share one GPU",
+    }
+    rows = []
+    for run in found:
+        alone = run["seconds"]["1"]
+        for count, taken in run["seconds"].items():
+            what = f"{count} {kinds[run['kind']]}"
+            rows.append((run["machine"], what, f"{run['rows']:,}", taken, round(alone / taken, 2)))
+    notes = " ".join(
+        f"The {kinds[run['kind']]} ran {run['note']}." for run in found if "note" in run
+    )
+    return _section(
+        'Workers for method="auto"',
+        "Members of the networks and chunks of the splines are tasks. Workers on processors have "
+        "one thread each. The speed-up is over one worker of that kind: what is not split, such "
+        "as the choice of surfaces and the probit, limits it, and processes that share a GPU get "
+        f"in each other's way. {notes}".strip(),
+        ("machine", "workers", "rows", "seconds", "speed-up"),
         rows,
     )
 

@@ -4,7 +4,7 @@ python -m benchmarks.workers dask 1 2        a local Dask cluster of one and of 
 python -m benchmarks.workers cpu 1 16        processes of this machine with one thread each
 python -m benchmarks.workers cuda:0 1 2      processes that share one GPU
 
-Prints JSON. Workers have fitted a small table before the one that is timed.
+Prints JSON for benchmarks/workers.json. Workers fit a small table before the one that is timed.
 """
 
 from __future__ import annotations
@@ -52,16 +52,13 @@ def measure(kind: str = "dask", counts=(1, 2), rows: int = ROWS) -> dict:
     import torch
 
     torch.set_num_threads(1)  # as the workers do
-    found = {}
+    taken = {}
     for count in counts:
-        taken = with_dask(count, rows) if kind == "dask" else with_processes(kind, count, rows)
-        found[count] = {
-            "seconds": taken,
-            "speedup": round(found.get(1, {}).get("seconds", taken) / taken, 2),
-        }
-        print(kind, count, found[count], file=sys.stderr, flush=True)
+        run = with_dask(count, rows) if kind == "dask" else with_processes(kind, count, rows)
+        taken[count] = run
+        print(kind, count, run, file=sys.stderr, flush=True)
     name = torch.cuda.get_device_name() if kind.startswith("cuda") else f"{os.cpu_count()} cores"
-    return {"kind": kind, "machine": name, "rows": rows, "workers": found}
+    return {"kind": kind, "machine": name, "rows": rows, "seconds": taken}
 
 
 if __name__ == "__main__":

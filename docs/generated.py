@@ -17,6 +17,7 @@ from heckesel.diagnostics.verdict import SUPPORTED, UNCERTAIN, UNUSABLE
 from heckesel.errors import IdentificationWarning
 from reproduction.result_files import read_rows
 from reproduction.simulations.identified_coverage import table as identified_coverage
+from reproduction.simulations.long_tables import table as long_tables
 
 # Page -> file name -> the name that its code gives to the matplotlib axes.
 PICTURES = {
@@ -71,6 +72,7 @@ def make_tables(folder: Path) -> None:
     make_fooling(folder)
     make_averages(folder)
     make_identified(folder)
+    make_long_tables(folder)
 
 
 def make_misspecified(folder: Path) -> None:
@@ -147,6 +149,25 @@ def make_identified(folder: Path) -> None:
         numbers = f"{line['draws']} | {line['identified']} | {' | '.join(shown)}"
         lines.append(f"| {line['instrument']} | {line['errors']} | {numbers} |")
     (folder / "_generated" / "identified.md").write_text("\n".join(lines) + "\n")
+
+
+def make_long_tables(folder: Path) -> None:
+    """`auto` on a sample of a long table against all of its rows."""
+    names = {
+        "coverage90_against": "coverage of 90 % intervals, selected-against region",
+        "coverage90": "coverage of 90 % intervals, all points",
+        "crps_against": "CRPS, selected-against region",
+        "crps": "CRPS, all points",
+        "bias_f0_against": "absolute bias of the mean, selected-against region",
+        "log_density": "mean log density of held-out outcomes",
+    }
+    found = json.loads((folder.parent / "results" / "long_tables.json").read_text())
+    lines = ["| measure | sample | all rows | difference |", "|---|---|---|---|"]
+    for line in long_tables(found):
+        numbers = f"{line['sampled']:.3f} | {line['whole']:.3f}"
+        change = f"{line['difference']:+.3f} ± {line['standard_error']:.3f}".replace("-", "−")
+        lines.append(f"| {names[line['measure']]} | {numbers.replace('-', '−')} | {change} |")
+    (folder / "_generated" / "long_tables.md").write_text("\n".join(lines) + "\n")
 
 
 def _entry(rows, cell: dict) -> str:

@@ -105,8 +105,8 @@ def _classic(data, points, effects, rho) -> Sensitivity:
     gaps = np.flatnonzero(np.isnan(points).any(axis=1))
     if len(gaps):
         raise DataError(
-            f"{len(gaps)} rows (first: row {gaps[0]}) lack a column of the outcome equation, so "
-            "there is no average over all rows; pass complete rows as at="
+            f"{len(gaps)} rows (first: row {gaps[0]}) have missing values in columns of the "
+            "outcome equation, so there is no average over all rows; pass complete rows as at="
         )
     found = estimates_over_rho(data, rho)
     beta = np.array([each.beta for each in found])
