@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -45,8 +45,9 @@ FORMS = {
     "shape and scale": Form(form_shape, shape=True, scale=True),
     "t": Form(form_student),
 }
-# Tables of all models that are optimised side by side.
-BATCH_BYTES = {"cpu": 64 * 2**20, "gpu": 2**30}
+# Tables of all models that are optimised side by side: of 20,000 rows a processor fits one at a
+# time, since several of them do not fit into its cache.
+BATCH_BYTES = {"cpu": 16 * 2**20, "gpu": 2**30}
 HOPELESS = 30.0  # log-units below the best evidence at which a point is given up
 FIRST_UPDATES, UPDATES = 12, 5  # of the ridges: at rho = 0, where nothing is known, and elsewhere
 
@@ -122,25 +123,23 @@ def independent_optima(design: Design) -> Optima:
 
 
 @dataclass(frozen=True)
-class Task:
-    """What the models of a chunk are fitted to.
+class Problem:
+    """What models are fitted to.
 
     device : where a worker moves the rows; None leaves them where they are
     """
 
-    family: Family
     design: Design
     folds: Folds
     device: str | None = None
 
-    def there(self) -> Task:
+    def there(self) -> Problem:
         """The same on the device of the worker that calls this."""
         if self.device is None:
             return self
         place = torch_device(self.device)
-        membership = self.design.membership.to(place)
-        design = Design(_moved(self.design.units, place), membership)
-        return replace(self, design=design, folds=_moved(self.folds, place), device=None)
+        design = Design(_moved(self.design.units, place), self.design.membership.to(place))
+        return Problem(design, _moved(self.folds, place))
 
 
 def _moved(holder: Any, place: torch.device) -> Any:
@@ -149,11 +148,31 @@ def _moved(holder: Any, place: torch.device) -> Any:
     return replace(holder, **tensors)
 
 
+class Chunk(NamedTuple):
+    """Models of one family: forms (k,), a (k,), v (k, P) and ridge (k, ridges)."""
+
+    form: np.ndarray
+    a: np.ndarray
+    v: torch.Tensor
+    ridge: torch.Tensor
+
+    @property
+    def family(self) -> Family:
+        return _family_of(self.form[0])
+
+    def on(self, place: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        return torch.as_tensor(self.a, device=place), self.v.to(place), self.ridge.to(place)
+
+
+def _family_of(form: int) -> Family:
+    return list(FORMS.values())[form].family
+
+
 @dataclass(frozen=True)
 class Fitting:
     """How points are fitted to the units of `design`, and read off the units of `folds`.
 
-    run : a map over tasks; device : of a worker, by its name; None is that of the design
+    run : a map over chunks; device : of a worker, by its name; None is that of the design
     """
 
     design: Design
@@ -163,64 +182,74 @@ class Fitting:
 
     def points(self, form, a, v, ridge) -> Points:
         """The points with these forms (k,) at a (k,), from v (k, P) and ridge (k, ridges)."""
-        families = [each.family for each in FORMS.values()]
-        found = []
-        for family in dict.fromkeys(families):
-            own = np.flatnonzero([families[one] is family for one in form])
-            if len(own):
-                at = torch.as_tensor(own, device=v.device)
-                found.append(self._of_family(family, form[own], a[own], v[at], ridge[at]))
-        return reduce(Points.with_more, found)
-
-    def _of_family(self, family: Family, form, a, v, ridge) -> Points:
-        task = Task(family, self.design, self.folds, self.device)
-        starts = [(form[own], a[own], v[own], ridge[own]) for own in self._chunks(len(form))]
-        found = list(self.run(partial(_optimised, task), starts))
-        v, ridge, information = (
-            torch.cat([getattr(each, name) for each in found])
-            for name in ("v", "ridge", "information")
-        )
-        evidence = torch.cat([each.evidence for each in found]).cpu().numpy()
-        # the others are not looked at
-        hopeful = np.flatnonzero(evidence > evidence.max() - HOPELESS)
-        chunks = [hopeful[own] for own in self._chunks(len(hopeful))]
-        given = [(form[own], a[own], v[own], ridge[own]) for own in chunks]
+        problem, given = Problem(self.design, self.folds, self.device), Chunk(form, a, v, ridge)
+        everyone = np.arange(len(form))
+        found = self._in_chunks(partial(_optimised, problem), given, everyone)
+        optima = {
+            name: torch.cat([getattr(each, name) for _, each in found])
+            for name in ("v", "ridge", "information", "evidence")
+        }
+        order = np.argsort(np.concatenate([own for own, _ in found]))
+        v, ridge, information, evidence = (each[order] for each in optima.values())
+        height = evidence.cpu().numpy()
         readings = np.full((len(form), len(FACTORS), self.folds.groups), -np.inf)
-        readings[hopeful] = np.concatenate(list(self.run(partial(_readings, task), given)))
-        return Points(form, a, evidence, readings, v, ridge, information)
+        hopeful, fitted = self._hopeful(form, height), Chunk(form, a, v, ridge)
+        for own, each in self._in_chunks(partial(_readings, problem), fitted, hopeful):
+            readings[own] = each
+        return Points(form, a, height, readings, v, ridge, information)
 
-    def _chunks(self, count: int) -> list[slice]:
-        """As many models at once as memory holds. Workers do not change which these are, except
-        that a GPU wants few large chunks, and every GPU one of them."""
+    def _in_chunks(self, function: Callable, given: Chunk, among: np.ndarray) -> list[tuple]:
+        """The result of each chunk of some of the given models, after the positions in it."""
+        chunks = [among[own] for own in self._chunks(given.form[among])]
+        tasks = [Chunk(*(each[own] for each in given)) for own in chunks]
+        return list(zip(chunks, self.run(function, tasks), strict=True))
+
+    def _hopeful(self, form: np.ndarray, evidence: np.ndarray) -> np.ndarray:
+        """Positions of the models whose held-out units are worth a look: not far behind the best
+        of their family."""
+        best = {family: -np.inf for family in map(_family_of, form)}
+        for one, height in zip(form, evidence, strict=True):
+            best[_family_of(one)] = max(best[_family_of(one)], height)
+        least = np.array([best[_family_of(one)] for one in form]) - HOPELESS
+        return np.flatnonzero(evidence > least)
+
+    def _chunks(self, form: np.ndarray) -> list[np.ndarray]:
+        """Positions of models of one family, as many at once as memory holds. Workers do not
+        change which these are, except that a GPU wants few large chunks, and every GPU one."""
         place = self.device or self.design.membership.device.type
         kind = "gpu" if place.startswith("cuda") else "cpu"
         at_once = max(1, int(BATCH_BYTES[kind] // self.design.units.nbytes))
         if kind == "gpu":
-            at_once = min(at_once, max(1, -(-count // getattr(self.run, "workers", 1))))
-        return [slice(first, first + at_once) for first in range(0, count, at_once)]
+            at_once = min(at_once, max(1, -(-len(form) // getattr(self.run, "workers", 1))))
+        found = []
+        for family in dict.fromkeys(map(_family_of, form)):
+            own = np.array([at for at, one in enumerate(form) if _family_of(one) is family])
+            found += [own[first : first + at_once] for first in range(0, len(own), at_once)]
+        return found
 
 
-def _optimised(task: Task, start) -> Optima:
-    """The optima of one chunk: forms (k,), a (k,), v (k, P) and ridge (k, ridges)."""
-    task, (form, a, v, ridge) = task.there(), start
-    design, place = task.design, task.design.membership.device
+def _optimised(problem: Problem, chunk: Chunk) -> Optima:
+    """The optima of the models of a chunk, which start at its v and ridge."""
+    problem = problem.there()
+    design, place = problem.design, problem.design.membership.device
+    at, v, ridge = chunk.on(place)
     found = optimise(
-        task.family,
-        design.units.repeated(len(form)),
-        torch.as_tensor(a, device=place),
-        v.to(place),
-        ridge.to(place),
-        design.free(form),
+        chunk.family,
+        design.units.repeated(len(at)),
+        at,
+        v,
+        ridge,
+        design.free(chunk.form),
         design.penalty,
         updates=UPDATES,
     )
-    return _moved(found, v.device)
+    return _moved(found, chunk.v.device)
 
 
-def _readings(task: Task, optima) -> np.ndarray:
-    """(k, factors, groups) of the units held out from one chunk; optima : as `start` above"""
-    task, (form, a, v, ridge) = task.there(), optima
-    design, place = task.design, task.design.membership.device
-    at = torch.as_tensor(a, device=place)
-    given = at, v.to(place), ridge.to(place), design.free(form), design.penalty
-    return held_out_readings(task.family, design.units, task.folds, *given)
+def _readings(problem: Problem, optima: Chunk) -> np.ndarray:
+    """(k, factors, groups) of the units held out from the models of a chunk."""
+    problem = problem.there()
+    design, folds = problem.design, problem.folds
+    at, v, ridge = optima.on(design.membership.device)
+    free = design.free(optima.form)
+    return held_out_readings(optima.family, design.units, folds, at, v, ridge, free, design.penalty)
