@@ -136,7 +136,7 @@ COMMANDS = [
     ("fit {d}/flags.csv " + ROLES + " --selected seen --out {d}/new", "row 0 holds 2", 2),
     ("fit {d}/none.csv " + ROLES + " --out {d}/new", "there is no file", 2),
     ("fit {d}/folder " + ROLES + " --out {d}/new", "is no file", 2),
-    ("fit {d}/table.txt " + ROLES + " --out {d}/new", "must end in .csv, .csv.gz, .parquet", 2),
+    ("fit {d}/table.txt " + ROLES + " --out {d}/new", "must end in .csv, .tsv, .parquet", 2),
     ("fit {d}/loans.csv --outcome repayd --out {d}/new", "did you mean 'repaid'", 2),
     ("fit {d}/loans.csv --outcome kind --kind regression --out {d}/new", "should hold numbers", 2),
     ("fit {d}/loans.csv --outcome repaid --instruments brunch --out {d}/new", "'branch'", 2),
@@ -215,7 +215,7 @@ COMMANDS = [
     ("predict {d}/loans.heckesel {d}/text.csv", r"row 4 \(line 6\) has 'lots'", 2),
     ("predict {d}/loans.heckesel {d}/gaps.csv", "'income' of .* is missing in 1 row ", 2),
     ("predict {d}/loans.heckesel {d}/infinite.csv", "'income' is inf in row 2", 2),
-    ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/p.sqlite", "must end in .csv", 2),
+    ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/p.ods", "must end in .csv", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/no/p.csv", "does not exist", 2),
     ("predict {d}/loans.heckesel {d}/loans.csv --out {d}/folder", "is a folder", 2),
 ]

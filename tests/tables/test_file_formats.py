@@ -117,7 +117,7 @@ def test_a_query_or_a_table_of_a_database(kind, tmp_path):
         ({"query": "select nothing from people"}, "cannot be read: .*nothing"),
         ({"query": "select x, x from people"}, "'x' appears twice"),
         ({"query": "select x from people where x > 99"}, "has columns but no rows"),
-        ({"query": "drop table people"}, "cannot be read|returns no table"),
+        ({"query": "drop table people"}, "--query must be one SELECT"),
         ({"query": "select 1", "table": "people"}, "give one of them"),
     ):
         with pytest.raises(hk.DataError, match=said):
@@ -163,12 +163,12 @@ def test_values_of_several_types_are_the_strings_of_a_csv_file(tmp_path):
     [
         ("t.xlsx", b"PK nothing", "cannot be read as an Excel workbook"),
         ("t.feather", b"FEA1 nothing", "cannot be read as Feather"),
-        ("t.csv.gz", b"nothing", "not a complete gzip file"),
-        ("t.csv.gz", gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:30], "not a complete gzip file"),
+        ("t.csv.gz", b"nothing", "not a complete gz file"),
+        ("t.csv.gz", gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:30], "not a complete gz file"),
         ("t.sqlite", b"nothing", "neither an SQLite nor a DuckDB database"),
         ("t.sqlite", b"SQLite format 3\0" + b"x" * 200, "cannot be read"),
         ("t.duckdb", b"x" * 8 + b"DUCK" + b"x" * 200, "cannot be read"),
-        ("t.txt", b"a,b\n1,2\n", r"must end in \.csv, \.csv\.gz"),
+        ("t.txt", b"a,b\n1,2\n", r"must end in \.csv, .*, such as \.csv\.gz"),
     ],
 )
 def test_damaged_files_are_refused_in_one_sentence(name, content, said, tmp_path):

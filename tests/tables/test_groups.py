@@ -21,8 +21,8 @@ from heckesel.report.refits import refit_on_folds
 from heckesel.report.report_data import read_report_data
 from heckesel.tables.groups import repeated_units as repeated_units_question
 from heckesel.tables.preparation.mean_encoding import cross_fitted_means
+from reproduction.draws.repeated_units import all_outcomes, repeated_units
 from tests.cli.command_line import run
-from tests.tables.repeated_units import all_outcomes, repeated_units
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SMALL = {"n_members": 5, "hidden": (4,), "epochs": 5, "progress": False}

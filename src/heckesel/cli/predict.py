@@ -24,7 +24,8 @@ ROWS_AT_ONCE = 2**17  # per step of the progress bar
 @click.option(
     "--out",
     type=click.Path(),
-    help="File: .csv, .csv.gz, .parquet, .feather or .xlsx.  [default: standard output, as CSV]",
+    help="File: .csv, .csv.gz, .parquet, .feather, .xlsx, .sqlite or .duckdb.  [default: standard "
+    "output, as CSV]",
 )
 @click.option(
     "--force", is_flag=True, help='Predict although the verdict on the model is "do not use".'
@@ -83,7 +84,7 @@ def predict(model, data, level, target, out, force, **given):
         print_table(table_file.as_csv(frame, table))
     else:
         with waiting("writing"):
-            if table_file.suffix_of(out) not in table_file.CSV:
+            if table_file.suffixes_of(out)[0] not in table_file.CSV:
                 frame = with_numbers(frame, table.decimal)
             table_file.write_table(out, frame, table)
         say(f"Wrote {len(frame):,} rows to {out} (target {target}, level {level:g})")

@@ -30,6 +30,7 @@ DATES = dict.fromkeys(("Timestamp", "Timedelta", "datetime", "date"), "dates")
 NAMES = DATES | {"ndarray": "lists", "list": "lists", "dict": "records"}
 # A string column with more levels than a tenth of its rows, and than this, is a name or a note.
 MANY_LEVELS = 20
+WHOLE = r"[+-]?\d{1,18}"  # digits that 64 bits hold
 
 
 def without_empty_rows(table: TableFile) -> TableFile:
@@ -323,7 +324,7 @@ def _not_a_number(
 
 
 def with_numbers(frame: pd.DataFrame, decimal: str) -> pd.DataFrame:
-    """The frame with columns of numerals as numbers, to be written as Parquet."""
+    """The frame with columns of numerals as numbers, for a format that has types."""
     return pd.DataFrame({name: _or_number(frame[name], decimal) for name in frame.columns})
 
 
@@ -335,4 +336,7 @@ def _or_number(column: pd.Series, decimal: str) -> pd.Series:
     numbers = parsed_numbers(values, decimal)
     if first_code(values) is not None or (np.isnan(numbers) & ~absent).any() or absent.all():
         return column
+    if values[~absent].str.fullmatch(WHOLE).all():  # as floats they would lose digits from 2**53 on
+        whole = [None if gap else int(value) for value, gap in zip(values, absent, strict=True)]
+        return pd.Series(whole, column.index, dtype="Int64")
     return pd.Series(numbers, column.index)

@@ -3,9 +3,7 @@
 Rows are counted from 0, as everywhere in heckesel; messages about CSV files add the line.
 """
 
-import gzip
 import sys
-import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pandas as pd
 from heckesel.atomic_files import replacing
 from heckesel.errors import DataError, HeckeselError, did_you_mean
 from heckesel.tables.formats import databases, typed_files
+from heckesel.tables.formats.compressed import COMPRESSIONS, packed, unpacked
 from heckesel.tables.formats.csv_text import (
     DELIMITERS,
     csv_frame,
@@ -24,10 +23,11 @@ from heckesel.tables.formats.csv_text import (
 )
 from heckesel.tables.formats.names import full_names
 
-CSV = (".csv", ".csv.gz")
-OUTPUTS = (*CSV, ".parquet", ".feather", ".xlsx")
+CSV = (".csv", ".tsv")  # and compressed
+WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 DATABASES = (".sqlite", ".sqlite3", ".duckdb", ".db")
-SUFFIXES = (*OUTPUTS, *DATABASES)
+OUTPUTS = (*CSV, ".parquet", ".feather", ".xlsx", *DATABASES)
+SUFFIXES = (*CSV, ".parquet", ".feather", *WORKBOOKS, *DATABASES)
 STANDARD_INPUT = "-"
 
 
@@ -59,13 +59,18 @@ class TableFile:
         return f"row {row} (line {row + 2})" if self.is_csv else f"row {row}"
 
 
-def suffix_of(path, known: tuple[str, ...] = SUFFIXES) -> str:
-    name = Path(path).name.lower()
-    suffix = next((each for each in known if name.endswith(each)), None)
-    if suffix is None:
-        *most, last = known
-        raise DataError(f"{path} must end in {', '.join(most)} or {last}, which says what it is")
-    return suffix
+def suffixes_of(path, known: tuple[str, ...] = SUFFIXES) -> tuple[str, str]:
+    """The suffix of the format, and that of the compression of a CSV file or an empty one."""
+    inner, last = ("", "", *(suffix.lower() for suffix in Path(path).suffixes))[-2:]
+    if last in known:
+        return last, ""
+    if last in COMPRESSIONS and inner in CSV:
+        return inner, last
+    *most, end = known
+    raise DataError(
+        f"{path} must end in {', '.join(most)} or {end}, which says what it is; CSV may be "
+        f"compressed, such as .csv.gz ({', '.join(COMPRESSIONS)})"
+    )
 
 
 def read_table(
@@ -89,11 +94,11 @@ def read_table(
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path} is no file" if path.exists() else f"there is no file {path}")
-    suffix = suffix_of(path)
+    suffix, compression = suffixes_of(path)
     _refuse(path, suffix, table=table, query=query)
     try:
         if suffix in CSV:
-            raw = _unpacked(path) if suffix == ".csv.gz" else path.read_bytes()
+            raw = unpacked(path.read_bytes(), path, compression)
             return _read_csv(raw, path, delimiter, decimal, encoding)
         frame = _typed(path, suffix, table, query)
     except OSError as error:
@@ -119,24 +124,16 @@ def _named(table: TableFile) -> TableFile:
 def _refuse(path, suffix: str, *, table: str | None, query: str | None) -> None:
     if query is not None and suffix not in DATABASES:
         raise DataError(f"--query is for a database, and {path} is none")
-    if table is not None and suffix not in (*DATABASES, ".xlsx"):
+    if table is not None and suffix not in (*DATABASES, *WORKBOOKS):
         raise DataError(f"--table is for a database or a workbook, and {path} is neither")
 
 
 def _typed(path: Path, suffix: str, table: str | None, query: str | None) -> pd.DataFrame:
-    if suffix == ".xlsx":
+    if suffix in WORKBOOKS:
         return typed_files.read_excel(path, table)
     if suffix in DATABASES:
         return databases.read_database(path, table, query)
     return typed_files.read_arrow(path, suffix[1:].capitalize())
-
-
-def _unpacked(path: Path) -> bytes:
-    try:
-        with gzip.open(path) as file:
-            return file.read()
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise DataError(f"{path} is not a complete gzip file; compress it again") from None
 
 
 def _read_csv(raw: bytes, path: Path, delimiter, decimal, encoding) -> TableFile:
@@ -161,12 +158,17 @@ def _read_csv(raw: bytes, path: Path, delimiter, decimal, encoding) -> TableFile
 
 
 def check_table_output(path) -> None:
-    """Refuse a suffix that says nothing, and a format that cannot be written here."""
-    suffix = suffix_of(path, OUTPUTS)
+    """Refuse a suffix that says nothing, a format that cannot be written here, and a database that
+    exists: other tables would be lost."""
+    suffix, compression = suffixes_of(path, OUTPUTS)
+    if suffix in DATABASES and Path(path).exists():
+        raise DataError(f"{path} exists, and only a new database is written; name another file")
     if suffix == ".xlsx":
         typed_files.xlsxwriter()
-    elif suffix not in CSV:
-        typed_files.pyarrow(suffix[1:].capitalize())
+    elif suffix == ".duckdb":
+        databases.duckdb_package()
+    elif suffix in (".parquet", ".feather") or compression == ".zst":
+        typed_files.pyarrow(f"{compression or suffix} files")
 
 
 def as_csv(frame: pd.DataFrame, like: TableFile) -> str:
@@ -175,15 +177,18 @@ def as_csv(frame: pd.DataFrame, like: TableFile) -> str:
 
 def write_table(path, frame: pd.DataFrame, like: TableFile) -> None:
     """`frame` in the format of the suffix, CSV as `like` was written: there whole or not at all."""
-    suffix = suffix_of(path, OUTPUTS)
+    suffix, compression = suffixes_of(path, OUTPUTS)
     with replacing(path) as scratch:
-        if suffix in CSV:
-            raw = as_csv(frame, like).encode()
-            # without a time stamp, so that the same table gives the same bytes
-            scratch.write_bytes(raw if suffix == ".csv" else gzip.compress(raw, mtime=0))
-        elif suffix == ".xlsx":
-            scratch.write_bytes(typed_files.excel_bytes(frame, path))
-        elif suffix == ".feather":
-            frame.reset_index(drop=True).to_feather(scratch)
-        else:
-            frame.to_parquet(scratch, engine="pyarrow", index=False)
+        match suffix:
+            case ".csv" | ".tsv":
+                tabs = replace(like, delimiter="\t") if suffix == ".tsv" else like
+                raw = as_csv(frame, tabs).encode()
+                scratch.write_bytes(packed(raw, path, compression))
+            case ".xlsx":
+                scratch.write_bytes(typed_files.excel_bytes(frame, path))
+            case ".feather":
+                frame.reset_index(drop=True).to_feather(scratch)
+            case ".parquet":
+                frame.to_parquet(scratch, engine="pyarrow", index=False)
+            case _:
+                scratch.write_bytes(databases.database_bytes(frame, path, suffix))

@@ -70,6 +70,7 @@ def _text(text: str, path) -> str:
 
 def csv_frame(text: str, path, delimiter: str) -> pd.DataFrame:
     """The table, every column of strings."""
+    delimiter = "\t" if delimiter == "\\t" else delimiter  # as it is typed in a shell
     if len(delimiter) != 1 or delimiter in '"\r\n ':
         raise DataError(
             f"--delimiter must be one character, and no quote, space or line break; got "

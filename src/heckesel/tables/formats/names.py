@@ -19,7 +19,8 @@ def full_names(names: Sequence[str], path) -> list[str]:
 def chosen(table: str | None, names: Sequence[str], path, what: str) -> str:
     """The table that was asked for, or the only one; what : how a table is called there"""
     if table is not None and table not in names:
-        raise DataError(f"{path} has no {what} {table!r}{did_you_mean(table, names)}")
+        hint = did_you_mean(table, names) or f"; it has {', '.join(names)}"
+        raise DataError(f"{path} has no {what} {table!r}{hint}")
     if table is None and len(names) != 1:
         held = f"{len(names)} {what}s ({', '.join(names)})" if names else f"no {what}"
         raise DataError(f"{path} has {held}" + "; say which with --table" * bool(names))
