@@ -13,7 +13,7 @@ from heckesel.tables.preparation.column_plan import MEANS
 from heckesel.tables.preparation.learn_plan import learn_plan
 from heckesel.tables.preparation.mean_encoding import cross_fitted_means
 from heckesel.tables.preparation.raw_values import RawKind, dates_in, numbers_in, raw_kind
-from heckesel.tables.preparation.row_problems import row_problems
+from heckesel.tables.preparation.row_problems import ProblemCounts, row_problems
 
 N = 600
 
@@ -299,10 +299,14 @@ def test_rows_that_cannot_be_predicted_have_a_reason():
         "no column has a value",
         "x is 'inf', not a finite number",
     ]
-    assert found.notes == (
-        "kind: 1 row has a level that the fit has not seen (new); treated as a",
-        "missing values imputed as in the fit: x (1), day (1)",
-    )
+    counts = ProblemCounts()
+    for _ in range(2):  # two blocks of a table
+        counts.add(found)
+    assert counts.unusable == 6
+    assert counts.notes == [
+        "kind: 2 rows have a level that the fit has not seen (new); treated as a",
+        "missing values imputed as in the fit: x (2), day (2)",
+    ]
 
 
 def test_memory_does_not_grow_with_the_number_of_levels():

@@ -4,8 +4,10 @@ Rows are counted from 0, as everywhere in heckesel; messages about CSV files add
 """
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -91,9 +93,7 @@ def read_table(
         _refuse("standard input", "", table=table, query=query)
         raw = sys.stdin.buffer.read()
         return _read_csv(raw, Path("standard input"), delimiter, decimal, encoding)
-    path = Path(path)
-    if not path.is_file():
-        raise DataError(f"{path} is no file" if path.exists() else f"there is no file {path}")
+    path = _existing(path)
     suffix, compression = suffixes_of(path)
     _refuse(path, suffix, table=table, query=query)
     try:
@@ -106,6 +106,34 @@ def read_table(
     if not len(frame):
         raise DataError(f"{path} has columns but no rows")
     return _named(TableFile(frame, path, is_csv=False))
+
+
+def is_parquet(path) -> bool:
+    return Path(path).suffix.lower() == ".parquet"
+
+
+def parquet_blocks(path, rows: int, **options) -> Iterator[tuple[Any, TableFile]]:
+    """A Parquet file with so many rows at once: as arrow has them, and as `read_table` would.
+
+    options : as of `read_table`
+    """
+    path = _existing(path)
+    _refuse(path, ".parquet", table=options.get("table"), query=options.get("query"))
+    arrow, first = typed_files.pyarrow("Parquet files"), 0
+    for block in typed_files.parquet_blocks(path, rows):
+        frame = typed_files.as_frame(block, arrow)
+        frame.index = pd.RangeIndex(first, first + len(frame))
+        yield block, _named(TableFile(frame, path, is_csv=False))
+        first += len(frame)
+    if not first:
+        raise DataError(f"{path} has columns but no rows")
+
+
+def _existing(path) -> Path:
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path} is no file" if path.exists() else f"there is no file {path}")
+    return path
 
 
 def _named(table: TableFile) -> TableFile:

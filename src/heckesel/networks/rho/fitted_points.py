@@ -160,6 +160,9 @@ class Chunk(NamedTuple):
     def family(self) -> Family:
         return _family_of(self.form[0])
 
+    def only(self, models: np.ndarray) -> Chunk:
+        return Chunk(self.form[models], self.a[models], self.v[models], self.ridge[models])
+
     def on(self, place: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         return torch.as_tensor(self.a, device=place), self.v.to(place), self.ridge.to(place)
 
@@ -201,7 +204,7 @@ class Fitting:
     def _in_chunks(self, function: Callable, given: Chunk, among: np.ndarray) -> list[tuple]:
         """The result of each chunk of some of the given models, after the positions in it."""
         chunks = [among[own] for own in self._chunks(given.form[among])]
-        tasks = [Chunk(*(each[own] for each in given)) for own in chunks]
+        tasks = [given.only(own) for own in chunks]
         return list(zip(chunks, self.run(function, tasks), strict=True))
 
     def _hopeful(self, form: np.ndarray, evidence: np.ndarray) -> np.ndarray:

@@ -1,10 +1,13 @@
 """Files whose columns have types: Parquet, Feather and Excel workbooks."""
 
 import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 
+from heckesel.atomic_files import replacing
 from heckesel.errors import DataError, imported
 from heckesel.tables.formats.names import chosen
 from heckesel.tables.formats.written import as_written
@@ -25,20 +28,76 @@ def xlsxwriter():
 def read_arrow(path: Path, what: str) -> pd.DataFrame:
     """A Parquet or Feather file; what : which of them, as messages call it"""
     arrow = pyarrow(f"{what} files")
-    try:
+    with _readable(path, what):
         if what == "Parquet":
             from pyarrow.parquet import ParquetFile
 
-            return _as_frame(ParquetFile(path).read(), arrow)
+            return as_frame(ParquetFile(path).read(), arrow)
         from pyarrow.feather import read_table
 
-        return _as_frame(read_table(path), arrow)
+        return as_frame(read_table(path), arrow)
+
+
+@contextmanager
+def _readable(path: Path, what: str) -> Iterator[None]:
+    arrow = pyarrow(f"{what} files")
+    try:
+        yield
     except (arrow.ArrowException, OSError, ValueError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise DataError(f"{path} cannot be read as {what}: {reason}") from None
 
 
-def _as_frame(table, arrow) -> pd.DataFrame:
+def parquet_rows(path: Path) -> int:
+    pyarrow("Parquet files")
+    with _readable(path, "Parquet"):
+        from pyarrow.parquet import read_metadata
+
+        return read_metadata(path).num_rows
+
+
+def parquet_blocks(path: Path, rows: int) -> Iterator:
+    """The arrow tables of a Parquet file, with so many rows each."""
+    arrow = pyarrow("Parquet files")
+    with _readable(path, "Parquet"):
+        from pyarrow.parquet import ParquetFile
+
+        file = ParquetFile(path)
+        batches = file.iter_batches(rows)
+    while True:
+        with _readable(path, "Parquet"):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield arrow.Table.from_batches([batch])
+
+
+@contextmanager
+def parquet_output(path) -> Iterator[Callable]:
+    """Writes arrow tables with further columns one after another: the file is there whole, or not
+    at all. The types of the first table hold for all."""
+    arrow, writer = pyarrow("Parquet files"), None
+    from pyarrow.parquet import ParquetWriter
+
+    def write(table, added: dict) -> None:
+        nonlocal writer
+        for name, values in added.items():
+            column = arrow.array(values, from_pandas=True)
+            if column.type == arrow.null():  # later rows may have text
+                column = column.cast(arrow.string())
+            table = table.append_column(name, column)
+        writer = writer or ParquetWriter(scratch, table.schema)
+        writer.write_table(table.cast(writer.schema))
+
+    with replacing(path) as scratch:
+        try:
+            yield write
+        finally:
+            if writer is not None:
+                writer.close()
+
+
+def as_frame(table, arrow) -> pd.DataFrame:
     """With the index that pandas wrote as columns, if it has names. Whole numbers stay whole where
     some are missing; as floats they would lose digits from 2**53 on."""
     frame = table.to_pandas()

@@ -9,14 +9,26 @@ import pandas as pd
 from heckesel.tables.preparation.column_plan import DATE_PARTS, MEANS, ColumnPlan, Step
 
 EMPTY = "no column has a value"
+LEVELS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """rows : how many have a level that the fit has not seen; levels : some of them"""
+
+    rows: int
+    levels: tuple[str, ...]
+    treated: str
 
 
 @dataclass(frozen=True)
 class RowProblems:
-    """reasons : (m,) why a row cannot be predicted, None where it can; notes : counts by column"""
+    """reasons : (m,) why a row cannot be predicted, None where it can; unseen, imputed : by column,
+    the latter how many missing values"""
 
     reasons: np.ndarray
-    notes: tuple[str, ...]
+    unseen: dict[str, Unseen]
+    imputed: dict[str, int]
 
     @property
     def unusable(self) -> np.ndarray:
@@ -37,20 +49,50 @@ def row_problems(plan: ColumnPlan, frame: pd.DataFrame, names: Iterable[str]) ->
             reasons[row] = f"{step.source} is {frame[step.source].iloc[row]!r:.40}, not {what}"
     reasons[np.all([filled.absent for _, filled in found.values()], axis=0)] = EMPTY
     usable = pd.isna(reasons)
-    notes, imputed = [], []
+    unseen, imputed = {}, {}
     for step, filled in found.values():
         if (rows := filled.unseen & usable).any():
-            notes.append(_unseen(step, frame[step.source][rows]))
+            unseen[step.source] = _unseen(step, frame[step.source][rows])
         if count := int((filled.absent & usable).sum()):
-            imputed.append(f"{step.source} ({count:,})")
-    if imputed:
-        notes.append(f"missing values imputed as in the fit: {', '.join(imputed)}")
-    return RowProblems(reasons, tuple(notes))
+            imputed[step.source] = count
+    return RowProblems(reasons, unseen, imputed)
 
 
-def _unseen(step: Step, values: pd.Series) -> str:
+def _unseen(step: Step, values: pd.Series) -> Unseen:
     treated = "the mean of all levels is used" if step.kind == MEANS else f"treated as {step.other}"
-    levels = values.astype(str).unique()
-    shown = ", ".join(levels[:3]) + ", ..." * (len(levels) > 3)
-    rows = f"{len(values):,} row{'s have' if len(values) > 1 else ' has'}"
-    return f"{step.source}: {rows} a level that the fit has not seen ({shown}); {treated}"
+    levels = values.astype(str).unique()[: LEVELS_SHOWN + 1]
+    return Unseen(len(values), tuple(levels), treated)
+
+
+class ProblemCounts:
+    """The problems of the blocks of a table, added up."""
+
+    def __init__(self) -> None:
+        self.unusable = 0
+        self._unseen: dict[str, Unseen] = {}
+        self._imputed: dict[str, int] = {}
+
+    def add(self, found: RowProblems) -> None:
+        self.unusable += int(found.unusable.sum())
+        for source, more in found.unseen.items():
+            before = self._unseen.get(source, Unseen(0, (), more.treated))
+            levels = tuple(dict.fromkeys((*before.levels, *more.levels)))[: LEVELS_SHOWN + 1]
+            self._unseen[source] = Unseen(before.rows + more.rows, levels, more.treated)
+        for source, count in found.imputed.items():
+            self._imputed[source] = self._imputed.get(source, 0) + count
+
+    @property
+    def notes(self) -> list[str]:
+        """A sentence for each column with unseen levels, and one for missing values."""
+        said = []
+        for source, each in self._unseen.items():
+            shown = ", ".join(each.levels[:LEVELS_SHOWN])
+            shown += ", ..." * (len(each.levels) > LEVELS_SHOWN)
+            rows = f"{each.rows:,} row{'s have' if each.rows > 1 else ' has'}"
+            said.append(
+                f"{source}: {rows} a level that the fit has not seen ({shown}); {each.treated}"
+            )
+        if self._imputed:
+            counts = ", ".join(f"{source} ({n:,})" for source, n in self._imputed.items())
+            said.append(f"missing values imputed as in the fit: {counts}")
+        return said

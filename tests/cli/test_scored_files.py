@@ -1,0 +1,120 @@
+"""Parquet files are scored in blocks, with the numbers of a table that is read as a whole."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from heckesel.cli import scored_rows
+from heckesel.cli.models import LINEAR
+from tests.cli.command_line import run
+
+N, BLOCK = 450, 100
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    monkeypatch.setattr(scored_rows, "ROWS_AT_ONCE", BLOCK)
+
+
+def drawn(seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    x, z, u, e = rng.normal(size=(4, N))
+    kind = rng.choice(["a", "b", "c"], N)
+    y = 1 + x + (kind == "b") + 0.6 * u + 0.8 * e
+    return pd.DataFrame({"x": x, "kind": kind, "z": z, "y": np.where(x + z + u > 0, y, np.nan)})
+
+
+def fitted(folder, capsys, *options):
+    assert "linear-two-step" in LINEAR
+    path, model = folder / "train.parquet", folder / "model.heckesel"
+    drawn().to_parquet(path)
+    roles = ["--outcome", "y", "--instruments", "z", "--method", "linear-two-step", "--out", model]
+    assert run(capsys, "fit", path, *roles, *options).code == 0
+    return model
+
+
+def scored(capsys, folder, model, rows: pa.Table, *options):
+    """The rows as scored from Parquet to Parquet and from Parquet to CSV, and what was said."""
+    pq.write_table(rows, folder / "rows.parquet", row_group_size=70)
+    shown = [
+        run(capsys, "predict", model, folder / "rows.parquet", "--out", folder / out, *options)
+        for out in ("out.parquet", "out.csv")
+    ]
+    return *shown, pq.read_table(folder / "out.parquet"), pd.read_csv(folder / "out.csv")
+
+
+@pytest.mark.parametrize("target", ["population", "unselected"])
+def test_blocks_give_the_predictions_and_notes_of_the_whole_table(target, tmp_path, capsys):
+    model, rows = fitted(tmp_path, capsys), drawn(1).drop(columns="y")
+    number = pd.array(np.arange(N), dtype="Int64")
+    number[[5, 444]] = pd.NA
+    rows = rows.assign(number=number, x=rows["x"].astype(str))
+    rows.loc[rows.index[[120, 310]], "kind"] = ["new", "newer"]
+    rows.loc[rows.index[[30, 320]], "z"] = np.nan
+    rows.loc[rows.index[250], "x"] = "lots"
+    given = pa.Table.from_pandas(rows, preserve_index=False)
+    blocks, whole, found, expected = scored(capsys, tmp_path, model, given, "--target", target)
+    assert (blocks.code, whole.code) == (1, 1)
+    assert [line for line in blocks.err.splitlines() if line.startswith("note")] == [
+        line for line in whole.err.splitlines() if line.startswith("note")
+    ]
+    assert "kind: 2 rows have a level that the fit has not seen (new, newer)" in blocks.err
+    assert "1 of 450 rows could not be predicted" in blocks.err
+    assert found.select(given.column_names).equals(given)  # its types, too
+    for name in ("mean", "std", "lower", "upper"):
+        np.testing.assert_allclose(found[name].to_numpy(), expected[name], rtol=1e-12)
+        assert found[name].null_count == 1
+    reasons = found["reason"].to_pylist()
+    assert [at for at, reason in enumerate(reasons) if reason is not None] == [250]
+    assert reasons[250] == "x is 'lots', not a finite number"
+
+
+def test_a_table_whose_rows_can_all_be_predicted_gets_no_reasons(tmp_path, capsys):
+    model, rows = fitted(tmp_path, capsys), drawn(1)
+    given = pa.Table.from_pandas(rows.assign(mean=1.0), preserve_index=False)
+    blocks, _, found, _ = scored(capsys, tmp_path, model, given)
+    assert blocks.code == 0
+    assert found.column_names[-4:] == ["predicted_mean", "std", "lower", "upper"]
+    assert blocks.err.count("already has a column 'mean'") == 1
+    assert "Wrote 450 rows" in blocks.out
+
+
+def test_an_error_in_a_late_block_names_the_row_and_leaves_no_file(tmp_path, capsys):
+    model, rows = fitted(tmp_path, capsys, "--on-problem", "error"), drawn(1)
+    rows.loc[rows.index[420], "x"] = np.nan
+    rows.to_parquet(tmp_path / "rows.parquet")
+    out = tmp_path / "out.parquet"
+    shown = run(capsys, "predict", model, tmp_path / "rows.parquet", "--out", out)
+    assert shown.code == 2
+    assert "row 420" in shown.err
+    assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == []
+
+
+def test_a_table_without_rows_is_refused(tmp_path, capsys):
+    model = fitted(tmp_path, capsys)
+    drawn().iloc[:0].to_parquet(tmp_path / "rows.parquet")
+    out = tmp_path / "out.parquet"
+    shown = run(capsys, "predict", model, tmp_path / "rows.parquet", "--out", out)
+    assert shown.code == 2
+    assert "has columns but no rows" in shown.err
+    assert not out.exists()
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path, capsys, monkeypatch):
+    """No more than two blocks are there at once."""
+    from heckesel.tables import table_file
+
+    model, sizes = fitted(tmp_path, capsys), []
+    frame_of = table_file.typed_files.as_frame
+    monkeypatch.setattr(
+        table_file.typed_files,
+        "as_frame",
+        lambda table, arrow: sizes.append(table.num_rows) or frame_of(table, arrow),
+    )
+    rows, out = tmp_path / "rows.parquet", tmp_path / "out.parquet"
+    drawn(1).to_parquet(rows)
+    assert run(capsys, "predict", model, rows, "--out", out).code == 0
+    assert max(sizes) <= BLOCK
+    assert sum(sizes) == 2 * N  # once to check, once to predict
