@@ -4,13 +4,13 @@ import pandas as pd
 
 from heckesel.fit_info import LinearInfo, as_dictionary
 from heckesel.linear.estimates import Estimates
+from heckesel.linear.results.inference import keep_result
 from heckesel.methods.linear_heckman import LinearHeckmanFit, LinearModel
 from heckesel.saving.codec import Layout, Reader, Sizes, Special, array, info, number, text
 from heckesel.saving.model_file import Damage
 from heckesel.saving.saved_estimates import (
     FIT,
     STATUSES,
-    keep_coefficients,
     read_fit,
     write_errors,
     write_fit,
@@ -33,8 +33,8 @@ def restore(model, state: Fields, columns: Columns) -> None:
     if state.has("at_boundary"):
         sizes = {"p": len(columns.x_names), "q": len(columns.w_names)}
         boundary = BOUNDARY.read(state.inside("at_boundary"), sizes)
-    keep_coefficients(model, result, columns)
-    model.fitted_, model.sigma_ = LinearModel(result, boundary), result.sigma
+    keep_result(model, result)
+    model.fitted_ = LinearModel(result, boundary)
     if state.has("choice"):
         restore_choice(model, state.inside("choice"))
 

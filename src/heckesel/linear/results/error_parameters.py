@@ -9,11 +9,12 @@ from heckesel.errors import DataError, is_one_of
 from heckesel.linear.forms.form_inference import FormScan, restricted
 from heckesel.linear.ols import fit_least_squares
 from heckesel.linear.probit import fit_probit
-from heckesel.linear.results.inference import Test, check_level, critical_value, likelihood_ratio
+from heckesel.linear.results.inference import Test, critical_value, likelihood_ratio
 from heckesel.linear.results.resampling import rows_of
 from heckesel.linear.rho_scan import Scan
 from heckesel.linear.sample.sample import ALL_ROWS_UP_TO
 from heckesel.linear.sample.stream import StreamedData, loglik_at_zero
+from heckesel.numeric_input import check_level
 
 # parameters of the errors besides rho and sigma
 EXTRA: dict[str, tuple[str, ...]] = {"normal": (), "t": ("df",), "shape": ("skewness", "tail")}
