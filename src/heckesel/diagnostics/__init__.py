@@ -1,6 +1,7 @@
 """Whether the data support a correction: instruments, profile likelihood, verdict, sensitivity.
 
-Evidence is numbers: `evidence` needs the data alone, `row_evidence` and `model_evidence` those of a
-fit. `verdict` and `model_verdict` say what follows from it; `fit_verdict` does both for a fit. New
-evidence is a key of the dictionaries there, and a line of LINES in `verdict` shows it.
+`data_verdict` needs the data alone, `fit_verdict` a linear fit; `verdict` has what both say.
+Evidence is numbers: `row_evidence` without an error model and `model_evidence` against one, which
+`caveats` turns into words. New evidence is a key of a dictionary there, and a line of LINES in
+`verdict` shows it.
 """

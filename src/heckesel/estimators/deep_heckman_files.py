@@ -7,7 +7,7 @@ from dataclasses import replace
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.evidence import identify_shape, smooth_shares
+from heckesel.diagnostics.data_verdict import identify_shape, smooth_shares
 from heckesel.diagnostics.instrument_strength import wald_verdict
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, is_one_of, warn_user

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData, check_weights, marked_rows, selected_rows
 from heckesel.diagnostics.column_problems import check_errors
-from heckesel.diagnostics.evidence import identify as identify_data
+from heckesel.diagnostics.data_verdict import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, warn_user
 from heckesel.estimators.effects.group_averages import GroupAverages
