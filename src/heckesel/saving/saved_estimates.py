@@ -137,13 +137,8 @@ def write_fit(fit, fields: dict[str, Reader]) -> dict:
     return as_fields(found | {"table": str(fit.summary())})
 
 
-def write_errors(fit) -> dict:
-    """The error model of a `HeckmanFit`, which `read_fit` needs besides the fields."""
-    return {"errors": fit.errors, "scale": list(fit.data.scale_names)}
-
-
 def read_fit(state: Fields, columns: Columns, identification: Identification) -> SavedFit:
-    """What `write_fit` and `write_errors` wrote of a `HeckmanFit`."""
+    """What `write_fit` wrote of a `HeckmanFit`, and its error model."""
     method = state.text("method", tuple(PARAMETERS))
     errors, scale = NORMAL
     if state.has("errors"):  # older files have normal errors and a constant sigma

@@ -12,7 +12,6 @@ from heckesel.saving.saved_estimates import (
     FIT,
     STATUSES,
     read_fit,
-    write_errors,
     write_fit,
 )
 from heckesel.saving.saved_fields import Fields
@@ -23,7 +22,8 @@ def state_of(model) -> dict:
     """What the fit left on `model`, beyond what all models have."""
     boundary = model.fitted_.at_boundary
     at_boundary = None if boundary is None else BOUNDARY.write(boundary)
-    state = write_fit(model.result_, FIT) | write_errors(model.result_)
+    fit = model.result_
+    state = write_fit(fit, FIT) | {"errors": fit.errors, "scale": list(fit.data.scale_names)}
     return state | {"at_boundary": at_boundary, "choice": choice_of(model)}
 
 

@@ -30,11 +30,6 @@ ESTIMATED_AS: dict[str, tuple[str, Callable]] = {
 MOST_TERMS = 60  # parameters beyond which the default interval of rho is not searched for
 
 
-def check_test(kind) -> None:
-    if not is_one_of(kind, ("wald", "lr")):
-        raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
-
-
 def _wald_interval(fit, parameter: str, level: float) -> tuple[float, float]:
     label, back = ESTIMATED_AS[parameter]
     term = ("ancillary", label)
@@ -64,7 +59,8 @@ def _hypotheses(fit) -> dict[str, list]:
 
 def error_tests(fit, kind: str) -> dict[str, Test]:
     """Each of the hypotheses; `lr` fits the smaller models."""
-    check_test(kind)
+    if not is_one_of(kind, ("wald", "lr")):
+        raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
     if kind == "wald":
         return {name: fit.wald_test(terms) for name, terms in _hypotheses(fit).items()}
     _needs_independent_rows(fit, "likelihood ratio")
