@@ -4,7 +4,6 @@ import re
 
 from heckesel.errors import DataError
 
-
 ALL_GPUS = "cuda:*"
 
 
