@@ -8,6 +8,7 @@ import json
 import re
 import warnings
 from contextlib import redirect_stdout
+from itertools import product
 from pathlib import Path
 
 import matplotlib
@@ -15,6 +16,7 @@ import numpy as np
 
 from heckesel.diagnostics.verdict import SUPPORTED, UNCERTAIN, UNUSABLE
 from heckesel.errors import IdentificationWarning
+from reproduction.pages.beyond_paper.markdown import table
 from reproduction.result_files import read_rows
 from reproduction.simulations.identified_coverage import table as identified_coverage
 from reproduction.simulations.long_tables import table as long_tables
@@ -48,6 +50,15 @@ INFERENCE = {
     },
 }
 
+LONG_TABLES = {
+    "coverage90_against": "coverage of 90 % intervals, selected-against region",
+    "coverage90": "coverage of 90 % intervals, all points",
+    "crps_against": "CRPS, selected-against region",
+    "crps": "CRPS, all points",
+    "bias_f0_against": "absolute bias of the mean, selected-against region",
+    "log_density": "mean log density of held-out outcomes",
+}
+
 
 def run_pictures(folder: Path) -> None:
     """Run the code of the pages that draw and save their figures."""
@@ -66,108 +77,91 @@ def run_pictures(folder: Path) -> None:
 
 def make_tables(folder: Path) -> None:
     """Write all tables of committed results."""
-    (folder / "_generated").mkdir(exist_ok=True)
-    make_misspecified(folder)
-    make_inference(folder)
-    make_fooling(folder)
-    make_averages(folder)
-    make_identified(folder)
-    make_long_tables(folder)
+    out, results = folder / "_generated", folder.parent / "results"
+    out.mkdir(exist_ok=True)
+    tables = {
+        "misspecified": misspecified(read_rows(results / "x2_misspecified.json")),
+        "fooling": fooling(_read(results / "fooling.json")),
+        "average_coverage": averages(_read(results / "average_coverage.json")["rows"]),
+        "identified": identified(_read(results / "identified_coverage.json")),
+        "long_tables": sampled(_read(results / "long_tables.json")),
+    }
+    inferences = _read(results / "inference_coverage.json")["rows"]
+    tables |= {f"inference_{outcome}": inference(inferences, outcome) for outcome in INFERENCE}
+    for name, text in tables.items():
+        (out / f"{name}.md").write_text(text + "\n")
 
 
-def make_misspecified(folder: Path) -> None:
+def _read(path: Path):
+    return json.loads(path.read_text())
+
+
+def misspecified(rows: list[dict]) -> str:
     """Coverage and bias of X2 in the selected-against region, with and without an instrument."""
-    rows = read_rows(folder.parent / "results" / "x2_misspecified.json")
-    lines = [
-        "| errors | instrument | ρ | " + " | ".join(SHOWN.values()) + " |",
-        "|---|---|---|" + "---|" * len(SHOWN),
-    ]
-    for errors, text in ERRORS.items():
-        for alpha, instrument in ((1.0, "yes"), (0.0, "no")):
-            for rho in (0.0, 0.9):
-                cell = {"errors": errors, "alpha": alpha, "rho": rho}
-                found = " | ".join(_entry(rows, cell | {"method": method}) for method in SHOWN)
-                lines.append(f"| {text} | {instrument} | {rho:g} | {found} |")
-    (folder / "_generated" / "misspecified.md").write_text("\n".join(lines) + "\n")
+    lines = []
+    for errors, alpha, rho in product(ERRORS, (1.0, 0.0), (0.0, 0.9)):
+        cell = {"errors": errors, "alpha": alpha, "rho": rho}
+        found = [_entry(rows, cell | {"method": method}) for method in SHOWN]
+        lines.append([ERRORS[errors], "yes" if alpha else "no", f"{rho:g}", *found])
+    return table(["errors", "instrument", "ρ", *SHOWN.values()], lines)
 
 
-def make_inference(folder: Path) -> None:
+def inference(rows: list[dict], outcome: str) -> str:
     """Rejections of rho = 0 and coverage, by strength of the instrument."""
-    found = json.loads((folder.parent / "results" / "inference_coverage.json").read_text())
-    for outcome, columns in INFERENCE.items():
-        lines = ["| n | instrument | ρ | " + " | ".join(columns.values()) + " |"]
-        lines.append("|---|---|---|" + "---|" * len(columns))
-        for row in found["rows"]:
-            setting = row["setting"]
-            if setting["outcome"] == outcome:
-                shown = [f"{100 * row[name]:.1f} %" if name in row else "" for name in columns]
-                where = f"{setting['n']} | {setting['instrument']} | {setting['rho']:g}"
-                lines.append(f"| {where} | {' | '.join(shown)} |")
-        (folder / "_generated" / f"inference_{outcome}.md").write_text("\n".join(lines) + "\n")
+    columns, lines = INFERENCE[outcome], []
+    for row in rows:
+        setting = row["setting"]
+        if setting["outcome"] == outcome:
+            where = str(setting["n"]), setting["instrument"], f"{setting['rho']:g}"
+            shown = [f"{100 * row[name]:.1f} %" if name in row else "" for name in columns]
+            lines.append([*where, *shown])
+    return table(["n", "instrument", "ρ", *columns.values()], lines)
 
 
-def make_fooling(folder: Path) -> None:
+def fooling(rows: list[dict]) -> str:
     """How often the Wald rule alone calls cases identified, and what the verdict says of them."""
     levels = (SUPPORTED, UNCERTAIN, UNUSABLE)
+    counts = [[str(row["levels"].get(level, 0)) for level in levels] for row in rows]
     lines = [
-        f"| case | Wald statistic above 10 | {' | '.join(levels)} |",
-        "|---|---|" + "---|" * len(levels),
+        [row["case"], str(row["wald_rule"]), *own] for row, own in zip(rows, counts, strict=True)
     ]
-    for row in json.loads((folder.parent / "results" / "fooling.json").read_text()):
-        given = " | ".join(str(row["levels"].get(level, 0)) for level in levels)
-        lines.append(f"| {row['case']} | {row['wald_rule']} | {given} |")
-    (folder / "_generated" / "fooling.md").write_text("\n".join(lines) + "\n")
+    return table(["case", "Wald statistic above 10", *levels], lines)
 
 
-def make_averages(folder: Path) -> None:
+def averages(rows: list[dict]) -> str:
     """Coverage of average outcomes, by estimator."""
-    found = json.loads((folder.parent / "results" / "average_coverage.json").read_text())
-    lines = [
-        "| estimator | target | draws | coverage | bias | sd | se |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in found["rows"]:
-        numbers = " | ".join(f"{row[name]:.3f}" for name in ("bias", "sd", "se"))
-        where = f"{row['estimator']} | {row['target']} | {row['draws']}"
-        lines.append(f"| {where} | {100 * row['coverage']:.0f} % | {numbers} |")
-    (folder / "_generated" / "average_coverage.md").write_text("\n".join(lines) + "\n")
+    lines = []
+    for row in rows:
+        numbers = [f"{row[name]:.3f}" for name in ("bias", "sd", "se")]
+        where = row["estimator"], row["target"], str(row["draws"])
+        lines.append([*where, f"{100 * row['coverage']:.0f} %", *numbers])
+    return table(["estimator", "target", "draws", "coverage", "bias", "sd", "se"], lines)
 
 
-def make_identified(folder: Path) -> None:
+def identified(rows: list[dict]) -> str:
     """Coverage of `auto` among draws that are called identified, by strength and errors."""
-    found = json.loads((folder.parent / "results" / "identified_coverage.json").read_text())
-    lines = [
-        "| instrument | errors | draws | called identified | selected-against | all points |",
-        "|---|---|---|---|---|---|",
-    ]
-    for line in identified_coverage(found):
+    lines = []
+    for line in identified_coverage(rows):
         shown = ["", ""]
         if line["identified"]:
             error = f" ± {100 * line['standard_error']:.1f}" if "standard_error" in line else ""
             shown = [f"{100 * line[name]:.1f}" for name in ("coverage90_against", "coverage90")]
             shown = [f"{shown[0]}{error} %", f"{shown[1]} %"]
-        numbers = f"{line['draws']} | {line['identified']} | {' | '.join(shown)}"
-        lines.append(f"| {line['instrument']} | {line['errors']} | {numbers} |")
-    (folder / "_generated" / "identified.md").write_text("\n".join(lines) + "\n")
+        where = line["instrument"], line["errors"], str(line["draws"]), str(line["identified"])
+        lines.append([*where, *shown])
+    header = ("instrument", "errors", "draws", "called identified")
+    return table([*header, "selected-against", "all points"], lines)
 
 
-def make_long_tables(folder: Path) -> None:
+def sampled(rows: list[dict]) -> str:
     """`auto` on a sample of a long table against all of its rows."""
-    names = {
-        "coverage90_against": "coverage of 90 % intervals, selected-against region",
-        "coverage90": "coverage of 90 % intervals, all points",
-        "crps_against": "CRPS, selected-against region",
-        "crps": "CRPS, all points",
-        "bias_f0_against": "absolute bias of the mean, selected-against region",
-        "log_density": "mean log density of held-out outcomes",
-    }
-    found = json.loads((folder.parent / "results" / "long_tables.json").read_text())
-    lines = ["| measure | sample | all rows | difference |", "|---|---|---|---|"]
-    for line in long_tables(found):
-        numbers = f"{line['sampled']:.3f} | {line['whole']:.3f}"
-        change = f"{line['difference']:+.3f} ± {line['standard_error']:.3f}".replace("-", "−")
-        lines.append(f"| {names[line['measure']]} | {numbers.replace('-', '−')} | {change} |")
-    (folder / "_generated" / "long_tables.md").write_text("\n".join(lines) + "\n")
+    lines = []
+    for line in long_tables(rows):
+        numbers = [f"{line[name]:.3f}" for name in ("sampled", "whole")]
+        change = f"{line['difference']:+.3f} ± {line['standard_error']:.3f}"
+        lines.append([LONG_TABLES[line["measure"]], *numbers, change])
+    text = table(["measure", "sample", "all rows", "difference"], lines)
+    return re.sub(r"-(?=\d)", "−", text)
 
 
 def _entry(rows, cell: dict) -> str:

@@ -8,7 +8,7 @@ fit; the coverage of its 90 % intervals in the selected-against region is part o
 from dataclasses import dataclass, replace
 from itertools import product
 
-from heckesel.diagnostics.evidence import identify
+from heckesel.diagnostics.data_verdict import identify
 from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.methods import fit_one
 from reproduction.e1_controlled import controlled_problem

@@ -37,6 +37,7 @@ MODULES = [
     "heckesel.estimators.without_model.bounds",
     "heckesel.linear.results.heckman_fit",
     "heckesel.linear.results.heckman_probit_fit",
+    "heckesel.linear.results.selection_probit_fit",
     "heckesel.linear.result_tables.compare_fits",
     *(
         f"heckesel.estimators.{name}"

@@ -6,6 +6,7 @@ has its own marker and line, for prints without colour.
 
 from collections.abc import Iterable, Sequence
 
+from heckesel.plots.canvas import percent_axis
 from reproduction.pages.method_labels import LABELS
 
 WIDTH = 7.0  # inches
@@ -93,12 +94,6 @@ def draw_dots(axes, methods: Sequence[str], series: Iterable[tuple], *, titles: 
             axis.axvline(NOMINAL, color="black", lw=0.8, ls=":")
             percent_axis(axis.xaxis)
     axes[0].set_yticks(range(len(methods)), [LABELS[method] for method in methods])
-
-
-def percent_axis(axis) -> None:
-    from matplotlib.ticker import PercentFormatter
-
-    axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
 
 
 def legend_below(figure, axis, *, columns: int = 4) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.atomic_files import write_atomically
-from heckesel.diagnostics.evidence import identify
+from heckesel.diagnostics.data_verdict import identify
 from heckesel.diagnostics.verdict import IDENTIFIED
 from heckesel.methods import load_method
 from reproduction import x5_regimes as x5

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from heckesel.errors import DataError
-from heckesel.numeric_input import numeric
+from heckesel.numeric_input import numeric, ones_of
 
 CONSTANT = "Intercept"
 # The end of the name of a 0/1 column that indicates where another column is missing.
@@ -188,11 +188,7 @@ def marked_rows(y, selected, y_name: str) -> np.ndarray:
     values = numeric(selected, "selected")
     if values.shape != y.shape:
         raise DataError(f"selected has shape {values.shape} but y has {y.shape}")
-    odd = ~np.isin(values, (0.0, 1.0))
-    if odd.any():
-        row = int(np.flatnonzero(odd)[0])
-        raise DataError(f"selected must be 0 or 1 but row {row} holds {values[row]:g}")
-    s = values == 1.0
+    s = ones_of(values, "selected")
     missing = np.flatnonzero(s & np.isnan(y))
     if len(missing):
         raise DataError(

@@ -140,6 +140,16 @@ class RhoInfo:
     member_rho: list[float] | None = None
     error_model: ErrorModelInfo | None = None
 
+    @property
+    def rho(self) -> list[float]:
+        """Of the modes."""
+        return [mode.rho for mode in self.modes]
+
+    @property
+    def sigma(self) -> list[float]:
+        """Of the modes."""
+        return [mode.sigma for mode in self.modes]
+
 
 @dataclass(frozen=True)
 class Candidate:

@@ -1,10 +1,10 @@
-"""Arrays that users pass, converted to float64 or refused with the value that is not a number."""
+"""Arrays and numbers that users pass, converted or refused with the value that is wrong."""
 
 from datetime import date, timedelta
 
 import numpy as np
 
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_share
 
 HOLDS_DATES = "holds dates; make it a number, such as years since 2000"
 
@@ -82,3 +82,17 @@ def _is_missing(value) -> bool:
 def _shown(value, most: int = 60) -> str:
     text = repr(value)
     return text if len(text) <= most else f"{text[:most]}…"
+
+
+def ones_of(values: np.ndarray, what: str) -> np.ndarray:
+    """(n,) whether `values`, which must be 0 or 1, are 1."""
+    odd = np.flatnonzero((values != 0) & (values != 1))
+    if len(odd):
+        raise DataError(f"{what} must be 0 or 1 but row {odd[0]} holds {values[odd[0]]:g}")
+    return values == 1
+
+
+def check_level(level: float) -> None:
+    """Refuse a level of confidence or coverage that is none."""
+    if not is_share(level):
+        raise DataError(f"level must lie between 0 and 1, got {level!r}")

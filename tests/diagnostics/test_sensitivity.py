@@ -1,5 +1,7 @@
 """Sensitivity to rho: what must come out at rho-hat and at zero, breakdown points and bounds."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -93,10 +95,11 @@ def test_last_layers_at_a_fixed_rho_agree_with_the_classic_fit(frame, fit):
         hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST),
         hk.DeepHeckmanRegressor(["z"], method="profile", **FAST),
         hk.DeepHeckmanRegressor(["z"], method="averaged", **FAST),
+        hk.DeepHeckmanRegressor(["z"], **FAST),
         hk.DeepEnsembleRegressor(["z"], **FAST),
         hk.HeckmanRegressor(["z"]),
     ],
-    ids=["two-step", "profile", "averaged", "ensemble", "linear"],
+    ids=["two-step", "profile", "averaged", "auto", "ensemble", "linear"],
 )
 def test_every_regressor_has_a_curve(model, frame):
     X, y = frame[["x", "z"]], frame["y"]
@@ -136,6 +139,9 @@ def test_networks_need_the_rows_of_their_fit(frame):
         hk.sensitivity(model, frame[["x", "z"]], frame["y"], effects=["z"])
     with pytest.raises(hk.DataError, match="between -1 and 1"):
         hk.sensitivity(model, frame[["x", "z"]], frame["y"], rho=[1.0])
+    model.fitted_ = SimpleNamespace(main=None)  # what "auto" keeps where splines have all weight
+    with pytest.raises(hk.DataError, match="used splines alone; fit with method='two-step'"):
+        hk.sensitivity(model, frame[["x", "z"]], frame["y"])
 
 
 @pytest.mark.parametrize("kind", ["formula", "arrays", "regressor", "networks"])

@@ -250,7 +250,3 @@ def test_bad_input_is_named_in_one_sentence(name):
     assert fragment in message
     assert "\n" not in message
     assert isinstance(caught.value, ValueError)
-
-
-def test_there_are_at_least_thirty_cases():
-    assert len(CASES) >= 30

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 import heckesel as hk
 
 FAST = {"epochs": 60, "n_members": 2, "progress": False}
+PROFILE = {"method": "profile"}
 
 
 @pytest.fixture(scope="module")
@@ -125,146 +126,90 @@ def test_the_score_is_r2_given_selection(fitted, draw):
 
 
 GOOD = hk.datasets.make_controlled(200, rho=0.5, alpha=1.0, seed=1).frame
+TABLE = GOOD[["x", "z"]]
+# Options of a two-step with the instrument z (and X or y in place of those of GOOD), and a part of
+# the sentence that refuses them.
 CASES = {
-    "unknown method": (
-        lambda: hk.DeepHeckmanRegressor(method="three-step").fit(GOOD[["x", "z"]], GOOD.y),
-        "method must be one of two-step, joint",
-    ),
+    "unknown method": ({"method": "three-step"}, "method must be one of two-step, joint"),
     "an outcome without errors": (
-        lambda: hk.DeepHeckmanRegressor(["z"]).fit(
-            GOOD[["x", "z"]], (1 + 2 * GOOD.x).where(GOOD.y.notna()).rename("y")
-        ),
+        {"method": "auto", "y": (1 + 2 * GOOD.x).where(GOOD.y.notna()).rename("y")},
         "the outcome 'y' is an exact linear function of its columns among the",
     ),
     "instrument that is not there": (
-        lambda: hk.DeepHeckmanRegressor(["zz"], method="two-step").fit(GOOD[["x", "z"]], GOOD.y),
+        {"instruments": ["zz"]},
         "X has no column 'zz', the instrument; did you mean 'z'?",
     ),
-    "instrument by name without names": (
-        lambda: hk.DeepHeckmanRegressor(["z"], method="two-step").fit(
-            GOOD[["x", "z"]].to_numpy(), GOOD.y
-        ),
-        "set_output",
-    ),
+    "instrument by name without names": ({"X": TABLE.to_numpy()}, "set_output"),
     "instrument beyond the columns": (
-        lambda: hk.DeepHeckmanRegressor([5], method="two-step").fit(
-            GOOD[["x", "z"]].to_numpy(), GOOD.y
-        ),
+        {"instruments": [5], "X": TABLE.to_numpy()},
         "beyond the 2 columns",
     ),
-    "nothing but instruments": (
-        lambda: hk.DeepHeckmanRegressor(["x", "z"], method="two-step").fit(
-            GOOD[["x", "z"]], GOOD.y
-        ),
-        "every column of X is an instrument",
-    ),
+    "nothing but instruments": ({"instruments": ["x", "z"]}, "every column of X is an instrument"),
     "missing x": (
-        lambda: hk.DeepHeckmanRegressor(["z"], method="two-step").fit(
-            GOOD[["x", "z"]].assign(x=GOOD.x.where(GOOD.index != 3)), GOOD.y
-        ),
+        {"X": TABLE.assign(x=GOOD.x.where(GOOD.index != 3))},
         "'x' is missing (NaN) in 1 row (first: row 3)",
     ),
     "infinite x": (
-        lambda: hk.DeepHeckmanRegressor(["z"], method="two-step").fit(
-            GOOD[["x", "z"]].assign(x=GOOD.x.where(GOOD.index != 3, np.inf)), GOOD.y
-        ),
+        {"X": TABLE.assign(x=GOOD.x.where(GOOD.index != 3, np.inf))},
         "'x' is inf in row 3",
     ),
-    "one-dimensional X": (
-        lambda: hk.DeepHeckmanRegressor(method="two-step").fit(GOOD.x.to_numpy(), GOOD.y),
-        "reshape",
-    ),
-    "all outcomes missing": (
-        lambda: hk.DeepHeckmanRegressor(["z"], method="two-step").fit(
-            GOOD[["x", "z"]], np.full(200, np.nan)
-        ),
-        "missing in all 200 rows",
-    ),
+    "one-dimensional X": ({"instruments": None, "X": GOOD.x.to_numpy()}, "reshape"),
+    "all outcomes missing": ({"y": np.full(200, np.nan)}, "missing in all 200 rows"),
     "perfect prediction": (
-        lambda: hk.DeepHeckmanRegressor(["d"], method="two-step").fit(
-            GOOD[["x"]].assign(d=GOOD.y.notna().astype(float)), GOOD.y
-        ),
+        {"instruments": ["d"], "X": GOOD[["x"]].assign(d=GOOD.y.notna().astype(float))},
         "'d' predicts selection perfectly",
     ),
-    "no member": (
-        lambda: hk.DeepHeckmanRegressor(["z"], n_members=0, method="two-step").fit(
-            GOOD[["x", "z"]], GOOD.y
-        ),
-        "n_members must be at least 1",
-    ),
-    "unknown dtype": (
-        lambda: hk.DeepHeckmanRegressor(["z"], dtype="half", method="two-step").fit(
-            GOOD[["x", "z"]], GOOD.y
-        ),
-        "dtype must be one of",
-    ),
+    "no member": ({"n_members": 0}, "n_members must be at least 1"),
+    "unknown dtype": ({"dtype": "half"}, "dtype must be one of"),
     "a prior for a method without one": (
-        lambda: hk.DeepHeckmanRegressor(["z"], rho_prior="positive", method="two-step").fit(
-            GOOD[["x", "z"]], GOOD.y
-        ),
+        {"rho_prior": "positive"},
         "rho_prior needs method='auto' or 'profile', but method is 'two-step'",
     ),
     "unknown sign": (
-        lambda: profile(rho_prior="plus").fit(GOOD[["x", "z"]], GOOD.y),
+        PROFILE | {"rho_prior": "plus"},
         "rho_prior must be one of uniform, positive, negative, an interval or a function",
     ),
     "interval beyond one": (
-        lambda: profile(rho_prior=(0.5, 2)).fit(GOOD[["x", "z"]], GOOD.y),
+        PROFILE | {"rho_prior": (0.5, 2)},
         "a rho_prior interval needs -1 <= low < high <= 1, got (0.5, 2)",
     ),
     "a prior that is one number": (
-        lambda: profile(rho_prior=0.5).fit(GOOD[["x", "z"]], GOOD.y),
+        PROFILE | {"rho_prior": 0.5},
         "a rho_prior interval is two numbers, got 0.5",
     ),
     "a prior that is no density": (
-        lambda: profile(rho_prior=np.sin, epochs=1).fit(GOOD[["x", "z"]], GOOD.y),
+        PROFILE | {"rho_prior": np.sin, "epochs": 1},
         "finite, not negative, and positive somewhere",
     ),
-    "profile with t errors": (
-        lambda: profile(errors="t").fit(GOOD[["x", "z"]], GOOD.y),
-        "the profile has normal or shape errors",
-    ),
-    "profile with varying noise": (
-        lambda: profile(noise="varying").fit(GOOD[["x", "z"]], GOOD.y),
-        "the profile has one sigma",
-    ),
+    "profile with t errors": (PROFILE | {"errors": "t"}, "the profile has normal or shape errors"),
+    "profile with varying noise": (PROFILE | {"noise": "varying"}, "the profile has one sigma"),
     "shape errors in two steps": (
-        lambda: two_step(errors="shape").fit(GOOD[["x", "z"]], GOOD.y),
+        {"errors": "shape"},
         "errors='shape' needs method='joint' or 'profile', but method is 'two-step'",
     ),
     "sigma of x in two steps": (
-        lambda: two_step(scale=["x"]).fit(GOOD[["x", "z"]], GOOD.y),
+        {"scale": ["x"]},
         "scale= needs method='joint' or 'profile', but method is 'two-step'",
     ),
     "sigma of a column that X does not have": (
-        lambda: profile(scale="age").fit(GOOD[["x", "z"]], GOOD.y),
+        PROFILE | {"scale": "age"},
         "X has no column 'age', which scale names",
     ),
-    "sigma of an instrument": (
-        lambda: profile(scale="z").fit(GOOD[["x", "z"]], GOOD.y),
-        "scale names the instrument 'z'",
-    ),
-    "sigma of no column": (
-        lambda: profile(scale=[]).fit(GOOD[["x", "z"]], GOOD.y),
-        "scale= names no column",
-    ),
+    "sigma of an instrument": (PROFILE | {"scale": "z"}, "scale names the instrument 'z'"),
+    "sigma of no column": (PROFILE | {"scale": []}, "scale= names no column"),
     "sigma of a missing value": (
-        lambda: profile(scale=pd.NA).fit(GOOD[["x", "z"]], GOOD.y),
+        PROFILE | {"scale": pd.NA},
         "scale must be a name or a list of names, got <NA>",
     ),
     "shape errors without selection": (
-        lambda: profile(errors="shape").fit(GOOD[["x", "z"]], GOOD.y.fillna(0)),
+        PROFILE | {"errors": "shape", "y": GOOD.y.fillna(0)},
         "every unit has an outcome",
     ),
 }
 
 
-def two_step(**options):
-    return hk.DeepHeckmanRegressor(["z"], method="two-step", **FAST | options)
-
-
 def profile(**options):
-    return hk.DeepHeckmanRegressor(["z"], method="profile", **FAST | options)
+    return hk.DeepHeckmanRegressor(["z"], **PROFILE, **FAST | options)
 
 
 def test_the_training_summary_can_be_written_as_json(fitted):
@@ -297,9 +242,11 @@ def test_a_prior_on_the_sign_of_rho_is_respected(draw):
 
 @pytest.mark.parametrize("name", CASES)
 def test_bad_options_raise_one_sentence(name):
-    call, fragment = CASES[name]
+    options, fragment = CASES[name]
+    options = {"X": TABLE, "y": GOOD.y, "instruments": ["z"], "method": "two-step"} | FAST | options
+    X, y = options.pop("X"), options.pop("y")
     with pytest.raises(hk.DataError) as caught:
-        call()
+        hk.DeepHeckmanRegressor(**options).fit(X, y)
     assert fragment in str(caught.value)
     assert "\n" not in str(caught.value)
 

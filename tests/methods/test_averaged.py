@@ -308,5 +308,6 @@ def test_the_report_says_what_an_average_is_of():
     said = "Heckman's model with networks{} for the outcome, "
     said += "in two steps and by likelihood, averaged"
     assert _method(model, linear=False) == said.format(" and splines")
-    model.info_ = model.info_ | {"averaged": ["two-step", "likelihood"]}
+    fitted = model.fitted_
+    model.fitted_ = replace(fitted, info=replace(fitted.info, averaged=["two-step", "likelihood"]))
     assert _method(model, linear=False) == said.format("")

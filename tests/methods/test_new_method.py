@@ -1,5 +1,7 @@
 """A new method is one file and one line of METHODS: everything else takes it from there."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 
@@ -103,6 +105,26 @@ def test_a_fit_of_a_new_method_is_exported(model, tmp_path):
     mean, std = session.run(["mean", "std"], {"X": X[["x"]].to_numpy(np.float32)})
     np.testing.assert_allclose(mean, plain.predict(X[["x", "z"]]), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(std, plain.fitted_.sigma, rtol=1e-5)
+
+
+def test_networks_of_a_new_method_are_found_whatever_its_fields_are_called():
+    from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble, with_networks
+    from heckesel.networks.training.ensemble_training import Members
+
+    @dataclass(frozen=True)
+    class Fit:
+        nets: Members
+        baseline: GaussianEnsemble
+        count: int
+
+    ones = Members((1, 2), np.ones((1, 4)), np.zeros(1))
+    found = with_networks(
+        Fit(ones, GaussianEnsemble(ones, None, None), 3),
+        lambda members: replace(members, parameters=2 * members.parameters),
+    )
+    assert (found.nets.parameters == 2).all()
+    assert (found.baseline.members.parameters == 2).all()
+    assert found.count == 3
 
 
 def test_without_its_line_a_method_is_unknown():

@@ -47,7 +47,7 @@ def test_swap_sets_are_complete_and_equal_in_size():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: gini([0, 2], [1, 2]), "y must be 0 or 1, but row 1 holds 2"),
+        (lambda: gini([0, 2], [1, 2]), "y must be 0 or 1 but row 1 holds 2"),
         (lambda: gini([0, 1], [1, np.nan]), "score is missing in row 1"),
         (lambda: ks([1, 1], [1, 2]), "one class only, 1"),
         (lambda: ks([0, 1], [1, 2, 3]), "score has 3 rows, but there are 2"),

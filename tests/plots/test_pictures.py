@@ -267,7 +267,7 @@ def test_rows_in_groups_have_no_likelihood_ratio(draw, tmp_path):
         (lambda m, X, y: hk.plots.effect(m, X, "q"), "X has no column 'q'"),
         (lambda m, X, y: hk.plots.effect(m, X, "z"), "'z' is an instrument"),
         (lambda m, X, y: hk.plots.by_selection(m.result_, X), "needs a fitted estimator"),
-        (lambda m, X, y: hk.plots.calibration([0, 2], [0.1, 0.2]), "row 1 is 2"),
+        (lambda m, X, y: hk.plots.calibration([0, 2], [0.1, 0.2]), "row 1 holds 2"),
         (lambda m, X, y: hk.plots.calibration([0, 1], [0.1]), "shape"),
         (lambda m, X, y: hk.plots.sensitivity(m), "draws the result of hk.sensitivity"),
         (lambda m, X, y: hk.plots.rho_likelihood(3), "no likelihood over rho"),

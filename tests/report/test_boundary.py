@@ -9,6 +9,7 @@ import pytest
 
 import heckesel as hk
 from heckesel.diagnostics.verdict import IDENTIFIED, NO_SELECTION, Identification
+from heckesel.fit_info import RhoInfo, RhoMode
 from heckesel.report import write_report
 from heckesel.report.verdict_box import boundary_reached, verdict_box
 from tests.report.test_page import check_page
@@ -52,13 +53,13 @@ def test_intervals_that_do_not_exist_are_one_sign_and_the_page_says_why(wages):
     assert "At ρ = ±1 there are no standard errors" in wages
 
 
-def network_model(rho, *, verdict=IDENTIFIED, **info):
-    found = SimpleNamespace(verdict=verdict, evidence={})
-    return SimpleNamespace(identification_=found, rho_=np.array(rho), info_=info)
+def network_model(rho, info=None, *, verdict=IDENTIFIED):
+    found, fitted = SimpleNamespace(verdict=verdict, evidence={}), SimpleNamespace(info=info)
+    return SimpleNamespace(identification_=found, rho_=np.array(rho), fitted_=fitted)
 
 
 def modes(*rho, end=False):
-    return [{"rho": value, "boundary": end} for value in rho]
+    return RhoInfo([RhoMode(value, 1.0, 1.0, 0.0, end) for value in rho], [-1.0, 1.0], {})
 
 
 @pytest.mark.parametrize(
@@ -66,9 +67,9 @@ def modes(*rho, end=False):
     [
         (network_model([0.9, 0.99]), None),
         (network_model([-1.0, -0.9995]), -1.0),
-        (network_model([0.997], modes=modes(0.997, end=True)), 1.0),
-        (network_model([0.5], modes=modes(0.5, end=True)), None),  # where a prior ends
-        (network_model([0.2, -1.0], modes=modes(0.2, -1.0)), None),  # the lesser mode
+        (network_model([0.997], modes(0.997, end=True)), 1.0),
+        (network_model([0.5], modes(0.5, end=True)), None),  # where a prior ends
+        (network_model([0.2, -1.0], modes(0.2, -1.0)), None),  # the lesser mode
         (network_model([np.nan], verdict=NO_SELECTION), None),
     ],
 )

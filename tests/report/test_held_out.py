@@ -13,7 +13,7 @@ from heckesel.metrics.calibration import LEVELS, half_band, reliability
 from heckesel.plots.predictions_of import has_t_errors
 from heckesel.report import write_report
 from heckesel.report.comparison import compare
-from heckesel.report.held_out_check import Calibration, calibration, check_held_out
+from heckesel.report.held_out_check import HeldOutCheck, calibration, check_held_out
 from heckesel.report.naive_model import naive_fit
 from heckesel.report.refits import NotChecked, refit_on_folds, smaller
 from heckesel.report.report_data import read_report_data
@@ -45,7 +45,7 @@ def test_every_method_can_be_refitted_for_the_check_whatever_its_folds(options, 
     model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | options, **SMALL).fit(X, y)
     table = read_report_data(model, X, y)
     found = check_held_out(refit_on_folds(model, table), table)
-    assert isinstance(found, Calibration)
+    assert isinstance(found, HeldOutCheck)
     assert f"as an ensemble of {size}," in found.how
 
 

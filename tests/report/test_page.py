@@ -2,6 +2,7 @@
 
 import re
 from copy import copy
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -337,7 +338,8 @@ def test_the_page_says_what_a_profile_predicts_with(networks, kind, said):
     from heckesel.report.contents import _method
 
     model = copy(networks["profile"][0])
-    model.info_ = model.info_ | {"outcome": kind}
+    fitted = model.fitted_
+    model.fitted_ = replace(fitted, info=replace(fitted.info, outcome=kind))
     expected = f"Heckman's model with {said} for the outcome, averaged over ρ"
     assert _method(model, linear=False) == expected
 

@@ -7,10 +7,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData, scaled_weight
-from heckesel.diagnostics.evidence import smooth_shares
+from heckesel.diagnostics.caveats import with_model
+from heckesel.diagnostics.data_verdict import smooth_shares
 from heckesel.diagnostics.instrument_strength import wald_verdict
 from heckesel.diagnostics.model_evidence import model_evidence
-from heckesel.diagnostics.model_verdict import with_model
 from heckesel.diagnostics.profile_curve import profile_curve
 from heckesel.diagnostics.row_evidence import linearity_test, repeated_rows
 from heckesel.diagnostics.validity.overidentification import with_agreement

@@ -130,7 +130,7 @@ def profile_curve(found: Scan, level: float = LEVEL, *, unit: float = 1.0) -> Pr
     )
 
 
-def held_out_profile(rho, loglik, rows: int, level: float = LEVEL) -> ProfileCurve:
+def held_out_profile(rho, loglik, rows: int) -> ProfileCurve:
     """The curve of the held-out log-likelihood at each rho of an increasing grid.
 
     Between grid values the curve is monotone, so its modes are grid values.
@@ -138,11 +138,11 @@ def held_out_profile(rho, loglik, rows: int, level: float = LEVEL) -> ProfileCur
     a, height = np.arctanh(np.asarray(rho)), np.asarray(loglik) - np.max(loglik)
     fine = np.linspace(a[0], a[-1], STEPS // STEPS_SHOWN)
     curve = PchipInterpolator(a, height)(fine)
-    ends = _not_rejected(fine, curve, -_allowed_drop(level))
+    ends = _not_rejected(fine, curve, -_allowed_drop(LEVEL))
     rises = np.concatenate([[True], np.diff(height) > 0, [False]])
     peaks = np.flatnonzero(rises[:-1] & ~rises[1:])
     modes = sorted(((float(rho[at]), float(height[at])) for at in peaks), key=lambda m: -m[1])
-    return ProfileCurve(np.tanh(fine), curve, tuple(modes), ends, level, rows)
+    return ProfileCurve(np.tanh(fine), curve, tuple(modes), ends, LEVEL, rows)
 
 
 def _allowed_drop(level: float) -> float:

@@ -1,17 +1,20 @@
-"""How much the conclusions depend on rho."""
+"""How much the conclusions of a model depend on rho, which is held at each of several values."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from heckesel.data import SelectionData
 from heckesel.diagnostics.profile_curve import new_axes
 from heckesel.display.html_table import block, html_table, number, paragraphs
 from heckesel.display.number_text import number_text
 from heckesel.errors import DataError
+from heckesel.linear.fixed_rho import estimates_over_rho
 from heckesel.numeric_input import numeric
 
 # Evenly spaced in atanh rho: |rho| up to .96, denser where estimates change faster.
 RHO = np.tanh(np.linspace(-2.0, 2.0, 21))
+STEP = 1e-2  # of a column's sd, either side, for an average effect
 PLAUSIBLE = 2.0  # log-likelihood units below the best within which a curve is highlighted
 
 
@@ -140,6 +143,49 @@ class Sensitivity:
         axes.set(xlabel="rho, held fixed", ylabel=name, xlim=(-1, 1))
         axes.legend(frameon=False)
         return axes
+
+
+def linear_sensitivity(data: SelectionData, points, weight, rho: np.ndarray) -> Sensitivity:
+    """Of a linear model, refitted at each rho (j,); the mean is over points (m, p), constants
+    included, with weight (m,)."""
+    found = estimates_over_rho(data, rho)
+    beta = np.array([each.beta for each in found])
+    loglik = np.array([each.loglik for each in found])
+    predictions = beta @ points.T  # (j, m)
+    values = {"mean": predictions @ weight / weight.sum()}
+    values |= {name: beta[:, j] for j, name in enumerate(data.x_names)}
+    return Sensitivity(rho, loglik - loglik.max(), values, predictions)
+
+
+def network_sensitivity(
+    data: SelectionData, fitted, points, weight, effects: dict[str, int], rho: np.ndarray
+) -> Sensitivity:
+    """Of networks, whose last layers are refitted at each rho (j,), or of splines.
+
+    points, weight : (m, p) and (m,) of the mean; effects : columns of x with an average effect
+    """
+    from heckesel.networks.rho.fixed_rho import means_over_rho
+    from heckesel.networks.rho.last_layer import last_layers
+    from heckesel.networks.training.batches import joint_rows
+
+    if hasattr(fitted, "basis"):
+        basis = fitted.basis
+    else:
+        rows, members = joint_rows(data, fitted.scaling), fitted.members
+        (basis,) = last_layers([members], [rows], [data.weight.sum()], len(members.parameters))
+    weight = weight / weight.sum()
+    blocks, widths = [points], []
+    for column in effects.values():
+        step = np.zeros(points.shape[1])
+        step[column] = STEP * np.nanstd(data.x[:, column])
+        blocks += [points + step, points - step]
+        widths.append(2 * step.sum())
+    means, loglik = means_over_rho(data, fitted.scaling, basis, rho, np.concatenate(blocks))
+    here, *sides = np.split(means, len(blocks), axis=1)
+    values = {"mean": here @ weight}
+    for name, width, up, down in zip(effects, widths, sides[::2], sides[1::2], strict=True):
+        values[name] = (up - down) @ weight / width
+    return Sensitivity(rho, loglik - loglik.max(), values, here)
 
 
 def check_rho(rho) -> np.ndarray:

@@ -108,11 +108,6 @@ class Identification:
         return block(self.as_box())
 
     @property
-    def rests_on_shape(self) -> bool:
-        """Whether at most the assumed shape of the errors identifies rho."""
-        return self.verdict in (FUNCTIONAL_FORM, NOT_IDENTIFIED)
-
-    @property
     def level(self) -> str:
         """What a person can do with the correction, from "the correction is supported" to "the
         correction must not be used as it is"."""

@@ -7,14 +7,14 @@ from dataclasses import replace
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.evidence import identify_shape, smooth_shares
+from heckesel.diagnostics.data_verdict import identify_shape, smooth_shares
 from heckesel.diagnostics.instrument_strength import wald_verdict
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.network_options import AUTO, predicting_in_float64, seed_of
 from heckesel.linear.covariance import inverse
 from heckesel.linear.probit import ProbitFit, in_units, maximise_probit
-from heckesel.linear.sample.stream import Stream, check_stream, open_stream
+from heckesel.linear.sample.stream import Stream, check_selection, check_stream, open_stream
 from heckesel.methods import DEEP, load_method, names_of
 from heckesel.networks.ensembles.convergence import check_training
 from heckesel.networks.training.batches import data_scale_from_moments
@@ -59,7 +59,7 @@ def fit_files(
     whole = column_reader.together(seen)
     counts = [pair for item in table.counts for pair in item]
     observed, rows = sum(pair[0] for pair in counts), sum(map(sum, counts))
-    _check_selection(observed, rows, y)
+    check_selection(observed, rows, y)
     with threadpool_limits(1, user_api="blas"):
         probit, kept = _probit(table, reader, run)
     model.identification_ = _identified(probit, kept, whole.kept, observed, rows)
@@ -92,16 +92,6 @@ def _check_options(model, *, in_memory: bool) -> None:
     for what, asked in refused.items():
         if asked:
             raise DataError(f"{what} needs all rows in memory; read the files into a frame first")
-
-
-def _check_selection(selected: int, rows: int, y: str) -> None:
-    if not selected:
-        raise DataError(f"no row is selected: the outcome {y!r} is missing in all of them")
-    if selected == rows:
-        raise DataError(
-            f"all {selected} rows have an outcome, so every unit was selected; a selection model "
-            "needs rows whose outcome is missing"
-        )
 
 
 def _probit(table: RowsOnDisk, reader, run) -> tuple[ProbitFit, SelectionData]:

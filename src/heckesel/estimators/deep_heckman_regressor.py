@@ -223,11 +223,11 @@ class DeepHeckmanRegressor(NetworkRegressor):
             network = self._network(int(data.s.sum()), workers, scale=scale)
             name = "deep_ensemble" if data.s.all() else names_of(DEEP)[self.method]
             self.fitted_ = train(self, name, data, network)
-        self.info_ = as_dictionary(self.fitted_.info)
+        info = self.fitted_.info
+        self.info_ = as_dictionary(info)
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
-        self.identification_ = with_members(
-            self.identification_, self.info_.get("member_rho", self.info_.get("rho"))
-        )
+        of_members = getattr(info, "member_rho", getattr(info, "rho", None))
+        self.identification_ = with_members(self.identification_, of_members)
         return self
 
     @property
@@ -248,11 +248,11 @@ class DeepHeckmanRegressor(NetworkRegressor):
         return self.info_
 
     def _values(self, name: str) -> np.ndarray:
-        if "modes" in self.info_:
-            return np.array([mode[name] for mode in self.info_["modes"]])
-        if name in self.info_:
-            return np.array(self.info_[name])
-        return np.full(len(self.fitted_.members.parameters), np.nan)
+        """NaN for every member of networks that were fitted without a correction."""
+        found = getattr(self.fitted_.info, name, None)
+        if found is None:
+            return np.full(len(self.fitted_.members.parameters), np.nan)
+        return np.array(found)
 
     def _check_error_model(self) -> None:
         """Refuse errors="shape" and scale= if the method does not have them."""

@@ -16,7 +16,7 @@ from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.inference import in_given_weights
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.linear.sample.stream import StreamedData
-from heckesel.methods.linear_auto import Choice, choose
+from heckesel.methods.linear_auto import LinearChoice, choose
 from heckesel.tables.array_design import ArrayDesign
 from heckesel.tables.both_equations import columns_from_arrays, columns_from_formulas
 from heckesel.tables.fit_options import (
@@ -207,7 +207,7 @@ def fit_checked(
 
 def fit_auto(
     data: SelectionData, design, *, covariance=None, weight_kind: str, transformed: bool = False
-) -> Choice:
+) -> LinearChoice:
     """The same by the estimator and error model that held-out units prefer. The default covariance
     is robust (by groups, if the data have any), since the error model that is nearest to the data
     need not be the right one.

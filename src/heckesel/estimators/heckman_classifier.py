@@ -26,9 +26,10 @@ from heckesel.estimators.selection_regressor import (
 )
 from heckesel.fit_info import as_dictionary
 from heckesel.linear.results.assemble_probit import fit_binary
-from heckesel.linear.results.inference import check_level
+from heckesel.linear.results.inference import keep_result
 from heckesel.linear.results.modes import explain_modes
 from heckesel.linear.results.probit_prediction import LinearProbit
+from heckesel.numeric_input import check_level
 from heckesel.onnx.export import export_classifier
 from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import read_columns
@@ -186,7 +187,6 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
         return self._fit_linear(data) if linear else self._fit_networks(data)
 
     def _fit_linear(self, data: SelectionData):
-        self.coef_names_ = data.x_names
         fit = fit_binary(
             with_constants(data)[0],
             self.classes_,
@@ -195,15 +195,11 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
             prefer_interior=self.method == "auto",
         )
         self.identification_ = classifier_verdict(fit)
-        self.result_ = replace(fit, identification=self.identification_)
+        keep_result(self, replace(fit, identification=self.identification_))
         warn_of_fit(self.result_, "a plain probit")
         if self.method == "auto":
             self.explanation_, self.candidates_ = explain_modes(self.result_)
         self.fitted_: Any = LinearProbit(self.result_)
-        outcome_params = self.result_.params["outcome"]
-        self.intercept_ = float(outcome_params["Intercept"])
-        self.coef_ = outcome_params.drop("Intercept").to_numpy()
-        self.rho_: Any = self.result_.rho
         return self
 
     def _fit_networks(self, data: SelectionData):

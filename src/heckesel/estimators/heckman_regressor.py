@@ -13,6 +13,7 @@ from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.linear.estimable import check_estimable
 from heckesel.linear.results.assemble import fit_in_memory
 from heckesel.linear.results.heckman_fit import HeckmanFit
+from heckesel.linear.results.inference import keep_result
 from heckesel.linear.rho_scan import Scan
 from heckesel.methods import fit_one, linear_heckman
 from heckesel.methods.linear_heckman import LinearModel
@@ -151,10 +152,10 @@ class HeckmanRegressor(SelectionRegressor):
         if self.method == "auto":
             transformed = self.transform_ is not None
             choice = fit_auto(checked, design, transformed=transformed, **options)
-            self.result_ = choice.fit
+            result = choice.fit
             self.explanation_, self.candidates_ = choice.explanation, choice.candidates
         else:
-            self.result_ = fit_checked(
+            result = fit_checked(
                 checked,
                 design,
                 method=self.method,
@@ -162,13 +163,9 @@ class HeckmanRegressor(SelectionRegressor):
                 clusters=data.groups,
                 **options,
             )
-        self.fitted_ = _linear_model(self.result_, data, weight_kind)
-        self.identification_ = self.result_.identification
-        outcome = self.result_.params["outcome"]
-        self.intercept_ = float(outcome["Intercept"])
-        self.coef_ = outcome.drop("Intercept").to_numpy()
-        self.coef_names_ = data.x_names
-        self.rho_, self.sigma_ = self.result_.rho, self.result_.sigma
+        keep_result(self, result)
+        self.fitted_ = _linear_model(result, data, weight_kind)
+        self.identification_ = result.identification
         return self
 
 

@@ -8,7 +8,7 @@ from functools import wraps
 from types import SimpleNamespace
 
 from heckesel.diagnostics.column_problems import check_fit, plan_of
-from heckesel.diagnostics.evidence import identify as identify_data
+from heckesel.diagnostics.data_verdict import identify as identify_data
 from heckesel.diagnostics.validity.instrument_tests import LEVEL, InstrumentValidity, validity_of
 from heckesel.diagnostics.verdict import Identification, nothing_selected
 from heckesel.errors import ColumnError, DataError, is_share, is_whole

@@ -2,17 +2,15 @@
 log-likelihood of classifiers."""
 
 import numpy as np
-from scipy.special import log_ndtr
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import selected_rows
-from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError
 from heckesel.estimators.selection_regressor import (
     check_same_length,
-    mean_over_units,
+    joint_mean,
     rows_for_target,
 )
 from heckesel.tables.frames import check_same_order
@@ -98,13 +96,8 @@ def class_log_likelihood(model, X, y, selected, sample_weight) -> float:
     x, w, target = rows_for_target(model, X, "selected")
     check_same_length(x, codes)
     log_p = model.fitted_.log_probabilities(x, w, target)
-    unit = np.where(codes == 1.0, log_p[:, 1], log_p[:, 0])
-    if model.identification_.verdict != NO_SELECTION:
-        index = model.fitted_.index(w)
-        unit = np.where(s, unit + log_ndtr(index), log_ndtr(-index))
-    else:
-        unit = np.where(s, unit, -np.inf)
-    return mean_over_units(unit, sample_weight)
+    of_class = np.where(codes == 1.0, log_p[:, 1], log_p[:, 0])
+    return joint_mean(model, s, w, of_class, sample_weight)
 
 
 def codes_of(model, y, selected) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData, check_weights, marked_rows, selected_rows
 from heckesel.diagnostics.column_problems import check_errors
-from heckesel.diagnostics.evidence import identify as identify_data
+from heckesel.diagnostics.data_verdict import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, warn_user
 from heckesel.estimators.effects.group_averages import GroupAverages
@@ -322,17 +322,12 @@ def mean_log_likelihood(model, X, y, selected, sample_weight) -> float:
     s = ~np.isnan(y) if selected is None else selected_rows(y, selected, model.outcome_name_)
     x, w = model.columns_.x(X), model.columns_.w(X)
     check_same_length(x, y)
-    no_selection = model.identification_.verdict == NO_SELECTION
-    unit = np.full(len(y), -np.inf)  # (n,)
-    if not no_selection:
-        index = model.fitted_.index(w)
-        unit = log_ndtr(np.where(s, index, -index))
+    density = np.full(len(y), np.nan)  # (n,) given selection
     if s.any():
-        target = "population" if no_selection else "selected"
-        predictive = model.fitted_.predict(x[s], w[s], target)
-        density = transformed_distribution(predictive, model.transform_).log_density(y[s])
-        unit[s] = density + (0.0 if no_selection else unit[s])
-    return mean_over_units(unit, sample_weight)
+        no_selection = model.identification_.verdict == NO_SELECTION
+        predictive = model.fitted_.predict(x[s], w[s], "population" if no_selection else "selected")
+        density[s] = transformed_distribution(predictive, model.transform_).log_density(y[s])
+    return joint_mean(model, s, w, density, sample_weight)
 
 
 def check_same_length(x, y) -> None:
@@ -340,8 +335,16 @@ def check_same_length(x, y) -> None:
         raise DataError(f"X has {len(x)} rows but y has {len(y)}")
 
 
-def mean_over_units(unit: np.ndarray, sample_weight) -> float:
-    """Weighted mean of (n,) log-likelihoods; a unit of weight zero may have -inf."""
+def joint_mean(model, s, w, given_selection: np.ndarray, sample_weight) -> float:
+    """The mean log-likelihood of selection and outcome; a unit of weight zero may have -inf.
+
+    given_selection : (n,) log-likelihoods of the outcomes of selected units
+    """
+    if model.identification_.verdict == NO_SELECTION:
+        unit = np.where(s, given_selection, -np.inf)
+    else:
+        index = model.fitted_.index(w)
+        unit = np.where(s, given_selection + log_ndtr(index), log_ndtr(-index))
     weight = check_weights(sample_weight, len(unit), np.ones(len(unit), dtype=bool))
     used = weight > 0
     return float(np.average(unit[used], weights=weight[used]))

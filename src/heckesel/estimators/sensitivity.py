@@ -7,16 +7,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit
-from heckesel.diagnostics.sensitivity_curves import Sensitivity, check_rho
+from heckesel.diagnostics.sensitivity_curves import (
+    Sensitivity,
+    check_rho,
+    linear_sensitivity,
+    network_sensitivity,
+)
 from heckesel.errors import DataError, as_list
 from heckesel.estimators.selection_regressor import SelectionRegressor
-from heckesel.linear.fixed_rho import estimates_over_rho
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.tables.array_design import with_intercept
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import FormulaDesign
-
-STEP = 1e-2  # of a column's sd, either side, for an average effect
 
 
 def sensitivity(
@@ -25,7 +27,7 @@ def sensitivity(
     """Refit a model with rho fixed at several values.
 
     Networks keep their hidden layers; their last layer is refitted at each rho. For
-    ``method="averaged"`` these are the networks of the two-step.
+    ``method="averaged"`` and ``method="auto"`` these are the networks of the two-step.
 
     Parameters
     ----------
@@ -108,13 +110,7 @@ def _classic(data, points, effects, rho) -> Sensitivity:
             f"{len(gaps)} rows (first: row {gaps[0]}) have missing values in columns of the "
             "outcome equation, so there is no average over all rows; pass complete rows as at="
         )
-    found = estimates_over_rho(data, rho)
-    beta = np.array([each.beta for each in found])
-    loglik = np.array([each.loglik for each in found])
-    predictions = beta @ points.T  # (j, m)
-    values = {"mean": predictions @ weight / weight.sum()}
-    values |= {name: beta[:, j] for j, name in enumerate(data.x_names)}
-    return Sensitivity(rho, loglik - loglik.max(), values, predictions)
+    return linear_sensitivity(data, points, weight, rho)
 
 
 def _check_selection(data: SelectionData) -> None:
@@ -129,36 +125,20 @@ def _check_name(name: str, names) -> None:
 
 def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Sensitivity:
     """everyone : whether `at` are the rows of the fit, which are then weighted"""
-    from heckesel.networks.rho.fixed_rho import means_over_rho
-    from heckesel.networks.rho.last_layer import last_layers
-    from heckesel.networks.training.batches import joint_rows
-
     _check_selection(data)
-    fitted = getattr(model.fitted_, "outcome", model.fitted_)  # baselines keep theirs there
-    fitted = getattr(fitted, "two_step", fitted)
+    fitted = getattr(model.fitted_, "main", model.fitted_)
+    if fitted is None:
+        raise DataError(
+            "sensitivity refits networks, and method='auto' used splines alone; fit with "
+            "method='two-step' or 'profile'"
+        )
     if hasattr(fitted, "mixture"):
         raise DataError(
             "sensitivity has normal errors with one sigma; fit without errors='shape' and scale="
         )
-    if hasattr(fitted, "basis"):
-        basis = fitted.basis
-    else:
-        rows, members = joint_rows(data, fitted.scaling), fitted.members
-        (basis,) = last_layers([members], [rows], [data.weight.sum()], len(members.parameters))
-    points = model.columns_.x(at)
-    weight = data.weight if everyone else np.ones(len(points))
-    weight = weight / weight.sum()
     names = list(model.columns_.x_names)
-    blocks, widths = [points], []
     for name in effects:
         _check_name(name, names)
-        step = np.zeros(points.shape[1])
-        step[names.index(name)] = STEP * np.nanstd(data.x[:, names.index(name)])
-        blocks += [points + step, points - step]
-        widths.append(2 * step.sum())
-    means, loglik = means_over_rho(data, fitted.scaling, basis, rho, np.concatenate(blocks))
-    here, *sides = np.split(means, len(blocks), axis=1)
-    values = {"mean": here @ weight}
-    for name, width, up, down in zip(effects, widths, sides[::2], sides[1::2], strict=True):
-        values[name] = (up - down) @ weight / width
-    return Sensitivity(rho, loglik - loglik.max(), values, here)
+    columns, points = {name: names.index(name) for name in effects}, model.columns_.x(at)
+    weight = data.weight if everyone else np.ones(len(points))
+    return network_sensitivity(data, fitted, points, weight, columns, rho)

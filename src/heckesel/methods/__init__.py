@@ -2,12 +2,15 @@
 
 It fits many datasets with the same columns as one batch and returns a list. A fitted method is a
 frozen dataclass with `.predict(x, w=None, target="population") -> Predictive` and `.info`, a frozen
-dataclass of plain values; `.index(w)` is its selection index, `.graph` its part of an ONNX file and
-`.draw(rng)` the same fit with drawn parameters, for imputation. `config` is what the method itself
-defines, None for its defaults. Two functions are optional: `options(network, model)` makes the
-config from the options of an estimator, and `fit_files(config)` returns the fit to rows on disk. A
-new method is a file and a line here: Python, the command line,
-reports, saved models and the contract test take it from METHODS.
+dataclass of plain values. It may have more: `.index(w)`, its selection index; `.graph`, its part of
+an ONNX file; `.draw(rng)`, the same fit with drawn parameters, for imputation; and `.main`, the one
+of several parts that `hk.sensitivity` refits. Networks are found in its fields, whatever their
+names. `config` is what the method itself defines, None for its defaults. Two functions are
+optional: `options(network, model)` makes the config from the options of an estimator, and
+`fit_files(config)` returns the fit to rows on disk. A new method is a file and a line here: Python,
+the command line, reports, saved models and the contract test take it from METHODS. Files that it
+does not name are parts of methods, or serve classes (`binary_networks`) and networks that a user
+brings (`own_network`).
 """
 
 from dataclasses import dataclass

@@ -32,6 +32,10 @@ class BesideProbit:
     def info(self) -> EnsembleInfo:
         return self.outcome.info
 
+    @property
+    def main(self) -> GaussianEnsemble:
+        return self.outcome
+
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """The same for all three targets."""
         return self.outcome.predict(x, w, target)

@@ -92,7 +92,8 @@ def fit(
     (first,) = train(1, INDEPENDENT_BINARY, network, heads=[np.append(probit_start(batch), 0.0)])
 
     def at(grid) -> list[RhoPoint]:
-        parameters = [_with_rho(first.parameters, a) for a in grid]
+        k, others = len(first.parameters), first.parameters[:, :-1]  # atanh rho is the last column
+        parameters = [np.column_stack([others, np.full(k, a)]) for a in grid]
         members = train(len(grid), JOINT_BINARY, _moving(network), parameters=parameters)
         return [
             RhoPoint(float(a), each, held_out_loglik(each, batch, data.weight))
@@ -116,11 +117,6 @@ def _unfinished(members: Members, network: NetworkConfig) -> int:
     all members share, so the variance between them does not show it."""
     assert members.best_epoch is not None
     return int((np.asarray(members.best_epoch) >= network.epochs).sum())
-
-
-def _with_rho(parameters, a: float) -> np.ndarray:
-    """(k, P) with atanh rho, the last column, at a."""
-    return np.column_stack([parameters[:, :-1], np.full(len(parameters), a)])
 
 
 def _moving(network: NetworkConfig) -> NetworkConfig:

@@ -116,38 +116,34 @@ def _with_form(datas, seeds, config, folds, device, progress) -> list[FormEnsemb
 
 
 def _preferred_form(found: dict[str, FormProfile], members, data: SelectionData) -> FormEnsemble:
-    """The one with the higher held-out likelihood; `info` has both, in units of y."""
-    mass = data.weight[data.s].sum()
-    told = {
-        name: float(each.held_out - mass * np.log(each.mixture.scaling.y_scale))
-        for name, each in found.items()
-    }
-    best = max(told, key=lambda name: told[name])
-    info = replace(
-        found[best].info,
-        outcome=best,
-        held_out_evidence=told,
-        member_rho=np.tanh(members.head[:, -1]).tolist(),
-    )
+    told = {name: (each.held_out, each.mixture.scaling) for name, each in found.items()}
+    best, more = _compared(told, data)
+    info = replace(found[best].info, member_rho=np.tanh(members.head[:, -1]).tolist(), **more)
     return FormEnsemble(found[best].mixture, info)
 
 
 def _preferred(network: RhoMixture, spline: RhoMixture | None, data: SelectionData) -> RhoMixture:
-    """The one with the higher held-out likelihood; `info` has both, in units of y."""
-    mass = data.weight[data.s].sum()
-    best = network.curve.log_evidence.max() - mass * np.log(network.scaling.y_scale)
-    told, chosen = {"network": float(best)}, network
+    told = {"network": (network.curve.log_evidence.max(), network.scaling)}
     if spline is not None:
-        value = spline.info.held_out_evidence - mass * np.log(spline.scaling.y_scale)
-        told["spline"] = float(value)
-        chosen = spline if value > best else network
-    info = replace(
-        chosen.info,
-        outcome="network" if chosen is network else "spline",
-        held_out_evidence=told,
-        member_rho=network.info.member_rho,
-    )
+        told["spline"] = spline.info.held_out_evidence, spline.scaling
+    best, more = _compared(told, data)
+    chosen = network if spline is None or best == "network" else spline
+    info = replace(chosen.info, member_rho=network.info.member_rho, **more)
     return replace(chosen, info=info)
+
+
+def _compared(held_out: dict[str, tuple], data: SelectionData) -> tuple[str, dict]:
+    """The name with the highest held-out likelihood, and what `info` says of that, in units of y.
+
+    held_out : by name, the log-likelihood for the scaled y and the scale
+    """
+    mass = data.weight[data.s].sum()
+    told = {
+        name: float(value - mass * np.log(scaling.y_scale))
+        for name, (value, scaling) in held_out.items()
+    }
+    best = max(told, key=told.__getitem__)
+    return best, {"outcome": best, "held_out_evidence": told}
 
 
 def _checked_folds(network: NetworkConfig) -> int:

@@ -30,7 +30,7 @@ FEWEST_GROUPS = 20  # of rows that depend on one another
 
 
 @dataclass(frozen=True)
-class Candidate:
+class LinearCandidate:
     """held_out : log-likelihood of held-out units, of all rows together; behind : how far that is
     below the highest, with its standard error. NaN for the two-step and without folds."""
 
@@ -69,7 +69,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Choice:
+class LinearChoice:
     """The fit, why it was chosen, and one row for each candidate."""
 
     fit: HeckmanFit
@@ -79,13 +79,13 @@ class Choice:
 
 def choose(
     data: SelectionData, design, kind: str, options: dict, *, errors=("normal", "shape")
-) -> Choice:
+) -> LinearChoice:
     """data : checked, with constants; kind, options : of the covariance, see `fit_in_memory`;
     errors : those to compare"""
     if data.s.all():
         fit = fit_in_memory(data, design, kind, options, "ml", "normal")
         why = "Least squares was used, because every unit was selected."
-        return _choice(Candidate(fit), why, (Candidate(fit),))
+        return _choice(LinearCandidate(fit), why, (LinearCandidate(fit),))
     two_step = _two_step(data, design, kind, options)
     reason = unsuited_to_density(data.y[data.s], data.weight[data.s])
     if reason is not None and two_step:
@@ -112,20 +112,22 @@ def _enough_rows(data: SelectionData) -> bool:
     return bool(selected >= needed and unselected >= FEWEST_UNSELECTED and not few)
 
 
-def _two_step(data: SelectionData, design, kind: str, options: dict) -> tuple[Candidate, ...]:
+def _two_step(data: SelectionData, design, kind: str, options: dict) -> tuple[LinearCandidate, ...]:
     """One candidate; none where the Mills ratio is a linear combination of x."""
     kind = "robust" if kind == "opg" else kind  # two steps have no likelihood
     try:
-        return (Candidate(fit_in_memory(data, design, kind, options, "two-step", "normal")),)
+        return (LinearCandidate(fit_in_memory(data, design, kind, options, "two-step", "normal")),)
     except DataError:
         return ()
 
 
-def _fitted(data: SelectionData, design, kind, options, errors: str, varies: bool) -> Candidate:
+def _fitted(
+    data: SelectionData, design, kind, options, errors: str, varies: bool
+) -> LinearCandidate:
     if varies:
         data = with_varying_sigma(data)
         design = replace(design, scale_names=data.scale_names)
-    return Candidate(fit_in_memory(data, design, kind, options, "ml", errors))
+    return LinearCandidate(fit_in_memory(data, design, kind, options, "ml", errors))
 
 
 def with_varying_sigma(data: SelectionData) -> SelectionData:
@@ -133,14 +135,14 @@ def with_varying_sigma(data: SelectionData) -> SelectionData:
     return replace(data, scale=data.x[:, 1:], scale_names=data.x_names[1:])
 
 
-def _compared(data: SelectionData, candidates, weight_kind: str) -> tuple[Candidate, ...]:
+def _compared(data: SelectionData, candidates, weight_kind: str) -> tuple[LinearCandidate, ...]:
     """The candidates with the likelihood of held-out units, of a part of a long table."""
     with threadpool_limits(1, user_api="blas"):
         sample, scalings = standardised_sample(with_varying_sigma(data))
         part = sample.part()
         constant, folds = replace(part, scale_columns=None), split_rows(part)
 
-        def held_out(each: Candidate) -> np.ndarray:
+        def held_out(each: LinearCandidate) -> np.ndarray:
             if not each.usable:
                 return np.full(part.n, -np.inf)
             rows = part if each.varies else constant
@@ -159,11 +161,11 @@ def _compared(data: SelectionData, candidates, weight_kind: str) -> tuple[Candid
         if np.isfinite(total):
             behind, error = lead(best, own, weight, mass, part.group_codes)
         numbers = stretch * (total - in_units), stretch * behind, stretch * error
-        found.append(Candidate(each.fit, *numbers))
+        found.append(LinearCandidate(each.fit, *numbers))
     return tuple(found)
 
 
-def _start(candidate: Candidate) -> np.ndarray:
+def _start(candidate: LinearCandidate) -> np.ndarray:
     """The estimates as `form_search` has them."""
     mode = candidate.mode
     if isinstance(mode, FormPoint):
@@ -172,7 +174,7 @@ def _start(candidate: Candidate) -> np.ndarray:
     return np.append(mode.v, np.clip(mode.a, low, high))
 
 
-def preferred(candidates: tuple[Candidate, ...]) -> tuple[Candidate | None, str]:
+def preferred(candidates: tuple[LinearCandidate, ...]) -> tuple[LinearCandidate | None, str]:
     """Which candidate to use, and why: the simplest within one standard error of the highest
     held-out likelihood. One at rho = +-1 is passed over unless it exceeds every interior one by
     `CLEARLY_BETTER`. None if all of them are there."""
@@ -204,7 +206,9 @@ def preferred(candidates: tuple[Candidate, ...]) -> tuple[Candidate | None, str]
     )
 
 
-def _choice(chosen: Candidate, why: str, candidates: tuple[Candidate, ...]) -> Choice:
+def _choice(
+    chosen: LinearCandidate, why: str, candidates: tuple[LinearCandidate, ...]
+) -> LinearChoice:
     rows = [
         {
             "estimator": each.fit.method,
@@ -220,4 +224,4 @@ def _choice(chosen: Candidate, why: str, candidates: tuple[Candidate, ...]) -> C
         }
         for each in candidates
     ]
-    return Choice(chosen.fit, why, pd.DataFrame(rows))
+    return LinearChoice(chosen.fit, why, pd.DataFrame(rows))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from heckesel.errors import DataError, is_share, is_whole
-from heckesel.numeric_input import numeric
+from heckesel.numeric_input import check_level, numeric, ones_of
 
 if TYPE_CHECKING:  # experiments run on machines without it
     import pandas as pd
@@ -109,8 +109,7 @@ def calibration_table(y, probability, *, bins: int = 10, level: float = 0.9) -> 
     _check_length(y, probability, "probability")
     if not is_whole(bins) or not 1 <= bins <= len(y):
         raise DataError(f"bins must be between 1 and the {len(y)} rows, got {bins!r}")
-    if not is_share(level):
-        raise DataError(f"level must lie between 0 and 1, got {level!r}")
+    check_level(level)
     order = np.argsort(probability, kind="stable")
     place = np.empty(len(y), dtype=int)
     place[order] = np.arange(len(y)) * bins // len(y)
@@ -192,11 +191,7 @@ def _by_class(y, score) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _outcomes(y) -> np.ndarray:
-    y = numeric(y, "y")
-    odd = np.flatnonzero(~np.isin(y, (0.0, 1.0)))
-    if len(odd):
-        raise DataError(f"y must be 0 or 1, but row {odd[0]} holds {y[odd[0]]:g}; drop such rows")
-    return y
+    return ones_of(numeric(y, "y"), "y").astype(float)
 
 
 def _check_length(first, second, name: str) -> None:

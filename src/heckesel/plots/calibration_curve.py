@@ -5,7 +5,7 @@ import numpy as np
 from heckesel.errors import DataError
 from heckesel.metrics.calibration import LEVELS, class_half_band, half_band, reliability
 from heckesel.metrics.points import points_of
-from heckesel.numeric_input import numeric
+from heckesel.numeric_input import numeric, ones_of
 from heckesel.plots.canvas import (
     BAND,
     CORRECTED,
@@ -128,9 +128,7 @@ def _classes(y, probability) -> tuple[np.ndarray, np.ndarray]:
             f"y has shape {y.shape} but the probabilities have {probability.shape}; give the "
             "probability of the second class for each unit, predict_proba(X)[:, 1]"
         )
-    odd = np.flatnonzero(~np.isin(y, (0.0, 1.0)))
-    if len(odd):
-        raise DataError(f"y must be 0 or 1 with probabilities, but row {odd[0]} is {y[odd[0]]:g}")
+    ones_of(y, "with probabilities, y")
     outside = np.flatnonzero(~((probability >= 0) & (probability <= 1)))
     if len(outside):
         row = outside[0]

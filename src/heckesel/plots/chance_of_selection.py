@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from heckesel.linear.results.inference import check_level
+from heckesel.numeric_input import check_level
 from heckesel.plots.canvas import (
     BAND,
     CORRECTED,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from heckesel.errors import DataError
-from heckesel.linear.results.inference import check_level
+from heckesel.numeric_input import check_level
 from heckesel.plots.canvas import CORRECTED, LEVEL, NAIVE, axes_or_new, legend_above, tidy
 from heckesel.plots.predictions_of import Means, means_of, outcome_of
 from heckesel.tables.column_kinds import column_levels, is_number

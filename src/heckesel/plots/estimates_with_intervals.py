@@ -3,7 +3,7 @@
 import numpy as np
 
 from heckesel.errors import DataError, as_list
-from heckesel.linear.results.inference import check_level
+from heckesel.numeric_input import check_level
 from heckesel.plots.canvas import CORRECTED, SOFT, axes_or_new, legend_above, tidy
 
 ROW_HEIGHT, MARGINS = 0.34, 1.1  # inches

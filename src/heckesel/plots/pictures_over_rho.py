@@ -7,8 +7,8 @@ import numpy as np
 from heckesel.diagnostics.profile_curve import ProfileCurve, profile_curve
 from heckesel.diagnostics.sensitivity_curves import PLAUSIBLE, Sensitivity
 from heckesel.errors import DataError
-from heckesel.linear.results.inference import check_level
 from heckesel.linear.rho_scan import Scan
+from heckesel.numeric_input import check_level
 from heckesel.plots.canvas import (
     BAND,
     CORRECTED,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from heckesel.errors import DataError, is_one_of, is_share, is_whole, warn_user
-from heckesel.numeric_input import numeric
+from heckesel.errors import DataError, is_one_of, is_whole, warn_user
+from heckesel.numeric_input import check_level, numeric
 from heckesel.numerics import truncated_student
 from heckesel.numerics.normal import inverse_mills, mills_delta
 from heckesel.predictive.as_table import predictive_frame, predictive_html
@@ -191,8 +191,7 @@ class Predictive:
         DataError
             If the level does not lie between 0 and 1.
         """
-        if not is_share(level):
-            raise DataError(f"level must lie between 0 and 1, got {level!r}")
+        check_level(level)
         return self.quantile([(1 - level) / 2, (1 + level) / 2]).T
 
     def sample(self, size: int, seed: int | np.random.Generator = 0) -> np.ndarray:

@@ -27,7 +27,7 @@ LEAST_VARIANCE = 1e-30  # so that a mixture whose components agree has quantiles
 
 
 @dataclass(frozen=True)
-class Estimates:
+class MeanEstimates:
     """(g,) each: the quantity for g groups, and its inference."""
 
     value: np.ndarray
@@ -72,9 +72,9 @@ class ComponentMean:
         return ComponentMean(self.weight, self.mean[..., rows], gradient, self.root, self.folds)
 
 
-def without_uncertainty(mean, weight: float = 1.0) -> ComponentMean:
+def without_uncertainty(mean) -> ComponentMean:
     """A component whose uncertainty is not known, so that standard errors are NaN."""
-    return ComponentMean(weight, mean, np.full((len(mean), 1), np.nan), np.ones((1, 1)))
+    return ComponentMean(1.0, mean, np.full((len(mean), 1), np.nan), np.ones((1, 1)))
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def estimate_mixture(
     level: float,
     *,
     is_probability: bool = False,
-) -> list[Estimates]:
+) -> list[MeanEstimates]:
     """The answers to some questions about a mixture.
 
     components : each with the versions of the rows of all questions, one after the other
@@ -190,7 +190,7 @@ def _by_question(component: ComponentMean, questions: Sequence[Question]):
         first += m * question.versions
 
 
-def _estimates(found: list[tuple], centre, level: float, on_probit_scale: bool) -> Estimates:
+def _estimates(found: list[tuple], centre, level: float, on_probit_scale: bool) -> MeanEstimates:
     """From weight, value (g,), variance (g,) and degrees of freedom under each component."""
     weight, value, variance, freedom = (np.array(each) for each in zip(*found, strict=True))
     weight = weight[:, None] / weight.sum()  # (j, 1)
@@ -202,7 +202,7 @@ def _estimates(found: list[tuple], centre, level: float, on_probit_scale: bool) 
         ends = ndtr(_interval(weight, z, variance / _density(z) ** 2, freedom, level))
     else:
         ends = _interval(weight, value, variance, freedom, level)
-    return Estimates(centre, se, _p_value(weight, value, variance, freedom), *ends)
+    return MeanEstimates(centre, se, _p_value(weight, value, variance, freedom), *ends)
 
 
 def _density(z):

@@ -26,7 +26,7 @@ from heckesel.report.comparison import (
     nothing_to_compare,
 )
 from heckesel.report.formatting import Digits, digits_for
-from heckesel.report.held_out_check import Calibration, check_held_out
+from heckesel.report.held_out_check import HeldOutCheck, check_held_out
 from heckesel.report.naive_model import naive_fit
 from heckesel.report.refits import NETWORK_FOLDS, NotChecked, Refits, refit_on_folds
 from heckesel.report.report_data import (
@@ -65,7 +65,7 @@ class Contents:
     comparison: Comparison | None
     own_rho: OwnRho | None
     rho: RhoCurve | RhoValues | None
-    calibration: Calibration | NotChecked
+    calibration: HeldOutCheck | NotChecked
     forms: FunctionalForm | NotChecked | None
     error_model: str | None
     coefficients: pd.DataFrame | None
@@ -77,7 +77,7 @@ class Contents:
     @property
     def verdict_box(self) -> VerdictBox:
         found = self.calibration
-        passed = not isinstance(found, Calibration) or found.passed
+        passed = not isinstance(found, HeldOutCheck) or found.passed
         return verdict_box(self.identification, boundary=self.boundary, passed=passed)
 
     def in_words(self, group: Group) -> str:
@@ -222,14 +222,14 @@ def _method(model, linear: bool) -> str:
         sigma = ", where σ varies with x" if result.data.scale_names else ""
         errors = shape.get(result.errors, "")
         return f"Heckman's model with a linear outcome, {way}{errors}{sigma}"
-    if "explanation" in model.info_:
+    info, outcome = model.fitted_.info, "networks for the outcome"
+    if getattr(info, "explanation", None) is not None:
         return f"Heckman's model, chosen automatically. {model.explanation_.removesuffix('.')}"
-    outcome, way = "networks for the outcome", method_of(model).way
-    if model.info_.get("outcome") == "spline":
+    if getattr(info, "outcome", None) == "spline":
         outcome = "splines for the outcome"
-    elif "splines" in model.info_.get("averaged", ()):
+    elif "splines" in (getattr(info, "averaged", None) or ()):
         outcome = "networks and splines for the outcome"
-    return f"Heckman's model with {outcome}, {way}"
+    return f"Heckman's model with {outcome}, {method_of(model).way}"
 
 
 def _error_model(result) -> str:

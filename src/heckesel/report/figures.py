@@ -10,7 +10,7 @@ from heckesel.plots.pictures_over_rho import LOWEST, draw_over_rho
 from heckesel.report.comparison import Comparison, Group
 from heckesel.report.drawings import Drawing, svg_of
 from heckesel.report.formatting import Digits, minus, percent, significant
-from heckesel.report.held_out_check import Calibration
+from heckesel.report.held_out_check import HeldOutCheck
 from heckesel.report.rho_section import RhoCurve, RhoValues
 
 MEANS = ("naive mean", "corrected mean", "90 % interval")
@@ -160,7 +160,7 @@ def rho_values_figure(values: RhoValues) -> Drawing:
     )
 
 
-def calibration_figure(found: Calibration) -> Drawing:
+def calibration_figure(found: HeldOutCheck) -> Drawing:
     """Observed over predicted shares, on the diagonal if the model is right."""
 
     def draw(ax):

@@ -67,9 +67,9 @@ def significant(value: float | None, digits: int = 4) -> str:
     return f"{value:.{digits - 1}e}".replace("-", "−")
 
 
-def ends(interval, digits: int = 3) -> str:
-    """An interval with significant digits."""
-    return _from_to(interval, lambda value: significant(value, digits))
+def ends(interval) -> str:
+    """An interval with three significant digits."""
+    return _from_to(interval, lambda value: significant(value, 3))
 
 
 def minus(text: str) -> str:

@@ -15,7 +15,7 @@ LARGEST_HARMLESS_GAP = 0.02
 
 
 @dataclass(frozen=True)
-class Calibration:
+class HeldOutCheck:
     """Calibration on `cases` held-out observed outcomes.
 
     level, share : (j,) predicted and observed shares: of outcomes below 19 predicted quantiles or,
@@ -77,7 +77,7 @@ class Calibration:
         )
 
 
-def check_held_out(refits: Refits | NotChecked, data: ReportData) -> Calibration | NotChecked:
+def check_held_out(refits: Refits | NotChecked, data: ReportData) -> HeldOutCheck | NotChecked:
     """Compare held-out observed outcomes with their predictions given selection."""
     if isinstance(refits, NotChecked):
         return refits
@@ -88,20 +88,20 @@ def check_held_out(refits: Refits | NotChecked, data: ReportData) -> Calibration
     return class_calibration(data.y[refits.held_out], refits.predicted, refits.how)
 
 
-def calibration(u: np.ndarray, how: str) -> Calibration:
+def calibration(u: np.ndarray, how: str) -> HeldOutCheck:
     """Calibration from the transforms u (m,), which are uniform if the model is right."""
     covered = float(np.mean(np.abs(2 * u - 1) <= 0.9))
     return _calibration(how, len(u), LEVELS, reliability(u), half_band(len(u)), covered=covered)
 
 
-def class_calibration(y: np.ndarray, probability: np.ndarray, how: str) -> Calibration:
+def class_calibration(y: np.ndarray, probability: np.ndarray, how: str) -> HeldOutCheck:
     """Calibration of probabilities (m,) for the classes y (m,), 0 or 1."""
     level, share, count = class_shares(y, probability)
     half, covered = class_half_band(level, count), float(y.mean())
     return _calibration(how, len(y), level, share, half, covered=covered, classes=True)
 
 
-def _calibration(how: str, cases: int, level, share, half_band, **rest) -> Calibration:
+def _calibration(how: str, cases: int, level, share, half_band, **rest) -> HeldOutCheck:
     low, high = (level - half_band).clip(0), (level + half_band).clip(None, 1)
     error = float(np.mean(np.abs(share - level)))
-    return Calibration(how, cases, level, share, low, high, error=error, **rest)
+    return HeldOutCheck(how, cases, level, share, low, high, error=error, **rest)

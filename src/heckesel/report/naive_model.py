@@ -88,7 +88,7 @@ def plain_ensemble(model, selected: int) -> DeepEnsembleRegressor:
     network = network_config(model, selected)
     used = model.get_params() | vars(network)
     if network.weight_decay == AUTO:  # chosen on held-out rows
-        used["weight_decay"] = model.info_["weight_decay"]
+        used["weight_decay"] = model.fitted_.info.weight_decay
     plain = DeepEnsembleRegressor()
     return plain.set_params(**{name: used[name] for name in plain.get_params()})
 

@@ -15,7 +15,7 @@ from heckesel.report import figures
 from heckesel.report.contents import COEFFICIENT_LEVEL, Contents, report_contents
 from heckesel.report.drawings import Drawing
 from heckesel.report.formatting import Digits, ends, minus, p_value, percent, significant
-from heckesel.report.held_out_check import Calibration
+from heckesel.report.held_out_check import HeldOutCheck
 from heckesel.report.rho_section import RhoCurve
 
 
@@ -127,7 +127,7 @@ def page_figures(contents: Contents) -> dict[str, Drawing]:
         found["rho"] = figures.rho_figure(contents.rho)
     elif contents.rho is not None:
         found["rho"] = figures.rho_values_figure(contents.rho)
-    if isinstance(contents.calibration, Calibration):
+    if isinstance(contents.calibration, HeldOutCheck):
         found["calibration"] = figures.calibration_figure(contents.calibration)
     return found
 

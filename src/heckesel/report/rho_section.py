@@ -1,12 +1,14 @@
 """The evidence on rho, the correlation of the errors of selection and outcome."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from heckesel.diagnostics.profile_curve import ProfileCurve, profile_curve
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError
+from heckesel.fit_info import RhoInfo
 from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.heckman_probit_fit import HeckmanProbitFit
 from heckesel.linear.rho_scan import Scan
@@ -27,7 +29,7 @@ class OwnRho:
 
 
 @dataclass(frozen=True)
-class RhoMode:
+class ShownMode:
     """drop : log-likelihood (or log evidence) minus that of the best mode"""
 
     rho: float
@@ -45,7 +47,7 @@ class RhoCurve:
     kind: str
     rho: np.ndarray
     height: np.ndarray
-    modes: tuple[RhoMode, ...]
+    modes: tuple[ShownMode, ...]
     interval: tuple[float, float] | None
     interval_kind: str
     note: str = ""
@@ -72,15 +74,15 @@ def own_rho(model) -> OwnRho | None:
             f"This model averages over ρ. The held-out likelihood is highest at "
             f"{significant(float(members[0]), 3)}.",
         )
-    info = {} if hasattr(model, "result_") else model.info_
-    best = "modes" in info
-    if best or len(info.get("candidates", ())) > 1:
-        value = float(members[0] if best else np.average(members, weights=info["weight"]))
+    info: Any = getattr(model.fitted_, "info", None)  # a linear classifier has none
+    best = isinstance(info, RhoInfo)
+    if best or len(getattr(info, "candidates", ())) > 1:
+        value = float(members[0] if best else np.average(members, weights=info.weight))
         return OwnRho(
             value,
             f"This model averages over ρ. The {'best value' if best else 'mean'} is "
             f"{significant(value, 3)}, and 90 % of the weight lies between "
-            f"{ends(info['rho_interval']).replace(' to ', ' and ')}.",
+            f"{ends(info.rho_interval).replace(' to ', ' and ')}.",
         )
     value = float(members.mean())
     sentence = f"This model estimates ρ as {significant(value, 3)}"
@@ -107,8 +109,8 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
     if hasattr(model, "classes_"):
         found = model.identification_.profile
         return None if found is None else verdict_curve(found, "held-out log-likelihood")
-    if "curve" in model.info_:
-        return evidence_curve(model.info_)
+    if isinstance(model.fitted_.info, RhoInfo):
+        return evidence_curve(model.fitted_.info)
     found = model.identification_.profile
     if found is not None:  # of a spline model in place of the networks
         whose = (
@@ -144,7 +146,7 @@ def likelihood_curve(result) -> RhoCurve:
         "profile log-likelihood",
         *_on_grid(curve),
         modes=tuple(
-            RhoMode(
+            ShownMode(
                 mode.rho,
                 getattr(mode, "sigma", None),
                 mode.loglik - best,
@@ -164,7 +166,7 @@ def verdict_curve(profile: ProfileCurve, kind: str, whose: str = "") -> RhoCurve
         kind,
         *_on_grid(profile),
         modes=tuple(
-            RhoMode(at, None, drop, STATUS["boundary"] if abs(at) > GRID_END else "")
+            ShownMode(at, None, drop, STATUS["boundary"] if abs(at) > GRID_END else "")
             for at, drop in profile.modes
         ),
         interval=profile.interval,
@@ -181,22 +183,22 @@ def _on_grid(curve: ProfileCurve) -> tuple[np.ndarray, np.ndarray]:
     return rho, np.interp(rho, curve.rho, curve.loglik)
 
 
-def evidence_curve(info: dict) -> RhoCurve:
+def evidence_curve(info: RhoInfo) -> RhoCurve:
     """The evidence of the profile method, averaged over its members."""
-    low, high = info["rho_interval"]
+    low, high = info.rho_interval
     return RhoCurve(
         kind="log evidence",
-        rho=np.array(info["curve"]["rho"]),
-        height=np.array(info["curve"]["log_evidence"]),
+        rho=np.array(info.curve["rho"]),
+        height=np.array(info.curve["log_evidence"]),
         modes=tuple(
-            RhoMode(
-                mode["rho"],
-                mode["sigma"],
-                mode["log_density"],
-                f"{percent(mode['weight'])} of the weight"
-                + (", at the boundary" if mode["boundary"] else ""),
+            ShownMode(
+                mode.rho,
+                mode.sigma,
+                mode.log_density,
+                f"{percent(mode.weight)} of the weight"
+                + (", at the boundary" if mode.boundary else ""),
             )
-            for mode in info["modes"]
+            for mode in info.modes
         ),
         interval=(low, high),
         interval_kind="90 % posterior interval",

@@ -16,6 +16,7 @@ from heckesel.diagnostics.verdict import (
     WEAK,
     Identification,
 )
+from heckesel.fit_info import RhoInfo
 from heckesel.predictive.distribution import RHO_LIMIT
 
 # Tone: the colour and icon of the box. Advice: what a reader may do with the predictions.
@@ -103,13 +104,13 @@ def boundary_reached(model) -> float | None:
     if hasattr(model, "result_"):
         result, rho = model.result_, float(model.rho_)
         reached = result.status == "boundary" and result.near_boundary  # else a skewness, say, is
-    elif "modes" in model.info_:
-        best = model.info_["modes"][0]
-        rho = float(best["rho"])
-        reached = best["boundary"] and abs(rho) > GRID_END  # a prior interval can end inside
+    elif isinstance(model.fitted_.info, RhoInfo):
+        best = model.fitted_.info.modes[0]
+        rho = best.rho
+        reached = best.boundary and abs(rho) > GRID_END  # a prior interval can end inside
     elif hasattr(model, "classes_"):
         reached, rho = False, float(model.rho_[0])
     else:
-        reached, weight = False, model.info_.get("weight")
+        reached, weight = False, getattr(model.fitted_.info, "weight", None)
         rho = float(np.average(model.rho_, weights=weight))
     return float(np.sign(rho)) if reached or abs(rho) >= RHO_LIMIT else None

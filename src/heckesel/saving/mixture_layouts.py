@@ -202,22 +202,7 @@ LAYOUTS = {
     "RhoMixture": Special(
         {"basis": _basis}, {"points": "parts"}, check=_check_mixture, split=_split_mixture
     ),
-    "FormPoints": Special(
-        fields={
-            "model": _model,
-            "weight": array("j", positive=True),
-            "form": array("j", dtype="int64"),
-            "rho": array("j"),
-            "gamma": array("j", "index"),
-            "delta": array("j", "h"),
-            "theta": array("j", positive=True),
-            "scale": array("j", "p"),
-            "skewness": array("j"),
-            "log_tail": array("j"),
-            "root": array("j", "size", "size"),
-        },
-        check=_check_form_points,
-    ),
+    "FormPoints": Special({"model": _model}, check=_check_form_points),
     "FormMixture": Special(
         {"basis": _form_basis, "index_basis": _spline_basis("q")}, check=_check_form_mixture
     ),

@@ -3,9 +3,10 @@
 import numpy as np
 
 from heckesel.errors import DataError
+from heckesel.linear.results.inference import keep_result
 from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.saving.model_file import Damage, imported
-from heckesel.saving.saved_estimates import PROBIT, keep_coefficients, read_probit, write_fit
+from heckesel.saving.saved_estimates import PROBIT, read_probit, write_fit
 from heckesel.saving.saved_fields import Fields
 from heckesel.saving.saved_linear import choice_of, restore_choice
 from heckesel.tables.columns import Columns
@@ -36,7 +37,7 @@ def restore(model, state: Fields, columns: Columns) -> None:
         state.take("rho_")  # which files of regressors may lack
         return
     result = read_probit(state.inside("result"), columns, model.identification_)
-    keep_coefficients(model, result, columns)
+    keep_result(model, result)
     model.fitted_ = LinearProbit(result)
     if state.has("choice"):
         restore_choice(model, state.inside("choice"))

@@ -38,13 +38,13 @@ from heckesel.tables.array_design import with_intercept
 from heckesel.tables.columns import Columns
 
 # method -> the parameters beside the coefficients of both equations
-METHODS = {
+PARAMETERS = {
     "ml": [("ancillary", "atanh_rho"), ("ancillary", "log_sigma")],
     "two-step": [("mills", "lambda")],
     "least squares": [],
 }
 NORMAL: tuple[str, tuple[str, ...]] = ("normal", ())
-PROBIT_METHODS = {"ml": [ATANH_RHO], "probit": []}
+PROBIT_PARAMETERS = {"ml": [ATANH_RHO], "probit": []}
 ONE_EQUATION = ("least squares", "probit")
 STATUSES = ("converged", "boundary", "max_iterations")
 PROBIT_STATUSES = (*STATUSES, "separated")
@@ -137,20 +137,15 @@ def write_fit(fit, fields: dict[str, Reader]) -> dict:
     return as_fields(found | {"table": str(fit.summary())})
 
 
-def write_errors(fit) -> dict:
-    """The error model of a `HeckmanFit`, which `read_fit` needs besides the fields."""
-    return {"errors": fit.errors, "scale": list(fit.data.scale_names)}
-
-
 def read_fit(state: Fields, columns: Columns, identification: Identification) -> SavedFit:
-    """What `write_fit` and `write_errors` wrote of a `HeckmanFit`."""
-    method = state.text("method", tuple(METHODS))
+    """What `write_fit` wrote of a `HeckmanFit`, and its error model."""
+    method = state.text("method", tuple(PARAMETERS))
     errors, scale = NORMAL
     if state.has("errors"):  # older files have normal errors and a constant sigma
         errors, scale = state.text("errors", tuple(EXTRA)), state.strings("scale")
     if not set(scale) <= set(columns.x_names) or (method != "ml" and (errors, scale) != NORMAL):
         raise Damage(f"has errors {errors!r} with sigma by {scale!r:.60}, which do not fit")
-    labels = _labels(method, METHODS, columns)
+    labels = _labels(method, PARAMETERS, columns)
     labels += [("ancillary", ESTIMATED_AS[each][0]) for each in EXTRA[errors]]
     labels += [("scale", name) for name in scale]
     found = _read(state, FIT, labels)
@@ -162,8 +157,8 @@ def read_fit(state: Fields, columns: Columns, identification: Identification) ->
 
 def read_probit(state: Fields, columns: Columns, identification: Identification) -> SavedProbit:
     """What `write_fit` wrote of a `HeckmanProbitFit`."""
-    method = state.text("method", tuple(PROBIT_METHODS))
-    labels = _labels(method, PROBIT_METHODS, columns)
+    method = state.text("method", tuple(PROBIT_PARAMETERS))
+    labels = _labels(method, PROBIT_PARAMETERS, columns)
     found = _read(state, PROBIT, labels)
     rho, values = found["rho"], found["params"].to_numpy()
     # only where the classes are separated, or every unit is selected, is there no rho
@@ -173,15 +168,6 @@ def read_probit(state: Fields, columns: Columns, identification: Identification)
     if known and not abs(rho) <= 1:
         raise Damage(f"has a correlation of {rho}")
     return SavedProbit(**found, identification=identification)
-
-
-def keep_coefficients(model, result: SavedEstimates, columns: Columns) -> None:
-    """What scikit-learn expects of a fitted linear model."""
-    outcome = result.params["outcome"]
-    model.result_, model.rho_ = result, result.rho
-    model.intercept_ = float(outcome["Intercept"])
-    model.coef_ = outcome.drop("Intercept").to_numpy()
-    model.coef_names_ = columns.x_names
 
 
 def _labels(method: str, extra: dict[str, list], columns: Columns) -> list[tuple[str, str]]:
@@ -239,7 +225,7 @@ SHARED: dict[str, Reader] = {
     "freedom": _freedom,
 }
 FIT = SHARED | {
-    "method": text(*METHODS),
+    "method": text(*PARAMETERS),
     "covariance": text(*COVARIANCES),
     "params": array("size"),
     "sigma": number(positive=True),
@@ -249,7 +235,7 @@ FIT = SHARED | {
     "cov_given_rho": maybe(array("size", "size", finite=False)),
 }
 PROBIT = SHARED | {
-    "method": text(*PROBIT_METHODS),
+    "method": text(*PROBIT_PARAMETERS),
     "covariance": text(*COVARIANCES),
     "params": array("size", finite=False),
     "cov_given_rho": maybe(array("size", "size")),

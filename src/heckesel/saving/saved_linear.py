@@ -4,15 +4,14 @@ import pandas as pd
 
 from heckesel.fit_info import LinearInfo, as_dictionary
 from heckesel.linear.estimates import Estimates
+from heckesel.linear.results.inference import keep_result
 from heckesel.methods.linear_heckman import LinearHeckmanFit, LinearModel
 from heckesel.saving.codec import Layout, Reader, Sizes, Special, array, info, number, text
 from heckesel.saving.model_file import Damage
 from heckesel.saving.saved_estimates import (
     FIT,
     STATUSES,
-    keep_coefficients,
     read_fit,
-    write_errors,
     write_fit,
 )
 from heckesel.saving.saved_fields import Fields
@@ -23,7 +22,8 @@ def state_of(model) -> dict:
     """What the fit left on `model`, beyond what all models have."""
     boundary = model.fitted_.at_boundary
     at_boundary = None if boundary is None else BOUNDARY.write(boundary)
-    state = write_fit(model.result_, FIT) | write_errors(model.result_)
+    fit = model.result_
+    state = write_fit(fit, FIT) | {"errors": fit.errors, "scale": list(fit.data.scale_names)}
     return state | {"at_boundary": at_boundary, "choice": choice_of(model)}
 
 
@@ -33,8 +33,8 @@ def restore(model, state: Fields, columns: Columns) -> None:
     if state.has("at_boundary"):
         sizes = {"p": len(columns.x_names), "q": len(columns.w_names)}
         boundary = BOUNDARY.read(state.inside("at_boundary"), sizes)
-    keep_coefficients(model, result, columns)
-    model.fitted_, model.sigma_ = LinearModel(result, boundary), result.sigma
+    keep_result(model, result)
+    model.fitted_ = LinearModel(result, boundary)
     if state.has("choice"):
         restore_choice(model, state.inside("choice"))
 

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.linear.results.averages import SELECTION
-from heckesel.linear.results.inference import check_level
+from heckesel.numeric_input import check_level
 from heckesel.predictive.distribution import check_target
 from heckesel.predictive.mean_estimates import (
-    Estimates,
+    MeanEstimates,
     Question,
     estimate_mixture,
     without_uncertainty,
@@ -40,7 +40,7 @@ class ModelMeans:
     target: str
     level: float
 
-    def estimate(self, questions: Sequence[tuple]) -> list[Estimates]:
+    def estimate(self, questions: Sequence[tuple]) -> list[MeanEstimates]:
         """Answers to (versions of X, a quantity of them)."""
         fitted, transform = self.model.fitted_, getattr(self.model, "transform_", None)
         if hasattr(fitted, "means"):  # linear
@@ -60,7 +60,7 @@ class ModelMeans:
             warn_user(WITHOUT_SELECTION_ERRORS if self.target == SELECTION else WITHOUT_FOLDS)
         return found
 
-    def _estimate_mixture(self, questions: Sequence[tuple]) -> list[Estimates]:
+    def _estimate_mixture(self, questions: Sequence[tuple]) -> list[MeanEstimates]:
         parts = [self._columns(frame) for frames, _ in questions for frame in frames]
         x, w = (
             None if columns[0] is None else np.concatenate(columns)

@@ -8,8 +8,7 @@ import pandas as pd
 from scipy.special import stdtr, stdtrit
 
 from heckesel.errors import DataError
-from heckesel.linear.results.inference import check_level
-from heckesel.numeric_input import numeric
+from heckesel.numeric_input import check_level, numeric
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from heckesel.errors import DataError, is_one_of, is_share
 from heckesel.estimators.without_model.bounds_input import bounded_sample
 from heckesel.linear.result_tables.fit_facts import ERRORS, NAMES
 from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.results.inference import check_level
+from heckesel.numeric_input import check_level
 from heckesel.tables.fit_options import groups_or_clusters
 
 

@@ -9,7 +9,7 @@ from heckesel.data import LARGEST, kind_of_weights, selection_data
 from heckesel.diagnostics.bounds.assumption_sets import ColumnNames
 from heckesel.diagnostics.bounds.bounded_sample import BoundedSample
 from heckesel.errors import DataError
-from heckesel.numeric_input import numeric, unmasked
+from heckesel.numeric_input import numeric, ones_of, unmasked
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.fit_options import covariance_kind
 from heckesel.tables.frames import as_pandas, check_same_order
@@ -98,13 +98,7 @@ def _column(values, name: str, n: int) -> np.ndarray:
 
 
 def _indicator(values, name: str, n: int) -> np.ndarray | None:
-    if values is None:
-        return None
-    column = _column(values, name, n)
-    odd = np.flatnonzero((column != 0) & (column != 1))
-    if len(odd):
-        raise DataError(f"{name} must be 0 or 1 but row {odd[0]} holds {column[odd[0]]:g}")
-    return column == 1
+    return None if values is None else ones_of(_column(values, name, n), name)
 
 
 def _strata(covariates, n: int) -> tuple[tuple[str, ...], np.ndarray]:

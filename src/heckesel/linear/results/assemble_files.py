@@ -11,7 +11,13 @@ from heckesel.errors import DataError
 from heckesel.linear.estimable import warn_without_density
 from heckesel.linear.results.assemble import fit_both_steps, fit_ml
 from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.sample.stream import Stream, StreamedData, check_stream, open_stream
+from heckesel.linear.sample.stream import (
+    Stream,
+    StreamedData,
+    check_selection,
+    check_stream,
+    open_stream,
+)
 from heckesel.tables.both_equations import split_outcome
 from heckesel.tables.cluster import cluster_of, in_threads
 from heckesel.tables.fit_options import check_instruments, covariance_kind
@@ -105,12 +111,6 @@ def _check_options(arrays, clusters, covariance, weights) -> None:
 def _with_rows(parts, counts, y_name: str):
     """Parts that hold a row of positive weight, after checking that both kinds of row exist."""
     rows, selected = (sum(column) for column in zip(*counts, strict=True))
-    if not selected:
-        raise DataError(f"no row is selected: the outcome {y_name!r} is missing in all {rows} rows")
-    if rows == selected:
-        raise DataError(
-            f"all {rows} rows have an outcome, so every unit was selected and least squares is "
-            "enough; for a selection model leave the outcome of unselected rows missing"
-        )
+    check_selection(selected, rows, y_name)
     filled = [item for item in zip(parts, counts, strict=True) if item[1][0]]
     return tuple(part for part, _ in filled), [count for _, count in filled]

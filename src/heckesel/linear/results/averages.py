@@ -10,7 +10,7 @@ from scipy.special import log_ndtr, ndtr, ndtri, stdtr
 
 from heckesel.data import check_complete
 from heckesel.errors import DataError, is_one_of
-from heckesel.linear.results.inference import check_level, critical_value
+from heckesel.linear.results.inference import critical_value
 from heckesel.linear.results.prediction import (
     check_fit_has,
     covariance_of_known,
@@ -18,10 +18,11 @@ from heckesel.linear.results.prediction import (
     mean_and_gradient,
     mean_and_gradient_of_y,
 )
+from heckesel.numeric_input import check_level
 from heckesel.numerics import student
 from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.predictive.mean_estimates import (
-    Estimates,
+    MeanEstimates,
     Quantity,
     average_of,
     effect_of,
@@ -33,7 +34,7 @@ from heckesel.tables.frames import numbers_of
 
 SELECTION = "selection"  # the target that is the probability of selection itself
 EFFECT, ELASTICITY = "effect", "elasticity"
-NUMBERS = ("value", "se", "p", "low", "high")  # of Estimates
+NUMBERS = ("value", "se", "p", "low", "high")  # of MeanEstimates
 DF_STEP = 1e-5  # of central differences in log df
 
 
@@ -56,11 +57,13 @@ class LinearMeans:
     def is_probability(self) -> bool:
         return self.is_binary or self.target == SELECTION
 
-    def estimate(self, versions: Sequence[tuple], quantity: Quantity, level: float) -> Estimates:
+    def estimate(
+        self, versions: Sequence[tuple], quantity: Quantity, level: float
+    ) -> MeanEstimates:
         """versions : (x, w, scale) with constants, None where not needed"""
         fit = self.fit
         value, slope = self._of(fit, versions, quantity)
-        variance = _variance(slope, self._covariance())
+        variance = variance_along(slope, self._covariance())
         se = np.sqrt(np.where(variance >= 0, variance, np.nan))
         # the selection equation is a probit, which rho hardly affects
         by_wald = fit.over_rho is None or (self.target == SELECTION and np.isfinite(se).all())
@@ -72,7 +75,7 @@ class LinearMeans:
         ]
         values = np.array([each for each, _ in found])
         variances = np.array(
-            [_variance(slope, cov) for (_, slope), cov in zip(found, over.cov, strict=True)]
+            [variance_along(slope, cov) for (_, slope), cov in zip(found, over.cov, strict=True)]
         )
         p = over.p_values(values, variances)
         if self._on_probit_scale(quantity):
@@ -80,7 +83,7 @@ class LinearMeans:
             ends = ndtr(over.interval(z, variances / density(z) ** 2, level))
         else:
             ends = over.interval(values, variances, level)
-        return Estimates(value, se, p, *ends.T)
+        return MeanEstimates(value, se, p, *ends.T)
 
     def _of(self, fit, versions, quantity: Quantity):
         if self.target == SELECTION:
@@ -95,16 +98,16 @@ class LinearMeans:
     def _covariance(self) -> np.ndarray:
         return self.fit.cov.to_numpy() if self.is_binary else covariance_of_known(self.fit)
 
-    def _wald(self, value, se, quantity: Quantity, level: float) -> Estimates:
+    def _wald(self, value, se, quantity: Quantity, level: float) -> MeanEstimates:
         critical = critical_value(level, self.fit.freedom)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = -np.abs(value / se)
         p = 2 * (ndtr(z) if np.isinf(self.fit.freedom) else stdtr(self.fit.freedom, z))
         if not self._on_probit_scale(quantity):
-            return Estimates(value, se, p, value - critical * se, value + critical * se)
+            return MeanEstimates(value, se, p, value - critical * se, value + critical * se)
         index = ndtri(value)
         half = critical * se / density(index)
-        return Estimates(value, se, p, ndtr(index - half), ndtr(index + half))
+        return MeanEstimates(value, se, p, ndtr(index - half), ndtr(index + half))
 
 
 def outcome_means(fit, target: str, transform: TargetTransform | None = None) -> LinearMeans:
@@ -145,8 +148,9 @@ def density(z):
     return np.exp(-0.5 * z * z - HALF_LOG_2PI)
 
 
-def _variance(slope, covariance) -> np.ndarray:
-    """NaN where there is a slope in a parameter without standard error."""
+def variance_along(slope, covariance) -> np.ndarray:
+    """(g,) of quantities with these slopes (g, k); NaN where there is one in a parameter without
+    standard error."""
     unknown = np.isnan(np.diag(covariance))
     known, inside = slope[:, ~unknown], covariance[np.ix_(~unknown, ~unknown)]
     variance = np.einsum("gi,ij,gj->g", known, inside, known)
@@ -178,7 +182,7 @@ def _over_own_rows(means: LinearMeans, level: float):
     frame, names = fit.design.table(means.target)
     all_names = fit.data.x_names, fit.data.w_names, fit.data.scale_names
 
-    def answer(frames, quantity: Quantity) -> Estimates:
+    def answer(frames, quantity: Quantity) -> MeanEstimates:
         versions = [fit.design.matrices(each, means.target) for each in frames]
         for values, labels in zip(versions[0], all_names, strict=True):
             if values is not None:
@@ -189,7 +193,7 @@ def _over_own_rows(means: LinearMeans, level: float):
 
 
 # From pairs of versions of a frame and a quantity of these to the estimates.
-Estimate = Callable[[list[tuple[list[pd.DataFrame], Quantity]]], list[Estimates]]
+Estimate = Callable[[list[tuple[list[pd.DataFrame], Quantity]]], list[MeanEstimates]]
 
 
 def averages_table(estimate: Estimate, frame: pd.DataFrame, groups: Groups) -> pd.DataFrame:

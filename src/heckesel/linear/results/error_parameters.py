@@ -9,11 +9,12 @@ from heckesel.errors import DataError, is_one_of
 from heckesel.linear.forms.form_inference import FormScan, restricted
 from heckesel.linear.ols import fit_least_squares
 from heckesel.linear.probit import fit_probit
-from heckesel.linear.results.inference import Test, check_level, critical_value, likelihood_ratio
+from heckesel.linear.results.inference import Test, critical_value, likelihood_ratio
 from heckesel.linear.results.resampling import rows_of
 from heckesel.linear.rho_scan import Scan
 from heckesel.linear.sample.sample import ALL_ROWS_UP_TO
 from heckesel.linear.sample.stream import StreamedData, loglik_at_zero
+from heckesel.numeric_input import check_level
 
 # parameters of the errors besides rho and sigma
 EXTRA: dict[str, tuple[str, ...]] = {"normal": (), "t": ("df",), "shape": ("skewness", "tail")}
@@ -27,11 +28,6 @@ ESTIMATED_AS: dict[str, tuple[str, Callable]] = {
 }
 
 MOST_TERMS = 60  # parameters beyond which the default interval of rho is not searched for
-
-
-def check_test(kind) -> None:
-    if not is_one_of(kind, ("wald", "lr")):
-        raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
 
 
 def _wald_interval(fit, parameter: str, level: float) -> tuple[float, float]:
@@ -63,7 +59,8 @@ def _hypotheses(fit) -> dict[str, list]:
 
 def error_tests(fit, kind: str) -> dict[str, Test]:
     """Each of the hypotheses; `lr` fits the smaller models."""
-    check_test(kind)
+    if not is_one_of(kind, ("wald", "lr")):
+        raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
     if kind == "wald":
         return {name: fit.wald_test(terms) for name, terms in _hypotheses(fit).items()}
     _needs_independent_rows(fit, "likelihood ratio")

@@ -8,11 +8,12 @@ import pandas as pd
 from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
 
 from heckesel.data import SelectionData
-from heckesel.errors import DataError, as_list, is_one_of, is_share
+from heckesel.errors import DataError, as_list, is_one_of
 from heckesel.linear.over_rho.conditional_fits import ConditionalFits
 from heckesel.linear.result_tables.hypotheses import hypotheses_of
 from heckesel.linear.result_tables.tidy import glance, slopes, tidy
 from heckesel.linear.wald import wald_test
+from heckesel.numeric_input import check_level
 
 
 def labelled(labels, values, covariance) -> tuple[pd.Series, pd.DataFrame]:
@@ -248,6 +249,16 @@ class NamedEstimates:
         return f_test(statistic, len(estimate), self.freedom)
 
 
+def keep_result(model, result) -> None:
+    """Put on an estimator its result and what scikit-learn expects of a fitted linear model."""
+    outcome = result.params["outcome"].drop("Intercept")
+    model.result_, model.rho_ = result, result.rho
+    model.intercept_ = float(result.params["outcome", "Intercept"])
+    model.coef_, model.coef_names_ = outcome.to_numpy(), tuple(outcome.index)
+    if hasattr(result, "sigma"):
+        model.sigma_ = result.sigma
+
+
 def f_test(statistic: float, restrictions: int, freedom: float) -> Test:
     """A quadratic form in estimates, chi-squared or with `freedom` degrees in the denominator."""
     if np.isinf(freedom):
@@ -271,8 +282,3 @@ def _check_inference(method, over_rho: ConditionalFits | None) -> None:
         raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
     if method == "profile" and over_rho is None:
         raise DataError("inference of this fit is 'wald'; use method='wald'")
-
-
-def check_level(level: float) -> None:
-    if not is_share(level):
-        raise DataError(f"level must lie between 0 and 1, got {level!r}")

@@ -8,9 +8,10 @@ from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from heckesel.errors import warn_user
 from heckesel.likelihoods.binary import selected_units
-from heckesel.linear.results.averages import LinearMeans, density
-from heckesel.linear.results.inference import check_level, critical_value
+from heckesel.linear.results.averages import LinearMeans, density, variance_along
+from heckesel.linear.results.inference import critical_value
 from heckesel.linear.results.prediction import given_rho
+from heckesel.numeric_input import check_level
 from heckesel.numerics.bivariate import log_conditional_cdf
 from heckesel.numerics.normal import inverse_mills
 from heckesel.tables.array_design import with_intercept
@@ -65,11 +66,7 @@ def probit_index_interval(fit, x, w, target: str, level: float) -> np.ndarray:
         return _interval_over_rho(fit, x, w, target, level)
     z, gradient = probit_index(fit, x, w, target)
     cov = fit.cov if fit.cov_given_rho is None else fit.cov_given_rho
-    covariance = cov.to_numpy()
-    unknown = np.isnan(np.diag(covariance))
-    known = gradient[:, ~unknown]
-    variance = np.einsum("ij,jk,ik->i", known, covariance[np.ix_(~unknown, ~unknown)], known)
-    variance[(gradient[:, unknown] != 0).any(axis=1)] = np.nan
+    variance = variance_along(gradient, cov.to_numpy())
     half = critical_value(level, fit.freedom) * np.sqrt(variance)
     return np.column_stack([z - half, z + half])
 
@@ -79,7 +76,7 @@ def _interval_over_rho(fit, x, w, target: str, level: float) -> np.ndarray:
     for at, covariance in enumerate(over.cov):
         z, gradient = probit_index(given_rho(fit, at), x, w, target)
         values.append(z)
-        variances.append(np.einsum("ij,jk,ik->i", gradient, covariance, gradient))
+        variances.append(variance_along(gradient, covariance))
     return over.interval(np.array(values), np.array(variances), level)
 
 

@@ -269,6 +269,17 @@ def _within(here: np.ndarray, wanted: np.ndarray, seen: int) -> np.ndarray:
     return here[wanted[low:high] - seen]
 
 
+def check_selection(selected: int, rows: int, y_name: str) -> None:
+    """Refuse files in which no row, or every row, has an outcome."""
+    if not selected:
+        raise DataError(f"no row is selected: the outcome {y_name!r} is missing in all {rows} rows")
+    if rows == selected:
+        raise DataError(
+            f"all {rows} rows have an outcome, so every unit was selected and there is nothing to "
+            "correct; for a selection model leave the outcome of unselected rows missing"
+        )
+
+
 def check_stream(rows: StreamedRows, survey: Survey, kept: SelectionData) -> None:
     """As `check_estimable`: the rows that were kept clear the table, or all rows are asked."""
     try:

@@ -33,6 +33,11 @@ class AutoMixture:
         with np.errstate(divide="ignore"):  # a weight may round to zero
             return list(parts), np.log(weights)
 
+    @property
+    def main(self) -> SelectionEnsemble | None:
+        """The networks of the two-step; None if splines have all of the weight."""
+        return self.networks
+
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
         parts, log_weight = self._parts

@@ -29,6 +29,11 @@ class AveragedEnsemble:
         both = (self.two_step, self.likelihood)
         return both if self.spline is None else (*both, self.spline)
 
+    @property
+    def main(self) -> SelectionEnsemble:
+        """The model that needs least of the errors."""
+        return self.two_step
+
     def predict(self, x, w=None, target: str = "population") -> Predictive:
         """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
         return mix_predictives([part.predict(x, w, target) for part in self.parts])

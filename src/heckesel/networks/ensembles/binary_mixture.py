@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
@@ -100,7 +99,7 @@ class BinaryMixture:
         )
         for weight, own, log_own in zip(self.weight, log_p, log_weight, strict=True):
             total = logsumexp(log_own, axis=0)
-            found = over_folds(partial(_mean_of, np.exp(own)), self.k, folds)
+            found = over_folds(lambda chosen, p=np.exp(own): p[chosen].mean(axis=0), self.k, folds)
             predicted = np.exp(logsumexp(log_own + own, axis=0) - total)
             yield replace(found, weight=float(weight), predicted=predicted, log_weight=total)
 
@@ -147,8 +146,3 @@ class BinaryMixture:
         gamma = self.members.head[:, :-1].astype(float)
         scaled = self.scaling.w(np.asarray(w, dtype=float))
         return gamma[:, :-1] @ scaled.T + gamma[:, -1:]
-
-
-def _mean_of(p: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """(m,) the mean over the chosen of k members with probabilities p (k, m)."""
-    return p[chosen].mean(axis=0)

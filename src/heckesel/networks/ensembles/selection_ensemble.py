@@ -59,13 +59,13 @@ def noise_factor_of(g) -> np.ndarray:
 
 
 def with_networks(fitted, change: Callable[[Any], Any]):
-    """`fitted` with `change` applied to all its networks, those of its parts included."""
-    networks = {
-        name: getattr(fitted, name, None) for name in ("members", "noise_networks", "selection")
-    }
-    halves = {name: getattr(fitted, name, None) for name in ("two_step", "likelihood", "networks")}
-    changed = {name: change(own) for name, own in networks.items() if own is not None}
-    changed |= {name: with_networks(half, change) for name, half in halves.items() if half}
+    """`fitted` with `change` applied to all its networks, those of fits inside it included."""
+    changed = {}
+    for name, value in vars(fitted).items():
+        if hasattr(value, "outputs"):
+            changed[name] = change(value)
+        elif hasattr(value, "predict"):
+            changed[name] = with_networks(value, change)
     return replace(fitted, **changed)
 
 

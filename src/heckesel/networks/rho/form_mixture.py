@@ -9,7 +9,7 @@ not known about the mean enters by the delta method over all coefficients.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from heckesel.numerics.sinh_arcsinh import (
     population_moments,
 )
 from heckesel.numerics.truncated_student import mean_of_selection
+from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import (
     Predictive,
     check_target,
@@ -61,16 +62,16 @@ class FormPoints:
     """
 
     model: np.ndarray
-    weight: np.ndarray
-    form: np.ndarray
-    rho: np.ndarray
-    gamma: np.ndarray
-    delta: np.ndarray
-    theta: np.ndarray
-    scale: np.ndarray
-    skewness: np.ndarray
-    log_tail: np.ndarray
-    root: np.ndarray
+    weight: np.ndarray = field(metadata=on_disk("j", positive=True))
+    form: np.ndarray = field(metadata=on_disk("j", dtype="int64"))
+    rho: np.ndarray = field(metadata=on_disk("j"))
+    gamma: np.ndarray = field(metadata=on_disk("j", "index"))
+    delta: np.ndarray = field(metadata=on_disk("j", "h"))
+    theta: np.ndarray = field(metadata=on_disk("j", positive=True))
+    scale: np.ndarray = field(metadata=on_disk("j", "p"))
+    skewness: np.ndarray = field(metadata=on_disk("j"))
+    log_tail: np.ndarray = field(metadata=on_disk("j"))
+    root: np.ndarray = field(metadata=on_disk("j", "size", "size"))
 
     @property
     def shape(self) -> np.ndarray:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import torch
 
 from heckesel.networks.rho.form_likelihood import Family, Surface, Units, surface_at, value_at
+from heckesel.networks.rho.linear_joint import RIDGE_RANGE, Optima
 
 SCALE_SD, SKEWNESS_SD, TAIL_SD = 1.0, 1.0, 0.4
-RIDGE_RANGE = (1e-5, 1e9)
 GAMMA_RIDGE = 1e-6
 GAIN_TOLERANCE = 1e-2
 MAX_ITERATIONS = 30
@@ -30,17 +30,6 @@ class Penalty:
     membership: torch.Tensor
     fixed: torch.Tensor
     extra: torch.Tensor
-
-
-@dataclass(frozen=True)
-class Optima:
-    """v : (k, P), ridge : (k, ridges), evidence : (k,), information : (k, P, P) with penalties;
-    frozen coefficients have a unit diagonal there."""
-
-    v: torch.Tensor
-    ridge: torch.Tensor
-    evidence: torch.Tensor
-    information: torch.Tensor
 
 
 def optimise(
@@ -86,7 +75,7 @@ def optimise(
     counts = penalty.membership.sum(dim=0)
     occam = 0.5 * (free & penalty.extra).to(v.dtype) @ penalty.fixed.clamp(min=1e-300).log()
     evidence = value + 0.5 * ridge.log() @ counts + occam - 0.5 * determinant
-    return Optima(v, ridge, evidence, information)
+    return Optima(a, v, ridge, evidence, information)
 
 
 def _precision(ridge, penalty):

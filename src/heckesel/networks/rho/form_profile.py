@@ -84,11 +84,8 @@ class FormModels:
         return found.v, found.ridge
 
     def optima(self, a, v, ridge, *, updates: int = 2) -> Optima:
-        units, penalty, most = self.design.units, self.design.penalty, FIRST_UPDATES
-        found = optimise(
-            form_shape, units, a, v, ridge, self.free, penalty, updates=min(updates, most)
-        )
-        return Optima(a, found.v, found.ridge, found.evidence, found.information)
+        given = self.design.units, a, v, ridge, self.free, self.design.penalty
+        return optimise(form_shape, *given, updates=min(updates, FIRST_UPDATES))
 
     def covariance_factor(self, information: torch.Tensor) -> torch.Tensor:
         return covariance_root(information, self.free, self.design.units.sizes[0])

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import torch
 
 from heckesel.networks.losses.normal import product, weighted_sum
+from heckesel.networks.rho.form_likelihood import Surface
 from heckesel.networks.training.batches import Batch, stack_datasets
 from heckesel.numerics.normal import HALF_LOG_2PI
 from heckesel.numerics.normal_torch import log_ndtr_and_mills, mills_excess
@@ -100,25 +101,16 @@ def bases_of(rows: Sequence[Batch], totals: Sequence[float], membership, device)
 
 @dataclass(frozen=True)
 class Optima:
-    """The maximum of each model at its a. v : (k, P), ridge : (k, ridges), evidence : (k,)
+    """The maximum of each model at its a (k,). v : (k, P), ridge : (k, ridges), evidence : (k,)
 
-    information : (k, P, P) minus the Hessian of the penalised log-likelihood
+    information : (k, P, P) minus the Hessian of the penalised log-likelihood; coefficients that the
+    model does not vary have a unit diagonal there
     """
 
     a: torch.Tensor
     v: torch.Tensor
     ridge: torch.Tensor
     evidence: torch.Tensor
-    information: torch.Tensor
-
-
-@dataclass(frozen=True)
-class _Surface:
-    """Log-likelihood without ridges at v: value (k,), score (k, P), information (k, P, P)."""
-
-    v: torch.Tensor
-    value: torch.Tensor
-    score: torch.Tensor
     information: torch.Tensor
 
 
@@ -160,7 +152,7 @@ def conditional_optima(bases: Bases, a: torch.Tensor, v, ridge, *, updates: int 
     return Optima(a, here.v, ridge, evidence, information)
 
 
-def _surface(bases: Bases, v, a) -> _Surface:
+def _surface(bases: Bases, v, a) -> Surface:
     """With Z = [w cosh a, residual sinh a], lambda and delta at B = Z'v (`likelihoods.normal`):
     score Z'lambda - (0, r'e), information Z' delta Z + r'r, and the terms of log theta."""
     q, a = bases.q, a[:, None]
@@ -193,10 +185,10 @@ def _surface(bases: Bases, v, a) -> _Surface:
     information[:, q:, q:] += bases.gram
     information[:, :q, :q] += _gram(bases.w_unselected, bases.weight_unselected * delta_out)
     information[:, -1, -1] += mass / theta.square()
-    return _Surface(v, torch.where(theta > 0, value, -torch.inf), score, information)
+    return Surface(v, torch.where(theta > 0, value, -torch.inf), score, information)
 
 
-def _penalised(bases: Bases, at: _Surface, ridge):
+def _penalised(bases: Bases, at: Surface, ridge):
     """Value, score and information with the ridges of delta and that of gamma."""
     q = bases.q
     by_coefficient = at.v.new_full((len(at.v), at.v.shape[1] - 1), GAMMA_RIDGE)
@@ -209,7 +201,7 @@ def _penalised(bases: Bases, at: _Surface, ridge):
     return value, score, information
 
 
-def _updated_ridge(bases: Bases, at: _Surface, ridge):
+def _updated_ridge(bases: Bases, at: Surface, ridge):
     """The next ridges, and approximately how much evidence (k,) they gain: its slope in
     log lambda is (r_g - lambda_g tr V_gg - lambda_g |delta_g|^2)/2."""
     q, membership = bases.q, bases.membership
@@ -225,7 +217,7 @@ def _updated_ridge(bases: Bases, at: _Surface, ridge):
     return moved, promised.abs().sum(dim=1)
 
 
-def _line_search(bases: Bases, here: _Surface, a, ridge, step, gain) -> _Surface:
+def _line_search(bases: Bases, here: Surface, a, ridge, step, gain) -> Surface:
     """Halve the step of each model until its penalised likelihood does not decrease."""
     value, _, _ = _penalised(bases, here, ridge)
     length = torch.ones_like(value)

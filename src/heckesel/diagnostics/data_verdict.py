@@ -1,4 +1,4 @@
-"""Evidence on whether the data support a correction, whatever model is fitted afterwards.
+"""The verdict on data: whether they support a correction, whatever model is fitted afterwards.
 
 The outcome is modelled as a sum of smooth functions of its columns, because the misfit of a
 straight line would look like selection. The instruments are tested on all rows. The profile
@@ -13,9 +13,9 @@ from scipy.special import chdtrc
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
+from heckesel.diagnostics.caveats import with_copies
 from heckesel.diagnostics.instrument_strength import probit_and_verdict
 from heckesel.diagnostics.model_evidence import residual_tests
-from heckesel.diagnostics.model_verdict import with_copies
 from heckesel.diagnostics.profile_curve import ProfileCurve, profile_curve
 from heckesel.diagnostics.row_evidence import repeated_rows
 from heckesel.diagnostics.smooth_columns import (

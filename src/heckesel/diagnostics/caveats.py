@@ -1,4 +1,4 @@
-"""The verdict on a linear fit, from `row_evidence` and, with normal errors, `model_evidence`."""
+"""What evidence on rows and on the error model adds to a verdict: caveats, or `do not use`."""
 
 from dataclasses import replace
 
