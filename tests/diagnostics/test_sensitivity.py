@@ -178,7 +178,7 @@ def test_what_has_no_answer_is_refused(frame, tmp_path):
     X, y = frame[["x", "z"]], frame["y"]
     linear = hk.HeckmanRegressor(["z"]).fit(X, y)
     linear.save(tmp_path / "model.heckesel")
-    with pytest.raises(hk.DataError, match="it was loaded"):
+    with pytest.raises(hk.DataError, match="was loaded or read from files"):
         hk.sensitivity(hk.load(tmp_path / "model.heckesel"))
     with pytest.raises(hk.DataError, match="no outcome column 'educ'"):
         hk.sensitivity(linear, effects=["educ"])
@@ -190,7 +190,7 @@ def test_what_has_no_answer_is_refused(frame, tmp_path):
         hk.sensitivity(classes)
     unseen = frame.assign(x=frame["x"].where(y.notna()), w=frame["x"])
     partial = hk.heckman("y ~ x", "~ w + z", unseen)
-    with pytest.raises(hk.DataError, match="no average over all of them"):
+    with pytest.raises(hk.DataError, match="no average over all rows"):
         hk.sensitivity(partial)
     assert hk.sensitivity(partial, at=frame, rho=[0.0]).predictions.shape == (1, len(frame))
 

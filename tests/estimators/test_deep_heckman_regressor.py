@@ -222,11 +222,11 @@ CASES = {
     ),
     "profile with t errors": (
         lambda: profile(errors="t").fit(GOOD[["x", "z"]], GOOD.y),
-        "the profile has normal or shape errors",
+        "supports normal and shape errors",
     ),
     "profile with varying noise": (
         lambda: profile(noise="varying").fit(GOOD[["x", "z"]], GOOD.y),
-        "the profile has one sigma",
+        'does not support noise="varying"',
     ),
     "shape errors in two steps": (
         lambda: two_step(errors="shape").fit(GOOD[["x", "z"]], GOOD.y),

@@ -118,17 +118,17 @@ def test_a_query_or_a_table_of_a_database(kind, tmp_path):
         ({"query": "select x, x from people"}, "'x' appears twice"),
         ({"query": "select x from people where x > 99"}, "has columns but no rows"),
         ({"query": "drop table people"}, "cannot be read|returns no table"),
-        ({"query": "select 1", "table": "people"}, "give one of them"),
+        ({"query": "select 1", "table": "people"}, "use one of them"),
     ):
         with pytest.raises(hk.DataError, match=said):
             read_table(path, **given)
     assert len(read_table(path).frame) == 300  # nothing was dropped
 
 
-def test_a_file_with_several_tables_asks_which(tmp_path):
+def test_a_file_with_several_tables_needs_the_option_table(tmp_path):
     as_sqlite(tmp_path / "t.sqlite")
     as_sqlite(tmp_path / "t.sqlite", name='the "others"')
-    said = r't\.sqlite has 2 tables \(people, the "others"\); say which with --table'
+    said = r't\.sqlite has 2 tables \(people, the "others"\); choose one with --table'
     with pytest.raises(hk.DataError, match=said):
         read_table(tmp_path / "t.sqlite")
     assert len(read_table(tmp_path / "t.sqlite", table='the "others"').frame) == 300
@@ -137,7 +137,7 @@ def test_a_file_with_several_tables_asks_which(tmp_path):
         for name in ("a", "b"):
             table().to_excel(book, sheet_name=name, index=False)
         pd.DataFrame().to_excel(book, sheet_name="empty", index=False)
-    with pytest.raises(hk.DataError, match=r"has 2 sheets \(a, b\); say which with --table"):
+    with pytest.raises(hk.DataError, match=r"has 2 sheets \(a, b\); choose one with --table"):
         read_table(tmp_path / "t.xlsx")
     assert len(read_table(tmp_path / "t.xlsx", table="b").frame) == 300
 
@@ -180,9 +180,9 @@ def test_damaged_files_are_refused_in_one_sentence(name, content, said, tmp_path
 
 def test_options_of_other_formats_are_refused(tmp_path):
     table().to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(hk.DataError, match=r"--query is for a database, and .* is none"):
+    with pytest.raises(hk.DataError, match=r"--query needs a database, but .* is not one"):
         read_table(tmp_path / "t.csv", query="select 1")
-    with pytest.raises(hk.DataError, match="--table is for a database or a workbook"):
+    with pytest.raises(hk.DataError, match="--table needs a database or a workbook"):
         read_table(tmp_path / "t.csv", table="people")
 
 

@@ -37,7 +37,8 @@ def demo(out: str) -> None:
     console.print(
         f"\nThe report on the first fit, with figures: {path}\n"
         f"To open it in a browser: {path.resolve().as_uri()}\n"
-        "Next: hk.heckman in the README, or `heckesel reproduce e0` for the reference digits."
+        "Next, try hk.heckman as shown in the README, or run `heckesel reproduce e0` to compare "
+        "estimates with those of Stata and R."
     )
 
 

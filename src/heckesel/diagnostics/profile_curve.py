@@ -75,7 +75,7 @@ class ProfileCurve:
         Parameters
         ----------
         axes : matplotlib.axes.Axes, optional
-            Where to draw. By default a new figure is made.
+            Axes to draw on. By default, a new figure is created.
 
         Returns
         -------

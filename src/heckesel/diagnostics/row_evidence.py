@@ -1,4 +1,4 @@
-"""Evidence that needs rows and no error model: copies of rows, and a mean that is not linear."""
+"""Evidence that needs no error model: exact copies of rows, and nonlinearity of the outcome."""
 
 from itertools import combinations
 

@@ -125,7 +125,7 @@ class Sensitivity:
         name : str, default "mean"
             A key of `values`.
         axes : matplotlib.axes.Axes, optional
-            Where to draw. By default a new figure is made.
+            Axes to draw on. By default, a new figure is created.
 
         Returns
         -------

@@ -17,7 +17,7 @@ from heckesel.tables.outcome.unobserved import question
 
 
 def listing_problems(fit):
-    """A `fit` whose error about one column names the other problems of the table, too."""
+    """A `fit` whose error about one column also lists the other problems of the table."""
 
     @wraps(fit)
     def listed(self, X, y=None, **options):
@@ -81,7 +81,7 @@ def identify(
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
     on_problem : {"error", "fix"}
-        ``"fix"`` acts on columns that cannot be used as they are; see `heckesel.column_report`.
+        ``"fix"`` omits or transforms unusable columns; see `heckesel.column_report`.
     target_transform : None, str or (forward, inverse)
         Scale on which the outcome is modelled, as in `HeckmanRegressor`.
     unobserved : number or list of numbers, optional
@@ -161,7 +161,7 @@ def test_instruments(
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
     on_problem : {"error", "fix"}
-        ``"fix"`` acts on columns that cannot be used as they are; see `heckesel.column_report`.
+        ``"fix"`` omits or transforms unusable columns; see `heckesel.column_report`.
     level : float, default 0.05
         Probability of rejecting valid instruments, at most 0.5.
     seed : int, default 0

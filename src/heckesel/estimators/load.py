@@ -24,7 +24,7 @@ def save(model, path) -> None:
 def load(path):
     """Load a model that `save` wrote.
 
-    Nothing in the file is run, and predictions are the same to the last bit.
+    No code from the file is executed. Predictions are bit-identical to those of the saved model.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 r"""Deep two-step: a classic probit, then an ensemble for f(x) + c lambda on the selected units.
 
-On folds, held-out rows decide when a member stops, and estimate the noise. With one sigma there is
-one round of training, with a sigma(x) there are three:
+With folds, held-out rows are used for early stopping and to estimate the noise. There is one round
+of training for a constant sigma, and three for a sigma(x):
 
 1. f and c, as with one sigma, for residuals r of held-out rows;
 2. a network for the standard deviation of :math:`r/\sqrt{1-\rho^2\delta}`, the residuals as they
@@ -67,7 +67,9 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[S
 
 def _check_errors(config: NetworkConfig) -> None:
     if config.errors != "normal":
-        raise DataError('method="two-step" has normal errors; errors="t" needs method="joint"')
+        raise DataError(
+            'method="two-step" supports errors="normal" only; errors="t" needs method="joint"'
+        )
 
 
 @dataclass(frozen=True)

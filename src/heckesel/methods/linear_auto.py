@@ -1,8 +1,8 @@
-"""The linear estimator and error model that held-out units prefer, as an ordinary fit.
+"""Chooses the linear estimator and error model by the likelihood of held-out units.
 
 Maximum likelihood with normal or shape errors and a constant or varying sigma is compared by the
-likelihood of held-out units on the same folds. The two-step has no likelihood. It is used where an
-outcome has no density, and where every likelihood is highest at rho = +-1.
+likelihood of held-out units on the same folds. The two-step has no likelihood. It is used if the
+outcome has no density, or if every likelihood is highest at rho = +-1.
 """
 
 from dataclasses import dataclass, replace
@@ -64,7 +64,7 @@ class Candidate:
     @property
     def name(self) -> str:
         errors = {"normal": "normal errors", "shape": "skewed or heavy-tailed errors (shape)"}
-        sigma = "sigma that varies with x" if self.varies else "a constant sigma"
+        sigma = "a sigma that varies with x" if self.varies else "a constant sigma"
         return f"{errors[self.fit.errors]} and {sigma}"
 
 

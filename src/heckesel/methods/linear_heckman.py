@@ -109,7 +109,7 @@ class LinearModel:
         return x, None if w is None else with_intercept(w), scale
 
     def index(self, w) -> np.ndarray:
-        """The index with P(selected) = Phi(index), for t errors, too."""
+        """The index with P(selected) = Phi(index), also for t errors."""
         index = with_intercept(w) @ self.result.params["select"].to_numpy()
         if self.result.errors != "t":
             return index

@@ -1,4 +1,4 @@
-"""Oracle: the true outcome function and the true noise, which only a simulation can know."""
+"""Oracle: the true outcome function and the true noise, which are known in simulations only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

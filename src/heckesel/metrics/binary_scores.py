@@ -126,7 +126,7 @@ def calibration_table(y, probability, *, bins: int = 10, level: float = 0.9) -> 
 
 
 def swap_set(old, new, *, accept: float, y=None) -> pd.DataFrame:
-    """Compare who is accepted by an old and by a new risk score, at the same acceptance rate.
+    """Compare the units accepted by an old and by a new risk score at the same acceptance rate.
 
     Parameters
     ----------

@@ -32,7 +32,8 @@ ADVICE = {
     DO_NOT_USE: "Do not use the corrected predictions as they are.",
 }
 ADVICE_WITH_CAVEATS = (
-    "Resolve what the verdict objects to before you base a decision on the corrected predictions."
+    "Resolve the problems named in the verdict before you base a decision on the corrected "
+    "predictions."
 )
 WRONG_SHAPE = (
     "do not rely on prediction intervals or on probabilities for single cases: the outcomes do not "

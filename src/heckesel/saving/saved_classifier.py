@@ -19,8 +19,8 @@ def state_of(model) -> dict:
     classes = model.classes_.tolist()
     if not all(isinstance(label, LABELS) for label in classes):
         raise DataError(
-            f"the classes are of type {type(classes[0]).__name__}, which a saved model cannot "
-            "hold; make them text before the fit"
+            f"the classes are of type {type(classes[0]).__name__}, which cannot be saved; convert "
+            "them to strings before the fit"
         )
     if model.outcome == "network":
         return {"classes": classes} | imported(NETWORKS).state_of(model)
@@ -48,5 +48,5 @@ def _classes_of(state: Fields) -> np.ndarray:
     found = state.items("classes")
     good = len(found) == 2 and all(isinstance(label, LABELS) for label in found)
     if not good or type(found[0]) is not type(found[1]) or not found[0] < found[1]:
-        raise Damage(f"has classes {found!r:.60}, which are no two in order")
+        raise Damage(f"has classes {found!r:.60}, which are not two sorted labels")
     return np.array(found)

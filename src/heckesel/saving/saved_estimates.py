@@ -1,4 +1,4 @@
-"""Linear fits as plain fields and arrays, and back: estimates stay, rows do not."""
+"""Linear fits as plain fields and arrays, and back: estimates are saved, rows are not."""
 
 from dataclasses import dataclass, replace
 
@@ -149,7 +149,7 @@ def read_fit(state: Fields, columns: Columns, identification: Identification) ->
     if state.has("errors"):  # older files have normal errors and a constant sigma
         errors, scale = state.text("errors", tuple(EXTRA)), state.strings("scale")
     if not set(scale) <= set(columns.x_names) or (method != "ml" and (errors, scale) != NORMAL):
-        raise Damage(f"has errors {errors!r} with sigma by {scale!r:.60}, which do not fit")
+        raise Damage(f"has errors={errors!r} with scale={scale!r:.60}, which do not go together")
     labels = _labels(method, METHODS, columns)
     labels += [("ancillary", ESTIMATED_AS[each][0]) for each in EXTRA[errors]]
     labels += [("scale", name) for name in scale]
@@ -217,7 +217,7 @@ def _freedom(state: Fields, name: str, sizes: Sizes) -> float:
 def _check_over_rho(found: ConditionalFits, sizes: Sizes) -> None:
     variances = np.diagonal(found.cov, axis1=1, axis2=2)
     if found.drop.size == 0 or found.drop.min() != 0 or (np.diff(found.atanh_rho) < 0).any():
-        raise Damage("has conditional fits that are no profile over rho")
+        raise Damage("has conditional fits that do not form a profile over rho")
     if (variances < 0).any() or np.count_nonzero(variances[0] == 0) != 1:
         raise Damage("has conditional fits without a covariance")
 

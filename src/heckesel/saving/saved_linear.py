@@ -40,7 +40,7 @@ def restore(model, state: Fields, columns: Columns) -> None:
 
 
 def choice_of(model) -> dict | None:
-    """What `method="auto"` said about its candidates."""
+    """The explanation and the candidates of `method="auto"`."""
     if model.method != "auto" or not hasattr(model, "explanation_"):
         return None
     columns = {name: values.tolist() for name, values in model.candidates_.items()}
@@ -53,7 +53,7 @@ def restore_choice(model, state: Fields) -> None:
     try:
         model.candidates_ = pd.DataFrame(state.plain("candidates"))
     except (TypeError, ValueError):
-        raise Damage("holds candidates that are no table") from None
+        raise Damage("holds candidates that do not form a table") from None
 
 
 def _log_sigma(state: Fields, name: str, sizes: Sizes) -> float:

@@ -122,7 +122,7 @@ def _scale_names(scale, x_names) -> tuple[str, ...]:
     names = tuple(map(str, scale))
     for name in names:
         if name not in x_names:
-            raise DataError(f"scale= names {name!r}, and x has no such column")
+            raise DataError(f"scale= names {name!r}, but x has no such column")
     if not names:
         raise DataError("scale= names no column of x; omit it")
     return names

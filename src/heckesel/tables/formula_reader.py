@@ -215,8 +215,8 @@ def _learned(text: str, head: pd.DataFrame, role: str) -> formula.Equation:
     learns = sorted(str(name) for name in equation.spec.transform_state)
     if learns:
         raise DataError(
-            f"{learns[0]} in the {role} equation is learned from all rows at once, which files are "
-            "not; compute this column when you write them"
+            f"{learns[0]} in the {role} equation depends on all rows at once, but files are read "
+            "in parts; compute this column when you write the files"
         )
     _check_rowwise(equation.matrix, head, text, role)
     return equation
@@ -231,8 +231,8 @@ def _check_rowwise(evaluate, head: pd.DataFrame, text: str, role: str) -> None:
     halves = np.concatenate([evaluate(head[:half]), evaluate(head[half:])])
     if not np.allclose(whole, halves, rtol=1e-9, atol=0, equal_nan=True):
         raise DataError(
-            f"a term of the {role} {text!r} depends on other rows than its own, and files are read "
-            "some rows at a time; compute this column when you write them"
+            f"a term of the {role} {text!r} depends on other rows, but files are read in parts; "
+            "compute this column when you write the files"
         )
 
 

@@ -1,4 +1,4 @@
-"""Rows that belong together: `groups=`, a column of X or one value per row, as integer codes."""
+"""Groups of dependent rows: `groups=`, a column of X or one value per row, as integer codes."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def _check_roles(name: str, model) -> None:
                 raise DataError(f"{name!r} is given both as {option} and as groups")
             if not isinstance(item, str):
                 raise DataError(
-                    f"groups={name!r} is not a column of the model, so positions in {option} would "
-                    "not be those of X; give names"
+                    f"groups={name!r} is not used as a regressor, which shifts the positions of "
+                    f"columns; give names in {option} instead of positions"
                 )
 
 
@@ -120,8 +120,8 @@ def _question(name: str, column: pd.Series) -> str:
     if not _several(counts):
         return ""
     return (
-        f"column {name!r} repeats {int((counts > 1).sum()):,} values; if rows of one {name} belong "
-        f"together, pass groups={name!r} (--groups {name} in the shell)"
+        f"column {name!r} repeats {int((counts > 1).sum()):,} values; if rows with the same {name} "
+        f"belong to one unit, pass groups={name!r} (--groups {name} in the shell)"
     )
 
 

@@ -36,8 +36,8 @@ class TableFile:
     """A table as it was read; every column of a CSV file is text.
 
     delimiter, decimal : of a CSV file, and so of predictions written beside it
-    notes : what was detected and is not the rule, as sentences
-    unnamed : columns whose names say only their place
+    notes : detected properties other than the usual ones, as sentences
+    unnamed : columns named by their position
     """
 
     frame: pd.DataFrame
@@ -49,7 +49,7 @@ class TableFile:
     unnamed: tuple[str, ...] = ()
 
     def check(self, name: str, role: str = "column") -> None:
-        """Refuse a name that is no column, with the nearest one."""
+        """Refuse a name that is not a column; the error suggests the most similar one."""
         if name not in self.frame.columns:
             hint = did_you_mean(name, self.frame.columns)
             raise DataError(f"{self.path} lacks the {role} {name!r}{hint}")
@@ -64,7 +64,9 @@ def suffix_of(path, known: tuple[str, ...] = SUFFIXES) -> str:
     suffix = next((each for each in known if name.endswith(each)), None)
     if suffix is None:
         *most, last = known
-        raise DataError(f"{path} must end in {', '.join(most)} or {last}, which says what it is")
+        raise DataError(
+            f"{path} must end in {', '.join(most)} or {last}, which determines its format"
+        )
     return suffix
 
 
@@ -88,7 +90,9 @@ def read_table(
         return _read_csv(raw, Path("standard input"), delimiter, decimal, encoding)
     path = Path(path)
     if not path.is_file():
-        raise DataError(f"{path} is no file" if path.exists() else f"there is no file {path}")
+        raise DataError(
+            f"{path} is not a regular file" if path.exists() else f"there is no file {path}"
+        )
     suffix = suffix_of(path)
     _refuse(path, suffix, table=table, query=query)
     try:
@@ -118,9 +122,9 @@ def _named(table: TableFile) -> TableFile:
 
 def _refuse(path, suffix: str, *, table: str | None, query: str | None) -> None:
     if query is not None and suffix not in DATABASES:
-        raise DataError(f"--query is for a database, and {path} is none")
+        raise DataError(f"--query needs a database, but {path} is not one")
     if table is not None and suffix not in (*DATABASES, ".xlsx"):
-        raise DataError(f"--table is for a database or a workbook, and {path} is neither")
+        raise DataError(f"--table needs a database or a workbook, but {path} is neither")
 
 
 def _typed(path: Path, suffix: str, table: str | None, query: str | None) -> pd.DataFrame:
@@ -156,12 +160,14 @@ def _read_csv(raw: bytes, path: Path, delimiter, decimal, encoding) -> TableFile
     if decimal is None:
         decimal = "," if delimiter != "," and has_decimal_commas(frame) else "."
         if decimal == ",":
-            notes.append(f"numbers in {path} have decimal commas (--decimal . says otherwise)")
+            notes.append(
+                f"numbers in {path} are read with decimal commas (otherwise set --decimal .)"
+            )
     return _named(TableFile(frame, path, delimiter, decimal, notes=tuple(notes)))
 
 
 def check_table_output(path) -> None:
-    """Refuse a suffix that says nothing, and a format that cannot be written here."""
+    """Refuse an unknown suffix and a format that cannot be written."""
     suffix = suffix_of(path, OUTPUTS)
     if suffix == ".xlsx":
         typed_files.xlsxwriter()

@@ -1,4 +1,4 @@
-"""From checked data to a `HeckmanProbitFit`: what cannot be estimated is named, the rest fitted."""
+"""From checked data to a `HeckmanProbitFit`; errors name what cannot be estimated."""
 
 from dataclasses import replace
 

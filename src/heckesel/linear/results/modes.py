@@ -44,7 +44,8 @@ def reason_of(modes: tuple, selected: int) -> str:
         gain, sign = best.loglik - used.loglik, "+" if best.rho > 0 else "-"
         return (
             f"It is an interior maximum. The maximum at rho = {sign}1 has a log-likelihood that is "
-            f"{gain:.2f} higher, and {CLEARLY_BETTER:g} is needed to prefer it."
+            f"{gain:.2f} higher, but a maximum there is used only if the difference exceeds "
+            f"{CLEARLY_BETTER:g}."
         )
     return f"It is the highest of {len(modes)} maxima of the likelihood."
 

@@ -1,9 +1,9 @@
-"""Fits of more rows than memory holds: every sum is a pass over parts, read and forgotten.
+"""Fits of more rows than memory holds: every sum is a pass over the rows, read in parts.
 
 A part is whatever `read` turns into batches of rows (a few row groups of a file). The mode search
 is that of rows in memory, on a sample that is collected in the first pass; after it each
 evaluation of the likelihood is one pass. Parts are mapped over cores or over a cluster by `run`
-and added up in their order, so that the numbers do not depend on who read what.
+and added up in their order, so that the numbers do not depend on which worker read which part.
 """
 
 from __future__ import annotations

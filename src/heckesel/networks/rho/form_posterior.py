@@ -5,10 +5,10 @@ posterior mass. The weight of a point is the likelihood of held-out units times 
 rho around it, so that a form pays for its parameters and a flat likelihood keeps every rho it
 allows.
 
-No form is exactly right, and a likelihood that is not exactly right is too sure of itself. The
-weights are therefore averaged over bootstrap samples of the units: what only some units ask for
-does not decide alone. A bagged posterior of this kind is wide enough for a wrong likelihood, too
-(Huggins and Miller 2023); Yao et al. (2018) use it for weights of models.
+No error model is exactly right, and a posterior from a wrong likelihood is overconfident. The
+weights are therefore averaged over bootstrap samples of the units, so that a few units cannot
+determine them. Such a bagged posterior is wide enough even if the likelihood is wrong (Huggins and
+Miller 2023); Yao et al. (2018) use it for weights of models.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Posterior:
 
         It has as much prior weight as a form, and must be better than the best point by LEAD
         standard errors of the difference: where held-out units do not distinguish the two, the one
-        that knows how little they say of rho is right.
+        that accounts for how little they determine rho is right.
         """
         lead = rival - self.best_by_group()
         handicap = LEAD * np.sqrt(len(lead)) * lead.std()

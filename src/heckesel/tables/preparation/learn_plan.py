@@ -162,7 +162,7 @@ def _useless(learning, name, found, values, absent, levels) -> tuple[str, str] |
         kind = raw.TEXT if long else raw.IDENTIFIER
         return kind, f"it has {len(levels):,} different strings in {(~absent).sum():,} rows"
     if found.kind == raw.NUMBER and _is_identifier(name, values, absent, levels):
-        return raw.IDENTIFIER, "its values number the rows or name the units"
+        return raw.IDENTIFIER, "its values are row numbers or unit names"
     if found.kind == raw.NUMBER and _repeats_outcome(values[s].to_numpy(), learning.y[s]):
         return raw.DUPLICATE, "it is the outcome, perhaps on another scale, in all selected rows"
     return None

@@ -53,4 +53,4 @@ def _unseen(step: Step, values: pd.Series) -> str:
     levels = values.astype(str).unique()
     shown = ", ".join(levels[:3]) + ", ..." * (len(levels) > 3)
     rows = f"{len(values):,} row{'s have' if len(values) > 1 else ' has'}"
-    return f"{step.source}: {rows} a level that the fit has not seen ({shown}); {treated}"
+    return f"{step.source}: {rows} a level that did not occur in the fit ({shown}); {treated}"
