@@ -60,6 +60,20 @@ def test_breakdown_is_the_crossing_nearest_to_zero():
         found.breakdown("effect")
 
 
+def test_the_printed_table_has_one_row_for_each_rho_and_the_breakdown_points():
+    rho, slope = np.array([-0.5, 0.0, 0.5]), np.array([-1.0, 0.5, 1.0])
+    _, head, *rows, last = str(
+        Sensitivity(rho, np.array([-3.0, 0.0, -1.0]), {"slope": slope}, np.empty((3, 0)))
+    ).splitlines()
+    assert head.split() == ["rho", "loglik", "slope"]
+    assert [[float(value) for value in row.split()] for row in rows] == [
+        [-0.5, -3.0, -1.0],
+        [0.0, 0.0, 0.5],
+        [0.5, -1.0, 1.0],
+    ]
+    assert last == "Sign changes closest to rho = 0: slope at -0.167."  # -0.5 + 0.5 * 2 / 3
+
+
 def test_rand_hie_loses_the_sign_of_logc_before_rho_is_minus_a_quarter():
     from reproduction.e0_gate import fit_rand_hie
 

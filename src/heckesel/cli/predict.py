@@ -96,7 +96,7 @@ def predict(model, data, level, target, out, force, **given):
 
 
 def _row_problems(columns, X, target: str):
-    """What the plan of the model does with these rows; None if it has no plan."""
+    """The actions of the plan on these rows; None if the model has no plan."""
     if columns.plan is None:
         return None
     from heckesel.tables.preparation.row_problems import row_problems

@@ -186,7 +186,7 @@ def open_table(data, given: dict) -> TableFile:
 
 
 def say_detected(table: TableFile) -> None:
-    """Say what was detected, once the columns could be read: an error is a single line."""
+    """Print what was detected, after the columns were read, so that an error is a single line."""
     for sentence in table.notes:
         note(sentence)
 

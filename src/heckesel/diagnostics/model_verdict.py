@@ -10,7 +10,7 @@ MOVED = 1.0  # standard errors by which better-fitting errors may move the answe
 RIVAL = 2.0  # log-units: a second maximum this close is about as likely as the one used
 APART = 0.3  # difference in rho at which it is another answer
 TESTS_OF_RESIDUALS = ("residual_normality_p", "constant_sigma_p")
-INFLUENTIAL = 2.0  # standard errors that a single row may move rho by
+INFLUENTIAL = 2.0  # change of rho by a single row, in standard errors
 
 
 def with_model(found: Identification, evidence: dict) -> Identification:

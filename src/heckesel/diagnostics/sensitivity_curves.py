@@ -13,6 +13,7 @@ from heckesel.numeric_input import numeric
 # Evenly spaced in atanh rho: |rho| up to .96, denser where estimates change faster.
 RHO = np.tanh(np.linspace(-2.0, 2.0, 21))
 PLAUSIBLE = 2.0  # log-likelihood units below the best within which a curve is highlighted
+CAPTION = "Estimates with rho held fixed; log-likelihood minus its maximum"
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,19 @@ class Sensitivity:
         index = pd.Index(self.rho, name="rho")
         return pd.DataFrame({"loglik": self.loglik, **self.values}, index=index)
 
+    def __str__(self) -> str:
+        fixed = {"rho": "{:.3f}".format, "loglik": "{:.2f}".format}
+        rows = self.to_frame().reset_index()
+        text = rows.to_string(
+            index=False, formatters=dict.fromkeys(self.values, number_text) | fixed
+        )
+        return "\n".join([CAPTION, text, self._flips()])
+
+    def _flips(self) -> str:
+        flips = {name: self.breakdown(name) for name in self.values}
+        listed = "; ".join(f"{name} at {rho:.3f}" for name, rho in flips.items() if rho is not None)
+        return f"Sign changes closest to rho = 0: {listed or 'none on this grid'}."
+
     def _repr_html_(self) -> str:
         names = ("rho", "log-likelihood", *self.values)
         columns = (self.loglik, *self.values.values())
@@ -111,11 +125,7 @@ class Sensitivity:
             (number(f"{rho:.3f}"), f"{loglik:.2f}", *map(number_text, values))
             for rho, loglik, *values in zip(self.rho, *columns, strict=True)
         ]
-        flips = {name: self.breakdown(name) for name in self.values}
-        listed = "; ".join(f"{name} at {rho:.3f}" for name, rho in flips.items() if rho is not None)
-        sentence = f"Sign changes closest to rho = 0: {listed or 'none on this grid'}."
-        caption = "Estimates with rho held fixed; log-likelihood minus its maximum"
-        return block(html_table(names, rows, caption=caption), paragraphs([sentence]))
+        return block(html_table(names, rows, caption=CAPTION), paragraphs([self._flips()]))
 
     def plot(self, name: str = "mean", axes=None):
         """Plot one conclusion over rho, grey where the likelihood is far below its best.

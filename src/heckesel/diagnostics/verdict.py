@@ -39,7 +39,7 @@ TONES = {
 AT_BOUNDARY = 0.99999  # |rho| of a maximum at the end of its range
 WORTH_LISTING = 10.0  # modes further below the best, in log-likelihood, do not matter
 # Standard error of rho up to which the instruments by themselves settle the correction: a 95 %
-# interval of +-.5, which tells no correlation from a strong one.
+# interval of +-.5, which cannot distinguish no correlation from a strong one.
 LARGEST_RHO_ERROR = 0.25
 FIND_AN_INSTRUMENT = (
     "look for a column that affects selection but not the outcome, such as the sensor, site, "
@@ -291,7 +291,7 @@ def _sigma_text(evidence: dict) -> str:
 
 
 def _assumptions(evidence: dict) -> str:
-    """What the profile likelihood assumes beyond the model."""
+    """Assumptions of the profile likelihood beyond those of the model."""
     smooth = ["an outcome smooth in each column"] if evidence.get("smooth_outcome") else []
     rows = [] if evidence.get("independent_rows", True) else ["independent rows"]
     return f" (assuming {' and '.join(smooth + rows)})" if smooth or rows else ""

@@ -162,7 +162,7 @@ class DeepHeckmanRegressor(NetworkRegressor):
         X : array-like, frame, str or path
             Columns that explain the outcome and selection, instruments included. A path names
             Parquet files: a file, a folder or a pattern. Files are read again for every epoch
-            and are never in memory as a whole.
+            and are never held in memory as a whole.
         y : array-like of shape (n,) or str
             Outcomes, NaN where they were not observed; with files the name of a column.
         selected : array-like of bool of shape (n,) or str, optional

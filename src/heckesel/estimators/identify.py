@@ -36,7 +36,7 @@ def _with_all(error: ColumnError, model, X, y, options: dict) -> str:
     try:
         sides |= {"instruments": model.instruments, "unobserved": model.unobserved}
         plan = plan_of(X, y, **sides, strict=False)
-    except (DataError, TypeError, ValueError):  # what is wrong is not the columns alone
+    except (DataError, TypeError, ValueError):  # the columns are not the only problem
         return str(error)
     if len(plan.actions) < 2:
         return str(error)

@@ -3,7 +3,7 @@
 from heckesel.saving.saved_model import load_model, save_model
 
 _NETWORKS = "heckesel.saving.network_layouts"
-# Class -> where it lives, and the module that makes plain fields of its fit.
+# Class -> its module, and the module that makes plain fields of its fit.
 CLASSES = {
     "HeckmanRegressor": ("heckesel.estimators.heckman_regressor", "heckesel.saving.saved_linear"),
     "HeckmanClassifier": (

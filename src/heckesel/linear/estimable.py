@@ -101,7 +101,7 @@ def check_columns(values, names, where: str) -> None:
 
 
 def refuse_dependent(column: int | None, others, names, where: str) -> None:
-    """Name what `dependent_in` found, if anything."""
+    """Raise an error for the columns that `dependent_in` found, if any."""
     if column is not None:
         shown = ", ".join(names[j] for j in others[:3]) + ", ..." * (len(others) > 3)
         raise ColumnError(
@@ -163,7 +163,7 @@ def dependent_in(gram) -> tuple[int | None, list[int]]:
 
 
 class Event(NamedTuple):
-    """What a probit explains, in the words of its messages."""
+    """The event that a probit explains, in the words of its messages."""
 
     name: str
     yes: str

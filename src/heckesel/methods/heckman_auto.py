@@ -51,7 +51,7 @@ FOLDS = 5
 # In a simulation of 20,000 rows, 40 epochs of such batches left an error of the mean of .081 (root
 # mean square), and 1500 full-batch ones .080, in four times the time.
 FULL_BATCH_ROWS, BATCH_ROWS, BATCH_EPOCHS = 10_000, 1024, 40
-GROUPS = 200  # of units, for bootstrap samples of what was held out
+GROUPS = 200  # of units, for bootstrap samples of held-out rows
 KNOTS = 8  # of a curve of x, inside its range
 INDEX_KNOTS = 4  # of a curve of w in the selection index
 FEWEST_KNOTS = 2

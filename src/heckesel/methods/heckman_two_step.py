@@ -74,7 +74,7 @@ def _check_errors(config: NetworkConfig) -> None:
 
 @dataclass(frozen=True)
 class FirstStep:
-    """What the second step needs: its rows with the Mills term, and the probit behind it.
+    """Input of the second step: its rows with the inverse Mills ratio, and the probit.
 
     gamma : (q + 1,) for w as given, the constant last
     strong : whether the instruments are strong; False without folds, which do not need it
@@ -188,7 +188,7 @@ class LinearStart:
 
 
 def linear_start(batch: Batch, strong: bool) -> LinearStart:
-    r"""A linear outcome on selected rows that have Mills terms, a first guess for the networks'.
+    r"""A linear outcome on selected rows with inverse Mills ratios, as a start for the networks.
 
     With strong instruments it is the classic two-step. Without them :math:`\lambda` is a function
     of x and picks up whatever in f is not linear. Its coefficient c can be many sigmas large, and
@@ -211,7 +211,7 @@ def probit_start(batch: Batch) -> np.ndarray:
 
 
 def linear_start_of_both(batch: Batch, strong: bool) -> tuple[np.ndarray, LinearStart]:
-    """`probit_start`, and `linear_start` with the Mills terms of that probit."""
+    """`probit_start`, and `linear_start` with the inverse Mills ratios of that probit."""
     gamma = probit_start(batch)
     selected = replace(batch, weight=batch.weight / batch.weight.sum())
     return gamma, linear_start(with_mills(selected, batch.w @ gamma), strong)
@@ -321,7 +321,7 @@ def _fit_files(
 
 
 def mills_rows(data: SelectionData, *, scaling: DataScale, gamma, total: float) -> Batch:
-    """The selected units with the Mills term; weights are divided by `total`."""
+    """The selected units with the inverse Mills ratio; weights are divided by `total`."""
     index = with_constant(data.w[data.s]) @ gamma
     return with_mills(outcome_rows(data, scaling, total=total), index)
 

@@ -24,7 +24,7 @@ from heckesel.numerics.outcome_density import unsuited_to_density
 
 # The simpler before the richer: errors, and whether sigma varies with x.
 FORMS = (("normal", False), ("shape", False), ("normal", True), ("shape", True))
-# Fewer rows than these do not tell error models apart on folds.
+# With fewer rows, folds cannot distinguish error models.
 FEWEST_SELECTED, FEWEST_UNSELECTED, ROWS_PER_COEFFICIENT = 50, 10, 10
 FEWEST_GROUPS = 20  # of rows that depend on one another
 

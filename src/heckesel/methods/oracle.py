@@ -32,5 +32,5 @@ class Oracle:
 
 
 def fit_many(datas, *, config, seeds=None, device=None, progress=None) -> list[Oracle]:
-    """The same for every dataset: nothing is learned from data."""
+    """The same for every dataset: nothing is estimated."""
     return [Oracle(config, LinearInfo([config.sigma])) for _ in datas]

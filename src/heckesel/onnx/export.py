@@ -92,7 +92,7 @@ def _exponential(graph: Graph, part: Part) -> Part:
 
 
 def _mixed(graph: Graph, part: Part) -> Part:
-    """One mean and variance over the parts: what they differ by, and what each has."""
+    """One mean and variance over the parts: the variance between them plus that within them."""
     if part.weight is None:
         return part
     weight = part.weight[None]  # (1, j)

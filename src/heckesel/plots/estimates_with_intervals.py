@@ -37,7 +37,7 @@ def coefficients(fit, *, equation: str = "outcome", terms=None, level: float = 0
     Notes
     -----
     The intervals are those of ``fit.to_frame(level)``. A fit at rho = -1 or 1 has none, and the
-    legend then says so.
+    legend then states this.
 
     Examples
     --------

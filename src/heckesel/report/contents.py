@@ -153,7 +153,7 @@ def report_contents(model, X, y, *, baseline=None, **sides) -> Contents:
 
     sides : selected, sample_weight and groups, as they were given to `fit`
     """
-    with warnings.catch_warnings():  # every refit would repeat what the fit said
+    with warnings.catch_warnings():  # every refit would repeat the warnings of the fit
         warnings.filterwarnings("ignore", message="on_problem='fix'")
         return _contents(model, read_report_data(model, X, y, **sides), baseline)
 

@@ -82,7 +82,7 @@ def verdict_box(
         return VerdictBox(BAD, heading, reasons, ADVICE[DO_NOT_USE])
     why: tuple[str, ...] = (f"Why: {found.sentence}",)
     if found.evidence.get("at_boundary") and tone == GOOD:
-        if abs(found.evidence["rho"]) <= AT_BOUNDARY:  # otherwise the sentence says so itself
+        if abs(found.evidence["rho"]) <= AT_BOUNDARY:  # otherwise the sentence already states it
             why += (f"However, the likelihood behind the verdict peaks near ρ = ±1, {MISFIT}",)
         advice = "Until you know the reason, use the direction of the correction, not its size."
         return VerdictBox(CAUTION, verdict, why, advice)

@@ -50,7 +50,7 @@ def _split_mixture(fit) -> dict:
 def _basis(state: Fields, name: str, sizes: Sizes):
     from heckesel.networks.rho.last_layer import LastLayer
 
-    # Files that say nothing of a basis have networks.
+    # Files without a basis have networks.
     if state.has(name) and state.text(name, BASES) == "SplineBasis":
         return _spline_basis("p")(state, "splines", sizes)
     return layout_of(LastLayer).read(state, sizes)
@@ -141,7 +141,7 @@ def _spline_basis(columns: str) -> Reader:
 
 
 def _model(state: Fields, name: str, sizes: Sizes) -> np.ndarray:
-    """Files that do not say which column set a point has are of mixtures with a single one."""
+    """Files without the column set of each point contain mixtures with a single set."""
     if not state.has(name):
         return np.zeros(len(array("j")(state, "weight", sizes)), dtype=int)
     return array("j", dtype="int64")(state, name, sizes)

@@ -32,7 +32,7 @@ DTYPES = ("float64", "float32", "int64")
 
 
 class Damage(Exception):
-    """What is wrong with a file, as the end of a sentence that begins with its name."""
+    """The defect of a file, as the end of a sentence that begins with its name."""
 
 
 def write_model(path, content: dict) -> None:

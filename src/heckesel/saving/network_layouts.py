@@ -22,7 +22,7 @@ WHOLE = {
 
 
 def state_of(model) -> dict:
-    """What the fit left on `model`, beyond what all models have."""
+    """The attributes that the fit set on `model`, other than those of all models."""
     values = {name: getattr(model, name) for name in ("rho_", "sigma_") if hasattr(model, name)}
     return {"fitted": fitted_state(model.fitted_)} | values
 

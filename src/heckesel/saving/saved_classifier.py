@@ -15,7 +15,7 @@ LABELS = (str, bool, int, float)
 
 
 def state_of(model) -> dict:
-    """What the fit left on `model`, beyond what all models have."""
+    """The attributes that the fit set on `model`, other than those of all models."""
     classes = model.classes_.tolist()
     if not all(isinstance(label, LABELS) for label in classes):
         raise DataError(

@@ -143,7 +143,7 @@ def write_errors(fit) -> dict:
 
 
 def read_fit(state: Fields, columns: Columns, identification: Identification) -> SavedFit:
-    """What `write_fit` and `write_errors` wrote of a `HeckmanFit`."""
+    """The fields of a `HeckmanFit` that `write_fit` and `write_errors` wrote."""
     method = state.text("method", tuple(METHODS))
     errors, scale = NORMAL
     if state.has("errors"):  # older files have normal errors and a constant sigma
@@ -161,7 +161,7 @@ def read_fit(state: Fields, columns: Columns, identification: Identification) ->
 
 
 def read_probit(state: Fields, columns: Columns, identification: Identification) -> SavedProbit:
-    """What `write_fit` wrote of a `HeckmanProbitFit`."""
+    """The fields of a `HeckmanProbitFit` that `write_fit` wrote."""
     method = state.text("method", tuple(PROBIT_METHODS))
     labels = _labels(method, PROBIT_METHODS, columns)
     found = _read(state, PROBIT, labels)
@@ -176,7 +176,7 @@ def read_probit(state: Fields, columns: Columns, identification: Identification)
 
 
 def keep_coefficients(model, result: SavedEstimates, columns: Columns) -> None:
-    """What scikit-learn expects of a fitted linear model."""
+    """The attributes of a fitted linear model in scikit-learn."""
     outcome = result.params["outcome"]
     model.result_, model.rho_ = result, result.rho
     model.intercept_ = float(outcome["Intercept"])

@@ -20,7 +20,7 @@ from heckesel.tables.columns import Columns
 
 
 def state_of(model) -> dict:
-    """What the fit left on `model`, beyond what all models have."""
+    """The attributes that the fit set on `model`, other than those of all models."""
     boundary = model.fitted_.at_boundary
     at_boundary = None if boundary is None else BOUNDARY.write(boundary)
     state = write_fit(model.result_, FIT) | write_errors(model.result_)

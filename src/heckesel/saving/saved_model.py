@@ -21,7 +21,7 @@ from heckesel.saving.saved_plan import plan_of_fields
 from heckesel.tables.columns import Columns
 from heckesel.tables.preparation.column_plan import ColumnPlan
 
-# Class -> the module it lives in, and the module of `saving` with its `state_of` and `restore`.
+# Class -> its module, and the module of `saving` with its `state_of` and `restore`.
 Classes = dict[str, tuple[str, str]]
 
 

@@ -13,7 +13,7 @@ from heckesel.tables.frames import as_pandas
 
 # Long tables are copied by several threads: touching new memory takes longer than copying.
 ROWS_PER_THREAD = 1 << 16
-GLANCE_ROWS = 64  # that tell most columns apart
+GLANCE_ROWS = 64  # that distinguish most columns
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,7 @@ def prediction_columns(table: TableFile, columns: Columns, target: str) -> pd.Da
             found[name] = _as_levels(table, name, columns.levels[name])
         else:
             found[name] = _known_number(table, name)
-    if not columns.fill:  # else the model knows which columns may have missing values
+    if not columns.fill:  # otherwise the model determines which columns may have missing values
         _refuse_missing(table, found, "predict with a model fitted with --missing indicator")
     return pd.DataFrame(found, table.frame.index)
 

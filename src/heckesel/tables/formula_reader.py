@@ -16,7 +16,7 @@ from heckesel.errors import DataError
 from heckesel.tables import formula
 from heckesel.tables.formats.parquet import Part, frame_of, read_frames, read_part
 
-PLAIN_ROWS = 32_768  # a batch and what is made of it stay in a processor's cache
+PLAIN_ROWS = 32_768  # a batch and its design fit into a processor's cache
 FORMULA_ROWS = 131_072  # evaluating a formula has a fixed cost of milliseconds
 HEAD_ROWS = 10_000
 

@@ -13,7 +13,7 @@ from heckesel.numeric_input import unmasked
 from heckesel.tables.frames import as_pandas, check_same_order
 from heckesel.tables.preparation.raw_values import CATEGORY, NUMBER, ORDERED, raw_kind
 
-# Names of columns that say which unit a row belongs to.
+# Names of columns that identify the unit of a row.
 UNIT_NAME = re.compile(
     r"(^|[_. ])(id|key|uuid|guid|person|patient|subject|household|firm)([_ ]?(id|no|nr|number))?$"
     r"|^(nr|pid|seqn|caseid)$",
@@ -135,7 +135,7 @@ def _several(counts: np.ndarray) -> bool:
 
 
 def _looks_like_units(column: pd.Series) -> bool:
-    """Whether values are codes such as N14228, or numbers such as 20417 that are no amounts."""
+    """Whether values are codes such as N14228, or numbers such as 20417 that are not amounts."""
     levels = pd.Series(column.dropna().unique())
     if pd.api.types.is_numeric_dtype(levels):
         same_length = levels.min() >= LEAST_NUMBER and levels.max() < 10 * LEAST_NUMBER

@@ -180,7 +180,7 @@ def as_csv(frame: pd.DataFrame, like: TableFile) -> str:
 
 
 def write_table(path, frame: pd.DataFrame, like: TableFile) -> None:
-    """`frame` in the format of the suffix, CSV as `like` was written: there whole or not at all."""
+    """Write `frame` in the format of the suffix (CSV as in `like`), completely or not at all."""
     suffix = suffix_of(path, OUTPUTS)
     with replacing(path) as scratch:
         if suffix in CSV:

@@ -86,7 +86,7 @@ class ModelMeans:
         self._columns(frame)
 
     def _columns(self, frame: pd.DataFrame) -> tuple:
-        """x and w; None for what the target does not need."""
+        """x and w; None for the one that the target does not need."""
         columns = self.model.columns_
         w = None if self.target == "population" else columns.w(frame)
         return None if self.target == SELECTION else columns.x(frame), w

@@ -119,7 +119,7 @@ class ConditionalFits:
 
 
 def critical_value(level: float) -> float:
-    """What the likelihood-ratio statistic of a true value exceeds with probability 1 - level."""
+    """Critical value of the likelihood-ratio statistic for intervals of this level."""
     return MEAN_OF_STATISTIC * float(chdtri(1, 1 - level))
 
 

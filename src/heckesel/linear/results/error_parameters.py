@@ -50,7 +50,7 @@ def _restricted_loglik(fit, *names: str) -> float:
 
 
 def _hypotheses(fit) -> dict[str, list]:
-    """What makes the errors normal with a constant sigma, as terms that are zero."""
+    """The terms that are zero if the errors are normal with a constant sigma."""
     tested: dict[str, list] = {}
     if fit.errors == "shape":
         skewness, tail = ("ancillary", "skewness"), ("ancillary", "log_tail")

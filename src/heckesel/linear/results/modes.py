@@ -51,7 +51,7 @@ def reason_of(modes: tuple, selected: int) -> str:
 
 
 def explain_modes(fit) -> tuple[str, pd.DataFrame]:
-    """What a probit with sample selection rests on, in words, and one row for each maximum."""
+    """The maximum that a probit with selection uses, in words, and one row for each maximum."""
     if fit.has_selection:
         used = f"Maximum likelihood was used, with rho = {fit.rho:.2f}."
         sentence = f"{used} {reason_of(fit.modes, fit.selected)}".strip()

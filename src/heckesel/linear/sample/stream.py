@@ -96,7 +96,7 @@ class StreamedRows:
 
     @property
     def run(self) -> Callable[[Callable, Iterable], Iterable]:
-        """What reads the parts, for work that is not a sum over them."""
+        """The function that reads the parts, for work that is not a sum over them."""
         return self.stream.run
 
     def part(self) -> Sample:
@@ -106,7 +106,7 @@ class StreamedRows:
 
 @dataclass(frozen=True)
 class StreamedData:
-    """What a fit remembers of rows it does not hold; the names are those of `SelectionData`."""
+    """Summary of rows that a fit does not hold; the names are those of `SelectionData`."""
 
     rows: StreamedRows
     scalings: SampleScale

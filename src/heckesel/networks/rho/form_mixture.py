@@ -103,7 +103,7 @@ class FormMixture:
         return mix_predictives(components, log_weight)
 
     def _of_population(self, columns, u) -> Predictive:
-        """What is not known about the mean widens each component around its mean."""
+        """The uncertainty of the mean widens each component around its mean."""
         points, unit, m = self.points, self.scaling.y_scale, len(u)
         order = np.argsort(points.form == STUDENT, kind="stable")  # t components last
         students = int((points.form == STUDENT).sum())

@@ -95,7 +95,7 @@ class Design:
         return Penalty(self.membership, fixed, extra)
 
     def free(self, forms: np.ndarray) -> torch.Tensor:
-        """(k, P) which coefficients the given forms (k,), positions in FORMS, let vary."""
+        """(k, P) which coefficients are free in the given forms (k,), positions in FORMS."""
         q, width, r = self.units.sizes
         shape, scale = np.array([(each.shape, each.scale) for each in FORMS.values()])[forms].T
         free = np.ones((len(forms), len(self.membership)), dtype=bool)

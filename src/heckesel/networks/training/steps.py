@@ -295,7 +295,7 @@ def is_fused(parameters: torch.Tensor, sizes: Sequence[int], rows: Batch) -> boo
 
 
 def fused_kernels():
-    """The module with them; triton comes with builds of torch for CUDA alone."""
+    """The module with them; only CUDA builds of torch include triton."""
     from heckesel.networks.training import fused
 
     return fused

@@ -13,7 +13,7 @@ from heckesel.errors import DataError
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 DETECTED_FROM = 20  # lines
 DECIMALS_FROM = 1000  # rows
-# Files that start with one of these marks say what they are.
+# Byte order marks, which identify the encoding of a file.
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is the start of this one

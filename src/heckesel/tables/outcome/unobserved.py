@@ -34,7 +34,7 @@ def without_unobserved(values: np.ndarray, given) -> np.ndarray:
     if not codes:
         return values
     if values.dtype == object:
-        labels = pd.Series(values, dtype=object)  # compared as Python does, whatever they are
+        labels = pd.Series(values, dtype=object)  # compared as in Python, whatever their type
         return labels.mask(labels.isin(codes), None).to_numpy()
     numbers = [float(code) for code in codes if not isinstance(code, str)]
     return np.where(np.isin(values, numbers), np.nan, values)

@@ -102,7 +102,7 @@ class ColumnPlan:
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """Columns of the table whose values mean something on their own: neither omitted nor
+        """Columns of the table whose values have a meaning by themselves: neither omitted nor
         dates."""
         known = {step.source for step in self.steps if step.kind in (NUMBER, CATEGORY, MEANS)}
         return tuple(name for name in self.names if name in known)

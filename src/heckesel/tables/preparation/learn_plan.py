@@ -40,7 +40,7 @@ OTHER, ABSENT = "other", "missing"
 FEWEST_ROWS = 10
 # Columns with more levels are encoded by means; also those of which `other` would be the most.
 MOST_LEVELS = 40
-# A string of which more than half of the values differ says who a unit is, and nothing about others
+# Strings of which more than half are distinct identify units and contain nothing about others
 # like it. Below so many values it may still be chance.
 FEWEST_NAMES = 20
 NUMBERED = 0.95  # share of distinct values in a column that numbers the units
@@ -50,7 +50,7 @@ ID_NAME = re.compile(r"(^|[_. ])(id|key|uuid|guid|seqn|index|row_?names?)$|[a-z]
 
 @dataclass
 class _Learning:
-    """What is known of the table while its columns are read.
+    """The state of the table while its columns are read.
 
     kept : columns of the clean frame; seen : digest of a column -> its name
     indicated : missing indicator -> the rows where it is 1

@@ -25,7 +25,7 @@ class RowProblems:
 
 
 def row_problems(plan: ColumnPlan, frame: pd.DataFrame, names: Iterable[str]) -> RowProblems:
-    """What the plan does with the rows of a table to make the columns `names`.
+    """The changes that the plan makes to rows of a table, to prepare the columns `names`.
 
     A row cannot be predicted if a number or a date in it cannot be read, or if it has no value.
     """
