@@ -1,4 +1,4 @@
-"""Peak memory of this process alone."""
+"""Peak memory of this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`docs/speed.md`, made from `benchmarks/*.json` and from nothing else.
+"""`docs/speed.md`, made from `benchmarks/*.json` only.
 
 python -m benchmarks.page           write it
 python -m benchmarks.page --check   fail if the committed page is not what the results give

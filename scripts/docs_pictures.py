@@ -3,7 +3,7 @@
 python scripts/docs_pictures.py            all of them
 python scripts/docs_pictures.py clinic     one of them
 
-Each picture shows the variables that the page's own code blocks create, so it cannot disagree with
+Each picture shows the variables that the page's own code blocks create, so it always agrees with
 the page. Run the script again after changing the code of a page, and commit the PNG files.
 """
 

@@ -125,7 +125,7 @@ def test_compare_ranks_methods_by_held_out_likelihood_and_prints_the_caveat(data
     assert set(rows) == {"linear-ml", "linear-two-step", "ensemble"}
     assert said["methods"][0]["behind"] == 0
     assert rows["ensemble"]["behind"] > 0  # three epochs teach a network nothing
-    assert "do not measure" in said["caveat"]
+    assert "do not show how well" in said["caveat"]
     shown = run(capsys, "compare", data, *ROLES, "--methods", "linear-ml", "--splits", 2)
     assert "linear-ml" in shown.out
     assert "Identification: identified" in shown.out

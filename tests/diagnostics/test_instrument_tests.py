@@ -205,7 +205,7 @@ def test_the_result_can_be_printed_and_written():
 
 def test_what_could_not_have_been_found_is_said():
     found = validity(draw(150, strength=3.0))
-    assert found.verdict == "not rejected, and could not have been"
+    assert found.verdict == "not rejected, with little power"
     assert "none up to 1" in str(found)
 
 

@@ -118,7 +118,7 @@ def test_a_query_or_a_table_of_a_database(kind, tmp_path):
         ({"query": "select x, x from people"}, "'x' appears twice"),
         ({"query": "select x from people where x > 99"}, "has columns but no rows"),
         ({"query": "drop table people"}, "cannot be read|returns no table"),
-        ({"query": "select 1", "table": "people"}, "use one of them"),
+        ({"query": "select 1", "table": "people"}, "give one of them"),
     ):
         with pytest.raises(hk.DataError, match=said):
             read_table(path, **given)
@@ -182,7 +182,7 @@ def test_options_of_other_formats_are_refused(tmp_path):
     table().to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(hk.DataError, match=r"--query needs a database, but .* is not one"):
         read_table(tmp_path / "t.csv", query="select 1")
-    with pytest.raises(hk.DataError, match="--table needs a database or a workbook"):
+    with pytest.raises(hk.DataError, match="--table is for a database or a workbook"):
         read_table(tmp_path / "t.csv", table="people")
 
 

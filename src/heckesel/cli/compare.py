@@ -12,7 +12,7 @@ from heckesel.errors import DataError, HeckeselError
 
 ALL = (*models.METHODS, *models.BASELINES)
 CAVEAT = (
-    "Both columns are computed from observed data. They do not measure how well a method predicts "
+    "Both measures are computed from observed data. They do not show how well a method predicts "
     "unobserved outcomes: methods that fit observed data equally well can differ there. The "
     "verdict states how far the likelihood can be trusted."
 )

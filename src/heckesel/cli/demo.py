@@ -153,8 +153,7 @@ def _rand_hie(console) -> None:
     console.print(f"\n95 % profile-likelihood interval of rho: {low:.3f} to {high:.3f}")
     forms = fit.functional_form()
     turned = (
-        f"Under error models that fit no worse, the sign changes for "
-        f"{', '.join(forms.flips) or 'no coefficient'}; the best of these models is "
-        f"{forms.forms[0].name}."
+        "Coefficients that change sign under other error models that fit no worse: "
+        f"{', '.join(forms.flips) or 'none'}. The best of these models is {forms.forms[0].name}."
     )
     console.print(textwrap.fill(turned, WIDTH))

@@ -89,7 +89,7 @@ class ColumnReport:
 def column_report(
     X, y, *, instruments=None, selected=None, sample_weight=None, groups=None
 ) -> ColumnReport:
-    """Report what each column of a table is, and what ``on_problem="fix"`` does with it.
+    """Report the kind of each column of a table, and what ``on_problem="fix"`` does with it.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def column_report(
     - Columns are omitted if they are constant, equal to another, a linear combination of others,
       identifiers or free text, if they predict selection perfectly, or if they are observed for
       all selected and for less than half of the unselected rows.
-    - If no instrument is left, it is an error.
+    - If no instrument is left, an error is raised.
 
     Examples
     --------

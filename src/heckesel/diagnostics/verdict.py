@@ -109,12 +109,12 @@ class Identification:
 
     @property
     def rests_on_shape(self) -> bool:
-        """Whether at most the assumed shape of the errors identifies rho."""
+        """Whether nothing but the assumed error distribution identifies rho."""
         return self.verdict in (FUNCTIONAL_FORM, NOT_IDENTIFIED)
 
     @property
     def level(self) -> str:
-        """What a person can do with the correction, from "the correction is supported" to "the
+        """How the correction can be used, from "the correction is supported" to "the
         correction must not be used as it is"."""
         if self.verdict == IDENTIFIED:
             return UNCERTAIN if self.evidence.get("caveats") else SUPPORTED

@@ -76,7 +76,7 @@ def identify(
     sample_weight : array-like of shape (n,), optional
         Row weights.
     groups : str or array-like of shape (n,), optional
-        Which rows belong together: the name of a column of X, or one label per row. Tests allow for
+        Groups of dependent rows: the name of a column of X, or one label per row. Tests allow for
         dependence within a group.
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
@@ -141,7 +141,7 @@ def test_instruments(
 ) -> InstrumentValidity:
     r"""Test whether instruments affect the outcome only through selection.
 
-    No test can prove this. With the result comes the direct effect that would have been caught.
+    No test can prove this. The result states the direct effects that the tests can detect.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def test_instruments(
     sample_weight : array-like of shape (n,), optional
         Row weights.
     groups : str or array-like of shape (n,), optional
-        Which rows belong together: the name of a column of X, or one label per row. Tests allow for
+        Groups of dependent rows: the name of a column of X, or one label per row. Tests allow for
         dependence within a group.
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
@@ -180,8 +180,8 @@ def test_instruments(
 
     Notes
     -----
-    *Inequalities* (Huber and Mellace, 2014). Consider two groups with equal x, of which the
-    instrument lets more units be selected in the second. If it is valid and shifts all units in the
+    *Inequalities* (Huber and Mellace, 2014). Consider two groups with equal x, such that more units
+    are selected in the second. If the instrument is valid and shifts all units in the
     same direction, the selected of the first group make up the share
     :math:`q = P(s=1|1)/P(s=1|2)` of the selected of the second, so that
 

@@ -27,7 +27,7 @@ def gini(y, score) -> float:
     Returns
     -------
     float
-        1 if the score separates the classes, 0 if it is useless.
+        1 if the score separates the classes, 0 if it is unrelated to them.
 
     Raises
     ------

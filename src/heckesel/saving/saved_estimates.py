@@ -143,7 +143,7 @@ def write_errors(fit) -> dict:
 
 
 def read_fit(state: Fields, columns: Columns, identification: Identification) -> SavedFit:
-    """The fields of a `HeckmanFit` that `write_fit` and `write_errors` wrote."""
+    """What `write_fit` and `write_errors` wrote of a `HeckmanFit`."""
     method = state.text("method", tuple(METHODS))
     errors, scale = NORMAL
     if state.has("errors"):  # older files have normal errors and a constant sigma
@@ -176,7 +176,7 @@ def read_probit(state: Fields, columns: Columns, identification: Identification)
 
 
 def keep_coefficients(model, result: SavedEstimates, columns: Columns) -> None:
-    """The attributes of a fitted linear model in scikit-learn."""
+    """What scikit-learn expects of a fitted linear model."""
     outcome = result.params["outcome"]
     model.result_, model.rho_ = result, result.rho
     model.intercept_ = float(outcome["Intercept"])

@@ -64,9 +64,7 @@ def suffix_of(path, known: tuple[str, ...] = SUFFIXES) -> str:
     suffix = next((each for each in known if name.endswith(each)), None)
     if suffix is None:
         *most, last = known
-        raise DataError(
-            f"{path} must end in {', '.join(most)} or {last}, which determines its format"
-        )
+        raise DataError(f"{path} must end in {', '.join(most)} or {last}, which says what it is")
     return suffix
 
 
@@ -90,9 +88,7 @@ def read_table(
         return _read_csv(raw, Path("standard input"), delimiter, decimal, encoding)
     path = Path(path)
     if not path.is_file():
-        raise DataError(
-            f"{path} is not a regular file" if path.exists() else f"there is no file {path}"
-        )
+        raise DataError(f"{path} is no file" if path.exists() else f"there is no file {path}")
     suffix = suffix_of(path)
     _refuse(path, suffix, table=table, query=query)
     try:
@@ -124,7 +120,7 @@ def _refuse(path, suffix: str, *, table: str | None, query: str | None) -> None:
     if query is not None and suffix not in DATABASES:
         raise DataError(f"--query needs a database, but {path} is not one")
     if table is not None and suffix not in (*DATABASES, ".xlsx"):
-        raise DataError(f"--table needs a database or a workbook, but {path} is neither")
+        raise DataError(f"--table is for a database or a workbook, and {path} is neither")
 
 
 def _typed(path: Path, suffix: str, table: str | None, query: str | None) -> pd.DataFrame:
@@ -167,7 +163,7 @@ def _read_csv(raw: bytes, path: Path, delimiter, decimal, encoding) -> TableFile
 
 
 def check_table_output(path) -> None:
-    """Refuse an unknown suffix and a format that cannot be written."""
+    """Refuse a suffix that says nothing, and a format that cannot be written here."""
     suffix = suffix_of(path, OUTPUTS)
     if suffix == ".xlsx":
         typed_files.xlsxwriter()
@@ -180,7 +176,7 @@ def as_csv(frame: pd.DataFrame, like: TableFile) -> str:
 
 
 def write_table(path, frame: pd.DataFrame, like: TableFile) -> None:
-    """Write `frame` in the format of the suffix (CSV as in `like`), completely or not at all."""
+    """`frame` in the format of the suffix, CSV as `like` was written: there whole or not at all."""
     suffix = suffix_of(path, OUTPUTS)
     with replacing(path) as scratch:
         if suffix in CSV:

@@ -29,7 +29,7 @@ from heckesel.errors import printable
 
 REJECTED = "rejected"
 NOT_REJECTED = "not rejected"
-WITHOUT_POWER = "not rejected, and could not have been"
+WITHOUT_POWER = "not rejected, with little power"
 NOT_TESTED = "not tested"
 # How it is coloured.
 TONES = {REJECTED: "bad", NOT_REJECTED: "good", WITHOUT_POWER: "caution", NOT_TESTED: "plain"}
@@ -53,10 +53,10 @@ class ValidityTest:
         Of the Wald statistic.
     p_value : float
     detectable : dict of str to tuple of float
-        For each instrument, the smallest negative and positive direct effect on y that would have
-        been caught with 80 % probability, in standard deviations of y per standard deviation of the
-        instrument. An infinite value means that no effect up to 1 would have been caught. Empty if
-        it was not computed, which is so for an outcome with two values.
+        For each instrument, the smallest negative and positive direct effect on y that the test
+        detects with a probability of 80 %, in standard deviations of y per standard deviation of
+        the instrument. An infinite value means that no effect up to 1 is detectable. Empty if it
+        was not computed, as for an outcome with two values.
     """
 
     __test__ = False  # not a test class for pytest
@@ -75,7 +75,7 @@ class InstrumentValidity:
     Attributes
     ----------
     verdict : str
-        ``"rejected"``, ``"not rejected"``, ``"not rejected, and could not have been"`` or
+        ``"rejected"``, ``"not rejected"``, ``"not rejected, with little power"`` or
         ``"not tested"``.
     sentence : str
         The reason for the verdict.

@@ -60,7 +60,7 @@ class HeckmanProbitFit(SelectionFit):
     separation : str or None
         Which columns separate the classes, if any do. The status is then ``"separated"``.
         Coefficients that the other rows determine have standard errors. If every row is separated,
-        no coefficient has, and rho is NaN, because every rho fits equally well.
+        no coefficient has one, and rho is NaN, because every rho fits equally well.
     classes : ndarray of shape (2,)
         The two classes.
 

@@ -5,10 +5,10 @@ posterior mass. The weight of a point is the likelihood of held-out units times 
 rho around it, so that a form pays for its parameters and a flat likelihood keeps every rho it
 allows.
 
-No error model is exactly right, and a posterior from a wrong likelihood is overconfident. The
-weights are therefore averaged over bootstrap samples of the units, so that a few units cannot
-determine them. Such a bagged posterior is wide enough even if the likelihood is wrong (Huggins and
-Miller 2023); Yao et al. (2018) use it for weights of models.
+No form is exactly right, and a likelihood that is not exactly right is too sure of itself. The
+weights are therefore averaged over bootstrap samples of the units: what only some units ask for
+does not decide alone. A bagged posterior of this kind is wide enough for a wrong likelihood, too
+(Huggins and Miller 2023); Yao et al. (2018) use it for weights of models.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Design:
         return Penalty(self.membership, fixed, extra)
 
     def free(self, forms: np.ndarray) -> torch.Tensor:
-        """(k, P) which coefficients are free in the given forms (k,), positions in FORMS."""
+        """(k, P) which coefficients the given forms (k,), positions in FORMS, let vary."""
         q, width, r = self.units.sizes
         shape, scale = np.array([(each.shape, each.scale) for each in FORMS.values()])[forms].T
         free = np.ones((len(forms), len(self.membership)), dtype=bool)
