@@ -1,4 +1,4 @@
-"""Peak memory of this process."""
+"""Peak memory of this process alone."""
 
 from __future__ import annotations
 

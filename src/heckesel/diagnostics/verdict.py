@@ -109,7 +109,7 @@ class Identification:
 
     @property
     def rests_on_shape(self) -> bool:
-        """Whether nothing but the assumed error distribution identifies rho."""
+        """Whether at most the assumed shape of the errors identifies rho."""
         return self.verdict in (FUNCTIONAL_FORM, NOT_IDENTIFIED)
 
     @property

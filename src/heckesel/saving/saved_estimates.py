@@ -149,7 +149,7 @@ def read_fit(state: Fields, columns: Columns, identification: Identification) ->
     if state.has("errors"):  # older files have normal errors and a constant sigma
         errors, scale = state.text("errors", tuple(EXTRA)), state.strings("scale")
     if not set(scale) <= set(columns.x_names) or (method != "ml" and (errors, scale) != NORMAL):
-        raise Damage(f"has errors={errors!r} with scale={scale!r:.60}, which do not go together")
+        raise Damage(f"has errors {errors!r} with sigma by {scale!r:.60}, which do not fit")
     labels = _labels(method, METHODS, columns)
     labels += [("ancillary", ESTIMATED_AS[each][0]) for each in EXTRA[errors]]
     labels += [("scale", name) for name in scale]
@@ -161,7 +161,7 @@ def read_fit(state: Fields, columns: Columns, identification: Identification) ->
 
 
 def read_probit(state: Fields, columns: Columns, identification: Identification) -> SavedProbit:
-    """The fields of a `HeckmanProbitFit` that `write_fit` wrote."""
+    """What `write_fit` wrote of a `HeckmanProbitFit`."""
     method = state.text("method", tuple(PROBIT_METHODS))
     labels = _labels(method, PROBIT_METHODS, columns)
     found = _read(state, PROBIT, labels)

@@ -118,7 +118,7 @@ def _named(table: TableFile) -> TableFile:
 
 def _refuse(path, suffix: str, *, table: str | None, query: str | None) -> None:
     if query is not None and suffix not in DATABASES:
-        raise DataError(f"--query needs a database, but {path} is not one")
+        raise DataError(f"--query is for a database, and {path} is none")
     if table is not None and suffix not in (*DATABASES, ".xlsx"):
         raise DataError(f"--table is for a database or a workbook, and {path} is neither")
 
