@@ -1,4 +1,4 @@
-"""`docs/speed.md`, made from `benchmarks/*.json` and from nothing else.
+"""`docs/speed.md`, made from `benchmarks/*.json` only.
 
 python -m benchmarks.page           write it
 python -m benchmarks.page --check   fail if the committed page is not what the results give
@@ -16,9 +16,9 @@ HEAD = """# Speed
 
 <!-- made by `python -m benchmarks.page` from benchmarks/*.json; do not edit -->
 
-Compare ratios within one run rather than seconds, because other processes affect the clock. Each
+Compare ratios within one run rather than seconds, because other processes affect run times. Each
 program runs in a separate process, alternating with the others. Imports and data generation are
-not timed. `make bench` repeats all measurements.
+not timed. `make bench` repeats the measurements, except where stated otherwise.
 """
 
 

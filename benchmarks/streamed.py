@@ -1,4 +1,4 @@
-"""Fits from Parquet files against the same fit in memory: seconds a row and peak memory.
+"""Fits from Parquet files against the same fit in memory: seconds per row and peak memory.
 
 python -m benchmarks.streamed                        the table, 3e6 rows in both
 python -m benchmarks.streamed --rows 50000000 FOLDER files of that many rows, written to FOLDER if

@@ -1,9 +1,9 @@
 """Images as inputs: an ensemble of convolutional networks inside the selection model.
 
-Each unit is a 12 x 12 picture of a blob, and its outcome grows with the blob's size. Whether the
-outcome was recorded depended on the size, on which of two cameras took the picture (the
-instrument: it changes who is recorded, not the outcome) and on something nobody wrote down that
-also drives the outcome. Run it: python examples/images.py
+Each unit is a 12 x 12 picture of a blob, and its outcome grows with the size of the blob. Whether
+the outcome is recorded depends on the size, on which of two cameras took the picture (the
+instrument: it affects selection but not the outcome) and on an unrecorded variable that also
+affects the outcome. Run it: python examples/images.py
 """
 
 from __future__ import annotations

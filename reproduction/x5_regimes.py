@@ -1,4 +1,4 @@
-"""X5: the regimes. One call on 200 settings that nobody tuned it to.
+"""X5: the regimes. One call on 200 settings for which it was not tuned.
 
 An instrument that is strong, weak or absent, five forms of the errors, five correlations: each of
 the 75 combinations has two or three settings, at least one of either size, whose outcome function

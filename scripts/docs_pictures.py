@@ -3,7 +3,7 @@
 python scripts/docs_pictures.py            all of them
 python scripts/docs_pictures.py clinic     one of them
 
-Each picture shows the variables that the page's own code blocks create, so it cannot disagree with
+Each picture shows the variables that the page's own code blocks create, so it always agrees with
 the page. Run the script again after changing the code of a page, and commit the PNG files.
 """
 
@@ -71,7 +71,9 @@ def naive_and_corrected() -> plt.Figure:
     _fit(axes, x, scope["naive"], grid, NAIVE, "naive ensemble, 90% interval", "--")
     _fit(axes, x, scope["model"], grid, CORRECTED, "corrected ensemble, 90% interval")
     axes.plot(x, controlled_f0(x), color=TRUTH, lw=1.6, ls=":", label="true E[y | x]", zorder=5)
-    axes.set(xlabel="x (large x is rarely selected)", ylabel="y", xlim=(-3, 3), ylim=(-3.2, 3.6))
+    start = draw.frame["x"][scope["rare"]].min()
+    axes.axvspan(start, 3, color=POINTS, alpha=0.15, lw=0, label="under 30% are selected")
+    axes.set(xlabel="x", ylabel="y", xlim=(-3, 3), ylim=(-3.2, 4.1))
     axes.legend(loc="upper left", ncols=2, fontsize=9)
     return figure
 
@@ -125,6 +127,28 @@ def clinic() -> plt.Figure:
     axes.plot(s, 2 + 0.02 * (X["age"].mean() - 50) + 0.5 * s, color=TRUTH, ls=":", label="truth")
     axes.set(xlabel="symptoms", ylabel="marker", xlim=(-2.5, 2.5), ylim=(-1, 6))
     axes.legend(loc="upper left", ncols=2, fontsize=9)
+    return figure
+
+
+def reject_inference() -> plt.Figure:
+    """Calibration of two scores over all applicants, from the bins of the page."""
+    from heckesel.metrics import calibration_table
+
+    scope = run_page("docs/reject_inference.md", "within")
+    figure, axes = plt.subplots(figsize=(4.6, 4.2), layout="constrained")
+    looks = {"ignoring": (NAIVE, "^"), "heckesel": (CORRECTED, "s")}
+    for name, (colour, marker) in looks.items():
+        bins = calibration_table(scope["truth"], scope["found"][name], bins=10)
+        ends = np.abs(bins[["low", "high"]].to_numpy().T - bins["observed"].to_numpy())
+        axes.errorbar(
+            bins["predicted"], bins["observed"], ends, color=colour, marker=marker, ms=5, label=name
+        )
+    axes.plot((0, 0.7), (0, 0.7), color=TRUTH, lw=1, ls=":", label="perfect calibration")
+    axes.set(xlabel="predicted default rate", ylabel="true default rate")
+    axes.set(xlim=(0, 0.7), ylim=(0, 0.7), aspect="equal")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(matplotlib.ticker.PercentFormatter(1, decimals=0))
+    axes.legend(loc="lower right", fontsize=9)
     return figure
 
 
@@ -218,6 +242,7 @@ PICTURES: dict[str, Callable[[], plt.Figure | dict[str, plt.Figure]]] = {
     "naive_and_corrected": naive_and_corrected,
     "loans": loans,
     "clinic": clinic,
+    "reject_inference": reject_inference,
     "simulation": simulation,
     "deep": deep,
     "gallery": gallery,

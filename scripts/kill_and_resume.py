@@ -1,4 +1,4 @@
-"""Kill a quick run at random moments, take it up again, and compare the bytes.
+"""Kill a quick run at random times, resume it, and compare the bytes.
 
 python scripts/kill_and_resume.py EXPERIMENT [TRIALS]
 

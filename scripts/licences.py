@@ -14,9 +14,9 @@ PAGE = ROOT / "docs" / "licences.md"
 TOP = """\
 # Licences
 
-heckesel is published under the MIT licence. This is what `make setup` installs with it: the
+heckesel is published under the MIT licence. The table lists what `make setup` installs: the
 packages it needs, those of the optional extras, and the tools for tests and documentation. The
-last column is what each package states in its metadata. The table is written by
+last column is the licence stated in the metadata of each package. The table is written by
 `scripts/licences.py`.
 
 | package | version | licence |

@@ -119,7 +119,7 @@ def hanging(path):
     return process, process.stdout.readline().strip()
 
 
-def test_the_next_run_removes_what_a_killed_one_left_and_nothing_else(path):
+def test_the_next_run_removes_only_the_files_of_a_killed_run(path):
     killed, stale = hanging(path)
     living, wanted = hanging(path)
     other = path.parent / ".another.csv.12345678.part"

@@ -1,4 +1,4 @@
-"""Published selection fits, held against a likelihood that finds every maximum.
+"""Published selection fits, compared with all maxima of their likelihoods.
 
 `python -m reproduction.audit` fits each again and writes `results/audit.json`.
 """

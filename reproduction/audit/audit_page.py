@@ -1,4 +1,4 @@
-"""`paper/audit.md`: the published fits and what the likelihood has besides them."""
+"""`paper/audit.md`: the published fits and the other maxima of their likelihoods."""
 
 import json
 from collections.abc import Sequence

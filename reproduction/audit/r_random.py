@@ -1,4 +1,4 @@
-r"""Random numbers as R draws them, so that data simulated in R can be had without R.
+r"""Random numbers as R draws them, so that data simulated in R can be drawn without R.
 
 `set.seed` fills the state of the Mersenne Twister from a linear congruential generator, whose first
 50 values are skipped; `rnorm` inverts the normal distribution function at a number of 53 bits made

@@ -1,4 +1,4 @@
-"""What the pages and figures call each method: as the library does, and variants by options."""
+"""Labels of methods on pages and in figures: those of the library, and variants by options."""
 
 from heckesel.methods import METHODS
 

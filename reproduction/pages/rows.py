@@ -1,6 +1,6 @@
 """Committed rows as flat dicts, and the values of one metric over the seeds of a cell.
 
-Our own results and the paper's are read into the same names, so that one definition of a
+Our own results and the paper's have the same names, so that one definition of a
 published number serves both.
 """
 

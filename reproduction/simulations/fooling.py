@@ -1,4 +1,4 @@
-"""Data that could fool the verdict: each case looks well identified by its instrument alone.
+"""Data that could mislead the verdict: by its Wald statistic alone, each case looks identified.
 
 `python -m reproduction.simulations.fooling` fits 20 draws of each case with `hk.heckman` and writes
 `results/fooling.json`: how often the Wald statistic of the instrument alone would have called the

@@ -43,7 +43,7 @@ HALF_WIDTH = 1.645  # standard errors in half a 90 % interval
 REPLICATES = 200
 MOST_ROWS = 4000  # of a fit with networks
 DATA_HASHES = FILES
-VALIDITY = ("rejected", "not rejected", "not rejected, and could not have been", "not tested")
+VALIDITY = ("rejected", "not rejected", "not rejected, with little power", "not tested")
 chunk_of = "{0.source}: {0.outcome}".format
 
 

@@ -65,7 +65,7 @@ def _same_file(path, other) -> bool:
 
 
 def _target(path: Path) -> Path:
-    """The file that `path` leads to: a link stays, and its target is replaced."""
+    """The target of `path`: links are followed, so that their targets are replaced."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 

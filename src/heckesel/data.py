@@ -18,7 +18,7 @@ SMALLEST = 1e-100  # squares of smaller numbers, added up, lose digits or are ze
 
 def term_names(names) -> tuple[str, ...]:
     """Columns as terms of an equation, where `Intercept` is the constant: a column of that name is
-    I(Intercept), which a formula could call it, too."""
+    I(Intercept), as it could be written in a formula."""
     return tuple(f"I({CONSTANT})" if name == CONSTANT else name for name in names)
 
 
@@ -192,8 +192,8 @@ def marked_rows(y, selected, y_name: str) -> np.ndarray:
     missing = np.flatnonzero(s & np.isnan(y))
     if len(missing):
         raise DataError(
-            f"{len(missing)} selected rows lack the outcome {y_name!r} (first: row {missing[0]}); "
-            "mark them unselected or drop them"
+            f"{len(missing)} selected rows have no outcome {y_name!r} (first: row {missing[0]}); "
+            "mark them as unselected or drop them"
         )
     return s
 
@@ -226,9 +226,9 @@ def check_complete(values, names, rows) -> None:
     bad_columns = [names[j] for j in np.flatnonzero(~good.all(axis=0))]
     bad_rows = rows[~good.all(axis=1)]
     raise DataError(
-        f"{len(bad_rows)} rows (first: row {bad_rows[0]}) lack a usable value "
+        f"{len(bad_rows)} rows (first: row {bad_rows[0]}) have no usable value "
         f"in {', '.join(map(repr, bad_columns))} (missing, infinite or beyond 1e100); "
-        "fill, rescale or drop them"
+        "impute, rescale or drop them"
     )
 
 
@@ -239,8 +239,8 @@ def check_not_tiny(values, names, rows) -> None:
         largest = np.abs(values[rows, j]).max(initial=0.0)
         if 0 < largest < SMALLEST:
             raise DataError(
-                f"column {names[j]!r} is nowhere larger than {largest:g}; squares of such numbers "
-                "vanish, so rescale it"
+                f"all values of column {names[j]!r} are at most {largest:g} in size, so their "
+                "squares underflow to zero; rescale the column"
             )
 
 
@@ -278,7 +278,7 @@ def check_weight_values(weight: np.ndarray) -> None:
     bad = np.flatnonzero(~np.isfinite(weight) | (weight < 0))
     if len(bad):
         raise DataError(
-            f"weights must be finite and not negative but row {bad[0]} has {weight[bad[0]]:g}"
+            f"weights must be finite and not negative, but row {bad[0]} has {weight[bad[0]]:g}"
         )
     odd = np.flatnonzero((weight > LARGEST) | ((weight > 0) & (weight < SMALLEST)))
     if len(odd):

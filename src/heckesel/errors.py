@@ -34,7 +34,7 @@ class ColumnError(DataError):
 
 
 class IdentificationWarning(UserWarning):
-    """The data support less than the model assumes: no instrument, or no selection."""
+    """The data do not fully support the model, for example because there is no instrument."""
 
 
 def warn_user(message: str, category: type[Warning] = IdentificationWarning) -> None:

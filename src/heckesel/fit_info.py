@@ -1,4 +1,4 @@
-"""What a fit reports about itself: frozen dataclasses, and the dictionary that users see."""
+"""Summaries of fits: frozen dataclasses, and the dictionary that users see."""
 
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
 from types import UnionType
@@ -40,7 +40,7 @@ class EnsembleInfo:
     sigma_level : the factor on sigma(x) that held-out rows prefer
     best_epoch : the epoch with the lowest held-out loss
     tail_df : degrees of freedom, if held-out rows prefer the tails of a t
-    weight_decay, errors, choices : what held-out rows chose, and what they chose from
+    weight_decay, errors, choices : choices made by held-out rows, and the alternatives
     """
 
     training_loss: list[float]
@@ -159,7 +159,7 @@ class Candidate:
     errors : "normal", "shape" (skewed or heavy-tailed), "scale" (sigma depends on x), "shape and
         scale", "t" (one factor in both errors), or "any" for the two-step
     rho : mean of its posterior or over its networks; weight : its share in predictions
-    held_out : log-likelihood of held-out units; behind, behind_error : what it lacks to the best
+    held_out : log-likelihood of held-out units; behind, behind_error : its difference from the best
         candidate, and the standard error of that difference
     """
 

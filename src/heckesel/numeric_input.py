@@ -6,15 +6,15 @@ import numpy as np
 
 from heckesel.errors import DataError, is_share
 
-HOLDS_DATES = "holds dates; make it a number, such as years since 2000"
+HOLDS_DATES = "holds dates; convert it to numbers, such as years since 2000"
 
 
 def check_scalars(values, name) -> None:
     """Refuse values that hold others, such as the lists and structs of Parquet files."""
     if any(isinstance(value, list | tuple | dict | set | np.ndarray) for value in values):
         raise DataError(
-            f"column {name!r} holds lists or records; make each of their values a column, or drop "
-            "the column"
+            f"column {name!r} holds lists or records; give each of their values a separate column, "
+            "or drop the column"
         )
 
 
@@ -44,7 +44,7 @@ def numeric(values, name: str) -> np.ndarray:
                 raise DataError(f"column {name!r} {HOLDS_DATES}") from None
             raise DataError(
                 f"column {name!r} must hold numbers but row {row} holds {_shown(value)}; "
-                "make it a number"
+                "convert it to a number"
             ) from None
     return numbers.reshape(array.shape)
 

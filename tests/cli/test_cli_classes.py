@@ -147,7 +147,7 @@ def test_diagnose_uses_the_probit_and_compare_both_classifiers(data, capsys):
             "two-step needs a numeric outcome, but repaid has two classes",
         ),
         ("fit", ["--transform", "log"], "--transform needs a numeric outcome"),
-        ("fit", ["--method", "linear-ml", "--epochs", 3], "--epochs is for networks"),
+        ("fit", ["--method", "linear-ml", "--epochs", 3], "--epochs applies to networks only"),
         ("fit", ["--folds", 1], "folds must be at least 2"),
         (
             "compare",
@@ -171,7 +171,7 @@ def test_zero_and_one_are_numbers_if_an_option_needs_numbers(data, tmp_path, cap
     shown = run(capsys, "fit", data, *ROLES, *options, "--out", tmp_path / "m")
     assert shown.code == 0
     assert shown.out.startswith(
-        f"repaid has the values 0 and 1 and is treated as a number, since {options[0]}"
+        f"repaid has the values 0 and 1 and is treated as a number, because {options[0]}"
     )
     assert isinstance(hk.load(tmp_path / "m"), hk.HeckmanRegressor)
     classes = ["--kind", "classification"]

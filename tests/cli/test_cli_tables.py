@@ -125,7 +125,7 @@ def test_compare_ranks_methods_by_held_out_likelihood_and_prints_the_caveat(data
     assert set(rows) == {"linear-ml", "linear-two-step", "ensemble"}
     assert said["methods"][0]["behind"] == 0
     assert rows["ensemble"]["behind"] > 0  # three epochs teach a network nothing
-    assert "cannot be measured" in said["caveat"]
+    assert "do not show how well" in said["caveat"]
     shown = run(capsys, "compare", data, *ROLES, "--methods", "linear-ml", "--splits", 2)
     assert "linear-ml" in shown.out
     assert "Identification: identified" in shown.out
@@ -263,15 +263,15 @@ def test_levels_are_compared_as_written(tmp_path, capsys):
     [
         ("a,b\n1,2\n3,x\n4,5\n", "column 'b' of .* row 1 \\(line 3\\) has 'x'"),
         ('a,b\n1,"1,5"\n3,"2,5"\n', "for decimal commas give --decimal ,"),
-        ("a,b\n1,2\n3\n", "line 3 of .* has 1 fields, and the header has 2"),
-        ("a,b\n1,2\n3,4,5\n", "line 3 of .* has 3 fields, and the header has 2"),
+        ("a,b\n1,2\n3\n", "line 3 of .* has 1 fields, but the header has 2"),
+        ("a,b\n1,2\n3,4,5\n", "line 3 of .* has 3 fields, but the header has 2"),
         ('a,b\n1,"2\n3,4\n', "line 3 of .* has|no CSV|cannot be read"),
         ("a,a\n1,2\n", "'a' appears twice"),
         ("a,b;c\n1,2;3\n", "may be separated by a comma or a semicolon"),
         ("a,b\n", "a header but no rows"),
         ("", "is empty"),
         (" \n\n", "is empty"),
-        ("a,b\n1,\0\n", "holds zero bytes, which no text has"),
+        ("a,b\n1,\0\n", "contains zero bytes, so it is not text"),
     ],
 )
 def test_an_unreadable_table_is_refused_in_one_sentence(text, fragment, tmp_path):

@@ -45,7 +45,7 @@ def test_rows_that_can_be_predicted_are_and_others_have_a_reason(fitted, frame, 
     out = tmp_path / "p.csv"
     shown = run(capsys, "predict", fitted, tmp_path / "new.csv", "--force", "--out", out)
     assert shown.code == 1
-    assert "icd: 1 row has a level that the fit has not seen (E11); treated as 250" in shown.err
+    assert "icd: 1 row has a level that did not occur in the fit (E11); treated as 250" in shown.err
     assert "3 of 6 rows could not be predicted; the column reason says why" in shown.err
     predicted = pd.read_csv(out)
     first = "probability" if "probability" in predicted else "mean"
@@ -105,4 +105,4 @@ def test_a_model_not_to_be_used_predicts_by_force_and_repeats_why(tmp_path, caps
     assert shown.code == 0
     caveat, correlation = shown.err.splitlines()
     assert caveat.startswith("note: do not use")
-    assert correlation.startswith("note: the correlation of the errors was estimated beyond 0.999")
+    assert correlation.startswith("note: the estimated correlation of the errors lies beyond 0.999")

@@ -97,8 +97,8 @@ def test_every_string_survives_a_csv_round_trip(text, tmp_path):
         ("a,b;c\n1,2;3\rfoo\n", [], "may be separated by a comma or a semicolon"),
         ("a,b;c\n" + "1" * 200_000 + ",2;3\n", [], "may be separated by"),
         ("a,b\n" + "1" * 200_000 + ",2\n", [], "field larger than field limit"),
-        ("a,b\n1,2\n", ["--delimiter", '"'], "no quote, space or line break"),
-        ("a,b\n1,2\n", ["--delimiter", "\n"], "no quote, space or line break"),
+        ("a,b\n1,2\n", ["--delimiter", '"'], "other than a quote, space or line break"),
+        ("a,b\n1,2\n", ["--delimiter", "\n"], "other than a quote, space or line break"),
     ],
 )
 def test_an_unreadable_csv_file_is_refused_in_one_sentence(text, options, said, tmp_path, capsys):

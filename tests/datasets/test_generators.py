@@ -193,7 +193,7 @@ def test_semireal_frames_hold_the_permuted_rows_in_units_of_the_pool(sources):
     np.testing.assert_array_equal(drawn.test_frame["y"], drawn.test_truth.y)
 
 
-def test_semireal_truth_knows_what_it_can_and_leaves_the_rest_out(sources):
+def test_semireal_truth_has_the_known_quantities_and_none_for_the_others(sources):
     drawn = induce_selection(**sources["wine"], rho=0.5, seed=2)
     assert drawn.truth.f0 is None
     assert drawn.test_truth.f0 is None

@@ -92,7 +92,7 @@ def test_an_outcome_far_out_leaves_the_residual_evidence_finite(linear):
     assert evidence["residual_normality_p"] < 1e-6
 
 
-def test_a_maximum_at_the_end_is_said_in_the_sentence(found):
+def test_the_sentence_reports_a_maximum_at_the_boundary(found):
     assert "end of its range" not in found.sentence
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
@@ -135,7 +135,7 @@ def test_without_an_instrument_a_curve_decides_between_form_and_nothing():
     assert hk.identify(strong[["x"]], strong["y"]).verdict == "functional form only"
     nothing = hk.identify(faint[["x"]], faint["y"])
     assert nothing.verdict == "not identified"
-    assert "rejects no rho from" in nothing.sentence
+    assert "rejects no rho between" in nothing.sentence
     assert "sensor, site, annotator" in nothing.sentence
 
 

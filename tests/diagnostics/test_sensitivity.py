@@ -62,6 +62,20 @@ def test_breakdown_is_the_crossing_nearest_to_zero():
         found.breakdown("effect")
 
 
+def test_the_printed_table_has_one_row_for_each_rho_and_the_breakdown_points():
+    rho, slope = np.array([-0.5, 0.0, 0.5]), np.array([-1.0, 0.5, 1.0])
+    _, head, *rows, last = str(
+        Sensitivity(rho, np.array([-3.0, 0.0, -1.0]), {"slope": slope}, np.empty((3, 0)))
+    ).splitlines()
+    assert head.split() == ["rho", "loglik", "slope"]
+    assert [[float(value) for value in row.split()] for row in rows] == [
+        [-0.5, -3.0, -1.0],
+        [0.0, 0.0, 0.5],
+        [0.5, -1.0, 1.0],
+    ]
+    assert last == "Sign changes closest to rho = 0: slope at -0.167."  # -0.5 + 0.5 * 2 / 3
+
+
 def test_rand_hie_loses_the_sign_of_logc_before_rho_is_minus_a_quarter():
     from reproduction.e0_gate import fit_rand_hie
 
@@ -184,7 +198,7 @@ def test_what_has_no_answer_is_refused(frame, tmp_path):
     X, y = frame[["x", "z"]], frame["y"]
     linear = hk.HeckmanRegressor(["z"]).fit(X, y)
     linear.save(tmp_path / "model.heckesel")
-    with pytest.raises(hk.DataError, match="it was loaded"):
+    with pytest.raises(hk.DataError, match="was loaded or read from files"):
         hk.sensitivity(hk.load(tmp_path / "model.heckesel"))
     with pytest.raises(hk.DataError, match="no outcome column 'educ'"):
         hk.sensitivity(linear, effects=["educ"])

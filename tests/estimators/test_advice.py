@@ -75,14 +75,14 @@ DAYS = pd.date_range("2001-01-01", periods=753)
 def test_dates_are_refused_and_not_read_as_numbers_or_categories(women, days):
     X = women.drop(columns="lwage").assign(day=days)
     missing = "indicator" if X["day"].isna().any() else "error"
-    with pytest.raises(hk.DataError, match=r"^column 'day' holds dates; make it a number"):
+    with pytest.raises(hk.DataError, match=r"^column 'day' holds dates; convert it to numbers"):
         hk.HeckmanRegressor(["age"], missing=missing).fit(X, women["lwage"])
 
 
 def test_an_estimator_does_not_suggest_a_formula(women):
     X = women.drop(columns="lwage").astype({"educ": object})
     X.loc[7, "educ"] = "twelve"
-    with pytest.raises(hk.DataError, match=r"row 7 holds 'twelve'; make it a number$"):
+    with pytest.raises(hk.DataError, match=r"row 7 holds 'twelve'; convert it to a number$"):
         hk.HeckmanRegressor(["age"]).fit(X, women["lwage"])
 
 

@@ -27,7 +27,7 @@ def model():
     return hk.DeepHeckmanRegressor(["z"], method="auto", progress=False, device="cpu").fit(X, y)
 
 
-def test_it_says_what_it_did(model):
+def test_the_fit_reports_what_it_changed(model):
     assert "skewed or heavy-tailed" in model.explanation_
     assert "likelihood of held-out rows" in model.explanation_
     assert "rho lies between" in model.explanation_
@@ -105,11 +105,11 @@ def test_what_it_cannot_do_is_one_sentence(model, tmp_path):
     with pytest.raises(hk.HeckeselError, match="cannot be exported to ONNX"):
         model.export_onnx(tmp_path / "m.onnx")
     X, y = skewed_frame(n=200)
-    with pytest.raises(hk.DataError, match="weighs models by held-out folds"):
+    with pytest.raises(hk.DataError, match="weights models by held-out folds"):
         hk.DeepHeckmanRegressor(["z"], folds=None).fit(X, y)
     with pytest.raises(hk.HeckeselError, match="training diverged"):
         hk.DeepHeckmanRegressor(["z"], learning_rate=1e30, epochs=5, progress=False).fit(X, y)
-    with pytest.raises(hk.DataError, match="needs a network for every fold"):
+    with pytest.raises(hk.DataError, match="needs at least one network per fold"):
         hk.DeepHeckmanRegressor(["z"], n_members=2, folds=5).fit(X, y)
 
 

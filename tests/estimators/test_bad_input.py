@@ -104,7 +104,7 @@ CASES = {
     ),
     "negative weight": (
         fit(weights=np.where(GOOD.index == 5, -1.0, 1.0)),
-        "not negative but row 5 has -1",
+        "not negative, but row 5 has -1",
     ),
     "all weights zero": (fit(weights=np.zeros(200)), "all weights are zero"),
     "no weight on the selected": (
@@ -129,7 +129,7 @@ CASES = {
         fit("y ~ wage_houry", data=GOOD.assign(wage_hourly=GOOD.x)),
         "did you mean 'wage_hourly'?",
     ),
-    "outcome explains itself": (fit("y ~ x + y"), "'y' cannot explain itself"),
+    "outcome explains itself": (fit("y ~ x + y"), "'y' is also on the right-hand side"),
     "outcome not there": (fit("wage ~ x"), "there is no column 'wage'"),
     "indicator neither 0 nor 1": (
         fit(select="s ~ x + z", data=GOOD.assign(s=np.where(GOOD.y.notna(), 2, 0))),
@@ -137,7 +137,7 @@ CASES = {
     ),
     "selected without an outcome": (
         fit(select="s ~ x + z", data=GOOD.assign(s=1)),
-        "selected rows lack the outcome 'y'",
+        "selected rows have no outcome 'y'",
     ),
     "more columns than selected rows": (
         fit_arrays(
@@ -147,7 +147,7 @@ CASES = {
         ),
         "selected rows cannot determine 9 outcome coefficients",
     ),
-    "infinite regressor": (fit(data=changed("z", 3, np.inf)), "row 3) lack a usable value in 'z'"),
+    "infinite regressor": (fit(data=changed("z", 3, np.inf)), "row 3) have no usable value in 'z'"),
     "regressor beyond floating point": (
         fit(data=GOOD.assign(x=1e200 * GOOD.x)),
         "beyond 1e100",
@@ -191,7 +191,7 @@ CASES = {
     "outcome beyond floating point": (fit(data=GOOD.assign(y=1e160 * GOOD.y)), "rescale it"),
     "prediction from a single number": (
         lambda: fit()().predict({"x": 1.0, "z": 2.0}),
-        "give each column as a list",
+        "pass each column as a list",
     ),
     "prediction from text": (
         lambda: fit()().predict(GOOD.assign(x="a")),
@@ -199,7 +199,7 @@ CASES = {
     ),
     "prediction at infinity": (
         lambda: fit()().predict(GOOD.assign(z=np.inf), target="selected"),
-        "lack a usable value in 'z'",
+        "have no usable value in 'z'",
     ),
     "rows that do not match": (fit_arrays(x=GOOD[["x"]].iloc[:50]), "x has 50 rows but w has 200"),
     "y of another length": (fit_arrays(y=GOOD.y.iloc[:50]), "x has 200 rows but y has 50"),
@@ -208,7 +208,7 @@ CASES = {
     "unknown covariance": (fit(covariance="hc3"), "covariance must be one of"),
     "information under probability weights": (
         fit(weights=np.full(200, 0.5), weight_kind="probability", covariance="information"),
-        "does not hold under probability weights",
+        "is not valid with probability weights",
     ),
     "cluster without clusters": (fit(covariance="cluster"), "go together"),
     "one cluster": (fit(clusters=np.zeros(200)), "all rows are in one group"),
@@ -219,7 +219,7 @@ CASES = {
     ),
     "no data": (fit(data=None), "formulas need data="),
     "data of an unknown kind": (fit(data=[1, 2, 3]), "must be a pandas or polars frame"),
-    "half a call": (lambda: hk.heckman(y=GOOD.y, x=GOOD[["x"]]), "give two formulas and a frame"),
+    "half a call": (lambda: hk.heckman(y=GOOD.y, x=GOOD[["x"]]), "pass two formulas and a frame"),
     "no selection formula": (
         lambda: hk.heckman("y ~ x", data=GOOD),
         "the selection formula is missing",

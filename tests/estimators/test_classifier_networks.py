@@ -202,8 +202,8 @@ def test_without_selection_it_is_an_ensemble_of_probit_networks():
     ("options", "message"),
     [
         ({"outcome": "forest"}, "outcome must be one of linear, network"),
-        ({"covariance": "robust"}, "covariance is for outcome='linear'"),
-        ({"weight_kind": "frequency"}, "weight_kind is for outcome='linear'"),
+        ({"covariance": "robust"}, "covariance needs outcome='linear'"),
+        ({"weight_kind": "frequency"}, "weight_kind needs outcome='linear'"),
         ({"folds": None}, "estimates rho on held-out folds"),
         ({"folds": 400}, "cannot be split into 400 folds"),
         ({"rho_prior": "maybe"}, "rho_prior must be one of"),

@@ -153,7 +153,7 @@ def test_missing_x_is_imputed_with_an_indicator():
 
 
 def test_without_an_instrument_it_warns():
-    with pytest.warns(hk.IdentificationWarning, match="the likelihood rejects no rho from"):
+    with pytest.warns(hk.IdentificationWarning, match="the likelihood rejects no rho between"):
         model = hk.HeckmanClassifier().fit(X.drop(columns="leniency"), Y)
     assert model.identification_.verdict == "not identified"
     assert model.identification_.profile.says_nothing
@@ -224,7 +224,7 @@ def test_a_long_table_is_scanned_on_a_sample_and_fitted_on_all_rows(monkeypatch)
         (lambda y: y + X.debt.round(1), "Unknown label type"),
         (lambda y: y.where(Y.index % 5 > 0, y + 3), "Only binary classification .* 4 classes"),
         (lambda y: y * np.nan, "missing in all 700 rows"),
-        (lambda y: y.astype(object).where(Y.index % 2 > 0, "a"), "mixes text with other labels"),
+        (lambda y: y.astype(object).where(Y.index % 2 > 0, "a"), "mixes strings with other labels"),
         (lambda y: np.column_stack([y, y]), "one column of labels"),
     ],
 )

@@ -181,8 +181,11 @@ CASES = {
         PROFILE | {"rho_prior": np.sin, "epochs": 1},
         "finite, not negative, and positive somewhere",
     ),
-    "profile with t errors": (PROFILE | {"errors": "t"}, "the profile has normal or shape errors"),
-    "profile with varying noise": (PROFILE | {"noise": "varying"}, "the profile has one sigma"),
+    "profile with t errors": (PROFILE | {"errors": "t"}, "supports normal and shape errors"),
+    "profile with varying noise": (
+        PROFILE | {"noise": "varying"},
+        'does not support noise="varying"',
+    ),
     "shape errors in two steps": (
         {"errors": "shape"},
         "errors='shape' needs method='joint' or 'profile', but method is 'two-step'",

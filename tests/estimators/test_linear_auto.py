@@ -66,7 +66,7 @@ def test_the_mean_log_likelihood_is_that_of_the_fit(frame, options):
 
 
 @pytest.mark.parametrize("options", [*MODELS.values(), {"method": "auto"}], ids=[*MODELS, "auto"])
-def test_a_saved_model_says_the_same(frame, options, tmp_path):
+def test_a_saved_model_predicts_the_same(frame, options, tmp_path):
     model = fitted(frame, **{"method": "ml"} | options)
     model.save(tmp_path / "m")
     loaded = hk.load(tmp_path / "m")

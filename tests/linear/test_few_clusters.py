@@ -83,7 +83,7 @@ def test_few_effective_rows_warn():
     frame = frame_of(2)
     heavy = np.where(np.arange(len(frame)) % 40 == 0, 100.5, 0.5)  # ten rows have most of it
     # 1200 squared over 10 * 100.5**2 + 390 * .25
-    with pytest.warns(hk.IdentificationWarning, match="400 rows count like 14 of"):
+    with pytest.warns(hk.IdentificationWarning, match="400 rows are equivalent to 14 of"):
         fit(frame, weights=heavy, weight_kind="probability")
 
 

@@ -109,7 +109,7 @@ def test_clusters_give_an_f_test():
         ("", "not a list of linear equations"),
         ("educ age", "not a list of linear equations"),
         ("2 = 1", "names no coefficient"),
-        ("educ = 0, 2*educ = 1", "follow from or contradict each other"),
+        ("educ = 0, 2*educ = 1", "are redundant or contradict each other"),
         ([], "name at least one"),
         ([("outcome", "educ")], r"no coefficient \('outcome', 'educ'\)"),
         (3, "no coefficient 3"),

@@ -144,7 +144,7 @@ def test_two_step_sandwich_equals_autodiff(kind, weights):
 @pytest.mark.parametrize("kind", ["information", "opg", "robust", "cluster"])
 def test_a_frequency_weight_is_a_repeated_row(method, kind):
     if (method, kind) == ("two-step", "opg"):
-        with pytest.raises(hk.DataError, match="opg needs a likelihood"):
+        with pytest.raises(hk.DataError, match="covariance='opg' needs a likelihood"):
             hk.heckman("y ~ x", "~ x + z", FRAME, method=method, covariance=kind)
         return
     repeated = FRAME.loc[FRAME.index.repeat(FRAME.frequency)].reset_index(drop=True)

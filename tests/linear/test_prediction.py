@@ -89,7 +89,7 @@ def test_a_two_step_rho_beyond_one_cannot_predict_the_selected():
     if abs(fit.rho) <= 1:
         pytest.fail("the draw no longer has rho beyond one; choose another seed")
     assert "outside [-1, 1]" in fit.summary()
-    with pytest.raises(hk.HeckeselError, match="no distribution has a correlation beyond one"):
+    with pytest.raises(hk.HeckeselError, match="not a possible correlation"):
         fit.predict(target="selected")
     assert np.isfinite(fit.predict().mean).all()
 

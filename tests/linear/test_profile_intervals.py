@@ -84,9 +84,9 @@ def test_profile_intervals_cover(capsys):
 
 def test_two_step_has_no_likelihood_and_says_what_to_do():
     fit = fit_rand_hie("two-step")
-    with pytest.raises(hk.DataError, match=r"bootstrap\(\) gives one"):
+    with pytest.raises(hk.DataError, match=r"use bootstrap\(\)"):
         fit.interval("rho")
-    with pytest.raises(hk.DataError, match="needs a likelihood"):
+    with pytest.raises(hk.DataError, match="needs maximum likelihood"):
         fit.test_rho_zero("lr")
     slopes = [t for t in fit.params.index if t[1] != "Intercept" and t[0] != "mills"]
     assert len(slopes) == 34

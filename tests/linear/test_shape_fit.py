@@ -316,7 +316,7 @@ def test_an_edge_puts_the_skewness_at_its_end_and_the_others_keep_their_errors()
     assert fit.status == "boundary"
     assert np.isnan(fit.se["ancillary", "skewness"])
     assert np.isfinite(fit.se.drop(("ancillary", "skewness"))).all()
-    assert "skewness is at an end of its range" in fit.summary()
+    assert "skewness is at a limit of its range" in fit.summary()
     assert np.isfinite(fit.predict(target="unselected").std).all()
 
 
@@ -331,12 +331,12 @@ def test_what_cannot_be_had_is_refused(frame):
         return hk.heckman("y ~ x", "~ x + z", frame, **options)
 
     for options, sentence in (
-        ({"errors": "shape", "method": "two-step"}, "two steps rest on normal errors"),
-        ({"scale": "~ x", "method": "two-step"}, "two steps rest on a constant sigma"),
+        ({"errors": "shape", "method": "two-step"}, "method='two-step' assumes normal errors"),
+        ({"scale": "~ x", "method": "two-step"}, "method='two-step' assumes a constant sigma"),
         ({"scale": "y ~ x"}, "needs no left-hand side"),
         ({"scale": "~ 0 + x"}, "removes the intercept"),
         ({"scale": "~ 1"}, "names no column"),
-        ({"scale": "~ y"}, "cannot explain itself"),
+        ({"scale": "~ y"}, "is also on the right-hand side"),
         ({"scale": "~ age"}, "no column 'age'"),
         ({"scale": "~ x + I(2 * x)"}, "linear combination of 'x'"),
     ):

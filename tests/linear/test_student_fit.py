@@ -155,7 +155,7 @@ def test_normal_errors_end_as_the_normal_fit():
     heavy = hk.heckman("y ~ x", "~ x + z", data, errors="t")
     assert heavy.status == "boundary"
     assert heavy.df == pytest.approx(1e5)
-    assert "as good as normal" in heavy.summary()
+    assert "nearly normal errors" in heavy.summary()
     shared = flat.params.index
     np.testing.assert_allclose(heavy.params[shared], flat.params, atol=1e-3)
     np.testing.assert_allclose(heavy.se[shared], flat.se, rtol=1e-3)
@@ -239,9 +239,9 @@ def test_margins_of_the_selected_follow_the_mean(fit, frame):
 def test_what_cannot_be_had_is_refused(frame, fit):
     with pytest.raises(hk.DataError, match="'normal', 't' or 'shape'"):
         hk.heckman("y ~ x", "~ x + z", frame, errors="cauchy")
-    with pytest.raises(hk.DataError, match="two steps rest on normal errors"):
+    with pytest.raises(hk.DataError, match="method='two-step' assumes normal errors"):
         hk.heckman("y ~ x", "~ x + z", frame, method="two-step", errors="t")
-    with pytest.raises(hk.DataError, match="profile intervals are for normal errors"):
+    with pytest.raises(hk.DataError, match="profile intervals need normal errors"):
         fit.interval("rho", method="profile")
     with pytest.raises(hk.DataError, match="must be 'rho' or 'sigma'"):
         hk.heckman("y ~ x", "~ x + z", frame).interval("df")

@@ -26,7 +26,7 @@ def data(monkeypatch):
     return selection_data(np.column_stack([x, rare]), np.column_stack([x, rare, z]), y)
 
 
-def test_few_units_of_a_kind_or_level_are_kept_and_the_weights_make_up_for_it(data):
+def test_rare_units_are_kept_and_the_weights_correct_for_it(data):
     some = sampled_units(data, 0)
     assert MOST <= some.n <= 1.3 * MOST
     assert (~some.s).sum() > 400

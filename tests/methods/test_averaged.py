@@ -116,7 +116,7 @@ def _fit_to_seen(look: float):
 
 
 @pytest.mark.parametrize("look", [0.0, 1.0])
-def test_the_data_say_what_selection_looked_at(look):
+def test_the_data_determine_whether_selection_depends_on_the_outcome(look):
     data, f, x = _seen(look)
     fit = _fit_to_seen(look)
     assert abs(fit.info.outcome_seen - look) < 0.25
@@ -282,7 +282,7 @@ def test_what_splines_believe_of_rho_is_listed_beside_the_members(of_three):
 @pytest.mark.parametrize(
     ("config", "says"),
     [
-        (NetworkConfig(), "needs held-out folds; set folds"),
+        (NetworkConfig(), "needs held-out folds; set folds=5"),
         (NetworkConfig(folds=2, errors="t"), "normal"),
     ],
 )

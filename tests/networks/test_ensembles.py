@@ -65,7 +65,7 @@ def test_prediction_given_selection_agrees_with_simulated_units(sign):
 
 
 def test_an_impossible_correlation_is_reported_and_brought_inside():
-    with pytest.warns(IdentificationWarning, match=r"estimated beyond -0\.999"):
+    with pytest.warns(IdentificationWarning, match=r"lies beyond -0\.999"):
         assert possible_covariance(-2.5, 2.0) == pytest.approx(-1.998)
     assert possible_covariance(1.9, 2.0) == 1.9
 

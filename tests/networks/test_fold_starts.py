@@ -96,7 +96,7 @@ def test_a_weak_one_starts_them_at_least_squares_without_a_correction():
 
 
 @pytest.mark.parametrize("name", ["heckman_two_step", "heckman_joint"])
-def test_a_curve_is_not_taken_for_selection_where_nothing_is_excluded(name):
+def test_a_nonlinear_outcome_is_not_mistaken_for_selection_without_an_instrument(name):
     data = _pool(0.0)  # rho is zero, f a sine: its bend loads on the Mills ratio
     fit = fit_one(name, data, seed=100, config=NETWORK)
     linear = linear_start(first_step(data, data_scale_of(data, True)).batch, strong=True).c

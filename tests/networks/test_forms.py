@@ -312,7 +312,7 @@ def test_weights_are_those_of_the_likelihood_where_all_groups_agree():
     assert weight[0] == pytest.approx(1 / (1 + np.exp(-1)), abs=1e-9)
 
 
-def test_what_a_few_groups_ask_for_does_not_decide_alone():
+def test_a_few_groups_do_not_determine_the_weights():
     """Five log-units, once from all groups and once the balance of large gains and losses."""
     sure = weighted(points_with([0.25 * np.ones(20), np.zeros(20)]), UNIFORM).weight
     torn = np.tile([8.0, -7.5], 10)

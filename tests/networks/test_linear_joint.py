@@ -260,7 +260,7 @@ def test_settled_ridges_beat_others_by_evidence():
         assert float(best - other) > 0.05  # at factors of two the evidence falls by about .2
 
 
-def test_columns_that_say_nothing_are_bound_and_those_that_matter_are_not():
+def test_irrelevant_columns_are_shrunk_and_relevant_ones_are_not():
     rng = np.random.default_rng(10)
     model = draw(600, 3, 11)
     model["columns"] = np.column_stack([rng.normal(size=(600, 6)), model["columns"]])

@@ -120,7 +120,7 @@ def test_an_interval_is_the_same_as_its_density():
 
 
 @pytest.mark.parametrize("given", [None, "uniform", (-1, 1), [-1.0, 1.0], np.array([-1, 1])])
-def test_knowing_nothing_can_be_written_in_several_ways(given):
+def test_several_ways_of_writing_no_prior_are_equivalent(given):
     edges = np.array([-1.0, -0.3, 0.1, 1.0])
     np.testing.assert_allclose(rho_prior(given).mass(edges), [0.7, 0.4, 0.9])
 

@@ -180,12 +180,12 @@ def test_the_constant_of_the_last_layer_has_no_ridge(controlled, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"errors": "t"}, 'normal or shape errors; take method "joint"'),
-        ({"noise": "varying"}, "one sigma"),
-        ({"noise": "auto"}, "one sigma"),
-        ({"selection": "network"}, "linear index"),
+        ({"errors": "t"}, 'needs method="joint"'),
+        ({"noise": "varying"}, "does not support noise="),
+        ({"noise": "auto"}, "does not support noise="),
+        ({"selection": "network"}, 'needs method="two-step"'),
         ({"folds": None}, "evaluates rho on held-out folds"),
-        ({"folds": 3}, "needs a member for each: folds is 3, n_members 2"),
+        ({"folds": 3}, "at least one member per fold, but n_members is 2 and folds is 3"),
     ],
 )
 def test_the_profile_method_refuses_options_it_does_not_have(controlled, options, sentence):

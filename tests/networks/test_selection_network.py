@@ -98,12 +98,12 @@ def test_a_units_index_does_not_depend_on_whether_it_was_selected():
 def test_a_network_index_is_refused_where_it_cannot_be_cross_fitted():
     with pytest.raises(DataError, match="needs folds"):
         NetworkConfig(selection="network")
-    with pytest.raises(DataError, match="folds is 5, n_members 3"):
+    with pytest.raises(DataError, match="folds is 5 and n_members is 3"):
         NetworkConfig(selection="network", folds=5, n_members=3)
     with pytest.raises(DataError, match="'auto' needs folds"):
         NetworkConfig(selection="auto")
     with pytest.raises(DataError, match="linear, network, auto"):
         NetworkConfig(selection="tree")
     data, _ = _draw(200, 3, _bent)
-    with pytest.raises(DataError, match="linear index"):
+    with pytest.raises(DataError, match='needs method="two-step"'):
         fit_one("heckman_joint", data, seed=0, config=NETWORK)

@@ -274,10 +274,10 @@ def test_calibration_finds_the_shape_that_residuals_were_drawn_from():
 
 def test_options_that_contradict_an_error_model_are_refused():
     for options, message in (
-        ({"errors": "t", "scale": (0,)}, "scale= has normal or shape errors"),
-        ({"scale": (0,), "noise": "varying"}, "scale= says how sigma depends on x"),
+        ({"errors": "t", "scale": (0,)}, "scale= needs normal or shape errors"),
+        ({"scale": (0,), "noise": "varying"}, "scale= already models how sigma depends on x"),
         ({"errors": "shape", "noise": "varying"}, "and scale= for a sigma that depends on x"),
-        ({"errors": "shape", "tails": "auto"}, 'tails="auto" is not for errors="shape"'),
+        ({"errors": "shape", "tails": "auto"}, 'need tails="normal"'),
     ):
         with pytest.raises(DataError, match=message.replace("(", r"\(")):
             replace(SMALL, **options)

@@ -162,8 +162,8 @@ def test_given_selection_tails_keep_the_moments_that_selection_leaves():
     ("options", "message"),
     [
         ({"tails": "fat"}, "tails must be one of normal, auto, got 'fat'"),
-        ({"tails": "auto", "folds": None}, 'tails="auto" needs folds'),
-        ({"tails": "auto", "errors": "t"}, 'errors="t" has the tails of a t already'),
+        ({"tails": "auto", "folds": None}, 'tails="auto" needs held-out folds'),
+        ({"tails": "auto", "errors": "t"}, 'errors="t" already has heavy tails'),
     ],
 )
 def test_tails_that_cannot_be_chosen_are_refused(options, message):
@@ -173,5 +173,5 @@ def test_tails_that_cannot_be_chosen_are_refused(options, message):
 
 def test_the_profile_method_refuses_tails_it_does_not_have():
     config = ProfileConfig(replace(NETWORK, tails="auto"))
-    with pytest.raises(DataError, match="the profile method has normal errors"):
+    with pytest.raises(DataError, match="needs normal tails"):
         fit_one("heckman_profile", _draw(5.0), seed=0, config=config)

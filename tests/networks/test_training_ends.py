@@ -97,7 +97,7 @@ def test_an_outcome_that_does_not_vary_is_refused(method):
 
 def test_a_training_cut_short_warns_once():
     for options in ({"epochs": 20}, {"epochs": 300, "learning_rate": 1e-300}):
-        with pytest.warns(ConvergenceWarning, match="hardly move the weights") as caught:
+        with pytest.warns(ConvergenceWarning, match="hardly change the weights") as caught:
             fit(**options)
         assert len(caught) == 1
     # 60 epochs can reach any weights, but a step needs more of them

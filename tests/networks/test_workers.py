@@ -193,7 +193,7 @@ def test_the_shell_trains_members_on_workers_too(client, tmp_path):
     np.testing.assert_array_equal(here.predict(X), there.predict(X))
 
 
-def test_the_shell_says_what_dask_is_for(tmp_path, capsys):
+def test_the_shell_explains_which_methods_use_dask(tmp_path, capsys):
     from heckesel.cli import main
 
     DRAWN.to_csv(tmp_path / "rows.csv", index=False)
@@ -201,4 +201,7 @@ def test_the_shell_says_what_dask_is_for(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main([*options, "--method", "linear-ml", "--dask", "tcp://127.0.0.1:1"])
     assert ended.value.code == 2
-    assert "--dask trains networks, and linear-ml has none" in capsys.readouterr().err
+    assert (
+        "--dask distributes the training of networks, but linear-ml has none"
+        in capsys.readouterr().err
+    )

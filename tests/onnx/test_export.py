@@ -67,7 +67,7 @@ def check_same(model, table, path):
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in WITHOUT_GRAPH])
-def test_every_model_says_the_same_in_onnxruntime(name, path):
+def test_every_model_predicts_the_same_in_onnxruntime(name, path):
     model, _ = fitted(name)
     about = check_same(model, X, path)
     assert about["model"] == type(model).__name__
@@ -116,7 +116,7 @@ def test_a_network_of_the_usual_size_loses_no_more(path):
 
 
 @pytest.mark.parametrize("interactions", [(), "all"], ids=str)
-def test_splines_say_the_same_between_on_and_beyond_their_knots(interactions, path):
+def test_exported_splines_agree_between_on_and_beyond_their_knots(interactions, path):
     model = with_splines(interactions)
     basis, scaling = model.fitted_.basis, model.fitted_.scaling
     knots = [np.unique(curve.knots) for curve in basis.curves if curve]
@@ -149,7 +149,7 @@ def test_other_error_models_of_a_linear_fit_are_exported(errors, path):
     model.set_params(scale=["wave"]).fit(table, y)
     check_same(model, table, path)
     if errors != "normal":
-        with pytest.raises(hk.DataError, match="unless errors are normal"):
+        with pytest.raises(hk.DataError, match="only for normal errors"):
             model.set_params(target_transform="log").fit(table, np.exp(y)).export_onnx(path)
 
 
@@ -203,7 +203,7 @@ def test_text_alone_needs_no_numbers(path):
     check_same(hk.HeckmanRegressor(["z"]).fit(table, Y), table, path)
 
 
-def test_gaps_in_text_and_in_truths_are_filled_as_in_the_fit(path):
+def test_missing_strings_and_booleans_are_imputed_as_in_the_fit(path):
     row = np.arange(N)
     table = X[["x", "z", "größe"]].copy()
     table["größe"] = table["größe"].where(row % 13 > 0)
@@ -279,11 +279,11 @@ def test_what_a_graph_cannot_hold_is_refused_and_leaves_no_file(path):
             "Timestamp",
         ),
         ("code", pd.Categorical([2**24, 2**24 + 1] * (N // 2)), "single precision"),
-        ("X", ["a", "b"] * (N // 2), "rename it"),
-        ("note", ["", None, "b"] * (N // 3), "gaps and empty strings"),
+        ("X", ["a", "b"] * (N // 2), "rename the column"),
+        ("note", ["", None, "b"] * (N // 3), "missing values and empty strings"),
     ],
 )
-def test_a_category_that_onnx_cannot_hold_is_one_sentence(name, values, fragment, path):
+def test_a_category_that_onnx_does_not_support_raises_one_sentence(name, values, fragment, path):
     model = hk.HeckmanRegressor(["z"], missing="indicator")
     model.fit(X[["x", "z"]].assign(**{name: values}), Y)
     with pytest.raises(hk.DataError, match=fragment):

@@ -27,7 +27,7 @@ def run(path, table):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_every_classifier_says_the_same_in_onnxruntime(name, tmp_path):
+def test_every_classifier_predicts_the_same_in_onnxruntime(name, tmp_path):
     model, table, _ = fitted(name)
     model.export_onnx(tmp_path / "model.onnx")
     found, about = run(tmp_path / "model.onnx", table)

@@ -43,7 +43,7 @@ def test_long_tables_are_predicted_in_the_memory_of_a_block():
     assert peak < 30e6, f"{peak / 1e6:.0f} MB"
 
 
-def test_a_warning_of_many_blocks_is_said_once_at_the_line_of_the_user():
+def test_a_warning_of_many_blocks_is_issued_once_at_the_line_of_the_user():
     def numbers(own):
         warn_user("rho is at its limit")
         return (np.zeros(3 * ROWS_AT_ONCE)[own],)

@@ -143,7 +143,7 @@ def test_the_identity_changes_nothing():
     assert transformed(inner, None) is inner
 
 
-def test_a_mean_that_does_not_exist_is_not_a_number_and_said_so():
+def test_a_mean_that_does_not_exist_is_nan_with_a_warning():
     with pytest.warns(UserWarning, match="of some of the points"):
         outer = transformed(population(), target_transform((np.exp, np.log)))
     assert np.isnan(outer.mean).all()

@@ -99,7 +99,7 @@ def test_the_band_narrows_with_the_root_of_the_cases():
     np.testing.assert_allclose(few, 2 * many, rtol=0.02)  # both quantiles are drawn, to 1 %
 
 
-def test_a_check_that_fails_is_said_in_words_with_its_widest_gap():
+def test_a_failed_check_is_described_with_its_largest_gap():
     u = (np.arange(400) + 0.5) / 400
     assert "The check passed: all 19 points" in calibration(u, "").sentence
     failed = calibration(u**2, "")
@@ -121,14 +121,14 @@ def test_a_gap_that_only_many_cases_show_does_not_fail_the_check():
     assert not calibration(u**1.1, "").passed
 
 
-def test_a_caveat_takes_the_green_away():
+def test_with_a_caveat_the_verdict_box_is_not_green():
     found = Identification(IDENTIFIED, "z moves selection.", {"caveats": ["rows are copies"]})
     box = verdict_box(found, boundary=None)
     assert (box.tone, box.heading) == ("caution", f"{IDENTIFIED}, with caveats")
     assert "can be used for everyone" not in box.advice
 
 
-def test_a_failed_check_takes_the_green_away():
+def test_after_a_failed_check_the_verdict_box_is_not_green():
     found = Identification(IDENTIFIED, "z moves selection.", {})
     assert verdict_box(found, boundary=None).tone == "good"
     box = verdict_box(found, boundary=None, passed=False)

@@ -261,7 +261,7 @@ def test_held_out_cases_are_predicted_by_fits_that_did_not_see_them(linear, monk
     assert abs(found.covered - 0.9) < 4 * np.sqrt(0.09 / found.cases)
 
 
-def test_a_refit_that_cannot_be_made_is_said_not_hidden(linear, tmp_path):
+def test_the_report_states_if_a_refit_fails(linear, tmp_path):
     _, X, y, _ = linear
     place = np.full(len(X), "town")
     place[[np.flatnonzero(y.notna())[0], np.flatnonzero(y.isna())[0]]] = "island"
@@ -334,7 +334,7 @@ def test_every_verdict_has_a_tone_and_advice():
 
 
 @pytest.mark.parametrize(("kind", "said"), [("spline", "splines"), ("network", "networks")])
-def test_the_page_says_what_a_profile_predicts_with(networks, kind, said):
+def test_the_page_states_whether_a_profile_uses_splines_or_networks(networks, kind, said):
     from heckesel.report.contents import _method
 
     model = copy(networks["profile"][0])
@@ -373,7 +373,7 @@ def test_wrong_input_is_a_sentence_before_any_prediction(
     assert not list(tmp_path.iterdir())
 
 
-def test_numbers_read_well():
+def test_numbers_are_written_with_signs_separators_and_dashes():
     assert Digits(2)(-1234.567) == "−1,234.57"
     assert Digits(1)(-0.01) == "0.0"
     assert Digits(1).signed(0.25) == "+0.2"

@@ -32,7 +32,7 @@ def networks():
     }
 
 
-def test_networks_tell_the_mean_of_their_members_and_its_range(networks):
+def test_the_report_states_the_mean_and_range_of_rho_over_members(networks):
     model, *_ = networks["two-step"]
     found = own_rho(model)
     assert found.value == pytest.approx(np.mean(model.rho_))
@@ -42,7 +42,7 @@ def test_networks_tell_the_mean_of_their_members_and_its_range(networks):
     )
 
 
-def test_a_profile_tells_its_best_value_and_where_the_weight_is(networks):
+def test_the_report_states_the_best_rho_and_the_interval_of_a_profile(networks):
     model, *_ = networks["profile"]
     found = own_rho(model)
     assert found.value == model.info_["modes"][0]["rho"]
@@ -59,7 +59,7 @@ def test_the_own_rho_stands_before_that_of_the_splines_and_the_splines_are_named
     text = words(page)
     own, other = (
         text.index("This model estimates ρ as"),
-        text.index("The curve below belongs to another model"),
+        text.index("The curve below is that of the model behind the verdict"),
     )
     assert own < other < text.index("Maxima of the curve of the spline model")
     assert "are those of a spline model, not of the networks" in text
@@ -81,7 +81,7 @@ def test_only_signs_before_numbers_become_minus_signs():
     assert text == "rho −0.23 to 0.01 (−1.5), two-step, 1e-05, x-1, chi2(4)"
 
 
-def test_a_linear_model_tells_its_rho(tmp_path):
+def test_the_report_states_rho_of_a_linear_model(tmp_path):
     X, y, _ = linear_draw()
     model = hk.HeckmanRegressor(["z"]).fit(X, y)
     assert own_rho(model).sentence == f"This model estimates ρ as {significant(model.rho_, 3)}."

@@ -33,7 +33,7 @@ def test_other_rows_than_those_of_the_fit_are_refused(models, kind):
     assert read_report_data(models[kind], X, y).n == 600
 
 
-def test_a_model_from_a_file_knows_its_rows_too(models, tmp_path):
+def test_a_loaded_model_has_its_number_of_rows(models, tmp_path):
     X, y, _ = linear_draw()
     for kind, model in models.items():
         model.save(tmp_path / kind)

@@ -24,7 +24,7 @@ def complete(tmp_path_factory):
     return write_report(model, X, truth, path).read_text(encoding="utf-8")
 
 
-def test_a_page_without_selection_speaks_of_no_others(complete):
+def test_a_page_without_selection_does_not_mention_unobserved_cases(complete):
     check_page(complete)
     for phrase in ("nothing selected", "Unobserved outcomes cannot be", "mean, without", "both eq"):
         assert phrase not in complete
@@ -33,7 +33,7 @@ def test_a_page_without_selection_speaks_of_no_others(complete):
     assert ">not used</td>" in complete  # the instrument
 
 
-def test_a_page_with_selection_speaks_of_the_others(tmp_path):
+def test_a_page_with_selection_describes_the_unobserved_cases(tmp_path):
     X, y, _ = linear_draw(300)
     page = write_report(hk.HeckmanRegressor(["z"]).fit(X, y), X, y, tmp_path / "p.html").read_text()
     assert "Unobserved outcomes cannot be\nchecked" in page

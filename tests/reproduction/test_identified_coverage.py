@@ -44,7 +44,7 @@ def test_the_table_counts_only_draws_that_are_called_identified():
     assert lines["strong", "all"]["draws"] == 4
 
 
-def test_auto_covers_what_it_says_where_the_verdict_is_identified():
+def test_intervals_of_auto_have_their_level_if_the_verdict_is_identified():
     """The promise of the page, within two standard errors of the mean over draws."""
     for line in simulation.table(ROWS):
         if line["instrument"] == "strong":

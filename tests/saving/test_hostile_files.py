@@ -232,7 +232,7 @@ def test_a_file_made_to_deceive_is_refused_though_its_hash_is_right(name, positi
     refused(path)
 
 
-def test_a_tensor_that_belongs_to_nothing_is_refused(path):
+def test_a_tensor_that_no_field_uses_is_refused(path):
     fitted("linear")[0].save(path)
     write_model(path, read_model(path) | {"more": np.zeros(3)})
     hk.load(path)  # an unknown field is ignored, as a later version may add one
@@ -240,4 +240,4 @@ def test_a_tensor_that_belongs_to_nothing_is_refused(path):
     tensors = {"t": np.zeros(3)}
     digest = model_file._digest(text, tensors)
     save_file(tensors, path, {"heckesel": text, "sha256": digest})
-    refused(path, "belongs to nothing")
+    refused(path, "that no field uses")

@@ -37,7 +37,7 @@ def said(model, y):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_loaded_model_says_the_same_to_the_last_bit(name, path):
+def test_a_loaded_model_predicts_bit_identically(name, path):
     model, y = fitted(name)
     model.save(path)
     loaded = hk.load(path)
@@ -113,7 +113,7 @@ def test_no_row_of_the_data_is_in_the_file(name, path):
     assert all(N not in tensor.shape for tensor in load_file(path).values())
 
 
-def test_levels_that_are_numbers_or_truths_come_back_as_they_were(path):
+def test_levels_that_are_numbers_or_booleans_survive_saving(path):
     frame = X.assign(code=np.arange(N) % 4)
     frame["code"] = frame["code"].astype("category")
     model = hk.HeckmanRegressor(["z"], missing="indicator").fit(frame, Y)

@@ -33,7 +33,7 @@ def model():
         return hk.HeckmanRegressor(["z"], method="ml", on_problem="fix").fit(X, y)
 
 
-def test_a_loaded_model_has_the_plan_and_says_the_same_to_the_last_bit(model, tmp_path):
+def test_a_loaded_model_has_the_plan_and_predicts_bit_identically(model, tmp_path):
     model.save(tmp_path / "m")
     loaded = hk.load(tmp_path / "m")
     assert loaded.plan_ == model.plan_
@@ -56,11 +56,11 @@ def test_a_loaded_model_has_the_plan_and_says_the_same_to_the_last_bit(model, tm
         (lambda plan: plan["steps"][0].update(kind="code"), "holds 'code' for 'kind'"),
         (lambda plan: plan["steps"][0].update(fill=float("nan")), "for 'fill'"),
         (lambda plan: plan["steps"][0].update(source="there"), "that it does not have"),
-        (lambda plan: _of(plan, "means")["means"].pop(), "means do not fit its levels"),
+        (lambda plan: _of(plan, "means")["means"].pop(), "means do not match its levels"),
         (lambda plan: _of(plan, "category").update(other="there"), "the level of unseen ones"),
         (lambda plan: _of(plan, "category")["levels"].append("a"), "a level twice"),
         (lambda plan: _of(plan, "category")["levels"].append("q"), "other levels than those"),
-        (lambda plan: _of(plan, "trend").update(origin="soon"), "which is no date"),
+        (lambda plan: _of(plan, "trend").update(origin="soon"), "which is not a date"),
     ],
 )
 def test_a_plan_made_to_deceive_is_refused(change, said, model, tmp_path):

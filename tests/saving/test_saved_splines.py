@@ -19,7 +19,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("interactions", [(), ((2, 0), (0, 1)), "all"], ids=str)
-def test_a_loaded_mixture_over_splines_says_the_same_to_the_last_bit(interactions, path):
+def test_a_loaded_mixture_over_splines_predicts_bit_identically(interactions, path):
     model = with_splines(interactions)
     model.save(path)
     loaded = hk.load(path)
@@ -54,7 +54,7 @@ def test_a_table_without_any_curve_is_saved_too(path):
     np.testing.assert_array_equal(hk.load(path).predict(table), model.predict(table))
 
 
-def test_a_file_that_says_nothing_of_a_basis_has_networks(path):
+def test_a_file_without_a_basis_is_read_as_networks(path):
     model, _ = fitted("profile")
     model.save(path)
     content = read_model(path)
@@ -142,4 +142,4 @@ def test_points_beyond_the_networks_of_a_mixture_are_refused(path):
     for number in (-1, 99):
         points["model"] = np.full_like(points["model"], number)
         write_model(path, content)
-        refused(path, "mixes models beyond")
+        refused(path, "refers to models beyond")

@@ -27,12 +27,12 @@ def table(tmp_path):
     return path
 
 
-def test_codes_are_fitted_as_categories_and_a_line_says_so(table, tmp_path, capsys):
+def test_codes_are_fitted_as_categories_with_a_note(table, tmp_path, capsys):
     shown = run(capsys, "fit", table, *ROLES, "--out", tmp_path / "m")
     assert (shown.code, shown.err) == (
         0,
-        "note: zip has a leading zero (01000), so it is taken for a category, of 3 levels (without "
-        "leading zeros it would be a number)\n",
+        "note: zip has values with leading zeros (01000), so it is treated as a category with "
+        "3 levels (without leading zeros it would be a number)\n",
     )
     model = hk.load(tmp_path / "m")
     assert model.columns_.levels == {"zip": CODES}
@@ -52,7 +52,7 @@ def test_a_table_that_is_read_twice_says_it_once(table, tmp_path, capsys):
     options = ["--out", tmp_path / "m", "--report", tmp_path / "m.html"]
     shown = run(capsys, "fit", table, *ROLES, *options)
     assert shown.code == 0
-    assert shown.err.count("leading zero (01000)") == 1
+    assert shown.err.count("leading zeros (01000)") == 1
 
 
 def test_a_code_the_fit_has_not_seen_is_named(table, tmp_path, capsys):
@@ -70,7 +70,10 @@ def test_codes_for_a_model_of_numbers_are_refused(table, tmp_path, capsys):
     shown = run(capsys, "predict", tmp_path / "m", table)
     assert shown.code == 2
     assert "'zip' of" in shown.err
-    assert "(01000), and the model was fitted to numbers there; write it without" in shown.err
+    assert (
+        "(01000), but the model was fitted to numbers in this column; write them without"
+        in shown.err
+    )
 
 
 def test_too_many_codes_name_both_ways_out(table, tmp_path, capsys):

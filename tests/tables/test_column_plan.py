@@ -131,8 +131,8 @@ def test_columns_that_add_nothing_are_omitted_and_the_fit_is_that_of_the_others(
         "year": "it is constant (2020)",
         "again": "it equals x",
         "scaled": "it is a linear combination of x",
-        "row": "its values number the rows or name the units",
-        "student": "its values number the rows or name the units",
+        "row": "its values are row numbers or unit names",
+        "student": "its values are row numbers or unit names",
         "double": "it is the outcome, perhaps on another scale, in all selected rows",
         "inverse": "it is the outcome, perhaps on another scale, in all selected rows",
         "name": "it has 600 different strings in 600 rows",
@@ -167,7 +167,7 @@ def test_rare_and_separating_levels_are_pooled_and_unseen_ones_join_them():
     assert set(step.pooled) == {"rare", "granted", "refused"}
     assert step.other == "other"
     rows = X.head(3).assign(kind=["refused", "new", "rare"], x=0.0)
-    with pytest.warns(UserWarning, match="kind: 1 rows have a level that the fit has not seen"):
+    with pytest.warns(UserWarning, match="kind: 1 rows have a level that did not occur in the fit"):
         mean = model.predict(rows)
     assert mean.nunique() == 1
     assert action(model, "kind") == (
@@ -304,7 +304,7 @@ def test_rows_that_cannot_be_predicted_have_a_reason():
         counts.add(found)
     assert counts.unusable == 6
     assert counts.notes == [
-        "kind: 2 rows have a level that the fit has not seen (new); treated as a",
+        "kind: 2 rows have a level that did not occur in the fit (new); treated as a",
         "missing values imputed as in the fit: x (2), day (2)",
     ]
 

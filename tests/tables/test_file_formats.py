@@ -125,10 +125,10 @@ def test_a_query_or_a_table_of_a_database(kind, tmp_path):
     assert len(read_table(path).frame) == 300  # nothing was dropped
 
 
-def test_a_file_with_several_tables_asks_which(tmp_path):
+def test_a_file_with_several_tables_needs_the_option_table(tmp_path):
     as_sqlite(tmp_path / "t.sqlite")
     as_sqlite(tmp_path / "t.sqlite", name='the "others"')
-    said = r't\.sqlite has 2 tables \(people, the "others"\); say which with --table'
+    said = r't\.sqlite has 2 tables \(people, the "others"\); choose one with --table'
     with pytest.raises(hk.DataError, match=said):
         read_table(tmp_path / "t.sqlite")
     assert len(read_table(tmp_path / "t.sqlite", table='the "others"').frame) == 300
@@ -137,7 +137,7 @@ def test_a_file_with_several_tables_asks_which(tmp_path):
         for name in ("a", "b"):
             table().to_excel(book, sheet_name=name, index=False)
         pd.DataFrame().to_excel(book, sheet_name="empty", index=False)
-    with pytest.raises(hk.DataError, match=r"has 2 sheets \(a, b\); say which with --table"):
+    with pytest.raises(hk.DataError, match=r"has 2 sheets \(a, b\); choose one with --table"):
         read_table(tmp_path / "t.xlsx")
     assert len(read_table(tmp_path / "t.xlsx", table="b").frame) == 300
 

@@ -74,7 +74,7 @@ def test_categories_interactions_and_transformations_survive_into_prediction():
     fit = hk.heckman("y ~ x * g + np.log(h) + center(h)", "~ x + z + g", frame)
     one = frame.iloc[[3]]
     np.testing.assert_allclose(fit.predict(one).mean, fit.predict(frame).mean[[3]], rtol=1e-12)
-    with pytest.raises(hk.DataError, match="category the fit has not seen"):
+    with pytest.raises(hk.DataError, match="category that did not occur in the fit"):
         fit.predict(one.assign(g="d"))
 
 

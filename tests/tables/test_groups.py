@@ -177,7 +177,7 @@ def test_intervals_keep_their_level_for_units_that_were_not_in_the_fit():
 
 def test_a_column_that_names_units_raises_the_question():
     X, y = repeated_units(5, units=60, rows=3)
-    asked = "column 'id' repeats 60 values; if rows of one id belong together, pass groups='id'"
+    asked = "'id' repeats 60 values; if rows with the same id belong to one unit, pass groups='id'"
     with pytest.warns(UserWarning, match=asked):
         hk.HeckmanRegressor(["z"]).fit(X, y)
     assert asked in str(hk.column_report(X, y, instruments=["z"]))
@@ -289,14 +289,14 @@ def _fit(groups, instruments=("z",), X=None):
 WRONG = {
     "a name that X lacks": (lambda: _fit("ids"), "no column 'ids', given as groups; did you me"),
     "an instrument": (lambda: _fit("z"), "'z' is given both as instruments and as groups"),
-    "positions": (lambda: _fit("id", [4]), "positions in instruments would not be those of X"),
+    "positions": (lambda: _fit("id", [4]), "give names in instruments instead of positions"),
     "a name for an array": (lambda: _fit("id", [4], np.zeros((90, 6))), "is a name but X has none"),
     "one group": (lambda: _fit(np.zeros(90)), "all rows are in one group"),
     "another length": (lambda: _fit(np.arange(30)), "X has 90 rows but there are 30 groups"),
     "a missing one": (lambda: _fit([None, *range(89)]), "groups have missing values"),
     "two names": (
         lambda: hk.heckman(y=[1.0], x=[1.0], w=[1.0], groups=[1], clusters=[1]),
-        "two names of one option",
+        "two names for the same option",
     ),
     "too few groups": (
         lambda: hk.DeepHeckmanRegressor(["z"], **SMALL).fit(
@@ -306,7 +306,7 @@ WRONG = {
     ),
     "files": (
         lambda: hk.DeepHeckmanRegressor(["z"]).fit("rows/", "y", groups="id"),
-        "groups= needs a frame",
+        "groups= needs folds",
     ),
 }
 

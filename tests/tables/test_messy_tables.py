@@ -13,18 +13,18 @@ from tests.tables.messy_tables import DRAWN, PUBLIC, messy_table
 
 ACTIONS = {
     "flights": {"year": "constant", "dest": "encoded", "time_hour": "trend", "air_time": "cons"},
-    "nhefs": {"seqn": "the rows or name", "wt82": "consequence", "censored": "constant among"},
+    "nhefs": {"seqn": "row numbers or unit", "wt82": "consequence", "censored": "constant among"},
     "cps91": {"hours": "predicts selection perfectly", "husexp": "linear combination"},
     "weather": {"time_hour": "turned into trend", "year": "constant (2013"},
     "covid_testing": {
-        "subject_id": "the rows or name the units",
+        "subject_id": "row numbers or unit names",
         "fake_first_name": "342 different strings",
         "fake_last_name": "encoded by the mean outcome",
         "test_id": "constant (covid)",
         "patient_class": "3 rare levels (emergency, not applicable, observation; 113 rows)",
     },
     "encounters": {
-        "encounter_id": "the rows or name the units",
+        "encounter_id": "row numbers or unit names",
         "diag_1": "codes such as",
         "weight": "'?' treated as missing",
         "payer": "2 rare levels (CH, UN",

@@ -104,7 +104,7 @@ def test_networks_for_any_table(table, method, missing):
 
 @FEW
 @given(tables(), st.sampled_from(["error", "indicator"]))
-def test_an_exported_linear_model_of_any_table_says_the_same(table, missing):
+def test_an_exported_linear_model_of_any_table_predicts_the_same(table, missing):
     X, y, instruments = table
     model = hk.HeckmanRegressor(instruments, missing=missing)
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:

@@ -36,7 +36,7 @@ def test_decimal_commas_are_detected_and_reported(capsys, tmp_path):
     text = frame.drop(columns="pay").to_csv(index=False, sep=";", decimal=",")
     found, said, predicted = fitted(capsys, tmp_path, text)
     assert (found["rho"], found["sigma"]) == expected
-    assert "have decimal commas (--decimal . says otherwise)" in said
+    assert "are read with decimal commas (otherwise set --decimal .)" in said
     assert predicted.code == 0
     output = (tmp_path / "p.csv").read_text()
     assert output.splitlines()[1].count(",") == 7  # all numbers, also the predicted ones
@@ -53,7 +53,7 @@ def test_decimal_commas_are_detected_and_reported(capsys, tmp_path):
 def test_decimal_commas_beside_points_are_no_decimal_commas(capsys, tmp_path):
     frame = drawn().assign(share=["1,5", "2.5", "3,5"] * 100)
     _, said, _ = fitted(capsys, tmp_path, frame.to_csv(index=False, sep=";"))
-    assert "have decimal commas" not in said
+    assert "are read with decimal commas" not in said
 
 
 @pytest.mark.parametrize("written", ["${:,.15f}", "{:.15f} EUR", "{:.15f}%"])
@@ -92,7 +92,7 @@ def test_rows_without_values_are_ignored_and_counted(capsys, tmp_path):
     bad = text.replace(lines[9], "?".join(lines[9].split(",", 1)), 1)
     (tmp_path / "w.csv").write_text(bad)
     shown = run(capsys, "fit", tmp_path / "w.csv", *ROLES, "--out", tmp_path / "new")
-    assert "has 2 fields, and the header has 3" in shown.err
+    assert "has 2 fields, but the header has 3" in shown.err
 
 
 def test_lines_are_those_of_the_file_although_empty_rows_are_ignored(capsys, tmp_path):

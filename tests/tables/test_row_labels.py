@@ -55,7 +55,7 @@ def test_both_ways_out_lead_out():
     np.testing.assert_array_equal(found, expected)
     y = mixed(Y)
     relabelled = X.loc[y.index].reset_index(drop=True)  # each x beside its y, under another label
-    with pytest.raises(hk.DataError, match=r"or y\.to_numpy\(\) if rows belong together"):
+    with pytest.raises(hk.DataError, match=r"or y\.to_numpy\(\) if rows correspond by position"):
         hk.HeckmanRegressor(["z"]).fit(relabelled, y)
     found = hk.HeckmanRegressor(["z"]).fit(relabelled, y.to_numpy()).coef_
     np.testing.assert_allclose(found, expected, rtol=1e-8)  # sums in another order
@@ -73,6 +73,6 @@ def test_both_ways_out_lead_out():
     ],
     ids=["equal", "array", "array X", "other labels", "repeated labels", "polars"],
 )
-def test_labels_that_say_nothing_are_no_obstacle(table, y):
+def test_row_labels_that_identify_no_rows_are_ignored(table, y):
     model = hk.HeckmanRegressor([1]).fit(table, y)
     np.testing.assert_allclose(model.coef_, MODEL.coef_, rtol=1e-8)

@@ -47,7 +47,7 @@ def test_other_spikes_and_outcomes_with_frequent_values_raise_no_question():
 def test_unobserved_is_the_same_as_missing(model):
     zeros, missing = placement(), placement(np.nan)
     X = zeros[["x", "z"]]
-    said = "'salary' is 0 in .* of 400 rows; is this a missing outcome. unobserved=0 says so"
+    said = "'salary' is 0 in .* of 400 rows; if this value stands for a missing outcome, pass"
     with pytest.warns(hk.IdentificationWarning, match=said):
         model.fit(X, zeros["salary"])
     expected = model.set_params(unobserved=None).fit(X, missing["salary"])
@@ -58,17 +58,20 @@ def test_unobserved_is_the_same_as_missing(model):
     assert scores == [f(X, zeros["salary"]) for f in (found.score, found.log_likelihood)]
 
 
-def test_identify_asks_and_takes_the_answer():
+def test_identify_warns_of_a_spike_and_accepts_unobserved():
     zeros = placement()
     X = zeros[["x", "z"]]
     asked = hk.identify(X, zeros["salary"], instruments=["z"])
     assert asked.verdict == "no selection"
-    assert "is this a missing outcome? unobserved=0 says so (--unobserved 0" in asked.sentence
+    assert (
+        "if this value stands for a missing outcome, pass unobserved=0 (--unobserved 0"
+        in asked.sentence
+    )
     found = hk.identify(X, zeros["salary"], instruments=["z"], unobserved=[0, 999])
     expected = hk.identify(X, placement(np.nan)["salary"], instruments=["z"])
     assert (found.verdict, found.evidence) == (expected.verdict, expected.evidence)
     fit = hk.heckman("salary ~ x", select="~ x + z", data=zeros)
-    assert "is this a missing outcome?" in fit.identification.sentence
+    assert "if this value stands for a missing outcome" in fit.identification.sentence
 
 
 def test_strings_and_labels_can_stand_for_a_missing_outcome():
@@ -85,7 +88,9 @@ def test_strings_and_labels_can_stand_for_a_missing_outcome():
     found = model.fit(X, classes.fillna("unknown"))
     assert (found.rho_, list(found.classes_)) == (expected.rho_, ["high", "low"])
     assert found.score(X, classes.fillna("unknown")) == expected.score(X, classes)
-    with pytest.raises(hk.DataError, match="say with unobserved= which of them means missing"):
+    with pytest.raises(
+        hk.DataError, match="pass as unobserved= the one that stands for a missing outcome"
+    ):
         hk.HeckmanClassifier(["z"]).fit(X, classes.fillna("unknown"))
 
 
@@ -96,14 +101,14 @@ def test_an_unusable_value_is_refused(given):
         hk.HeckmanRegressor(["z"], unobserved=given).fit(frame[["x", "z"]], frame["salary"])
 
 
-def test_a_log_of_zero_says_how_to_mark_it():
+def test_the_error_for_a_log_of_zero_names_the_option_unobserved():
     frame = placement()
-    with pytest.raises(hk.DataError, match=r"unobserved=0, in the shell --unobserved 0"):
+    with pytest.raises(hk.DataError, match=r"unobserved=0 \(--unobserved 0 in the shell\)"):
         hk.HeckmanRegressor(["z"], target_transform="log").fit(frame[["x", "z"]], frame["salary"])
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-def test_the_shell_asks_and_takes_the_answer(name, tmp_path, capsys):
+def test_the_shell_warns_of_a_spike_and_accepts_unobserved(name, tmp_path, capsys):
     path, out = tmp_path / name, tmp_path / "m"
     frame = placement()
     frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
@@ -121,7 +126,7 @@ def test_the_shell_asks_and_takes_the_answer(name, tmp_path, capsys):
     assert hk.load(out).rho_ == pytest.approx(expected.rho_, rel=1e-9)  # text keeps 17 digits
     shown = run(capsys, "diagnose", path, *ROLES, "--unobserved", "0,-1")
     assert (shown.code, shown.out) == (2, "")
-    assert f"--unobserved -1: no row of {path} has this 'salary'" in shown.err
+    assert f"--unobserved -1: column 'salary' has this value in no row of {path}" in shown.err
 
 
 @pytest.mark.parametrize("odd", [Fraction(1, 2), -(2**70)])

@@ -1,4 +1,4 @@
-"""`paper/ours.md`: our own experiments, first what they were to show and whether they do.
+"""`paper/ours.md`: our own experiments: first the targets, and whether they are met.
 
 A chapter is a text in `text/`, and a module with `targets(results)` and `parts(results)`, which
 the text has names for; a further experiment is a further chapter.

@@ -34,10 +34,10 @@ def lines(results: Results) -> list[list[str]]:
     verdict = partial(_line, f"{len(never.values)} simulated datasets, no instrument", "identify")
     return [
         line(COVERAGE, paper("coverage90_against"), covered, "87–93 %", form=md.PERCENT),
-        _regimes(results, ("strong", "weak"), "coverage within 85–96 %"),
-        _regimes(results, ("none",), "coverage at least 85 %"),
+        _regimes(results, ("strong", "weak"), "regimes with coverage of 85–96 %"),
+        _regimes(results, ("none",), "regimes with coverage of at least 85 %"),
         *(_calibration(results, *each) for each in product(x4_page.PAPERS, DRAWS)),
-        verdict(f"verdict `{IDENTIFIED}`", NONE, never, "never", form=md.PERCENT),
+        verdict(f"datasets called `{IDENTIFIED}`", NONE, never, "none", form=md.PERCENT),
     ]
 
 
@@ -49,7 +49,7 @@ def _regimes(results: Results, instruments: tuple[str, ...], bounds: str) -> lis
     where = "with an instrument" if len(instruments) > 1 else x5_page.WHERE[instruments[0]]
     data = f"{len(share.values)} simulated regimes, {where}"
     return _line(
-        data, x5_page.AUTO, bounds, NONE, share, f"in {100 * wanted:.0f} % of them", form=md.PERCENT
+        data, x5_page.AUTO, bounds, NONE, share, f"at least {100 * wanted:.0f} %", form=md.PERCENT
     )
 
 

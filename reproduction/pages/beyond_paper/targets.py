@@ -1,4 +1,4 @@
-"""A target, what was measured for it, and whether it is met: one rule for all of them."""
+"""A target, its measured value, and whether it is met: one rule for all of them."""
 
 from dataclasses import dataclass
 from math import inf

@@ -1,4 +1,4 @@
-"""X6 on the page: known means of hidden outcomes beside what every method says about them."""
+"""X6 on the page: known means of hidden outcomes, and the estimates of every method."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""`paper/claims.md`: what the paper says in words, the test that decides it, and the verdict."""
+"""`paper/claims.md`: the verbal claims of the paper, the test of each, and its verdict."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a claim of the paper is here, and how its numbers are found and written."""
+"""A claim of the paper, and how its numbers are computed and written."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -20,7 +20,7 @@ from heckesel.errors import DataError, HeckeselError, IdentificationWarning
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="heckesel")
 def cli() -> None:
-    """Prediction and uncertainty when outcomes are observed only for selected units.
+    """Fit selection models and predict outcomes that are observed only for selected units.
 
     \b
     heckesel diagnose loans.csv --outcome repaid --instruments branch
@@ -84,6 +84,6 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _stop(sentence: str, code: int) -> None:
-    """One line on stderr, whatever was in the sentence."""
+    """Print the sentence as one line on stderr and exit."""
     say(f"heckesel: {' '.join(sentence.split())}", err=True)
     sys.exit(code)

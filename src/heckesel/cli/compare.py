@@ -12,20 +12,24 @@ from heckesel.errors import DataError, HeckeselError
 
 ALL = (*models.METHODS, *models.BASELINES)
 CAVEAT = (
-    "Both columns evaluate observed data. The accuracy of predictions for unobserved outcomes "
-    "cannot be measured on this table: methods that fit equally well here can differ there. The "
-    "verdict says how far to trust the likelihood."
+    "Both measures are computed from observed data. They do not show how well a method predicts "
+    "unobserved outcomes: methods that fit observed data equally well can differ there. The "
+    "verdict states how far the likelihood can be trusted."
 )
 
 
 @click.command()
 @data_options
-@click.option("--methods", metavar="A,B", help=f"Some of {', '.join(ALL)}.  [default: all]")
+@click.option(
+    "--methods",
+    metavar="A,B",
+    help=f"Methods to compare: some of {', '.join(ALL)}.  [default: all]",
+)
 @click.option("--splits", default=5, show_default=True, help="Number of cross-validation folds.")
 @click.option("--members", "n_members", type=int, help="Networks in each ensemble.")
 @model_options
 def compare(methods, splits, as_json, **given):
-    """Cross-validate every method on DATA, a table.
+    """Cross-validate all methods on the table DATA.
 
     All methods use the same folds. The table shows the mean joint log-likelihood of selection and
     outcome on held-out rows, and R2 given selection (or accuracy, for two classes) on held-out

@@ -37,7 +37,8 @@ def demo(out: str) -> None:
     console.print(
         f"\nThe report on the first fit, with figures: {path}\n"
         f"To open it in a browser: {path.resolve().as_uri()}\n"
-        "Next: hk.heckman in the README, or `heckesel reproduce e0` for the reference digits."
+        "Next, try hk.heckman as shown in the README, or run `heckesel reproduce e0` to compare "
+        "estimates with those of Stata and R."
     )
 
 
@@ -152,8 +153,7 @@ def _rand_hie(console) -> None:
     console.print(f"\n95 % profile-likelihood interval of rho: {low:.3f} to {high:.3f}")
     forms = fit.functional_form()
     turned = (
-        f"Under error models that fit no worse, the sign changes for "
-        f"{', '.join(forms.flips) or 'no coefficient'}; the best of these models is "
-        f"{forms.forms[0].name}."
+        "Coefficients that change sign under other error models that fit no worse: "
+        f"{', '.join(forms.flips) or 'none'}. The best of these models is {forms.forms[0].name}."
     )
     console.print(textwrap.fill(turned, WIDTH))

@@ -14,11 +14,11 @@ from heckesel.cli.training_data import data_options, read_training_data, transfo
 @transform_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def diagnose(target_transform, as_json, **data):
-    """Check the columns of DATA, a table, and whether they support a correction.
+    """Report whether the table DATA supports a correction.
 
     The first part lists each column with its kind and what --on-problem fix does with it. The
-    verdict says whether an instrument identifies the correlation between selection and outcome, or
-    only the assumed functional form. It needs no fitted model. Instruments are also tested for
+    verdict states whether an instrument identifies the correlation between selection and outcome,
+    or only the assumed functional form. It needs no fitted model. Instruments are also tested for
     a direct effect on the outcome.
 
     \b

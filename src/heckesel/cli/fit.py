@@ -27,24 +27,24 @@ from heckesel.errors import DataError, imported
 @click.option(
     "--method",
     type=click.Choice(models.METHODS),
-    help="Method; two classes have profile, linear-ml and linear-auto.  [default: auto; "
+    help="Method. For two classes: profile, linear-ml or linear-auto.  [default: auto; "
     "profile for two classes]",
 )
 @click.option(
     "--errors",
     type=click.Choice(["normal", "t", "shape"]),
-    help="Error distribution of linear-ml, joint and profile: normal, heavy tails (t; not for "
-    "profile), or skewed and heavy-tailed (shape).  [default: normal]",
+    help="Error distribution for linear-ml, joint and profile: normal, t (heavy tails; not for "
+    "profile), or shape (skewed and heavy-tailed).  [default: normal]",
 )
 @click.option(
     "--scale",
     metavar="A,B",
-    help="Columns on which sigma of linear-ml, joint and profile depends.",
+    help="Columns on which sigma depends, for linear-ml, joint and profile.",
 )
 @click.option(
     "--rho-prior",
     type=click.Choice(["positive", "negative"]),
-    help="Sign of rho, the correlation of the errors, if it is known (profile only).",
+    help="Sign of rho, the correlation of the errors, if it is known (auto and profile only).",
 )
 @click.option(
     "--folds",
@@ -62,10 +62,10 @@ from heckesel.errors import DataError, imported
 @click.option("--dask", metavar="ADDRESS", help="Dask scheduler; its workers train the networks.")
 @model_options
 def fit(out, report, method, dask, as_json, **given):
-    """Fit a model to DATA, a table, and save it.
+    """Fit a model to the table DATA and save it.
 
-    Columns without another role explain both selection and the outcome; instruments explain
-    selection only. The verdict says whether the data support the correction.
+    Instruments enter the selection equation only. All other columns without a special role enter
+    both equations. The printed verdict states whether the data support the correction.
 
     \b
     heckesel fit loans.csv --outcome repaid --instruments branch --out loans.heckesel
@@ -105,14 +105,14 @@ def _read(given: dict, asked: str | None) -> tuple[TrainingData, str | None]:
     if asked is None or given["kind"] != "auto" or not _zero_and_one(data.classes):
         return data, None
     return training_data(table, **given | {"kind": "regression"}), (
-        f"{data.y.name} has the values 0 and 1 and is treated as a number, since {asked} needs "
-        "one (to treat it as two classes, set --kind classification)"
+        f"{data.y.name} has the values 0 and 1 and is treated as a number, because {asked} needs "
+        "a numeric outcome (to treat it as two classes, set --kind classification)"
     )
 
 
 def _check_choices(method: str, given: TrainingData, *, dask) -> None:
     if dask is not None and method.startswith("linear"):
-        raise DataError(f"--dask trains networks, and {method} has none")
+        raise DataError(f"--dask distributes the training of networks, but {method} has none")
     if dask is not None and given.classes is not None:
         raise models.numbers_only("--dask", given, "omit it")
 

@@ -87,7 +87,7 @@ def _check_linear(method: str, given: dict) -> None:
     refused = [name for name in given if name in OF_NETWORKS]
     if refused:
         option = OPTIONS.get(refused[0], refused[0]).replace("_", "-")
-        raise DataError(f"--{option} is for networks, and {method} has none")
+        raise DataError(f"--{option} applies to networks only, but {method} has none")
 
 
 def _need_torch(method: str) -> None:

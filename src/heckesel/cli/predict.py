@@ -17,8 +17,8 @@ from heckesel.errors import DataError, HeckeselError
     type=click.Choice(["population", "selected", "unselected"]),
     default="population",
     show_default=True,
-    help="Which units to predict for: all with these columns, or given that the unit was or was "
-    "not selected, which needs the instruments.",
+    help="Predict for any unit with these columns, or given that the unit was or was not selected. "
+    "The last two need the instruments.",
 )
 @click.option(
     "--out",
@@ -27,19 +27,23 @@ from heckesel.errors import DataError, HeckeselError
     "output, as CSV]",
 )
 @click.option(
-    "--force", is_flag=True, help='Predict although the verdict on the model is "do not use".'
+    "--force", is_flag=True, help='Predict even if the verdict on the model is "do not use".'
 )
 @file_options
 def predict(model, data, level, target, out, force, **given):
-    """Predict the rows of DATA, a table, with a saved MODEL.
+    """Predict the rows of the table DATA with a saved MODEL.
 
     The output has the columns of DATA, unchanged, and four more: mean, std, lower and upper, or
     for two classes probability (of the second class), lower, upper and class. If DATA already
     has a column named mean, the prediction is in predicted_mean, and so on.
 
-    Unseen levels and missing values do not stop a model that was fitted with --on-problem fix;
-    notes count them. Rows that cannot be predicted, such as one with a word where the model needs
-    a number, have empty predictions and a reason in one more column, and the exit code is 1.
+    A model that was fitted with --on-problem fix also predicts rows with unseen levels or missing
+    values; notes count these rows. A row that cannot be predicted, for example because a number
+    cannot be read, has empty predictions and an explanation in the additional column reason. The
+    exit code is then 1.
+
+    From Parquet to Parquet, rows are read and written in blocks, so that memory does not grow
+    with the file.
 
     \b
     heckesel predict loans.heckesel applicants.csv --out predicted.csv

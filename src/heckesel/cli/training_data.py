@@ -23,16 +23,17 @@ def _together(*options):
 
 
 file_options = _together(
-    click.option("--delimiter", help="Delimiter of a CSV file, if it cannot be detected."),
+    click.option("--delimiter", help="Delimiter of a CSV file.  [default: detected]"),
     click.option(
-        "--decimal", metavar="MARK", help="Decimal mark of a CSV file, if it cannot be detected."
+        "--decimal", metavar="MARK", help="Decimal mark of a CSV file.  [default: detected]"
     ),
     click.option(
-        "--encoding",
-        help="Encoding of a CSV file, such as latin-1, if it is not detected correctly.",
+        "--encoding", help="Encoding of a CSV file, such as latin-1.  [default: detected]"
     ),
     click.option(
-        "--table", metavar="NAME", help="Table of a database or sheet of a workbook with several."
+        "--table",
+        metavar="NAME",
+        help="Table of a database, or sheet of a workbook. Required if there are several.",
     ),
     click.option("--query", metavar="SQL", help="Query that selects the rows of a database."),
 )
@@ -48,8 +49,8 @@ data_options = _together(
     click.option(
         "--selected",
         metavar="COLUMN",
-        help="Column that is 1 for selected and 0 for other rows, if an empty outcome does not "
-        "show it.",
+        help="Column that is 1 for selected rows and 0 for others.  [default: rows with an outcome "
+        "are selected]",
     ),
     click.option(
         "--unobserved",
@@ -60,7 +61,7 @@ data_options = _together(
     click.option(
         "--groups",
         metavar="COLUMN",
-        help="Column that says which rows belong together, such as a patient number; it is not "
+        help="Column that identifies rows of the same unit, such as a patient number. It is not "
         "used as a regressor.",
     ),
     click.option("--exclude", metavar="A,B", help="Columns to ignore, such as names and ids."),
@@ -69,24 +70,25 @@ data_options = _together(
         type=click.Choice(["fix", "error"]),
         default="fix",
         show_default=True,
-        help="Columns that cannot be used as they are (missing values, rare levels, collinear "
-        "columns, dates, identifiers, ...): fix them and say how, or stop with an error.",
+        help="What to do with columns that cannot be used as they are (missing values, rare "
+        "levels, collinear columns, dates, identifiers, ...): omit or transform them and report "
+        "it, or stop with an error.",
     ),
     click.option(
         "--missing",
         type=click.Choice(["error", "indicator"]),
         default="error",
         show_default=True,
-        help="Missing values in other columns with --on-problem error: stop, or impute the mean "
-        "and add a missing indicator.",
+        help="What to do with missing values in other columns with --on-problem error: stop, or "
+        "impute the mean and add a missing indicator.",
     ),
     click.option(
         "--kind",
         type=click.Choice(["auto", "regression", "classification"]),
         default="auto",
         show_default=True,
-        help="Kind of outcome: a number or two classes. auto means classes if the outcome has "
-        "booleans, two strings, or 0 and 1.",
+        help="Kind of outcome: a number or two classes. auto treats booleans, two strings, and 0 "
+        "and 1 as classes.",
     ),
     file_options,
 )
@@ -94,12 +96,14 @@ transform_option = click.option(
     "--transform",
     "target_transform",
     type=click.Choice(["log", "log1p", "sqrt", "yeo-johnson", "auto"]),
-    help="Scale of the outcome for the fit; predictions are on its own scale. auto is the simplest "
-    "scale whose held-out likelihood is close to the best.",
+    help="Scale on which the outcome is fitted. Predictions are on the original scale. auto "
+    "chooses the simplest scale whose held-out likelihood is close to the best.",
 )
 model_options = _together(
     transform_option,
-    click.option("--epochs", type=int, help="Passes over the data, at most.  [default: 1500]"),
+    click.option(
+        "--epochs", type=int, help="Largest number of passes over the data.  [default: 1500]"
+    ),
     click.option(
         "--seed",
         "random_state",
@@ -109,7 +113,7 @@ model_options = _together(
         show_default=True,
         help="Seed; the same seed gives the same result.",
     ),
-    click.option("--device", help="Where to train: auto, cpu or cuda.  [default: auto]"),
+    click.option("--device", help="Device for training: auto, cpu or cuda.  [default: auto]"),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )
 
@@ -182,7 +186,7 @@ def open_table(data, given: dict) -> TableFile:
 
 
 def say_detected(table: TableFile) -> None:
-    """Say what was detected, once the columns could be read: an error is a single line."""
+    """Print what was detected, after the columns were read, so that an error is a single line."""
     for sentence in table.notes:
         note(sentence)
 

@@ -103,7 +103,7 @@ def make_controlled(
     """
     check_draw(rho, seed, sizes={"n": n}, alpha=alpha, sigma=sigma)
     if not (isinstance(df, Real) and df > 2):
-        raise DataError(f"df is {df!r} but must exceed 2, or the errors have no variance")
+        raise DataError(f"df is {df!r} but must exceed 2, so that the errors have a variance")
     rng = np.random.default_rng(seed)
     x = rng.uniform(-3, 3, size=n)
     frame, f0, index = pd.DataFrame({"x": x}), controlled_f0(x), INDEX_SLOPE * x

@@ -40,15 +40,15 @@ class Loans:
 
 
 def make_loans(n: int = 4000, *, rho: float = -0.6, seed: int = 0) -> Loans:
-    r"""Simulate loan applications that a lender granted on more than the columns show.
+    r"""Simulate loan applications, decided by officers who use unrecorded information.
 
     Parameters
     ----------
     n : int, default 4000
         Number of applications.
     rho : float, default -0.6
-        Correlation of the two errors. It is negative if loan officers, by impressions that no
-        column records, turn down applicants who would default.
+        Correlation of the two errors. It is negative if unrecorded information makes loan officers
+        reject applicants who would default.
     seed : int, default 0
 
     Returns

@@ -10,7 +10,7 @@ from heckesel.errors import DataError
 
 @dataclass(frozen=True)
 class Truth:
-    """What a generator knows about its units: one entry per row of the frame.
+    """The truth about simulated units, with one entry per row of the frame.
 
     Attributes
     ----------

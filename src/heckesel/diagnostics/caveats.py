@@ -10,7 +10,7 @@ MOVED = 1.0  # standard errors by which better-fitting errors may move the answe
 RIVAL = 2.0  # log-units: a second maximum this close is about as likely as the one used
 APART = 0.3  # difference in rho at which it is another answer
 TESTS_OF_RESIDUALS = ("residual_normality_p", "constant_sigma_p")
-INFLUENTIAL = 2.0  # standard errors that a single row may move rho by
+INFLUENTIAL = 2.0  # change of rho by a single row, in standard errors
 
 
 def with_model(found: Identification, evidence: dict) -> Identification:
@@ -29,9 +29,9 @@ def with_model(found: Identification, evidence: dict) -> Identification:
         slight.append("tests reject normal errors with a constant sigma; try errors='shape'")
     if abs(evidence.get("contrast", 0.0)) > FAR_APART:
         grave.append(
-            f"maximum likelihood and the two-step differ by {abs(evidence['contrast']):.1f} "
-            "standard errors in rho sigma, so normal errors are not a good description; use "
-            "method='two-step', method='auto' or errors='shape'"
+            "the maximum likelihood and two-step estimates of rho sigma differ by "
+            f"{abs(evidence['contrast']):.1f} standard errors, which is evidence against normal "
+            "errors; use method='two-step', method='auto' or errors='shape'"
         )
     if abs(everything.get("rho", 0.0)) > AT_BOUNDARY:
         grave.append("the estimate of rho is at the end of its range")
@@ -39,11 +39,11 @@ def with_model(found: Identification, evidence: dict) -> Identification:
     slight += [*_rival_modes(everything), *of_rows]
     if evidence.get("largest_influence", 0.0) > INFLUENTIAL:
         slight.append(
-            f"a single row moves rho by {evidence['largest_influence']:.1f} standard errors; look "
-            "for outliers"
+            f"a single row changes rho by {evidence['largest_influence']:.1f} standard errors; "
+            "look for outliers"
         )
     if grave and found.verdict != NOT_IDENTIFIED:
-        sentence = f"{'; '.join(grave + of_rows)}. On the instruments alone: {found}"
+        sentence = f"{'; '.join(grave + of_rows)}. Verdict on the instruments alone: {found}"
         return replace(found, verdict=DO_NOT_USE, sentence=sentence, evidence=everything)
     return with_doubts(found, grave + slight, everything)
 
@@ -66,14 +66,14 @@ def _doubts_of_rows(evidence: dict) -> list[str]:
     doubts = _copies(evidence)
     if evidence.get("linearity_p", 1.0) < REJECTED:
         doubts.append(
-            f"the outcome is not linear in its columns (p = {evidence['linearity_p']:.1g}, most of "
-            f"all in {evidence['most_curved']}), which looks like selection; add such "
-            "terms or use DeepHeckmanRegressor, which fits curves"
+            f"the outcome is not linear in its columns (p = {evidence['linearity_p']:.1g}, mainly "
+            f"in {evidence['most_curved']}), which can look like selection; add squares and "
+            "products of the columns or use DeepHeckmanRegressor"
         )
     if abs(evidence.get("two_step_rho", 0.0)) > 1:
         doubts.append(
-            f"the two-step estimate of rho is {evidence['two_step_rho']:.2f}, which no correlation "
-            "can be"
+            f"the two-step estimate of rho is {evidence['two_step_rho']:.2f}, which is not a "
+            "possible correlation"
         )
     return doubts
 
@@ -82,8 +82,8 @@ def _copies(evidence: dict) -> list[str]:
     if "repeated_rows" not in evidence:
         return []
     return [
-        f"{evidence['repeated_rows']:,} selected rows repeat another row exactly; if they are the "
-        "same units, drop the copies, because intervals take every row for a separate unit"
+        f"{evidence['repeated_rows']:,} selected rows are exact copies of other rows; if they are "
+        "the same units, drop the copies, because intervals treat every row as a separate unit"
     ]
 
 
@@ -97,9 +97,9 @@ def _better_errors(evidence: dict) -> str:
     }[evidence["better_errors"]]
     return (
         f"{way} fits {evidence['better_errors_gain']:.0f} log-units better than normal errors and "
-        f"moves {_moved_name(evidence['most_moved_term'])} from "
+        f"changes {_moved_name(evidence['most_moved_term'])} from "
         f"{evidence['most_moved_from']:.3g} to {evidence['most_moved_to']:.3g} "
-        f"({abs(evidence['most_moved']):.1f} standard errors); use that or method='auto'"
+        f"({abs(evidence['most_moved']):.1f} standard errors); use it or method='auto'"
     )
 
 

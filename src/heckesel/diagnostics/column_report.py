@@ -26,7 +26,7 @@ class ColumnReport:
     error : str or None
         Why the table cannot be used even with on_problem="fix".
     question : str
-        Whether rows belong together, if a column seems to say so and `groups` was not given.
+        Asks about repeated units if a column seems to identify them and `groups` was not given.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class ColumnReport:
 def column_report(
     X, y, *, instruments=None, selected=None, sample_weight=None, groups=None
 ) -> ColumnReport:
-    """Report what each column of a table is, and what ``on_problem="fix"`` does with it.
+    """Report the kind of each column of a table, and what ``on_problem="fix"`` does with it.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def column_report(
     sample_weight : array-like of shape (n,), optional
         Row weights.
     groups : str or array-like of shape (n,), optional
-        Which rows belong together: the name of a column of X, or one label per row.
+        Groups of dependent rows: the name of a column of X, or one label per row.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def column_report(
     Raises
     ------
     DataError
-        If X, y or an argument cannot be used whatever is done with the columns.
+        If X, y or an argument cannot be used.
 
     Notes
     -----
@@ -132,7 +132,7 @@ def column_report(
     - Columns are omitted if they are constant, equal to another, a linear combination of others,
       identifiers or free text, if they predict selection perfectly, or if they are observed for
       all selected and for less than half of the unselected rows.
-    - If no instrument is left, it is an error.
+    - If no instrument is left, an error is raised.
 
     Examples
     --------

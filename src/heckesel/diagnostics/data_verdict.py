@@ -1,7 +1,7 @@
 """The verdict on data: whether they support a correction, whatever model is fitted afterwards.
 
 The outcome is modelled as a sum of smooth functions of its columns, because the misfit of a
-straight line would look like selection. The instruments are tested on all rows. The profile
+straight line could be mistaken for selection. The instruments are tested on all rows. The profile
 likelihood, the residuals and other error models use at most 10,000 random rows.
 """
 

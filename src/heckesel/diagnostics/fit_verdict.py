@@ -81,8 +81,8 @@ def classifier_verdict(fit: HeckmanProbitFit) -> Identification:
     if fit.scan is None:
         return Identification(
             NOT_IDENTIFIED,
-            f"the columns separate the classes of all {int(data.s.sum())} observed rows, so that "
-            "every rho fits them equally well; more rows, or fewer columns, are needed.",
+            f"the columns separate the classes of all {int(data.s.sum())} observed rows, so every "
+            "rho fits equally well; use more rows or fewer columns.",
             {"instruments": list(data.instruments)},
         )
     gamma, covariance = _selection_equation(fit)

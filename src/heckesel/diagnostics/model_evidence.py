@@ -1,9 +1,10 @@
 r"""Evidence against the error model of a linear fit by maximum likelihood with normal errors.
 
-An instrument cannot help a likelihood whose errors have the wrong shape. Three questions are cheap
-enough for every fit: whether residuals are normal with a constant sigma, given selection; whether
-the two-step, which needs less of the errors, agrees; and whether single rows decide. Only where
-residuals are not normal are other error models fitted, on at most 10,000 rows.
+Even with an instrument, maximum likelihood is biased if the error distribution is wrong. Three
+checks are cheap enough for every fit: whether residuals are normal with a constant sigma, given
+selection; whether the two-step, which makes weaker assumptions about the errors, agrees; and
+whether single rows dominate. Other error models are fitted only if residuals are not normal, on at
+most 10,000 rows.
 """
 
 from dataclasses import replace
@@ -93,7 +94,7 @@ def _wald_of_sums(values, weight, groups) -> float:
 
 
 def _constant_sigma(z, columns, weight, groups=None) -> float:
-    """p-value of the studentised Breusch-Pagan test: n R2 of z^2 on the outcome's columns. With
+    """p-value of the studentised Breusch-Pagan test: n R2 of z^2 on the outcome columns. With
     groups, that their covariance is 0, whose variance is that of sums by group."""
     freedom = np.linalg.matrix_rank(columns) - 1
     units = len(z) if groups is None else len(np.unique(groups))
@@ -148,7 +149,7 @@ def _contrast(sample: Sample, point: Point, scalings: SampleScale, fit: HeckmanF
 
 
 def _other_errors(fit: HeckmanFit, sample: Sample, scalings: SampleScale) -> dict:
-    """The error model with the best AIC, and what it does to rho and the coefficients."""
+    """The error model with the best AIC, and its effect on rho and the coefficients."""
     if sample.n > FORM_ROWS:
         sample = sample.subsample(FORM_ROWS, SEED)
     data, forms = fit.data, tuple(ERROR_MODELS.values())

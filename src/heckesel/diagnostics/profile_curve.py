@@ -13,7 +13,7 @@ from heckesel.linear.rho_scan import Scan, selected_mode
 LEVEL = 0.9
 STEPS = 4001  # of the interpolated curve, over |atanh rho| up to 7
 STEPS_SHOWN = 20  # every twentieth is kept for plots
-# A 90 % interval that extends this far on both sides says nothing about rho, not even its sign.
+# A 90 % interval that extends this far on both sides does not even determine the sign of rho.
 SAYS_NOTHING = 0.5
 
 
@@ -75,7 +75,7 @@ class ProfileCurve:
         Parameters
         ----------
         axes : matplotlib.axes.Axes, optional
-            Where to draw. By default a new figure is made.
+            Axes to draw on. By default, a new figure is created.
 
         Returns
         -------
@@ -146,7 +146,7 @@ def held_out_profile(rho, loglik, rows: int) -> ProfileCurve:
 
 
 def _allowed_drop(level: float) -> float:
-    """How far below its maximum a likelihood-ratio test at `level` lets the log-likelihood be."""
+    """The largest drop of the log-likelihood that a test at `level` does not reject."""
     return 0.5 * float(chdtri(1, 1 - level))
 
 

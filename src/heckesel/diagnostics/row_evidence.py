@@ -1,4 +1,4 @@
-"""Evidence that needs rows and no error model: copies of rows, and a mean that is not linear."""
+"""Evidence that needs no error model: exact copies of rows, and nonlinearity of the outcome."""
 
 from itertools import combinations
 
@@ -18,7 +18,7 @@ from heckesel.linear.wald import wald_test
 SEED = 20_793  # fixed, so that the same data always give the same verdict
 MANY_COPIES = 0.05  # share of the selected rows
 CONTINUOUS = 0.9  # values of the outcome for each distinct row, above which ties are copies
-FEWEST_VALUES = 3  # of a column whose square says something new
+FEWEST_VALUES = 3  # of a column whose square contains new information
 
 
 def repeated_rows(data: SelectionData) -> dict:

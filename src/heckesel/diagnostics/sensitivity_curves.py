@@ -16,6 +16,7 @@ from heckesel.numeric_input import numeric
 RHO = np.tanh(np.linspace(-2.0, 2.0, 21))
 STEP = 1e-2  # of a column's sd, either side, for an average effect
 PLAUSIBLE = 2.0  # log-likelihood units below the best within which a curve is highlighted
+CAPTION = "Estimates with rho held fixed; log-likelihood minus its maximum"
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,19 @@ class Sensitivity:
         index = pd.Index(self.rho, name="rho")
         return pd.DataFrame({"loglik": self.loglik, **self.values}, index=index)
 
+    def __str__(self) -> str:
+        fixed = {"rho": "{:.3f}".format, "loglik": "{:.2f}".format}
+        rows = self.to_frame().reset_index()
+        text = rows.to_string(
+            index=False, formatters=dict.fromkeys(self.values, number_text) | fixed
+        )
+        return "\n".join([CAPTION, text, self._flips()])
+
+    def _flips(self) -> str:
+        flips = {name: self.breakdown(name) for name in self.values}
+        listed = "; ".join(f"{name} at {rho:.3f}" for name, rho in flips.items() if rho is not None)
+        return f"Sign changes closest to rho = 0: {listed or 'none on this grid'}."
+
     def _repr_html_(self) -> str:
         names = ("rho", "log-likelihood", *self.values)
         columns = (self.loglik, *self.values.values())
@@ -114,11 +128,7 @@ class Sensitivity:
             (number(f"{rho:.3f}"), f"{loglik:.2f}", *map(number_text, values))
             for rho, loglik, *values in zip(self.rho, *columns, strict=True)
         ]
-        flips = {name: self.breakdown(name) for name in self.values}
-        listed = "; ".join(f"{name} at {rho:.3f}" for name, rho in flips.items() if rho is not None)
-        sentence = f"Sign changes closest to rho = 0: {listed or 'none on this grid'}."
-        caption = "Estimates with rho held fixed; log-likelihood minus its maximum"
-        return block(html_table(names, rows, caption=caption), paragraphs([sentence]))
+        return block(html_table(names, rows, caption=CAPTION), paragraphs([self._flips()]))
 
     def plot(self, name: str = "mean", axes=None):
         """Plot one conclusion over rho, grey where the likelihood is far below its best.
@@ -128,7 +138,7 @@ class Sensitivity:
         name : str, default "mean"
             A key of `values`.
         axes : matplotlib.axes.Axes, optional
-            Where to draw. By default a new figure is made.
+            Axes to draw on. By default, a new figure is created.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What functions of x could stand for an instrument: curves, products of two columns, and steps."""
+"""Functions of x that could replace an instrument: curves, products of two columns, and steps."""
 
 from itertools import combinations
 

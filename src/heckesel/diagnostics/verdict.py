@@ -39,7 +39,7 @@ TONES = {
 AT_BOUNDARY = 0.99999  # |rho| of a maximum at the end of its range
 WORTH_LISTING = 10.0  # modes further below the best, in log-likelihood, do not matter
 # Standard error of rho up to which the instruments by themselves settle the correction: a 95 %
-# interval of +-.5, which tells no correlation from a strong one.
+# interval of +-.5, which cannot distinguish no correlation from a strong one.
 LARGEST_RHO_ERROR = 0.25
 FIND_AN_INSTRUMENT = (
     "look for a column that affects selection but not the outcome, such as the sensor, site, "
@@ -109,7 +109,7 @@ class Identification:
 
     @property
     def level(self) -> str:
-        """What a person can do with the correction, from "the correction is supported" to "the
+        """How the correction can be used, from "the correction is supported" to "the
         correction must not be used as it is"."""
         if self.verdict == IDENTIFIED:
             return UNCERTAIN if self.evidence.get("caveats") else SUPPORTED
@@ -118,7 +118,7 @@ class Identification:
 
     @property
     def caveat(self) -> str | None:
-        """What must be said with every prediction; None if the correction is supported."""
+        """The caveat that accompanies every prediction; None if the correction is supported."""
         if self.level in (SUPPORTED, NOTHING_TO_CORRECT):
             return None
         return str(self)
@@ -166,8 +166,8 @@ def with_profile(
     if verdict == FUNCTIONAL_FORM and profile.says_nothing:
         verdict = NOT_IDENTIFIED
         sentence = (
-            "no column affects selection alone, and the likelihood rejects no rho from "
-            f"{low:.2f} to {high:.2f}; {FIND_AN_INSTRUMENT}"
+            "there is no exclusion restriction, and the likelihood rejects no rho between "
+            f"{low:.2f} and {high:.2f}; {FIND_AN_INSTRUMENT}"
         )
     elif abs(rho) > AT_BOUNDARY:
         sentence += (
@@ -197,18 +197,18 @@ def beyond_smooth(found: Identification) -> Identification:
             found,
             verdict=WEAK,
             sentence=f"{named} {'affects' if one else 'affect'} selection "
-            f"(chi2({len(evidence['instruments'])}) = {evidence['wald']:.1f}), but "
-            f"{'leaves' if one else 'leave'} rho uncertain by {evidence['rho_error']:.2f} (one "
-            f"standard error; {LARGEST_RHO_ERROR:g} or less would be strong), so the correction "
-            "rests mostly on the assumed errors; more rows or a stronger instrument are needed.",
+            f"(chi2({len(evidence['instruments'])}) = {evidence['wald']:.1f}), but the standard "
+            f"error of rho is {evidence['rho_error']:.2f} (a strong instrument gives at most "
+            f"{LARGEST_RHO_ERROR:g}), so the correction depends mostly on the assumed error "
+            "distribution; use more rows or a stronger instrument.",
         )
     return replace(
         found,
         verdict=WEAK,
         sentence=f"{named} {'affects' if one else 'affect'} selection, but smooth functions of the "
-        f"outcome's columns explain all but {100 * share:.1f} % of {'its' if one else 'their'} "
-        "effect, so the correction can hardly be distinguished from curvature in the outcome; look "
-        "for an instrument that those columns do not determine.",
+        f"outcome columns explain all but {100 * share:.1f} % of {'its' if one else 'their'} "
+        "effect, so the correction can hardly be distinguished from a nonlinear outcome; look "
+        "for an instrument that these columns do not determine.",
     )
 
 
@@ -261,14 +261,15 @@ def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -
         return Identification(
             IDENTIFIED,
             f"{named} {verb} selection ({test}) and {'is' if one else 'are'} excluded from the "
-            f"outcome equation; that {'it has' if one else 'they have'} no direct effect on the "
-            "outcome is your assumption.",
+            f"outcome equation; the correction assumes that {'it has' if one else 'they have'} no "
+            "direct effect on the outcome.",
             evidence,
         )
     return Identification(
         WEAK,
-        f"{named} hardly {verb} selection ({test}; {STRONG_WALD_PER_INSTRUMENT:.0f} per instrument "
-        "would be strong), so rho is identified mostly by the assumption of normal errors.",
+        f"{named} hardly {verb} selection ({test}; strong instruments have at least "
+        f"{STRONG_WALD_PER_INSTRUMENT:.0f} per instrument), so rho is identified mostly by the "
+        "assumption of normal errors.",
         evidence,
     )
 
@@ -285,7 +286,7 @@ def _sigma_text(evidence: dict) -> str:
 
 
 def _assumptions(evidence: dict) -> str:
-    """What the profile likelihood assumes beyond the model."""
+    """Assumptions of the profile likelihood beyond those of the model."""
     smooth = ["an outcome smooth in each column"] if evidence.get("smooth_outcome") else []
     rows = [] if evidence.get("independent_rows", True) else ["independent rows"]
     return f" (assuming {' and '.join(smooth + rows)})" if smooth or rows else ""
@@ -332,13 +333,13 @@ LINES: dict[str, Callable[[dict], str]] = {
         f"two-step ({abs(e['contrast']):.1f} standard errors apart)"
     ),
     "linearity_p": lambda e: (
-        "squares and products of the outcome's columns: "
+        "squares and products of the outcome columns: "
         f"{p_equation(e['linearity_p'])} (Wald test), "
-        f"most of all {e['most_curved']}"
+        f"mainly {e['most_curved']}"
     ),
     "better_errors": lambda e: (
-        f"best-fitting errors: {e['better_errors']}, {e['better_errors_gain']:.1f} log-units "
-        f"better, with rho {e['better_errors_rho']:.2f}, on {e['form_rows']:,} rows"
+        f"best error model: {e['better_errors']}, {e['better_errors_gain']:.1f} log-units better "
+        f"than normal errors, with rho {e['better_errors_rho']:.2f}, on {e['form_rows']:,} rows"
     ),
     "tau_low": lambda e: (
         f"Kendall's tau of the errors: {e['tau_low']:.2f} to {e['tau_high']:.2f} over the error "

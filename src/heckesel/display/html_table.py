@@ -112,5 +112,5 @@ def box(tone: str, title: str, sentence: str, details: Sequence[str] = ()) -> st
 
 
 def block(*parts: str) -> str:
-    """What `_repr_html_` returns: the parts, which are HTML already, with their style."""
+    """The HTML for `_repr_html_`: the parts, which are already HTML, with their style."""
     return f'<div class="heckesel">{STYLE}{"".join(parts)}</div>'

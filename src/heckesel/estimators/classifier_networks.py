@@ -32,11 +32,11 @@ def check_options(model) -> None:
             raise DataError("rho_prior is for outcome='network', but outcome is 'linear'")
         return
     if model.method != "auto":
-        raise DataError(f"method={model.method!r} is for outcome='linear'; omit it for networks")
+        raise DataError(f"method={model.method!r} needs outcome='linear'; omit it for networks")
     for name in ("covariance", "weight_kind"):
         if getattr(model, name) is not None:
             raise DataError(
-                f"{name} is for outcome='linear', since networks have no standard errors"
+                f"{name} needs outcome='linear', because networks have no standard errors"
             )
 
 

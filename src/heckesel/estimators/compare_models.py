@@ -39,11 +39,11 @@ def compare_models(
     y : array-like of shape (n,)
         Outcomes as numbers, NaN where they were not observed. Classes are 0 and 1.
     selected : array-like of bool of shape (n,), optional
-        Which rows were selected, if missing y does not show it.
+        Which rows were selected; by default those with an outcome.
     sample_weight : array-like of shape (n,), optional
         Weight of each row.
     groups : str or array-like of shape (n,), optional
-        Which rows belong together: the name of a column of X, or one label per row. Rows of one
+        Groups of dependent rows: the name of a column of X, or one label per row. Rows of one
         group are in one fold.
     splits : int, default=5
         Number of folds. Each has the same share of selected rows.

@@ -32,7 +32,9 @@ def fit_files(
 ) -> None:
     """Fit `model`: set its `columns_`, `identification_` and `fitted_`."""
     if groups is not None:
-        raise DataError("groups= needs a frame, since folds need all rows; read the files into one")
+        raise DataError(
+            "groups= needs folds, which need all rows in memory; read the files into a frame"
+        )
     method = load_method(names_of(DEEP)[model.method])
     _check_options(model, in_memory=not hasattr(method, "fit_files"))
     fit = method.fit_files(config)

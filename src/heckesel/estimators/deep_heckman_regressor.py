@@ -35,12 +35,12 @@ class DeepHeckmanRegressor(NetworkRegressor):
         Columns of X, by name or position, that affect selection but not the outcome
         (exclusion restrictions).
     method : {"auto", "two-step", "joint", "averaged", "profile"}, default="auto"
-        "auto" weighs splines with normal, skewed, heavy-tailed and heteroskedastic errors at all
+        "auto" weights splines with normal, skewed, heavy-tailed and heteroskedastic errors at all
         values of rho, and the networks of the two-step, by the likelihood of held-out rows. It
-        uses the two-step alone if the outcome has few values or a spike, with a
-        `target_transform`, and for files. Of a longer table it uses a weighted random sample of
-        about 20,000 rows. "two-step" fits a probit, then networks with the inverse Mills ratio as
-        an extra term. "joint" maximises one likelihood. "averaged"
+        uses only the two-step if the outcome has few values or a spike, with a `target_transform`,
+        and for files. For tables with more than about 20,000 rows, it uses a weighted random
+        sample of that size. "two-step" fits a probit, then networks with the inverse Mills ratio
+        as an additional regressor. "joint" maximises the likelihood of both equations. "averaged"
         averages the two-step and a likelihood in which selection depends on the outcome and
         errors may have any shape; it uses splines if their held-out loss is within one standard
         error of the networks', and takes about six times as long as the two-step. "profile"
@@ -50,13 +50,13 @@ class DeepHeckmanRegressor(NetworkRegressor):
     hidden : tuple of int, default=(64, 64)
         Units in each hidden layer.
     epochs : int, default=1500
-        Passes over the data, at most; with folds, members stop early.
+        Largest number of passes over the data; with folds, members stop early.
     learning_rate : float, optional
-        By default the method chooses it.
+        The default depends on the method.
     warm_up : int, default=100
         Epochs during which "joint" holds rho at 0.
     weight_decay : float or "auto", optional
-        L2 penalty. By default 1e-5 ("profile": 1e-3). "auto" lets held-out rows choose; it is
+        L2 penalty. By default 1e-5 ("profile": 1e-3). "auto" chooses it by held-out rows and is
         not available for "profile".
     batch_size : int, optional
         Rows per step; by default all of them. If a table has more than 10,000 rows,
@@ -74,7 +74,7 @@ class DeepHeckmanRegressor(NetworkRegressor):
         What to do with missing values in X: raise an error, or impute the mean and add a missing
         indicator.
     on_problem : {"error", "fix"}, default="error"
-        "fix" acts on columns that cannot be used as they are; see `heckesel.column_report`.
+        "fix" omits or transforms unusable columns; see `heckesel.column_report`.
     target_transform : {None, "log", "log1p", "sqrt", "yeo-johnson", "auto"} or (forward, inverse)
         Scale on which the outcome is fitted. Predictions are on the scale of y. "sqrt" is the
         signed root. "yeo-johnson" estimates its parameter. "auto" is the simplest scale whose
@@ -85,24 +85,25 @@ class DeepHeckmanRegressor(NetworkRegressor):
         Each member holds out one fold, for early stopping and to estimate the noise. None trains
         every member on all rows, as in the paper. "auto" is 5 if at least 100 rows are selected.
     noise : {"auto", "constant", "varying"}, default="auto"
-        One sigma, or a sigma for each x, which needs folds. "auto" lets held-out rows choose; it
-        is "constant" without folds, for "profile", with t or shape errors and with `scale`.
+        A constant sigma, or one that varies with x, which needs folds. "auto" chooses by held-out
+        rows; it is "constant" without folds, for "profile", with t or shape errors and with
+        `scale`.
     tails : {"auto", "normal"}, default="auto"
-        "auto" lets held-out rows choose between normal and t tails; it is "normal" without
+        "auto" chooses between normal and t tails by held-out rows; it is "normal" without
         folds, for "profile", with t or shape errors, with `scale` and with a
         `target_transform`.
     errors : {"normal", "t", "shape", "auto"}, default="normal"
         Error distribution of "joint" and "profile". "t" estimates the degrees of freedom ("joint"
         only, population target only). "shape" estimates skewness and tails (sinh-arcsinh
-        errors). "auto" lets held-out rows choose between normal and t ("joint" on folds).
+        errors). "auto" chooses between normal and t by held-out rows ("joint" on folds).
     scale : str, int or list of these, optional
         Columns of X, by name or position, in which log sigma is linear ("joint" and "profile").
     selection : {"linear", "network", "auto"}, default="linear"
-        A probit, or cross-fitted networks ("two-step" on folds); "auto" lets held-out rows
-        choose, and is a probit without folds.
+        A probit, or cross-fitted networks ("two-step" on folds). "auto" chooses by held-out rows;
+        it is a probit without folds.
     rho_prior : None, "positive", "negative", (low, high) or callable, default=None
         Prior knowledge about rho, for "auto" and "profile": a sign, an interval or a density. A
-        wrong sign does more harm than no prior.
+        prior with the wrong sign is worse than no prior.
 
     Attributes
     ----------
@@ -118,9 +119,8 @@ class DeepHeckmanRegressor(NetworkRegressor):
     explanation_ : str
         With method "auto", what was fitted and why.
     candidates_ : DataFrame
-        With method "auto", one row for each model that was weighed, best first: outcome,
-        estimator, errors, rho, weight, held-out log-likelihood, and how far it is behind the best
-        with the standard error of that difference.
+        With method "auto", one row for each candidate, best first: outcome, estimator, errors, rho,
+        weight, held-out log-likelihood, and its difference from the best with a standard error.
     info_ : dict
         Summary of the training.
     n_features_in_ : int
@@ -163,16 +163,16 @@ class DeepHeckmanRegressor(NetworkRegressor):
         X : array-like, frame, str or path
             Columns that explain the outcome and selection, instruments included. A path names
             Parquet files: a file, a folder or a pattern. Files are read again for every epoch
-            and are never in memory as a whole.
+            and are never held in memory as a whole.
         y : array-like of shape (n,) or str
             Outcomes, NaN where they were not observed; with files the name of a column.
         selected : array-like of bool of shape (n,) or str, optional
-            Which rows were selected, if missing y does not show it; with files the name of a
-            column.
+            Which rows were selected, by default those with an outcome; with files the name of
+            a column.
         sample_weight : array-like of shape (n,) or str, optional
             Weight of each row; with files the name of a column.
         groups : str or array-like of shape (n,), optional
-            Which rows belong together, such as the visits of one patient: the name of a column of
+            Groups of dependent rows, such as the visits of one patient: the name of a column of
             X, which is then not used as a regressor, or one label per row.
         columns : list of str, optional
             With files, the columns of X; by default all that have no other role.
@@ -237,7 +237,7 @@ class DeepHeckmanRegressor(NetworkRegressor):
 
     @property
     def candidates_(self) -> pd.DataFrame:
-        """The models that were weighed, best first, for a method that chooses."""
+        """The candidates, best first, for a method that chooses."""
         return pd.DataFrame(
             self._chosen().get("candidates", []), columns=[each.name for each in fields(Candidate)]
         )
@@ -263,7 +263,7 @@ class DeepHeckmanRegressor(NetworkRegressor):
         raise DataError(f"{given} needs method={ways}, but method is {self.method!r}")
 
     def _error_option(self) -> str | None:
-        """The option that asks for sinh-arcsinh errors or a sigma that depends on columns."""
+        """The option that sets sinh-arcsinh errors or a sigma that depends on columns."""
         if is_one_of(self.errors, ("shape",)):
             return "errors='shape'"
         return None if self.scale is None else "scale="
@@ -273,8 +273,8 @@ class DeepHeckmanRegressor(NetworkRegressor):
         given = self._error_option()
         if given is not None and data.s.all():
             raise DataError(
-                "every unit has an outcome, so this is an ensemble of networks with their own "
-                f"sigma(x); omit {given}"
+                "every unit has an outcome, so an ensemble of networks is fitted, which estimates "
+                f"sigma(x) itself; omit {given}"
             )
         if is_one_of(self.errors, ("shape",)):
             warn_without_density(data)
@@ -282,7 +282,7 @@ class DeepHeckmanRegressor(NetworkRegressor):
             return ()
         names = self.columns_.x_names_of(self.scale, "scale")
         if not names:
-            raise DataError("scale= names no column; omit it for one sigma")
+            raise DataError("scale= names no column; omit it for a constant sigma")
         return tuple(data.x_names.index(name) for name in names)
 
     def _network(self, selected: int, workers, *, scale: tuple[int, ...] = ()):

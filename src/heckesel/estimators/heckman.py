@@ -90,10 +90,9 @@ def heckman(
         Covariance estimator; for two-step, ``"information"`` is Heckman's. The default is
         ``"information"``, ``"robust"`` with probability weights and ``"cluster"`` with groups.
     groups : str or array-like, optional
-        Which rows belong together, as a column name or as values: rows of one group may depend on
-        one another.
+        Groups of dependent rows, such as the visits of one patient: a column name or values.
     clusters : str or array-like, optional
-        Another name of `groups`.
+        Alias of `groups`.
     weights : str or array-like, optional
         Row weights, as a column name or as values.
     weight_kind : {"frequency", "probability"}
@@ -116,7 +115,7 @@ def heckman(
     -----
     IdentificationWarning
         If there is no instrument, if the estimate of rho is at the boundary, if standard errors
-        rest on few clusters or rows, or if every unit was selected.
+        are based on few clusters or rows, or if every unit was selected.
 
     Examples
     --------
@@ -158,7 +157,7 @@ def heckman(
             y, x, w, selected=selected, weights=weights, scale=scale
         )
     else:
-        raise DataError("give two formulas and a frame, or y=, x= and w=")
+        raise DataError("pass two formulas and a frame, or y=, x= and w=")
     check_instruments(instruments, checked, design)
     return fit_checked(checked, design, clusters=groups, **options)
 
@@ -178,7 +177,7 @@ def check_model(method, errors="normal", scale=None, *, methods=METHODS) -> None
         raise DataError(f"method='auto' chooses the error model; use method='ml' with {given}")
     if given is not None:
         rest = "a constant sigma" if scale is not None else "normal errors"
-        raise DataError(f"two steps rest on {rest}; use method='ml' with {given}")
+        raise DataError(f"method='two-step' assumes {rest}; use method='ml' with {given}")
 
 
 def fit_checked(
@@ -235,7 +234,7 @@ def _checked_fit(data: SelectionData, covariance, clusters, weight_kind, *, has_
         raise DataError("all unselected rows have weight zero")
     if data.scale is not None and not selection:
         raise DataError(
-            "every unit has an outcome, so this is least squares with one sigma; omit scale="
+            "every unit has an outcome, so this is least squares with a constant sigma; omit scale="
         )
     check_estimable(data)
     check_scale(data)
@@ -253,7 +252,7 @@ def _with_verdict(fit: HeckmanFit, data: SelectionData, sample=None) -> HeckmanF
 
 
 def warn_of_fit(fit, without_selection: str = "least squares") -> None:
-    """Warn that the correction has little or nothing to rest on.
+    """Warn that the data hardly support the correction.
 
     without_selection : what the fit is if every unit was selected
     """

@@ -67,12 +67,12 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
         What to do with missing values in X: raise an error, or impute the mean and add a missing
         indicator.
     on_problem : {"error", "fix"}, default="error"
-        "fix" acts on columns that cannot be used as they are; see `heckesel.column_report`.
+        "fix" omits or transforms unusable columns; see `heckesel.column_report`.
     unobserved : label or list of labels, optional
         Labels that stand for a missing class, such as "unknown" or 9.
     rho_prior : None, "positive", "negative", (low, high) or callable, default=None
-        Prior knowledge about rho, for networks: a sign, an interval or a density. A wrong sign
-        does more harm than no prior.
+        Prior knowledge about rho, for networks: a sign, an interval or a density. A prior with the
+        wrong sign is worse than no prior.
     n_members : int, default=5
         Networks at each rho.
     folds : int, default=5
@@ -153,11 +153,11 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n,)
             Labels: 0 and 1, booleans or two strings; NaN or None where not observed.
         selected : array-like of bool of shape (n,), optional
-            Which rows were selected, if missing y does not show it.
+            Which rows were selected; by default those with an outcome.
         sample_weight : array-like of shape (n,), optional
             Weight of each row.
         groups : str or array-like of shape (n,), optional
-            Which rows belong together, such as the visits of one patient: the name of a column of
+            Groups of dependent rows, such as the visits of one patient: the name of a column of
             X, which is then not used as a regressor, or one label per row.
 
         Returns
@@ -219,7 +219,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
         X : array-like or frame of shape (m, columns)
             Units to predict. A frame needs no instrument columns for the population.
         target : {"population", "selected", "unselected"}, default="population"
-            Which units the class is for; see `predict_proba`.
+            Units to which the class refers; see `predict_proba`.
 
         Returns
         -------
@@ -267,7 +267,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
         level : float, default=0.9
             Confidence level, between 0 and 1.
         target : {"population", "selected", "unselected"}, default="population"
-            Which units the probability is for; see `predict_proba`.
+            Units to which the probability refers; see `predict_proba`.
 
         Returns
         -------

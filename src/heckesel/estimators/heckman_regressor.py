@@ -50,7 +50,7 @@ class HeckmanRegressor(SelectionRegressor):
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
     on_problem : {"error", "fix"}
-        ``"fix"`` acts on columns that cannot be used as they are; see `heckesel.column_report`.
+        ``"fix"`` omits or transforms unusable columns; see `heckesel.column_report`.
     target_transform : {None, "log", "log1p", "sqrt", "yeo-johnson", "auto"} or (forward, inverse)
         Scale on which the outcome is linear. Predictions are on the scale of y. "sqrt" is the
         signed root. "yeo-johnson" estimates its parameter. "auto" is the simplest scale whose
@@ -129,7 +129,7 @@ class HeckmanRegressor(SelectionRegressor):
         sample_weight : array-like of shape (n,), optional
             Row weights.
         groups : str or array-like of shape (n,), optional
-            Which rows belong together, such as the visits of one patient: the name of a column of
+            Groups of dependent rows, such as the visits of one patient: the name of a column of
             X, which is then not used as a regressor, or one label per row.
 
         Returns

@@ -17,7 +17,7 @@ from heckesel.tables.outcome.unobserved import question
 
 
 def listing_problems(fit):
-    """A `fit` whose error about one column names the other problems of the table, too."""
+    """A `fit` whose error about one column also lists the other problems of the table."""
 
     @wraps(fit)
     def listed(self, X, y=None, **options):
@@ -36,7 +36,7 @@ def _with_all(error: ColumnError, model, X, y, options: dict) -> str:
     try:
         sides |= {"instruments": model.instruments, "unobserved": model.unobserved}
         plan = plan_of(X, y, **sides, strict=False)
-    except (DataError, TypeError, ValueError):  # what is wrong is not the columns alone
+    except (DataError, TypeError, ValueError):  # the columns are not the only problem
         return str(error)
     if len(plan.actions) < 2:
         return str(error)
@@ -76,12 +76,12 @@ def identify(
     sample_weight : array-like of shape (n,), optional
         Row weights.
     groups : str or array-like of shape (n,), optional
-        Which rows belong together: the name of a column of X, or one label per row. Tests allow for
+        Groups of dependent rows: the name of a column of X, or one label per row. Tests allow for
         dependence within a group.
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
     on_problem : {"error", "fix"}
-        ``"fix"`` acts on columns that cannot be used as they are; see `heckesel.column_report`.
+        ``"fix"`` omits or transforms unusable columns; see `heckesel.column_report`.
     target_transform : None, str or (forward, inverse)
         Scale on which the outcome is modelled, as in `HeckmanRegressor`.
     unobserved : number or list of numbers, optional
@@ -141,7 +141,7 @@ def test_instruments(
 ) -> InstrumentValidity:
     r"""Test whether instruments affect the outcome only through selection.
 
-    No test can prove this. With the result comes the direct effect that would have been caught.
+    No test can prove this. The result states the direct effects that the tests can detect.
 
     Parameters
     ----------
@@ -156,12 +156,12 @@ def test_instruments(
     sample_weight : array-like of shape (n,), optional
         Row weights.
     groups : str or array-like of shape (n,), optional
-        Which rows belong together: the name of a column of X, or one label per row. Tests allow for
+        Groups of dependent rows: the name of a column of X, or one label per row. Tests allow for
         dependence within a group.
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
     on_problem : {"error", "fix"}
-        ``"fix"`` acts on columns that cannot be used as they are; see `heckesel.column_report`.
+        ``"fix"`` omits or transforms unusable columns; see `heckesel.column_report`.
     level : float, default 0.05
         Probability of rejecting valid instruments, at most 0.5.
     seed : int, default 0
@@ -180,8 +180,8 @@ def test_instruments(
 
     Notes
     -----
-    *Inequalities* (Huber and Mellace, 2014). Consider two groups with equal x, of which the
-    instrument lets more units be selected in the second. If it is valid and shifts all units in the
+    *Inequalities* (Huber and Mellace, 2014). Consider two groups with equal x, such that more units
+    are selected in the second. If the instrument is valid and shifts all units in the
     same direction, the selected of the first group make up the share
     :math:`q = P(s=1|1)/P(s=1|2)` of the selected of the second, so that
 

@@ -3,7 +3,7 @@
 from heckesel.saving.saved_model import load_model, save_model
 
 _NETWORKS = "heckesel.saving.network_layouts"
-# Class -> where it lives, and the module that makes plain fields of its fit.
+# Class -> its module, and the module that makes plain fields of its fit.
 CLASSES = {
     "HeckmanRegressor": ("heckesel.estimators.heckman_regressor", "heckesel.saving.saved_linear"),
     "HeckmanClassifier": (
@@ -24,7 +24,7 @@ def save(model, path) -> None:
 def load(path):
     """Load a model that `save` wrote.
 
-    Nothing in the file is run, and predictions are the same to the last bit.
+    No code from the file is executed. Predictions are bit-identical to those of the saved model.
 
     Parameters
     ----------

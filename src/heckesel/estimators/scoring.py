@@ -55,7 +55,7 @@ class JointLogLikelihoodScorer(BaseEstimator):
         X, y : array-like or frame
             Held-out rows; y is missing where it was not observed.
         selected : array-like of bool, optional
-            Which rows were selected, if missing y does not show it.
+            Which rows were selected; by default those with an outcome.
         sample_weight : array-like, optional
             Weight of each row.
 

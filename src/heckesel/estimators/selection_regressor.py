@@ -1,4 +1,4 @@
-"""What every regressor offers after its fit: predictions, scores, saving and export."""
+"""Methods of all fitted regressors: predictions, scores, saving and export."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -55,9 +55,9 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
             Units to predict, with the columns of the fit. A frame needs no instrument columns
             for the population.
         return_std : bool, default=False
-            Whether to return the total standard deviation, too.
+            Whether to return the total standard deviation as well.
         target : {"population", "selected", "unselected"}, default="population"
-            Which units the mean is for; see `predict_distribution`.
+            Units to which the mean refers; see `predict_distribution`.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
         level : float, default=0.9
             Probability that the interval should cover, between 0 and 1.
         target : {"population", "selected", "unselected"}, default="population"
-            Which units the interval is for; see `predict_distribution`.
+            Units to which the interval refers; see `predict_distribution`.
 
         Returns
         -------
@@ -138,7 +138,7 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
         y : array-like of shape (m,)
             Outcomes, NaN where they were not observed.
         selected : array-like of bool of shape (m,), optional
-            Which rows were selected, if missing y does not show it.
+            Which rows were selected; by default those with an outcome.
         sample_weight : array-like of shape (m,), optional
             Weight of each row.
 
@@ -170,7 +170,7 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
         y : array-like of shape (m,)
             Outcomes, NaN where they were not observed.
         selected : array-like of bool of shape (m,), optional
-            Which rows were selected, if missing y does not show it.
+            Which rows were selected; by default those with an outcome.
         sample_weight : array-like of shape (m,), optional
             Weight of each row.
 
@@ -231,7 +231,7 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
         order of the fit, without instruments and with booleans as 0 and 1. Each string column
         is a separate input (m, 1) with the name of the column. The outputs ``mean`` and ``std``
         are (m,) float32. Scaling, categories, imputed values and a logarithm of y are part of
-        the graph. A row that `predict` would refuse gets NaN. The metadata list the columns and
+        the graph. A row that `predict` cannot use gives NaN. The metadata list the columns and
         the family of the predictive distribution.
         """
         export_model(self, path)

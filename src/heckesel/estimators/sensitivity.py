@@ -72,7 +72,7 @@ def sensitivity(
         )
     check_is_fitted(model)
     if model.transform_ is not None:
-        raise DataError("sensitivity is on the scale of the fit; fit without target_transform")
+        raise DataError("sensitivity() works on the scale of the fit; fit without target_transform")
     if hasattr(model, "result_"):
         points = None if at is None else with_intercept(model.columns_.x(at))
         return _classic(model.result_.data, points, effects, values)
@@ -96,8 +96,8 @@ def _classic(data, points, effects, rho) -> Sensitivity:
     """points : (m, p) to average over, constants included; None for all rows of the fit."""
     if not isinstance(data, SelectionData):
         raise DataError(
-            "sensitivity() needs rows, and this fit has none: it was loaded, or read its rows from "
-            "files; fit a frame with a sample of the rows"
+            "sensitivity() needs the rows of the fit, but this fit was loaded or read from files "
+            "and has none; fit a frame with a sample of the rows"
         )
     _check_selection(data)
     for name in effects:
@@ -134,7 +134,8 @@ def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Se
         )
     if hasattr(fitted, "mixture"):
         raise DataError(
-            "sensitivity has normal errors with one sigma; fit without errors='shape' and scale="
+            "sensitivity() needs normal errors with a constant sigma; fit without errors='shape' "
+            "and scale="
         )
     names = list(model.columns_.x_names)
     for name in effects:

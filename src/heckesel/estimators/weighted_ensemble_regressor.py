@@ -17,9 +17,9 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
     """An ensemble of networks on the observed outcomes, with inverse propensity weights.
 
     The propensity is estimated by a probit on all columns of X, instruments included, or passed
-    to `fit`. Weighting corrects for differences in X between selected and other units. It cannot
-    correct for selection on anything that is not in X: if the errors of selection and outcome
-    are correlated, the observed outcomes at each x are biased, however they are weighted.
+    to `fit`. Weighting corrects for differences in X between selected and unselected units. It
+    cannot correct for selection on anything that is not in X: if the errors of selection and
+    outcome are correlated, the observed outcomes at each x are biased, however they are weighted.
 
     Parameters
     ----------
@@ -31,15 +31,15 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
     hidden : tuple of int, default=(64, 64)
         Units in each hidden layer.
     epochs : int, default=1500
-        Passes over the data, at most; with folds, members stop early.
+        Largest number of passes over the data; with folds, members stop early.
     learning_rate : float, optional
         By default 5e-3.
     weight_decay : float or "auto", default=1e-5
-        L2 penalty. "auto" lets held-out rows choose.
+        L2 penalty. "auto" chooses it by held-out rows.
     batch_size : int, optional
         Rows per step; by default all of them.
     device : str, default="auto"
-        "cpu", "cuda" or "cuda:0"; "auto" is a GPU if there is one.
+        "cpu", "cuda" or "cuda:0"; "auto" uses a GPU if there is one.
     dtype : {"float32", "float64"}, default="float32"
         Precision of training.
     random_state : int, RandomState or None, default=0
@@ -50,7 +50,7 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
         What to do with missing values in X: raise an error, or impute the mean and add a missing
         indicator.
     on_problem : {"error", "fix"}, default="error"
-        "fix" acts on columns that cannot be used as they are; see `heckesel.column_report`.
+        "fix" omits or transforms unusable columns; see `heckesel.column_report`.
     target_transform : {None, "log", "log1p", "sqrt", "yeo-johnson", "auto"} or (forward, inverse)
         Scale on which the outcome is fitted. Predictions are on the scale of y. "sqrt" is the
         signed root. "yeo-johnson" estimates its parameter. "auto" is the simplest scale whose
@@ -61,7 +61,7 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
         Each member holds out one fold, for early stopping and to estimate the level of the noise.
         None trains every member on all rows. "auto" is 5 if at least 100 rows are selected.
     tails : {"auto", "normal"}, default="auto"
-        "auto" lets held-out rows choose between normal and t tails.
+        "auto" chooses between normal and t tails by held-out rows.
 
     Attributes
     ----------
@@ -101,11 +101,11 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
         y : array-like of shape (n,)
             Outcomes, NaN where they were not observed.
         selected : array-like of bool of shape (n,), optional
-            Which rows were selected, if missing y does not show it.
+            Which rows were selected; by default those with an outcome.
         sample_weight : array-like of shape (n,), optional
             Weight of each row.
         groups : str or array-like of shape (n,), optional
-            Which rows belong together, such as the visits of one patient: the name of a column of
+            Groups of dependent rows, such as the visits of one patient: the name of a column of
             X, which is then not used as a regressor, or one label per row.
         propensity : array-like of shape (n,), optional
             Probability of selection of each row, if it is known.

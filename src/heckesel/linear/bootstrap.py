@@ -1,9 +1,9 @@
 r"""Poisson bootstrap of the two-step estimator, many replicates in each pass over the rows.
 
 A replicate counts row i a number of times that is Poisson with mean one, independently for all
-rows: resampling n rows with replacement, but for the total, which varies by :math:`\sqrt n`. No
-row needs to know of the others, so counts are functions of (seed, replicate, place of the row) and
-nothing else: the same in memory and in files, on one machine and on a cluster.
+rows: resampling n rows with replacement, except that the total varies by :math:`\sqrt n`. The
+counts of a row do not depend on other rows. They are functions of (seed, replicate, position of the
+row) only, so they are the same in memory and in files, on one machine and on a cluster.
 """
 
 from collections.abc import Callable

@@ -37,7 +37,7 @@ def check_estimable(data: SelectionData) -> None:
 
 
 def check_rows(data: SelectionData, rows: slice) -> None:
-    """Whether these rows on their own determine every coefficient."""
+    """Whether these rows determine every coefficient."""
     chosen, weight = data.s[rows], data.weight[rows]
     w, s, x, y = data.w[rows], chosen, data.x[rows][chosen], data.y[rows][chosen]
     if not weight.all():
@@ -81,8 +81,8 @@ def warn_without_density(data: SelectionData) -> None:
     reason = unsuited_to_density(data.y[data.s], data.weight[data.s])
     if reason is not None:
         warn_user(
-            f"errors='shape' needs an outcome with a density, but in {data.y_name!r} {reason}; use "
-            "method='two-step', whose slopes do not rest on the shape of the errors, or "
+            f"errors='shape' needs a continuous outcome, but in {data.y_name!r} {reason}; use "
+            "method='two-step', whose slopes do not depend on the error distribution, or "
             "HeckmanClassifier if there are two values"
         )
 
@@ -101,7 +101,7 @@ def check_columns(values, names, where: str) -> None:
 
 
 def refuse_dependent(column: int | None, others, names, where: str) -> None:
-    """Name what `dependent_in` found, if anything."""
+    """Raise an error for the columns that `dependent_in` found, if any."""
     if column is not None:
         shown = ", ".join(names[j] for j in others[:3]) + ", ..." * (len(others) > 3)
         raise ColumnError(
@@ -163,7 +163,7 @@ def dependent_in(gram) -> tuple[int | None, list[int]]:
 
 
 class Event(NamedTuple):
-    """What a probit explains, in the words of its messages."""
+    """The event that a probit explains, in the words of its messages."""
 
     name: str
     yes: str
@@ -179,7 +179,7 @@ def separation(
     """A probit of s on w, or an error that says why it has no finite estimate.
 
     Constant and collinear columns are refused. A combination of columns that separates is looked
-    for where the data say next to nothing about a standardised coefficient.
+    for coefficients about which the data contain almost no information.
     """
     check_columns(w, names, where)
     found = separating_column(w, s, names, event)
@@ -192,7 +192,7 @@ def separation(
 
 
 def checked_probit(w, s, names, weight=None) -> ProbitFit:
-    """The probit of selection; columns that predict it perfectly are refused, too."""
+    """The probit of selection; columns that predict it perfectly raise an error."""
     probit, found = separation(w, s, names, f"over all {len(w)} rows", weight=weight)
     refuse(found)
     assert probit is not None

@@ -1,4 +1,4 @@
-"""The whole model at values of rho that someone else chose."""
+"""The whole model, fitted at given values of rho."""
 
 import numpy as np
 

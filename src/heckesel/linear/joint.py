@@ -134,7 +134,7 @@ class Point:
         return self.within_reach(self.v + (a - self.a) * self.tangent)
 
     def step_ahead(self) -> Point | None:
-        """Where Newton's step in v leads by the quadratic here, whose Hessian it keeps."""
+        """The point after Newton's step in v on the local quadratic, with the same Hessian."""
         step = newton_step(self.score[:-1], self.hessian[:-1, :-1])
         if step is None:
             return None

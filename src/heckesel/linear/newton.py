@@ -54,7 +54,7 @@ def maximise(
         if gain < gain_tolerance and not last_step:
             return Optimum(point, value, hessian, "converged")
         moved = _line_search(objective, point, value, step, gain)
-        if moved is None:  # rounding hides what is left to gain
+        if moved is None:  # the remaining gain is below rounding
             status = "converged" if gain < 1e-6 * (1 + abs(value)) else "max_iterations"
             return Optimum(point, value, hessian, status)
         point, value, gradient, hessian = moved

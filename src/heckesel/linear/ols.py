@@ -1,4 +1,4 @@
-"""Least squares with the usual covariances: what is left where every unit was selected."""
+"""Least squares with the usual covariances, for data in which every unit was selected."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Profile-likelihood intervals: all values the likelihood cannot reject.
+"""Profile-likelihood intervals: all values that the likelihood ratio test does not reject.
 
 At fixed a = atanh rho everything else is concave, so both intervals are built from conditional
 optima at fixed a: that of rho directly, that of sigma as the widest over all a that the data allow.

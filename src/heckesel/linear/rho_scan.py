@@ -1,4 +1,4 @@
-"""The whole likelihood over rho: a certificate for every mode, not a multi-start.
+"""The profile likelihood over rho, which shows every mode; no random starts are needed.
 
 At each a = atanh rho on a grid the other parameters have one optimum, and there the slope of the
 profile curve is the plain derivative in a. A slope that turns from + to - between two grid points

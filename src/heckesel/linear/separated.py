@@ -8,7 +8,7 @@ the probabilities of the rows that g separates go to 0 and 1, and those of the o
 values that maximise their likelihood. If every row is separated, the direction goes to that of the
 widest margin. The size of the coefficients along g depends on the ridge and has no meaning.
 
-If g separates only some of the rows, these say nothing about the coefficients. The other rows, the
+If g separates only some of the rows, these do not affect the coefficients. The other rows, the
 overlap, determine every combination of coefficients except those that vanish on all of them. A
 coefficient has a standard error if it is determined.
 """

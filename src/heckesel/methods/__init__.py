@@ -24,10 +24,10 @@ DEEP = "DeepHeckmanRegressor"
 
 @dataclass(frozen=True)
 class Method:
-    """What there is to know about a method before its module is imported.
+    """Description of a method that is available before its module is imported.
 
     label : its name in reports, tables and figures
-    name : what a user types in Python and in the shell; None for a method of experiments
+    name : its name in Python and in the shell; None for a method of experiments
     estimator : the public class that fits it
     fitted : the class of what `fit_many` returns, by its name in the module
     module : where `fit_many` is, by default the file named like the method; None where the
@@ -40,7 +40,7 @@ class Method:
     network_selection : its selection index can be a network
     rho_prior : it takes prior knowledge about rho
     error_models : it takes errors="shape" and scale=
-    explains : its fit says what was chosen and why (`explanation_`)
+    explains : its fit explains the choice (`explanation_`)
     """
 
     label: str
@@ -132,7 +132,7 @@ METHODS = {
 
 
 def names_of(*estimators: str) -> dict[str, str]:
-    """What a user types -> the name in METHODS, of methods that one of the estimators fits."""
+    """User-visible name -> name in METHODS, for the methods that one of the estimators fits."""
     return {
         method.name: key
         for key, method in METHODS.items()
@@ -147,12 +147,12 @@ def method_of(model) -> Method:
 
 
 def with_rho_prior() -> list[str]:
-    """What a user types for the methods that take prior knowledge about rho."""
+    """User-visible names of the methods that accept prior knowledge about rho."""
     return sorted(name for name, key in names_of(DEEP).items() if METHODS[key].rho_prior)
 
 
 def with_error_models() -> list[str]:
-    """What a user types for the methods that take errors="shape" and scale=."""
+    """User-visible names of the methods that accept errors="shape" and scale=."""
     return sorted(name for name, key in names_of(DEEP).items() if METHODS[key].error_models)
 
 

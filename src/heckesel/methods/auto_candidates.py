@@ -1,4 +1,4 @@
-"""The candidates of `heckman_auto`, side by side: what each says of held-out units."""
+"""The candidates of `heckman_auto` and their likelihoods of held-out units."""
 
 import warnings
 from dataclasses import replace
@@ -20,7 +20,7 @@ def network_readings(
     networks: SelectionEnsemble, data: SelectionData, folds: Folds, y_scale: float
 ) -> np.ndarray:
     """(groups,) log-likelihood of the held-out units of each group, for the scaled y: of selection
-    by a probit that did not see their fold, and of outcomes by the networks that did not."""
+    by a probit and by networks that were fitted without their fold."""
     groups = np.empty(data.n, dtype=int)
     groups[data.s], groups[~data.s] = folds.group.cpu(), folds.group_unselected.cpu()
     fold, found = groups % folds.count, np.zeros(data.n)

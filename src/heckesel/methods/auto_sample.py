@@ -1,4 +1,4 @@
-"""A random part of a long table that keeps rare units, with weights that make up for it."""
+"""A random sample of a long table that keeps rare units, with weights that correct for this."""
 
 from dataclasses import replace
 

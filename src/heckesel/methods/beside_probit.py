@@ -55,7 +55,7 @@ class BesideProbit:
     def index(self, w) -> np.ndarray:
         if self.gamma is None:
             raise DataError(
-                "no probit of selection could be fitted, so its likelihood does not exist; see "
+                "the probit of selection could not be fitted, so there is no joint likelihood; see "
                 "identification_ for the reason"
             )
         return with_intercept(w) @ self.gamma

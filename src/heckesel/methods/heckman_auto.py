@@ -1,16 +1,17 @@
-"""One call for every regime: splines with errors of any shape and networks, averaged over rho.
+"""Splines with several error models, and networks, weighted by the likelihood of held-out units.
 
-Splines: the outcome is a sum of smooth curves, straight lines among them, and of those pairwise
-surfaces that the data use; the selection index is a sum of curves, too. The errors are normal,
-sinh-arcsinh or t, with a constant sigma or one that depends on x. All forms at all values of rho
-are fitted side by side. Networks: the deep two-step, which knows any function of many columns and
-asks less of the errors. All candidates are weighted by the likelihood of units held out in the same
-folds, so that no single fit, at the boundary rho = +-1 or inside, decides alone.
+Splines: the outcome is a sum of smooth curves, which may be straight lines, and of pairwise
+surfaces that the data support; the selection index is a sum of curves. The errors are normal,
+sinh-arcsinh or t, with a constant sigma or one that depends on x. All error models are fitted on
+the same grid of rho. Networks: the deep two-step, which fits nonlinear functions of many columns
+and makes weaker assumptions about the errors. All candidates are weighted by the likelihood of
+held-out units, with the same folds, so that the result does not depend on a single fit, whether at
+rho = +-1 or inside.
 
-Of a long table a random sample is used (see `sampled_units`).
+For a long table, a random sample is used (see `sampled_units`).
 
-A density is the wrong tool for an outcome with few values or a spike: a flexible one singles out
-the values. There the two-step, which needs means only, is used alone.
+If the outcome has few values or a spike, a flexible density concentrates on these values, and
+likelihoods cannot be compared. Only the two-step, which models means, is then used.
 """
 
 from collections.abc import Callable
@@ -51,7 +52,7 @@ FOLDS = 5
 # In a simulation of 20,000 rows, 40 epochs of such batches left an error of the mean of .081 (root
 # mean square), and 1500 full-batch ones .080, in four times the time.
 FULL_BATCH_ROWS, BATCH_ROWS, BATCH_EPOCHS = 10_000, 1024, 40
-GROUPS = 200  # of units, for bootstrap samples of what was held out
+GROUPS = 200  # of units, for bootstrap samples of held-out rows
 KNOTS = 8  # of a curve of x, inside its range
 INDEX_KNOTS = 4  # of a curve of w in the selection index
 FEWEST_KNOTS = 2
@@ -88,13 +89,13 @@ def options(network: NetworkConfig, model) -> AutoConfig:
     """The options of an estimator whose networks are to be trained so."""
     if network.folds is None:
         raise DataError(
-            "method='auto' weighs models by held-out folds; set folds, say to 5, or choose "
+            "method='auto' weights models by held-out folds; set folds=5, for example, or use "
             "method='two-step'"
         )
     if network.n_members < network.folds:
         raise DataError(
-            f"method='auto' needs a network for every fold, but n_members is {network.n_members} "
-            f"and folds is {network.folds}"
+            f"method='auto' needs at least one network per fold, but n_members is "
+            f"{network.n_members} and folds is {network.folds}"
         )
     return AutoConfig(model.rho_prior, network, on_other_scale(model))
 

@@ -30,7 +30,7 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[A
     each kind."""
     config = config or NetworkConfig(folds=5)
     if config.folds is None:
-        raise DataError("the average needs held-out folds; set folds, say to 5")
+        raise DataError('method="averaged" needs held-out folds; set folds=5, for example')
     two_steps, networks = (
         method.fit_many(
             datas, seeds=seeds, config=config, device=device, progress=shifted(progress, done, 2)

@@ -58,7 +58,7 @@ def _fit(request: FitRequest, loss: Loss) -> list[SelectionEnsemble] | list[Form
     if loss is JOINT and config.errors == "t":
         loss = JOINT_STUDENT
     if config.selection != "linear":
-        raise DataError('the joint likelihood has a linear index; take the two-step for "network"')
+        raise DataError(f'selection="{config.selection}" needs method="two-step"')
     if config.folds is None:
         trained = train_datasets(
             batches, loss=loss, starts=starts_of(loss, config), **request.training

@@ -44,9 +44,9 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[O
     choose between its two forms and the starts; `config.noise` and `config.tails` are not used."""
     config = config or NetworkConfig(folds=5)
     if config.errors != "normal":
-        raise DataError('this likelihood finds the shape of its errors; take errors="normal"')
+        raise DataError('this method estimates the error distribution; set errors="normal"')
     if config.folds is None:
-        raise DataError("this likelihood needs held-out folds; set folds, say to 5")
+        raise DataError("this method needs held-out folds; set folds=5, for example")
     tried = FitRequest(datas, seeds, config, device, progress).candidates()
     return best_of(tried, [*map(_fit, tried)])
 

@@ -149,22 +149,22 @@ def _compared(held_out: dict[str, tuple], data: SelectionData) -> tuple[str, dic
 def _checked_folds(network: NetworkConfig) -> int:
     """The number of folds; raises if the network has options that the profile does not support."""
     if network.tails != "normal":
-        raise DataError('the profile method has normal errors; take tails="normal"')
+        raise DataError('method="profile" needs normal tails; set tails="normal"')
     if network.errors not in ("normal", SHAPE):
         raise DataError(
-            'the profile has normal or shape errors; take method "joint" for errors="t"'
+            'method="profile" supports normal and shape errors; errors="t" needs method="joint"'
         )
     if network.noise != "constant":
         raise DataError(
-            f"the profile has one sigma, or one that depends on the columns in scale=; take "
-            f'noise="constant", not {network.noise!r}'
+            f'method="profile" does not support noise="{network.noise}"; set noise="constant", '
+            "and scale= for a sigma that depends on x"
         )
     if network.selection != "linear":
-        raise DataError('the profile has a linear index; take the two-step for "network"')
+        raise DataError(f'selection="{network.selection}" needs method="two-step"')
     if network.folds is None or network.folds > network.n_members:
         raise DataError(
-            "the profile evaluates rho on held-out folds and needs a member for each: "
-            f"folds is {network.folds}, n_members {network.n_members}"
+            'method="profile" evaluates rho on held-out folds and needs at least one member per '
+            f"fold, but n_members is {network.n_members} and folds is {network.folds}"
         )
     return network.folds
 

@@ -1,7 +1,7 @@
 r"""Deep two-step: a classic probit, then an ensemble for f(x) + c lambda on the selected units.
 
-On folds, held-out rows decide when a member stops, and estimate the noise. With one sigma there is
-one round of training, with a sigma(x) there are three:
+With folds, held-out rows are used for early stopping and to estimate the noise. There is one round
+of training for a constant sigma, and three for a sigma(x):
 
 1. f and c, as with one sigma, for residuals r of held-out rows;
 2. a network for the standard deviation of :math:`r/\sqrt{1-\rho^2\delta}`, the residuals as they
@@ -67,12 +67,14 @@ def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[S
 
 def _check_errors(config: NetworkConfig) -> None:
     if config.errors != "normal":
-        raise DataError('method="two-step" has normal errors; errors="t" needs method="joint"')
+        raise DataError(
+            'method="two-step" supports errors="normal" only; errors="t" needs method="joint"'
+        )
 
 
 @dataclass(frozen=True)
 class FirstStep:
-    """What the second step needs: its rows with the Mills term, and the probit behind it.
+    """Input of the second step: its rows with the inverse Mills ratio, and the probit.
 
     gamma : (q + 1,) for w as given, the constant last
     strong : whether the instruments are strong; False without folds, which do not need it
@@ -186,7 +188,7 @@ class LinearStart:
 
 
 def linear_start(batch: Batch, strong: bool) -> LinearStart:
-    r"""A linear outcome on selected rows that have Mills terms, a first guess for the networks'.
+    r"""A linear outcome on selected rows with inverse Mills ratios, as a start for the networks.
 
     With strong instruments it is the classic two-step. Without them :math:`\lambda` is a function
     of x and picks up whatever in f is not linear. Its coefficient c can be many sigmas large, and
@@ -209,7 +211,7 @@ def probit_start(batch: Batch) -> np.ndarray:
 
 
 def linear_start_of_both(batch: Batch, strong: bool) -> tuple[np.ndarray, LinearStart]:
-    """`probit_start`, and `linear_start` with the Mills terms of that probit."""
+    """`probit_start`, and `linear_start` with the inverse Mills ratios of that probit."""
     gamma = probit_start(batch)
     selected = replace(batch, weight=batch.weight / batch.weight.sum())
     return gamma, linear_start(with_mills(selected, batch.w @ gamma), strong)
@@ -319,7 +321,7 @@ def _fit_files(
 
 
 def mills_rows(data: SelectionData, *, scaling: DataScale, gamma, total: float) -> Batch:
-    """The selected units with the Mills term; weights are divided by `total`."""
+    """The selected units with the inverse Mills ratio; weights are divided by `total`."""
     index = with_constant(data.w[data.s]) @ gamma
     return with_mills(outcome_rows(data, scaling, total=total), index)
 

@@ -1,8 +1,8 @@
-"""The linear estimator and error model that held-out units prefer, as an ordinary fit.
+"""Chooses the linear estimator and error model by the likelihood of held-out units.
 
 Maximum likelihood with normal or shape errors and a constant or varying sigma is compared by the
-likelihood of held-out units on the same folds. The two-step has no likelihood. It is used where an
-outcome has no density, and where every likelihood is highest at rho = +-1.
+likelihood of held-out units on the same folds. The two-step has no likelihood. It is used if the
+outcome has no density, or if every likelihood is highest at rho = +-1.
 """
 
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from heckesel.numerics.outcome_density import unsuited_to_density
 
 # The simpler before the richer: errors, and whether sigma varies with x.
 FORMS = (("normal", False), ("shape", False), ("normal", True), ("shape", True))
-# Fewer rows than these do not tell error models apart on folds.
+# With fewer rows, folds cannot distinguish error models.
 FEWEST_SELECTED, FEWEST_UNSELECTED, ROWS_PER_COEFFICIENT = 50, 10, 10
 FEWEST_GROUPS = 20  # of rows that depend on one another
 
@@ -64,7 +64,7 @@ class LinearCandidate:
     @property
     def name(self) -> str:
         errors = {"normal": "normal errors", "shape": "skewed or heavy-tailed errors (shape)"}
-        sigma = "sigma that varies with x" if self.varies else "a constant sigma"
+        sigma = "a sigma that varies with x" if self.varies else "a constant sigma"
         return f"{errors[self.fit.errors]} and {sigma}"
 
 

@@ -109,7 +109,7 @@ class LinearModel:
         return x, None if w is None else with_intercept(w), scale
 
     def index(self, w) -> np.ndarray:
-        """The index with P(selected) = Phi(index), for t errors, too."""
+        """The index with P(selected) = Phi(index), also for t errors."""
         index = with_intercept(w) @ self.result.params["select"].to_numpy()
         if self.result.errors != "t":
             return index
@@ -187,7 +187,7 @@ class LinearModel:
 
 @dataclass(frozen=True)
 class Population:
-    """What `LinearModel.graph` draws, the constant first. covariances : V_0, 2 V_1 and V_2; mean,
+    """Arrays for `LinearModel.graph`, the constant first. covariances : V_0, 2 V_1 and V_2; mean,
     variance : of e. Where sigma is constant, all of it is part of beta, V_0 and the variance, and
     log_sigma is None."""
 

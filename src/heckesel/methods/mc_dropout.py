@@ -18,7 +18,7 @@ from heckesel.predictive.distribution import Predictive, check_target
 RATE = 0.1
 PASSES = 64
 # Rows predicted at once: 64 passes over 256 rows hold 4 MB of activations, which stay in the
-# cache of a CPU; a GPU wants more to do.
+# cache of a CPU; a GPU needs larger ones.
 PREDICTED_AT_ONCE = {"cpu": 256, "gpu": 8192}
 
 

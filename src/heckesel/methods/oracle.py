@@ -1,4 +1,4 @@
-"""Oracle: the true outcome function and the true noise, which only a simulation can know."""
+"""Oracle: the true outcome function and the true noise, which are known in simulations only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,5 +32,5 @@ class Oracle:
 
 
 def fit_many(datas, *, config, seeds=None, device=None, progress=None) -> list[Oracle]:
-    """The same for every dataset: nothing is learned from data."""
+    """The same for every dataset: nothing is estimated."""
     return [Oracle(config, LinearInfo([config.sigma])) for _ in datas]

@@ -1,6 +1,4 @@
-"""The corrected ensembles around a network of the user's own: images, text, graphs, anything
-a module maps to one number.
-"""
+"""Corrected ensembles of user-defined networks, for example for images, text or graphs."""
 
 from dataclasses import replace
 

@@ -1,5 +1,5 @@
-"""A cross-fitted selection index of networks: the Mills term of a unit comes from members that were
-trained without it, so that it does not reveal whether the unit was selected.
+"""A cross-fitted selection index of networks. The inverse Mills ratio of a unit comes from members
+that were trained without it, so that it does not reveal whether the unit was selected.
 """
 
 from dataclasses import dataclass, replace

@@ -27,7 +27,7 @@ def gini(y, score) -> float:
     Returns
     -------
     float
-        1 if the score separates the classes, 0 if it is useless.
+        1 if the score separates the classes, 0 if it is unrelated to them.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def calibration_table(y, probability, *, bins: int = 10, level: float = 0.9) -> 
 
 
 def swap_set(old, new, *, accept: float, y=None) -> pd.DataFrame:
-    """Compare who is accepted by an old and by a new risk score, at the same acceptance rate.
+    """Compare the units accepted by an old and by a new risk score at the same acceptance rate.
 
     Parameters
     ----------

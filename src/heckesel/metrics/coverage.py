@@ -28,7 +28,7 @@ def coverage(y: np.ndarray, predictive: Predictive, *, level: float = 0.9) -> fl
               \qquad l_i, u_i = F_i^{-1}\big((1 \mp \text{level})/2\big)
 
     Overall coverage close to the level can hide undercoverage in one region and overcoverage in
-    another, so look at coverage by region, too.
+    another, so also look at coverage by region.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Networks, k side by side. All of it needs torch, which the base installation does not have."""
+"""Networks, trained k at a time. They need torch, which the base installation does not include."""
 
 from heckesel.errors import HeckeselError, cannot_import
 

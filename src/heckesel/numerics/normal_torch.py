@@ -41,7 +41,7 @@ def _on_gpu(t):
 
 
 def erfcx(x: torch.Tensor) -> torch.Tensor:
-    """exp(x^2) erfc(x) for x >= 0. On a GPU torch compiles its own one on first use, for about six
+    """exp(x^2) erfc(x) for x >= 0. On a GPU, torch compiles its version on first use, for about six
     seconds."""
     return erfcx_of_erfc(x) if x.device.type == "cuda" else torch.special.erfcx(x)
 

@@ -1,4 +1,4 @@
-"""Whether an outcome has a density at all."""
+"""Checks whether an outcome is continuous, so that it has a density."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""The columns of X as inputs of an ONNX graph, and the numbers that the fit made of them.
+"""The columns of X as inputs of an ONNX graph, and their conversion to numbers.
 
-A graph cannot refuse a row, so what `predict` refuses (a level the fit has not seen, an infinite
-number, a gap that nothing stands in for) makes the prediction of that row NaN.
+A graph cannot raise an error. If `predict` would raise one (for an unseen level, an infinite number
+or a missing value that is not imputed), the prediction of the row is NaN.
 """
 
 from itertools import groupby
@@ -32,7 +32,9 @@ def write_columns(graph: Graph, columns: Columns) -> str:
     numbers, strings = number_names(columns), text_names(columns)
     taken = [name for name in TAKEN if name in strings]
     if taken:
-        raise DataError(f"the text column {taken[0]!r} has a name that ONNX files use; rename it")
+        raise DataError(
+            f"the name of column {taken[0]!r} is reserved in ONNX files; rename the column"
+        )
     table = graph.columns(NUMBERS, len(numbers)) if numbers else ""
     given = {name: graph.columns(name, kind="STRING") for name in strings}
     for at, name in enumerate(numbers):
@@ -61,7 +63,7 @@ def write_columns(graph: Graph, columns: Columns) -> str:
 
 
 def _filled(graph: Graph, columns: Columns, numbers, table: str) -> str:
-    """The numbers with what stands in for gaps; infinite ones are NaN."""
+    """The numbers with imputed values; infinite ones are NaN."""
     fill = np.array([[columns.fill.get(name, np.nan) for name in numbers]])
     finite = graph.call("Where", graph.call("IsInf", table), np.float32(np.nan), table)
     absent = graph.call("IsNaN", table)
@@ -73,8 +75,8 @@ def _absent(graph: Graph, columns: Columns, name: str, column: str) -> str:
     if _is_text(columns, name):
         if "" in columns.levels[name]:
             raise DataError(
-                f"column {name!r} has gaps and empty strings, which are the same in an ONNX file; "
-                "replace the empty strings by a name"
+                f"column {name!r} has missing values and empty strings, which an ONNX file cannot "
+                "distinguish; replace the empty strings"
             )
         return graph.call("Equal", column, np.array([[""]], dtype=object))
     return graph.call("IsNaN", column)
@@ -89,8 +91,8 @@ def _levels(graph: Graph, columns: Columns, name: str, column: str, absent: str 
         row = np.array([levels], dtype=np.float32)
         if len(set(row[0])) < len(levels) or any(row[0] != np.array(levels, dtype=float)):
             raise DataError(
-                f"the levels of column {name!r} are not all numbers of single precision, which "
-                "ONNX files hold; make them text"
+                f"some levels of column {name!r} cannot be written in single precision, as ONNX "
+                "files require; convert them to strings"
             )
     found = graph.as_number(graph.call("Equal", column, row))
     known = graph.call("ReduceMax", found, np.array([1]), keepdims=1)
@@ -110,6 +112,6 @@ def _is_text(columns: Columns, name: str) -> bool:
         return True
     kind = next(type(level) for level in levels if not isinstance(level, str))
     raise DataError(
-        f"column {name!r} has levels of type {kind.__name__}, which ONNX files do not have; make "
-        "them text"
+        f"column {name!r} has levels of type {kind.__name__}, which ONNX files do not support; "
+        "convert them to strings"
     )

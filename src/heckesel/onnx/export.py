@@ -21,7 +21,7 @@ def export_model(model, path) -> None:
     if model.transform_ is not None and model.transform_.name != LOG:
         given = model.transform_.name or "made of functions"
         raise DataError(
-            f"target_transform is {given}, which an ONNX file cannot hold; take 'log', or "
+            f"target_transform is {given}, which cannot be exported to ONNX; use 'log', or "
             "transform y before the fit"
         )
     _refuse_plan(model)
@@ -64,7 +64,7 @@ def _refuse_plan(model) -> None:
 
 
 def _about(model) -> dict[str, str]:
-    """What a reader of the file needs to know, as strings."""
+    """Metadata of the file, as strings."""
     return {
         "model": type(model).__name__,
         "heckesel": __version__,
@@ -81,7 +81,7 @@ def _exponential(graph: Graph, part: Part) -> Part:
     name = {"normal": "log-normal", "mixture of normals": "mixture of log-normals"}
     if part.distribution not in name:
         raise DataError(
-            "an ONNX file has no mean of exp(y) unless errors are normal; fit errors='normal', or "
+            "the mean of exp(y) can be exported only for normal errors; fit errors='normal', or "
             "omit target_transform"
         )
     half = graph.call("Mul", part.variance, np.float32(0.5))
@@ -92,7 +92,7 @@ def _exponential(graph: Graph, part: Part) -> Part:
 
 
 def _mixed(graph: Graph, part: Part) -> Part:
-    """One mean and variance over the parts: what they differ by, and what each has."""
+    """One mean and variance over the parts: the variance between them plus that within them."""
     if part.weight is None:
         return part
     weight = part.weight[None]  # (1, j)

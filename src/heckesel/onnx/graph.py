@@ -31,7 +31,7 @@ class Graph:
     """Nodes, constants and inputs so far; numbers are float32, but for columns of x before they
     are centred: far from zero float32 would lose the digits in which rows differ."""
 
-    part: ClassVar = Part  # what a fit says about y; fits know the graph, not this module
+    part: ClassVar = Part  # the prediction of y; this module does not import fits
     inputs: list = field(default_factory=list)
     nodes: list = field(default_factory=list)
     constants: list = field(default_factory=list)
@@ -44,7 +44,7 @@ class Graph:
         return name
 
     def call(self, operator: str, *values, named: str | None = None, **attributes) -> str:
-        """The value of `operator`; what is not the name of a value is a constant."""
+        """The value of `operator`; arguments that are not names of values are constants."""
         names = [each if isinstance(each, str) else self._constant(each) for each in values]
         named = named or f"heckesel/{len(self.nodes)}/{operator}"
         self.nodes.append(onnx_package().helper.make_node(operator, names, [named], **attributes))
@@ -66,7 +66,7 @@ class Graph:
         return self.as_number(self.call("Div", apart, self.double(scale)))
 
     def normal_cdf(self, value: str) -> str:
-        """Phi, to the rounding of float32 around one: operators know erf and no erfc."""
+        """Phi, to the rounding of float32 around one: operators include erf but not erfc."""
         erf = self.call("Erf", self.call("Mul", value, np.float64(np.sqrt(0.5))))
         return self.call("Mul", self.call("Add", erf, np.float32(1)), np.float32(0.5))
 

@@ -18,7 +18,7 @@ def bounds(found: Bounds, *, ax=None):
     found : Bounds
         The result of `heckesel.bounds`.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. By default a new figure is made.
+        Axes to draw on. By default, a new figure is created.
 
     Returns
     -------

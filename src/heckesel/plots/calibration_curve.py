@@ -37,7 +37,7 @@ def calibration(y, predictive, regions=None, *, ax=None):
         Row numbers by name, as `heckesel.metrics.regions` returns; at most four. By default all
         units are one region, and a band is drawn.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. By default a new figure is made.
+        Axes to draw on. By default, a new figure is created.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def draw_reliability(ax, level, share, band=None, *, label="observed", look=LOOK
     colour, marker = look
     if band is not None:
         low, high = (np.clip(edge, 0, 1) for edge in band)
-        ax.fill_between(level, low, high, color=BAND, lw=0, label="band of right models")
+        ax.fill_between(level, low, high, color=BAND, lw=0, label="band of correct models")
     ax.plot(level, share, marker, color=colour, mec="white", ms=6, label=label)
 
 

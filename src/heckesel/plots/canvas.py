@@ -13,7 +13,7 @@ MOST_LETTERS = 34  # of two labels beside each other
 
 
 def axes_or_new(ax, size: tuple[float, float] = SIZE):
-    """The axes that were given, or those of a new figure that pyplot does not know."""
+    """The given axes, or those of a new figure that is not registered with pyplot."""
     if ax is None:
         needs = "plots need matplotlib, which is not installed"
         figure = imported("matplotlib.figure", needs, "report").Figure

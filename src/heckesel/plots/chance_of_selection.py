@@ -37,7 +37,7 @@ def by_selection(model, X, *, naive=None, level: float = LEVEL, ax=None):
     level : float, default=0.9
         Level of the band.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. By default a new figure is made.
+        Axes to draw on. By default, a new figure is created.
 
     Returns
     -------

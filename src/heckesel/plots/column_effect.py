@@ -30,7 +30,7 @@ def effect(model, X, column: str, *, naive=None, level: float = LEVEL, ax=None):
     level : float, default=0.9
         Confidence level of the band.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. By default a new figure is made.
+        Axes to draw on. By default, a new figure is created.
 
     Returns
     -------

@@ -23,7 +23,7 @@ def coefficients(fit, *, equation: str = "outcome", terms=None, level: float = 0
     level : float, default=0.95
         Confidence level of the intervals.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. By default a new figure is made.
+        Axes to draw on. By default, a new figure is created.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def coefficients(fit, *, equation: str = "outcome", terms=None, level: float = 0
     Notes
     -----
     The intervals are those of ``fit.to_frame(level)``. A fit at rho = -1 or 1 has none, and the
-    legend then says so.
+    legend then states this.
 
     Examples
     --------

@@ -30,12 +30,12 @@ def rho_likelihood(fit, *, level: float = 0.9, ax=None):
     Parameters
     ----------
     fit : HeckmanFit, fitted estimator, Identification or ProfileCurve
-        A linear fit by maximum likelihood has its own curve. For an estimator with networks, or the
-        result of `heckesel.identify`, the curve is the one that the verdict uses.
+        For a linear fit by maximum likelihood, its profile is drawn. For an estimator with
+        networks, or the result of `heckesel.identify`, the curve is the one that the verdict uses.
     level : float, default=0.9
         Confidence level of the interval. The curve of a verdict has a fixed level.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. By default a new figure is made.
+        Axes to draw on. By default, a new figure is created.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def sensitivity(curves: Sensitivity, name: str = "mean", *, threshold: float = 0
     threshold : float, default=0.0
         The value at which the conclusion changes.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. By default a new figure is made.
+        Axes to draw on. By default, a new figure is created.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the pictures need of a fitted model: its columns, its mean predictions and their bands."""
+"""Columns, mean predictions and bands of a fitted model, for the plots."""
 
 from __future__ import annotations
 

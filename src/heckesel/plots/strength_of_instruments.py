@@ -32,7 +32,7 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     X, y, selected : array-like, optional
         The data of the fit; required for models with networks.
     ax : matplotlib.axes.Axes, optional
-        Where to draw. By default a new figure is made.
+        Axes to draw on. By default, a new figure is created.
 
     Returns
     -------

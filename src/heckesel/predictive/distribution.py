@@ -351,7 +351,7 @@ def possible_covariance(covariance, sigma):
         return covariance
     worst = np.copysign(RHO_LIMIT, rho.flat[np.abs(rho).argmax()])
     warn_user(
-        f"the correlation of the errors was estimated beyond {worst:.3f}; predictions given "
-        f"selection use {worst:.3f}"
+        f"the estimated correlation of the errors lies beyond {worst:.3f}; predictions given "
+        f"selection use {worst:.3f} instead"
     )
     return rho.clip(-RHO_LIMIT, RHO_LIMIT) * sigma

@@ -145,8 +145,8 @@ def transform_outcome(y, transform: TargetTransform, y_name: str):
         )
         raise DataError(
             f"the outcome {y_name!r} is {value} in row {bad[0]}, and target_transform {needs}; use "
-            f"another transformation, or set the outcome to missing (unobserved={value}, in the "
-            f"shell --unobserved {value}, if this value means so)"
+            "another transformation or, if this value stands for a missing outcome, pass "
+            f"unobserved={value} (--unobserved {value} in the shell)"
         )
     size = np.abs(y[seen]) + (np.ptp(y[seen]) if len(seen) else 0.0)
     ok = np.abs(back - y[seen]) <= ROUND_TRIP * size
@@ -154,7 +154,7 @@ def transform_outcome(y, transform: TargetTransform, y_name: str):
         lost = seen[~ok]
         raise DataError(
             f"target_transform does not invert: the outcome {y_name!r} is {y[lost[0]]:g} in row "
-            f"{lost[0]}, but inverse(forward(y)) is {back[~ok][0]:g}; give two functions that are "
+            f"{lost[0]}, but inverse(forward(y)) is {back[~ok][0]:g}; pass two functions that are "
             "inverse to each other"
         )
     return z, _directed(transform, y[seen], z[seen])

@@ -104,9 +104,8 @@ class Contents:
         better = _errors(best.name)
         return (
             f"{better[0].upper()}{better[1:]} fit better than the {_errors(used.name)} of this "
-            "model, by "
-            f"{behind:,.0f} AIC units ({CLOSE_AIC:g} are a clear difference). Use intervals and "
-            "probabilities for single cases with caution."
+            f"model, by {behind:,.0f} AIC units ({CLOSE_AIC:g} units are a clear difference). "
+            "Use intervals and probabilities for single cases with caution."
         )
 
     @property
@@ -137,7 +136,9 @@ class Contents:
         direction = "lower" if largest.change < 0 else "higher"
         is_unclear = everyone.known and not everyone.clear
         unclear = ", which is not a clear difference" if is_unclear else ""
-        unknown = "" if largest.known else " How certain this is could not be computed."
+        unknown = (
+            "" if largest.known else " The uncertainty of this difference could not be computed."
+        )
         return (
             f"For the {largest.cases:,} cases {_who(largest)} the corrected {self.predicted} "
             f"is {digits(abs(largest.change))} {direction} on average than the "
@@ -152,7 +153,7 @@ def report_contents(model, X, y, *, baseline=None, **sides) -> Contents:
 
     sides : selected, sample_weight and groups, as they were given to `fit`
     """
-    with warnings.catch_warnings():  # every refit would repeat what the fit said
+    with warnings.catch_warnings():  # every refit would repeat the warnings of the fit
         warnings.filterwarnings("ignore", message="on_problem='fix'")
         return _contents(model, read_report_data(model, X, y, **sides), baseline)
 

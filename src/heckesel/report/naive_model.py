@@ -29,7 +29,7 @@ GIVEN = "the baseline model you gave"
 class Naive:
     """what, short : its name in a sentence and over a column
     mean : (n,) predictions for all rows; coefficients : by outcome term, if it is linear
-    refit : rows -> (n,), predictions of a fit to these rows alone; None for a fit to all, which
+    refit : rows -> (n,), predictions of a fit to these rows only; None for a fit to all rows, which
         then counts as known
     """
 

@@ -26,7 +26,7 @@ SEED = 1307  # of the folds: the same data give the same page
 
 @dataclass(frozen=True)
 class Refits:
-    """how : in words, how often and with what the model was refitted
+    """how : a description of the refits, in words
     change : (g, n) corrected minus naive mean of all rows, from the g refits; None without a naive
         fit
     held_out : (m,) row numbers with an observed outcome, in the order of `predicted`

@@ -114,9 +114,9 @@ def evidence_on_rho(model) -> RhoCurve | RhoValues | None:
     found = model.identification_.profile
     if found is not None:  # of a spline model in place of the networks
         whose = (
-            "The curve below belongs to another model, the one behind the verdict: a sum of "
-            f"splines in place of the networks, fitted to {found.rows:,} rows. method='profile' "
-            "draws the curve of the networks themselves."
+            "The curve below is that of the model behind the verdict, a sum of splines in place "
+            f"of the networks, fitted to {found.rows:,} rows. method='profile' draws the curve of "
+            "the networks themselves."
         )
         return verdict_curve(found, "profile log-likelihood", whose)
     return RhoValues(

@@ -33,7 +33,8 @@ ADVICE = {
     DO_NOT_USE: "Do not use the corrected predictions as they are.",
 }
 ADVICE_WITH_CAVEATS = (
-    "Resolve what the verdict objects to before you base a decision on the corrected predictions."
+    "Resolve the problems named in the verdict before you base a decision on the corrected "
+    "predictions."
 )
 WRONG_SHAPE = (
     "do not rely on prediction intervals or on probabilities for single cases: the outcomes do not "
@@ -82,7 +83,7 @@ def verdict_box(
         return VerdictBox(BAD, heading, reasons, ADVICE[DO_NOT_USE])
     why: tuple[str, ...] = (f"Why: {found.sentence}",)
     if found.evidence.get("at_boundary") and tone == GOOD:
-        if abs(found.evidence["rho"]) <= AT_BOUNDARY:  # otherwise the sentence says so itself
+        if abs(found.evidence["rho"]) <= AT_BOUNDARY:  # otherwise the sentence already states it
             why += (f"However, the likelihood behind the verdict peaks near ρ = ±1, {MISFIT}",)
         advice = "Until you know the reason, use the direction of the correction, not its size."
         return VerdictBox(CAUTION, verdict, why, advice)

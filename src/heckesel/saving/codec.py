@@ -26,7 +26,7 @@ Reader = Callable[[Fields, str, Sizes], Any]
 
 @dataclass(frozen=True)
 class Special:
-    """What the layout of a class has beyond its annotations and metadata.
+    """The part of the layout of a class that its annotations and metadata do not state.
 
     readers : of some attributes; names : attribute -> field, where files have an older name
     fields : all of them, if the file has others than the class
@@ -199,7 +199,7 @@ whole, flag = _taken(Fields.integer), _taken(Fields.truth)
 
 
 def info(kind: Any) -> Reader:
-    """What a fit reports about itself."""
+    """The summary of a fit."""
 
     def read(state: Fields, name: str, sizes: Sizes):
         try:

@@ -12,9 +12,9 @@ BASES = ("LastLayer", "SplineBasis")
 
 def _check_points(points, sizes: Sizes) -> None:
     if not len(points.model) or not (points.model >= 0).all():
-        raise Damage("mixes no models, or one below the first")
+        raise Damage("has no models to mix, or a negative model number")
     if not (np.abs(points.rho) < 1).all():
-        raise Damage("has a correlation beyond one")
+        raise Damage("has a correlation outside (-1, 1)")
 
 
 def _prior(state: Fields, name: str, sizes: Sizes):
@@ -22,7 +22,7 @@ def _prior(state: Fields, name: str, sizes: Sizes):
 
     ends = state.items(name)
     if len(ends) != 2 or not all(type(end) is float for end in ends):
-        raise Damage(f"holds {ends!r:.40} for the ends of a prior")
+        raise Damage(f"holds {ends!r:.40} as the limits of a prior")
     if not -1 <= ends[0] < ends[1] <= 1:
         raise Damage(f"has a prior from {ends[0]:g} to {ends[1]:g}")
     return RhoPrior(*ends)
@@ -50,7 +50,7 @@ def _split_mixture(fit) -> dict:
 def _basis(state: Fields, name: str, sizes: Sizes):
     from heckesel.networks.rho.last_layer import LastLayer
 
-    # Files that say nothing of a basis have networks.
+    # Files without a basis have networks.
     if state.has(name) and state.text(name, BASES) == "SplineBasis":
         return _spline_basis("p")(state, "splines", sizes)
     return layout_of(LastLayer).read(state, sizes)
@@ -61,7 +61,7 @@ def _check_mixture(fit, sizes: Sizes) -> None:
     width, ridges = fit.basis.membership.shape
     points, curve = fit.points, fit.curve
     if not (points.model < k).all():
-        raise Damage(f"mixes models beyond the {k} it has")
+        raise Damage(f"refers to models beyond the {k} that it contains")
     if points.delta.shape[1] != width:
         raise Damage(f"has {points.delta.shape[1]} coefficients for {width} columns")
     if curve.v.shape[1:] != (k, sizes["q"] + width + 2) or curve.ridge.shape[2] != ridges:
@@ -87,7 +87,7 @@ def _join_splines(found: dict) -> dict:
     small, pairs = found["small"], found["pairs"].tolist()
     p = len(small)
     if not all(0 <= at < p for pair in pairs for at in pair) or any(i == j for i, j in pairs):
-        raise Damage(f"has surfaces that are no two of its {p} columns")
+        raise Damage(f"has a surface that does not belong to two of its {p} columns")
     surfaces = tuple((i, j, small[i], small[j]) for i, j in pairs)
     return {name: found[name] for name in ("curves", "membership")} | {"surfaces": surfaces}
 
@@ -141,7 +141,7 @@ def _spline_basis(columns: str) -> Reader:
 
 
 def _model(state: Fields, name: str, sizes: Sizes) -> np.ndarray:
-    """Files that do not say which column set a point has are of mixtures with a single one."""
+    """Files without the column set of each point contain mixtures with a single set."""
     if not state.has(name):
         return np.zeros(len(array("j")(state, "weight", sizes)), dtype=int)
     return array("j", dtype="int64")(state, name, sizes)
@@ -166,15 +166,15 @@ def _check_form_points(points, sizes: Sizes) -> None:
     from heckesel.networks.rho.fitted_points import FORMS
 
     if not (np.abs(points.rho) < 1).all():
-        raise Damage("has a correlation beyond one")
+        raise Damage("has a correlation outside (-1, 1)")
     if not ((points.form >= 0) & (points.form < len(FORMS))).all():
-        raise Damage("has a form of errors that does not exist")
+        raise Damage("has an error model that does not exist")
 
 
 def _check_form_mixture(fit, sizes: Sizes) -> None:
     sets = len(getattr(fit.basis, "axes", [None]))
     if not ((fit.points.model >= 0) & (fit.points.model < sets)).all():
-        raise Damage(f"mixes models beyond the {sets} it has")
+        raise Damage(f"refers to models beyond the {sets} that it contains")
     width, index = len(fit.basis.membership), len(fit.index_basis.membership)
     points, size = fit.points, len(fit.basis.membership) + 1 + sizes["p"] + 2
     if points.delta.shape[1] != width or points.gamma.shape[1] != index:

@@ -1,8 +1,8 @@
 """A model as one file: a safetensors file whose metadata holds, as JSON, all that is no tensor.
 
 Metadata has two keys: `heckesel`, the JSON text, and `sha256`, the hash of that text and of every
-tensor's name, type, shape and bytes. The hash finds damage, not malice, since whoever writes a file
-can hash it: nothing in a file is ever run, and everything in it is checked for what it should be.
+tensor's name, type, shape and bytes. The hash detects damage, not manipulation, because anyone can
+compute it. Therefore nothing in a file is executed, and everything in it is validated.
 
 Inside the JSON an array stands as {"$tensor": name} and a number that JSON lacks as
 {"$float": "nan" | "inf" | "-inf"}.
@@ -32,7 +32,7 @@ DTYPES = ("float64", "float32", "int64")
 
 
 class Damage(Exception):
-    """What is wrong with a file, as the end of a sentence that begins with its name."""
+    """The defect of a file, as the end of a sentence that begins with its name."""
 
 
 def write_model(path, content: dict) -> None:
@@ -58,15 +58,15 @@ def as_read(content: dict) -> dict:
 
 
 def read_model(path) -> dict:
-    """What `write_model` was given; a `DataError` for anything else, whatever it may be."""
+    """The content that `write_model` wrote; any other file raises a `DataError`."""
     if not isinstance(path, str | os.PathLike):
         raise DataError(f"path must be the name of a file, got {path!r}")
     path = Path(path)
     with refusing(path):  # a name may be too long to ask about
         if not path.is_file():
-            state = "is a folder" if path.is_dir() else "is no ordinary file"
+            state = "is a folder" if path.is_dir() else "is not a regular file"
             state = state if path.exists() else "does not exist"
-            raise DataError(f"{path} {state}; give the file that save() wrote")
+            raise DataError(f"{path} {state}; pass the file that save() wrote")
     with refusing(path):
         with open(path, "rb") as file:
             text, digest = _metadata(file, path.stat().st_size)
@@ -83,11 +83,11 @@ def read_model(path) -> dict:
             if str(tensor.dtype) not in DTYPES:
                 raise Damage(f"has a tensor {name!r} of type {tensor.dtype}")
         if _digest(text, tensors) != digest:
-            raise Damage("was altered after it was saved: its checksum does not fit")
+            raise Damage("was altered after it was saved: its checksum does not match")
         unused = dict(tensors)
         model = _decoded(head.get("model"), unused)
         if unused:
-            raise Damage(f"has a tensor {next(iter(unused))!r} that belongs to nothing")
+            raise Damage(f"has a tensor {next(iter(unused))!r} that no field uses")
     return model
 
 
@@ -100,7 +100,7 @@ def refusing(path) -> Iterator[None]:
         raise DataError(f"{path} {damage}") from None
     except (RecursionError, MemoryError, OverflowError) as error:
         kind = type(error).__name__
-        raise DataError(f"{path} is no model that heckesel saved ({kind})") from None
+        raise DataError(f"{path} is not a model saved by heckesel ({kind})") from None
     except OSError as error:
         raise HeckeselError(f"{path} cannot be read: {error.strerror or error}") from None
 
@@ -121,23 +121,23 @@ def _metadata(file, size: int) -> tuple[str, str]:
     start = file.read(8)
     length = int.from_bytes(start, "little")
     if len(start) < 8 or length > size - 8:
-        raise Damage("is no model that heckesel saved, or is cut short")
+        raise Damage("is not a model saved by heckesel, or is truncated")
     if length > LARGEST_HEADER:
         raise Damage(
-            f"is no model that heckesel saved: its header has {length:,} bytes, and that of a "
-            f"model at most {LARGEST_HEADER:,}"
+            f"is not a model saved by heckesel: its header has {length:,} bytes, but that of a "
+            f"model has at most {LARGEST_HEADER:,}"
         )
     header = _json(file.read(length).decode("utf-8", errors="replace"))
     metadata = header.get("__metadata__")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("heckesel"), str):
-        raise Damage("is no model that heckesel saved")
+        raise Damage("is not a model saved by heckesel")
     ends = [
         entry["data_offsets"][1]
         for name, entry in header.items()
         if name != "__metadata__" and _has_offsets(entry)
     ]
     if max(ends, default=0) != size - 8 - length:
-        raise Damage("is cut short, or something was added to it")
+        raise Damage("is truncated, or something was appended to it")
     return metadata["heckesel"], str(metadata.get("sha256"))
 
 
@@ -150,9 +150,9 @@ def _json(text: str) -> dict:
     try:
         content = json.loads(text, parse_constant=_no_constant)
     except ValueError:
-        raise Damage("is no model that heckesel saved: its header is no JSON") from None
+        raise Damage("is not a model saved by heckesel: its header is not JSON") from None
     if not isinstance(content, dict):
-        raise Damage("is no model that heckesel saved: its header is no JSON object")
+        raise Damage("is not a model saved by heckesel: its header is not a JSON object")
     return content
 
 
@@ -163,11 +163,11 @@ def _no_constant(name: str):
 def _check_format(head: dict) -> None:
     found = head.get("format")
     if type(found) is not int or found < 1:
-        raise Damage("is no model that heckesel saved: it has no format number")
+        raise Damage("is not a model saved by heckesel: it has no format number")
     if found > FORMAT:
         version = printable(str(head.get("version")))
         raise Damage(
-            f"was saved by heckesel {version} in format {found}, and this version, {__version__}, "
+            f"was saved by heckesel {version} in format {found}, but this version, {__version__}, "
             f"reads formats up to {FORMAT}; upgrade heckesel"
         )
 
@@ -195,7 +195,7 @@ def _encoded(value, name: str, tensors: dict):
         return [_encoded(item, f"{name}.{j}", tensors) for j, item in enumerate(value)]
     if isinstance(value, dict) and not {"$tensor", "$float"} & set(value):
         return {str(key): _encoded(item, f"{name}.{key}", tensors) for key, item in value.items()}
-    raise DataError(f"{name} is a {type(value).__name__}, which a saved model cannot hold")
+    raise DataError(f"{name} is a {type(value).__name__}, which cannot be saved")
 
 
 def _decoded(value, unused: dict):
@@ -211,6 +211,6 @@ def _decoded(value, unused: dict):
         return np.array(unused.pop(name))  # a copy, since bytes of a file are read-only
     if "$float" in value:
         if value["$float"] not in ("nan", "inf", "-inf"):
-            raise Damage(f"holds {value['$float']!r} for a number")
+            raise Damage(f"holds {value['$float']!r} in place of a number")
         return FLOATS[value["$float"]]
     return {key: _decoded(item, unused) for key, item in value.items()}

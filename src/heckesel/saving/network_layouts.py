@@ -22,7 +22,7 @@ WHOLE = {
 
 
 def state_of(model) -> dict:
-    """What the fit left on `model`, beyond what all models have."""
+    """The attributes that the fit set on `model`, other than those of all models."""
     values = {name: getattr(model, name) for name in ("rho_", "sigma_") if hasattr(model, name)}
     return {"fitted": fitted_state(model.fitted_)} | values
 
@@ -51,7 +51,7 @@ def restored(state: Fields, columns: Columns, *kinds: str):
 
 
 def known_kinds() -> dict[str, str]:
-    """What a file may say its fit is -> the module with that class."""
+    """Names of the kinds of fits in files -> the module with that class."""
     of_methods = {
         method.fitted: method.module or f"heckesel.methods.{name}"
         for name, method in METHODS.items()
@@ -71,7 +71,7 @@ def _layers(state: Fields, name: str, sizes: Sizes) -> tuple[int, ...]:
 def _weights(state: Fields, name: str, sizes: Sizes) -> np.ndarray:
     found = array("k", "weights")(state, name, sizes)
     if not len(found) or found.shape[1] < sizes["least weights"]:
-        raise Damage(f"has {found.shape} weights for networks with more")
+        raise Damage(f"has too few weights for its networks: {found.shape}")
     return found
 
 
@@ -94,7 +94,7 @@ def _check_outcome(fit, sizes: Sizes) -> None:
 def _check_binary(fit, sizes: Sizes) -> None:
     alone = len(fit.rho) == 1 and np.isnan(fit.rho).all()
     if not len(fit.rho) or not (alone or (np.abs(fit.rho) < 1).all()):
-        raise Damage("has a correlation that is none")
+        raise Damage("has a correlation outside (-1, 1)")
     head = fit.members.head.shape[1]
     if len(fit.members.loss) % len(fit.rho) or head != (0 if alone else sizes["q"] + 2):
         raise Damage(f"has {len(fit.members.loss)} networks for {len(fit.rho)} values of rho")

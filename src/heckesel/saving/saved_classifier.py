@@ -16,12 +16,12 @@ LABELS = (str, bool, int, float)
 
 
 def state_of(model) -> dict:
-    """What the fit left on `model`, beyond what all models have."""
+    """The attributes that the fit set on `model`, other than those of all models."""
     classes = model.classes_.tolist()
     if not all(isinstance(label, LABELS) for label in classes):
         raise DataError(
-            f"the classes are of type {type(classes[0]).__name__}, which a saved model cannot "
-            "hold; make them text before the fit"
+            f"the classes are of type {type(classes[0]).__name__}, which cannot be saved; convert "
+            "them to strings before the fit"
         )
     if model.outcome == "network":
         return {"classes": classes} | imported(NETWORKS).state_of(model)
@@ -49,5 +49,5 @@ def _classes_of(state: Fields) -> np.ndarray:
     found = state.items("classes")
     good = len(found) == 2 and all(isinstance(label, LABELS) for label in found)
     if not good or type(found[0]) is not type(found[1]) or not found[0] < found[1]:
-        raise Damage(f"has classes {found!r:.60}, which are no two in order")
+        raise Damage(f"has classes {found!r:.60}, which are not two sorted labels")
     return np.array(found)

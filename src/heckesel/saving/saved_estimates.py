@@ -1,4 +1,4 @@
-"""Linear fits as plain fields and arrays, and back: estimates stay, rows do not."""
+"""Linear fits as plain fields and arrays, and back: estimates are saved, rows are not."""
 
 from dataclasses import dataclass, replace
 
@@ -203,7 +203,7 @@ def _freedom(state: Fields, name: str, sizes: Sizes) -> float:
 def _check_over_rho(found: ConditionalFits, sizes: Sizes) -> None:
     variances = np.diagonal(found.cov, axis1=1, axis2=2)
     if found.drop.size == 0 or found.drop.min() != 0 or (np.diff(found.atanh_rho) < 0).any():
-        raise Damage("has conditional fits that are no profile over rho")
+        raise Damage("has conditional fits that do not form a profile over rho")
     if (variances < 0).any() or np.count_nonzero(variances[0] == 0) != 1:
         raise Damage("has conditional fits without a covariance")
 

@@ -1,4 +1,4 @@
-"""Reads the fields of a saved model, each checked for what it should be."""
+"""Reads and validates the fields of a saved model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Fields:
             raise Damage(f"holds no fields for {self.name}")
 
     def take(self, field: str):
-        """The value of `field` as it stands."""
+        """The value of `field`, unchanged."""
         assert isinstance(self.content, dict)
         if field not in self.content:
             raise Damage(f"lacks {field!r} of {self.name}")

@@ -19,7 +19,7 @@ from heckesel.tables.columns import Columns
 
 
 def state_of(model) -> dict:
-    """What the fit left on `model`, beyond what all models have."""
+    """The attributes that the fit set on `model`, other than those of all models."""
     boundary = model.fitted_.at_boundary
     at_boundary = None if boundary is None else BOUNDARY.write(boundary)
     fit = model.result_
@@ -40,7 +40,7 @@ def restore(model, state: Fields, columns: Columns) -> None:
 
 
 def choice_of(model) -> dict | None:
-    """What `method="auto"` said about its candidates."""
+    """The explanation and the candidates of `method="auto"`."""
     if model.method != "auto" or not hasattr(model, "explanation_"):
         return None
     columns = {name: values.tolist() for name, values in model.candidates_.items()}
@@ -53,7 +53,7 @@ def restore_choice(model, state: Fields) -> None:
     try:
         model.candidates_ = pd.DataFrame(state.plain("candidates"))
     except (TypeError, ValueError):
-        raise Damage("holds candidates that are no table") from None
+        raise Damage("holds candidates that do not form a table") from None
 
 
 def _log_sigma(state: Fields, name: str, sizes: Sizes) -> float:

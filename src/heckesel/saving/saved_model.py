@@ -1,7 +1,8 @@
 """`model.save(path)` and `hk.load(path)`: a fitted estimator as one file that is safe to open.
 
-The file holds what predictions need and what was said about the fit. It holds no row of the data
-it was fitted to, and no code: functions given as `target_transform` or `rho_prior` cannot be saved.
+The file contains everything that predictions need, the verdict and the summary of the fit. It
+contains no rows of the data and no code: functions given as `target_transform` or `rho_prior`
+cannot be saved.
 """
 
 from dataclasses import asdict, replace
@@ -20,7 +21,7 @@ from heckesel.saving.saved_plan import plan_of_fields
 from heckesel.tables.columns import Columns
 from heckesel.tables.preparation.column_plan import ColumnPlan
 
-# Class -> the module it lives in, and the module of `saving` with its `state_of` and `restore`.
+# Class -> its module, and the module of `saving` with its `state_of` and `restore`.
 Classes = dict[str, tuple[str, str]]
 
 
@@ -55,8 +56,8 @@ def save_model(model, path, classes: Classes) -> None:
 def load_model(path, classes: Classes):
     """The model that `save` wrote to `path`; its predictions are the same to the last bit.
 
-    Nothing in the file is run. A file that is damaged, altered, of a newer version or not a model
-    at all is a `DataError`.
+    No code from the file is executed. A file that is damaged, altered, of a newer version or not
+    a model raises a `DataError`.
     """
     content = read_model(path)
     with refusing(path):
@@ -66,7 +67,7 @@ def load_model(path, classes: Classes):
 def _restored(fields: Fields, classes: Classes):
     name = fields.text("class")
     if name not in classes:
-        raise Damage(f"holds a {name[:60]!r}, which this version of heckesel does not know")
+        raise Damage(f"holds a {name[:60]!r}, a class that this version of heckesel does not have")
     home, states = (imported(module) for module in classes[name])
     model = _with_parameters(getattr(home, name), fields.plain("parameters"))
     model.columns_ = _columns_of(fields.inside("columns"))
@@ -106,14 +107,14 @@ def _identification_of(state: Fields) -> Identification:
     try:
         found.details()
     except (TypeError, ValueError, LookupError, AttributeError):
-        raise Damage(f"holds evidence for {found.verdict!r} that is no evidence") from None
+        raise Damage(f"holds evidence for {found.verdict!r} that cannot be read") from None
     return found
 
 
 def _profile_of(state: Fields) -> ProfileCurve:
     pairs = [state.items("interval"), *_lists(state, "modes")]
     if len(pairs) < 2 or not all(len(p) == 2 and all(type(v) is float for v in p) for p in pairs):
-        raise Damage("holds a likelihood over rho whose modes or interval are no numbers")
+        raise Damage("holds a likelihood over rho whose modes or interval are not numbers")
     rho = state.array("rho", (None,))
     selected = state.integer("selected") if state.has("selected") else 0  # older files: the best
     if not 0 <= selected < len(pairs) - 1:
@@ -138,20 +139,18 @@ def _parameters(model) -> dict:
     transform = _transform(model)
     if transform is not None and transform.name is None:
         raise DataError(
-            "target_transform is made of functions, which a saved model cannot hold; take 'log', "
-            "or transform y before the fit"
+            "target_transform is made of functions, which cannot be saved; use 'log', or "
+            "transform y before the fit"
         )
     if callable(given.get("rho_prior")):
-        raise DataError(
-            "rho_prior is a function, which a saved model cannot hold; take a sign or an interval"
-        )
+        raise DataError("rho_prior is a function, which cannot be saved; use a sign or an interval")
     for name, value in given.items():
         value = value.tolist() if isinstance(value, np.ndarray) else value
         parts = value if isinstance(value, list | tuple) else [value]
         if not all(part is None or isinstance(part, PLAIN) for part in parts):
             raise DataError(
-                f"{name} is a {type(value).__name__}, which a saved model cannot hold; give "
-                f"{'an integer' if name == 'random_state' else 'plain numbers or text'}"
+                f"{name} is a {type(value).__name__}, which cannot be saved; use "
+                f"{'an integer' if name == 'random_state' else 'plain numbers or strings'}"
             )
         given[name] = {"tuple": value} if isinstance(value, tuple) else value
     return given
@@ -178,8 +177,8 @@ def _columns(columns: Columns) -> dict:
         odd = [level for level in levels if not isinstance(level, PLAIN)]
         if odd:
             raise DataError(
-                f"column {name!r} has levels of type {type(odd[0]).__name__}, which a saved model "
-                "cannot hold; make them text before the fit"
+                f"column {name!r} has levels of type {type(odd[0]).__name__}, which cannot be "
+                "saved; convert them to strings before the fit"
             )
     pairs = {"levels": list(columns.levels.items()), "fill": list(columns.fill.items())}
     fields = asdict(replace(columns, plan=None)) | pairs
@@ -195,14 +194,14 @@ def _columns_of(state: Fields) -> Columns:
         raise Damage("has no columns but instruments")
     levels = {name: tuple(values) for name, values in _pairs(state, "levels", names)}
     if not all(isinstance(level, PLAIN) for values in levels.values() for level in values):
-        raise Damage("has a category that is neither text nor number")
+        raise Damage("has a category that is neither a string nor a number")
     if not all(len(set(values)) == len(values) > 0 for values in levels.values()):
         raise Damage("has a category twice, or a column with none")
     fill = dict(_pairs(state, "fill", names, kind=float))
     if not all(
         np.isnan(value) if name in levels else np.isfinite(value) for name, value in fill.items()
     ):
-        raise Damage("fills a gap with something that is no number")
+        raise Damage("imputes a missing value with something that is not a number")
     indicators = tuple(tuple(group) for group in _lists(state, "indicators"))
     for group in indicators:
         _check_names(group, tuple(fill))
@@ -231,14 +230,14 @@ def _with_plan(columns: Columns, plan: ColumnPlan) -> Columns:
 def _lists(state: Fields, field: str) -> list:
     items = state.items(field)
     if not all(isinstance(item, list) and item for item in items):
-        raise Damage(f"holds something else than lists for {field!r} of {state.name}")
+        raise Damage(f"holds something other than lists in {field!r} of {state.name}")
     return items
 
 
 def _pairs(state: Fields, field: str, names, kind: type = list) -> list:
     pairs = _lists(state, field)
     if not all(len(pair) == 2 and isinstance(pair[1], kind) for pair in pairs):
-        raise Damage(f"holds something else than pairs for {field!r} of {state.name}")
+        raise Damage(f"holds something other than pairs in {field!r} of {state.name}")
     _check_names(tuple(name for name, _ in pairs), names)
     return pairs
 

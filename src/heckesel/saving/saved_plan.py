@@ -35,7 +35,7 @@ def _check_plan(plan: ColumnPlan, sizes: Sizes) -> None:
 def _check_step(step: Step, sizes: Sizes) -> None:
     numbers = all(type(each) is float and np.isfinite(each) for each in step.means)
     if not numbers or len(step.means) != (len(step.levels) if step.kind == MEANS else 0):
-        raise Damage("has a plan whose means do not fit its levels")
+        raise Damage("has a plan whose means do not match its levels")
     known = [*step.levels, *step.merged]
     repeated = len(set(known)) != len(known)
     if repeated or (step.is_category and not {step.other, step.gap} <= set(known)):
@@ -50,7 +50,9 @@ def _check_origin(origin: str) -> None:
     try:
         years_since(pd.Series(pd.to_datetime(["2000-01-01"])), origin)
     except (TypeError, ValueError, OverflowError):
-        raise Damage(f"has a plan whose trend starts at {origin!r:.60}, which is no date") from None
+        raise Damage(
+            f"has a plan whose trend starts at {origin!r:.60}, which is not a date"
+        ) from None
 
 
 SPECIAL["ColumnPlan"] = Special(check=_check_plan)

@@ -13,7 +13,7 @@ from heckesel.tables.frames import as_pandas
 
 # Long tables are copied by several threads: touching new memory takes longer than copying.
 ROWS_PER_THREAD = 1 << 16
-GLANCE_ROWS = 64  # that tell most columns apart
+GLANCE_ROWS = 64  # that distinguish most columns
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _scale_names(scale, x_names) -> tuple[str, ...]:
     names = tuple(map(str, scale))
     for name in names:
         if name not in x_names:
-            raise DataError(f"scale= names {name!r}, and x has no such column")
+            raise DataError(f"scale= names {name!r}, but x has no such column")
     if not names:
         raise DataError("scale= names no column of x; omit it")
     return names

@@ -69,8 +69,8 @@ def column_levels(column: pd.Series) -> tuple:
     except TypeError:  # lists and dicts, or strings among numbers
         kinds = sorted({type(value).__name__ for value in present})
         raise DataError(
-            f"column {column.name!r} holds {' and '.join(kinds)} values, which are no categories; "
-            "make them all strings or all numbers"
+            f"column {column.name!r} holds {' and '.join(kinds)} values, not categories; "
+            "convert all of them to strings or to numbers"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""What marginal effects change in a frame: columns to move, values to hold, groups of rows."""
+"""Changes of a frame for marginal effects: columns to vary, values to set, groups of rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -156,7 +156,7 @@ class Seen:
 
 
 def survey(reader: TableReader, items, run: Run) -> list[Seen]:
-    """What is seen of each item; see `together`."""
+    """The findings on each item; see `together`."""
     share = KEPT_ROWS / sum(part.rows for item in items for part in item)
     task = partial(_survey_item, reader=reader, share=share)
     return list(run(task, list(enumerate(items))))

@@ -1,14 +1,14 @@
 """How the columns of X become the numbers of x and w: learned in the fit, applied at prediction.
 
 x has every column but the instruments, w has all of them. A category becomes one 0/1 column per
-level; w, and x of a linear outcome, omit the first level. A level that the fit has not seen is an
-error.
+level; w, and x of a linear outcome, omit the first level. A level that did not occur in the fit
+raises an error.
 
-A missing value is an error, too. On request the mean of the fit is imputed (a category: no level)
-and a 0/1 column `name[missing]` indicates it. Neither x nor w has a constant column.
+A missing value also raises an error. On request the mean of the fit is imputed (a category: no
+level) and a 0/1 column `name[missing]` indicates it. Neither x nor w has a constant column.
 
-With a `ColumnPlan` none of these is an error: it turns X into columns without gaps, and unseen
-levels into known ones, before they become numbers here.
+With a `ColumnPlan` there is no such error: before the conversion, missing values are imputed and
+unseen levels are replaced by known ones.
 """
 
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,7 @@ MOST_DENSE_BYTES = 2 * 2**30  # of a sparse X; a fit holds several copies
 class Columns:
     """names : the columns in order; levels : the categories of those that have any
 
-    linear : whether x, too, omits the first level
+    linear : whether x also omits the first level
     fill : the imputed value of each column with missing values (NaN for a category: no level)
     indicators : groups of columns that were missing together in the fit and share an indicator
     plan : how these columns are made from those of X; None if they are the columns of X
@@ -72,7 +72,9 @@ class Columns:
                     f"{role} names the column {name!r}, which on_problem='fix' omits or replaces"
                 )
             if name in self.instruments:
-                raise DataError(f"{role} names the instrument {name!r}, which x does not have")
+                raise DataError(
+                    f"{role} names the instrument {name!r}, which is not in the outcome equation"
+                )
         return self._expanded(names, int(self.linear))
 
     def _expanded(self, names, skipped: int) -> tuple[str, ...]:
@@ -143,8 +145,8 @@ class Columns:
         if unseen.any():
             row = int(np.flatnonzero(unseen)[0])
             raise DataError(
-                f"column {name!r} has the level {column.iloc[row]!r} (row {row}), which the fit "
-                "has not seen"
+                f"column {name!r} has the level {column.iloc[row]!r} (row {row}), which did not "
+                "occur in the fit"
             )
         return (codes[:, None] == np.arange(len(levels))).astype(float)
 
@@ -275,7 +277,7 @@ def _hint(item, names) -> str:
     prefixed = [name for name in names if name.endswith(f"__{item}")]
     if prefixed:
         return (
-            f"; a ColumnTransformer made it {prefixed[0]!r}, which "
-            "verbose_feature_names_out=False would not"
+            f"; a ColumnTransformer renamed it to {prefixed[0]!r}, set "
+            "verbose_feature_names_out=False to keep the name"
         )
     return did_you_mean(item, names)

@@ -93,7 +93,7 @@ def fit_columns(
             problems.append(str(error))
     if problems:
         more = len(problems) > 1
-        fix = ". --on-problem fix would act on these columns"
+        fix = ". --on-problem fix would change or omit these columns"
         raise DataError(". ".join(problems) + fix * more)
     return pd.DataFrame(found, table.frame.index)
 
@@ -144,8 +144,8 @@ def _fit_column(table: TableFile, name: str, note: Callable[[str], None]) -> pd.
         _refuse_many_levels(table, name, labels, ", or write it without leading zeros for a number")
         levels = sorted(labels.dropna().unique())
         note(
-            f"{name} has a leading zero ({code}), so it is taken for a category, of {len(levels)} "
-            "levels (without leading zeros it would be a number)"
+            f"{name} has values with leading zeros ({code}), so it is treated as a category with "
+            f"{len(levels)} levels (without leading zeros it would be a number)"
         )
         return pd.Series(pd.Categorical(labels, levels), column.index)  # strings would be numbers
     numbers = parsed_numbers(values, table.decimal)
@@ -244,7 +244,7 @@ def prediction_columns(table: TableFile, columns: Columns, target: str) -> pd.Da
             found[name] = _as_levels(table, name, columns.levels[name])
         else:
             found[name] = _known_number(table, name)
-    if not columns.fill:  # else the model knows which columns may have missing values
+    if not columns.fill:  # otherwise the model determines which columns may have missing values
         _refuse_missing(table, found, "predict with a model fitted with --missing indicator")
     return pd.DataFrame(found, table.frame.index)
 
@@ -279,14 +279,14 @@ def _known_number(table: TableFile, name: str) -> pd.Series:
     code = first_code(stripped(column)[0]) if is_text(column) else None
     if code is not None:
         raise DataError(
-            f"column {name!r} of {table.path} has a leading zero ({code}), and the model was "
-            "fitted to numbers there; write it without leading zeros"
+            f"column {name!r} of {table.path} has values with leading zeros ({code}), but the "
+            "model was fitted to numbers in this column; write them without leading zeros"
         )
     return numbers
 
 
 def _as_levels(table: TableFile, name: str, levels: tuple) -> pd.Series:
-    """The levels of the fit, recognised by their spelling; others stay as they are."""
+    """The levels of the fit, recognised by their spelling; others are unchanged."""
     table.check(name)
     column = table.frame[name]
     known = {str(level): level for level in levels}
@@ -305,7 +305,7 @@ def check_typed(column: pd.Series, table: TableFile, name: str) -> pd.Series:
     first = type(column.dropna().iloc[0]).__name__ if column.notna().any() else "None"
     raise DataError(
         f"column {name!r} of {table.path} holds {NAMES.get(first, f'values of type {first}')}; "
-        f"make it a number or text, or drop it with --exclude {name!r}"
+        f"convert it to numbers or strings, or drop it with --exclude {name!r}"
     )
 
 
@@ -329,7 +329,7 @@ def with_numbers(frame: pd.DataFrame, decimal: str) -> pd.DataFrame:
 
 
 def _or_number(column: pd.Series, decimal: str) -> pd.Series:
-    """Numbers, unless a leading zero says that it is a label."""
+    """Numbers, unless a leading zero shows that it is a label."""
     if not is_text(column):
         return column
     values, absent = stripped(column)

@@ -53,7 +53,7 @@ def read_table(
 
     check : raises a `ColumnError` for data that no model can be fitted to; on_problem="fix" then
         omits the column
-    ask : whether to ask about a spike of the outcome that may stand for missing ones
+    ask : whether to warn of a spike of the outcome that may stand for missing ones
     linear : whether x enters linearly, so that the first level of each category is dropped;
         weights are then as given, since `hk.heckman` scales them by their kind
     """

@@ -25,7 +25,7 @@ def side_column(values, frame):
 def groups_or_clusters(groups, clusters):
     """The option under either of its names."""
     if groups is not None and clusters is not None:
-        raise DataError("groups= and clusters= are two names of one option; give one of them")
+        raise DataError("groups= and clusters= are two names for the same option; pass only one")
     return clusters if groups is None else groups
 
 
@@ -41,8 +41,8 @@ def check_instruments(instruments, checked, design) -> None:
             in_outcome, in_select = design.outcome.variables, design.select.variables
         if name in in_outcome:
             raise DataError(
-                f"the instrument {name!r} is also in the outcome equation, so it excludes "
-                "nothing; remove it there"
+                f"the instrument {name!r} is also in the outcome equation, so it is not an "
+                "exclusion restriction; remove it from that equation"
             )
         if name not in in_select:
             raise DataError(f"the instrument {name!r} is not in the selection equation; add it")
@@ -56,7 +56,7 @@ def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool
     fractions = weight != np.round(weight)
     if weight_kind == "frequency" and fractions.any():
         raise DataError(
-            f"frequency weights count rows but one is {weight[fractions][0]:g}; "
+            f"frequency weights must be whole numbers, but one is {weight[fractions][0]:g}; "
             "use weight_kind='probability'"
         )
     if kind is None:
@@ -65,9 +65,9 @@ def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool
     if not is_one_of(kind, COVARIANCES):
         raise DataError(f"covariance must be one of {', '.join(COVARIANCES)}, got {kind!r}")
     if kind == "opg" and not has_likelihood:
-        raise DataError("opg needs a likelihood; use covariance='robust' here")
+        raise DataError("covariance='opg' needs a likelihood; use covariance='robust'")
     if weight_kind == "probability" and kind in ("information", "opg"):
-        raise DataError(f"{kind} does not hold under probability weights; use 'robust'")
+        raise DataError(f"covariance={kind!r} is not valid with probability weights; use 'robust'")
     if (kind == "cluster") != (clusters is not None):
         raise DataError("groups= and covariance='cluster' go together")
     codes = None if clusters is None else group_codes(clusters, len(weight))
@@ -89,7 +89,7 @@ def _warn_of_few(codes, weight, weight_kind: str) -> None:
     effective, rows = 1 / (share @ share), np.count_nonzero(weight)
     if effective < min(FEW_ROWS, rows / 2):
         warn_user(
-            f"a few large probability weights dominate: {rows} rows count like {effective:.0f} of "
-            "equal weight, and standard errors tend to be too small; trim the weights or check "
-            "them for mistakes"
+            f"a few large probability weights dominate: {rows} rows are equivalent to "
+            f"{effective:.0f} of equal weight, and standard errors tend to be too small; trim the "
+            "weights or check them for errors"
         )

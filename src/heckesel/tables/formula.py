@@ -44,7 +44,7 @@ class Equation:
         )
 
     def matrix(self, frame: pd.DataFrame) -> np.ndarray:
-        """(m, p); a level the fit has not seen is an error."""
+        """(m, p); a level that did not occur in the fit raises an error."""
         check_variables(self.variables, frame)
         for name in self.variables:
             if column_kinds.is_number(frame[name]) != (name in self.numbers):
@@ -63,7 +63,9 @@ class Equation:
             try:
                 matrix = self.spec.get_model_matrix(frame, na_action="ignore", output="numpy")
             except DataMismatchWarning as unseen:
-                raise DataError(f"the data has a category the fit has not seen: {unseen}") from None
+                raise DataError(
+                    f"the data has a category that did not occur in the fit: {unseen}"
+                ) from None
             except FormulaicError as error:
                 reason = str(error).strip().splitlines()[-1]
                 raise DataError(f"the data does not fit the formula: {reason}") from None
@@ -188,8 +190,8 @@ def check_scale_equation(equation: Equation, text: str) -> None:
     """Refuse a formula without an intercept or without a column."""
     if equation.names[:1] != ("Intercept",):
         raise DataError(
-            f"the scale formula {text!r} removes the intercept, and log_sigma is that intercept; "
-            "omit '0' and '-1'"
+            f"the scale formula {text!r} removes the intercept, which is log_sigma; omit '0' and "
+            "'-1'"
         )
     if len(equation.names) == 1:
         raise DataError(f"the scale formula {text!r} names no column; omit scale=")
@@ -237,8 +239,8 @@ def evaluate_column(text: str, frame: pd.DataFrame, role: str) -> np.ndarray:
     lost = np.flatnonzero(there & np.isnan(values[:, 0]))
     if len(lost):
         raise DataError(
-            f"the {role} {text!r} is not a number in {len(lost)} rows whose values are there "
-            f"(first: row {lost[0]}); leave these missing if they were not observed"
+            f"the {role} {text!r} is not a number in {len(lost)} rows without missing values "
+            f"(first: row {lost[0]}); set these to missing if they were not observed"
         )
     return values[:, 0]
 
@@ -260,13 +262,15 @@ def check_variables(variables, frame) -> None:
 
 def check_not_explained_by_itself(y: str, variables) -> None:
     if y in variables:
-        raise DataError(f"the outcome {y!r} cannot explain itself; remove it from the right")
+        raise DataError(f"the outcome {y!r} is also on the right-hand side; remove it there")
 
 
 def _parsed(right: str, role: str) -> Formula:
     try:
         if re.search(r"`[01]`", right):
-            raise ValueError("a column named 0 or 1 looks like the constant; rename it")
+            raise ValueError(
+                "a column named 0 or 1 cannot be distinguished from the constant; rename it"
+            )
         formula = Formula(right)
         if not isinstance(formula, SimpleFormula):
             raise ValueError("it has more than one part")
@@ -298,7 +302,7 @@ def _evaluate(formula, frame, text, role):
 
 
 def _check_kind(column: pd.Series, name: str) -> None:
-    """Refuse strings that are mostly numbers, which are no categories, and dates and objects."""
+    """Refuse strings that are mostly numbers, dates and objects."""
     kind = column_kinds.kind_of(column)
     if kind == column_kinds.NEITHER:
         numbers_of(column, name)  # raises, and shows the first of them

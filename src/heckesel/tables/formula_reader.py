@@ -16,7 +16,7 @@ from heckesel.errors import DataError
 from heckesel.tables import formula
 from heckesel.tables.formats.parquet import Part, frame_of, read_frames, read_part
 
-PLAIN_ROWS = 32_768  # a batch and what is made of it stay in a processor's cache
+PLAIN_ROWS = 32_768  # a batch and its design fit into a processor's cache
 FORMULA_ROWS = 131_072  # evaluating a formula has a fixed cost of milliseconds
 HEAD_ROWS = 10_000
 
@@ -215,8 +215,8 @@ def _learned(text: str, head: pd.DataFrame, role: str) -> formula.Equation:
     learns = sorted(str(name) for name in equation.spec.transform_state)
     if learns:
         raise DataError(
-            f"{learns[0]} in the {role} equation is learned from all rows at once, which files are "
-            "not; compute this column when you write them"
+            f"{learns[0]} in the {role} equation depends on all rows at once, but files are read "
+            "in parts; compute this column when you write the files"
         )
     _check_rowwise(equation.matrix, head, text, role)
     return equation
@@ -231,8 +231,8 @@ def _check_rowwise(evaluate, head: pd.DataFrame, text: str, role: str) -> None:
     halves = np.concatenate([evaluate(head[:half]), evaluate(head[half:])])
     if not np.allclose(whole, halves, rtol=1e-9, atol=0, equal_nan=True):
         raise DataError(
-            f"a term of the {role} {text!r} depends on other rows than its own, and files are read "
-            "some rows at a time; compute this column when you write them"
+            f"a term of the {role} {text!r} depends on other rows, but files are read in parts; "
+            "compute this column when you write the files"
         )
 
 

@@ -8,14 +8,16 @@ from heckesel.numeric_input import numeric
 
 
 def as_pandas(data, name="data") -> pd.DataFrame:
-    """Any frame narwhals knows, or a mapping of columns, as pandas."""
+    """Any frame that narwhals supports, or a mapping of columns, as pandas."""
     if isinstance(data, pd.DataFrame):
         frame = data
     elif isinstance(data, dict):
         try:
             frame = pd.DataFrame(data)
         except ValueError as error:
-            raise DataError(f"{name} is no table: {error}; give each column as a list") from None
+            raise DataError(
+                f"{name} cannot be read as a table: {error}; pass each column as a list"
+            ) from None
     else:
         try:
             frame = nw.from_native(data, eager_only=True).to_pandas()
@@ -47,7 +49,7 @@ def check_same_order(table, *, of: str = "X", **columns) -> None:
     """Refuse a pandas column whose labels are those of the pandas `table` in another order: rows
     are paired by place, so each would get the value of another.
 
-    Labels of other kinds, or repeated ones, say nothing about which row is meant.
+    Labels of other kinds, or repeated ones, do not identify rows.
     """
     index = getattr(table, "index", None)
     if not isinstance(index, pd.Index):
@@ -60,7 +62,7 @@ def check_same_order(table, *, of: str = "X", **columns) -> None:
             raise DataError(
                 f"{of} and {name} have the same labels in another order (row 0 is {index[0]!r} "
                 f"and {other[0]!r}); pass {name}.reindex({of}.index), or {name}.to_numpy() if "
-                "rows belong together by their place"
+                "rows correspond by position"
             )
 
 

@@ -1,4 +1,4 @@
-"""Rows that belong together: `groups=`, a column of X or one value per row, as integer codes."""
+"""Groups of dependent rows: `groups=`, a column of X or one value per row, as integer codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from heckesel.numeric_input import unmasked
 from heckesel.tables.frames import as_pandas, check_same_order
 from heckesel.tables.preparation.raw_values import CATEGORY, NUMBER, ORDERED, raw_kind
 
-# Names of columns that say which unit a row belongs to.
+# Names of columns that identify the unit of a row.
 UNIT_NAME = re.compile(
     r"(^|[_. ])(id|key|uuid|guid|person|patient|subject|household|firm)([_ ]?(id|no|nr|number))?$"
     r"|^(nr|pid|seqn|caseid)$",
@@ -85,8 +85,8 @@ def _check_roles(name: str, model) -> None:
                 raise DataError(f"{name!r} is given both as {option} and as groups")
             if not isinstance(item, str):
                 raise DataError(
-                    f"groups={name!r} is not a column of the model, so positions in {option} would "
-                    "not be those of X; give names"
+                    f"groups={name!r} is not used as a regressor, which shifts the positions of "
+                    f"columns; give names in {option} instead of positions"
                 )
 
 
@@ -120,8 +120,8 @@ def _question(name: str, column: pd.Series) -> str:
     if not _several(counts):
         return ""
     return (
-        f"column {name!r} repeats {int((counts > 1).sum()):,} values; if rows of one {name} belong "
-        f"together, pass groups={name!r} (--groups {name} in the shell)"
+        f"column {name!r} repeats {int((counts > 1).sum()):,} values; if rows with the same {name} "
+        f"belong to one unit, pass groups={name!r} (--groups {name} in the shell)"
     )
 
 
@@ -135,7 +135,7 @@ def _several(counts: np.ndarray) -> bool:
 
 
 def _looks_like_units(column: pd.Series) -> bool:
-    """Whether values are codes such as N14228, or numbers such as 20417 that are no amounts."""
+    """Whether values are codes such as N14228, or numbers such as 20417 that are not amounts."""
     levels = pd.Series(column.dropna().unique())
     if pd.api.types.is_numeric_dtype(levels):
         same_length = levels.min() >= LEAST_NUMBER and levels.max() < 10 * LEAST_NUMBER

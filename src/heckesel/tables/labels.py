@@ -34,15 +34,19 @@ def learn_classes(values, selected, name: str) -> np.ndarray:
     if not len(labels):
         raise DataError(f"the outcome {name!r} is missing in all {len(values)} rows")
     if len({isinstance(label, str) for label in labels}) > 1:
-        raise DataError(f"the outcome {name!r} mixes text with other labels; use one kind")
+        raise DataError(
+            f"the outcome {name!r} mixes strings with other labels; use one kind of label"
+        )
     present = np.array(labels.tolist())
     if present.dtype.kind == "f" and not np.isfinite(present).all():
-        raise DataError(f"the outcome {name!r} holds infinity; leave it missing where unobserved")
+        raise DataError(
+            f"the outcome {name!r} holds infinite values; set unobserved outcomes to missing"
+        )
     kind = type_of_target(present)
     if kind.startswith("continuous"):
         raise DataError(
-            f"Unknown label type: {kind}. The outcome {name!r} holds numbers that are no labels "
-            f"({present[0]!r} first); HeckmanRegressor is for those"
+            f"Unknown label type: {kind}. The outcome {name!r} holds numbers that are not class "
+            f"labels (first: {present[0]!r}); use HeckmanRegressor"
         )
     classes = np.unique(present)
     if len(classes) == 1:
@@ -53,8 +57,8 @@ def learn_classes(values, selected, name: str) -> np.ndarray:
     if len(classes) > 2:
         raise DataError(
             f"Only binary classification is supported. The type of the target is {kind}. "
-            f"The outcome {name!r} has {len(classes)} classes; merge them into two, or say with "
-            "unobserved= which of them means missing"
+            f"The outcome {name!r} has {len(classes)} classes; merge them into two, or pass as "
+            "unobserved= the one that stands for a missing outcome"
         )
     return classes
 

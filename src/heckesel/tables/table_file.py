@@ -38,8 +38,8 @@ class TableFile:
     """A table as it was read; every column of a CSV file is text.
 
     delimiter, decimal : of a CSV file, and so of predictions written beside it
-    notes : what was detected and is not the rule, as sentences
-    unnamed : columns whose names say only their place
+    notes : detected properties other than the usual ones, as sentences
+    unnamed : columns named by their position
     """
 
     frame: pd.DataFrame
@@ -51,7 +51,7 @@ class TableFile:
     unnamed: tuple[str, ...] = ()
 
     def check(self, name: str, role: str = "column") -> None:
-        """Refuse a name that is no column, with the nearest one."""
+        """Refuse a name that is not a column; the error suggests the most similar one."""
         if name not in self.frame.columns:
             hint = did_you_mean(name, self.frame.columns)
             raise DataError(f"{self.path} lacks the {role} {name!r}{hint}")
@@ -181,7 +181,9 @@ def _read_csv(raw: bytes, path: Path, delimiter, decimal, encoding) -> TableFile
     if decimal is None:
         decimal = "," if delimiter != "," and has_decimal_commas(frame) else "."
         if decimal == ",":
-            notes.append(f"numbers in {path} have decimal commas (--decimal . says otherwise)")
+            notes.append(
+                f"numbers in {path} are read with decimal commas (otherwise set --decimal .)"
+            )
     return _named(TableFile(frame, path, delimiter, decimal, notes=tuple(notes)))
 
 

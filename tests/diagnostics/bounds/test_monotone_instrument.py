@@ -58,7 +58,7 @@ def test_the_direction_changes_with_the_sign_of_the_instrument():
     np.testing.assert_allclose([one.lower, one.upper], [-other.upper, -other.lower], rtol=1e-12)
 
 
-def test_bounds_that_cross_are_said_to_contradict_the_assumption():
+def test_the_printed_bounds_report_crossing_ends_as_a_contradiction():
     v = np.repeat([0, 1], 100)
     y = np.where(v == 0, 5.0, 0.0) + np.tile([-0.1, 0.1], 100)
     y[::10] = np.nan

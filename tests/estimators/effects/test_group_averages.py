@@ -117,7 +117,7 @@ def test_the_probability_of_selection_has_effects(classifier):
         ours = classifier.result_.margins("selection").loc["z"]
         np.testing.assert_allclose(found.loc["z"], ours, rtol=1e-6)
     else:
-        with pytest.warns(UserWarning, match="hk.probit has those of a probit"):
+        with pytest.warns(UserWarning, match="hk.probit computes those of a probit"):
             classifier.margins(ROWS, "selection")
         assert found["se"].isna().all()
 

@@ -181,7 +181,7 @@ def test_it_prints_and_unpacks(units):
         ({"treatment": np.ones(4)}, "treatment is 1 in every row"),
         ({"treatment": [0, 1, np.nan, 1]}, "treatment is missing or infinite in row 2"),
         ({"treatment": [0, 1]}, r"treatment has shape \(2,\) but there are 4 rows"),
-        ({"follow_up": [0, 0, 0, 0]}, "follow_up has no unit among those without an outcome"),
+        ({"follow_up": [0, 0, 0, 0]}, "follow_up is 1 for no unit without an outcome"),
         ({"covariates": [["a"], [None], ["b"], ["a"]]}, "'covariate 0' is missing in row 1"),
         ({"covariates": [1, 2, 3, 4]}, "2 of 4 combinations.*no observed outcome; merge"),
         ({"quantile": 1.5}, "quantile must be a number between 0 and 1"),
@@ -196,7 +196,7 @@ def test_it_prints_and_unpacks(units):
             "rows of positive weight are in one cluster",
         ),
         ({"groups": [1, 1, 1, 1]}, "all rows are in one group"),
-        ({"groups": [1, 1, 2, 2], "clusters": [1, 1, 2, 2]}, "two names of one option"),
+        ({"groups": [1, 1, 2, 2], "clusters": [1, 1, 2, 2]}, "two names for the same option"),
     ],
 )
 def test_what_cannot_be_used_is_named(options, sentence):

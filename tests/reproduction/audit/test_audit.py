@@ -77,7 +77,7 @@ def test_a_printed_mode_is_global_local_or_below_the_boundary():
     assert kind_of(other, (end, best, other)) == LOCAL
 
 
-def test_a_missing_table_says_where_it_is_published(monkeypatch):
+def test_the_error_for_a_missing_table_names_its_publisher(monkeypatch):
     monkeypatch.delenv("HECKESEL_DATA", raising=False)
     with pytest.raises(DataError, match=r"source distribution of the Python package statspai"):
         tables.stata_design()

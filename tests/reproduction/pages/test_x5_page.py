@@ -49,7 +49,7 @@ def test_equal_methods_meet_every_target_and_only_auto_has_targets():
     assert set(kinds(auto(), "two-step").values()) == {SHOWN}
 
 
-def test_nothing_is_met_before_rows_are_there():
+def test_no_target_is_met_without_rows():
     none = x5_page.targets(Results())
     assert {row.kind for row in none} == {NOT_RUN}
     assert chapter("x5", Results()) == ""

@@ -22,7 +22,7 @@ from heckesel.diagnostics.bounds.worst_case import potential_outcome_end, worst_
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """What the columns are called in sentences about assumptions."""
+    """Names of the columns in sentences about assumptions."""
 
     outcome: str
     treatment: str = "the treatment"
@@ -75,7 +75,7 @@ def bounds_rows(
 
 
 def target(sample: BoundedSample, units: str) -> str:
-    """What is bounded, in words."""
+    """The bounded quantity, in words."""
     of = "mean" if sample.quantile is None else f"{sample.quantile:g} quantile"
     return f"{of} of {units}" if sample.treated is None else f"effect on the {of} of {units}"
 

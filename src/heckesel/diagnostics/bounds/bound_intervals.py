@@ -109,7 +109,7 @@ def linearised(end: End) -> np.ndarray:
 
 
 def _simulated(sample: BoundedSample, end: End, p: float) -> float:
-    """The p-quantile of the error of a sum of maxima, from normal errors of what it consists of."""
+    """The p-quantile of the error of a sum of maxima, simulated with normal errors of its terms."""
     columns = np.column_stack([end.linear, *(part.contributions for part in end.maxima)])
     values, vectors = np.linalg.eigh(sample.covariance(columns))
     # the symmetric root, because eigenvectors of equal eigenvalues depend on rounding

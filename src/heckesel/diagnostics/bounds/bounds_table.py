@@ -19,9 +19,9 @@ class BoundsRow:
     name : str
         Name of the set of assumptions.
     assumes : str
-        What is assumed.
+        The assumptions, in words.
     target : str
-        What is bounded.
+        The bounded quantity, in words.
     lower, upper : float
         The bounds; equal if the assumptions determine the target.
     ci_low, ci_high : float

@@ -15,14 +15,14 @@ def follow_up_end(sample: BoundedSample, rows) -> End:
 
     s are the units that answered, with mean y1. Of the others, a random sample is followed up, and
     a share r of it answers, with mean y2 (Coppock, Gerber, Green and Kern, 2017). The worst case is
-    assumed for the share 1 - r of the sample only, which stands for all that did not answer.
+    assumed for the share 1 - r of the sample only, which represents all that did not answer.
     """
     assert sample.followed is not None
     missing = rows & ~sample.answered
     if sample.total(missing) and not sample.total(missing & sample.followed):
         raise DataError(
-            "follow_up has no unit among those without an outcome"
-            + (" of one treatment arm" if sample.treated is not None else "")
+            "follow_up is 1 for no unit without an outcome"
+            + (" in one treatment arm" if sample.treated is not None else "")
             + "; it must be 1 for every unit drawn for the follow-up, whether reached or not"
         )
     return double_sample_end(sample, rows, sample.answered, sample.followed)

@@ -14,7 +14,7 @@ def trimming_end(sample: BoundedSample, strata) -> End:
 
     strata : (n,) codes within which the arms are compared; zeros for all units together
 
-    The arm in which selection is more frequent contains others, too. They are at worst those with
+    The arm in which selection is more frequent also contains others. They are at worst those with
     the largest outcomes, so that a share of these is trimmed (Lee, 2009).
     """
     treated = sample.treated

@@ -23,7 +23,7 @@ def worst_case_end(sample: BoundedSample, rows) -> End:
 def potential_outcome_end(sample: BoundedSample, arm) -> End:
     """Lower end for the outcome that all units would have in one arm of the treatment.
 
-    Unless the treatment is random, that of units in the other arm is missing, too.
+    Unless the treatment is random, that of units in the other arm is also missing.
     """
     return _filled_end(sample, np.ones(sample.n, dtype=bool), sample.answered & arm)
 

@@ -1,4 +1,4 @@
-"""The smallest direct effects of an instrument that a test would have caught."""
+"""The smallest direct effects of an instrument that a test can detect."""
 
 import math
 from collections.abc import Callable

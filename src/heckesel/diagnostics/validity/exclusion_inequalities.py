@@ -1,6 +1,7 @@
 r"""Huber and Mellace's test of an instrument by the inequalities that its validity implies.
 
-Take two groups of units with equal x, of which the instrument lets more be selected in the second.
+Take two groups of units with equal x and different values of the instrument, such that more units
+are selected in the second group.
 If it affects the outcome only through selection, and affects the selection of all units in the same
 direction, every unit selected in the first group would have been selected in the second. They make
 up the share q = P(s=1|1)/P(s=1|2) of the selected of the second group. Their mean outcome, which

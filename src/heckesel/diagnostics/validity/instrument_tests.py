@@ -1,4 +1,4 @@
-"""Tests of the validity of instruments: what they found, and what they could have found."""
+"""Tests of the validity of instruments: their results, and the effects that they can detect."""
 
 import math
 from dataclasses import asdict, dataclass, replace
@@ -29,7 +29,7 @@ from heckesel.errors import printable
 
 REJECTED = "rejected"
 NOT_REJECTED = "not rejected"
-WITHOUT_POWER = "not rejected, and could not have been"
+WITHOUT_POWER = "not rejected, with little power"
 NOT_TESTED = "not tested"
 # How it is coloured.
 TONES = {REJECTED: "bad", NOT_REJECTED: "good", WITHOUT_POWER: "caution", NOT_TESTED: "plain"}
@@ -53,10 +53,10 @@ class ValidityTest:
         Of the Wald statistic.
     p_value : float
     detectable : dict of str to tuple of float
-        For each instrument, the smallest negative and positive direct effect on y that would have
-        been caught with 80 % probability, in standard deviations of y per standard deviation of the
-        instrument. An infinite value means that no effect up to 1 would have been caught. Empty if
-        it was not computed, which is so for an outcome with two values.
+        For each instrument, the smallest negative and positive direct effect on y that the test
+        detects with a probability of 80 %, in standard deviations of y per standard deviation of
+        the instrument. An infinite value means that no effect up to 1 is detectable. Empty if it
+        was not computed, as for an outcome with two values.
     """
 
     __test__ = False  # not a test class for pytest
@@ -75,7 +75,7 @@ class InstrumentValidity:
     Attributes
     ----------
     verdict : str
-        ``"rejected"``, ``"not rejected"``, ``"not rejected, and could not have been"`` or
+        ``"rejected"``, ``"not rejected"``, ``"not rejected, with little power"`` or
         ``"not tested"``.
     sentence : str
         The reason for the verdict.
@@ -277,14 +277,14 @@ def _verdict(tests, p: float, level: float, instruments) -> tuple[str, str]:
                 f"{'does' if one else 'do'} not shift the selection of all units in the same "
                 "direction"
             )
-        advice = f"do not rely on a correction that excludes {'it' if one else 'them'}"
+        advice = f"do not use {'it as an instrument' if one else 'them as instruments'}"
         return REJECTED, f"{why} ({p_equation(p)}); {advice}."
     known = [ends for test in tests for ends in test.detectable.values()]
     if known and not np.isfinite(known).any():
         return WITHOUT_POWER, (
-            f"the data do not contradict the validity of {named} ({p_equation(p)}), but they would "
-            "not have revealed a direct effect of one standard deviation of the outcome per "
-            "standard deviation of the instrument either."
+            f"the data do not contradict the validity of {named} ({p_equation(p)}), but the tests "
+            "have little power even against a direct effect of one standard deviation of the "
+            "outcome per standard deviation of the instrument."
         )
     unnoticed = "smaller direct effects than those listed" if known else "direct effects"
     return NOT_REJECTED, (
@@ -302,11 +302,11 @@ def _test_lines(test: ValidityTest) -> list[str]:
     for name, (low, high) in test.detectable.items():
         caught = [f"{end:+.2f}" for end in (low, high) if math.isfinite(end)]
         if len(caught) == 2:
-            what = f"direct effects beyond {caught[0]} or {caught[1]}"
+            what = f"beyond {caught[0]} or {caught[1]}"
         elif caught:
             sign = "positive" if math.isfinite(low) else "negative"
-            what = f"direct effects beyond {caught[0]}, but no {sign} one up to 1"
+            what = f"beyond {caught[0]}, but no {sign} effect up to 1"
         else:
-            what = "no direct effect up to 1"
-        lines.append(f"  {name}: would have caught {what} (sd of y per sd, power 80 %)")
+            what = "none up to 1"
+        lines.append(f"  {name}: detectable direct effects: {what} (sd of y per sd, power 80 %)")
     return lines

@@ -4,8 +4,8 @@ If all are valid, the mean outcome of the selected is
 
 .. math:: E[y|x, z, s = 1] = f(x) + g(w'\gamma, x)
 
-whatever the distribution of the errors: the k instruments enter through the index alone, where
-everything x leaves of them has k - 1 further directions. The test adds these to a regression of y
+for any distribution of the errors: the k instruments enter only through the index, so k - 1 other
+directions of them, given x, have no effect. The test adds these directions to a regression of y
 on smooth functions of x, the index t, its inverse Mills ratio lambda, lambda squared and lambda
 times x (exact if sigma is linear in x). Since t is among the columns, it does not matter which of
 the instruments is omitted.
@@ -118,7 +118,7 @@ def with_agreement(found: Identification, data: SelectionData) -> Identification
     sentence = (
         f"the instruments contradict each other (overidentification test: p = {test.p_value:.1g}), "
         "so at least one of them affects the outcome directly; hk.test_instruments compares them. "
-        f"On their strength: {found}"
+        f"Verdict on their strength: {found}"
     )
     return replace(found, verdict=DO_NOT_USE, sentence=sentence, evidence=evidence)
 

@@ -46,7 +46,7 @@ class ValiditySample:
 
     @cached_property
     def covariates(self) -> np.ndarray:
-        """(n, h) orthonormal columns: a constant and smooth functions of what is known."""
+        """(n, h) orthonormal columns: a constant and smooth functions of the known columns."""
         return spanning(smooth_columns(self.known))
 
     @cached_property

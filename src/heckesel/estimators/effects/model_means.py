@@ -27,8 +27,8 @@ WITHOUT_FOLDS = (
     "refit with folds=5"
 )
 WITHOUT_SELECTION_ERRORS = (
-    "networks have no standard errors of the probability of selection; hk.probit has those of a "
-    "probit"
+    "networks have no standard errors for the probability of selection; hk.probit computes those "
+    "of a probit"
 )
 
 
@@ -86,7 +86,7 @@ class ModelMeans:
         self._columns(frame)
 
     def _columns(self, frame: pd.DataFrame) -> tuple:
-        """x and w; None for what the target does not need."""
+        """x and w; None for the one that the target does not need."""
         columns = self.model.columns_
         w = None if self.target == "population" else columns.w(frame)
         return None if self.target == SELECTION else columns.x(frame), w
@@ -133,7 +133,7 @@ def target_of(model, target: str) -> str:
 
 
 def folds_of(model) -> int | None:
-    """How many folds the members held out; fits that had none say so themselves."""
+    """Number of folds that the members held out; None for fits without folds."""
     from heckesel.estimators.network_options import folds_for
 
     return folds_for(model.n_members) if model.folds == "auto" else model.folds

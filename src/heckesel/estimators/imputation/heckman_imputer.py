@@ -96,7 +96,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : ignored
             For scikit-learn.
         groups : str or array-like of shape (n,), optional
-            Which rows belong together, as in the fit of the estimator.
+            Groups of dependent rows, as in the fit of the estimator.
 
         Returns
         -------

@@ -24,7 +24,7 @@ def draw_model(model, rng):
     """A predictor for an estimator of heckesel, with drawn parameters that are treated as known."""
     result = getattr(model, "result_", None)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # `fit` has said what there is to say
+        warnings.simplefilter("ignore")  # `fit` has already warned
         if isinstance(result, HeckmanFit):
             return LinearModel(_known(_refit_linear(result, rng)))
         if isinstance(result, HeckmanProbitFit):

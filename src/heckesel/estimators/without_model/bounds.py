@@ -1,4 +1,4 @@
-"""`hk.bounds`: what each set of assumptions says about a mean, a quantile or an effect."""
+"""`hk.bounds`: bounds on a mean, a quantile or an effect under several sets of assumptions."""
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -72,7 +72,7 @@ def bounds(
     groups : array-like of shape (n,), optional
         Groups of dependent units.
     clusters : array-like of shape (n,), optional
-        Another name of `groups`.
+        Alias of `groups`.
     level : float, default 0.95
         Confidence level, above 0.5.
     interval : {"imbens-manski", "stoye"}, default "imbens-manski"

@@ -15,7 +15,7 @@ from heckesel.likelihoods import copula, normal, shape, student
 from heckesel.numerics.jet import Jet
 
 # Kendall's tau of the stops on the way out from independence, and of its two ends: nearer to
-# zero no sample tells a copula from independence, and beyond .97 one error is the other.
+# zero no sample distinguishes a copula from independence; beyond .97 the errors are nearly equal.
 TAU_STOPS = np.array([0.03, 0.12, 0.25, 0.4, 0.55, 0.7, 0.82, 0.91])
 TAU_ENDS = np.array([1e-3, 0.97])
 FRANK_STOPS = np.array([0.5, 1.5, 3.0, 5.0, 8.0, 13.0, 22.0, 45.0])

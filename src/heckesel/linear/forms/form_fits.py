@@ -1,4 +1,4 @@
-"""The same data under other error models: what changes when the normal curve is given up."""
+"""Fits of the same data under other error models."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

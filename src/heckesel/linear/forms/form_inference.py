@@ -1,7 +1,7 @@
 """Maximum likelihood under t or shape errors, or a sigma that varies: modes and covariance.
 
-At fixed rho these likelihoods are not concave, so the modes are those that a walk over rho of both
-signs leads to; unlike those of `rho_scan` they come without a certificate.
+At fixed rho these likelihoods are not concave, so the modes are those that a search along rho of
+both signs reaches. Unlike in `rho_scan`, there may be others.
 """
 
 from dataclasses import dataclass

@@ -4,9 +4,8 @@ A point is (gamma, delta, theta, *scale, *shared), theta = 1/sigma and delta = b
 `joint`. Where sigma varies, log sigma(x) = -log theta + z'scale and e = exp(-z'scale)(theta y -
 x'delta), z the standardised `scale_columns`; where it does not, there is no `scale`.
 
-Only for normal errors is the problem concave at fixed dependence and scale, so a step follows the
-absolute curvature where it has the wrong sign, and the path over the dependence is a guide and no
-certificate.
+The problem is concave at fixed dependence and scale only for normal errors. A step therefore uses
+the absolute curvature where it has the wrong sign, and the path over the dependence may miss modes.
 """
 
 from dataclasses import dataclass, replace
@@ -239,7 +238,7 @@ def walk(form: Form, sample: Rows, start: np.ndarray, stops) -> list[FormPoint]:
 
 
 def _ahead(form: Form, sample: Rows, point: FormPoint, dependence: float) -> np.ndarray:
-    """Where the path of conditional optima leads to first order, if that is no long way."""
+    """The next point on the path of conditional optima, to first order, if it is near."""
     theta, full = len(point.v) - 1, point.coordinates
     at = theta + 1 + sample.k
     free = np.delete(np.arange(len(full)), at)

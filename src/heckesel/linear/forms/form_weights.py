@@ -1,4 +1,4 @@
-"""What several error models, fitted to the same data, say together: functions on numbers."""
+"""Weights and comparisons of several error models fitted to the same data."""
 
 import numpy as np
 

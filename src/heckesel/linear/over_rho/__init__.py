@@ -1,1 +1,1 @@
-"""Inference that stays valid where the data hardly identify rho."""
+"""Inference that is valid even if rho is poorly identified."""

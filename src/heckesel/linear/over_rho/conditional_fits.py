@@ -1,11 +1,12 @@
 r"""Intervals and tests from maximum likelihood fits with rho held at every value the data allow.
 
-Given rho the likelihood is concave and close to normal in the other parameters, however little the
-data say about rho. A quantity g has the estimate g(r) and the variance v(r) given rho = r, and
+Given rho the likelihood is concave and close to normal in the other parameters, even if the data
+contain little information about rho. A quantity g has the estimate g(r) and the variance v(r) given
+rho = r, and
 
 .. math:: \mathrm{LR}(g_0) = \min_r\; 2\,[\ell_{\max} - \ell(r)] + (g_0 - g(r))^2 / v(r)
 
-is its likelihood-ratio statistic. The interval holds every value the test does not reject: the
+is its likelihood-ratio statistic. The interval contains every value that is not rejected: the
 union over r of g(r) +- sqrt((c - 2 [l_max - l(r)]) v(r)).
 """
 
@@ -60,7 +61,7 @@ class ConditionalFits:
         """(m, 2) of m quantities with estimates `values` and `variances` (k, m) given rho."""
         if level > LARGEST_LEVEL:
             raise DataError(
-                f"where rho is hardly identified, level must be at most {LARGEST_LEVEL:g}, got "
+                f"if rho is poorly identified, level must be at most {LARGEST_LEVEL:g}, got "
                 f"{level!r}"
             )
         room = critical_value(level) - 2 * self.drop
@@ -118,7 +119,7 @@ class ConditionalFits:
 
 
 def critical_value(level: float) -> float:
-    """What the likelihood-ratio statistic of a true value exceeds with probability 1 - level."""
+    """Critical value of the likelihood-ratio statistic for intervals of this level."""
     return MEAN_OF_STATISTIC * float(chdtri(1, 1 - level))
 
 

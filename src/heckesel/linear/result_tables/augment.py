@@ -1,4 +1,4 @@
-"""The rows of a fit with what the fit says about each."""
+"""The rows of a fit with fitted values, residuals and probabilities of selection."""
 
 import numpy as np
 import pandas as pd
@@ -39,8 +39,8 @@ def _rows_of_fit(fit) -> tuple:
     data, design = fit.data, getattr(fit, "design", None)
     if not isinstance(data, SelectionData):
         raise DataError(
-            "augment() needs rows, and this fit kept none, since it read them from files or was "
-            "loaded; pass a frame: augment(frame)"
+            "augment() needs rows, but this fit was loaded or read from files and has none; pass "
+            "a frame: augment(frame)"
         )
     if isinstance(design, FormulaDesign) and design.frame is not None:
         frame = design.frame.assign(**{data.y_name: data.y})
@@ -55,7 +55,9 @@ def _rows_of_fit(fit) -> tuple:
 def _new_rows(fit, data) -> tuple:
     design = getattr(fit, "design", None)
     if not isinstance(design, FormulaDesign):
-        raise DataError("new rows need a fit from formulas; omit data for the rows of the fit")
+        raise DataError(
+            "augment(frame) needs a fit from formulas; omit frame to get the rows of the fit"
+        )
     frame = as_pandas(data)
     y = _outcome(fit.data.y_name, frame)
     matrices = (part(frame) for part in (design.outcome_matrix, design.selection_matrix))
@@ -63,7 +65,7 @@ def _new_rows(fit, data) -> tuple:
 
 
 def _outcome(name: str, frame: pd.DataFrame) -> np.ndarray:
-    """The outcome in new rows, missing where they lack what it is made from."""
+    """The outcome in new rows, missing if a column of its formula is missing."""
     try:
         return evaluate_column(name, frame, "outcome")
     except DataError:

@@ -1,4 +1,4 @@
-"""What summaries call the equations of a fit."""
+"""Names of the equations of a fit in summaries."""
 
 HEADINGS = {
     "select": "selection",

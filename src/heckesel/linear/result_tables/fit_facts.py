@@ -1,4 +1,4 @@
-"""What a summary says about a fit beside its coefficients, before it is laid out."""
+"""The contents of a summary other than the coefficients, before layout."""
 
 import math
 
@@ -66,15 +66,17 @@ def error_notes(fit) -> list[str]:
         return []
     notes = []
     if fit.method == "two-step" and abs(fit.rho) > 1:
-        notes.append("rho lies outside [-1, 1]: the two steps do not restrict it; try method='ml'")
+        notes.append(
+            "rho lies outside [-1, 1], because the two-step does not restrict it; try method='ml'"
+        )
     if fit.errors == "t" and abs(fit.params["ancillary", "log_df"] - LOG_DF_ENDS[1]) < 1e-3:
-        notes.append("df is at its upper end: as good as normal, so it has no standard error")
+        notes.append("df is at its upper limit (nearly normal errors), so it has no standard error")
     if fit.df <= 2:
-        notes.append("df is at most 2: the errors have no finite variance")
+        notes.append("df is at most 2, so the errors have no finite variance")
     if fit.errors == "shape" and np.isfinite(fit.se["ancillary", "log_sigma"]):
         for name, label in (("skewness", "skewness"), ("tail", "log_tail")):
             if np.isnan(fit.se["ancillary", label]):
-                notes.append(f"{name} is at an end of its range, so it has no standard error")
+                notes.append(f"{name} is at a limit of its range, so it has no standard error")
     if _has_scale(fit) and hasattr(fit.data, "scale"):  # files keep no rows
         notes.append(_sigma_range(fit))
     return notes
@@ -85,13 +87,13 @@ def _sigma_range(fit) -> str:
     sigma = sigma_of(fit, fit.data.scale[fit.data.s])
     low, middle, high = map(number_text, np.quantile(sigma, [0.05, 0.5, 0.95]))
     return (
-        "sigma above is that where the columns of log sigma are zero. Among the selected "
-        f"90% of sigma(x) lie from {low} to {high}, the median is {middle}."
+        "The sigma above is its value where all columns of log sigma are zero. Among selected "
+        f"units, 90% of sigma(x) lie between {low} and {high}; the median is {middle}."
     )
 
 
 def test_notes(fit) -> list[str]:
-    """The tests of rho = 0 and of the error model, and what they are worth."""
+    """The tests of rho = 0 and of the error model, with notes on their validity."""
     if not fit.has_selection or fit.status == "separated":
         return []
     by_score = prefers_score(fit)
@@ -103,13 +105,13 @@ def test_notes(fit) -> list[str]:
         notes += _tests_of_errors(fit, lr=tests.get("LR") is not None and fit.n <= ALL_ROWS_UP_TO)
     if fit.inference == "profile":
         notes.append(
-            "The instruments, if any, identify rho too weakly for Wald inference: intervals "
-            "and p-values of the outcome equation use the profile likelihood, not std err."
+            "The instruments, if any, are too weak for Wald inference: p-values and intervals "
+            "of the outcome equation come from the profile likelihood, not from std err."
         )
     elif fit.method == "ml" and not fit.wald_holds:
         notes.append(
-            "The instruments, if any, are too weak for Wald tests and intervals, which can be "
-            "far too narrow; the score test of rho = 0 is valid."
+            "The instruments, if any, are too weak for Wald inference: these intervals can be "
+            "far too narrow." + " The score test of rho = 0 is valid." * by_score
         )
     return notes
 

@@ -1,7 +1,7 @@
 """Linear hypotheses about coefficients, written as in "educ = 0, 2*exper - age = 1".
 
-Names of terms may hold any character, commas and operators among them, so that they are recognised
-first, the longest at each place. What remains is arithmetic, which Python parses.
+Names of terms may contain any character, including commas and operators. They are therefore
+recognised first, the longest at each position. The rest is arithmetic, which Python parses.
 """
 
 import ast
@@ -51,7 +51,8 @@ def _check_independent(matrix, terms) -> None:
         raise DataError(f"a hypothesis of {_shown(terms)} names no coefficient")
     if np.linalg.matrix_rank(matrix / size) < len(matrix):
         raise DataError(
-            f"the hypotheses {_shown(terms)} follow from or contradict each other; state each once"
+            f"the hypotheses {_shown(terms)} are redundant or contradict each other; state each "
+            "one once"
         )
 
 
@@ -84,7 +85,7 @@ def _parsed(text: str, fit, unit) -> list[np.ndarray]:
 
 
 def _tokens(text: str, labels, fit) -> tuple[str, dict]:
-    """`text` with each term replaced by a name that Python can read, and what these stand for."""
+    """`text` with each term replaced by a valid Python name, and the terms by name."""
     known = sorted(labels, key=len, reverse=True)
     values: dict[str, tuple[str, str]] = {}
     source, at = "", 0

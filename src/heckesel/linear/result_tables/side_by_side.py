@@ -75,12 +75,12 @@ def terms_of(frames: list[pd.DataFrame]) -> dict[str, dict[str, None]]:
 
 
 def _outcome(fit) -> str:
-    """The name of the outcome; a loaded fit does not know it, and a probit has none."""
+    """The name of the outcome; an empty string for a loaded fit and for a probit."""
     return getattr(getattr(fit, "data", None), "y_name", "")
 
 
 def _facts(name, number) -> dict[str, Callable]:
-    """What stands below the coefficients; an empty string where a fit has no such value."""
+    """The rows below the coefficients; an empty string if a fit has no such value."""
 
     def of(attribute: str, text: Callable):
         def fact(fit) -> str:

@@ -146,7 +146,8 @@ def _check_mills(gram, x_names) -> None:
         raise DataError(
             "the inverse Mills ratio is a linear combination of "
             f"{', '.join(repr(x_names[j]) for j in others) or 'nothing'} among the selected rows, "
-            "so two steps cannot distinguish the correction from it; add a column to select"
+            "so the two-step cannot distinguish the correction from it; add a column to the "
+            "selection equation"
         )
 
 

@@ -96,7 +96,7 @@ def _check_options(arrays, clusters, covariance, weights) -> None:
     given = [name for name, value in arrays.items() if value is not None]
     if given:
         raise DataError(
-            f"{given[0]}= is an array, and data= names files; name its columns in the formulas"
+            f"{given[0]}= is an array, but data= names files; name the columns in the formulas"
             + (", as in select='s ~ a + b'" if given[0] == "selected" else "")
         )
     if clusters is not None or covariance == "cluster":

@@ -1,4 +1,4 @@
-"""From checked data to a `HeckmanProbitFit`: what cannot be estimated is named, the rest fitted."""
+"""From checked data to a `HeckmanProbitFit`; errors name what cannot be estimated."""
 
 from dataclasses import replace
 
@@ -144,7 +144,7 @@ def _ml(data: SelectionData, kind, rest, prefer_interior: bool) -> HeckmanProbit
 
 
 def _of_overlap(data: SelectionData, best: Point, params, kind: str, options: dict):
-    """Standard errors of what the rows that are not separated determine."""
+    """Standard errors of the coefficients that the non-separated rows determine."""
     overlap, values = _overlap(data), params.to_numpy()
     if overlap is None or best.status != "converged":
         return np.full((len(values),) * 2, np.nan)
@@ -152,7 +152,7 @@ def _of_overlap(data: SelectionData, best: Point, params, kind: str, options: di
 
 
 def _overlap(data: SelectionData) -> Overlap | None:
-    """Rows of weight zero count as separated: they have no part in anything."""
+    """Rows of weight zero count as separated, because they have no effect."""
     used = data.weight[data.s] > 0
     x, happened = data.x[data.s], data.y[data.s] == 1.0
     found = overlap_of(x[used], happened[used])

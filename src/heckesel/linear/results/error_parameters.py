@@ -46,7 +46,7 @@ def _restricted_loglik(fit, *names: str) -> float:
 
 
 def _hypotheses(fit) -> dict[str, list]:
-    """What makes the errors normal with a constant sigma, as terms that are zero."""
+    """The terms that are zero if the errors are normal with a constant sigma."""
     tested: dict[str, list] = {}
     if fit.errors == "shape":
         skewness, tail = ("ancillary", "skewness"), ("ancillary", "log_tail")
@@ -84,7 +84,7 @@ def rho_test(fit, kind: str | None) -> Test:
     if kind == "score":
         if not has_score_test(fit):
             raise DataError(
-                "the score test is for normal errors with a constant sigma; use 'lr' or 'wald'"
+                "the score test needs normal errors with a constant sigma; use 'lr' or 'wald'"
             )
         with threadpool_limits(1, user_api="blas"):
             return fit.score_test()
@@ -135,7 +135,7 @@ def error_interval(
     profile : (parameter, level) -> the profile interval
     """
     check_level(level)
-    _needs_ml(fit, f"an interval of {parameter}", "bootstrap() gives one for two-step")
+    _needs_ml(fit, f"an interval of {parameter}", "for the two-step, use bootstrap()")
     if not is_one_of(parameter, fit.error_parameters):
         *most, last = map(repr, fit.error_parameters)
         raise DataError(f"parameter must be {', '.join(most)} or {last}, got {parameter!r}")
@@ -154,7 +154,7 @@ def error_interval(
     _needs_independent_rows(fit, "profile likelihood")
     if not isinstance(fit.scan, Scan):
         raise DataError(
-            "profile intervals are for normal errors with a constant sigma; use method='wald'"
+            "profile intervals need normal errors with a constant sigma; use method='wald'"
         )
     return profile(parameter, level)
 
@@ -172,9 +172,9 @@ def _interval_over_rho(fit, parameter: str, level: float) -> tuple[float, float]
 
 def _needs_independent_rows(fit, what: str) -> None:
     if fit.clusters is not None:
-        raise DataError(f"clustered rows have no {what}; use 'wald'")
+        raise DataError(f"with clustered rows there is no {what}; use 'wald'")
 
 
 def _needs_ml(fit, what: str, way_out: str = "fit with method='ml'") -> None:
     if fit.method != "ml":
-        raise DataError(f"{what} needs a likelihood, and this fit is {fit.method}; {way_out}")
+        raise DataError(f"{what} needs maximum likelihood, but this fit is {fit.method}; {way_out}")

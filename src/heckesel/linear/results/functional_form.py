@@ -18,7 +18,7 @@ from heckesel.linear.forms.form_weights import CLOSE_AIC, changes_sign, forms_to
 from heckesel.linear.sample.stream import StreamedData
 
 WIDTH = 78
-FORM_HEAD = ("form", "log-lik", "AIC-best", "weight", "tau", "status")
+FORM_HEAD = ("error model", "log-lik", "AIC-best", "weight", "tau", "status")
 COEFFICIENT_HEAD = ("coefficient", "normal", "lowest*", "highest*", "")
 
 
@@ -106,7 +106,8 @@ class FunctionalForm:
         if self.rows < self.rows_in_all:
             used = f"{self.rows:,} of {self.rows_in_all:,} rows, drawn at random"
         lines = [
-            f"How much rests on the normal curve? {len(self.forms)} error models of {self.y_name}",
+            "Sensitivity to the error distribution: "
+            f"{len(self.forms)} error models of {self.y_name}",
             f"fitted on {used}",
             *self._form_lines(),
             *self._coefficient_lines(),
@@ -120,7 +121,7 @@ class FunctionalForm:
             for name, *rest in self._form_rows()
         ]
         return block(
-            heading("How much rests on the normal curve?"),
+            heading("Sensitivity to the error distribution"),
             html_table(FORM_HEAD, marked, left=("status",)),
             html_table(COEFFICIENT_HEAD, self._coefficient_rows(), left=("",)),
             paragraphs([self.sentence]),
@@ -168,20 +169,23 @@ class FunctionalForm:
     def sentence(self) -> str:
         """The finding in words."""
         among = (
-            f"the {len(self.weighed)} forms marked * (within {CLOSE_AIC:g} AIC units of the best, "
-            "or no worse than the normal model)"
+            f"the {len(self.weighed)} error models marked * (within {CLOSE_AIC:g} AIC units of the "
+            "best, or no worse than the normal model)"
         )
-        best = f"The best form is {self.forms[0].name}."
+        best = f"The best error model is {self.forms[0].name}."
         taus = [form.tau for form in self.forms if form.name in self.weighed]
         turns = min(taus) < 0 < max(taus)
         if not self.flips:
-            dependence = "the sign of the dependence does" if turns else "nor does the dependence"
-            return f"No coefficient compared changes sign among {among}; {dependence}. {best}"
+            dependence = "does" if turns else "does not change sign either"
+            return (
+                f"None of the coefficients changes sign among {among}; the dependence of the two "
+                f"errors {dependence}. {best}"
+            )
         verb = "changes" if len(self.flips) == 1 else "change"
         dependence = ", and so does the dependence of the two errors" if turns else ""
         return (
-            f"{', '.join(self.flips)} {verb} sign among {among}{dependence}: these signs rest on "
-            f"the shape that is assumed for the errors. {best}"
+            f"{', '.join(self.flips)} {verb} sign among {among}{dependence}: these signs depend on "
+            f"the assumed error distribution. {best}"
         )
 
 
@@ -189,8 +193,8 @@ def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
     """Check, draw rows where there are many, fit every form, label the results."""
     if isinstance(fit.data, StreamedData):
         raise DataError(
-            "functional_form() needs rows, and this fit read its rows from files and kept none; "
-            "fit a frame with a sample of the rows"
+            "functional_form() needs the rows of the fit, but this fit was read from files and has "
+            "none; fit a frame with a sample of the rows"
         )
     if not fit.has_selection:
         raise DataError("every unit was selected, so the errors have no dependence to compare")
@@ -236,7 +240,7 @@ def _drawn(data: SelectionData, rows: int, seed: int) -> SelectionData:
     part = data.take(kept)
     if part.s.all() or not part.s.any():
         kind = "selected" if part.s.all() else "unselected"
-        raise DataError(f"all of the {rows} rows drawn are {kind}; give more rows=")
+        raise DataError(f"all of the {rows} rows drawn are {kind}; increase rows=")
     try:
         check_estimable(part)
         check_scale(part)

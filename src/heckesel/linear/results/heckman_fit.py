@@ -1,4 +1,4 @@
-"""What `hk.heckman` returns."""
+"""`HeckmanFit`, the result of `hk.heckman`."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -62,9 +62,9 @@ class HeckmanFit(SelectionFit):
     method, covariance, weight_kind, errors : str
         Options of the fit.
     data, design, scan, clusters, selected, cov_given_rho
-        The rows, how columns are made from new rows, the profile of the likelihood, the cluster
-        codes, the position in `modes` of the mode that is used, and at rho = +-1 the covariance
-        of the other parameters, unless errors are normal with a constant sigma.
+        The rows; the design, which makes columns from new rows; the profile of the likelihood;
+        cluster codes; position in `modes` of the mode in use; covariance of the other parameters
+        at rho = +-1, unless errors are normal with a constant sigma.
 
     Examples
     --------
@@ -186,10 +186,10 @@ class HeckmanFit(SelectionFit):
         method : {"wald", "profile"}, optional
             ``"wald"`` is symmetric on the atanh scale for rho and on the log scale for sigma, df
             and tail. ``"profile"``, for rho and sigma with normal errors, contains every value that
-            a likelihood-ratio test does not reject, near other modes, too. If Wald inference does
-            not hold, the statistic of the test is divided by 1.25, its mean in simulations. The
-            default is `inference`, where the profile interval of sigma, and of rho in large fits,
-            is that between fits with rho held.
+            a likelihood-ratio test does not reject, including those near other modes. If Wald
+            inference is not valid, the test statistic is divided by 1.25, its mean in simulations.
+            The default is `inference`; its profile interval of sigma, and of rho in large fits,
+            is computed from fits with rho held fixed.
         client : dask.distributed.Client, optional
             A cluster for the profile interval.
 
@@ -271,8 +271,8 @@ class HeckmanFit(SelectionFit):
         x, w : array-like, optional
             New rows of a fit from arrays.
         target : {"population", "selected", "unselected"}
-            Whether nothing is known about the selection of the unit, or that it was or was not
-            selected. The last two need the columns of the selection equation.
+            The outcome of any unit, or of a unit given that it was or was not selected. The last
+            two need the columns of the selection equation.
 
         Returns
         -------
@@ -298,6 +298,6 @@ class HeckmanFit(SelectionFit):
         FunctionalForm
             Normal, t and shape errors with a constant sigma and with one that varies with x (or
             with the columns of ``scale=``), copulas with normal margins, and which coefficients
-            change sign among the forms that fit about as well as the best.
+            change sign among the error models that fit about as well as the best.
         """
         return compare_forms(self, terms, rows=rows, seed=seed)

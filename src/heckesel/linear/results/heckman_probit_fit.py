@@ -1,4 +1,4 @@
-"""A probit with sample selection and its inference: what `HeckmanClassifier` keeps."""
+"""`HeckmanProbitFit`, a probit with sample selection: the result of `HeckmanClassifier`."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,8 +22,8 @@ from heckesel.linear.results.selection_fit import SelectionFit
 from heckesel.tables.array_design import ArrayDesign
 
 SEPARATED = (
-    "the likelihood has no maximum: probabilities of these rows near 0 and 1 are an extrapolation, "
-    "and coefficients that only they determine have no standard errors"
+    "the likelihood has no maximum: probabilities near 0 and 1 of these rows are extrapolations, "
+    "and coefficients that depend on these rows alone have no standard errors"
 )
 
 
@@ -60,7 +60,7 @@ class HeckmanProbitFit(SelectionFit):
     separation : str or None
         Which columns separate the classes, if any do. The status is then ``"separated"``.
         Coefficients that the other rows determine have standard errors. If every row is separated,
-        no coefficient has, and rho is NaN, because every rho fits equally well.
+        no coefficient has one, and rho is NaN, because every rho fits equally well.
     classes : ndarray of shape (2,)
         The two classes.
 
@@ -112,7 +112,7 @@ class HeckmanProbitFit(SelectionFit):
 
     @property
     def separation_note(self) -> str:
-        """What ends the summary if columns separate the classes."""
+        """Note at the end of the summary if columns separate the classes."""
         return f"Separated: {self.separation} ({SEPARATED})." if self.separation else ""
 
     @cached_property
@@ -140,8 +140,8 @@ class HeckmanProbitFit(SelectionFit):
             Confidence level.
         method : {"wald", "profile"}, optional
             ``"wald"`` is symmetric on the atanh scale. ``"profile"`` contains every value that a
-            likelihood-ratio test does not reject, near other modes, too. The default is
-            `inference`.
+            likelihood-ratio test does not reject, including those near other modes. The default
+            is `inference`.
 
         Returns
         -------

@@ -101,8 +101,8 @@ class NamedEstimates:
         method : {"wald", "profile"}, optional
             How p-values and intervals are computed. ``"wald"`` uses the standard errors.
             ``"profile"`` uses the profile likelihood for all but the selection equation, which
-            stays valid where rho is hardly identified. By default the better of the two, as in the
-            summary.
+            is valid even if rho is poorly identified. The default is that of the summary
+            (`inference`).
 
         Returns
         -------

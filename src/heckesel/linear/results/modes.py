@@ -44,13 +44,14 @@ def reason_of(modes: tuple, selected: int) -> str:
         gain, sign = best.loglik - used.loglik, "+" if best.rho > 0 else "-"
         return (
             f"It is an interior maximum. The maximum at rho = {sign}1 has a log-likelihood that is "
-            f"{gain:.2f} higher, and {CLEARLY_BETTER:g} is needed to prefer it."
+            f"{gain:.2f} higher, but a maximum there is used only if the difference exceeds "
+            f"{CLEARLY_BETTER:g}."
         )
     return f"It is the highest of {len(modes)} maxima of the likelihood."
 
 
 def explain_modes(fit) -> tuple[str, pd.DataFrame]:
-    """What a probit with sample selection rests on, in words, and one row for each maximum."""
+    """The maximum that a probit with selection uses, in words, and one row for each maximum."""
     if fit.has_selection:
         used = f"Maximum likelihood was used, with rho = {fit.rho:.2f}."
         sentence = f"{used} {reason_of(fit.modes, fit.selected)}".strip()

@@ -155,7 +155,7 @@ def predict(fit, x, w, target: str, scale=None) -> Predictive:
     if fit.df <= 2:
         warn_user(
             f"with {fit.df:.2f} degrees of freedom the variance of the errors is infinite, and so "
-            "is std; intervals and quantiles hold"
+            "is std; intervals and quantiles are valid"
         )
     location, index = x @ fit.params["outcome"].to_numpy(), None
     sign = -1.0 if target == "unselected" else 1.0
@@ -171,7 +171,7 @@ def predict(fit, x, w, target: str, scale=None) -> Predictive:
         return Predictive.normal(mean, epistemic, sigma**2)
     if abs(fit.rho) > 1:
         raise HeckeselError(
-            f"the two-step rho is {fit.rho:.3f}, and no distribution has a correlation beyond one; "
+            f"the two-step estimate of rho is {fit.rho:.3f}, which is not a possible correlation; "
             "fit method='ml', or predict the population"
         )
     given = location, epistemic, sigma, sign * fit.rho * sigma, index

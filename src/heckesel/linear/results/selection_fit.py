@@ -1,4 +1,4 @@
-"""What a linear and a binary outcome with selection have in common as results."""
+"""Properties and methods that the results for linear and binary outcomes share."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -123,7 +123,7 @@ class SelectionFit(NamedEstimates):
 
     @property
     def separation_note(self) -> str:
-        """What ends the summary of a fit whose classes are separated."""
+        """Note at the end of the summary of a fit whose classes are separated."""
         return ""
 
     def summary(self, level: float = 0.95) -> Summary:
@@ -142,7 +142,7 @@ class SelectionFit(NamedEstimates):
         return table.summary(self, level)
 
     def augment(self, data=None) -> pd.DataFrame:
-        """The rows of the fit with what the fit says about each.
+        """The rows of the fit with fitted values, residuals and probabilities of selection.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class SelectionFit(NamedEstimates):
         level : float
             Confidence level.
         at : dict, optional
-            Values that columns are held at in all rows, such as ``{"educ": 12}``. With lists,
+            Values to which columns are set in all rows, such as ``{"educ": 12}``. With lists,
             ``{"educ": [12, 16]}``, there is one set of effects for each combination. Other columns
             keep their values.
         by : str, optional
@@ -211,7 +211,7 @@ class SelectionFit(NamedEstimates):
         kind : {"effect", "elasticity"}
             ``"effect"`` is the derivative with respect to a number and, for a category, the
             difference between each level and the first. ``"elasticity"`` is the mean of
-            (dy/dx)(x/y), of numbers only.
+            (dy/dx)(x/y), for numeric columns only.
 
         Returns
         -------
@@ -226,9 +226,9 @@ class SelectionFit(NamedEstimates):
 
         Notes
         -----
-        se is that of the delta method, by the covariance of the fit; z is effect / se. The p-value
-        and the interval are of the kind that `inference` names. Rows and their weights count as
-        fixed. Predictions of both signs have no elasticity.
+        se comes from the delta method with the covariance of the fit; z is effect / se. `inference`
+        names the method of the p-value and the interval. Rows and their weights are treated as
+        fixed. There is no elasticity if predictions have both signs.
         """
         return averages.margins(self.means(target), level, at=at, by=by, kind=kind)
 

@@ -44,7 +44,7 @@ def cross_products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def do_all(tasks: Sequence[Callable], rows: int) -> list:
-    """What tasks return that do not depend on one another."""
+    """The results of tasks that do not depend on one another."""
     return list((in_threads if rows >= SEVERAL_CORES_FROM else map)(lambda task: task(), tasks))
 
 

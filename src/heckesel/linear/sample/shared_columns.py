@@ -9,7 +9,7 @@ from heckesel.linear.sample.blocks import slices
 from heckesel.linear.sample.standardise import ColumnScale
 
 LARGEST_MIXING = 10.0  # one digit
-GLANCE_ROWS = 64  # that tell most columns apart
+GLANCE_ROWS = 64  # that distinguish most columns
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class SharedColumns:
     expand: np.ndarray
 
     def residual_columns(self, w: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """(n, p + 1) r from w and its own columns."""
+        """(n, p + 1) r from w and the columns of x only."""
         q = w.shape[1]
         mixing = self.expand[:q, q:]
         r = np.empty((len(w), mixing.shape[1]), order="F")

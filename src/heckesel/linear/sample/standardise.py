@@ -1,6 +1,6 @@
 """Standardised columns, and the matrix that maps estimates back to the original scale.
 
-A column times 1e6 must not change a fit, and exper and exper^2 must not break one.
+The scale of a column must not change a fit, and exper and exper^2 together must not make it fail.
 """
 
 from dataclasses import dataclass

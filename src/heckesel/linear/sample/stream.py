@@ -1,9 +1,9 @@
-"""Fits of more rows than memory holds: every sum is a pass over parts, read and forgotten.
+"""Fits of more rows than memory holds: every sum is a pass over the rows, read in parts.
 
 A part is whatever `read` turns into batches of rows (a few row groups of a file). The mode search
 is that of rows in memory, on a sample that is collected in the first pass; after it each
 evaluation of the likelihood is one pass. Parts are mapped over cores or over a cluster by `run`
-and added up in their order, so that the numbers do not depend on who read what.
+and added up in their order, so that the numbers do not depend on which worker read which part.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class StreamedRows:
 
     @property
     def run(self) -> Callable[[Callable, Iterable], Iterable]:
-        """What reads the parts, for work that is not a sum over them."""
+        """The function that reads the parts, for work that is not a sum over them."""
         return self.stream.run
 
     def part(self) -> Sample:
@@ -106,7 +106,7 @@ class StreamedRows:
 
 @dataclass(frozen=True)
 class StreamedData:
-    """What a fit remembers of rows it does not hold; the names are those of `SelectionData`."""
+    """Summary of rows that a fit does not hold; the names are those of `SelectionData`."""
 
     rows: StreamedRows
     scalings: SampleScale

@@ -74,7 +74,7 @@ class AutoMixture:
         return (self.networks if networks else self.splines).draw(rng)
 
     def graph(self, graph, x: str):
-        """The population prediction at x (m, p) in an ONNX graph, of networks alone."""
+        """The population prediction at x (m, p) in an ONNX graph, for networks only."""
         if self.splines is not None:
             raise DataError(
                 "splines with errors of several forms cannot be exported to ONNX; export a model "

@@ -48,7 +48,7 @@ def check_training(fitted, network, data: SelectionData, *, rows: int | None = N
     steps = 1 if network.batch_size is None else math.ceil((rows or data.n) / network.batch_size)
     path = 0.5 * (network.learning_rate or DEFAULT_RATE) * network.epochs * steps
     if path < SHORTEST_PATH:
-        _warn(f"{network.epochs} epochs at this learning rate hardly move the weights")
+        _warn(f"{network.epochs} epochs at this learning rate hardly change the weights")
     elif any(map(still_falling, members)):
         _warn(f"the held-out loss was still falling after {network.epochs} epochs")
 

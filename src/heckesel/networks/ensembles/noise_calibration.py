@@ -3,7 +3,7 @@ r"""The level of the noise, estimated on rows that a member held out.
 Residuals of training rows are too small, so sigma from them is, too. The residual :math:`r_{ij}` of
 row i under a member j that held it out is not, but a member has a larger error than the ensemble.
 With :math:`\sigma^2` the variance of the noise and of the error that all members share, and
-:math:`v_i` the variance of what is a member's own,
+:math:`v_i` the variance of the error that is specific to a member,
 
 .. math:: E\,r_{ij}^2 = \sigma^2 + v_i, \qquad
           E\,(y - \bar f)^2 = \sigma^2 + v_i/k ,

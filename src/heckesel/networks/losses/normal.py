@@ -26,7 +26,7 @@ Slopes = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss and what it needs from the network and the head.
+    """A loss, and the outputs of the network and the head that it needs.
 
     value_and_slopes : (output (k, n, outputs), head (k, h), rows) -> loss (k,), slopes in both
     outputs : columns of the network's last layer

@@ -1,7 +1,7 @@
-r"""How far the stated uncertainty of the mean falls short, from held-out units.
+r"""The factor by which the stated variance of the mean is too small, from held-out units.
 
-The covariance of the coefficients takes the columns and their ridges as given. What they miss of
-the outcome function shows in units that a fit has not seen: with :math:`\tau_i^2` the stated
+The covariance of the coefficients treats the columns and their ridges as given. Held-out units show
+the error that this ignores: with :math:`\tau_i^2` the stated
 variance of the mean at unit i, the likelihood of held-out units is compared at :math:`c\,\tau_i^2`
 for several c, and predictions use the posterior mean of c. The error of the mean is independent of
 the unit's own error, so it lowers the correlation with selection as well:

@@ -144,7 +144,7 @@ def value_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -> 
 
 
 class _EachUnit(NamedTuple):
-    """What derivatives at v are made of: log e^{-c'u} and e^{-c'u}, the errors e, the slopes of
+    """The terms of derivatives at v: log e^{-c'u} and e^{-c'u}, the errors e, the slopes of
     selected units and log-likelihood, slope and bend of unselected ones."""
 
     scale: torch.Tensor

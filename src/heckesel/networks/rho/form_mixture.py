@@ -1,4 +1,4 @@
-r"""A fitted model that commits neither to one rho nor to one form of the errors.
+r"""A fitted model that averages over rho and over error models.
 
 The predictive is the mixture over the points of a `Posterior`. At each of them
 :math:`y = f(x) + \sigma(x) e` with :math:`f = b'\delta/\theta`, :math:`\sigma(x) =
@@ -105,7 +105,7 @@ class FormMixture:
         return mix_predictives(components, log_weight)
 
     def _of_population(self, columns, u) -> Predictive:
-        """What is not known about the mean widens each component around its mean."""
+        """The uncertainty of the mean widens each component around its mean."""
         points, unit, m = self.points, self.scaling.y_scale, len(u)
         order = np.argsort(points.form == STUDENT, kind="stable")  # t components last
         students = int((points.form == STUDENT).sum())
@@ -295,7 +295,7 @@ def design_of(data: SelectionData, scaling: DataScale, basis, index_basis, devic
 
 
 def form_points(posterior: Posterior, design: Design) -> FormPoints:
-    """The points that matter, with the covariance of what the mean depends on."""
+    """The points with almost all the weight, and the covariance of the parameters of the mean."""
     q, found = design.units.sizes[0], posterior.points
     order = np.argsort(posterior.weight)
     kept = np.sort(order[np.cumsum(posterior.weight[order]) > DROPPED])

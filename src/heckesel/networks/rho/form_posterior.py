@@ -64,7 +64,7 @@ class Posterior:
 
         It has as much prior weight as a form, and must be better than the best point by LEAD
         standard errors of the difference: where held-out units do not distinguish the two, the one
-        that knows how little they say of rho is right.
+        that accounts for how little they determine rho is right.
         """
         lead = rival - self.best_by_group()
         handicap = LEAD * np.sqrt(len(lead)) * lead.std()

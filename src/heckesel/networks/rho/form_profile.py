@@ -156,7 +156,7 @@ def profile_of_form(
 
 
 def free_coefficients(design: Design, errors: ErrorModel) -> torch.Tensor:
-    """(1, P) which coefficients the error model lets vary."""
+    """(1, P) which coefficients are free in the error model."""
     q, width, r = design.units.sizes
     free = design.free(np.array([errors.form])).clone()
     chosen = torch.zeros(r, dtype=torch.bool, device=free.device)

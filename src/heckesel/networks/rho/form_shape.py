@@ -45,7 +45,7 @@ def selected(index, e, epsilon, log_d, a):
 
 
 class _Parts(NamedTuple):
-    """What the derivatives have in common; root : 1/sqrt(1 + e^2), arc : asinh e, m_t : of m."""
+    """Common terms of the derivatives; root : 1/sqrt(1 + e^2), arc : asinh e, m_t : of m."""
 
     cosh_a: torch.Tensor
     sinh_a: torch.Tensor

@@ -56,7 +56,7 @@ class Models(Protocol):
 
 
 class Criterion(Protocol):
-    """What counts as evidence for rho.
+    """The function that computes the evidence for rho.
 
     readings : (k, c) numbers of k models at their optima; evidence : from the readings (j, k, c) of
     one dataset

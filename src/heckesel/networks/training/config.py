@@ -111,29 +111,30 @@ class NetworkConfig:
             torch_device(self.device)
         if self.errors != "normal" and self.noise == "varying":
             raise DataError(
-                f'errors="{self.errors}" has one sigma; set noise="constant"'
+                f'errors="{self.errors}" needs a constant sigma; set noise="constant"'
                 + ", and scale= for a sigma that depends on x" * (self.errors == SHAPE)
             )
         if self.scale and self.errors not in ("normal", SHAPE):
             raise DataError(
-                f'scale= has normal or shape errors, not errors="{self.errors}"; set errors="shape"'
+                f'scale= needs normal or shape errors, not errors="{self.errors}"; set '
+                'errors="shape"'
             )
         if self.scale and self.noise != "constant":
             raise DataError(
-                f'scale= says how sigma depends on x, so noise="{self.noise}" cannot; set '
-                'noise="constant"'
+                f'scale= already models how sigma depends on x; set noise="constant", not '
+                f'noise="{self.noise}"'
             )
         for name in ("weight_decay", "errors", "noise", "tails"):
             if (value := getattr(self, name)) in (AUTO, "varying") and self.folds is None:
-                raise DataError(f'{name}="{value}" needs folds to hold out; set folds, such as 5')
+                raise DataError(f'{name}="{value}" needs held-out folds; set folds=5, for example')
         if self.tails == AUTO and self.errors == "t":
-            raise DataError('errors="t" has the tails of a t already; set tails="normal"')
+            raise DataError('errors="t" already has heavy tails; set tails="normal"')
         if self.tails == AUTO and self.has_form:
-            raise DataError('tails="auto" is not for errors="shape" or scale=; set tails="normal"')
+            raise DataError('errors="shape" and scale= need tails="normal", not tails="auto"')
         if self.selection != "linear" and not 2 <= (self.folds or 0) <= self.n_members:
             raise DataError(
-                f"selection={self.selection!r} needs folds, and a member to hold out each: "
-                f"folds is {self.folds}, n_members {self.n_members}"
+                f"selection={self.selection!r} needs folds and at least one member per fold, but "
+                f"folds is {self.folds} and n_members is {self.n_members}"
             )
 
     def _check_numbers(self) -> None:
@@ -166,7 +167,7 @@ class NetworkConfig:
     def decay(self) -> float:
         """The weight decay of one training."""
         if isinstance(self.weight_decay, str):
-            raise DataError('this method cannot choose weight_decay="auto"; set a number')
+            raise DataError('this method does not support weight_decay="auto"; set a number')
         return self.weight_decay
 
     @property

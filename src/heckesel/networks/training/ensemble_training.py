@@ -150,7 +150,7 @@ class FitRequest:
 
     @property
     def training(self) -> dict[str, Any]:
-        """What `train_datasets` needs beside rows and a loss."""
+        """The arguments of `train_datasets` other than rows and a loss."""
         named = {name: getattr(self, name) for name in ("seeds", "config", "device", "progress")}
         return named | {"units": max(data.n for data in self.datas)}
 
@@ -213,7 +213,7 @@ def train_datasets(
 
 @dataclass(frozen=True)
 class Training:
-    """What `train_datasets` is given.
+    """The arguments of `train_datasets`.
 
     units : rows of the largest dataset, selected or not; with `config.batch_size` they determine
         the number of steps

@@ -84,7 +84,7 @@ def train_modules(
             torch.manual_seed(own_seed)
             net = make_net(own_seed).to(place)
             if any(map(is_lazy, net.parameters())):
-                net(inputs[:2])  # which tells lazy layers their shapes
+                net(inputs[:2])  # which initialises the shapes of lazy layers
             weights = [weight for weight in net.parameters() if weight.requires_grad]
             head = torch.as_tensor(start_head(rows, loss, seed, j), device=place)
             start = torch.cat([*(weight.detach().flatten() for weight in weights), head])[None]

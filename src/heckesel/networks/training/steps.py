@@ -295,7 +295,7 @@ def is_fused(parameters: torch.Tensor, sizes: Sequence[int], rows: Batch) -> boo
 
 
 def fused_kernels():
-    """The module with them; triton comes with builds of torch for CUDA alone."""
+    """The module with them; only CUDA builds of torch include triton."""
     from heckesel.networks.training import fused
 
     return fused
@@ -367,7 +367,10 @@ def _recorded(step, rows: Batch, moving: Sequence[torch.Tensor]):
         with torch.cuda.graph(graph):
             value = step(own)
     except RuntimeError as error:
-        warnings.warn(f"CUDA graph not recorded, training runs unrecorded: {error}", stacklevel=4)
+        warnings.warn(
+            f"the CUDA graph could not be recorded; training continues without it: {error}",
+            stacklevel=4,
+        )
         recorded = False
     for tensor, before in zip(moving, start, strict=True):
         tensor.copy_(before)

@@ -13,7 +13,7 @@ from heckesel.errors import DataError
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 DETECTED_FROM = 20  # lines
 DECIMALS_FROM = 1000  # rows
-# Files that start with one of these marks say what they are.
+# Byte order marks, which identify the encoding of a file.
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is the start of this one
@@ -60,8 +60,8 @@ def decoded(raw: bytes, path, encoding: str | None) -> tuple[str, str]:
 def _text(text: str, path) -> str:
     if "\0" in text:
         raise DataError(
-            f"{path} holds zero bytes, which no text has; set its --encoding, or save it as CSV in "
-            "UTF-8"
+            f"{path} contains zero bytes, so it is not text in the detected encoding; set its "
+            "--encoding, or save it as CSV in UTF-8"
         )
     if not text.strip():
         raise DataError(f"{path} is empty")
@@ -73,7 +73,7 @@ def csv_frame(text: str, path, delimiter: str) -> pd.DataFrame:
     delimiter = "\t" if delimiter == "\\t" else delimiter  # as it is typed in a shell
     if len(delimiter) != 1 or delimiter in '"\r\n ':
         raise DataError(
-            f"--delimiter must be one character, and no quote, space or line break; got "
+            f"--delimiter must be one character other than a quote, space or line break; got "
             f"{delimiter!r}"
         )
     names = _checked_fields(text, path, delimiter)
@@ -104,11 +104,11 @@ def _checked_fields(text: str, path, delimiter: str) -> list[str]:
                 names = [name.strip() for name in fields]
             elif fields and len(fields) != len(names):
                 raise DataError(
-                    f"line {reader.line_num} of {path} has {len(fields)} fields, and the header "
+                    f"line {reader.line_num} of {path} has {len(fields)} fields, but the header "
                     f"has {len(names)}"
                 )
     except csv.Error as error:
-        raise DataError(f"line {reader.line_num} of {path} is no CSV: {error}") from None
+        raise DataError(f"line {reader.line_num} of {path} is not valid CSV: {error}") from None
     return names
 
 
@@ -130,7 +130,9 @@ def delimiter_of(text: str, path) -> str:
             alike.append(each)
     if len(alike) != 1:
         options = " or ".join(DELIMITERS[each] for each in inside)
-        raise DataError(f"{path} may be separated by {options}; say which with --delimiter")
+        raise DataError(
+            f"the columns of {path} may be separated by {options}; choose one with --delimiter"
+        )
     return alike[0]
 
 

@@ -36,7 +36,7 @@ WRITTEN = "predictions"  # the table of a database that is an output
 def read_database(path: Path, table: str | None, query: str | None) -> pd.DataFrame:
     """The result of `query`, or a table: the one named, or the only one."""
     if table is not None and query is not None:
-        raise DataError("--table and --query both say what to read; give one of them")
+        raise DataError("--table and --query exclude each other; give one of them")
     with open(path, "rb") as file:
         start = file.read(16)
     if start == b"SQLite format 3\0":

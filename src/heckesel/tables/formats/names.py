@@ -23,5 +23,5 @@ def chosen(table: str | None, names: Sequence[str], path, what: str) -> str:
         raise DataError(f"{path} has no {what} {table!r}{hint}")
     if table is None and len(names) != 1:
         held = f"{len(names)} {what}s ({', '.join(names)})" if names else f"no {what}"
-        raise DataError(f"{path} has {held}" + "; say which with --table" * bool(names))
+        raise DataError(f"{path} has {held}" + "; choose one with --table" * bool(names))
     return names[0] if table is None else table

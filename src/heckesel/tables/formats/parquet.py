@@ -59,12 +59,12 @@ def open_file(path: str):
     except ImportError:
         raise DataError("reading Parquet needs pyarrow: pip install 'heckesel[scale]'") from None
     if not os.path.isfile(path):
-        raise DataError(f"{path!r} is no ordinary file; give a Parquet file, folder or pattern")
+        raise DataError(f"{path!r} is not a regular file; pass a Parquet file, folder or pattern")
     try:
         return pq.ParquetFile(path, buffer_size=READ_BUFFER)
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(
-            f"{path!r} is no Parquet file ({error}); write one with frame.to_parquet(...)"
+            f"{path!r} is not a Parquet file ({error}); write one with frame.to_parquet(...)"
         ) from None
 
 

@@ -21,7 +21,9 @@ def without_values(table: TableFile, name: str, values: list[str]) -> TableFile:
         number = parsed_numbers(pd.Series([value]), table.decimal)[0]
         found = (strings == value).to_numpy() | (numbers == number)
         if not found.any():
-            raise DataError(f"--unobserved {value}: no row of {table.path} has this {name!r}")
+            raise DataError(
+                f"--unobserved {value}: column {name!r} has this value in no row of {table.path}"
+            )
         hidden |= found
     kept = column.where(~hidden, "") if is_text(column) else column.mask(hidden)
     return replace(table, frame=table.frame.assign(**{name: kept}))

@@ -1,4 +1,4 @@
-"""The scale of the outcome that the data choose: by the held-out likelihood of y itself.
+"""The scale of the outcome, chosen by the held-out likelihood of y itself.
 
 Each scale is used in a regression of z = forward(y) on functions of w among the selected rows. They
 stand for f(x) and for the effect of selection, which is a function of w. Errors are normal, and the

@@ -34,7 +34,7 @@ def without_unobserved(values: np.ndarray, given) -> np.ndarray:
     if not codes:
         return values
     if values.dtype == object:
-        labels = pd.Series(values, dtype=object)  # compared as Python does, whatever they are
+        labels = pd.Series(values, dtype=object)  # compared as in Python, whatever their type
         return labels.mask(labels.isin(codes), None).to_numpy()
     numbers = [float(code) for code in codes if not isinstance(code, str)]
     return np.where(np.isin(values, numbers), np.nan, values)
@@ -54,7 +54,7 @@ def disguised(values: np.ndarray) -> float | None:
 
 
 def question(data) -> str:
-    """The sentence that asks about a spike of the outcome; empty if there is none, and for rows
+    """The sentence that points to a spike of the outcome; empty if there is none, and for rows
     that are read from files one part at a time."""
     value = disguised(data.y) if isinstance(data, SelectionData) else None
     if value is None:
@@ -62,6 +62,6 @@ def question(data) -> str:
     values, name = data.y, data.y_name
     rows, n = np.count_nonzero(values == value), np.count_nonzero(~np.isnan(values))
     return (
-        f"the outcome {name!r} is {value:g} in {rows:,} of {n:,} rows; is this a missing outcome? "
-        f"unobserved={value:g} says so (--unobserved {value:g} in the shell)"
+        f"the outcome {name!r} is {value:g} in {rows:,} of {n:,} rows; if this value stands for a "
+        f"missing outcome, pass unobserved={value:g} (--unobserved {value:g} in the shell)"
     )

@@ -1,1 +1,1 @@
-"""What is wrong with the columns of a table, and the plan that fixes it."""
+"""Problems of the columns of a table, and the plan that fixes them."""

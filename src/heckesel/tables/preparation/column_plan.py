@@ -20,13 +20,13 @@ DAYS_PER_YEAR = 365.25
 
 @dataclass(frozen=True)
 class Step:
-    """How one column that the model sees is made from a column of the table.
+    """The rule by which one prepared column is made from a column of the table.
 
     kind : number; category; means, a category as the mean of a target; missing, an indicator;
         or trend (in years), month or weekday of a date
-    fill : what is imputed, and for means what unseen levels get
+    fill : the imputed value; for means, also that of unseen levels
     gaps : words that mean a missing value
-    levels : of a category, as the model sees them; of means, those with a mean
+    levels : of a category after preparation; of means, those with a mean
     other : the level of rare and unseen ones; gap : the level where the value is missing
     pooled : rare levels, and those without a mean
     merged : levels that are treated as the first, since other columns determine them
@@ -73,7 +73,7 @@ class ColumnEntry:
 
 @dataclass(frozen=True)
 class Filled:
-    """A column that the model sees, and which rows had no value, an unreadable or an unseen one."""
+    """A prepared column, and the rows with a missing, unreadable or unseen value."""
 
     values: pd.Series
     absent: np.ndarray
@@ -97,18 +97,18 @@ class ColumnPlan:
 
     @property
     def clean_instruments(self) -> tuple[str, ...]:
-        """Instruments among the columns that the model sees."""
+        """Instruments among the prepared columns."""
         return tuple(step.name for step in self.steps if step.source in self.instruments)
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """Columns of the table whose values mean something on their own: neither omitted nor
+        """Columns of the table whose values have a meaning by themselves: neither omitted nor
         dates."""
         known = {step.source for step in self.steps if step.kind in (NUMBER, CATEGORY, MEANS)}
         return tuple(name for name in self.names if name in known)
 
     def with_numbers(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The table with numbers where the model sees a number that is written as text."""
+        """The table in which numbers written as strings are converted to numbers."""
         found = {
             step.source: numbers_in(frame[step.source], step.gaps)[0]
             for step in self.steps
@@ -119,12 +119,12 @@ class ColumnPlan:
         return frame.assign(**found)
 
     def apply(self, frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
-        """The columns `names` that the model sees, made from a table."""
+        """The prepared columns `names` of a table."""
         found, notes = {}, {}
         for step, filled in self.filled(frame, names):
             found[step.name] = filled.values
             for rows, what in (
-                (filled.unseen, "a level that the fit has not seen"),
+                (filled.unseen, "a level that did not occur in the fit"),
                 (filled.unreadable, "a value that cannot be read, treated as missing"),
             ):
                 if rows.any():
@@ -150,7 +150,7 @@ class ColumnPlan:
 
 
 def fill_column(step: Step, column: pd.Series) -> Filled:
-    """The column that the model sees; a value that cannot be read is treated as missing."""
+    """The prepared column; a value that cannot be read is treated as missing."""
     nothing = np.zeros(len(column), dtype=bool)
     if step.kind in (NUMBER, MISSING):
         numbers, bad = numbers_in(column, step.gaps)

@@ -40,7 +40,7 @@ OTHER, ABSENT = "other", "missing"
 FEWEST_ROWS = 10
 # Columns with more levels are encoded by means; also those of which `other` would be the most.
 MOST_LEVELS = 40
-# A string of which more than half of the values differ says who a unit is, and nothing about others
+# Strings of which more than half are distinct identify units and contain nothing about others
 # like it. Below so many values it may still be chance.
 FEWEST_NAMES = 20
 NUMBERED = 0.95  # share of distinct values in a column that numbers the units
@@ -50,7 +50,7 @@ ID_NAME = re.compile(r"(^|[_. ])(id|key|uuid|guid|seqn|index|row_?names?)$|[a-z]
 
 @dataclass
 class _Learning:
-    """What is known of the table while its columns are read.
+    """The state of the table while its columns are read.
 
     kept : columns of the clean frame; seen : digest of a column -> its name
     indicated : missing indicator -> the rows where it is 1
@@ -162,7 +162,7 @@ def _useless(learning, name, found, values, absent, levels) -> tuple[str, str] |
         kind = raw.TEXT if long else raw.IDENTIFIER
         return kind, f"it has {len(levels):,} different strings in {(~absent).sum():,} rows"
     if found.kind == raw.NUMBER and _is_identifier(name, values, absent, levels):
-        return raw.IDENTIFIER, "its values number the rows or name the units"
+        return raw.IDENTIFIER, "its values are row numbers or unit names"
     if found.kind == raw.NUMBER and _repeats_outcome(values[s].to_numpy(), learning.y[s]):
         return raw.DUPLICATE, "it is the outcome, perhaps on another scale, in all selected rows"
     return None

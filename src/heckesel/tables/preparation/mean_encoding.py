@@ -12,7 +12,7 @@ def cross_fitted_means(
 ) -> tuple[np.ndarray, dict[str, float], float]:
     """(n,) means for the fit, the mean of each level for predictions, and the overall mean.
 
-    labels : (n,) strings; None is a level, too
+    labels : (n,) strings; None is also a level
     target : (n,); known : (n,) where it is known
     groups : (n,) integer codes of rows that stay in one fold
 

@@ -45,7 +45,7 @@ DATES_PARSED = 0.95  # share of the strings that must be dates; the others are m
 
 @dataclass(frozen=True)
 class RawKind:
-    """What a column holds.
+    """The kind of values in a column.
 
     kind : number, category, ordered, date, empty or unreadable
     gaps : words that mean a missing value
@@ -124,7 +124,7 @@ def _string_kind(counts: pd.Series) -> RawKind:
 
 
 def _day_first(strings: pd.Series) -> bool:
-    """Whether some date like 31/1/2013 has a first part that is no month."""
+    """Whether some date like 31/1/2013 has a first part that is not a month."""
     first = strings.str.extract(r"^(\d{1,2})[-/.]\d{1,2}[-/.]\d{4}")[0].dropna()
     return bool((first.astype(int) > 12).any())
 
@@ -157,7 +157,7 @@ def _label(value) -> str | None:
 
 
 def numbers_in(column: pd.Series, gaps: tuple[str, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) numbers, NaN where missing, and (n,) where a value is no finite number.
+    """(n,) numbers, NaN where missing, and (n,) where a value is not a finite number.
 
     gaps : words that mean a missing value
     """
@@ -175,7 +175,7 @@ def numbers_in(column: pd.Series, gaps: tuple[str, ...] = ()) -> tuple[np.ndarra
 
 
 def dates_in(column: pd.Series, *, day_first: bool) -> tuple[pd.Series, np.ndarray]:
-    """(n,) dates without time zone, NaT where missing, and (n,) where a value is no date."""
+    """(n,) dates without time zone, NaT where missing, and (n,) where a value is not a date."""
     if isinstance(column.dtype, pd.PeriodDtype):
         column = column.dt.to_timestamp()
     codes, levels = pd.factorize(column.astype(object))

@@ -37,7 +37,7 @@ class RowProblems:
 
 
 def row_problems(plan: ColumnPlan, frame: pd.DataFrame, names: Iterable[str]) -> RowProblems:
-    """What the plan does with the rows of a table to make the columns `names`.
+    """The changes that the plan makes to rows of a table, to prepare the columns `names`.
 
     A row cannot be predicted if a number or a date in it cannot be read, or if it has no value.
     """
@@ -90,7 +90,7 @@ class ProblemCounts:
             shown += ", ..." * (len(each.levels) > LEVELS_SHOWN)
             rows = f"{each.rows:,} row{'s have' if each.rows > 1 else ' has'}"
             said.append(
-                f"{source}: {rows} a level that the fit has not seen ({shown}); {each.treated}"
+                f"{source}: {rows} a level that did not occur in the fit ({shown}); {each.treated}"
             )
         if self._imputed:
             counts = ", ".join(f"{source} ({n:,})" for source, n in self._imputed.items())
