@@ -60,7 +60,7 @@ def test_blocks_give_the_predictions_and_notes_of_the_whole_table(target, tmp_pa
     assert [line for line in blocks.err.splitlines() if line.startswith("note")] == [
         line for line in whole.err.splitlines() if line.startswith("note")
     ]
-    assert "kind: 2 rows have a level that the fit has not seen (new, newer)" in blocks.err
+    assert "kind: 2 rows have a level that did not occur in the fit (new, newer)" in blocks.err
     assert "1 of 450 rows could not be predicted" in blocks.err
     assert found.select(given.column_names).equals(given)  # its types, too
     for name in ("mean", "std", "lower", "upper"):

@@ -14,7 +14,7 @@ LEVELS_SHOWN = 3
 
 @dataclass(frozen=True)
 class Unseen:
-    """rows : how many have a level that the fit has not seen; levels : some of them"""
+    """rows : how many have a level that did not occur in the fit; levels : some of them"""
 
     rows: int
     levels: tuple[str, ...]
