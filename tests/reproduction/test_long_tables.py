@@ -10,6 +10,7 @@ from heckesel.methods import auto_sample
 from reproduction import x5_regimes as x5
 from reproduction.simulations import long_tables as simulation
 
+FITS = ("sampled", "whole")
 ROWS = json.loads(simulation.RESULTS.read_text())
 
 
@@ -31,9 +32,6 @@ def test_the_table_compares_both_fits_of_the_same_draws():
     assert (line["sampled"], line["whole"], line["difference"]) == (0.91, 0.9, 0.01)
     error = np.std([-0.02, 0.02, 0.03], ddof=1) / np.sqrt(3)
     assert line["standard_error"] == pytest.approx(error, abs=1e-4)
-
-
-FITS = ("sampled", "whole")
 
 
 @pytest.mark.filterwarnings("ignore")
