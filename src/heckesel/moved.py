@@ -36,6 +36,7 @@ MOVED = {
     "estimators.functional_form": "linear.results.functional_form",
     "estimators.regression": "estimators.selection_regressor",
     "linear.quasi_separated": "linear.separated",
+    "methods.selection_network": "methods.parts.selection_network",
     "methods.two_step_on_folds": "methods.heckman_two_step",
 }
 

@@ -6,8 +6,9 @@ import pytest
 from heckesel.data import selection_data
 from heckesel.fit_info import AutoInfo
 from heckesel.linear.probit import selection_probit
-from heckesel.methods import auto_sample, heckman_auto
-from heckesel.methods.auto_sample import sampled_units
+from heckesel.methods import heckman_auto
+from heckesel.methods.parts import auto_sample
+from heckesel.methods.parts.auto_sample import sampled_units
 from heckesel.networks.ensembles.auto_mixture import AutoMixture
 
 N, MOST = 60_000, 3_000

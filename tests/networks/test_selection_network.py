@@ -10,7 +10,7 @@ from heckesel.data import selection_data
 from heckesel.errors import DataError
 from heckesel.methods import fit_one
 from heckesel.methods.heckman_two_step import first_step
-from heckesel.methods.selection_network import fit_indices
+from heckesel.methods.parts.selection_network import fit_indices
 from heckesel.networks.training.batches import assign_folds, data_scale_of
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import FitRequest

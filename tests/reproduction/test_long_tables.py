@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heckesel.methods import auto_sample
+from heckesel.methods.parts import auto_sample
 from reproduction import x5_regimes as x5
 from reproduction.simulations import long_tables as simulation
 

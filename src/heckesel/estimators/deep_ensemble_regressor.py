@@ -26,7 +26,7 @@ class EnsembleRegressor(NetworkRegressor):
         return True
 
     def _keep(self, trained, data: SelectionData, *, probit: bool):
-        from heckesel.methods.beside_probit import beside_probit
+        from heckesel.methods.parts.beside_probit import beside_probit
 
         self.fitted_ = beside_probit(trained, data, possible=probit)
         self.info_ = as_dictionary(self.fitted_.info)

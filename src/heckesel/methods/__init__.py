@@ -8,9 +8,9 @@ of several parts that `hk.sensitivity` refits. Networks are found in its fields,
 names. `config` is what the method itself defines, None for its defaults. Two functions are
 optional: `options(network, model)` makes the config from the options of an estimator, and
 `fit_files(config)` returns the fit to rows on disk. A new method is a file and a line here: Python,
-the command line, reports, saved models and the contract test take it from METHODS. Files that it
-does not name are parts of methods, or serve classes (`binary_networks`) and networks that a user
-brings (`own_network`).
+the command line, reports, saved models and the contract test take it from METHODS. Two files have
+no line there: `binary_networks`, for outcomes with two classes, and `own_network`, for networks
+that a user brings. Parts of methods are in `parts/`.
 """
 
 from dataclasses import dataclass

@@ -25,8 +25,8 @@ from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.fit_info import AutoInfo, Candidate
 from heckesel.methods import heckman_two_step
-from heckesel.methods.auto_candidates import candidates_of, network_readings
-from heckesel.methods.auto_sample import sampled_units
+from heckesel.methods.parts.auto_candidates import candidates_of, network_readings
+from heckesel.methods.parts.auto_sample import sampled_units
 from heckesel.methods.spline_joint import SplineBasis, spline_basis
 from heckesel.networks.ensembles.auto_mixture import AutoMixture
 from heckesel.networks.ensembles.convergence import check_finite

@@ -10,7 +10,7 @@ from heckesel.errors import DataError
 from heckesel.fit_info import SelectionInfo
 from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods.heckman_two_step import linear_start_of_both, preferred_noise
-from heckesel.methods.joint_form import ensemble_of
+from heckesel.methods.parts.joint_form import ensemble_of
 from heckesel.networks.ensembles.form_ensemble import FormEnsemble
 from heckesel.networks.ensembles.noise_calibration import (
     Calibration,

@@ -25,7 +25,7 @@ from heckesel.fit_info import SelectionInfo
 from heckesel.linear.probit import fit_probit, selection_probit
 from heckesel.linear.sample.blocks import add_up
 from heckesel.linear.wald import instruments_are_strong
-from heckesel.methods.selection_network import CrossFitted, fit_indices
+from heckesel.methods.parts.selection_network import CrossFitted, fit_indices
 from heckesel.networks.ensembles.noise_calibration import (
     calibrated_shape,
     pairs_of,

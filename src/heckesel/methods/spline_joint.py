@@ -15,7 +15,7 @@ import torch
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.linear.estimable import dependent_columns
-from heckesel.methods.spline_graph import spline_columns
+from heckesel.methods.parts.spline_graph import spline_columns
 from heckesel.networks.rho.rho_mixture import RhoMixture, average_over_rho, held_out_evidence
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.batches import DataScale, data_scale_of, joint_rows, with_folds

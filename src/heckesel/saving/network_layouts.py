@@ -15,7 +15,7 @@ from heckesel.tables.columns import Columns
 
 # Kinds of whole fits that METHODS does not name.
 WHOLE = {
-    "BesideProbit": "heckesel.methods.beside_probit",
+    "BesideProbit": "heckesel.methods.parts.beside_probit",
     "BinaryMixture": "heckesel.methods.binary_networks",
     "FormEnsemble": "heckesel.networks.ensembles.form_ensemble",
 }
