@@ -217,7 +217,7 @@ def as_dictionary(info) -> dict[str, Any]:
 
 def from_dictionary(kind: type[Info], values: dict[str, Any]) -> Info:
     """The opposite of `as_dictionary`. Names that `kind` does not have, as in files of other
-    versions, are ignored; a `ValueError` says which field is missing or of another type."""
+    versions, are ignored; a `ValueError` names a field that is missing or of another type."""
     hints = get_type_hints(kind)
     for field in fields(kind):  # type: ignore[arg-type]  # kind is a dataclass
         if field.default is MISSING and field.name not in values:

@@ -7,7 +7,7 @@ KEY = "on disk"
 
 @dataclass(frozen=True)
 class OnDisk:
-    """What is checked when a field is read.
+    """The checks made when a field is read.
 
     shape : lengths of an array, by name or as numbers: "p" and "q" are the columns of x and w,
         "q+1" one more than that, and any other name stands for the length that is found first,

@@ -36,7 +36,7 @@ def prepare_streams() -> None:
 
 
 def discard_output() -> None:
-    """Drop what could not be written, so that Python does not try again at exit."""
+    """Drop unwritten output, so that Python does not try again at exit."""
     with suppress(OSError, ValueError):  # the stream has no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

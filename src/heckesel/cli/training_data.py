@@ -165,7 +165,7 @@ class TrainingData:
 
     @property
     def problems(self) -> dict:
-        """What the estimators do with missing values and other problems of columns."""
+        """Options of the estimators for missing values and other problems of columns."""
         return {"missing": self.missing, "on_problem": self.on_problem}
 
     @property

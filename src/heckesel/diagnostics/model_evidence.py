@@ -178,8 +178,8 @@ def _other_errors(fit: HeckmanFit, sample: Sample, scalings: SampleScale) -> dic
 
 
 def _most_moved(fit: HeckmanFit, normal: FormResult, best: FormResult) -> dict:
-    """What the other errors move furthest, in standard errors of the fit: an outcome coefficient or
-    rho, whose distance is that of atanh rho."""
+    """The largest change by the other errors, in standard errors of the fit: of an outcome
+    coefficient or of rho, whose distance is that of atanh rho."""
     terms = [*(("outcome", name) for name in fit.data.x_names), ("ancillary", "atanh_rho")]
     before, after, error = (
         values[terms].to_numpy() for values in (normal.params, best.params, fit.se)

@@ -52,7 +52,7 @@ def selection_probit(data: SelectionData) -> ProbitFit:
     """The probit of s on w and a constant, which comes last.
 
     Columns may depend on one another, as all levels of a category and the constant do: where that
-    leaves no single best fit, a ridge too small to be seen elsewhere picks one of them.
+    leaves no single best fit, a ridge too small to matter elsewhere selects one of them.
     """
     w = np.column_stack([data.w, np.ones(data.n)])
     found = fit_probit(w, data.s, data.weight)

@@ -191,7 +191,7 @@ def linear_start(batch: Batch, strong: bool) -> LinearStart:
     r"""A linear outcome on selected rows with inverse Mills ratios, as a start for the networks.
 
     With strong instruments it is the classic two-step. Without them :math:`\lambda` is a function
-    of x and picks up whatever in f is not linear. Its coefficient c can be many sigmas large, and
+    of x and picks up the nonlinear part of f. Its coefficient c can be many sigmas large, and
     members would stop before they correct it. So c starts at 0, and sigma at that of least squares.
     """
     columns, root = batch.x, np.sqrt(batch.weight)

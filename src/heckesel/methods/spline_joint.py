@@ -45,7 +45,7 @@ class SplineConfig:
 
 @dataclass(frozen=True)
 class SplineBasis:
-    """[1, x, wiggles of each column, surfaces]; `membership` (h, ridges) says which ridge."""
+    """[1, x, wiggles of each column, surfaces]; `membership` (h, ridges) gives their ridges."""
 
     curves: tuple[Spline | None, ...]
     surfaces: tuple[tuple[int, int, Spline | None, Spline | None], ...]

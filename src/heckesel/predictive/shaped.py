@@ -57,7 +57,7 @@ def predict_shape(
 ) -> Predictive:
     """y = location + sigma e, or with `index`, y given u > -index.
 
-    What is not known about the mean (epistemic) widens the distribution around its mean.
+    The uncertainty of the mean (epistemic) widens the distribution around its mean.
 
     location, epistemic, sigma, index : (m,). For units that were not selected give -index and
     -atanh_rho.

@@ -30,7 +30,7 @@ class Refits:
     change : (g, n) corrected minus naive mean of all rows, from the g refits; None without a naive
         fit
     held_out : (m,) row numbers with an observed outcome, in the order of `predicted`
-    predicted : (m,) F(y | x, w, s = 1) of their outcomes by fits that have not seen them; for
+    predicted : (m,) F(y | x, w, s = 1) of their outcomes by fits without them; for
         classes P(second class | x, w, s = 1); None if the model predicts the population only
     share : of the rows that were used
     """
@@ -46,7 +46,7 @@ class Refits:
 
         .. math:: t_{g-1}\sqrt{\tfrac{g-1}{g}\sum_j(\hat d_{(j)} - \bar d)^2}
 
-        Both models lose the same rows, so what they have in common cancels in the change.
+        Both models lose the same rows, so common errors cancel in the change.
         """
         if self.change is None:
             return float("nan")

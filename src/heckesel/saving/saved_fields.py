@@ -13,7 +13,7 @@ from heckesel.saving.model_file import Damage
 
 @dataclass(frozen=True)
 class Fields:
-    """The fields of one object in a file; `name` says which, for messages."""
+    """The fields of one object in a file; `name` identifies it in messages."""
 
     content: object
     name: str = "the model"

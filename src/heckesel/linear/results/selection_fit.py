@@ -28,7 +28,7 @@ WALD_HOLDS_FROM = 100.0
 class SelectionFit(NamedEstimates):
     """Estimates of both equations and of the dependence of their errors.
 
-    data : the rows of the fit, or what is remembered of them; scan : `Scan` or `FormScan`;
+    data : the rows of the fit, or a summary of them; scan : `Scan` or `FormScan`;
     identification : the verdict, which is made elsewhere; selected : the position in `modes` of the
     mode that is used; cov_given_rho : the covariance of the other parameters at rho = +-1
     """

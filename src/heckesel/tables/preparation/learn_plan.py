@@ -267,7 +267,7 @@ def _use_category(learning: _Learning, name, column, found, values, absent) -> l
 def _category(
     learning: _Learning, name: str, source: str, kind: str, labels: pd.Series, **how
 ) -> tuple[Step | None, list[str]]:
-    """The step of a category with rare levels pooled, and what was done.
+    """The step of a category with rare levels pooled, and a description of it.
 
     None where means are better: too many levels, or most rows in levels that are too rare.
     """
