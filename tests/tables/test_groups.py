@@ -202,6 +202,16 @@ def plain_rows(**columns):
 NAMES_UNITS = {
     "codes": {"plane": lambda own, rng: [f"N{14000 + 7 * j}A" for j in own]},
     "numbers of one length": {"station": lambda own, rng: 20_417 + 13 * own},
+    "one row in each year": {
+        "place": lambda own, rng: own,
+        "year": lambda own, rng: 2001 + pd.Series(own).groupby(own).cumcount(),
+    },
+    "one row on each date": {
+        "shop": lambda own, rng: [f"shop {j}" for j in own],
+        "day": lambda own, rng: [
+            f"2020-01-0{1 + j}" for j in pd.Series(own).groupby(own).cumcount()
+        ],
+    },
     "constant attributes": {
         "who": lambda own, rng: own,
         "born": lambda own, rng: 1950 + 7 * own % 11,
@@ -211,6 +221,18 @@ NAMES_UNITS = {
 NAMES_NONE = {
     "amounts": {"pay": lambda own, rng: 20_000 + 500 * own},
     "years": {"year": lambda own, rng: 1900 + own},
+    "categories that repeat": {
+        "town": lambda own, rng: [f"town {j}" for j in own],
+        "year": lambda own, rng: rng.integers(2001, 2004, len(own)),
+    },
+    "ages in two years": {
+        "age": lambda own, rng: rng.integers(18, 80, len(own)),
+        "year": lambda own, rng: 2001 + np.arange(len(own)) % 2,
+    },
+    "dates": {
+        "day": lambda own, rng: [f"2020-{1 + j // 28:02}-{1 + j % 28:02}" for j in own],
+    },
+    "numbers of rows": {"customer_id": lambda own, rng: 10_001 + np.arange(len(own))},
     "one attribute": {
         "town": lambda own, rng: own,
         "county": lambda own, rng: 7 * own % 11,
@@ -288,6 +310,7 @@ def _fit(groups, instruments=("z",), X=None):
 
 WRONG = {
     "a name that X lacks": (lambda: _fit("ids"), "no column 'ids', given as groups; did you me"),
+    "two columns": (lambda: _fit(["id", "g0"]), r"groups must be one column, got \['id', 'g0'\]"),
     "an instrument": (lambda: _fit("z"), "'z' is given both as instruments and as groups"),
     "positions": (lambda: _fit("id", [4]), "give names in instruments instead of positions"),
     "a name for an array": (lambda: _fit("id", [4], np.zeros((90, 6))), "is a name but X has none"),

@@ -252,10 +252,18 @@ def _with_verdict(fit: HeckmanFit, data: SelectionData, sample=None) -> HeckmanF
 
 
 def warn_of_fit(fit, without_selection: str = "least squares") -> None:
-    """Warn that the data hardly support the correction.
+    """Warn that the fit did not converge, or that the data hardly support the correction.
 
     without_selection : what the fit is if every unit was selected
     """
+    if fit.status == "max_iterations":
+        from sklearn.exceptions import ConvergenceWarning  # slow to import
+
+        warn_user(
+            "the maximum of the likelihood was not found, so estimates and standard errors are "
+            "those of the last iteration; use fewer columns, or method='two-step'",
+            ConvergenceWarning,
+        )
     if not fit.has_selection:
         warn_user(
             f"all {fit.data.n} rows have an outcome, so every unit was selected and there is "

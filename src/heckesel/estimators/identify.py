@@ -39,7 +39,8 @@ def _with_all(error: ColumnError, model, X, y, options: dict) -> str:
     except (DataError, TypeError, ValueError):  # the columns are not the only problem
         return str(error)
     if len(plan.actions) < 2:
-        return str(error)
+        which = plan.actions and str(error).endswith("drop one of them")  # and not clear which
+        return f"{error}, or set on_problem='fix'" if which else str(error)
     return f"{error}. on_problem='fix' would act on {len(plan.actions)} columns. " + ". ".join(
         plan.actions
     )

@@ -23,7 +23,7 @@ from heckesel.predictive.distribution import Predictive
 from heckesel.predictive.row_blocks import in_row_blocks
 from heckesel.predictive.transformed import transformed, transformed_distribution
 from heckesel.tables.fit_input import outcome_column
-from heckesel.tables.frames import check_same_order, like_input, row_labels
+from heckesel.tables.frames import check_same_order, library_of, like_input, row_labels
 from heckesel.tables.outcome.unobserved import question
 
 
@@ -126,7 +126,7 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
             If X cannot be used, or `target` is "unselected" and the fit had no unselected unit.
         """
         x, w, target = rows_for_target(self, X, target)
-        return replace(_predictive(self, x, w, target), index=row_labels(X))
+        return replace(_predictive(self, x, w, target), index=row_labels(X), library=library_of(X))
 
     def score(self, X, y, *, selected=None, sample_weight=None) -> float:
         """Compute R² of E[y | x, w, selected] on the rows with an outcome.

@@ -38,6 +38,8 @@ class Predictive:
         The distribution behind `quantile`, `cdf` and `sample`.
     index : pandas.Index or None
         Labels of the points, if they came from a pandas frame.
+    library : str or None
+        Library of the frame that the points came from, such as ``"polars"``, if not pandas.
 
     Notes
     -----
@@ -59,6 +61,7 @@ class Predictive:
     aleatoric: np.ndarray
     distribution: Distribution
     index: Any = field(default=None, compare=False)
+    library: str | None = field(default=None, compare=False)
 
     @classmethod
     def normal(cls, mean, epistemic, aleatoric) -> Predictive:
@@ -246,6 +249,7 @@ class Predictive:
             aleatoric=self.aleatoric[rows],
             distribution=distribution,
             index=None if self.index is None or places.ndim != 1 else self.index[places],
+            library=self.library,
         )
 
     def to_frame(self, level: float = 0.9):
@@ -258,9 +262,9 @@ class Predictive:
 
         Returns
         -------
-        pandas.DataFrame
+        DataFrame
             ``mean``, ``std``, ``epistemic`` and ``aleatoric`` (variances), ``low`` and ``high``.
-            The rows are labelled as those of the frame that was predicted.
+            Of the library of the frame that was predicted, and else of pandas, with its row labels.
         """
         return predictive_frame(self, level)
 

@@ -241,7 +241,8 @@ def _check_dense_size(rows: int, columns: int) -> None:
         raise DataError(
             f"X is sparse with {rows:,} rows and {columns:,} columns, which as numbers take "
             f"{8 * rows * columns / 2**30:,.0f} GB; reduce its columns, such as with "
-            "OneHotEncoder(max_categories=40), TargetEncoder or TruncatedSVD"
+            "OneHotEncoder(max_categories=40), TargetEncoder or TruncatedSVD, or pass X.toarray() "
+            "if there is memory for several copies"
         )
 
 

@@ -11,11 +11,12 @@ import pandas as pd
 from heckesel.errors import DataError, as_list, did_you_mean
 from heckesel.numeric_input import unmasked
 from heckesel.tables.frames import as_pandas, check_same_order
-from heckesel.tables.preparation.raw_values import CATEGORY, NUMBER, ORDERED, raw_kind
+from heckesel.tables.preparation.raw_values import CATEGORY, DATE, NUMBER, ORDERED, raw_kind
 
 # Names of columns that identify the unit of a row.
 UNIT_NAME = re.compile(
-    r"(^|[_. ])(id|key|uuid|guid|person|patient|subject|household|firm)([_ ]?(id|no|nr|number))?$"
+    r"(^|[_. ])(id|key|uuid|guid|unit|person|patient|subject|household|firm|company|customer|client"
+    r"|user|student|employee)([_ ]?(id|no|nr|number))?$"
     r"|^(nr|pid|seqn|caseid)$",
     re.IGNORECASE,
 )
@@ -25,6 +26,8 @@ MOST_ROWS = 50_000  # are compared, the first ones
 # Codes of letters and digits as on aircraft, and numbers of five digits as of stations.
 UNIT_CODE = r"(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9-]{5,}"
 LEAST_NUMBER = 10_000
+FIRST_YEAR, LAST_YEAR = 1900, 2100
+LEAST_FILLED = 0.5  # of all pairs of a unit and a period, in a panel
 USABLE = (NUMBER, CATEGORY, ORDERED)
 
 
@@ -59,6 +62,14 @@ def split_groups(X, groups, model):
     """
     if groups is None:
         return X, None
+    columns = list(getattr(X, "columns", ()))
+    if isinstance(groups, list | tuple) and all(
+        isinstance(each, str) and each in columns for each in groups
+    ):
+        raise DataError(
+            f"groups must be one column, got {groups!r}; give one label per row, such as those of "
+            "two columns joined as text"
+        )
     if not isinstance(groups, str):
         check_same_order(X, groups=groups)
         name = getattr(groups, "name", None)
@@ -93,8 +104,8 @@ def _check_roles(name: str, model) -> None:
 def repeated_units(frame: pd.DataFrame) -> str:
     """The question whether rows belong together; empty if no column names the units of rows.
 
-    A column does by its name, or else by its values: they look like numbers of units, or other
-    columns are constant among the rows of each.
+    A column does by its name, or else by its values: they look like numbers of units, they have one
+    row in each period, or other columns are constant among the rows of each.
     """
     columns = [(str(name), frame.iloc[:, place]) for place, name in enumerate(frame.columns)]
     for name, column in columns:
@@ -104,10 +115,16 @@ def repeated_units(frame: pd.DataFrame) -> str:
                 return asked
     usable = [pair for pair in columns if raw_kind(pair[1].iloc[:MOST_ROWS]).kind in USABLE]
     codes = [pd.factorize(column.iloc[:MOST_ROWS])[0] for _, column in usable]
+    first_rows = [column.iloc[:MOST_ROWS] for _, column in columns]
+    periods = [pd.factorize(column)[0] for column in first_rows if _is_period(column)]
     for place, (name, column) in enumerate(usable):
         if _has_fractions(column) or not _several(np.bincount(codes[place] + 1)[1:]):
             continue
-        if _looks_like_units(column) or _constant_within(place, usable, codes):
+        if (
+            _looks_like_units(column)
+            or any(_one_row_in_each(codes[place], period) for period in periods)
+            or _constant_within(place, usable, codes)
+        ):
             return _question(name, column)
     return ""
 
@@ -141,6 +158,25 @@ def _looks_like_units(column: pd.Series) -> bool:
         same_length = levels.min() >= LEAST_NUMBER and levels.max() < 10 * LEAST_NUMBER
         return bool(same_length and (levels % 5 == 0).mean() < 0.5)  # amounts are round
     return len(levels) > 0 and bool(levels.astype(str).str.fullmatch(UNIT_CODE).mean() >= 0.95)
+
+
+def _is_period(column: pd.Series) -> bool:
+    """Whether values are years or dates."""
+    kind = raw_kind(column).kind
+    if kind == NUMBER and pd.api.types.is_numeric_dtype(column.dtype):
+        years = column.dropna().between(FIRST_YEAR, LAST_YEAR)
+        return bool(years.all()) and not _has_fractions(column)
+    return kind == DATE
+
+
+def _one_row_in_each(unit: np.ndarray, period: np.ndarray) -> bool:
+    """Whether no unit has two rows in one period, though most pairs of both have a row."""
+    shape = unit.max() + 1, period.max() + 1
+    if shape[1] < 2 or shape[0] * shape[1] * LEAST_FILLED > len(unit):
+        return False
+    known = (unit >= 0) & (period >= 0)
+    pairs = np.bincount(unit[known] * shape[1] + period[known])
+    return bool(pairs.max(initial=0) == 1)
 
 
 def _constant_within(place: int, columns: list, codes: list[np.ndarray]) -> bool:

@@ -124,13 +124,13 @@ def database_bytes(frame: pd.DataFrame, path, suffix: str) -> bytes:
 
 def _with_sqlite_types(frame: pd.DataFrame) -> pd.DataFrame:
     """Decimals as floats, and dates, times and durations as the text of a CSV file."""
-    columns = {}
+    columns: dict[str, pd.Series] = {}
     for name, column in frame.items():
         kind = pd.api.types.infer_dtype(column, skipna=True)
         if kind == "decimal":
-            columns[name] = column.astype(float)
+            columns[str(name)] = column.astype(float)
         elif kind in ("date", "datetime64", "datetime", "time", "timedelta64", "timedelta"):
-            columns[name] = column.map(str, na_action="ignore").astype(object)
+            columns[str(name)] = column.map(str, na_action="ignore").astype(object)
     return frame.assign(**columns)
 
 

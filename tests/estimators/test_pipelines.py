@@ -1,0 +1,261 @@
+"""Pipelines, searches and polars frames, as users of scikit-learn and polars write them."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn import clone, config_context
+from sklearn.base import is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    cross_val_predict,
+    cross_validate,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import heckesel as hk
+from heckesel.linear import joint
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+ROWS = 200
+SMALL = {
+    "n_members": 2,
+    "folds": 2,
+    "hidden": (4,),
+    "epochs": 3,
+    "device": "cpu",
+    "progress": False,
+}
+MODELS = {
+    "linear": hk.HeckmanRegressor([-1]),
+    "linear ml": hk.HeckmanRegressor([-1], method="ml"),
+    "two-step": hk.DeepHeckmanRegressor([-1], method="two-step", **SMALL),
+    "joint": hk.DeepHeckmanRegressor([-1], method="joint", **SMALL),
+    "ensemble": hk.DeepEnsembleRegressor([-1], **SMALL),
+    "weighted": hk.WeightedEnsembleRegressor([-1], **SMALL),
+    "classes": hk.HeckmanClassifier([-1]),
+    "class networks": hk.HeckmanClassifier([-1], outcome="network", **SMALL),
+}
+
+
+def table():
+    frame = hk.datasets.make_controlled(ROWS, rho=0.5, alpha=1.5, seed=3).frame[["x", "z", "y"]]
+    frame = frame.assign(town=np.array(list("abcd"))[np.arange(ROWS) % 4])
+    return frame[["town", "x", "z"]], frame["y"]
+
+
+def encoder(**options):
+    columns = [("town", OneHotEncoder(**options), ["town"]), ("rest", "passthrough", ["x", "z"])]
+    return ColumnTransformer(columns, sparse_threshold=1.0, verbose_feature_names_out=False)
+
+
+def outcome_for(model, y):
+    return (y > 0).astype(float).where(y.notna()) if is_classifier(model) else y
+
+
+def predictions(model, X):
+    if is_classifier(model):
+        return model.predict_proba(X, target="selected")
+    mean, std = model.predict(X, return_std=True)
+    return np.column_stack([mean, std, model.predict_interval(X, target="selected")])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_estimator_takes_the_sparse_columns_of_a_default_encoder(name):
+    X, y = table()
+    Z = encoder().fit_transform(X)  # one column per level, which add up to one
+    assert sparse.issparse(Z)
+    model = clone(MODELS[name]).set_params(on_problem="fix")
+    y = outcome_for(model, y)
+    expected = predictions(clone(model).fit(Z.toarray(), y), Z.toarray())
+    fitted = model.fit(Z, y)
+    np.testing.assert_array_equal(predictions(fitted, Z), expected)
+    np.testing.assert_array_equal(predictions(pickle.loads(pickle.dumps(fitted)), Z), expected)
+    assert fitted.score(Z, y) == fitted.score(Z.toarray(), y)
+    assert fitted.log_likelihood(Z, y) == fitted.log_likelihood(Z.toarray(), y)
+    assert fitted.n_features_in_ == 6
+    assert not hasattr(fitted, "feature_names_in_")
+
+
+def test_columns_that_add_up_to_one_are_refused_with_both_ways_out():
+    X, y = table()
+    pipeline = make_pipeline(encoder(), hk.HeckmanRegressor([-1]))
+    with pytest.raises(hk.DataError, match=r"drop one of them, or set on_problem='fix'$"):
+        pipeline.fit(X, y)
+    first = make_pipeline(encoder(drop="first"), hk.HeckmanRegressor([-1], method="ml")).fit(X, y)
+    fixed = make_pipeline(encoder(), hk.HeckmanRegressor([-1], method="ml", on_problem="fix"))
+    np.testing.assert_allclose(fixed.fit(X, y).predict(X), first.predict(X), rtol=1e-8)
+
+
+def test_a_sparse_frame_of_pandas_is_read():
+    X, y = table()
+    Z = encoder(drop="first").fit_transform(X)
+    frame = pd.DataFrame.sparse.from_spmatrix(Z, columns=list("bcdxz"))
+    model = hk.HeckmanRegressor(["z"], method="ml").fit(frame, y)
+    expected = hk.HeckmanRegressor([4], method="ml").fit(Z, y).predict(Z)
+    np.testing.assert_array_equal(model.predict(frame), expected)
+    assert list(model.feature_names_in_) == list("bcdxz")
+
+
+def test_a_wide_sparse_table_has_three_ways_out():
+    X = sparse.csr_array((200_000, 30_000))
+    y = np.where(np.arange(200_000) % 2, 1.0, np.nan)
+    with pytest.raises(hk.DataError, match=r"max_categories=40.* or pass X\.toarray\(\)"):
+        hk.HeckmanRegressor().fit(X, y)
+
+
+def test_a_limited_encoder_makes_a_wide_table_narrow():
+    X, y = table()
+    wide = X.assign(town=[f"town {row}" for row in range(ROWS)])
+    narrow = encoder(max_categories=3, handle_unknown="infrequent_if_exist", drop="first")
+    model = hk.HeckmanRegressor([-1], method="ml", on_problem="fix")
+    pipeline = make_pipeline(narrow, model).fit(wide, y)
+    new = wide.assign(town="unseen")
+    assert np.isfinite(pipeline.predict(new)).all()
+
+
+def routed():
+    model = hk.HeckmanRegressor([-1], method="ml")
+    model.set_fit_request(selected=True, sample_weight=True, groups=True)
+    model.set_score_request(selected=True, sample_weight=True)
+    model.set_predict_request(target=True, return_std=True)
+    return make_pipeline(encoder(drop="first"), model)
+
+
+def test_masks_weights_and_groups_pass_through_pipelines_and_searches():
+    X, y = table()
+    sides = {"selected": y.notna().to_numpy(), "groups": np.arange(ROWS) // 4}
+    sides["sample_weight"] = 1.0 + np.arange(ROWS) % 2
+    filled, folds = y.fillna(99.0), GroupKFold(3)
+    with config_context(enable_metadata_routing=True):
+        fitted = routed().fit(X, filled, **sides)
+        Z = fitted[:-1].transform(X)
+        alone = hk.HeckmanRegressor([-1], method="ml").fit(Z, y, **sides)
+        pd.testing.assert_frame_equal(fitted[-1].result_.to_frame(), alone.result_.to_frame())
+        assert fitted[-1].result_.covariance == "cluster"
+        for target in ("population", "unselected"):
+            found = fitted.predict(X, target=target, return_std=True)
+            np.testing.assert_array_equal(found, alone.predict(Z, True, target=target))
+        scores = cross_validate(routed(), X, filled, cv=folds, params=sides)["test_score"]
+        by_hand = []
+        for train, test in folds.split(X, groups=sides["groups"]):
+            own, held = ({k: v[rows] for k, v in sides.items()} for rows in (train, test))
+            held.pop("groups")
+            model = routed().fit(X.iloc[train], filled.iloc[train], **own)[-1]
+            by_hand.append(model.score(Z[test], y.iloc[test], **held))
+        np.testing.assert_allclose(scores, by_hand, rtol=1e-9)
+        scorer = clone(hk.joint_log_likelihood_scorer)
+        scorer.set_score_request(selected=True, sample_weight=True)
+        search = GridSearchCV(
+            routed(), {"heckmanregressor__method": ["ml", "two-step"]}, cv=folds, scoring=scorer
+        )
+        found = search.fit(X, filled, **sides).cv_results_["mean_test_score"]
+    assert np.isfinite(found).all()
+
+
+def test_intervals_and_distributions_of_a_pipeline_and_of_a_search():
+    X, y = table()
+    model = hk.HeckmanRegressor(["z"], method="ml")
+    scaler = ColumnTransformer(
+        [("scaled", StandardScaler(), ["x"])],
+        remainder="passthrough",
+        verbose_feature_names_out=False,
+    ).set_output(transform="pandas")
+    pipeline = make_pipeline(scaler, model)
+    search = GridSearchCV(pipeline, {"heckmanregressor__method": ["ml"]}, cv=KFold(2)).fit(X, y)
+    plain = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
+    best = search.best_estimator_
+    found = best[-1].predict_interval(best[:-1].transform(X), 0.8, target="unselected")
+    np.testing.assert_allclose(found, plain.predict_interval(X, 0.8, "unselected"), rtol=1e-6)
+    mean = best.predict(X, target="unselected")
+    np.testing.assert_allclose(mean, plain.predict(X, target="unselected"), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["linear ml", "two-step", "class networks"])
+def test_searches_run_in_two_processes(name):
+    X, y = table()
+    model = MODELS[name]
+    Z = encoder(drop="first").fit_transform(X)
+    parameter = {"missing": ["error", "indicator"]}
+    options = {"cv": KFold(2), "scoring": hk.joint_log_likelihood_scorer, "error_score": "raise"}
+    one, two = (
+        GridSearchCV(clone(model), parameter, n_jobs=jobs, **options).fit(Z, outcome_for(model, y))
+        for jobs in (1, 2)
+    )
+    np.testing.assert_allclose(
+        two.cv_results_["mean_test_score"], one.cv_results_["mean_test_score"], rtol=1e-9
+    )
+
+
+def test_probabilities_are_cross_predicted_with_the_code_of_the_missing_class():
+    """scikit-learn numbers the classes in sorted order before it splits: NaN is the last one, and
+    its column is zero."""
+    X, y = table()
+    classes, folds = outcome_for(hk.HeckmanClassifier(), y), KFold(2)
+    coded = hk.HeckmanClassifier(["z"], unobserved=2)
+    found = cross_val_predict(coded, X[["x", "z"]], classes, cv=folds, method="predict_proba")
+    train, test = next(folds.split(X))
+    model = hk.HeckmanClassifier(["z"]).fit(X[["x", "z"]].iloc[train], classes.iloc[train])
+    expected = model.predict_proba(X[["x", "z"]].iloc[test])
+    np.testing.assert_allclose(found[test], np.column_stack([expected, np.zeros(len(test))]))
+
+
+def test_polars_in_is_polars_out():
+    polars = pytest.importorskip("polars")
+    X, y = table()
+    frame, outcome = polars.from_pandas(X), polars.Series("y", y.to_numpy())
+    model = hk.HeckmanRegressor(["z"], method="ml").fit(frame, outcome)
+    expected = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
+    mean, std = model.predict(frame, return_std=True)
+    assert (type(mean), type(std), mean.name) == (polars.Series, polars.Series, "y")
+    np.testing.assert_array_equal(mean.to_numpy(), expected.predict(X))
+    predictive = model.predict_distribution(frame)
+    found = predictive.to_frame(0.8)
+    assert isinstance(found, polars.DataFrame)
+    shown = expected.predict_distribution(X).to_frame(0.8)
+    pd.testing.assert_frame_equal(found.to_pandas(), shown.reset_index(drop=True))
+    assert isinstance(predictive.take([0, 1]).to_frame(), polars.DataFrame)
+    assert predictive._repr_html_() == expected.predict_distribution(X)._repr_html_()
+    assert isinstance(pickle.loads(pickle.dumps(predictive)).to_frame(), polars.DataFrame)
+    binary = hk.HeckmanClassifier(["z"]).fit(frame, (outcome > 0).cast(float).fill_nan(None))
+    assert isinstance(binary.predict(frame), polars.Series)
+
+
+def test_transformers_that_return_polars_keep_names_and_rows():
+    polars = pytest.importorskip("polars")
+    X, y = table()
+    first = encoder(drop="first", sparse_output=False).set_output(transform="polars")
+    pipeline = make_pipeline(first, hk.HeckmanRegressor(["z"], method="ml")).fit(X, y)
+    assert isinstance(pipeline.predict(X), polars.Series)
+    assert list(pipeline[-1].feature_names_in_) == ["town_b", "town_c", "town_d", "x", "z"]
+    plain = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
+    np.testing.assert_allclose(pipeline.predict(X).to_numpy(), plain.predict(X), rtol=1e-9)
+
+
+def test_a_linear_fit_that_did_not_converge_warns(monkeypatch):
+    monkeypatch.setattr(joint, "POLISH_ITERATIONS", 0)
+    X, y = table()
+    with pytest.warns(ConvergenceWarning, match="the maximum of the likelihood was not found"):
+        model = hk.HeckmanRegressor(["z"], method="ml").fit(X[["x", "z"]], y)
+    assert model.result_.status == "max_iterations"
+    frame = X.assign(y=y)
+    with pytest.warns(ConvergenceWarning, match="use fewer columns, or method='two-step'"):
+        hk.heckman("y ~ x", "~ x + z", frame)
+
+
+NETWORKS = ["two-step", "joint", "ensemble", "weighted", "class networks"]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_that_did_not_converge_warn(name):
+    X, y = table()
+    model = clone(MODELS[name])
+    with pytest.warns(ConvergenceWarning, match=r"3 epochs.*; raise epochs"):
+        model.fit(X[["x", "z"]].to_numpy(), outcome_for(model, y))
