@@ -71,6 +71,7 @@ def make_tables(folder: Path) -> None:
     make_fooling(folder)
     make_averages(folder)
     make_identified(folder)
+    make_groups(folder)
 
 
 def make_misspecified(folder: Path) -> None:
@@ -147,6 +148,27 @@ def make_identified(folder: Path) -> None:
         numbers = f"{line['draws']} | {line['identified']} | {' | '.join(shown)}"
         lines.append(f"| {line['instrument']} | {line['errors']} | {numbers} |")
     (folder / "_generated" / "identified.md").write_text("\n".join(lines) + "\n")
+
+
+def make_groups(folder: Path) -> None:
+    """Coverage without and with `groups=`, by method and number of units."""
+    rows = json.loads((folder.parent / "results" / "group_coverage.json").read_text())
+    lines = [
+        "| method | units | draws | new units, without | with groups | slope, without "
+        "| with groups |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for without, grouped in zip(rows[::2], rows[1::2], strict=True):
+        shown = [
+            f"{100 * row['coverage']:.1f} ± {100 * row['coverage_error']:.1f} %"
+            for row in (without, grouped)
+        ]
+        shown += [
+            f"{100 * row['slope']:.0f} %" if "slope" in row else "" for row in (without, grouped)
+        ]
+        where = f"{without['method']} | {without['units']} | {without['draws']}"
+        lines.append(f"| {where} | {' | '.join(shown)} |")
+    (folder / "_generated" / "groups.md").write_text("\n".join(lines) + "\n")
 
 
 def _entry(rows, cell: dict) -> str:
