@@ -85,6 +85,7 @@ def make_tables(folder: Path) -> None:
         "average_coverage": averages(_read(results / "average_coverage.json")["rows"]),
         "identified": identified(_read(results / "identified_coverage.json")),
         "long_tables": sampled(_read(results / "long_tables.json")),
+        "groups": grouped(_read(results / "group_coverage.json")),
     }
     inferences = _read(results / "inference_coverage.json")["rows"]
     tables |= {f"inference_{outcome}": inference(inferences, outcome) for outcome in INFERENCE}
@@ -162,6 +163,18 @@ def sampled(rows: list[dict]) -> str:
         lines.append([LONG_TABLES[line["measure"]], *numbers, change])
     text = table(["measure", "sample", "all rows", "difference"], lines)
     return re.sub(r"-(?=\d)", "−", text)
+
+
+def grouped(rows: list[dict]) -> str:
+    """Coverage without and with `groups=`, by method and number of units."""
+    header = ["method", "units", "draws", "new units, without", "with groups"]
+    lines = []
+    for pair in zip(rows[::2], rows[1::2], strict=True):
+        covered = [f"{100 * e['coverage']:.1f} ± {100 * e['coverage_error']:.1f} %" for e in pair]
+        slopes = [f"{100 * each['slope']:.0f} %" if "slope" in each else "" for each in pair]
+        where = [str(pair[0][name]) for name in ("method", "units", "draws")]
+        lines.append([*where, *covered, *slopes])
+    return table([*header, "slope, without", "with groups"], lines)
 
 
 def _entry(rows, cell: dict) -> str:

@@ -1,5 +1,6 @@
 """on_problem="fix": what columns are, what is done with them, and that it changes nothing else."""
 
+import datetime
 import tracemalloc
 import warnings
 
@@ -269,6 +270,22 @@ def test_an_error_lists_all_problems_at_once():
             assert said in str(caught.value)
     with pytest.raises(hk.DataError, match=r"drop it$"):  # a single one is as before
         hk.HeckmanRegressor(["z"]).fit(X.assign(year=2020), y)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([datetime.time(hour) for hour in range(24)], "it holds times of day, which are neither"),
+        (pd.to_timedelta(np.arange(24), unit="h"), "it holds durations, which are neither"),
+        ([[hour] for hour in range(24)], "it holds values of type list, which are neither"),
+    ],
+    ids=["times", "durations", "lists"],
+)
+def test_values_without_a_meaning_for_a_model_are_named(values, said):
+    X, y = drawn()
+    again = pd.Series(list(values) * (1 + len(X) // 24)).iloc[: len(X)]
+    report = hk.column_report(X.assign(when=again.to_numpy()), y, instruments=["z"])
+    assert any(said in action for action in report.actions)
 
 
 @pytest.mark.parametrize("value", ["drop", None, pd.NA, pd.DataFrame()], ids=repr)

@@ -157,6 +157,7 @@ def test_compressed_csv_is_read_and_written(suffix, tmp_path, monkeypatch):
     path.write_bytes(pack(raw))
     found = read_table(path)
     assert list(found.frame.columns) == ["x", "z", "y"]
+    assert found.notes == ()  # the suffix says that tabs separate the columns
     out = tmp_path / f"o.csv{suffix}"
     write_table(out, found.frame, found)
     pd.testing.assert_frame_equal(

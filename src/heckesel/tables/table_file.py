@@ -175,7 +175,7 @@ def _read_csv(raw: bytes, path: Path, delimiter, decimal, encoding) -> TableFile
         )
     if delimiter is None:
         delimiter = delimiter_of(text, path)
-        if delimiter != ",":
+        if delimiter != ("\t" if ".tsv" in path.suffixes else ","):
             notes.append(f"the columns of {path} are separated by {DELIMITERS[delimiter]}")
     frame = csv_frame(text, path, delimiter)
     if decimal is None:

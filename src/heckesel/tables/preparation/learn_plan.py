@@ -45,6 +45,14 @@ MOST_LEVELS = 40
 FEWEST_NAMES = 20
 NUMBERED = 0.95  # share of distinct values in a column that numbers the units
 TEXT_LENGTH = 30  # characters: longer strings are sentences
+# By what pandas calls them.
+UNREADABLE_KINDS = {
+    "time": "times of day",
+    "timedelta": "durations",
+    "timedelta64": "durations",
+    "complex": "complex numbers",
+    "bytes": "bytes",
+}
 ID_NAME = re.compile(r"(^|[_. ])(id|key|uuid|guid|seqn|index|row_?names?)$|[a-z]I[dD]$", re.I)
 
 
@@ -117,7 +125,11 @@ def _learn_column(learning: _Learning, name: str, column: pd.Series) -> ColumnEn
     if found.kind == raw.EMPTY:
         return entry(raw.EMPTY, 0, 1.0, "omitted, since it has no value")
     if found.kind == raw.UNREADABLE:
-        what = f"it holds {column.dtype} values, neither numbers nor categories"
+        kind = pd.api.types.infer_dtype(column, skipna=True)
+        held = UNREADABLE_KINDS.get(
+            kind, f"values of type {type(column.dropna().iloc[0]).__name__}"
+        )
+        what = f"it holds {held}, which are neither numbers nor categories"
         return entry(raw.UNREADABLE, column.notna().sum(), column.isna(), f"omitted, since {what}")
     values = _read(found, column)
     absent = values.isna().to_numpy()
