@@ -135,7 +135,7 @@ COMMANDS = [
     ("fit {d}/flags.csv " + ROLES + " --weights weight --out {d}/new", "not negative", 2),
     ("fit {d}/flags.csv " + ROLES + " --selected seen --out {d}/new", "row 0 holds 2", 2),
     ("fit {d}/none.csv " + ROLES + " --out {d}/new", "there is no file", 2),
-    ("fit {d}/folder " + ROLES + " --out {d}/new", "is no file", 2),
+    ("fit {d}/folder " + ROLES + " --out {d}/new", "is not a file", 2),
     ("fit {d}/table.txt " + ROLES + " --out {d}/new", "must end in .csv, .tsv, .parquet", 2),
     ("fit {d}/loans.csv --outcome repayd --out {d}/new", "did you mean 'repaid'", 2),
     ("fit {d}/loans.csv --outcome kind --kind regression --out {d}/new", "should hold numbers", 2),

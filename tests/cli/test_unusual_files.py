@@ -150,7 +150,8 @@ def test_a_device_is_checked_before_anything_is_read(typed, folder, capsys, monk
     pytest.importorskip("torch")
     typed = typed.format(d=folder, r=" ".join(ROLES)).split()
     shown = run(capsys, *typed, "--device", "gpuu")
-    said = "heckesel: device must be 'auto', 'cpu', 'cuda', 'cuda:0' or 'cuda:*' (all GPUs), got 'gpuu'\n"
+    known = "'auto', 'cpu', 'cuda', 'cuda:0' or 'cuda:*' (all GPUs)"
+    said = f"heckesel: device must be {known}, got 'gpuu'\n"
     assert (shown.code, shown.out, shown.err) == (2, "", said)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     shown = run(capsys, *typed, "--device", "cuda")

@@ -172,7 +172,8 @@ def test_a_damaged_results_file_is_named_in_one_sentence(said, tmp_path, whole, 
 
 def test_a_device_is_checked_before_anything_is_run(capsys):
     shown = command(capsys, "e0", "--device", "gpuu", program=MAIN)
-    said = "heckesel: device must be 'auto', 'cpu', 'cuda', 'cuda:0' or 'cuda:*' (all GPUs), got 'gpuu'\n"
+    known = "'auto', 'cpu', 'cuda', 'cuda:0' or 'cuda:*' (all GPUs)"
+    said = f"heckesel: device must be {known}, got 'gpuu'\n"
     assert (shown.code, shown.out, shown.err) == (2, "", said)
 
 

@@ -180,9 +180,9 @@ def test_damaged_files_are_refused_in_one_sentence(name, content, said, tmp_path
 
 def test_options_of_other_formats_are_refused(tmp_path):
     table().to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(hk.DataError, match=r"--query is for a database, and .* is none"):
+    with pytest.raises(hk.DataError, match=r"--query needs a database, but .* is not one"):
         read_table(tmp_path / "t.csv", query="select 1")
-    with pytest.raises(hk.DataError, match="--table is for a database or a workbook"):
+    with pytest.raises(hk.DataError, match="--table needs a database or a workbook"):
         read_table(tmp_path / "t.csv", table="people")
 
 

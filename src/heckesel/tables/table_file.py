@@ -70,7 +70,7 @@ def suffixes_of(path, known: tuple[str, ...] = SUFFIXES) -> tuple[str, str]:
         return inner, last
     *most, end = known
     raise DataError(
-        f"{path} must end in {', '.join(most)} or {end}, which says what it is; CSV may be "
+        f"{path} must end in {', '.join(most)} or {end}, which determines its format; CSV may be "
         f"compressed, such as .csv.gz ({', '.join(COMPRESSIONS)})"
     )
 
@@ -132,7 +132,7 @@ def parquet_blocks(path, rows: int, **options) -> Iterator[tuple[Any, TableFile]
 def _existing(path) -> Path:
     path = Path(path)
     if not path.is_file():
-        raise DataError(f"{path} is no file" if path.exists() else f"there is no file {path}")
+        raise DataError(f"{path} is not a file" if path.exists() else f"there is no file {path}")
     return path
 
 
@@ -151,9 +151,9 @@ def _named(table: TableFile) -> TableFile:
 
 def _refuse(path, suffix: str, *, table: str | None, query: str | None) -> None:
     if query is not None and suffix not in DATABASES:
-        raise DataError(f"--query is for a database, and {path} is none")
+        raise DataError(f"--query needs a database, but {path} is not one")
     if table is not None and suffix not in (*DATABASES, *WORKBOOKS):
-        raise DataError(f"--table is for a database or a workbook, and {path} is neither")
+        raise DataError(f"--table needs a database or a workbook, but {path} is neither")
 
 
 def _typed(path: Path, suffix: str, table: str | None, query: str | None) -> pd.DataFrame:
@@ -188,7 +188,7 @@ def _read_csv(raw: bytes, path: Path, delimiter, decimal, encoding) -> TableFile
 
 
 def check_table_output(path) -> None:
-    """Refuse a suffix that says nothing, a format that cannot be written here, and a database that
+    """Refuse an unknown suffix, a format that cannot be written here, and a database that
     exists: other tables would be lost."""
     suffix, compression = suffixes_of(path, OUTPUTS)
     if suffix in DATABASES and Path(path).exists():
