@@ -47,7 +47,6 @@ from heckesel.predictive.shaped_mixture import ShapedMixture, mixed_shapes
 
 STUDENT = list(FORMS).index("t")
 STUDENT_MOMENTS = Moments(0.0, DF / (DF - 2), 0.0, 0.0, 0.0, 0.0)
-DROPPED = 1e-3  # weight of the least likely points, which predictions omit
 TURNED_AT_ONCE = 32  # columns of a triangular root: few, so that most of its zeros are left out
 
 
@@ -295,16 +294,15 @@ def design_of(data: SelectionData, scaling: DataScale, basis, index_basis, devic
 
 
 def form_points(posterior: Posterior, design: Design) -> FormPoints:
-    """The points with almost all the weight, and the covariance of the parameters of the mean."""
+    """A few points that represent all, and the covariance of the parameters of the mean."""
     q, found = design.units.sizes[0], posterior.points
-    order = np.argsort(posterior.weight)
-    kept = np.sort(order[np.cumsum(posterior.weight[order]) > DROPPED])
+    kept, weight = posterior.thinned()
     place = torch.as_tensor(kept, device=design.membership.device)
     root = covariance_root(found.information[place], design.free(found.form[kept]), q)
     factor = np.sqrt(posterior.factor[kept])[:, None, None]
     return points_of(
         np.zeros(len(kept), dtype=int),
-        posterior.weight[kept],
+        weight,
         found.form[kept],
         found.rho[kept],
         found.v.cpu().numpy()[kept],
