@@ -163,7 +163,7 @@ def with_profile(
     if not independent:
         evidence["independent_rows"] = False
     verdict, sentence = found.verdict, found.sentence
-    if verdict == FUNCTIONAL_FORM and profile.says_nothing:
+    if verdict == FUNCTIONAL_FORM and profile.uninformative:
         verdict = NOT_IDENTIFIED
         sentence = (
             "there is no exclusion restriction, and the likelihood rejects no rho between "
