@@ -158,7 +158,7 @@ def test_missing_columns_of_unselected_units_leave_gaps():
     assert rows.p_selected.notna().all()
 
 
-def test_augment_says_what_it_cannot_do(two_step, tmp_path):
+def test_augment_refuses_duplicate_columns_and_fits_without_rows(two_step, tmp_path):
     with pytest.raises(DataError, match="adds a column 'fitted', which the data has; rename it"):
         two_step.augment(WOMEN.assign(fitted=0))
     FRAME.to_parquet(tmp_path / "rows.parquet")

@@ -22,7 +22,7 @@ def datas():
     return [as_data(draw) for draw in draws]
 
 
-def test_candidates_are_every_pair_of_what_is_open():
+def test_candidates_are_all_combinations_of_open_options():
     both = replace(OPEN, errors="auto").candidates()
     assert [(one.weight_decay, one.errors, one.tails) for one in both] == [
         (decay, errors, tails)
