@@ -105,7 +105,7 @@ def with_agreement(found: Identification, data: SelectionData) -> Identification
     try:
         with threadpool_limits(1, user_api="blas"):
             test = overidentification_test(validity_sample(data.take(data.weight > 0), SEED))
-    except DataError:  # random rows may lack what all rows have
+    except DataError:  # a random part may be collinear although all rows are not
         return found
     if test is None or not np.isfinite(test.p_value):
         return found
