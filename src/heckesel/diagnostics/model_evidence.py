@@ -26,7 +26,7 @@ from heckesel.numerics.normal import probit_of
 
 FORM_ROWS = 10_000
 SEED = 20_791  # fixed, so that the same data always give the same verdict
-WORTH_A_LOOK = 0.01  # p-value of a test of residuals below which other error models are fitted
+REFIT_BELOW = 0.01  # p-value of a test of residuals below which other error models are fitted
 ROWS_PER_COLUMN = 20  # selected rows (or groups) for each column of sigma(x)
 SPANNED = 1e-10  # singular values below this share of the largest are rounding
 
@@ -40,7 +40,7 @@ def model_evidence(fit: HeckmanFit, rows: Rows, scalings: SampleScale) -> dict:
     found = residual_tests(sample, point)
     if point.status == "converged":
         found |= _contrast(sample, point, scalings, fit)
-    rejected = min(found["residual_normality_p"], found["constant_sigma_p"]) < WORTH_A_LOOK
+    rejected = min(found["residual_normality_p"], found["constant_sigma_p"]) < REFIT_BELOW
     if rejected:
         found |= _other_errors(fit, sample, scalings)
     return found
