@@ -47,8 +47,8 @@ from heckesel.predictive.shaped_mixture import ShapedMixture, mixed_shapes
 
 STUDENT = list(FORMS).index("t")
 STUDENT_MOMENTS = Moments(0.0, DF / (DF - 2), 0.0, 0.0, 0.0, 0.0)
-DROPPED = 1e-3  # total weight of the least likely points, which predictions omit
-TURNED_AT_ONCE = 32  # columns of a triangular root: few, so that most of its zeros are skipped
+DROPPED = 1e-3  # weight of the least likely points, which predictions omit
+TURNED_AT_ONCE = 32  # columns of a triangular root: few, so that most of its zeros are left out
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ LOW = -1e6  # stands for no evidence at all
 BAGS = 100  # bootstrap samples
 PRIOR_MASS = 2.0  # of a form: the length of (-1, 1)
 LEAD = 2.0  # standard errors
-NEGLIGIBLE = 1e-3  # a form with a smaller posterior share is not refined further
+NEGLIGIBLE = 1e-3  # posterior share of a form that is not refined any further
 # With many rows a peak of the evidence may be narrower than the grid. Then points are added around
 # the maximum of a smooth curve, at most MOST_APPROACHES times; AROUND is in standard deviations of
 # the peak.
