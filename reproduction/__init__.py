@@ -3,7 +3,8 @@
 EXPERIMENTS maps the name a user types to the module that runs it. A module has
 
 * `Cell`, a frozen dataclass; `cells(quick)` lists the grid, or a small version of it
-* `chunk_of(cell)`: cells that are trained together, a function of the cell alone
+* `chunk_of(cell)`: the chunk of a cell, which depends only on the cell; cells of a chunk are
+  trained together
 * `run_chunk(cells, device)`: one flat dict of floats (or an exception) for each cell
 * `DATA_HASHES`, if it reads files: their SHA-256
 """

@@ -75,8 +75,8 @@ def reproduce(
 
 
 def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
-    """Start jobs in order, at most AT_ONCE at a time, so that no worker waits for the last chunk of
-    an experiment. After a failure no further job starts."""
+    """Start jobs in order, at most AT_ONCE at a time. Several at once keep workers busy during the
+    last chunk of an experiment. After a failure no further job starts."""
     from collections import deque
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -121,7 +121,7 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
 
 
 def _pass_the_gate() -> None:
-    """Always computed again: a result on disk says nothing about the current program."""
+    """Always computed again, because a result on disk may come from an earlier program."""
     from reproduction import load
 
     module = load(GATE)

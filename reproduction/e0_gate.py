@@ -4,12 +4,12 @@ RAND HIE as in Cameron & Trivedi (2005), section 16.6: R's full-precision coeffi
 errors within 1e-6, and the digits that their Stata log prints. Wooldridge's and Greene's Mroz
 examples. Synthetic data with a known truth.
 
-A printed figure should be met within 0.6 units of its last place. The rows count how many are not,
-for two reasons:
+A computed value should be within 0.6 units of the last printed place. The rows count how many are
+not. There are two reasons:
 
-* the shipped RAND HIE table has seven significant digits, which moves coefficients by up to
-  INPUT_ROUNDING and the log-likelihood by 4e-5 (with all digits of R's copy of the data both
-  agree with R to 1e-11);
+* the shipped RAND HIE table has seven significant digits, which changes coefficients by up to
+  INPUT_ROUNDING and the log-likelihood by 4e-5 (with all digits of R's copy of the data both agree
+  with R to 1e-11);
 * Stata's optimizer stops up to one unit from the optimum that R and we find.
 """
 
@@ -44,7 +44,7 @@ class Cell:
 
 
 def cells(quick: bool = False) -> list[Cell]:
-    """The gate has no small version: it takes seconds."""
+    """The gate takes seconds, so it has no small version."""
     both = ("two-step", "ml")
     grid = {
         "rand_hie": ("probit", *both),
@@ -61,7 +61,7 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
 
 
 def run_cell(cell: Cell) -> dict[str, float]:
-    """Estimates and deviations; `passed` is 1.0 where the cell meets the gate."""
+    """Estimates and deviations; `passed` is 1.0 if the cell passes the gate."""
     if cell.data == "rand_hie":
         return _rand_hie_probit() if cell.method == "probit" else _rand_hie(cell.method)
     if cell.data == "mroz_wooldridge":
@@ -72,13 +72,13 @@ def run_cell(cell: Cell) -> dict[str, float]:
 
 
 def fit_rand_hie(method: str):
-    """Their specification: 17 regressors in both equations, no instrument."""
+    """The published specification: 17 regressors in both equations, no instrument."""
     frame = load_rand_hie("cameron_trivedi")
     return heckman(f"lnmeddol ~ {RIGHT}", f"~ {RIGHT}", frame, method=method)
 
 
 def fit_mroz_greene():
-    """Greene's example: the wage itself, and no column to pin rho down."""
+    """Greene's example: the wage itself, with columns that hardly determine rho."""
     frame = load_mroz()
     frame["kids"] = (frame.kidslt6 + frame.kidsge6 > 0).astype(float)
     select = "~ age + I(age**2) + faminc + kids + educ"
@@ -144,7 +144,7 @@ def _against_print(fit, equations: dict, known: dict) -> dict[str, float]:
 
 
 def _largest_full(fit, full: dict) -> float:
-    """R lists its coefficients in the order of the formula, as we do."""
+    """The coefficients of R are in the order of the formula, as ours are."""
     off = [abs(fit.rho - full["rho"]), abs(fit.sigma - full["sigma"])]
     for theirs, ours in (("outcome", "outcome"), ("selection", "select")):
         coefficients = np.array(list(full[theirs].values()))
@@ -198,7 +198,8 @@ def draw_linear(n: int, *, rho: float, seed: int) -> pd.DataFrame:
 
 
 def _synthetic(rho: float, method: str) -> dict[str, float]:
-    """Truth within four standard errors; least squares on the selected is off unless rho = 0."""
+    """The truth is within four standard errors; least squares on the selected is biased unless rho
+    = 0."""
     frame = draw_linear(100_000, rho=rho, seed=7)
     fit = heckman("y ~ x", "~ x + z", frame, method=method)
     truth = {("outcome", "Intercept"): 1, ("outcome", "x"): 2}

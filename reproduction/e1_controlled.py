@@ -47,7 +47,7 @@ def problem(cell) -> Problem:
     return controlled_problem(rho=cell.rho, alpha=cell.alpha, seed=cell.seed)
 
 
-# Every method asks for the same draws: those of the whole grid, some 20 MB.
+# All methods use the same draws: those of the whole grid take about 20 MB.
 @lru_cache(len(RHOS) * len(ALPHAS) * len(SEEDS))
 def controlled_problem(
     *, seed: int, make: Callable[..., Controlled] = make_controlled, size: int = POOL, **draw

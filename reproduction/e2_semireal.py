@@ -54,7 +54,7 @@ def problem(cell) -> Problem:
     return table_problem(TABLES[cell.dataset], cell.rho, cell.seed)
 
 
-# Every method asks for the same draws: those of the whole grid, some 25 MB.
+# All methods use the same draws: those of the whole grid take about 25 MB.
 @lru_cache(len(TABLES) * sum(map(len, SEEDS.values())))
 def table_problem(table: tuple[Callable, str, int, int], rho: float, seed: int) -> Problem:
     one = draw_table(*table, rho=rho, seed=seed)

@@ -1,7 +1,7 @@
-"""A-E4, benchmark reporting panels: who reports on which dataset, and is it the better ones?
+"""A-E4, benchmark reporting panels: are reported scores better than unreported ones?
 
-A cell of a panel is selected where a score was reported. No column of these data is known to move
-reporting and not the score, so the fits show how a selection model behaves if it has no instrument:
+A cell of a panel is selected where a score was reported. No column of these data is known to affect
+reporting but not the score, so the fits show how a selection model behaves without an instrument:
 most end at |rho| = 1. The paper counts 8 of 13 on a dump that is no longer available.
 
 * by_paper_2022, the main table: the flat table of 2022-11-04, one row per paper
@@ -11,9 +11,9 @@ The whole panel is fitted by score on ability (the mean of the row's other score
 dummies, a pair by the score on the target on the score on the anchor; selection has the same
 columns. A cell with instrument "age" adds the paper's own candidate to the selection equation: the
 dataset's age, in years from the first result on it anywhere in the source to the row's date. Cells
-without a date and cells of datasets not yet there are dropped and counted, and the row repeats
-the fit without age on the remaining cells. Age is a doubtful instrument: beside dataset
-dummies, and in a pair, it is the row's date less a constant, and later work scores higher.
+without a date, and cells of datasets that did not exist yet, are dropped and counted, and the row
+repeats the fit without age on the remaining cells. Age is a doubtful instrument: given dataset
+dummies, and in a pair, it is the row's date minus a constant, and later work scores higher.
 """
 
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Cell:
 
 
 def cells(quick: bool = False) -> list[Cell]:
-    """Panels and pairs depend on the data, which must be there; there is no small version."""
+    """Panels and pairs depend on the data, which must be available; there is no small version."""
     return [
         Cell(source, task, target, instrument)
         for source in SOURCES
@@ -78,9 +78,10 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
 
 
 def run_cell(cell: Cell) -> dict[str, float]:
-    """Estimates of both methods, every mode, and how much the data say about rho.
+    """Estimates of both methods, every mode, and the interval of rho.
 
-    Dropped datasets are keys: "unreported: " by no row of the panel, "complete: " by every one.
+    Dropped datasets are keys: "unreported: " if no row of the panel reports on them, "complete: "
+    if every row does.
     """
     panel = load_panel(cell.source, cell.task)
     if panel is None:
@@ -99,7 +100,7 @@ def load_panel(source: str, task: str) -> Panel | None:
 
 
 def fit_row(frame: pd.DataFrame, right: str, instrument: str = "") -> dict[str, float]:
-    """Score on `right`, by both methods; selection on the same and the instrument, if any."""
+    """Score on `right`, by both methods; selection on these columns and the instrument, if any."""
     dropped: dict[str, float] = {}
     if instrument:
         frame, dropped = _with_age(frame)
@@ -133,7 +134,7 @@ def _wald(fit: HeckmanFit) -> float:
 
 
 def _with_age(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, float]]:
-    """The cells whose row could have reported, and how many others there are."""
+    """The cells whose row could have reported, and the number of other cells."""
     dated = frame[frame["age"].notna()]
     there = dated[dated["age"] >= 0]
     counts = {"n_undated": len(frame) - len(dated), "n_not_yet_there": len(dated) - len(there)}

@@ -1,16 +1,17 @@
-r"""Reporting panels whose truth is known: what a selection model recovers of hidden scores.
+r"""Reporting panels with known truth: how well a selection model recovers hidden scores.
 
-timm evaluated every model on six test sets. Half of these scores are hidden by a rule that prefers
-able models and, at rho > 0, scores better than the ability says; then the hidden ones are
-predicted and compared. The equations are those of A-E4, score and reporting on ability and dataset
-dummies, and z is a column of the selection equation even where alpha = 0.
+timm evaluated every model on six test sets. Half of these scores are hidden. The rule tends to
+report able models and, at rho > 0, scores that are better than predicted by ability. The hidden
+scores are then predicted and compared. The equations are those of A-E4, score and reporting on
+ability and dataset dummies, and z is a column of the selection equation even where alpha = 0.
 
-* ability "known": the mean of the row's other scores, hidden or not, as the rule has it
-* ability "reported": the mean of those reported, as an analyst has it, on rows that report twice
+* ability "known": the mean of the row's other scores, hidden or not, as in the rule
+* ability "reported": the mean of the reported ones, as known to an analyst, on rows with at least
+  two of them
 
-The errors are as real as the scores: their excess kurtosis is above 20, their standard deviation
-differs between test sets, and variants of one architecture share them. rho says how the rule treats
-the residual, not that the residual is normal.
+The errors are those of real scores: their excess kurtosis is above 20, their standard deviation
+differs between test sets, and they are correlated between variants of an architecture. rho
+describes the rule; the residuals are not normal.
 """
 
 import warnings
@@ -69,7 +70,7 @@ def cells(quick: bool = False) -> list[Cell]:
 
 
 def check_data() -> None:
-    """Refuse, with the way out, where the tables are not there."""
+    """Raise an error that says how to get the tables if they are missing."""
     load_timm_results()
 
 
@@ -116,11 +117,11 @@ def hide(scores: pd.DataFrame, *, rho: float, alpha: float, seed: int) -> Hidden
               \quad z, v \sim N(0, 1)
 
     where c leaves half of all cells reported. corr(u, r) = ρ over all cells, but not within a
-    dataset, since residuals have another standard deviation in each. `default_rng(seed)` draws z,
-    then v, for all cells, so panels of one seed differ in nothing but the rule.
+    dataset, since the standard deviation of residuals differs between datasets. `default_rng(seed)`
+    draws z, then v, for all cells, so panels of one seed differ in the rule only.
     """
     y, m = scores.to_numpy(), ability(scores).to_numpy()
-    r = y - m * (m * y).sum() / (m * m).sum()  # both have mean 0 in every dataset: no dummies
+    r = y - m * (m * y).sum() / (m * m).sum()  # no dummies: means per dataset are 0
     rng = np.random.default_rng(seed)
     z, v = rng.normal(size=y.shape), rng.normal(size=y.shape)
     u = rho * r / r.std() + np.sqrt(1 - rho**2) * v
@@ -143,12 +144,13 @@ def _fit(frame: pd.DataFrame, method: str) -> HeckmanFit:
     if method != "least squares":
         return heckman(*equations, frame, method=method)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IdentificationWarning)  # to ignore it is the point
+        warnings.simplefilter("ignore", IdentificationWarning)  # fitted despite it
         return heckman(*equations, frame.dropna(subset="score"))
 
 
 def _predict(fit: HeckmanFit, cells: pd.DataFrame, truth) -> tuple[np.ndarray, float | None]:
-    """Mean of every hidden cell, and the share that the intervals cover if there are any."""
+    """Mean of every hidden cell, and the share that the intervals cover, if the fit has
+    intervals."""
     if not fit.has_selection:
         predicted = fit.predict(cells)
     elif abs(fit.rho) <= 1:
@@ -171,7 +173,7 @@ def _errors(error: np.ndarray, dataset: pd.Series) -> dict[str, float]:
 
 def _leaderboards(panel: HiddenPanel, mean: np.ndarray) -> dict[str, float]:
     values = panel.scores.to_numpy().copy()
-    values[~panel.reported.to_numpy()] = mean  # row by row, as the frame has the cells
+    values[~panel.reported.to_numpy()] = mean  # row by row, like the cells of the frame
     completed = _like(panel.scores, values)
     boards = completed.rank().corrwith(panel.scores.rank())
     overall = completed.mean(axis=1).rank().corr(panel.scores.mean(axis=1).rank())

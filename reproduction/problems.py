@@ -26,7 +26,7 @@ TRAINED = (
 class Problem:
     """A pool, and the test points with their truth; x : (m, p)
 
-    Drawn once and shared by every method, so nothing may write to it.
+    It is drawn once and shared by all methods, so it must not be changed.
     """
 
     data: SelectionData
@@ -36,7 +36,7 @@ class Problem:
 
 
 def as_data(pool: Controlled | SemiReal) -> SelectionData:
-    """z is in w only, and a column of it even where its coefficient is 0."""
+    """z is a column of w only, even if its coefficient is 0."""
     names = [name for name in pool.frame if name not in ("z", "y")]
     x, w, y = (pool.frame[columns].to_numpy() for columns in (names, [*names, "z"], "y"))
     return selection_data(x, w, y, x_names=names, w_names=[*names, "z"])
@@ -48,8 +48,8 @@ def run_cells(
     """Fits the method `name` to `problem(cell)` of every cell and returns a row for each, or the
     exception: `row(problem, fit)`, by default `problem_row`.
 
-    Baselines get what they may know beyond the data: the weighted ensemble the true propensities,
-    the skyline all outcomes. Networks predict on the device they were trained on.
+    Some baselines get more than the data: the weighted ensemble the true propensities, the skyline
+    all outcomes. Networks predict on the device they were trained on.
     """
     problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
     options: dict = {"config": network, "device": device}
@@ -74,10 +74,10 @@ def problem_row(problem: Problem, fit) -> dict[str, float]:
 
 
 def metrics_row(fit, x, truth: Truth) -> dict[str, float]:
-    """Metrics of the population prediction at x, and what the fit says of rho and sigma."""
+    """Metrics of the population prediction at x, and the estimates of rho and sigma."""
     row = evaluate(truth.y, fit.predict(x), f0=truth.f0, propensity_x=truth.propensity_x)
     info = as_dictionary(fit.info)
-    if "weight" in info:  # points of a mixture, of which there are many
+    if "weight" in info:  # a mixture has too many points to list them
         row["rho_hat"] = float(np.average(info["rho"], weights=info["weight"]))
     elif "rho" in info:
         row |= rho_row(fit)

@@ -1,4 +1,4 @@
-"""`results/<experiment>.json`: what was run on what, and one row per cell."""
+"""`results/<experiment>.json`: versions, device and hashes of data, and one row per cell."""
 
 import json
 import platform
@@ -18,18 +18,18 @@ WAY_OUT = "restore it, or move it away and run the experiment again"
 
 
 def results_path(name: str, folder: Path, quick: bool = False) -> Path:
-    """Where the rows of an experiment lie; quick ones where they cannot stand in for full ones."""
+    """The path of the rows of an experiment; quick ones have a separate folder."""
     stem = EXPERIMENTS[name].rpartition(".")[2]
     return folder / ("quick" if quick else "") / f"{stem}.json"
 
 
 def cell_key(cell: dict) -> str:
-    """A cell as text, to tell it from others and to order rows by."""
+    """A cell as text, which identifies it and by which rows are ordered."""
     return json.dumps(cell, sort_keys=True)
 
 
 def provenance(device: str, data_hashes: dict) -> dict:
-    """What rows computed here and now are labelled with: everything in a file but its rows."""
+    """The description of rows that are computed now: everything in a file except its rows."""
     return {
         "schema": SCHEMA,
         "packages": {"heckesel": __version__} | {name: _version(name) for name in PACKAGES},
@@ -54,7 +54,8 @@ def _named(made: dict) -> dict:
 
 
 def write_results(path: Path, rows: list[dict], made: dict) -> None:
-    """Rows sorted by cell, replaced in one step so that a kill leaves the old file or the new.
+    """Rows sorted by cell, replaced in one step, so that a killed run leaves either the old file or
+    the new one.
 
     A row is {"cell": {...}, "metrics": {...}} or {"cell": {...}, "error": "..."}; `made` is the
     `provenance` of all of them.

@@ -1,9 +1,9 @@
-"""Runs the cells of an experiment, chunk by chunk, and keeps what is there already.
+"""Runs the cells of an experiment, chunk by chunk, and keeps existing results.
 
 A chunk is trained as one batch and is the unit of resumption. Which cells it holds depends on the
-grid alone, never on what is missing, so a run that was killed and taken up again ends in the same
-bytes as one that was not. A file has one header for all its rows, so rows are added only where
-the header of today is the header that is there.
+grid only, not on what is missing, so a run that was killed and resumed produces the same bytes as
+one without interruption. A file has one header for all its rows, so rows are added only if the
+header of the current run is the same.
 """
 
 import json
@@ -30,7 +30,7 @@ from reproduction.result_files import (
 
 
 def attempt(function: Callable, *arguments):
-    """The result, or the exception: a failed cell is recorded and the others go on."""
+    """The result, or the exception: a failed cell is recorded and the others are run."""
     try:
         return function(*arguments)
     except Exception as error:
@@ -46,10 +46,11 @@ def run(
     executor: Executor | None = None,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[dict]:
-    """Run what is missing or failed of `name`, write `folder/<module>.json`, return all rows.
+    """Run the missing or failed cells of `name`, write `folder/<module>.json`, return all rows.
 
-    Quick rows go to `folder/quick`, where they cannot stand in for full ones. An `executor`
-    (processes, or a Dask cluster's) runs chunks side by side; rows and bytes are the same.
+    Quick rows are written to `folder/quick`, so that they are not mistaken for full ones. An
+    `executor` (processes, or a Dask cluster's) runs chunks side by side; rows and bytes are the
+    same.
     """
     module = load(name)
     path = results_path(name, folder, quick)
@@ -76,15 +77,15 @@ def run(
 
 
 def run_chunk(name: str, chunk: str, quick: bool, device: str, threads: int | None = None):
-    """The outcomes of one chunk and the seconds they took; a plain function, so that another
-    process or machine can be handed it."""
+    """The outcomes of one chunk and the seconds they took; a plain function, so that it can be sent
+    to another process or machine."""
     if threads is not None:
         _limit_threads(threads)
     module = load(name)
     members = _chunks(module, module.cells(quick))[chunk]
     started = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IdentificationWarning)  # rows say what there is to say
+        warnings.simplefilter("ignore", IdentificationWarning)  # the results are in the rows
         outcomes = attempt(module.run_chunk, members, device)
     if isinstance(outcomes, Exception):
         outcomes = [outcomes] * len(members)
@@ -96,12 +97,12 @@ def _outcomes(name, missing, quick, device, executor) -> Iterator:
         for chunk in missing:
             yield chunk, run_chunk(name, chunk, quick, device)
         return
-    # one thread each: threads of several workers on the same cores wait for one another
+    # one thread each: threads of several workers would compete for the same cores
     jobs = {executor.submit(run_chunk, name, chunk, quick, device, 1): chunk for chunk in missing}
     lost: dict[str, Exception] = {}
     for job in as_completed(jobs):
         result = attempt(job.result)
-        if isinstance(result, Exception):  # of the worker: those of cells are among the outcomes
+        if isinstance(result, Exception):  # an error of the worker, not of a cell
             lost[jobs[job]] = result
         else:
             yield jobs[job], result
@@ -117,7 +118,8 @@ def _outcomes(name, missing, quick, device, executor) -> Iterator:
 def on_cluster(client) -> Executor:
     """The workers of a `dask.distributed.Client` as an `executor`.
 
-    A chunk whose worker dies goes to another one, up to the scheduler's `allowed-failures` times.
+    A chunk whose worker dies is sent to another one, up to the scheduler's `allowed-failures`
+    times.
     """
     return client.get_executor(pure=False)
 
@@ -133,9 +135,10 @@ def _limit_threads(threads: int) -> None:
 
 
 def _finished(path: Path, wanted: list[list[str]], made: dict) -> dict[str, dict]:
-    """Rows by key, of the chunks that are there whole and without an error; wanted : their keys.
+    """Rows by key, of the chunks that are complete and without an error; wanted : the keys of each
+    chunk.
 
-    Where some are not, new rows would come under the same header, so it has to be that of today.
+    If some are not, new rows will have the same header, so it must be that of the current run.
     """
     if not path.exists():
         return {}
@@ -153,7 +156,7 @@ def _finished(path: Path, wanted: list[list[str]], made: dict) -> dict[str, dict
 
 
 def failed(rows: list[dict]) -> list[dict]:
-    """Rows that raised, or whose own criterion was not met."""
+    """Rows with an exception, or whose `passed` is 0."""
     return [row for row in rows if "error" in row or row["metrics"].get("passed") == 0.0]
 
 
@@ -165,7 +168,7 @@ def _chunks(module, grid) -> dict[str, list]:
 
 
 def _device_name(device: str) -> str:
-    """What the rows were computed on: the card's name, or the CPU."""
+    """The device the rows were computed on: the name of the GPU, or the CPU."""
     from importlib.util import find_spec
 
     if device == "cpu" or find_spec("torch") is None:

@@ -2,8 +2,8 @@
 
 The paper's failure without an instrument is repeated with methods that weight every rho by its
 evidence: with a uniform prior, with the sign of rho known, and with the wrong sign assumed. Eight
-draws say little about a method that chooses the wrong sign now and then, so the five columns have
-sixteen more.
+draws are too few for a method that occasionally chooses the wrong sign, so the function of five
+columns has sixteen more.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,8 @@ from reproduction.runner import attempt
 
 MORE_SEEDS = range(8, 24)
 PRIORS = ("uniform", "positive", "negative")
-# Methods that weight rho take a prior. The others run on the five columns only: A-E1 has them on
-# the curve.
+# Methods that weight rho take a prior. The others are run on the five columns only, because A-E1
+# runs them on the curve.
 WEIGHING = ("heckman_profile", "spline_joint")
 OTHERS = ("heckman_two_step", "heckman_joint", "deep_ensemble", "oracle")
 DRAWS = {

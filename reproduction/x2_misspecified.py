@@ -2,7 +2,7 @@
 errors and for `auto`, which does not.
 
 The draws of A-E1 with t(3) and with centred chi-squared(3) errors of the same variances and
-correlation; normal ones beside them.
+correlation; normal ones are repeated for comparison.
 """
 
 from dataclasses import dataclass

@@ -1,19 +1,21 @@
-"""X4: calibrated on real data. Members hold out a fold; sigma(x) where held-out rows prefer it.
+"""X4: calibration on real data. Members hold out a fold, and held-out rows choose sigma or
+sigma(x).
 
 The pools, seeds and test rows of A-E2, and of A-E1 as a control; two further tables, college
 grades and school tests, with selection induced by the same rule; the baselines on the same
 folds. "controlled-t" is A-E1 with t errors of five degrees of freedom, which the joint likelihood
-with errors="t" (method "heckman_joint_t") assumes and the normal one does not. `members` is the
+with errors="t" assumes (method "heckman_joint_t"), unlike the normal one. `members` is the
 size of the ensemble: the two-step is run with 2 to 40.
 
-Eight draws leave a standard error of .01 on the calibration error of wine, more than methods
-differ by: "more" tables are 32 further draws of California, wine and A-E1 with the instrument, on
-which the paper's settings (methods called "paper") are run again. No choice was made on them: the
-decision that the average predicts the mixture of its parts came later, on other tables.
+With eight draws the calibration error of wine has a standard error of .01, which is larger than the
+differences between methods. "more" tables are therefore 32 further draws of California, wine and
+A-E1 with the instrument, on which the paper's settings (methods called "paper") are run again. No
+choice was made on them: the decision that the average predicts the mixture of its parts came later,
+on other tables.
 
 `docs/defaults.md` says how the defaults were chosen. No choice was made on the two further tables:
-they test the defaults, and the choices that `pages/text/x4.md` lists. Methods called "open" choose
-more in every fit: the weight decay, the selection index or the errors.
+they test the defaults, and the choices that `pages/text/x4.md` lists. In every fit, methods called
+"open" also choose the weight decay, the selection index or the errors.
 """
 
 from dataclasses import dataclass, replace
@@ -37,14 +39,14 @@ METHODS = (
 )
 CONTROL_METHODS = ("heckman_averaged", "heckman_two_step", "heckman_joint", "deep_ensemble")
 TAIL_METHODS = ("heckman_joint", "heckman_joint_t")
-# What methods choose by the held-out loss beside the weight decay.
+# What methods choose by the held-out loss in addition to the weight decay.
 OPEN_METHODS: dict[str, dict] = {
     "heckman_two_step_open": {"selection": "auto"},
     "heckman_joint_open": {"errors": "auto"},
 }
 MORE, MORE_SEEDS = "more ", range(8, 40)
 MORE_METHODS = ("heckman_averaged", "heckman_two_step", "skyline")
-PAPER = "_paper"  # the paper's settings: five members on all rows, to the end
+PAPER = "_paper"  # the paper's settings: five members on all rows, without early stopping
 TAIL_DF = 5.0
 SEEDS = e2_semireal.SEEDS
 MEMBERS = (2, 5, 10, 20, 40)

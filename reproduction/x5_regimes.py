@@ -1,9 +1,9 @@
-"""X5: the regimes. One call on 200 settings for which it was not tuned.
+"""X5: the regimes. The same call on 200 settings for which it was not tuned.
 
-An instrument that is strong, weak or absent, five forms of the errors, five correlations: each of
-the 75 combinations has two or three settings, at least one of either size, whose outcome function
-and selection index are drawn once for all. Choices may be made on DESIGN_SEEDS; `cells` has the
-fresh ones, which are run at the end.
+An instrument that is strong, weak or absent, five error distributions, five correlations: each of
+the 75 combinations has two or three settings, at least one of either size. The outcome function and
+the selection index of a setting are drawn once. Choices may be made on DESIGN_SEEDS. `cells` has
+the fresh seeds, which are run at the end.
 
 Rows need numpy, scipy and torch. X5_SEEDS (a number of fresh seeds, or "design") and X5_METHODS
 (names with commas between) in the environment restrict the grid, also in other processes.
@@ -39,8 +39,8 @@ AUTO, TWO_STEP, NAIVE = METHODS = ("heckman_auto", "heckman_two_step", "deep_ens
 NETWORK = NetworkConfig(n_members=10, folds=5, noise="auto", tails="auto")  # as in X4
 SETTINGS_SEED, SETTINGS = 5, 200
 METRICS = ("coverage90", "width90", "interval_score90", "crps", "bias_f0")
-REGIONS = ("_against", "")  # as the suffix of a metric; all points have none
-DATA_HASHES: dict[str, str] = {}  # everything is drawn
+REGIONS = ("_against", "")  # suffixes of metrics; those over all points have none
+DATA_HASHES: dict[str, str] = {}  # all data are simulated
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ class Cell(Setting):
 @cache
 def settings() -> tuple[Setting, ...]:
     """Two settings for every combination of instrument, errors and rho, one of either size, and a
-    third for as many combinations as there is room for; the larger, which take longer, first."""
+    third one for some combinations, up to 200 settings. The larger ones, which take longer, come
+    first."""
     rng = np.random.default_rng(SETTINGS_SEED)
     forms = list(product(OUTCOMES, SELECTIONS))
     combinations = list(product(INSTRUMENTS, ERRORS, RHOS))
@@ -82,7 +83,7 @@ def _order(setting: Setting) -> tuple:
 
 
 def cells(quick: bool = False) -> list[Cell]:
-    if quick:  # on a seed of the design, because fresh ones are not to be looked at
+    if quick:  # on a seed of the design, because fresh ones must not be used before the end
         regimes = [(*pair, 0.5) for pair in zip(INSTRUMENTS, ERRORS, strict=False)]
         small = [each for each in settings() if each.n == min(SIZES)]
         small = [each for each in small if (each.instrument, each.errors, each.rho) in regimes]
@@ -106,14 +107,15 @@ def _cells(chosen, seeds, methods) -> list[Cell]:
 
 
 def chunk_of(cell: Cell) -> str:
-    """The draws of several settings, whose networks train as one batch; the networks of the
-    two-step are those that `auto` weighs, so both are one chunk."""
+    """The draws of several settings, whose networks train as one batch; `auto` weights the networks
+    of the two-step, so both are in one chunk."""
     place = f"{cell.n} {cell.instrument} {cell.errors}"
     return f"{place} {NAIVE if cell.method == NAIVE else AUTO}"
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    """Rows of cells in their order; a draw is fitted once by networks, whatever asks for them."""
+    """Rows of cells in their order. The networks of a draw are trained once, even if several
+    methods use them."""
     draws = list(dict.fromkeys(replace(cell, method="") for cell in cells))
     problems, seeds = [problem(draw) for draw in draws], [draw.seed for draw in draws]
     naive = cells[0].method == NAIVE

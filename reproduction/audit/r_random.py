@@ -1,15 +1,15 @@
 r"""Random numbers as R draws them, so that data simulated in R can be drawn without R.
 
 `set.seed` fills the state of the Mersenne Twister from a linear congruential generator, whose first
-50 values are skipped; `rnorm` inverts the normal distribution function at a number of 53 bits made
-of two of 27 and 32.
+50 values are skipped; `rnorm` inverts the normal distribution function at a 53-bit number that
+combines numbers of 27 and 32 bits.
 """
 
 import numpy as np
 from scipy.special import ndtri
 
 SKIPPED, STATE, MULTIPLIER = 50, 624, 69069
-TO_UNIT = 2.3283064365386963e-10  # 1 / (2^32 - 1), as R has it
+TO_UNIT = 2.3283064365386963e-10  # 1 / (2^32 - 1), as in R
 BIG = 2.0**27
 
 

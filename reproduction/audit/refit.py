@@ -1,4 +1,4 @@
-"""Fits a published model again: every mode, the one that was printed, and shape errors."""
+"""Fits a published model again: every mode, the printed one, and a fit with shape errors."""
 
 import warnings
 
@@ -8,7 +8,7 @@ from heckesel.errors import IdentificationWarning
 from heckesel.linear.results.modes import Mode
 from reproduction.audit.published_fits import PublishedFit
 
-SAME = 0.01  # log-units between a maximum and where a program stopped climbing it
+SAME = 0.01  # log-units between a maximum and the value at which a program stopped
 GLOBAL, LOCAL, BELOW_BOUNDARY = (
     "global maximum",
     "local maximum",
@@ -17,7 +17,7 @@ GLOBAL, LOCAL, BELOW_BOUNDARY = (
 
 
 def audit_row(published: PublishedFit) -> dict:
-    """What was printed, what is found, and what shape errors change; safe to write as JSON."""
+    """The printed fit, the modes found, and the fit with shape errors; safe to write as JSON."""
     fit, shape = _fit(published, "normal"), _fit(published, "shape")
     printed = printed_mode(published, fit.modes)
     term = ("outcome", published.term)
@@ -56,7 +56,7 @@ def audit_row(published: PublishedFit) -> dict:
 
 
 def printed_mode(published: PublishedFit, modes: tuple[Mode, ...]) -> Mode:
-    """The mode that the printed fit climbed."""
+    """The mode that the printed fit approximates."""
     nearest = min(modes, key=lambda mode: abs(mode.loglik - published.printed))
     assert abs(nearest.loglik - published.printed) < SAME, published.name
     return nearest

@@ -1,4 +1,4 @@
-"""The tables behind the published fits: shipped, read from outside, or simulated as R does."""
+"""The tables of the published fits: shipped, read from files, or simulated as in R."""
 
 import io
 
@@ -84,6 +84,6 @@ def guide_normal() -> pd.DataFrame:
 def guide_events() -> pd.DataFrame:
     """Events of firms, at random below a size of 7; returns that depend on nothing."""
     r = RRandom(123)
-    event = r.uniform(500) >= 0.7  # how rbinom(500, 1, .3) inverts its distribution
+    event = r.uniform(500) >= 0.7  # as in rbinom(500, 1, .3)
     size, returns = r.uniform(500, 1.0, 10.0), 0.02 + 0.05 * r.normal(500)
     return pd.DataFrame({"size": size, "y": np.where(event | (size > 7), returns, np.nan)})

@@ -1,1 +1,1 @@
-"""Data that experiments draw or build: regimes of X5 and reporting panels."""
+"""Data that experiments draw or build: regimes of X5, repeated units and reporting panels."""

@@ -1,8 +1,8 @@
-"""Draws for X5: five columns, an instrument or none, errors of five forms.
+"""Draws for X5: five columns, with or without an instrument, and five error distributions.
 
 Four columns are normal and one is a category with three levels, which enters as two dummies. Both
-errors have mean 0, and the outcome's is independent of x but for `varying`, so that the outcome
-function is the mean of the outcome. numpy and scipy are enough to draw.
+errors have mean 0, and that of the outcome is independent of x except with `varying`. The outcome
+function is therefore the mean of the outcome. numpy and scipy are enough to draw.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from scipy.stats import chi2, t
 from heckesel.data import SelectionData, selection_data
 
 INSTRUMENTS = {"strong": 1.0, "weak": 0.12, "none": 0.0}  # coefficient of z in the index
-STRENGTHS = INSTRUMENTS | {"moderate": 0.5}  # what X5 has, and between
+STRENGTHS = INSTRUMENTS | {"moderate": 0.5}  # those of X5, and one in between
 ERRORS = ("normal", "skewed", "heavy-tailed", "mixture", "varying")
 RHOS = (-0.9, -0.5, 0.0, 0.5, 0.9)
 OUTCOMES = ("linear", "smooth", "interactions")
@@ -23,8 +23,8 @@ SIZES = (500, 2000)
 TEST = 1500
 SIGMA = 0.5
 DF = {"skewed": 3, "heavy-tailed": 4}
-OUTLIERS, OUTLIER_SD = 0.1, 3.0  # share of the mixture, and its sd against that of the others
-LOG_SIGMA = (0.4, -0.2)  # slopes of log sigma in the first two columns, where it varies
+OUTLIERS, OUTLIER_SD = 0.1, 3.0  # share of outliers, and their sd relative to the others
+LOG_SIGMA = (0.4, -0.2)  # slopes of log sigma(x) in the first two columns, with `varying`
 NAMES = ("x1", "x2", "x3", "x4", "level1", "level2")
 QUADRATURE = 40  # nodes over z
 
@@ -46,7 +46,7 @@ class Draw:
 def draw_regime(
     instrument: str, errors: str, rho: float, outcome: str, selection: str, n: int, seed: int
 ) -> Draw:
-    """n units, TEST further ones to predict, and different random numbers for each setting."""
+    """n units and TEST further ones to predict. Each setting has different random numbers."""
     places = STRENGTHS, ERRORS, RHOS, OUTCOMES, SELECTIONS
     setting = instrument, errors, rho, outcome, selection
     numbers = [list(known).index(value) for known, value in zip(places, setting, strict=True)]
@@ -82,7 +82,7 @@ def draw_errors(kind: str, rho: float, x: np.ndarray, rng) -> tuple[np.ndarray, 
     if kind == "skewed":  # a normal copula
         df = DF[kind]
         e = (chi2.ppf(ndtr(e), df) - df) / np.sqrt(2 * df)
-    elif kind == "heavy-tailed":  # one factor in both errors: a bivariate t
+    elif kind == "heavy-tailed":  # a common factor in both errors: a bivariate t
         factor = np.sqrt((DF[kind] - 2) / rng.chisquare(DF[kind], len(x)))
         u, e = factor * u, factor * e
     elif kind == "mixture":

@@ -1,4 +1,5 @@
-"""Several rows of each unit: effects of units on selection and on the outcome, noise of rows."""
+"""Several rows per unit: each unit has effects on selection and on the outcome, and each row has
+noise."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ def repeated_units(
 def all_outcomes(
     seed: int, *, units: int, rows: int, curved: bool = True
 ) -> tuple[pd.DataFrame, pd.Series, np.ndarray]:
-    """The same with every outcome, and which are selected."""
+    """As `repeated_units`, with all outcomes, and which rows are selected."""
     rng = np.random.default_rng(seed)
     n, own = units * rows, np.repeat(np.arange(units), rows)
     g, x, z = rng.normal(size=(units, 3))[own], rng.normal(size=n), rng.normal(size=n)

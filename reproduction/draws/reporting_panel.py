@@ -1,4 +1,4 @@
-"""Reporting panels: one row per paper or model, one column per dataset, a score where there is one.
+"""Reporting panels: one row per paper or model, one column per dataset, scores where reported.
 
 The rules are those of the paper's vignette; `build_panel` states them.
 """
@@ -43,7 +43,7 @@ class Panel:
 
     @property
     def targets(self) -> list[str]:
-        """Datasets reported beside the anchor, often enough to fit and not always."""
+        """Datasets reported by enough, but not all, of the rows that report the anchor."""
         beside = self.scores[self.scores[self.anchor].notna()].drop(columns=self.anchor)
         counts = beside.notna().sum().sort_values(ascending=False, kind="stable")
         usable = counts[:MOST_TARGETS].between(FEWEST_REPORTED, LARGEST_SHARE * len(beside))
@@ -51,14 +51,14 @@ class Panel:
 
 
 def build_panel(results: pd.DataFrame, task: str, unit: str) -> Panel | None:
-    """The panel of a task, or None where fewer than FEWEST_ROWS rows report enough.
+    """The panel of a task, or None if fewer than FEWEST_ROWS rows report enough.
 
-    Of the results in accuracy-like metrics: the MOST_DATASETS datasets with most of them, in each
-    its most common metric, of repeated cells the last, and the rows with at least FEWEST_SCORES
-    cells. Scores are standardised over the rows that are left.
+    Only results in accuracy-like metrics are used. The panel has the MOST_DATASETS datasets with
+    most results, each with its most common metric, and the rows with at least FEWEST_SCORES cells.
+    Of repeated cells the last one is used. Scores are standardised over these rows.
 
     results : task, dataset, metric, value, date and the column `unit`, which names a row;
-        results without a name belong to none
+        results without a name are not used
     """
     asked = results[(results["task"] == task) & results["metric"].map(_is_accuracy_like)]
     usable = asked[asked["value"].notna() & (asked[unit] != "")]
@@ -84,16 +84,17 @@ def build_panel(results: pd.DataFrame, task: str, unit: str) -> Panel | None:
 
 
 def standardise(scores: pd.DataFrame) -> pd.DataFrame:
-    """Mean 0 and sd 1 (divisor n) over what each column reports; equal scores become 0."""
+    """Mean 0 and sd 1 (divisor n) over the scores of each column; if all are equal, they become
+    0."""
     sd = scores.std(ddof=0)
     return (scores - scores.mean()) / sd.where(sd > 0, 1.0)
 
 
 def ability(scores: pd.DataFrame) -> pd.DataFrame:
-    """Of every cell, the mean of the scores its row reports elsewhere.
+    """For every cell, the mean of the other scores that its row reports.
 
-    The cell's own score never enters, so a reported cell has one score less to average than an
-    unreported one. NaN where there is none.
+    The score of the cell itself is not included, so a reported cell averages one score less than an
+    unreported one. NaN if there is no other score.
     """
     reported = scores.notna()
     others = scores.fillna(0.0).rsub(scores.sum(axis=1), axis=0)
@@ -102,7 +103,7 @@ def ability(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def long_frame(**tables: pd.DataFrame) -> pd.DataFrame:
-    """Tables (rows, datasets) as columns, cell by cell, beside the dataset of each cell."""
+    """Tables (rows, datasets) as columns with one row per cell, and the dataset of each cell."""
     first = next(iter(tables.values()))
     datasets = np.tile(first.columns.to_numpy(dtype=object), len(first))
     columns = {name: table.to_numpy().ravel() for name, table in tables.items()}

@@ -1,5 +1,5 @@
-"""`make check`: are the committed results complete, does running them again give the same numbers,
-and are the pages made from them up to date?
+"""`make check`: whether the committed results are complete and reproducible, and the pages made
+from them are up to date.
 """
 
 import math
@@ -13,11 +13,11 @@ from reproduction.pages.published import stale
 from reproduction.result_files import cell_key, read_rows, results_path
 
 RESULTS, PAPER = Path("results"), Path("paper")
-# Run again in full: another BLAS, or order of summation, moves converged estimates by 1e-11.
+# Run again in full: another BLAS, or order of summation, changes converged estimates by 1e-11.
 RUN_AGAIN = ("e0", "e4")
 RELATIVE, ABSOLUTE = 1e-6, 1e-8
-# Networks trained on another device differ in float32 from the first epoch on; their metrics agree.
-# Cells by position, as the `Cell` of each experiment lists its fields.
+# Networks trained on another device differ in float32 from the first epoch on, but their metrics
+# agree. Cells by position, as the `Cell` of each experiment lists its fields.
 SPOT_CHECKS: dict[str, list[tuple]] = {
     "e1": [
         (0.9, 1.0, 0, method) for method in ("heckman_two_step", "heckman_joint", "deep_ensemble")
@@ -33,7 +33,8 @@ TOLERANCES = {"coverage90": 0.02, "coverage90_against": 0.02, "ece": 0.01, "ece_
 
 
 def differences(name: str, folder: Path) -> list[str]:
-    """What is wrong with the committed file: rows missing, failed, or different when run again."""
+    """Problems of the committed file: rows that are missing, failed, or different when run
+    again."""
     module = load(name)
     path = results_path(name, folder)
     if not path.exists():
@@ -41,7 +42,7 @@ def differences(name: str, folder: Path) -> list[str]:
     committed = {cell_key(row["cell"]): row for row in read_rows(path)}
     try:
         grid = module.cells()
-    except DataError as reason:  # benchmark panels that do not ship
+    except DataError as reason:  # the benchmark panels are not in the repository
         print(f"{path}: not compared with its grid, because {reason}")
         return []
     found = [f"{path} {key}: {row['error']}" for key, row in committed.items() if "error" in row]
@@ -58,7 +59,8 @@ def differences(name: str, folder: Path) -> list[str]:
 
 
 def _compare(before: dict, after: dict, exactly: bool) -> list[str]:
-    """Differences of every metric in the last digits, or of those with a tolerance beyond it."""
+    """Metrics that differ by more than rounding, or by more than their tolerance, if they have
+    one."""
     if exactly and set(before) != set(after):
         return [f"has metrics {sorted(before)}, now {sorted(after)}"]
     lines = []

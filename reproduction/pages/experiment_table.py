@@ -45,7 +45,7 @@ PAGES = {
 
 
 def experiment_table(name: str, rows: Sequence[dict]) -> str | None:
-    """One line for each method and setting, and the page that has the whole grid.
+    """One line for each method and setting, and the name of the page with the whole grid.
 
     rows : {"cell": ..., "metrics": ...}; failed ones have no metrics and are not shown
     """

@@ -1,7 +1,7 @@
 """The plotted numbers, `paper/figures/*.json`: from committed rows, and one draw that is trained.
 
 `fig1a.json` holds a pool and two fits of it; it is made once by `train_example` and kept, because
-training is the one step that another machine repeats only to single precision.
+training is the only step whose result differs between machines, in single precision.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,7 +36,7 @@ X1_METHODS = (
 METRICS = ("ece_against", "coverage90_against", "coverage90_well")
 EXAMPLE = {"rho": 0.9, "alpha": 1.0, "seed": 0}
 EXAMPLE_METHODS = ("deep_ensemble", "heckman_two_step")
-SHOWN_UNITS = 400  # of the pool: more than that hides the curves
+SHOWN_UNITS = 400  # of the pool: more would hide the curves
 DIGITS = 6
 
 

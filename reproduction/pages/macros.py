@@ -165,13 +165,13 @@ def _panels() -> Iterator[Macro]:
 
 
 def _panel_value(results: Results, metric: str, **cell) -> float | None:
-    """None where the dump has no such fit, or where the fit has no such number."""
+    """None if the dump has no such fit, or the fit has no such number."""
     found = matching(main_panels(results), **cell)
     return found[0].get(metric) if found else None
 
 
 def fixed(value: float, digits: int) -> str:
-    """With so many decimals; what rounds to zero has no sign."""
+    """With this number of decimals; a value that rounds to zero has no sign."""
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
 

@@ -7,8 +7,9 @@ from scipy.stats import wilcoxon
 def signed_rank(first: np.ndarray, second: np.ndarray, alternative: str = "two-sided") -> float:
     """p of the exact Wilcoxon signed-rank test.
 
-    Asked for by name: at a tie, and rows rounded to six digits have one, scipy would change to
-    the normal approximation, ten times off this far out. No difference at all is p = 1.
+    The exact method is requested explicitly. If there are ties, which occur in rows rounded to six
+    digits, scipy would use the normal approximation, whose p-values are wrong by a factor of ten
+    this far in the tail. If there are no differences, p = 1.
     """
     if np.array_equal(first, second):
         return 1.0
@@ -16,5 +17,6 @@ def signed_rank(first: np.ndarray, second: np.ndarray, alternative: str = "two-s
 
 
 def standard_error(difference: np.ndarray) -> float:
-    """Of the mean of independent differences: sd with divisor n - 1, over the root of n."""
+    """The standard error of the mean of independent differences: sd with divisor n - 1, divided by
+    the root of n."""
     return float(np.std(difference, ddof=1) / np.sqrt(len(difference)))

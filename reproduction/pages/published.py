@@ -23,7 +23,7 @@ TRAINED = "figures/fig1a.json"
 
 
 def generated(folder_results: Path) -> dict[str, str]:
-    """Path below `paper/` -> the text that belongs there."""
+    """Path below `paper/` -> the content of that file."""
     results = read_results(folder_results)
     pages = {"numbers.tex": numbers_tex(results)}
     for name, page in (("scoreboard", scoreboard_md), ("claims", claims_md), ("ours", ours_md)):
@@ -35,9 +35,9 @@ def generated(folder_results: Path) -> dict[str, str]:
 
 
 def regenerate(folder_results: Path, folder_paper: Path, *, train: bool = False) -> list[Path]:
-    """Write what differs and return its paths; the same results give the same bytes.
+    """Write the files that differ and return their paths; the same results give the same bytes.
 
-    The example of figure 1 (a) is trained if it is missing or `train` asks for it.
+    The example of figure 1 (a) is trained if it is missing, or with `train`.
     """
     pages = generated(folder_results)
     if train or not (folder_paper / TRAINED).exists():
@@ -53,7 +53,7 @@ def regenerate(folder_results: Path, folder_paper: Path, *, train: bool = False)
 
 
 def stale(folder_results: Path, folder_paper: Path) -> list[str]:
-    """One sentence for each committed file that is missing or not what the results give."""
+    """One sentence for each committed file that is missing or differs from the results."""
     found, trained = [], _committed(folder_paper / TRAINED)
     for name, text in {**generated(folder_results), TRAINED: trained}.items():
         before = _committed(folder_paper / name)
@@ -72,7 +72,7 @@ def _committed(path: Path) -> str | None:
 
 
 def _json(data: dict) -> str:
-    """One entry per line down to the lists, which stay on theirs."""
+    """One entry per line; a list is on a single line."""
     return _indented(data, 0) + "\n"
 
 

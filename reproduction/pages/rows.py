@@ -1,7 +1,7 @@
 """Committed rows as flat dicts, and the values of one metric over the seeds of a cell.
 
-Our own results and the paper's have the same names, so that one definition of a
-published number serves both.
+Our own results and the paper's have the same names, so that one definition of a published number
+applies to both.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ class Results:
 
 
 def flat(rows: Iterable[dict]) -> list[Row]:
-    """{"cell": ..., "metrics": ...} as one dict; a failed row has no number to publish.
+    """{"cell": ..., "metrics": ...} as one dict; failed rows are not included.
 
     A metric with the name of a setting gets another one: the estimate of rho is rho_hat.
     """
@@ -56,7 +56,7 @@ def succeeded(rows: Iterable[dict]) -> list[Row]:
 
 
 def read_results(folder: Path) -> Results:
-    """What is in `folder`; panels may be missing, because their data do not ship.
+    """The results in `folder`; panels may be missing, because their data are not in the repository.
 
     A failed row of the paper's experiments is refused, one of our own is skipped.
     """
@@ -73,7 +73,7 @@ def read_results(folder: Path) -> Results:
 
 
 def read_paper() -> Results:
-    """The paper's own rows of A-E1 and A-E2, as far as anything published needs them."""
+    """The paper's own rows of A-E1 and A-E2 that published numbers need."""
     return Results(e1=read_paper_table("paper_e1"), e2=read_paper_table("paper_e2"))
 
 
@@ -83,7 +83,8 @@ def read_paper_numbers() -> dict[str, dict]:
 
 
 def matching(rows: Sequence[Row], **cell) -> list[Row]:
-    """The rows that agree with `cell`; pages ask thousands of times, so one key at a time."""
+    """The rows that agree with `cell`. Pages call this thousands of times, so keys are compared one
+    at a time."""
     found = list(rows)
     for key, value in cell.items():
         found = [row for row in found if row.get(key) == value]

@@ -1,8 +1,8 @@
 """`paper/scoreboard.md`: each published number beside ours, with the verdict of a fixed rule.
 
-Numbers that depend on no training must meet the printed digit. Trained ones are compared seed by
-seed with the paper's rows, because both are noisy: single-precision training sends equally correct
-programs apart.
+Numbers that do not depend on training must agree to the printed digit. Others are compared seed by
+seed with the paper's rows, because both are noisy: with training in single precision, equally
+correct programs have different results.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ EXPLANATIONS = {macro: reason["text"] for reason in REASONS for macro in reason[
 
 @dataclass(frozen=True)
 class Score:
-    """One row; `pairs` is ours less the paper's over seeds, empty where there are no seeds."""
+    """One row; `pairs` are our values minus the paper's by seed, empty if there are no seeds."""
 
     macro: str
     rule: str
@@ -53,7 +53,7 @@ def scores(results: Results) -> list[Score]:
 
 
 def printed_unit(printed: str) -> float:
-    """One unit of the last printed place, as a fraction where it is a percentage."""
+    """One unit of the last printed place; of a percentage, as a fraction."""
     digits, percent, _ = printed.partition(r"\%")
     unit = 10.0 ** -len(digits.partition(".")[2])
     return unit / 100 if percent else unit
@@ -103,7 +103,7 @@ def _score(macro: Macro, published: dict, results: Results, paper: Results) -> S
 
 
 def _counts(found: list[Score]) -> list[int]:
-    """How many agree, differ and are listed."""
+    """The numbers of rows that agree, differ and are only listed."""
     return [sum(s.verdict == verdict for s in found) for verdict in ("agrees", "differs", "listed")]
 
 
@@ -123,7 +123,7 @@ def _regions(results: Results) -> str:
 
 
 def _explanations(macros: list[str]) -> str:
-    """One paragraph for each reason, headed by the macros it is the reason for."""
+    """One paragraph for each reason, after the names of the macros that it explains."""
     reasons: dict[str, list[str]] = {}
     for macro in macros:
         reasons.setdefault(EXPLANATIONS.get(macro, "Not explained yet."), []).append(macro)

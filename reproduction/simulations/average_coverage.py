@@ -81,7 +81,7 @@ def run_estimator(name: str, draws: int) -> list[dict]:
 
 
 def main() -> None:
-    """Compute the estimators that the file lacks, and write it after each of them."""
+    """Compute the estimators that are missing in the file, and write it after each of them."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     rows: list[dict] = json.loads(PATH.read_text())["rows"] if PATH.exists() else []
     known = {row["estimator"] for row in rows}

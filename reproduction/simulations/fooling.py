@@ -1,4 +1,4 @@
-"""Data that could mislead the verdict: by its Wald statistic alone, each case looks identified.
+"""Data that could mislead the verdict: by the Wald statistic alone, each case looks identified.
 
 `python -m reproduction.simulations.fooling` fits 20 draws of each case with `hk.heckman` and writes
 `results/fooling.json`: how often the Wald statistic of the instrument alone would have called the
@@ -45,13 +45,13 @@ def _draw_two(rng) -> pd.DataFrame:
 
 
 def _draw_curved(rng) -> pd.DataFrame:
-    """The outcome has a product and a square that its equation lacks."""
+    """The outcome has a product and a square that are missing in its equation."""
     table = _draw(rng)
     return table.assign(y=table["y"] + 0.5 * table["x1"] * table["x2"] + 0.3 * table["x1"] ** 2)
 
 
 def _draw_copies(rng) -> pd.DataFrame:
-    """Every fifth row, five times."""
+    """Every fifth row, repeated five times."""
     return _draw(rng).iloc[np.repeat(np.arange(ROWS // 5), 5)]
 
 
@@ -79,7 +79,7 @@ def fit_of(table: pd.DataFrame) -> hk.HeckmanFit:
 
 
 def row_of(name: str, draws: int = DRAWS) -> dict:
-    """How often the Wald rule alone is fooled, and how often each level is given."""
+    """How often the Wald rule alone is misled, and how often each level is given."""
     fits = [fit_of(CASES[name](np.random.default_rng(seed))) for seed in range(draws)]
     evidence = [fit.identification.evidence for fit in fits]
     least = [STRONG_WALD_PER_INSTRUMENT * len(each["instruments"]) for each in evidence]

@@ -4,7 +4,8 @@
 each method and number of units the mean coverage over its draws. Every unit has ROWS rows, and its
 effect has 64 % of the variance of the errors (see `reproduction/draws/repeated_units.py`). The
 predictive intervals are for NEW rows, each of a unit that is not in the fit. The slope is that of a
-column that is constant in each unit; only the linear model, which is right in its draws, has one.
+column that is constant in each unit. Only the linear model, which is correctly specified in its
+draws, has one.
 """
 
 import argparse
@@ -25,7 +26,7 @@ PATH = Path(__file__).parents[2] / "results" / "group_coverage.json"
 UNITS, ROWS, NEW, LEVEL = (50, 150), 8, 2000, 0.9
 NEW_SEED = 1000  # of the rows that are predicted after the first draw
 NETWORK = {"instruments": ["z"], "hidden": (32, 32), "progress": False, "device": "cpu"}
-# As `--method` of the shell calls them -> estimator and number of draws.
+# Names of `--method` in the shell -> estimator and number of draws.
 METHODS = {
     "linear-ml": (lambda: hk.HeckmanRegressor(["z"], method="ml"), 20),
     "two-step": (lambda: hk.DeepHeckmanRegressor(method="two-step", epochs=600, **NETWORK), 20),
@@ -69,7 +70,7 @@ def run_setting(setting: tuple[str, int]) -> list[dict]:
 
 
 def main() -> None:
-    """Compute the settings that the file lacks, and write it after each of them."""
+    """Compute the settings that are missing in the file, and write it after each of them."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     rows: list[dict] = json.loads(PATH.read_text()) if PATH.exists() else []
     settings = list(product(METHODS, UNITS))

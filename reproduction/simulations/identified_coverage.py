@@ -1,10 +1,10 @@
 """Coverage of `method="auto"` among draws that the verdict calls identified by an instrument.
 
 `python -m reproduction.simulations.identified_coverage` writes `results/identified_coverage.json`:
-one row for each draw, with its verdict. The fresh draws of X5 with a strong or weak instrument have
-their coverage from `results/x5_regimes.json`. Draws of 500 rows with a moderate instrument, whose
-verdicts are close to the border, are fitted here if they are called identified: FITTED for each
-combination of errors and rho.
+one row for each draw, with its verdict. For the fresh draws of X5 with a strong or weak instrument,
+the coverage is taken from `results/x5_regimes.json`. Verdicts on draws of 500 rows with a moderate
+instrument are close to the border. Of these, the ones called identified are fitted here: FITTED for
+each combination of errors and rho.
 """
 
 import json
@@ -88,8 +88,8 @@ def _measures(metrics: dict) -> dict:
 
 
 def table(rows: list[dict]) -> list[dict]:
-    """By strength and errors: draws, how many are called identified, and what `auto` covers in
-    those, with the standard error of its mean over draws."""
+    """By strength and errors: the number of draws, how many are called identified, and the coverage
+    of `auto` in those, with the standard error of its mean over draws."""
     found = []
     for instrument in ("strong", "moderate", "weak"):
         for errors in (*ERRORS, "all"):
@@ -108,7 +108,7 @@ def table(rows: list[dict]) -> list[dict]:
 
 
 def main() -> None:
-    """Compute what the file lacks, and write it after each combination."""
+    """Compute the rows that are missing in the file, and write it after each combination."""
     rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else _write(x5_rows())
     with threadpool_limits(1):
         for first in moderate_cells():

@@ -1,8 +1,8 @@
 """Size of tests of rho = 0 and coverage of intervals, by strength of the instrument.
 
 ``python -m reproduction.simulations.inference_coverage`` writes `results/inference_coverage.json`.
-The model is right in every draw: x and z are standard normal, s = 1[x + strength z + u > 0], and
-either y = 1 + x + e or y = 1[x + e > 0], where e and u are normal with correlation rho.
+The model is correctly specified in every draw: x and z are standard normal, s = 1[x + strength z +
+u > 0], and either y = 1 + x + e or y = 1[x + e > 0], where e and u are normal with correlation rho.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def draw(rng, setting: Setting) -> SelectionData:
 
 
 def run_linear(data: SelectionData, rho: float) -> dict[str, float]:
-    """What one draw says: whether tests reject at 5 % and whether intervals cover."""
+    """The results of one draw: whether tests reject at 5 % and whether intervals cover."""
     design = array_design(data.x[:, 1:], data.w[:, 1:])
     fit = fit_in_memory(data, design, "information", OPTIONS, "ml", "normal")
     found = {"profile": fit.inference == "profile"}
@@ -78,7 +78,7 @@ def run_linear(data: SelectionData, rho: float) -> dict[str, float]:
             row = frame.loc[term]
             found[f"{name}_{term[1]}"] = row.low <= truth <= row.high
     mean = fit.average(level=0.9)
-    # of these rows: the sample of x is not what is estimated
+    # of these rows: x is treated as fixed
     found["default_average90"] = mean.low <= 1 + data.x[:, 1].mean() <= mean.high
     if rho == 0:
         found["lr_rejects"] = fit.test_rho_zero("lr").p_value < 0.05
@@ -132,7 +132,7 @@ def _score_size(setting: Setting, position: int) -> float:
 
 
 def main() -> None:
-    """Compute the settings that the file lacks, and write it after each of them."""
+    """Compute the settings that are missing in the file, and write it after each of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=150, help="of each setting")
     draws = parser.parse_args().draws

@@ -1,10 +1,10 @@
-"""Do the tests of instruments keep their level, and is their stated power right?
+"""The level of the tests of instruments, and whether their stated power is correct.
 
 `size`: valid instruments, 2,000 draws for each design, in blocks of 500. One binary or continuous
 instrument that depends on x, or two continuous ones; strong or weak; normal, chi-squared or
-heteroskedastic errors; an outcome that is curved in x. `power`: the effect that a test is said to
-catch with 80 % probability (the inequalities, or with two instruments the overidentification test),
-as the median of 20 draws without an effect, is added to other draws.
+heteroskedastic errors; an outcome that is curved in x. `power`: the effect that a test is stated to
+detect with 80 % probability (the inequalities, or with two instruments the overidentification
+test), as the median of 20 draws without an effect, is added to other draws.
 """
 
 from dataclasses import dataclass
@@ -72,9 +72,9 @@ def _size(cell: Cell) -> dict[str, float]:
 
 
 def _power(cell: Cell) -> dict[str, float]:
-    """The median of the stated effects, and the share of draws in which the same test catches it.
+    """The median of the stated effects, and the share of draws in which the same test detects it.
 
-    Without a median, because most draws state that no effect up to 1 is caught, only their share.
+    If most draws state that no effect up to 1 is detectable, there is no median, only their share.
     """
     stated = np.array([_stated(cell, _seed(cell, -1 - j)) for j in range(EFFECT_DRAWS)])
     which = 1 if cell.instrument == "two" else 0
@@ -97,7 +97,7 @@ def _seed(cell: Cell, draw: int) -> list[int]:
 def _p_values(cell: Cell, seed: list[int], effect: float) -> list[float]:
     sample = validity_sample(draw_data(cell, seed, effect), 0)
     pairs = pairs_of(sample)
-    # without a violation in the data no bootstrap can reject, and none is made
+    # without a violation in the data the bootstrap cannot reject and is skipped
     violated = violations_of(sample, pairs)[1].max() > 0
     p = [inequality_test(sample, pairs, seed[-1]).p_value if violated else 1.0]
     if cell.instrument == "two":

@@ -1,4 +1,4 @@
-"""What `method="auto"` loses on a long table, of which it fits a sample in mini-batches.
+"""How much `method="auto"` loses on a long table, where it fits a sample in mini-batches.
 
 `python -m reproduction.simulations.long_tables` writes `results/long_tables.json`: for each draw of
 ROWS rows the fit that a user gets (`sampled`) and one to all rows in full batches (`whole`), on the

@@ -1,9 +1,9 @@
 """Nine real sources in which the outcomes of the unselected are known, and how they are hidden.
 
-`known_outcomes.toml` says of each source who is selected, which columns affect selection only, and
-which outcomes are known whether or not a unit was selected. The outcomes were determined before
-selection, so selection cannot have caused them. Files do not ship; each is read from an installed
-package or from the folder in HECKESEL_DATA, and must have the recorded SHA-256.
+`known_outcomes.toml` states for each source who is selected, which columns affect selection only,
+and which outcomes are known whether or not a unit was selected. The outcomes were determined before
+selection, so selection cannot have caused them. The files are not in the repository; each is read
+from an installed package or from the folder in HECKESEL_DATA, and must have the recorded SHA-256.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class Source:
 
 @dataclass(frozen=True)
 class KnownOutcome:
-    """An outcome as an analyst has it, and the truth.
+    """An outcome as known to an analyst, and the truth.
 
     x : covariates and instruments; y : NaN where unselected
     truth : values of the unselected, all of them or those of a random follow-up
@@ -92,7 +92,7 @@ def _survey(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(L_dif_w2=answered, **dummies)
 
 
-# What a source needs before its columns can be used.
+# Preparation of the columns of a source.
 PREPARED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "HIV tests": _hiv_tests,
     "crop insurance": lambda frame: frame.assign(log_rice_area=np.log(frame["ricearea_2010"])),
@@ -128,7 +128,7 @@ def load_outcome(source: str, outcome: str) -> KnownOutcome:
     """Hide an outcome of those who were not selected.
 
     A unit whose outcome is unknown is dropped, whether selected or not, except where the truth is
-    a random follow-up (`L_dif_w2`): there all unselected units stay, and the truth are the
+    a random follow-up (`L_dif_w2`): there all unselected units are kept, and the truth is the
     outcomes of those who were reached.
     """
     of = SOURCES[source]

@@ -66,7 +66,7 @@ def bootstrap_mean(fit: HeckmanFit, known: KnownOutcome, replicates: int, level:
 
 
 def likelihood_mean(fit: HeckmanFit, known: KnownOutcome, level: float) -> Mean:
-    """With the interval that the fit has for its own averages."""
+    """With the interval that the fit has for its averages."""
     rows = _hidden_rows(known)
     version = matrices(fit, None, *rows, "unselected")
     average = average_of(groups_of(rows[0], None))
@@ -76,7 +76,7 @@ def likelihood_mean(fit: HeckmanFit, known: KnownOutcome, level: float) -> Mean:
 
 
 def network_mean(model, rows: pd.DataFrame, level: float) -> Mean:
-    """The epistemic errors of all units count as perfectly correlated."""
+    """The epistemic errors of all units are treated as perfectly correlated."""
     found = model.predict_distribution(rows, target="unselected")
     half = _half_width(level, float(np.sqrt(found.epistemic).mean()) ** 2)
     value = float(found.mean.mean())

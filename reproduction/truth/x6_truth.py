@@ -1,22 +1,22 @@
-r"""X6: do corrections come true? Means of hidden outcomes that are known, by every method.
+r"""X6: are corrections accurate? Known means of hidden outcomes, estimated by every method.
 
 The protocol, set before any source but the first was fitted; docs/truth_protocol.md has the reasons
-and `known_outcomes.SOURCES` the columns. For each outcome the unselected are hidden, each method is
-fitted once to what is left, and it estimates the mean of the hidden outcomes with a 90 % interval.
+and `known_outcomes.SOURCES` the columns. For each outcome, the values of the unselected are hidden.
+Each method is fitted once to the remaining data and estimates the mean of the hidden outcomes with
+a 90 % interval.
 
 * naive: least squares on the selected, with heteroskedasticity-robust standard errors
 * two-step: `hk.HeckmanRegressor(method="two-step")`, 5th and 95th percentile of 200 bootstrap
   replicates
-* likelihood: `hk.HeckmanRegressor(method="ml")`, with the interval the fit has for its averages
+* likelihood: `hk.HeckmanRegressor(method="ml")`, with the interval of the fit for its averages
 * linear auto: `hk.HeckmanRegressor()`, likewise
 * auto: `hk.DeepHeckmanRegressor()`, on at most 4,000 rows at random; its interval treats the errors
   of all units as perfectly correlated, which is conservative
 * bounds: `hk.bounds` of the mean of all units, for outcomes in the range of the observed ones
 
-Data that a method refuses, such as an instrument that predicts selection perfectly, are recorded as
-refused. The truth has a sampling error, too: t = sd / sqrt(number known). An interval around
-an estimate counts as covering the truth if it does after each side d of it is widened to
-sqrt(d^2 + (1.645 t)^2).
+If a method refuses the data, for example because an instrument predicts selection perfectly, this
+is recorded. The truth has a sampling error, too: t = sd / sqrt(number known). An interval counts as
+covering the truth if it covers it after each side d is widened to sqrt(d^2 + (1.645 t)^2).
 """
 
 import warnings
@@ -67,7 +67,7 @@ def cells(quick: bool = False) -> list[Cell]:
 
 
 def check_data() -> None:
-    """Refuse, with the way out, where the tables are not there."""
+    """Raise an error that says how to get the tables if they are missing."""
     for of in SOURCES.values():
         of.read()
 
@@ -101,7 +101,7 @@ def run_cell(cell: Cell) -> dict[str, float]:
 
 
 def covers(found: Mean, truth: float, standard_error: float) -> bool:
-    """Whether the interval, widened by the standard error of the truth, holds the truth."""
+    """Whether the interval, widened by the standard error of the truth, contains the truth."""
     side = found.value - found.low if truth < found.value else found.high - found.value
     return abs(truth - found.value) <= np.hypot(side, HALF_WIDTH * standard_error)
 
@@ -134,7 +134,7 @@ def _evidence(known: KnownOutcome) -> dict[str, float]:
 
 
 def _bounds(known: KnownOutcome) -> dict[str, float]:
-    """Of the mean of all units, and the truth of that."""
+    """Bounds of the mean of all units, and its true value."""
     low, high = hk.bounds(known.y, known.y.min(), known.y.max())
     share = known.hidden.mean()
     truth = float((1 - share) * known.y.mean() + share * known.truth.mean())

@@ -24,7 +24,7 @@ def test_errors_of_every_kind_have_their_sds_and_their_correlation(errors, df, r
     assert abs(products.mean() - rho) < 6 * products.std() / np.sqrt(n)
 
 
-def test_t_errors_share_their_tail_and_chi_squared_ones_lean():
+def test_t_errors_share_a_divisor_and_chi_squared_ones_are_skewed():
     rng = np.random.default_rng(13)
     epsilon, u = draw_errors(rng, 200_000, rho=0.0, sigma=1.0, errors="t")
     # Without correlation, a large u still comes with a large epsilon: one divisor for both.

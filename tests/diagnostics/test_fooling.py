@@ -25,7 +25,7 @@ def test_no_case_is_called_supported(case):
 
 
 @pytest.mark.parametrize("case", ["exponential errors", "log-normal errors", "sigma depends on x"])
-def test_wrong_errors_that_move_the_answer_are_not_to_be_used(case):
+def test_wrong_errors_that_change_estimates_give_do_not_use(case):
     assert row_of(case, draws=4)["levels"].get(UNUSABLE, 0) >= 3
 
 
@@ -34,7 +34,7 @@ def test_a_valid_instrument_with_normal_errors_is_supported():
     assert row_of(VALID, draws=10)["levels"].get(SUPPORTED, 0) >= 9
 
 
-def test_wages_in_levels_are_not_to_be_used_and_the_reason_is_given():
+def test_wages_in_levels_give_do_not_use_with_a_reason():
     women = hk.datasets.load_mroz()
     with pytest.warns(hk.IdentificationWarning, match="do not use"):
         fit = hk.heckman(
@@ -80,7 +80,7 @@ def curved(name="the outcome lacks a curve and a product"):
 
 
 @pytest.mark.parametrize("options", [{"errors": "shape"}, {"method": "two-step"}])
-def test_other_estimators_are_asked_whether_the_outcome_is_linear_too(options):
+def test_other_estimators_are_tested_for_linearity_too(options):
     with pytest.warns(hk.IdentificationWarning, match="not linear in its columns"):
         fit = hk.heckman("y ~ x1 + x2", "~ x1 + x2 + z", curved(), **options)
     assert fit.identification.level != SUPPORTED
@@ -111,7 +111,7 @@ def test_the_test_of_linearity_keeps_its_level(strength, kind):
     assert rejected / draws < 0.05 + 3 * np.sqrt(0.05 * 0.95 / draws)
 
 
-def test_copies_are_told_from_outcomes_with_few_values():
+def test_outcomes_with_few_values_are_not_counted_as_copies():
     rng = np.random.default_rng(4)
     x, s = rng.integers(0, 3, size=(500, 1)) * 1.0, rng.random(500) < 0.7
     exact = np.where(s, rng.normal(size=500), np.nan)
@@ -122,7 +122,7 @@ def test_copies_are_told_from_outcomes_with_few_values():
     assert repeated_rows(replace(data, y=np.round(exact))) == {}
 
 
-def test_networks_are_told_of_copies():
+def test_identify_has_a_caveat_for_exact_copies():
     table = curved("each row five times")
     found = hk.identify(table[["x1", "x2", "z"]], table["y"], instruments=["z"])
     assert found.level != SUPPORTED

@@ -55,7 +55,7 @@ def test_an_irrelevant_instrument_gives_the_mills_ratio_next_to_nothing():
 
 
 @pytest.mark.parametrize("curved", [True, False])
-def test_an_instrument_that_is_a_curve_in_x_is_none(curved):
+def test_an_instrument_that_is_a_function_of_x_is_weak(curved):
     rng = np.random.default_rng(5)
     x, u, v, other = rng.normal(size=(4, 3000))
     z = x**2 if curved else other
@@ -113,7 +113,7 @@ def test_the_interval_from_the_grid_is_the_exact_profile_interval(linear):
     assert curve.modes[0][0] == pytest.approx(fit.rho)
 
 
-def test_a_long_table_is_judged_by_its_scanned_rows_stretched_to_all(linear):
+def test_the_profile_of_scanned_rows_is_scaled_to_all_rows(linear):
     fit = hk.heckman("y ~ x", "~ x + z", linear)
     short = profile_curve(fit.scan).interval
     long = profile_curve(replace(fit.scan, stretch=16.0)).interval
@@ -128,7 +128,7 @@ def test_residuals_are_called_normal_when_they_are(errors, rejected):
     assert (found.evidence["residual_normality_p"] < 0.001) == rejected
 
 
-def test_without_an_instrument_a_curve_decides_between_form_and_nothing():
+def test_without_an_instrument_the_profile_decides_whether_rho_is_identified():
     strong, faint = (
         hk.datasets.make_controlled(2000, rho=rho, alpha=0.0, seed=0).frame for rho in (0.9, 0.3)
     )

@@ -203,7 +203,7 @@ def test_the_result_can_be_printed_and_written():
     assert frame["p_value"].iloc[0] == found.tests[0].p_value
 
 
-def test_what_could_not_have_been_found_is_said():
+def test_a_verdict_with_little_power_says_so():
     found = validity(draw(150, strength=3.0))
     assert found.verdict == "not rejected, with little power"
     assert "none up to 1" in str(found)
@@ -223,7 +223,7 @@ def test_a_long_table_is_truncated_with_a_note():
     assert "10,000 of 12,000" in str(found)
 
 
-def test_what_cannot_be_tested_is_not():
+def test_too_few_units_and_exact_outcomes_are_not_tested():
     few = validity(draw(30))
     assert few.verdict == "not tested"
     assert "too few selected units" in few.sentence

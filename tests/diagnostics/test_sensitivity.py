@@ -31,7 +31,7 @@ def fit(frame):
     return hk.heckman("y ~ x", "~ x + z", frame)
 
 
-def test_at_the_estimate_everything_is_the_estimate(fit):
+def test_at_the_estimated_rho_the_curves_equal_the_estimates(fit):
     here = hk.sensitivity(fit, rho=[fit.rho])
     assert here.values["x"][0] == pytest.approx(fit.params["outcome", "x"], rel=1e-9)
     assert here.values["mean"][0] == pytest.approx(fit.predict().mean.mean(), rel=1e-9)
@@ -194,7 +194,7 @@ def test_networks_count_rows_as_their_fit_did(frame):
     np.testing.assert_array_equal(marked.values["mean"], plain.values["mean"])
 
 
-def test_what_has_no_answer_is_refused(frame, tmp_path):
+def test_fits_without_a_sensitivity_are_refused(frame, tmp_path):
     X, y = frame[["x", "z"]], frame["y"]
     linear = hk.HeckmanRegressor(["z"]).fit(X, y)
     linear.save(tmp_path / "model.heckesel")

@@ -176,7 +176,7 @@ def test_the_profile_of_held_out_heights_has_their_modes_and_an_interval():
     assert [height for _, height in curve.modes] == [0.0, -3.0]
     assert 0.0 < curve.interval[0] < 0.5
     assert curve.interval[1] == 1.0  # it has not fallen by 1.35 where the grid ends
-    assert not curve.says_nothing
+    assert not curve.uninformative
 
 
 def test_the_verdict_has_the_wald_test_and_the_profile():

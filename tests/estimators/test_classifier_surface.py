@@ -156,7 +156,7 @@ def test_without_an_instrument_it_warns():
     with pytest.warns(hk.IdentificationWarning, match="the likelihood rejects no rho between"):
         model = hk.HeckmanClassifier().fit(X.drop(columns="leniency"), Y)
     assert model.identification_.verdict == "not identified"
-    assert model.identification_.profile.says_nothing
+    assert model.identification_.profile.uninformative
 
 
 def test_the_result_has_inference():

@@ -120,7 +120,7 @@ def test_estimators_are_compared_by_their_fits(fits):
     assert compared.fits[0] is model.result_
 
 
-def test_what_cannot_be_compared_is_named(fits):
+def test_compare_fits_refuses_wrong_arguments(fits):
     for wrong, said in (
         (fits[0], "needs a list of fits"),
         ([], "needs a list of fits"),

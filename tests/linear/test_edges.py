@@ -85,7 +85,7 @@ def test_probability_weights_have_no_likelihood_ratio():
         fit(weights="share", weight_kind="probability").test_rho_zero("lr")
 
 
-def test_a_fit_at_the_boundary_is_not_to_be_used_and_its_instrument_is_tested_by_the_probit():
+def test_the_verdict_at_the_boundary_is_do_not_use_with_a_wald_test_of_the_probit():
     x, z, u = np.random.default_rng(0).standard_normal((3, 120))
     y = np.where(0.3 + x + z + u > 0, 1 + x + u, np.nan)
     found = fit(pd.DataFrame({"x": x, "z": z, "y": y}))
@@ -103,7 +103,7 @@ def test_a_fit_at_the_boundary_is_not_to_be_used_and_its_instrument_is_tested_by
         (19.9, 2, "weak instrument"),
     ],
 )
-def test_ten_per_instrument_is_strong(wald, instruments, verdict):
+def test_strength_needs_a_wald_statistic_of_ten_per_instrument(wald, instruments, verdict):
     gamma = np.full(instruments, np.sqrt(wald / instruments))
     found = exclusion_verdict(
         list("ab")[:instruments], gamma, np.eye(instruments), varying_columns=instruments
@@ -111,7 +111,7 @@ def test_ten_per_instrument_is_strong(wald, instruments, verdict):
     assert found.verdict == verdict
 
 
-def test_a_two_step_covariance_that_is_none_gives_no_test():
+def test_a_negative_two_step_variance_gives_no_wald_test():
     """With rho beyond one the model's variance turns negative, and so must not be used."""
     rng = np.random.default_rng(126)
     x, u, v = rng.standard_normal((3, 150))
@@ -136,7 +136,7 @@ def test_a_scan_of_a_subsample_leads_to_the_mode_of_all_rows():
     assert abs(sample.subsample(20_000, 1).n - 20_000) <= 1
 
 
-def test_a_profile_interval_spans_the_modes_it_cannot_tell_apart():
+def test_a_profile_interval_spans_modes_of_similar_height():
     x, _, u, v = np.random.default_rng(4).standard_normal((4, 60))
     y = np.where(0.3 * x + u > 0, 1 + x + 0.9 * u + 0.43 * v, np.nan)
     found = hk.heckman("y ~ x", "~ x", pd.DataFrame({"x": x, "y": y}))
@@ -338,7 +338,7 @@ def test_the_summary_says_what_to_trust_without_an_instrument():
     assert "too weak" not in with_instrument
 
 
-def test_wald_intervals_without_an_instrument_are_too_sure_and_profiles_are_not():
+def test_wald_intervals_undercover_without_an_instrument_and_profiles_do_not():
     """The model is right, rho 0; a nominal 95 %, 60 draws: 51 or more, but once in a thousand."""
     held = {"wald": 0, "profile": 0}
     for seed in range(60):
@@ -352,7 +352,7 @@ def test_wald_intervals_without_an_instrument_are_too_sure_and_profiles_are_not(
     assert held["wald"] < 51 <= held["profile"]
 
 
-def test_margins_of_columns_nobody_saw_are_refused():
+def test_margins_without_x_of_the_unselected_are_refused():
     seen = FRAME.y.notna().to_numpy()
     x = FRAME[["x"]].where(seen[:, None])
     found = hk.heckman(y=FRAME.y, x=x, w=FRAME[["x", "z"]].rename(columns={"x": "v"}))
@@ -360,7 +360,7 @@ def test_margins_of_columns_nobody_saw_are_refused():
         found.margins()
 
 
-def test_numbers_of_the_table_do_not_run_together():
+def test_columns_of_the_summary_table_are_separated():
     mroz = hk.datasets.load_mroz()
     select = "~ nwifeinc + educ + exper + expersq + age + kidslt6 + kidsge6"
     text = hk.heckman("lwage ~ educ + exper + expersq", select, mroz).summary()

@@ -115,6 +115,6 @@ def test_clusters_give_an_f_test():
         (3, "no coefficient 3"),
     ],
 )
-def test_what_cannot_be_tested_is_named(text, said):
+def test_wrong_hypotheses_are_refused(text, said):
     with pytest.raises(DataError, match=said):
         PROBIT.wald_test(text)

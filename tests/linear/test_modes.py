@@ -348,7 +348,7 @@ def test_an_interior_maximum_is_used_unless_the_boundary_is_far_ahead():
     assert seen["at_boundary"]  # which the report says, since it can mean that the model is wrong
 
 
-def test_the_rule_compares_heights_with_what_makes_weights_count_rows():
+def test_selected_mode_compares_log_likelihoods_per_row():
     boundary = SimpleNamespace(a=14.0, value=-100.0, status="boundary")
     inside = SimpleNamespace(a=1.0, value=-100.0 - CLEARLY_BETTER, status="converged")
     stopped = SimpleNamespace(a=0.5, value=-100.5, status="max_iterations")

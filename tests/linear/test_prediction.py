@@ -14,7 +14,7 @@ STATA_NAMES = {"ml": "hml", "two-step": "h2s"}
 
 @pytest.mark.parametrize("method", ["ml", "two-step"])
 @pytest.mark.parametrize(("target", "prefix"), [("population", "ystar"), ("selected", "ypos")])
-def test_means_are_statas(method, target, prefix):
+def test_means_equal_those_of_stata(method, target, prefix):
     printed = read_reference("rand_hie")["predictions"][prefix + STATA_NAMES[method]]
     mean = fit_rand_hie(method).predict(target=target).mean
     ours = [mean.mean(), mean.std(ddof=1), mean.min(), mean.max()]

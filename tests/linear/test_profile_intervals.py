@@ -18,14 +18,14 @@ def rand():
     return fit_rand_hie("ml")
 
 
-def test_wald_intervals_are_statas(rand):
+def test_wald_intervals_equal_those_of_stata(rand):
     printed = read_reference("rand_hie")["mle"]
     for name in ("rho", "sigma"):
         stata = [float(v) for v in printed[name]["ci"]]
         np.testing.assert_allclose(rand.interval(name, method="wald"), stata, rtol=2e-6)
 
 
-def test_tests_of_rho_are_statas(rand):
+def test_tests_of_rho_equal_those_of_stata(rand):
     printed = read_reference("rand_hie")["mle"]
     assert rand.test_rho_zero("lr").statistic == pytest.approx(
         float(printed["lr_test_rho0_chi2_1"]), abs=0.006
@@ -118,7 +118,7 @@ def test_an_interval_from_the_boundary_reaches_inward():
     assert best.value - value == pytest.approx(drop, abs=1e-3)
 
 
-def test_a_flat_curve_has_no_invented_mode():
+def test_every_converged_mode_is_a_maximum_even_if_the_likelihood_is_flat():
     """Every interior mode of tiny samples without an instrument is one: slope zero, concave."""
     for seed in range(40):
         rng = np.random.default_rng(seed)

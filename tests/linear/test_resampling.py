@@ -144,7 +144,7 @@ def test_a_profile_interval_of_files_is_read_by_the_cluster(client, folder):
     )
 
 
-def test_what_is_no_client_is_refused():
+def test_a_client_without_map_is_refused():
     fit = hk.heckman(*FORMULAS, FRAME)
     with pytest.raises(hk.DataError, match=r"must be a dask.distributed.Client, got int"):
         fit.interval("rho", method="profile", client=3)

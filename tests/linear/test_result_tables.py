@@ -158,12 +158,12 @@ def test_missing_columns_of_unselected_units_leave_gaps():
     assert rows.p_selected.notna().all()
 
 
-def test_augment_says_what_it_cannot_do(two_step, tmp_path):
+def test_augment_refuses_duplicate_columns_and_fits_without_rows(two_step, tmp_path):
     with pytest.raises(DataError, match="adds a column 'fitted', which the data has; rename it"):
         two_step.augment(WOMEN.assign(fitted=0))
     FRAME.to_parquet(tmp_path / "rows.parquet")
     streamed = hk.heckman("y ~ x", "~ x + z", str(tmp_path / "rows.parquet"))
-    with pytest.raises(DataError, match=r"kept none.*pass a frame"):
+    with pytest.raises(DataError, match=r"has none; pass a frame"):
         streamed.augment()
     held = hk.heckman("y ~ x", "~ x + z", FRAME)
     np.testing.assert_allclose(streamed.augment(FRAME).fitted, held.augment().fitted, rtol=1e-6)

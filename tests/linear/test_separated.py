@@ -105,7 +105,7 @@ def test_without_selection_the_standard_errors_are_those_of_the_other_rows():
     assert np.isnan(fit.se.iloc[3])
 
 
-def test_classes_that_are_all_apart_leave_no_rho_and_a_probit_of_selection():
+def test_perfectly_separated_classes_have_no_rho_and_a_probit_of_selection():
     model = fitted(APART)
     fit = model.result_
     selection = fit_probit(np.column_stack([np.ones(N), X]), S)

@@ -212,7 +212,7 @@ def test_the_mean_is_that_of_the_quantiles(frame, fit, target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_predictions_meet_those_who_were_hidden(fit, target):
+def test_predictions_agree_with_the_hidden_outcomes(fit, target):
     """Of 20,000 new units, whose outcomes are all known."""
     new = draw(20_000, 99)
     s = new.y.notna().to_numpy()
@@ -310,7 +310,7 @@ def test_a_sigma_that_varies_is_covered_with_its_column(errors):
     assert covered(varying, 40, 600, errors=errors, scale="~ x") > NEAR_95
 
 
-def test_an_edge_puts_the_skewness_at_its_end_and_the_others_keep_their_errors():
+def test_skewness_at_its_limit_leaves_the_other_standard_errors():
     fit = hk.heckman("y ~ x", "~ x + z", draw(1000, 3, exponential), errors="shape")
     assert fit.skewness == pytest.approx(3.0)
     assert fit.status == "boundary"
@@ -326,7 +326,7 @@ def test_an_outcome_with_a_spike_is_warned_about(frame):
         hk.heckman("y ~ x", "~ x + z", spiked, errors="shape")
 
 
-def test_what_cannot_be_had_is_refused(frame):
+def test_impossible_options_of_these_errors_are_refused(frame):
     def ask(**options):
         return hk.heckman("y ~ x", "~ x + z", frame, **options)
 

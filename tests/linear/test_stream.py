@@ -266,7 +266,7 @@ def test_impossible_calls_raise_one_sentence(odd_folder, change, message):
         hk.heckman(**options)
 
 
-def test_paths_that_lead_nowhere(tmp_path, folder):
+def test_wrong_paths_and_files_without_both_kinds_of_units_are_refused(tmp_path, folder):
     with pytest.raises(hk.DataError, match="there is no file"):
         hk.heckman(OUTCOME, SELECT, tmp_path / "none.parquet")
     with pytest.raises(hk.DataError, match=r"holds no \*.parquet"):
@@ -282,7 +282,7 @@ def test_paths_that_lead_nowhere(tmp_path, folder):
             hk.heckman(OUTCOME, SELECT, tmp_path / "all.parquet")
 
 
-def test_a_fault_of_the_sample_alone_is_none_of_the_table(tmp_path):
+def test_a_level_missing_in_the_sample_is_estimated_from_the_whole_table(tmp_path):
     """A level so rare that the sample lacks it, or sees it on one side only, is still estimated."""
     frame = FRAME.assign(rare=0.0)
     rare = np.random.default_rng(3).choice(N, 12, replace=False)

@@ -236,7 +236,7 @@ def test_margins_of_the_selected_follow_the_mean(fit, frame):
     assert effect == pytest.approx(np.mean(up - down) / 2e-4, rel=1e-4)
 
 
-def test_what_cannot_be_had_is_refused(frame, fit):
+def test_impossible_options_of_these_errors_are_refused(frame, fit):
     with pytest.raises(hk.DataError, match="'normal', 't' or 'shape'"):
         hk.heckman("y ~ x", "~ x + z", frame, errors="cauchy")
     with pytest.raises(hk.DataError, match="method='two-step' assumes normal errors"):

@@ -27,7 +27,7 @@ def _fits(**options):
 
 
 @pytest.mark.parametrize("method", ["ml", "two-step"])
-def test_estimates_and_verdict_of_heckman(method):
+def test_estimates_and_verdict_do_not_depend_on_the_scale_of_the_weights(method):
     tiny, one, large = _fits(method=method)
     for other in (tiny, large):
         np.testing.assert_allclose(other.params, one.params, rtol=1e-9)
@@ -55,7 +55,7 @@ def test_a_probability_weight_of_one_is_no_weight():
             assert fit.identification.evidence[key] == pytest.approx(plain[key], abs=1e-9)
 
 
-def test_verdict_and_evidence_of_identify():
+def test_evidence_of_identify_does_not_depend_on_the_scale_of_the_weights():
     found = [
         hk.identify(
             FRAME[["x", "z"]], FRAME["y"], instruments=["z"], sample_weight=scale * SHARE
@@ -81,7 +81,7 @@ def test_copies_and_weights_are_the_same_evidence():
         assert four[key] == pytest.approx(long[key], rel=0.1)
 
 
-def test_what_splines_and_networks_believe_of_rho():
+def test_intervals_of_networks_do_not_depend_on_the_scale_of_the_weights():
     X, y = FRAME[["x"]], FRAME["y"]
     options = {"method": "profile", "epochs": 30, "n_members": 5, "progress": False}
     found = []

@@ -84,7 +84,7 @@ def test_predictions_for_all_targets_are_the_integrals(outputs, at):
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
-def test_given_selection_members_differ_by_doubt_and_their_errors_by_noise(outputs):
+def test_variance_between_members_is_epistemic_for_every_target(outputs):
     fit = _ensemble(outputs)
     alone = [
         replace(fit, members=replace(fit.members, parameters=fit.members.parameters[[j]]))
@@ -129,7 +129,7 @@ def test_the_data_determine_whether_selection_depends_on_the_outcome(look):
     assert errors[0] < 0.08
 
 
-def test_of_all_starts_units_left_out_take_the_best(monkeypatch):
+def test_the_start_with_the_lowest_held_out_loss_is_used(monkeypatch):
     data, _, _ = _seen(1.0, n=400)
     both = fit_one(heckman_outcome, data, seed=0, config=SMALL)
     losses = []
@@ -195,7 +195,7 @@ def of_two():
 
 
 @pytest.mark.parametrize(("kind", "parts"), [("of_three", 3), ("of_two", 2)])
-def test_the_average_lies_between_its_parts_and_what_they_differ_by_is_doubt(kind, parts, request):
+def test_the_average_has_the_moments_of_a_mixture_of_its_parts(kind, parts, request):
     fit = request.getfixturevalue(kind)
     assert len(fit.parts) == len(fit.info.averaged) == parts
     data = _smooth() if kind == "of_three" else _corners()
@@ -218,7 +218,7 @@ def test_the_average_lies_between_its_parts_and_what_they_differ_by_is_doubt(kin
     assert len(fit.info.best_epoch) == 2 * SMALL.n_members
 
 
-def test_splines_join_within_a_standard_error_of_the_networks(of_three, of_two):
+def test_the_loss_of_networks_and_its_standard_error_are_those_over_folds(of_three, of_two):
     for fit in (of_three, of_two):
         losses, k = fit.likelihood.members.validation, SMALL.n_members
         unit = np.log(fit.likelihood.scaling.y_scale)
@@ -233,7 +233,7 @@ def test_splines_join_within_a_standard_error_of_the_networks(of_three, of_two):
 
 
 @pytest.mark.parametrize(("above", "joins"), [(-0.1, True), (0.9, True), (1.1, False)])
-def test_a_standard_error_is_all_that_splines_are_given(of_three, above, joins, monkeypatch):
+def test_splines_are_used_within_one_standard_error(of_three, above, joins, monkeypatch):
     """above : the splines' loss over that of networks, in standard errors"""
     allowed = of_three.info.joint_losses["network"] + above * of_three.info.joint_loss_error
     monkeypatch.setattr(heckman_averaged, "_spline_held_out_loss", lambda *_: allowed)
@@ -244,7 +244,7 @@ def test_a_standard_error_is_all_that_splines_are_given(of_three, above, joins, 
     assert ("splines" in again.info.averaged) == joins
 
 
-def test_losses_of_units_left_out_compare_whatever_the_unit_of_y(of_three):
+def test_differences_of_held_out_losses_do_not_depend_on_the_unit_of_y(of_three):
     data = _smooth()
     milli = fit_one(heckman_averaged, replace(data, y=1000 * data.y), seed=0, config=SMALL)
     for name, loss in of_three.info.joint_losses.items():
@@ -252,7 +252,7 @@ def test_losses_of_units_left_out_compare_whatever_the_unit_of_y(of_three):
         assert moved == pytest.approx(loss, abs=1e-6)
 
 
-def test_splines_lose_as_much_as_their_likelihood_says(of_three):
+def test_the_loss_of_splines_is_about_minus_their_log_likelihood(of_three):
     """Against the likelihood of all rows at the mode, which is a little better than left out."""
     data, fit = _smooth(), of_three.spline
     main = np.argmax(fit.points.weight)
@@ -268,7 +268,7 @@ def test_splines_lose_as_much_as_their_likelihood_says(of_three):
     assert seen < of_three.info.joint_losses["spline"] < seen + 0.05
 
 
-def test_what_splines_believe_of_rho_is_listed_beside_the_members(of_three):
+def test_quantiles_of_rho_under_splines_are_listed_after_the_members(of_three):
     parts, k = of_three.spline.points, SMALL.n_members
     listed = np.array(of_three.info.rho[2 * k :])
     np.testing.assert_array_equal(listed, np.sort(listed))
@@ -286,7 +286,7 @@ def test_what_splines_believe_of_rho_is_listed_beside_the_members(of_three):
         (NetworkConfig(folds=2, errors="t"), "normal"),
     ],
 )
-def test_what_these_methods_do_not_have_is_refused(method, config, says):
+def test_unsupported_options_of_these_methods_are_refused(method, config, says):
     with pytest.raises(DataError, match=says):
         fit_one(method, _seen(0.0, n=200)[0], seed=0, config=config)
 

@@ -133,7 +133,7 @@ def test_predictions_equal_those_of_sklearn_with_the_same_hyper_parameters(p, lo
     assert predictive.mean.shape == predictive.epistemic.shape == (40,)
 
 
-def test_far_from_the_data_everything_is_unknown_but_the_mean_of_y():
+def test_far_from_the_data_the_prediction_is_the_prior():
     x, y = draw(100, 3, seed=7)
     fit = fit_one(gp, all_selected(x, y), seed=0)
     far = fit.predict(np.full((1, 3), 1e8))
@@ -158,7 +158,7 @@ def test_restarts_find_a_better_optimum_than_the_first_start():
     assert best.noise == pytest.approx(1e-5)
 
 
-def test_restarts_judged_on_a_part_of_the_rows_are_refined_on_all(monkeypatch):
+def test_restarts_on_a_part_of_the_rows_are_refined_on_all(monkeypatch):
     _, best = fits_without_and_with_restarts()
     monkeypatch.setattr(gp, "RESTART_ALL", 79)
     monkeypatch.setattr(gp, "RESTART_PART", 40)

@@ -48,13 +48,13 @@ def test_the_evidence_is_that_of_each_fold_under_coefficients_without_it(smooth)
     np.testing.assert_allclose(both, fit.info.held_out_evidence, atol=1e-6)
 
 
-def test_asking_for_the_evidence_does_not_change_the_fit(smooth):
+def test_held_out_evidence_does_not_change_the_fit(smooth):
     asked, plain = (fit_one(spline_joint, smooth, config=SplineConfig(folds=f)) for f in (3, None))
     np.testing.assert_array_equal(asked.predict(smooth.x).mean, plain.predict(smooth.x).mean)
     assert plain.info.held_out_evidence is None
 
 
-def test_splines_take_the_place_of_networks_that_were_hardly_trained(smooth):
+def test_splines_replace_networks_that_were_hardly_trained(smooth):
     hardly = replace(SMALL, epochs=5)
     fit = fit_one(heckman_profile, smooth, seed=1, config=ProfileConfig(hardly))
     told = fit.info.held_out_evidence

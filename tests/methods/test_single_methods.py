@@ -76,7 +76,7 @@ def test_the_skyline_is_the_ensemble_on_complete_data():
         fit_one(skyline, data, seed=1, config=SkylineConfig(data.y, CONFIG))
 
 
-def test_the_oracle_repeats_what_it_was_told():
+def test_the_oracle_predicts_the_given_mean_and_sd():
     config = OracleConfig(lambda x: 2 * x[:, 0], 0.5)
     predictive = fit_one(oracle, _draw()[0], seed=0, config=config).predict(X_NEW)
     np.testing.assert_allclose(predictive.mean, 2 * X_NEW[:, 0])
@@ -137,7 +137,7 @@ def test_on_a_line_the_corrected_ensembles_find_what_the_classic_estimator_finds
     np.testing.assert_allclose(fitted.info.sigma, found.sigma, rtol=0.003)
 
 
-def test_thinned_networks_are_the_same_for_a_point_in_any_company():
+def test_a_dropout_prediction_does_not_depend_on_the_other_points():
     fitted = fit_one(mc_dropout, _draw()[0], seed=1, config=CONFIG)
     together, alone = fitted.predict(X_NEW), fitted.predict(X_NEW[3:4])
     np.testing.assert_allclose(together.mean[3:4], alone.mean, rtol=1e-12)

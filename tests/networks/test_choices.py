@@ -22,7 +22,7 @@ def datas():
     return [as_data(draw) for draw in draws]
 
 
-def test_candidates_are_every_pair_of_what_is_open():
+def test_candidates_are_all_combinations_of_open_options():
     both = replace(OPEN, errors="auto").candidates()
     assert [(one.weight_decay, one.errors, one.tails) for one in both] == [
         (decay, errors, tails)
@@ -80,13 +80,13 @@ def test_progress_runs_through_all_candidates_once(datas):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"weight_decay": "auto"}, 'weight_decay="auto" needs folds'),
-        ({"errors": "auto"}, 'errors="auto" needs folds'),
+        ({"weight_decay": "auto"}, 'weight_decay="auto" needs held-out folds'),
+        ({"errors": "auto"}, 'errors="auto" needs held-out folds'),
         ({"weight_decay": "some"}, "a number that is not negative or"),
-        ({"errors": "auto", "folds": 2, "noise": "varying"}, "one sigma"),
+        ({"errors": "auto", "folds": 2, "noise": "varying"}, "needs a constant sigma"),
     ],
 )
-def test_open_options_that_nothing_can_decide_are_refused(options, sentence):
+def test_open_options_without_folds_are_refused(options, sentence):
     with pytest.raises(hk.DataError, match=sentence):
         NetworkConfig(**options)
 

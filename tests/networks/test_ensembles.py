@@ -138,7 +138,7 @@ def test_a_weight_of_two_is_a_repeated_row():
     np.testing.assert_allclose(trained[0].parameters, trained[1].parameters, atol=1e-9)
 
 
-def test_sigma_gives_back_what_selection_took_off_the_variance():
+def test_sigma_includes_the_variance_removed_by_selection():
     rng = np.random.default_rng(0)
     n, c, sigma = 400_000, 0.7, 1.0
     index = rng.normal(size=n)

@@ -261,7 +261,7 @@ def test_a_rescaled_outcome_rescales_the_answer_on_folds():
 
 
 def test_noise_chosen_on_held_out_rows_needs_folds():
-    with pytest.raises(DataError, match="needs folds"):
+    with pytest.raises(DataError, match="needs held-out folds"):
         NetworkConfig(noise="varying")
     with pytest.raises(DataError, match="noise must be one of constant, varying, auto"):
         NetworkConfig(noise="loud", folds=5)

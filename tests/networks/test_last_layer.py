@@ -68,7 +68,7 @@ def test_axes_are_orthogonal_and_hold_all_information_but_a_negligible_part():
 
 
 @pytest.mark.parametrize("rho", [-0.8, 0.5])
-def test_a_ridge_does_not_mind_the_rotation(rho):
+def test_a_ridge_is_invariant_under_rotation(rho):
     """The fit at a fixed rho and ridge, in activations as they are and in the columns."""
     members, rows = drawn(4)
     (basis,) = last_layers([members], [rows], [300.0], 2)

@@ -56,7 +56,7 @@ def _split(rows, selected: bool):
     return rows.y[:, at], rows.weight[:, at], rows.w[:, at], at
 
 
-def test_without_a_look_at_the_outcome_it_is_the_joint_likelihood():
+def test_with_theta_zero_the_loss_is_the_joint_likelihood():
     """theta = 0: kappa = rho/(sigma sqrt(1-rho^2)), and gamma that of the probit over that root."""
     output, _ = _point(PLAIN)
     rho, sigma = np.array([0.6, -0.3]), np.array([0.8, 1.7])
@@ -75,7 +75,7 @@ def test_without_a_look_at_the_outcome_it_is_the_joint_likelihood():
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
-def test_with_a_linear_f_it_does_not_matter_what_selection_looks_at():
+def test_with_a_linear_f_the_loss_does_not_depend_on_theta():
     """w'gamma + theta f is the same index where f is linear in w, whatever theta."""
     _, head = _point(PLAIN)
     beta = torch.tensor([[0.3, -0.5, 0.2]] * K, dtype=torch.float64)

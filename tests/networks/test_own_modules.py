@@ -54,7 +54,7 @@ def _perceptrons_like_ours(seed):
 @pytest.mark.parametrize(
     ("method", "module"), [("two-step", heckman_two_step), ("joint", heckman_joint)]
 )
-def test_our_perceptron_given_as_a_module_gives_our_answer(method, module, batch_size):
+def test_a_perceptron_as_a_custom_module_equals_the_built_in_one(method, module, batch_size):
     data, config = _data(), replace(CONFIG, batch_size=batch_size)
     ours = fit_one(module, data, seed=7, config=config)
     scaling = data_scale_of(data, True)

@@ -186,7 +186,7 @@ def test_t_errors_on_folds_have_their_scale_estimated_on_held_out_rows():
     assert set(fit.info.held_out_losses) == {"constant"}
 
 
-def test_t_errors_are_refused_where_they_do_not_exist():
+def test_methods_and_options_without_t_errors_refuse_them():
     with pytest.raises(DataError, match='needs method="joint"'):
         fit_one(
             "heckman_two_step",
@@ -196,7 +196,7 @@ def test_t_errors_are_refused_where_they_do_not_exist():
         )
     with pytest.raises(DataError, match="errors must be one of normal, t"):
         NetworkConfig(errors="cauchy")
-    with pytest.raises(DataError, match="one sigma"):
+    with pytest.raises(DataError, match="needs a constant sigma"):
         NetworkConfig(errors="t", noise="varying", folds=5)
 
 

@@ -81,7 +81,7 @@ def test_a_training_that_diverged_is_an_error(kind, options, folds, rate):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_weight_decay_and_classifiers_diverge_aloud():
+def test_diverging_weight_decay_and_classifiers_are_errors():
     with pytest.raises(hk.HeckeselError, match="training diverged"):
         fit(weight_decay=1e30)
     for options in ({"weight_decay": 1e30}, {"learning_rate": 1e30}):

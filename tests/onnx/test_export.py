@@ -291,7 +291,7 @@ def test_a_category_that_onnx_does_not_support_raises_one_sentence(name, values,
     assert not path.exists()
 
 
-def test_networks_of_ones_own_are_refused(path):
+def test_custom_networks_are_refused(path):
     import torch
 
     from heckesel.methods import own_network

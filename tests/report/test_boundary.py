@@ -97,7 +97,7 @@ def test_a_verdict_whose_own_likelihood_ran_to_the_boundary_is_not_green():
     )
 
 
-def test_a_fit_inside_has_no_edge():
+def test_an_interior_fit_reports_no_boundary():
     df = hk.datasets.load_mroz()
     model = hk.HeckmanRegressor(["age"]).fit(df[["educ", "age"]], df["lwage"])
     assert boundary_reached(model) is None

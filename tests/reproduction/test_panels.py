@@ -207,7 +207,7 @@ def test_half_of_the_cells_are_hidden_and_at_rho_zero_not_by_their_residual():
 
 
 @pytest.mark.parametrize("method", ["two-step", "ml"])
-def test_on_a_normal_panel_the_hidden_scores_come_back(monkeypatch, method):
+def test_on_a_normal_panel_hidden_scores_are_recovered(monkeypatch, method):
     monkeypatch.setattr(e4_timm, "complete_scores", normal_panel)
     row = e4_timm.run_cell(e4_timm.Cell("known", 0.8, 1.0, 0, method))
     naive = e4_timm.run_cell(e4_timm.Cell("known", 0.8, 1.0, 0, "least squares"))

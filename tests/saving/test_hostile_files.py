@@ -96,7 +96,7 @@ TENSOR = {"dtype": "F64", "shape": [2**40, 2**40], "data_offsets": [0, 8]}
     ],
     ids=range(27),
 )
-def test_what_is_no_model_is_refused_in_one_sentence(content, path):
+def test_a_file_that_is_not_a_model_is_refused_in_one_sentence(content, path):
     path.write_bytes(content)
     refused(path)
 

@@ -62,7 +62,7 @@ def test_a_loaded_model_predicts_bit_identically(name, path):
 
 
 @pytest.mark.parametrize("selected", [True, False])
-def test_tails_that_rows_left_out_preferred_are_saved(selected, path):
+def test_tails_chosen_on_held_out_rows_are_saved(selected, path):
     table, y = X[["x", "z"]], heavy_tailed(Y if selected else X["x"])
     options = SMALL | {"folds": 2, "tails": "auto", "epochs": 60}
     model = hk.DeepHeckmanRegressor(**{"method": "two-step"} | options).fit(table, y)

@@ -142,7 +142,7 @@ def test_a_prior_that_is_a_function_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["two-step", "ensemble on folds"])
-def test_judged_tails_of_regressors_are_kept(name, tmp_path):
+def test_tails_of_regressors_chosen_on_held_out_rows_are_kept(name, tmp_path):
     model = copy(fitted_regressor(name)[0])
     inside = getattr(model.fitted_, "outcome", None)
     model.fitted_ = (

@@ -127,7 +127,7 @@ def test_splines_made_to_deceive_are_refused_though_their_hash_is_right(change, 
     refused(path)
 
 
-def test_a_basis_of_ones_own_is_not_saved(path):
+def test_a_custom_basis_is_not_saved(path):
     model = copy(with_splines())
     model.fitted_ = replace(model.fitted_, basis=object())
     with pytest.raises(hk.DataError, match="a mixture over object cannot be saved"):

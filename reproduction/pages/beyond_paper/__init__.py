@@ -1,7 +1,7 @@
-"""`paper/ours.md`: our own experiments: first the targets, and whether they are met.
+"""`paper/ours.md`: our own experiments, beginning with the targets and whether they are met.
 
-A chapter is a text in `text/`, and a module with `targets(results)` and `parts(results)`, which
-the text has names for; a further experiment is a further chapter.
+A chapter consists of a text in `text/` and a module with `targets(results)` and `parts(results)`.
+The text refers to the parts by name. A new experiment is a new chapter.
 """
 
 from dataclasses import astuple

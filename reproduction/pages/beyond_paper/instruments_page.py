@@ -1,4 +1,4 @@
-"""Tests of instruments on the page: level and power of the tests of instruments."""
+"""The chapter on tests of instruments: their level and power."""
 
 from itertools import product
 

@@ -24,7 +24,7 @@ def main_results(results: Results) -> str:
 
 
 def lines(results: Results) -> list[list[str]]:
-    """At most eight rows: the failures are among them."""
+    """At most eight rows, which include the failures."""
     cell, method = {"alpha": 0.0, "rho": 0.9}, "heckman_profile"
     paper = partial(over_seeds, read_paper().e1, method="heckman_two_step", **cell)
     ours = partial(x1_page.values, results, "curve", method, **cell)

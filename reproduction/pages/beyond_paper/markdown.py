@@ -96,8 +96,8 @@ def metric_table(
 ) -> str:
     """A line for each setting.
 
-    keys : headers of what tells lines apart
-    lines : those keys, and a function from a metric to what its columns show
+    keys : headers of the columns that identify a line
+    lines : the values of these columns, and a function from a metric to its values
     """
     header = [*keys, *(column.header for column in columns)]
     rows = [[*labels, *(c.show(find(c.metric)) for c in columns)] for labels, find in lines]
@@ -110,6 +110,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _distance(value: float, digits: int) -> str:
-    """A distance that would round to zero is said to be below the last digit."""
+    """A distance that would round to zero is written as below the last digit."""
     unit = 10**-digits
     return f"less than {unit:.{digits}f}" if value < unit / 2 else fixed(value, digits)

@@ -1,4 +1,4 @@
-"""X1 on the page: the whole likelihood over rho, on the paper's curve and on five columns."""
+"""The chapter X1: the whole likelihood over rho, on the paper's curve and on five columns."""
 
 from functools import partial
 from itertools import product
@@ -47,7 +47,7 @@ def parts(results: Results) -> dict[str, str]:
 
 def values(results: Results, draw: str, method: str, metric: str, **cell):
     """Over seeds, in the selected-against region, with a uniform prior unless `cell` has another;
-    on the curve the paper's methods are those of A-E1."""
+    on the curve, values of the paper's methods come from A-E1."""
     name = metric if metric.startswith("mode") else f"{metric}_against"
     if draw == "curve" and method in OTHERS:
         return md.seed_values(results.e1, name, method=method, rho=cell["rho"], alpha=cell["alpha"])
@@ -56,7 +56,7 @@ def values(results: Results, draw: str, method: str, metric: str, **cell):
 
 
 def _at(results: Results, draw: str, method: str, rho: float, alpha: float = 0.0):
-    """Where a target is measured, and a function from a metric to its values there."""
+    """The setting of a target in words, and a function from a metric to its values there."""
     where = f"{DRAWS[draw]}, α = {md.decimal(alpha)}, ρ = {md.decimal(rho)}"
     return where, partial(values, results, draw, method, rho=rho, alpha=alpha)
 
@@ -108,7 +108,8 @@ def _with_instrument(results: Results, draw: str, method: str) -> list[TargetRow
 
 
 def _taken_over(results: Results) -> str:
-    """Cells in which the profile is the spline fit: its errors are the same to the last digits."""
+    """Share of cells in which the profile method uses the spline fit, so that their errors are
+    equal."""
     shares = []
     for draw, name in DRAWS.items():
         same: list[bool] = []
@@ -122,7 +123,7 @@ def _taken_over(results: Results) -> str:
 
 
 def _wrong_sign(results: Results) -> str:
-    """What believing the wrong sign costs, without and with the instrument."""
+    """The cost of a prior with the wrong sign, without and with the instrument."""
     sentences = []
     for alpha, where in ((0.0, "Without the instrument"), (1.0, "With it")):
         costs = []

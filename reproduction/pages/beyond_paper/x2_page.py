@@ -1,4 +1,4 @@
-"""X2 on the page: errors that are not normal."""
+"""The chapter X2: errors that are not normal."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,8 +21,8 @@ def values(results: Results, method: str, metric: str, **cell):
 
 
 def targets(results: Results) -> list[TargetRow]:
-    """`auto` where profile is furthest off; the profile method at rho = .9, where the paper's own
-    methods are."""
+    """`auto` where the profile method has the largest errors; the profile method at rho = .9, where
+    the paper's own methods have theirs."""
     flat = values(results, "heckman_auto", "coverage90", errors="chi2", alpha=0.0, rho=0.0)
     says = f"{ERRORS['chi2']} errors, no instrument, ρ = 0: coverage at least 85 %"
     found = [target_row(says, "heckman_auto", Requirement(flat, low=0.85), form=md.PERCENT)]
@@ -53,7 +53,7 @@ def _largest_bias(results: Results, method: str, errors: str, alpha: float) -> s
 
 
 def _table(results: Results, metric: str, show: Callable) -> str:
-    """Methods are the columns here."""
+    """A table with methods as columns."""
     columns = [md.Column(LABELS[method], method, show) for method in METHODS]
     lines = []
     for errors, alpha, rho in product(ERRORS, ALPHAS, RHOS):

@@ -1,4 +1,4 @@
-"""X3 on the page: the verdict on identification against what was true."""
+"""The chapter X3: the verdict on identification compared with the truth."""
 
 from functools import partial
 from itertools import product

@@ -24,7 +24,7 @@ SIZES = {
 TAIL_RHOS = (0.0, 0.6, 0.9)
 TAIL_ERRORS = dict(zip(TAIL_METHODS, ("normal", "t"), strict=True))
 CORRECTED = [method for method in CONTROL_METHODS if method != "deep_ensemble"]
-PAPERS_OWN = {"heckman_averaged": "heckman_two_step"}  # what a method that is not the paper's was
+PAPERS_OWN = {"heckman_averaged": "heckman_two_step"}  # the paper's method that preceded it
 SCORES = {"NLL": "nll_against", "CRPS": "crps_against"}
 MEMBER_COLUMNS = md.columns({"ECE": "ece_against"} | md.INTERVALS | SCORES, md.mean_and_sd)
 
@@ -59,7 +59,7 @@ def targets(results: Results) -> list[TargetRow]:
 
 
 def parts(results: Results) -> dict[str, object]:
-    """What `text/x4.md` says of the controls."""
+    """The parts of `text/x4.md` on the controls."""
     return {
         "usual": USUAL,
         "largest": max(MEMBERS),
@@ -134,7 +134,7 @@ def _members_table(results: Results) -> str:
 
 
 def _furthest(results: Results) -> str:
-    """Where members on folds lose most against the paper's settings."""
+    """The setting in which members on folds lose most compared with the paper's settings."""
     found = []
     for method in CONTROL_METHODS:
         rise = {}

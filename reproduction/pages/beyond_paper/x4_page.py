@@ -1,4 +1,4 @@
-"""X4 on the page: calibration on real tables, members on folds and sigma(x)."""
+"""The chapter X4: calibration on real tables, members on folds and sigma(x)."""
 
 from functools import partial
 from itertools import product
@@ -39,7 +39,7 @@ CORRECTED = ("heckman_averaged", "heckman_two_step", "heckman_joint")
 CORRECTED_MORE = MORE_METHODS[:2]
 BASELINES = ("blind_two_head", "deep_ensemble", "weighted_ensemble")
 ECE_LIMIT = {"california": 0.030, "wine": 0.049}
-WITHIN = 0.01  # of the deep ensemble, where there is nothing to correct
+WITHIN = 0.01  # of the deep ensemble, without selection on unobservables
 REGIONS = {"against": "selected against", "mid": "middle", "well": "well sampled"}
 PLACES = {"_against": "selected against", "": "all points"}
 DRAWS = f"{len(MORE_SEEDS)} more draws"
@@ -95,7 +95,7 @@ def _calibration(results: Results, dataset: str, method: str, note: str = "") ->
 
 
 def _published(dataset: str) -> str:
-    """The paper's own figures, from the rows it published."""
+    """The numbers of the paper, from its published rows."""
     find = partial(md.seed_values, read_paper().e2, "ece_against", dataset=dataset, rho=0.8)
     methods = ("heckman_two_step", "skyline")
     return "".join(f", paper's {LABELS[m]} {md.mean_of(find(method=m))}" for m in methods)
@@ -113,7 +113,7 @@ def _below_baselines(results: Results, dataset: str, method: str, metric: str) -
 
 
 def _nothing_to_correct(results: Results, dataset: str, method: str, metric: str) -> TargetRow:
-    """Ours less the deep ensemble's, seed by seed."""
+    """Our metric minus that of the deep ensemble, by seed."""
     parts = []
     for suffix, label in PLACES.items():
         find = partial(values, results, dataset, metric=metric + suffix, rho=0.0)
@@ -139,7 +139,7 @@ def not_worse(results: Results, method: str) -> TargetRow:
 
 
 def _against_skyline(results: Results) -> str:
-    """How far two methods stay from the same networks given every outcome."""
+    """The distance of two methods from the same networks trained on all outcomes."""
     shown, sentences = ("heckman_averaged", "heckman_two_step", "skyline"), []
     for dataset, name in TABLES.items():
         found = [values(results, dataset, m, "ece_against") for m in shown]

@@ -1,4 +1,4 @@
-"""X5 on the page: coverage and scores by regime, for auto, the two-step and the naive ensemble."""
+"""The chapter X5: coverage and scores by regime, for auto, the two-step and the naive ensemble."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""X6 on the page: known means of hidden outcomes, and the estimates of every method."""
+"""The chapter X6: known means of hidden outcomes, and the estimates of every method."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,7 +22,7 @@ GROUPS: dict[str, Callable] = {
 
 
 def outcomes(results: Results, group: str | None = None) -> list[tuple[str, str]]:
-    """(source, outcome) of everything that has been run, in the order of the protocol."""
+    """(source, outcome) of all results, in the order of the protocol."""
     run = {(row["source"], row["outcome"]) for row in results.x6}
     return [
         (source, outcome)
@@ -43,7 +43,7 @@ def values(results: Results, method: str, metric: str, keys: Sequence[tuple]) ->
 
 
 def identified(results: Results) -> list[tuple[str, str]]:
-    """Outcomes whose verdict is that an instrument identifies the correction."""
+    """Outcomes with the verdict "identified by an instrument"."""
     keys = outcomes(results)
     return [key for key in keys if _evidence(results, key).get("verdict") == CODE]
 

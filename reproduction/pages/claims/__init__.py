@@ -27,7 +27,7 @@ CHAPTERS = _read_chapters()
 
 
 def decide_on_paper_rows(decide: Callable) -> tuple[str, str] | None:
-    """The same rule on the published rows, None where they lack a metric or a whole experiment."""
+    """The same rule on the published rows; None if they lack a metric or a whole experiment."""
     try:
         verdict, numbers = decide(read_paper())
     except (KeyError, DataError):
@@ -43,7 +43,7 @@ def claims_md(results: Results) -> str:
             verdict, numbers = claim.decide(results)
             verdicts.append(verdict)
             theirs = decide_on_paper_rows(claim.decide) or ("", "")
-            says = claim.says.replace("|", "\\|")  # a bar would end the cell
+            says = claim.says.replace("|", "\\|")  # a bar would end the table cell
             overview.append(f"| {len(verdicts)} | {says} | {verdict} | {theirs[0]} |")
             heading = f"**{len(verdicts)}. {claim.says}** ({claim.where})\n"
             chapters.append("\n".join([heading, *_lines(claim, verdict, numbers, theirs)]))

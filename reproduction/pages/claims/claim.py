@@ -14,16 +14,16 @@ HOLDS, PARTLY, FAILS, UNTESTED = "holds", "partly", "does not hold", "not tested
 SIGNIFICANT = 0.05
 BASELINES = ("deep_ensemble", "mc_dropout", "gp")
 HECKMAN = ("heckman_two_step", "heckman_joint")
-RHOS = (0.3, 0.6, 0.9)  # where there is something to correct
+RHOS = (0.3, 0.6, 0.9)  # with selection on unobservables
 ByMethod = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper and what decides it.
+    """A sentence of the paper and the rule that tests it.
 
     where : section of the paper
-    rule : results -> (verdict, the numbers it rests on); None if no committed row can decide
+    rule : results -> (verdict, the numbers behind it); None if no committed row can test it
     untested : why there is no rule
     """
 
@@ -58,7 +58,8 @@ def semireal(
 
 
 def paired_ece(results: Results, *methods: str) -> dict[str, list[np.ndarray]]:
-    """ECE of two methods where the paper compares them: A-E1 with the instrument, and A-E2."""
+    """ECE of two methods in the settings where the paper compares them: A-E1 with the instrument,
+    and A-E2."""
     pairs = {f"A-E1 ρ = {rho}": controlled(results, "ece", *methods, rho=rho) for rho in RHOS}
     for dataset in ("california", "wine"):
         pairs[dataset.capitalize()] = semireal(results, "ece", dataset, *methods)

@@ -10,8 +10,8 @@ METHODS = ("weighted_ensemble", "heckman_joint", "heckman_two_step")
 
 
 def kill_condition(results: Results) -> tuple[bool, str]:
-    """Does weighting by oracle propensities match the joint Heckman fit, as would refute the paper?
-    The answer, and a sentence with the numbers it rests on.
+    """Whether weighting by oracle propensities matches the joint Heckman fit, which would refute
+    the paper, and a sentence with the numbers behind the answer.
 
     In A-E1 at rho = .9 with the instrument, in the selected-against region, it fires if
     |coverage_IW - .9| <= |coverage_joint - .9| + .01 and |bias_IW| <= |bias_joint| + .01,

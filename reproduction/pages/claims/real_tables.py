@@ -30,7 +30,7 @@ COMPETITORS = (*BASELINES, "weighted_ensemble", "blind_two_head", "heckman_joint
 
 
 def on_each_dataset(grade: Callable[[list], str]) -> Callable[[Callable], Callable]:
-    """A rule from a function of results and dataset, which returns a finding and what it says of
+    """A rule from a function of results and dataset that returns a finding and a sentence about
     that dataset; grade : findings -> verdict"""
 
     def rule_of(find):
@@ -46,7 +46,7 @@ def on_each_dataset(grade: Callable[[list], str]) -> Callable[[Callable], Callab
 
 
 def all_clear(found: list[tuple[bool, bool]], some: Callable) -> str:
-    """From whether ours is first on each dataset, and whether that is beyond chance."""
+    """The verdict from whether ours is first on each dataset, and whether that is beyond chance."""
     first = [each[0] for each in found]
     return graded(holds=all(map(all, found)), partly=some(first))
 

@@ -27,7 +27,7 @@ from reproduction.problems import TRAINED
 
 UNCORRECTED = (*BASELINES, "weighted_ensemble")
 ENSEMBLES = ("weighted_ensemble", "deep_ensemble")
-# Coverage within this of the oracle's is called restored, or fine.
+# Coverage is called restored, or fine, if it differs from the oracle's by at most this.
 POINTS = 0.02
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from heckesel.diagnostics.verdict import AT_BOUNDARY, DO_NOT_USE, NOT_IDENTIFIED, Identification
 
-REJECTED = 1e-3  # p-value of an error model that is worth a sentence
-FAR_APART = 3.0  # standard errors between two-step and likelihood that chance does not explain
-MOVED = 1.0  # standard errors by which better-fitting errors may move the answer
+REJECTED = 1e-3  # p-value below which a test of the errors gives a caveat
+FAR_APART = 3.0  # standard errors between two-step and likelihood, beyond chance
+MOVED = 1.0  # standard errors by which better-fitting errors may change an estimate
 RIVAL = 2.0  # log-units: a second maximum this close is about as likely as the one used
-APART = 0.3  # difference in rho at which it is another answer
+APART = 0.3  # difference in rho at which a second maximum matters
 TESTS_OF_RESIDUALS = ("residual_normality_p", "constant_sigma_p")
 INFLUENTIAL = 2.0  # change of rho by a single row, in standard errors
 
@@ -16,8 +16,9 @@ INFLUENTIAL = 2.0  # change of rho by a single row, in standard errors
 def with_model(found: Identification, evidence: dict) -> Identification:
     """The verdict with `row_evidence` and, on a fit with normal errors, `model_evidence`.
 
-    The correction must not be used if other errors fit better and move the answer, if two-step and
-    likelihood disagree, or if rho is at the end of its range. Lesser doubts become caveats.
+    The correction must not be used if other errors fit better and change the estimates, if two-step
+    and likelihood disagree, or if rho is at the end of its range. Less serious problems become
+    caveats.
     """
     everything = found.evidence | evidence
     grave: list[str] = []
@@ -108,7 +109,7 @@ def _moved_name(term: str) -> str:
 
 
 def _rival_modes(evidence: dict) -> list[str]:
-    """Maxima of the likelihood that are about as high as the one used and elsewhere."""
+    """Maxima of the likelihood that are about as high as the one used, with another rho."""
     used = evidence.get("rho")
     own = next((mode["loglik"] for mode in evidence.get("modes", []) if mode["rho"] == used), None)
     if own is None:

@@ -38,7 +38,7 @@ def check_fit(data: SelectionData) -> None:
 
 
 def check_errors(data: SelectionData) -> None:
-    """Refuse an outcome that is an exact linear function of x, of which the errors are zero."""
+    """Refuse an outcome that is an exact linear function of x, since all errors are then zero."""
     seen = data.take(data.s & (data.weight > 0))
     if seen.n <= seen.x.shape[1] + 1 or np.ptp(seen.y) == 0:
         return

@@ -42,7 +42,7 @@ MOST_ROWS = 10_000
 FORM_ROWS = 2500  # enough for the range of ten other error models
 SEED = 20_790  # fixed, so that the same data always give the same verdict
 FEWEST_ROWS = 20
-LARGEST_ERROR = 1e6  # stands for an infinite standard error, which JSON has not
+LARGEST_ERROR = 1e6  # replaces an infinite standard error, which JSON cannot represent
 
 
 def identify(data: SelectionData, *, forms: bool = False) -> Identification:
@@ -50,7 +50,7 @@ def identify(data: SelectionData, *, forms: bool = False) -> Identification:
 
     forms : whether to fit the other error models too
     """
-    if not data.weight.all():  # a row of weight zero must not place a knot
+    if not data.weight.all():  # a row of weight zero must not affect the knots
         data = data.take(data.weight > 0)
     probit, found = probit_and_verdict(data)
     if found.verdict == NOT_IDENTIFIED:
@@ -110,8 +110,8 @@ def _instrument_strength(data: SelectionData, full: ProbitFit) -> dict:
 
 
 def smooth_shares(data: SelectionData, slopes, constant: float) -> dict:
-    """How much of the instruments' effect smooth functions of x cannot replace, by at most 10,000
-    rows.
+    """How much of the instruments' effect smooth functions of x cannot replace, computed on at most
+    10,000 rows.
 
     slopes, constant : coefficients of the probit
     """
@@ -120,7 +120,7 @@ def smooth_shares(data: SelectionData, slopes, constant: float) -> dict:
     selected = np.flatnonzero(data.s)
     selected = selected[_random_rows(len(selected), MOST_ROWS)]
     smooth = smooth_columns(data.x[selected])
-    same = np.array_equal(known, selected)  # mostly, since x is often known of the selected only
+    same = np.array_equal(known, selected)  # often: x may be missing for the unselected
     of_known = smooth if same else smooth_columns(data.x[known])
     share, variance, repeated = _mills_share(data, selected, smooth, slopes, constant)
     left = share * variance * data.weight[data.s].sum() / repeated
@@ -211,7 +211,8 @@ def _design(data: SelectionData, rows) -> SelectionData:
 
 
 def _form_evidence(design: SelectionData) -> dict:
-    """Other error models on at most 2,500 rows, and the range of Kendall's tau of those weighed."""
+    """Fits of other error models to at most 2,500 rows, and the range of Kendall's tau over those
+    that fit well."""
     few = design.take(_random_rows(design.n, FORM_ROWS))
     try:
         check_estimable(few)

@@ -123,8 +123,8 @@ def _beyond_smooth(
     scalings: SampleScale,
     gamma: np.ndarray,
 ) -> Identification:
-    """The verdict once functions of x may take the instruments' place, by the selected rows, and
-    once the instruments may contradict each other."""
+    """The verdict after two further checks: whether functions of x can replace the instruments, on
+    the selected rows, and whether the instruments contradict each other."""
     if found.verdict != IDENTIFIED:
         return found
     shares = smooth_shares(standardised, np.linalg.solve(scalings.w.back, gamma), 0.0)

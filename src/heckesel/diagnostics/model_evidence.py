@@ -26,21 +26,21 @@ from heckesel.numerics.normal import probit_of
 
 FORM_ROWS = 10_000
 SEED = 20_791  # fixed, so that the same data always give the same verdict
-WORTH_A_LOOK = 0.01  # p-value of a test of residuals below which other error models are fitted
+REFIT_BELOW = 0.01  # p-value of a test of residuals below which other error models are fitted
 ROWS_PER_COLUMN = 20  # selected rows (or groups) for each column of sigma(x)
 SPANNED = 1e-10  # singular values below this share of the largest are rounding
 
 
 def model_evidence(fit: HeckmanFit, rows: Rows, scalings: SampleScale) -> dict:
-    """Safe to write as JSON. `fit` is by maximum likelihood with normal errors; of more than 50,000
-    of its rows a part is looked at."""
+    """Evidence that is safe to write as JSON. `fit` is by maximum likelihood with normal errors; if
+    it has more than 50,000 rows, a part of them is used."""
     sample, point = rows.part(), fit.scan.modes[fit.selected]
     if sample.n < rows.n:
         point = polish(sample, point_at(sample, point.v, point.a))
     found = residual_tests(sample, point)
     if point.status == "converged":
         found |= _contrast(sample, point, scalings, fit)
-    rejected = min(found["residual_normality_p"], found["constant_sigma_p"]) < WORTH_A_LOOK
+    rejected = min(found["residual_normality_p"], found["constant_sigma_p"]) < REFIT_BELOW
     if rejected:
         found |= _other_errors(fit, sample, scalings)
     return found
@@ -120,8 +120,8 @@ def _covariance_by_group(z, columns, weight, groups) -> float:
 
 
 def _contrast(sample: Sample, point: Point, scalings: SampleScale, fit: HeckmanFit) -> dict:
-    """rho sigma by both estimators, the standard error of the difference from what each unit does
-    to it, and the unit that moves rho the most."""
+    """rho sigma by both estimators, the standard error of their difference from the influence of
+    each unit, and the unit with the largest influence on rho."""
     covariance = inverse(-standardised_hessian(point, sample.q))
     moved = unit_scores(sample, form=GAUSSIAN, point=point) @ covariance
     rho, sigma = float(np.tanh(point.a)), float(1 / point.v[-1])
@@ -129,7 +129,7 @@ def _contrast(sample: Sample, point: Point, scalings: SampleScale, fit: HeckmanF
     stage = two_steps(sample, scalings)
     try:
         difference = lambda_influence(sample, stage) - by_ml
-    except np.linalg.LinAlgError:  # the inverse Mills ratio does not vary beyond x
+    except np.linalg.LinAlgError:  # the inverse Mills ratio is a linear function of x
         return {}
     weight = np.concatenate([sample.weight_selected, sample.weight_unselected])
     clusters = fit.clusters if sample.n == fit.n else None
@@ -161,7 +161,7 @@ def _other_errors(fit: HeckmanFit, sample: Sample, scalings: SampleScale) -> dic
         if names and len(columns) >= ROWS_PER_COLUMN * len(names):
             varying = replace(sample, scale_columns=-columns)
             fits += fit_forms_to(varying, scalings, replace(data, scale_names=names), forms)
-    except np.linalg.LinAlgError:  # random rows may lack what all rows have
+    except np.linalg.LinAlgError:  # a random part may be collinear although all rows are not
         return {}
     normal, best = fits[0], min(fits, key=lambda each: each.aic)
     if best is normal:
@@ -178,8 +178,8 @@ def _other_errors(fit: HeckmanFit, sample: Sample, scalings: SampleScale) -> dic
 
 
 def _most_moved(fit: HeckmanFit, normal: FormResult, best: FormResult) -> dict:
-    """The largest change by the other errors, in standard errors of the fit: of an outcome
-    coefficient or of rho, whose distance is that of atanh rho."""
+    """The largest change under the other errors, in standard errors of the fit: of an outcome
+    coefficient, or of rho measured as atanh rho."""
     terms = [*(("outcome", name) for name in fit.data.x_names), ("ancillary", "atanh_rho")]
     before, after, error = (
         values[terms].to_numpy() for values in (normal.params, best.params, fit.se)

@@ -14,7 +14,7 @@ LEVEL = 0.9
 STEPS = 4001  # of the interpolated curve, over |atanh rho| up to 7
 STEPS_SHOWN = 20  # every twentieth is kept for plots
 # A 90 % interval that extends this far on both sides does not even determine the sign of rho.
-SAYS_NOTHING = 0.5
+UNINFORMATIVE = 0.5
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class ProfileCurve:
     selected: int = 0
 
     @property
-    def says_nothing(self) -> bool:
-        """Whether the interval contains both large positive and large negative values."""
-        return self.interval[0] < -SAYS_NOTHING and self.interval[1] > SAYS_NOTHING
+    def uninformative(self) -> bool:
+        """Whether the interval contains rho below -0.5 and above 0.5: not even a sign is known."""
+        return self.interval[0] < -UNINFORMATIVE and self.interval[1] > UNINFORMATIVE
 
     @property
     def at_boundary(self) -> bool:

@@ -43,7 +43,7 @@ def linearity_test(data: SelectionData) -> dict:
     """
     try:
         sample = validity_sample(data.take(data.weight > 0), SEED)
-    except DataError:  # random rows may lack what all rows have
+    except DataError:  # a random part may be collinear although all rows are not
         return {}
     varies = np.ptp(data.x[data.s], axis=0) > 0
     names = [name for name, own in zip(data.x_names, varies, strict=True) if own]
@@ -73,7 +73,7 @@ def linearity_test(data: SelectionData) -> dict:
 
 
 def _terms(x, names, room: int) -> dict[str, np.ndarray]:
-    """Squares and products by their names; none for which there are too few rows."""
+    """Squares and products by name; empty if there are too few rows."""
     several = [j for j in range(len(names)) if len(np.unique(x[:, j])) >= FEWEST_VALUES]
     squares = {f"{names[j]} squared": x[:, j] ** 2 for j in several}
     pairs = list(combinations(range(len(names)), 2))

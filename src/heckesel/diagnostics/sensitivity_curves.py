@@ -1,4 +1,4 @@
-"""How much the conclusions of a model depend on rho, which is held at each of several values."""
+"""How much the conclusions of a model depend on rho, which is fixed at each of several values."""
 
 from dataclasses import dataclass
 
@@ -156,8 +156,8 @@ class Sensitivity:
 
 
 def linear_sensitivity(data: SelectionData, points, weight, rho: np.ndarray) -> Sensitivity:
-    """Of a linear model, refitted at each rho (j,); the mean is over points (m, p), constants
-    included, with weight (m,)."""
+    """Sensitivity of a linear model, refitted at each rho (j,); the mean is over points (m, p),
+    constants included, with weight (m,)."""
     found = estimates_over_rho(data, rho)
     beta = np.array([each.beta for each in found])
     loglik = np.array([each.loglik for each in found])
@@ -170,7 +170,7 @@ def linear_sensitivity(data: SelectionData, points, weight, rho: np.ndarray) -> 
 def network_sensitivity(
     data: SelectionData, fitted, points, weight, effects: dict[str, int], rho: np.ndarray
 ) -> Sensitivity:
-    """Of networks, whose last layers are refitted at each rho (j,), or of splines.
+    """Sensitivity of networks, whose last layers are refitted at each rho (j,), or of splines.
 
     points, weight : (m, p) and (m,) of the mean; effects : columns of x with an average effect
     """

@@ -9,7 +9,7 @@ from heckesel.numerics.splines import spline_knots, spline_on, width_on
 SMOOTH_KNOTS = (6, 4, 2, 1)  # interior knots; the first that rows and columns allow is used
 ROWS_PER_COLUMN = 20  # selected rows needed for each column of the smooth outcome
 MOST_COLUMNS = 40  # of the smooth outcome: the cost grows with their square
-STEPS, STEP_ROWS = 4, 200  # steps in x that could stand for the instruments, from so many rows
+STEPS, STEP_ROWS = 4, 200  # steps in x that could replace instruments, if there are STEP_ROWS rows
 
 
 def smooth_columns(x: np.ndarray) -> np.ndarray:
@@ -35,8 +35,8 @@ def with_products(columns: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def with_steps(columns: np.ndarray, x: np.ndarray, values, weight) -> np.ndarray:
-    """The columns, and a few steps of single columns of x, each where it explains the most of what
-    the columns before it leave of `values`; then the products of these steps."""
+    """The columns, a few steps of single columns of x, and the products of these steps. Each step
+    is the one that explains most of the residual of `values` on the columns before it."""
     steps: list[np.ndarray] = []
     if len(x) >= STEP_ROWS:
         orders = [np.argsort(column, kind="stable") for column in x.T]
@@ -50,8 +50,8 @@ def with_steps(columns: np.ndarray, x: np.ndarray, values, weight) -> np.ndarray
 
 
 def _best_step(column: np.ndarray, order, left, weight) -> tuple[float, np.ndarray, float]:
-    """By how much the best split of a column lowers the sum of squares, the column, and the value
-    above which it splits; order : that sorts the column."""
+    """The reduction of the sum of squares by the best split of a column, the column, and the value
+    at which it is split; order : the one that sorts the column."""
     ordered, below = column[order], np.cumsum((weight * left)[order])[:-1]
     mass = np.cumsum(weight[order])
     gain = below**2 * (1 / mass[:-1] + 1 / (mass[-1] - mass[:-1]))  # all residuals add up to 0

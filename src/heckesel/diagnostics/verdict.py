@@ -38,8 +38,8 @@ TONES = {
 
 AT_BOUNDARY = 0.99999  # |rho| of a maximum at the end of its range
 WORTH_LISTING = 10.0  # modes further below the best, in log-likelihood, do not matter
-# Standard error of rho up to which the instruments by themselves settle the correction: a 95 %
-# interval of +-.5, which cannot distinguish no correlation from a strong one.
+# Standard error of rho up to which the instruments alone determine the correction: a 95 % interval
+# of +-.5, which cannot distinguish no correlation from a strong one.
 LARGEST_RHO_ERROR = 0.25
 FIND_AN_INSTRUMENT = (
     "look for a column that affects selection but not the outcome, such as the sensor, site, "
@@ -163,7 +163,7 @@ def with_profile(
     if not independent:
         evidence["independent_rows"] = False
     verdict, sentence = found.verdict, found.sentence
-    if verdict == FUNCTIONAL_FORM and profile.says_nothing:
+    if verdict == FUNCTIONAL_FORM and profile.uninformative:
         verdict = NOT_IDENTIFIED
         sentence = (
             "there is no exclusion restriction, and the likelihood rejects no rho between "
@@ -280,7 +280,7 @@ def _named(instruments) -> tuple[str, bool]:
 
 
 def _sigma_text(evidence: dict) -> str:
-    """Models saved before the test of a constant sigma was made have none."""
+    """Empty for models that were saved before the test of a constant sigma existed."""
     p = evidence.get("constant_sigma_p")
     return "" if p is None else f"; of a constant sigma: {p_equation(p)}"
 

@@ -30,8 +30,8 @@ LARGEST_TABULATED, MOST_COUNTED = 50, 150
 def poisson_counts(seed, numbers: range, stream: int, first: int, mean: np.ndarray) -> np.ndarray:
     """(b, n) counts of rows number `first` on, in the replicates with these numbers.
 
-    mean : (n,). Philox is a function of a key and a counter, so the counts of any row are there
-    without those of the rows before it.
+    mean : (n,). Philox is a function of a key and a counter, so the counts of a row do not require
+    those of the rows before it.
     """
     words = np.empty((len(numbers), len(mean)), np.uint64)
     skipped = first % PER_BLOCK
@@ -117,7 +117,7 @@ def fit_replicates(resampled, *, rows: Rows, scalings: SampleScale, start) -> np
         step = _solve(_unpack(packed, rows.q), gradient)
         gamma = gamma + step
         moved = np.abs(step).max(axis=1)
-        if not (moved >= STEP_TOLERANCE).any():  # what is NaN stays NaN
+        if not (moved >= STEP_TOLERANCE).any():  # replicates that are NaN remain NaN
             break
     gamma = np.where((moved < STEP_TOLERANCE)[:, None], gamma, np.nan)
     at: dict = {"gamma": gamma, "resampled": resampled}
@@ -169,7 +169,7 @@ def _stage_sums(block: Sample, *, gamma, resampled) -> tuple:
 
 
 def _variance_sums(block: Sample, *, gamma, resampled, coefficients) -> tuple:
-    """Squared residuals and what selection took off them."""
+    """Sums of squared residuals, and of the variance that selection removed."""
     if not len(block.w_selected):
         return ()
     index = gamma @ block.w_selected.T

@@ -25,7 +25,7 @@ def covariance_of(kind, hessian, scores, weight, *, weight_kind="frequency", clu
 def covariance_of_rows(
     kind, hessian, rows: Rows, unit_scores, *, weight_kind="frequency", clusters=None
 ):
-    """The same where the scores of a block are computed and forgotten again.
+    """The same, with scores that are computed block by block and not kept.
 
     unit_scores : block -> (m, k), its selected units first; clusters in that order too
     """
@@ -37,7 +37,7 @@ def covariance_of_rows(
 
 
 def meat_of_rows(rows: Rows, unit_scores, *, weight_kind="frequency", clusters=None):
-    """The meat and how many units (or clusters) it adds up.
+    """The meat, and the number of units (or clusters) in its sum.
 
     clusters : (n,) integer codes, those of the selected units first; they need rows in memory
     """
@@ -84,7 +84,7 @@ def meat(scores, weight, *, weight_kind="frequency", clusters=None):
 
 
 def inverse(information: np.ndarray) -> np.ndarray:
-    """Inverse of a positive definite matrix; all NaN where it is not one."""
+    """Inverse of a positive definite matrix; all NaN if it is not positive definite."""
     scale = np.sqrt(np.maximum(np.diag(information), np.finfo(float).tiny))
     scaled = information / np.outer(scale, scale)
     try:

@@ -13,19 +13,19 @@ from heckesel.linear.sample.standardise import column_scale
 from heckesel.numerics.outcome_density import unsuited_to_density
 
 # A column whose variance is explained by the others up to this share is a linear combination
-# of them: cross products keep 1e-16, and an honest column (age and age squared) leaves 1e-4.
+# of them: cross products are precise to 1e-16, and columns such as age squared leave 1e-4.
 COLLINEAR_BELOW = 1e-11
 GLANCE_ROWS = 2048
-# The information about a standardised coefficient at a standard error of 30. Newton calls a probit
-# that runs off converged, once the likelihood has nothing more to gain.
+# The information about a standardised coefficient at a standard error of 30. A probit whose
+# coefficients diverge is reported as converged once the likelihood hardly increases.
 LEAST_INFORMATION = 1e-3
 
 
 def check_estimable(data: SelectionData) -> None:
     """Raise a `DataError` for constant, collinear or separating columns and too few rows.
 
-    What holds for all rows holds for any part of them, so a part without a fault clears a long
-    table; only if the part has one are all rows looked at.
+    A problem of all rows is also one of any part of them. A long table is therefore checked on a
+    part, and on all rows only if the part has a problem.
     """
     part = slice(0, GLANCE_ROWS)
     if data.n > 4 * GLANCE_ROWS and (data.s.all() or not data.s[part].all()):
@@ -49,7 +49,7 @@ def check_rows(data: SelectionData, rows: slice) -> None:
             "and a variance; use fewer columns or more rows"
         )
     check_columns(x, data.x_names, f"among the {len(x)} selected rows")
-    if s.all():  # least squares, to which an exact outcome is welcome
+    if s.all():  # least squares can fit an exact outcome
         return
     if y.min() == y.max() or dependent_columns(np.column_stack([x, y]))[0] == x.shape[1]:
         raise exact_outcome(data.y_name, len(x))
@@ -77,7 +77,8 @@ def check_scale(data: SelectionData) -> None:
 
 
 def warn_without_density(data: SelectionData) -> None:
-    """Warn of an outcome with few values or a spike, to which errors='shape' give a density."""
+    """Warn of an outcome with few values or a spike, for which the density of errors='shape' is
+    wrong."""
     reason = unsuited_to_density(data.y[data.s], data.weight[data.s])
     if reason is not None:
         warn_user(
@@ -133,7 +134,7 @@ def check_constant(low, high, names, where: str) -> None:
 
 
 def dependent_columns(values) -> tuple[int | None, list[int]]:
-    """The first column that earlier ones explain, and which they are; None where there is none."""
+    """The first column that is explained by earlier ones, and these; None if there is none."""
     scaling = column_scale(values)
     gram = np.zeros((values.shape[1],) * 2)
     for block in slices(len(values)):
@@ -145,7 +146,8 @@ def dependent_columns(values) -> tuple[int | None, list[int]]:
 def dependent_in(gram) -> tuple[int | None, list[int]]:
     """The same from the cross products of standardised columns.
 
-    The squared diagonal of their Cholesky factor is what the columns before leave of each.
+    The squared diagonal of their Cholesky factor is the variance of each that is not explained by
+    those before it.
     """
     try:
         left = np.diag(np.linalg.cholesky(gram)) ** 2
@@ -178,8 +180,8 @@ def separation(
 ) -> tuple[ProbitFit | None, ColumnError | None]:
     """A probit of s on w, or an error that says why it has no finite estimate.
 
-    Constant and collinear columns are refused. A combination of columns that separates is looked
-    for coefficients about which the data contain almost no information.
+    Constant and collinear columns are refused. A combination of columns that separates is searched
+    for if the data contain almost no information about a coefficient.
     """
     check_columns(w, names, where)
     found = separating_column(w, s, names, event)
@@ -279,7 +281,8 @@ def separating_direction(w, s) -> Direction | None:
 
 
 def separating_combination(w, s, names, event: Event = SELECTION) -> ColumnError | None:
-    """After a probit that ran off: does a combination of columns separate the rows?"""
+    """After a probit whose coefficients diverged: whether a combination of columns separates the
+    rows."""
     found = separating_direction(w, s)
     if found is not None:
         part = np.flatnonzero(np.abs(found.weights) > 1e-7)

@@ -11,7 +11,7 @@ from heckesel.linear.sample.sample import standardised_sample
 def estimates_over_rho(data: SelectionData, rho: np.ndarray) -> list[Estimates]:
     """Maximum likelihood with rho held at each value (j,), which are in ascending order.
 
-    From rho = 0 outward on both sides, each optimum the start of the next.
+    From rho = 0 outwards on both sides; each optimum is the start of the next.
     """
     sample, scalings = standardised_sample(data)
     found: dict[int, Estimates] = {}

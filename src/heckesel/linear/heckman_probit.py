@@ -131,7 +131,7 @@ def binary_covariance(
 
 
 def covariance_given_rho(point: Point, sample: BinarySample, scalings: SampleScale) -> np.ndarray:
-    """Covariance of (beta, gamma, atanh rho) as if rho were known, as at the boundary it is."""
+    """Covariance of (beta, gamma, atanh rho) as if rho were known, which it is at the boundary."""
     covariance = np.zeros_like(point.hessian)
     covariance[:-1, :-1] = inverse(-_in_order(point.hessian, sample)[:-1, :-1])
     return _in_user_units(covariance, scalings)

@@ -19,7 +19,7 @@ from heckesel.linear.sample.sample import Sample, weighted_products
 from heckesel.numerics.normal import LOG_2PI
 
 POLISH_ITERATIONS = 60
-LARGEST_THETA = 1e12  # sigma a trillionth of the expand of y: further out squares overflow
+LARGEST_THETA = 1e12  # sigma is 1e-12 of the sd of y; beyond, squares overflow
 # In log-likelihood, a distance of 1e-4 standard errors. The step computed at this point is still
 # taken, which squares the distance.
 POLISH_GAIN = 1e-9
@@ -88,7 +88,7 @@ def _selected_terms(block: Sample, point) -> tuple:
 
 @dataclass(frozen=True)
 class Point:
-    """A place on the likelihood surface: v = (gamma, delta, theta) and a, with derivatives."""
+    """A point on the likelihood surface: v = (gamma, delta, theta) and a, with derivatives."""
 
     v: np.ndarray
     a: float
@@ -143,14 +143,14 @@ class Point:
         return replace(self, v=self.v + step, value=self.value + gain, score=score)
 
     def within_reach(self, moved: np.ndarray) -> np.ndarray:
-        """A guess at v for a nearby a, or v itself where the guess has next to no scale."""
+        """The predicted v for a nearby a, or the present v if the predicted theta is too small."""
         if self.last_is_scale and moved[-1] <= 0.2 * self.v[-1]:
             return self.v
         return moved
 
 
 def point_at(rows, v: np.ndarray, a: float) -> Point:
-    """A place that need not be an optimum."""
+    """The point at v and a, which need not be an optimum."""
     is_olsen = not hasattr(rows, "evaluate")
     return Point(v, a, *evaluate(rows, np.append(v, a)), last_is_scale=is_olsen)
 
@@ -164,7 +164,7 @@ def at_zero(sample) -> np.ndarray:
     x, y = -sample.residual_columns[:, :-1] * root, sample.residual_columns[:, -1:] * root
     beta = np.linalg.lstsq(x, y, rcond=None)[0][:, 0]
     sigma = np.sqrt(np.sum((y[:, 0] - x @ beta) ** 2) / sample.mass_selected)
-    # an outcome that x explains exactly has sigma 0; any finite start will do for Newton
+    # an outcome that x explains exactly has sigma 0; Newton's method needs a finite start
     theta = 1.0 / max(sigma, 1e-8)
     return np.concatenate([gamma, beta * theta, [theta]])
 

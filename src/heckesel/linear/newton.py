@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-# Half the squared Newton decrement is the gain in log-likelihood the next step still
-# promises; below 1e-10 the estimates agree with the optimum to 1e-5 standard errors, and the
-# step that was computed to find this out is taken too, which squares the distance.
+# Half the squared Newton decrement is the expected gain of the next step in log-likelihood. Below
+# 1e-10 the estimates agree with the optimum to 1e-5 standard errors. The step computed for this
+# check is taken, too, which squares the distance.
 GAIN_TOLERANCE = 1e-10
 MAX_ITERATIONS = 100
 MAX_HALVINGS = 40
@@ -16,7 +16,7 @@ MAX_HALVINGS = 40
 # 20,000 rows the second derivatives change over it by a share of 1e-9, less than a percent of that
 # wrongly, and the estimates are exact.
 CERTAIN_DISTANCE = 1e-7
-MOST_ROUNDS = 6  # each is one pass over all rows; two or three are enough unless the part is odd
+MOST_ROUNDS = 6  # each is one pass over all rows; two or three are usually enough
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def maximise(
 
     A step that lowers the value, or leaves the region where it is finite, is halved. Without
     `last_step` the iteration stops where the promised gain is small and saves an evaluation.
-    An objective that is not concave brings its own uphill step, `step_of(gradient, hessian)`.
+    An objective that is not concave provides its own uphill step, `step_of(gradient, hessian)`.
     """
     point = np.asarray(start, dtype=float)
     value, gradient, hessian = objective(point)
@@ -135,8 +135,8 @@ def _line_search(objective, point, value, step, gain):
     for _ in range(MAX_HALVINGS):
         trial = point + length * step
         result = objective(trial)
-        # Rounding of a sum over n units makes the value waver; a promised gain below that
-        # waver cannot be checked and need not be.
+        # The value, a sum over n units, has a rounding error; an expected gain below it cannot be
+        # checked and need not be.
         if result[0] >= value - 1e-13 * abs(value) - 1e-3 * gain * length:
             return trial, *result
         length *= 0.5

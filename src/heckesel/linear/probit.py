@@ -51,8 +51,8 @@ def fit_probit(w, s, weight=None, *, start=None, ridge: float = 0.0) -> ProbitFi
 def selection_probit(data: SelectionData) -> ProbitFit:
     """The probit of s on w and a constant, which comes last.
 
-    Columns may depend on one another, as all levels of a category and the constant do: where that
-    leaves no single best fit, a ridge too small to matter elsewhere selects one of them.
+    Columns may be collinear, for example all levels of a category and the constant. The fit is then
+    not unique, and a ridge too small to matter otherwise selects one solution.
     """
     w = np.column_stack([data.w, np.ones(data.n)])
     found = fit_probit(w, data.s, data.weight)
@@ -84,7 +84,7 @@ def in_units(found: Optimum, back: np.ndarray) -> ProbitFit:
 
 
 def maximise_probit(rows: Rows, start: np.ndarray | None = None) -> Optimum:
-    """The same over standardised rows; of a long table a part is fitted first, by which all rows
+    """The same over standardised rows. Of a long table a part is fitted first, so that all rows
     need two or three passes instead of six.
 
     start : (q,) near the optimum, for files whose sample is gone

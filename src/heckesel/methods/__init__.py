@@ -5,12 +5,13 @@ frozen dataclass with `.predict(x, w=None, target="population") -> Predictive` a
 dataclass of plain values. It may have more: `.index(w)`, its selection index; `.graph`, its part of
 an ONNX file; `.draw(rng)`, the same fit with drawn parameters, for imputation; and `.main`, the one
 of several parts that `hk.sensitivity` refits. Networks are found in its fields, whatever their
-names. `config` is what the method itself defines, None for its defaults. Two functions are
-optional: `options(network, model)` makes the config from the options of an estimator, and
-`fit_files(config)` returns the fit to rows on disk. A new method is a file and a line here: Python,
-the command line, reports, saved models and the contract test take it from METHODS. Two files have
-no line there: `binary_networks`, for outcomes with two classes, and `own_network`, for networks
-that a user brings. Parts of methods are in `parts/`.
+names. `config` holds the options that the method defines; None means its defaults.
+
+Two functions are optional: `options(network, model)` makes the config from the options of an
+estimator, and `fit_files(config)` returns a function that fits rows on disk. A new method is a file
+and a line here: Python, the command line, reports, saved models and the contract test take it from
+METHODS. Two files are not in METHODS: `binary_networks`, for outcomes with two classes, and
+`own_network`, for user-defined networks. Parts of methods are in `parts/`.
 """
 
 from dataclasses import dataclass
@@ -30,9 +31,9 @@ class Method:
     name : its name in Python and in the shell; None for a method of experiments
     estimator : the public class that fits it
     fitted : the class of what `fit_many` returns, by its name in the module
-    module : where `fit_many` is, by default the file named like the method; None where the
-        estimator alone fits it
-    outcome : the `outcome` of `HeckmanClassifier` that is this method for two classes
+    module : the module with `fit_many`, by default the file with the name of the method; None if
+        only the estimator can fit it
+    outcome : the value of `outcome` of `HeckmanClassifier` that selects this method
     way : how it estimates the model, for the report
     weight_decay, members : of its networks and, on folds, their number, unless the user sets them
     needs_folds : it cannot train every member on all rows
@@ -40,7 +41,7 @@ class Method:
     network_selection : its selection index can be a network
     rho_prior : it takes prior knowledge about rho
     error_models : it takes errors="shape" and scale=
-    explains : its fit explains the choice (`explanation_`)
+    explains : its fit has an explanation of what it chose (`explanation_`)
     """
 
     label: str
@@ -51,7 +52,7 @@ class Method:
     outcome: str | None = None
     way: str = "in two steps"
     weight_decay: float = 1e-5
-    members: int = 10  # two hold out the same of five folds; more change nothing (X4)
+    members: int = 10  # two for each of five folds; more change nothing (X4)
     needs_folds: bool = False
     one_sigma: bool = False
     network_selection: bool = False
@@ -89,7 +90,7 @@ METHODS = {
         outcome="network",
         way="averaged over ρ",
         weight_decay=1e-3,
-        members=20,  # four per fold, which share their evidence on rho
+        members=20,  # four per fold, which share their columns
         needs_folds=True,
         one_sigma=True,
         rho_prior=True,
@@ -141,8 +142,8 @@ def names_of(*estimators: str) -> dict[str, str]:
 
 
 def method_of(model) -> Method:
-    """The entry of METHODS behind an estimator of networks; one without `method` is a plain
-    ensemble."""
+    """The entry of METHODS that an estimator of networks fits; without a parameter `method` it is a
+    plain ensemble."""
     return METHODS[names_of(DEEP)[model.method] if hasattr(model, "method") else "deep_ensemble"]
 
 

@@ -113,8 +113,8 @@ def fit(
 
 
 def _unfinished(members: Members, network: NetworkConfig) -> int:
-    """How many members were best at their last epoch. What training did not reach is an error that
-    all members share, so the variance between them does not show it."""
+    """How many members had their lowest held-out loss at the last epoch. Too few epochs cause an
+    error that all members share, so the variance between them does not include it."""
     assert members.best_epoch is not None
     return int((np.asarray(members.best_epoch) >= network.epochs).sum())
 

@@ -27,17 +27,18 @@ from heckesel.predictive.distribution import Predictive, check_target
 # optima compete, as on repeated rows, the start decides which one is found.
 LOG_BOUND = np.log(1e5)
 FIRST_START = np.log([1.0, 1.0, 0.1])
-# An evaluation costs n^3, and nearly all restarts end in the optimum already known or in a far
-# worse one. So beyond `RESTART_ALL` rows they use a part of the rows, and all of them only if they
-# beat the first optimum on that part by `RESTART_MARGIN` units of log-likelihood. A looser
-# tolerance is enough for that. The part consists of blocks of neighbours, because an optimum with
-# little noise may depend on rows that repeat each other.
+# An evaluation costs n^3, and nearly all restarts end in the known optimum or in a far worse one.
+# Beyond `RESTART_ALL` rows, restarts therefore use a part of the rows. They are repeated on all
+# rows only if they exceed the first optimum on that part by `RESTART_MARGIN` units of
+# log-likelihood, for which a looser tolerance is enough. The part consists of blocks of neighbours,
+# because an optimum with little noise may depend on rows that repeat each other.
 RESTART_ALL = 600
 RESTART_PART = 200
 RESTART_BLOCK = 8
 RESTART_TOLERANCE = 1e-6
 RESTART_MARGIN = 1.0
-# Relative change of the log-likelihood that ends a climb. scipy's own 2e-9 leaves up to 1e-6.
+# Relative change of the log-likelihood at which an optimisation ends. The default of scipy, 2e-9,
+# leaves an error of up to 1e-6.
 TOLERANCE = 1e-10
 
 
@@ -45,7 +46,7 @@ TOLERANCE = 1e-10
 class GPConfig:
     """Options of the fit.
 
-    max_rows : where more units are selected, this many are drawn without replacement
+    max_rows : if more units are selected, this many are drawn without replacement
     restarts : further starts, uniform in theta within the bounds
     device : "cpu", "cuda", or "auto", which is CUDA where there is one
     """

@@ -60,10 +60,10 @@ FEWEST_KNOTS = 2
 # off, so that more are tried than would be kept.
 MOST_COLUMNS, ROWS_PER_COLUMN, SHARE_OF_ROWS = 300, 4, 0.75
 SURFACE_KNOTS = (1, 2, 3, 4)  # inside the range, in each direction of a surface
-# Degrees of freedom that a surface must use to be kept, or its product alone, which has only one:
-# .9 of it are left where the square of its t statistic is 10.
+# Effective degrees of freedom above which a surface, or only its product, is kept. A product has
+# one degree of freedom; .9 corresponds to a squared t statistic of 10.
 LEAST_DEGREES, PRODUCT_DEGREES = 1.0, 0.9
-LEAST_GAIN = 2.0  # log-units of evidence for which a surface gets more knots
+LEAST_GAIN = 2.0  # log-units of evidence that more knots of a surface must gain
 SMALLEST_SHARE = 0.02  # of the networks, below which they are dropped
 SMALLEST_SHOWN = 0.1  # weight of a candidate that the explanation mentions
 
@@ -71,7 +71,7 @@ SMALLEST_SHOWN = 0.1  # weight of a candidate that the explanation mentions
 @dataclass(frozen=True)
 class AutoConfig:
     """rho_prior : None, "positive", "negative", an interval or a density (see `rho_prior`)
-    network : of the two-step; its folds are those that weight all candidates
+    network : of the two-step; all candidates are weighted on its folds
     transformed : the outcome is modelled on another scale, on which the mean of skewed or
         heavy-tailed errors may be infinite, so that only the two-step is used
     """
@@ -86,7 +86,7 @@ class AutoConfig:
 
 
 def options(network: NetworkConfig, model) -> AutoConfig:
-    """The options of an estimator whose networks are to be trained so."""
+    """The config for an estimator with these options of networks."""
     if network.folds is None:
         raise DataError(
             "method='auto' weights models by held-out folds; set folds=5, for example, or use "
@@ -111,8 +111,8 @@ def fit_files(config: NetworkConfig) -> Callable[..., AutoMixture]:
 
 
 def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[AutoMixture]:
-    """The models of several datasets. All forms and values of rho of a dataset are one batch, and
-    so are the networks of all datasets."""
+    """The mixtures for several datasets. All forms and values of rho of a dataset are fitted
+    together, and the networks of all datasets are trained as one batch."""
     config = config or AutoConfig()
     everyone = datas
     datas = [sampled_units(data, seed) for data, seed in zip(everyone, seeds, strict=True)]
@@ -145,8 +145,8 @@ def schedule_for(network: NetworkConfig, rows: int) -> NetworkConfig:
 def weigh_candidates(
     data: SelectionData, seed: int, networks: SelectionEnsemble, config: AutoConfig, device=None
 ) -> AutoMixture:
-    """Splines beside networks that were trained in two steps with this seed; device : as in
-    `fit_many`"""
+    """The mixture of splines and of two-step networks, which were trained with this seed; device :
+    as in `fit_many`"""
     reason = unsuited_to_density(data.y[data.s], data.weight[data.s])
     if config.transformed:
         reason = "the outcome is transformed"
@@ -305,7 +305,8 @@ def _degrees(design: Design, optimum: Optima) -> np.ndarray:
 
 def _products_apart(basis: SplineBasis) -> SplineBasis:
     """The basis with a separate ridge for the product of the two columns of each surface, which is
-    its first column: a plain interaction needs no curves to be shrunk as little."""
+    its first column. A plain interaction can then be shrunk less than the other columns of the
+    surface."""
     surfaces = len(basis.surfaces)
     membership, curves = basis.membership, basis.membership.shape[1] - surfaces
     products = np.zeros((len(membership), surfaces))

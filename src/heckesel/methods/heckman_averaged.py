@@ -91,7 +91,8 @@ def _spline_held_out_loss(spline: RhoMixture, data: SelectionData) -> float:
 
 
 def _of_members(spline: RhoMixture, k: int) -> tuple[list[float], list[float]]:
-    """rho and sigma as k members would report them: at equally likely quantiles of rho."""
+    """rho and sigma as lists of k numbers, like those of members: at equally likely quantiles of
+    rho."""
     points, order = spline.points, np.argsort(spline.points.rho)
     below = np.cumsum(points.weight[order])
     at = order[np.searchsorted(below, (np.arange(k) + 0.5) / k * below[-1])]

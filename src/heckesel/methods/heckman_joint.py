@@ -72,7 +72,8 @@ def _fit(request: FitRequest, loss: Loss) -> list[SelectionEnsemble] | list[Form
         heads = [
             classic_head(batch, own, each) for batch, each in zip(batches, strong, strict=True)
         ]
-        # Heads start at classic estimates. A warm-up is not needed, and members could stop in it.
+        # Heads start at classic estimates. A warm-up is not needed, and members could stop
+        # early during one.
         options = request.training | {"config": replace(config, warm_up=0)}
         trained = train_datasets(batches, loss=own, heads=heads, **options)
         parts = zip(trained, batches, request.scalings, strict=True)
@@ -101,7 +102,7 @@ def _fit_form(request: FitRequest, batches) -> list[FormEnsemble]:
 
 
 def starts_of(loss: Loss, config: NetworkConfig) -> dict[str, list[float]]:
-    """Scalars of the loss that do not start at zero, a value for each member."""
+    """Initial values of scalars of the loss that do not start at zero, one for each member."""
     if "log_extra_df" not in loss.scalars:
         return {}
     return {"log_extra_df": [START_LOG_EXTRA_DF] * config.n_members}

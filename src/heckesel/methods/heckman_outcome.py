@@ -41,7 +41,8 @@ STARTS = (0.0, 1.0)
 
 def fit_many(datas, *, seeds, config=None, device=None, progress=None) -> list[OutcomeEnsemble]:
     """The model for many datasets with the same columns, trained as one batch. Held-out units
-    choose between its two forms and the starts; `config.noise` and `config.tails` are not used."""
+    choose between PLAIN and FREE and between the starts; `config.noise` and `config.tails` are not
+    used."""
     config = config or NetworkConfig(folds=5)
     if config.errors != "normal":
         raise DataError('this method estimates the error distribution; set errors="normal"')
@@ -137,7 +138,7 @@ def calibrated(members: Members, batch: Batch, scaling: DataScale, folds: int) -
     sd = level * np.sqrt(shape.variance * (sigma**2 @ batch.weight))  # over all units
     load = shape.kappa * sd
     unit = scaling.y_scale
-    per_unit = batch.weight @ batch.selected * np.log(unit)  # of y as it is given
+    per_unit = batch.weight @ batch.selected * np.log(unit)  # for y on its original scale
     info = SelectionInfo(
         rho=(load / np.sqrt(1 + load**2)).tolist(),
         sigma=(unit * sd).tolist(),

@@ -10,10 +10,10 @@ mixtures over rho with these likelihoods as weights.
 If splines (`spline_joint`) have a higher held-out likelihood than the networks, they are used
 instead: they estimate smooth functions better, and therefore rho.
 
-The members of a fold share their columns. With separate columns the sign of rho is decided by which
-member happens to have the better layer. On five interacting columns (16 draws that no experiment
-uses, rho 0, .3, .6 and .9, no instrument), 90 % intervals of rho contained the truth in 72 % with
-ten separate members, and in 81 % with ten and 88 % with twenty that share.
+The members of a fold share their columns. With separate columns the sign of rho would depend on
+which member happens to have the better layer. On five interacting columns (16 draws that no
+experiment uses, rho 0, .3, .6 and .9, no instrument), 90 % intervals of rho contained the truth in
+72 % with ten separate members, and in 81 % with ten and 88 % with twenty that share.
 """
 
 from dataclasses import dataclass, replace
@@ -35,9 +35,9 @@ from heckesel.networks.training.ensemble_training import FitRequest, train_datas
 # |atanh rho| at the start: far enough from 0 that members keep their sign, near enough that none
 # starts at a boundary (tanh 1.2 = .83).
 SMALLEST_START, LARGEST_START = 0.2, 1.2
-# Chosen by the held-out loss on draws that no experiment uses: of 1e-5, 3e-4, 1e-3 and 3e-3 the
-# third is within .003 of the best on five interacting columns and on one curve. Twenty members:
-# each of five folds is held out by two members that start at each sign.
+# Chosen by the held-out loss on draws that no experiment uses: of 1e-5, 3e-4, 1e-3 and 3e-3, 1e-3
+# is within .003 of the best on five interacting columns and on one curve. Twenty members: each of
+# five folds is held out by two members that start at each sign.
 NETWORK = NetworkConfig(n_members=20, folds=5, weight_decay=1e-3, warm_up=0)
 
 
@@ -50,7 +50,8 @@ class ProfileConfig:
 
 
 def options(network: NetworkConfig, model) -> ProfileConfig:
-    """The options from those of an estimator; rho has its start values, which need no warm-up."""
+    """The config from the options of an estimator; rho has fixed start values, which need no
+    warm-up."""
     return ProfileConfig(replace(network, warm_up=0), model.rho_prior)
 
 
@@ -133,7 +134,8 @@ def _preferred(network: RhoMixture, spline: RhoMixture | None, data: SelectionDa
 
 
 def _compared(held_out: dict[str, tuple], data: SelectionData) -> tuple[str, dict]:
-    """The name with the highest held-out likelihood, and what `info` says of that, in units of y.
+    """The name with the highest held-out likelihood, and the entries of `info` on this comparison,
+    in units of y.
 
     held_out : by name, the log-likelihood for the scaled y and the scale
     """

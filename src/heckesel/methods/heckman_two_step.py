@@ -103,8 +103,8 @@ def first_step(
     *,
     folds: int | None = None,
 ) -> FirstStep:
-    """A classic probit of s on w and a constant, in float64, or `index` in its place; with `folds`,
-    the folds of the units."""
+    """A classic probit of s on w and a constant, in float64, or `index` if it is given; with
+    `folds`, the folds of the units."""
     gamma = selection_probit(data).gamma
     at = with_constant(data.w[data.s]) @ gamma if index is None else index.index[data.s]
     batch = with_mills(outcome_rows(data, scaling), at)
@@ -148,7 +148,7 @@ def in_units_of_y(members, sigma, scaling: DataScale, gamma) -> SelectionEnsembl
 
 
 def _fit_on_folds(request: FitRequest) -> list[SelectionEnsemble]:
-    """One ensemble for each dataset; with noise "auto", what held-out rows prefer."""
+    """One ensemble for each dataset; noise "auto" is the kind that held-out rows prefer."""
     prepared, folds = _first_steps(request), request.config.folds
     assert folds is not None
     calibrate = partial(_calibrated, folds=folds, tails=request.config.tails)

@@ -28,7 +28,7 @@ class LinearFit:
 
 
 def fit_many(datas, *, seeds=None, config=None, device=None, progress=None) -> list[LinearFit]:
-    """Weighted least squares with a constant; nothing is random and there is nothing to choose."""
+    """Weighted least squares with a constant; it is not random and has no options."""
     return [_fit(data) for data in datas]
 
 

@@ -22,7 +22,7 @@ from heckesel.linear.rho_scan import CLEARLY_BETTER, FLAT_FROM
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.numerics.outcome_density import unsuited_to_density
 
-# The simpler before the richer: errors, and whether sigma varies with x.
+# Forms from simple to complex: the error model, and whether sigma varies with x.
 FORMS = (("normal", False), ("shape", False), ("normal", True), ("shape", True))
 # With fewer rows, folds cannot distinguish error models.
 FEWEST_SELECTED, FEWEST_UNSELECTED, ROWS_PER_COEFFICIENT = 50, 10, 10
@@ -31,8 +31,8 @@ FEWEST_GROUPS = 20  # of rows that depend on one another
 
 @dataclass(frozen=True)
 class LinearCandidate:
-    """held_out : log-likelihood of held-out units, of all rows together; behind : how far that is
-    below the highest, with its standard error. NaN for the two-step and without folds."""
+    """held_out : log-likelihood of held-out units, summed over all rows; behind : its distance from
+    the highest one, with a standard error. NaN for the two-step and without folds."""
 
     fit: HeckmanFit
     held_out: float = float("nan")
@@ -113,7 +113,7 @@ def _enough_rows(data: SelectionData) -> bool:
 
 
 def _two_step(data: SelectionData, design, kind: str, options: dict) -> tuple[LinearCandidate, ...]:
-    """One candidate; none where the Mills ratio is a linear combination of x."""
+    """A tuple of one candidate, empty if the inverse Mills ratio is a linear combination of x."""
     kind = "robust" if kind == "opg" else kind  # two steps have no likelihood
     try:
         return (LinearCandidate(fit_in_memory(data, design, kind, options, "two-step", "normal")),)
@@ -136,7 +136,7 @@ def with_varying_sigma(data: SelectionData) -> SelectionData:
 
 
 def _compared(data: SelectionData, candidates, weight_kind: str) -> tuple[LinearCandidate, ...]:
-    """The candidates with the likelihood of held-out units, of a part of a long table."""
+    """The candidates with the likelihood of held-out units; of a long table, a part is used."""
     with threadpool_limits(1, user_api="blas"):
         sample, scalings = standardised_sample(with_varying_sigma(data))
         part = sample.part()
@@ -166,18 +166,18 @@ def _compared(data: SelectionData, candidates, weight_kind: str) -> tuple[Linear
 
 
 def _start(candidate: LinearCandidate) -> np.ndarray:
-    """The estimates as `form_search` has them."""
+    """The estimates in the coordinates of `form_search`."""
     mode = candidate.mode
     if isinstance(mode, FormPoint):
         return mode.coordinates
-    low, high = ERROR_MODELS["normal"].ends  # a scan follows rho = +-1 further out
+    low, high = ERROR_MODELS["normal"].ends  # scans reach values closer to +-1
     return np.append(mode.v, np.clip(mode.a, low, high))
 
 
 def preferred(candidates: tuple[LinearCandidate, ...]) -> tuple[LinearCandidate | None, str]:
     """Which candidate to use, and why: the simplest within one standard error of the highest
-    held-out likelihood. One at rho = +-1 is passed over unless it exceeds every interior one by
-    `CLEARLY_BETTER`. None if all of them are there."""
+    held-out likelihood. One at rho = +-1 is used only if it exceeds every interior one by
+    `CLEARLY_BETTER`. None if all of them are at rho = +-1."""
     usable = [each for each in candidates if each.usable]
     if all(each.at_boundary for each in usable):
         return None, ""

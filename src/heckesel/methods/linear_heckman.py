@@ -41,7 +41,7 @@ class LinearHeckmanFit:
     info: LinearInfo
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:
-        """Normal around x'beta; given selection, with the moments that selection leaves."""
+        """Normal around x'beta; given selection, with the moments of the truncated errors."""
         check_target(target, needs_w=w is None)
         found, x = self.estimates, _with_constant(x)
         mean = x @ found.beta
@@ -61,7 +61,7 @@ class LinearModel:
     result : the fit, or the part of it that a saved model holds
     at_boundary : the same estimates if rho = +-1 and errors are normal with a constant sigma. They
         have no joint covariance, so predictions use that of the others given rho, and rho = .999
-        where they need a density. Other fits have `cov_given_rho` in its place.
+        where they need a density. Other fits have `cov_given_rho` instead.
     """
 
     result: Any
@@ -76,7 +76,7 @@ class LinearModel:
             return self.at_boundary.predict(x, w, target)
         if target == "population" or abs(self.result.rho) <= 1:
             return self._used().predict(x=x, w=w, target=target)
-        # a two-step rho beyond one belongs to no distribution: use the nearest covariance that does
+        # a two-step may estimate |rho| > 1, which no distribution has: use the nearest rho
         sign, sigma = 1.0 if target == "selected" else -1.0, self.result.sigma
         f = self.result.predict(x=x)
         covariance = sign * possible_covariance(self.result.rho * sigma, sigma)
@@ -122,7 +122,7 @@ class LinearModel:
                   \sigma^2 v + a'(V_0 + 2\sigma V_1 + \sigma^2 V_2)\,a .
 
         m and v are the moments of :math:`e = (y - x'\beta)/\sigma`. x is measured from the point c
-        where the second part is smallest, so that float32 has nothing to cancel.
+        where the second part is smallest, so that no digits cancel in float32.
         """
         found = self._population()
         centre = _centre_of(found.covariances[0])
@@ -143,7 +143,7 @@ class LinearModel:
                 more = graph.call("Add", linear, graph.call("Mul", squared, sigma))
                 doubt = graph.call("Add", doubt, graph.call("Mul", more, sigma))
         possible = graph.call("GreaterOrEqual", doubt, np.float32(0))
-        doubt = graph.call("Where", possible, doubt, np.float32(np.nan))  # as `predict` has it
+        doubt = graph.call("Where", possible, doubt, np.float32(np.nan))  # as in `predict`
         variance = graph.call("Add", doubt, variance)
         last = np.array([1])
         mean, variance = graph.call("Squeeze", mean, last), graph.call("Squeeze", variance, last)

@@ -29,10 +29,11 @@ def fit(
     device: str | None = None,
     progress: Progress | None = None,
 ) -> SelectionEnsemble:
-    """An ensemble of modules in place of the perceptrons; `predict` then takes inputs like these.
+    """An ensemble of user-defined modules instead of perceptrons; `predict` then takes inputs like
+    these.
 
     make_net : seed -> module from a batch (b, ...) to (b, 1); inputs : (n, ...), one for each
-    unit of `data`, whose x is not looked at. Inputs are not standardised; y and w are.
+    unit of `data`, whose x is not used. Inputs are not standardised; y and w are.
     """
     if not is_one_of(method, LOSSES):
         raise DataError(f"method must be one of {', '.join(LOSSES)}, got {method!r}")

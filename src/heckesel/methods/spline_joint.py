@@ -25,7 +25,7 @@ from heckesel.numerics.splines import INNER_KNOTS, Spline, spline_of, spline_wid
 SURFACE_KNOTS = 1  # inside the range, in each direction of an interaction
 FEWEST_KNOTS = 2
 # Limits of a fit that the user did not request: it takes seconds, has enough rows for its columns,
-# and each of six copies of the columns takes a sixth of a gigabyte.
+# and six copies of the columns take a gigabyte.
 MOST_COLUMNS, LEAST_ROWS, MOST_NUMBERS = 300, 4, 20_000_000
 
 
@@ -96,8 +96,8 @@ def fit_many(datas, *, seeds=None, config=None, device=None, progress=None) -> l
 def fit_affordable(
     datas, *, seeds, folds: int, rho_prior=None, device=None
 ) -> list[RhoMixture | None]:
-    """The most flexible splines that each dataset supports, or None; methods whose outcome is a
-    network compare them with it on the same folds."""
+    """The most flexible splines that each dataset supports, or None. Methods with networks compare
+    them with the networks on the same folds."""
     asked = [affordable(data.x[data.s]) for data in datas]
     found: list[RhoMixture | None] = [None] * len(datas)
     for rich in dict.fromkeys(one for one in asked if one is not None):
@@ -117,8 +117,8 @@ def affordable_basis(data: SelectionData, scaling: DataScale) -> SplineBasis | N
 
 
 def _possible(datas, seeds, config, device) -> list[RhoMixture | None]:
-    """None if a column of x is collinear with the others once a fold is held out: the straight
-    lines have no ridge, so there is no unique fit."""
+    """None if a column of x is collinear with the others when a fold is held out. The straight
+    lines have no ridge, so the fit would not be unique."""
     try:
         return list(fit_many(datas, seeds=seeds, config=config, device=device))
     except torch.linalg.LinAlgError:

@@ -19,8 +19,8 @@ SMALLEST_PROPENSITY = 1e-3
 
 @dataclass(frozen=True)
 class WeightedConfig:
-    """propensity : (n,) P(s=1 | w) of every unit where it is known; None has a probit on w
-    estimate it."""
+    """propensity : (n,) known P(s=1 | w) of every unit; None means that a probit on w estimates
+    it."""
 
     propensity: np.ndarray | None = None
     network: NetworkConfig = field(default_factory=NetworkConfig)

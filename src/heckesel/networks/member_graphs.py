@@ -1,4 +1,4 @@
-"""Networks as part of an ONNX graph: all members at once, one batched product a layer.
+"""Networks as part of an ONNX graph: all members at once, one batched product per layer.
 
 `graph` is the builder (`heckesel.onnx.graph.Graph`), whose values are named by strings.
 """
@@ -29,7 +29,7 @@ def mean_and_doubt(graph, f: str, scaling: DataScale) -> tuple[str, str]:
 
 
 def log_factor(graph, g: str) -> str:
-    """The log of the factor that g, an output of a network, puts on sigma."""
+    """The log of the factor on sigma that the output g of a network encodes."""
     limit = np.float64(LOG_NOISE_FACTOR_LIMIT)
     return graph.call("Mul", graph.call("Tanh", graph.call("Div", g, limit)), limit)
 

@@ -1,4 +1,4 @@
 """Special functions, quadrature and splines that stay accurate in the tails.
 
-The torch version of a file has its name with `_torch`; a test compares the two.
+The torch version of `name.py` is `name_torch.py`; a test compares the two.
 """

@@ -65,7 +65,7 @@ def batched_likelihood(theta: torch.Tensor, datasets: PaddedDatasets):
     covariance.diagonal(dim1=1, dim2=2).add_((noise + RIDGE)[:, None] * real + (1 - real))
     factor, failed = torch.linalg.cholesky_ex(covariance)
     bad = failed > 0
-    # what was reached before a factorisation failed depends on the routine, and may not be inverted
+    # the partial result of a failed factorisation depends on the routine and may be singular
     factor[bad] = torch.eye(factor.shape[1], dtype=factor.dtype, device=factor.device)
     a = torch.cholesky_solve(y[..., None], factor)  # (b, n, 1)
     fit = (y * a[..., 0]).sum(1)

@@ -25,7 +25,7 @@ class Moments:
         return Moments(self.weight, *(part[:columns] for part in parts))
 
     def beside(self, other: Moments) -> Moments:
-        """Those of the columns of both, which have the same rows."""
+        """The moments of the columns of both, which have the same rows."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         _, *parts = (np.append(here, there) for here, there in pairs)
         return Moments(self.weight, *parts)
@@ -54,7 +54,7 @@ def moments_of(values: np.ndarray, weight: np.ndarray | None = None) -> Moments:
     # Column by column, since numpy runs along a dozen columns far more slowly than along rows.
     columns = np.array(values.T, dtype=float, order="C")
     low, high = columns.min(axis=1), columns.max(axis=1)
-    first = columns[:, 0].copy()  # a mean far from zero has more digits as a distance from it
+    first = columns[:, 0].copy()  # a mean far from zero is more precise relative to it
     columns -= first[:, None]
     away = columns.mean(axis=1) if weight is None else columns @ weight / total
     columns -= away[:, None]

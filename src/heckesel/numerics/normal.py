@@ -42,7 +42,8 @@ TAIL_COEFFICIENTS = np.array(_tail_coefficients()).reshape(-1, 4)
 def erfcx_upper(x: np.ndarray) -> np.ndarray:
     r"""erfcx(x) = exp(x^2) erfc(x) for x >= 0 (n,), three times as fast as scipy's.
 
-    (1 + 2x) erfcx(x) has no pole and ends at :math:`2/\sqrt\pi`, so one polynomial does for all x.
+    (1 + 2x) erfcx(x) has no pole and tends to :math:`2/\sqrt\pi`, so one polynomial suffices for
+    all x.
     """
     result = np.empty_like(x)
     for first in range(0, len(x), IN_CACHE):

@@ -1,4 +1,4 @@
-"""log Phi and the inverse Mills ratio on a GPU, in one kernel where torch takes some thirty."""
+"""log Phi and the inverse Mills ratio on a GPU, in one kernel instead of torch's thirty or so."""
 
 import torch
 import triton

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-# Outcomes for which a density is the wrong tool: a value this often, or so few of them. No age in
-# years, say, is as frequent as a tenth.
+# A density is unsuitable if one value has more than this share of the outcomes, or if there are at
+# most this many values. An age in years, for example, has no value with a share of a tenth.
 SPIKE, FEW_VALUES = 0.1, 12
 
 

@@ -46,7 +46,7 @@ def stretch(q, skewness: float, log_tail: float):
 
 
 def population_moments(skewness: float, log_tail: float) -> Moments:
-    """Of e in the population, where selection plays no part."""
+    """Moments of e in the population, that is, without selection."""
     mean, square, d_skewness, d_log_tail, _ = WEIGHTS @ _values(NODES, skewness, log_tail).T
     return Moments(mean, square - mean**2, 0.0, 0.0, d_skewness, d_log_tail)
 
@@ -68,13 +68,13 @@ def moments_given_selection(index, atanh_rho: float, skewness: float, log_tail: 
 
 
 def _moments_at(index, atanh_rho: float, skewness: float, log_tail: float) -> Moments:
-    """A unit is more often selected than not where index > 0: there the moments come from those of
-    the population and of the unselected, since a tail is what the rule below can integrate."""
+    """For index > 0 more than half of the units are selected. The moments are then computed from
+    those of the population and of the unselected, because the rule below integrates tails only."""
     rare = -np.abs(index)
     above = index > 0
     side = np.where(above, -1.0, 1.0)
     means = _tail_means(rare, side * np.tanh(atanh_rho), skewness, log_tail)
-    means[-1] *= side  # atanh rho has turned its sign there
+    means[-1] *= side  # the sign of atanh rho is reversed there
     everyone = np.append(WEIGHTS @ _values(NODES, skewness, log_tail).T[:, :4], 0.0)
     share = ndtr(rare)
     mixed = (everyone[:, None] - share * means) / (1 - share)
@@ -94,8 +94,8 @@ def _values(q, skewness: float, log_tail: float) -> np.ndarray:
 
 
 def _tail_means(index, rho, skewness: float, log_tail: float) -> np.ndarray:
-    """(5, m) means of `_values` given u > -index <= 0, the last in place of de/dq that of
-    de/d atanh rho; index, rho : (m,)"""
+    """(5, m) means of `_values` given u > -index <= 0; the last is that of de/d atanh rho instead
+    of de/dq; index, rho : (m,)"""
     mills = inverse_mills(index)
     w = TAIL_R / mills[:, None]  # (m, tail nodes)
     weight = TAIL_WEIGHTS * np.exp(w * index[:, None] - 0.5 * w * w)

@@ -47,7 +47,7 @@ def spline_of(x: np.ndarray, inner_knots: int = INNER_KNOTS) -> Spline | None:
 
 
 def spline_on(knots: np.ndarray, x: np.ndarray) -> tuple[Spline, np.ndarray]:
-    """The same on these knots, and its columns at x."""
+    """The spline on these knots, and its columns at x."""
     _, size, vectors = np.linalg.svd(_roughness_root(knots))
     bent = len(vectors) - 2
     # In row-major order, as in saved files, because the order affects rounding.

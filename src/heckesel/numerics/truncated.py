@@ -79,7 +79,7 @@ def invert_cdf(p, cdf_and_density, start, bracket):
             probit = ndtri(cdf)
             slope = density * np.exp(0.5 * probit**2) * np.sqrt(2 * np.pi)
             newton = here + (target[active] - probit) / slope
-        # a step that rounds to nothing stays at an end of the bracket, and is not one out of it
+        # a step that rounds to zero stays at an end of the bracket and has not left it
         inside = (newton >= low[active]) & (newton <= high[active])
         moved = np.where(inside, newton, 0.5 * (low[active] + high[active]))
         moved = np.where(cdf == p[active], here, moved)

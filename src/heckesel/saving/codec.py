@@ -2,7 +2,7 @@
 
 A layout lists the fields of a file, each with a reader that checks its kind and shape. It comes
 from the annotations of a dataclass and the metadata of its fields (`heckesel.on_disk`); SPECIAL
-has what these do not say. Arrays without metadata are finite and may have any shape.
+adds what these do not state. Arrays without metadata are finite and may have any shape.
 """
 
 import dataclasses
@@ -28,11 +28,11 @@ Reader = Callable[[Fields, str, Sizes], Any]
 class Special:
     """The part of the layout of a class that its annotations and metadata do not state.
 
-    readers : of some attributes; names : attribute -> field, where files have an older name
-    fields : all of them, if the file has others than the class
-    check : (object, sizes) -> raises `Damage` where fields do not fit one another
+    readers : of some attributes; names : attribute -> field, if the file has an older name
+    fields : all fields, if those of the file differ from those of the class
+    check : (object, sizes) -> raises `Damage` if fields contradict each other
     split, join : object -> attributes by field, and values by field -> arguments of the class, for
-        a class whose file looks different
+        a class whose fields in the file differ
     """
 
     readers: Mapping[str, Reader] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Layout:
 
     kind : the class
     fields : field of the file -> reader
-    attributes : field of the file -> attribute, where the two differ
+    attributes : field of the file -> attribute, if the names differ
     """
 
     kind: type
@@ -81,7 +81,7 @@ SPECIAL: dict[str, Special] = {}  # by class; modules with layouts add theirs
 
 
 def layout_of(kind: type) -> Layout:
-    """From SPECIAL, annotations and metadata."""
+    """The layout of a class, from SPECIAL, annotations and metadata."""
     special, hints = SPECIAL.get(kind.__name__, Special()), get_type_hints(kind)
     fields, attributes = dict(special.fields or {}), {}
     for one in () if special.fields else dataclasses.fields(kind):
@@ -114,7 +114,7 @@ def _reader_of(name: str, hint, how: OnDisk) -> Reader:
 
 
 def as_fields(value):
-    """`value` with every object, and every pandas object, made plain."""
+    """`value` with all its dataclasses and pandas objects as plain fields and arrays."""
     if isinstance(value, pd.Series | pd.DataFrame):
         return value.to_numpy()
     if isinstance(value, np.bool_):
@@ -147,7 +147,7 @@ def several(kind: Any) -> Reader:
 
 
 def networks(inputs: str, outputs: tuple[int, ...]) -> Reader:
-    """Members from so many columns to so many numbers."""
+    """Networks from this number of columns to one of these numbers of outputs."""
 
     def read(state: Fields, name: str, sizes: Sizes):
         from heckesel.networks.training.ensemble_training import Members
@@ -162,7 +162,7 @@ def networks(inputs: str, outputs: tuple[int, ...]) -> Reader:
 
 
 def array(*shape: str | int, **checks) -> Reader:
-    """An array of these lengths; checks : as `Fields.array` has them."""
+    """An array of these lengths; checks : options of `Fields.array`."""
 
     def read(state: Fields, name: str, sizes: Sizes) -> np.ndarray:
         value = state.array(name, tuple(_lengths(shape, sizes)), **checks)
@@ -211,7 +211,7 @@ def info(kind: Any) -> Reader:
 
 
 def maybe(reader: Reader) -> Reader:
-    """None where the file has nothing."""
+    """An optional field: None if the file does not have it."""
     return lambda state, name, sizes: reader(state, name, sizes) if state.has(name) else None
 
 

@@ -37,7 +37,8 @@ def _split_curve(curve) -> dict:
 
 
 def _split_mixture(fit) -> dict:
-    """The basis is not an object of the file: its tag and its fields are among the others."""
+    """The basis is not a separate object in the file: its tag and its fields are among those of the
+    mixture."""
     basis = type(fit.basis).__name__
     if basis not in BASES:
         raise DataError(f"a mixture over {basis} cannot be saved")
@@ -75,7 +76,7 @@ def _check_axes(basis, sizes: Sizes) -> None:
 
 
 def _split_splines(basis) -> dict:
-    """Surfaces as pairs of columns, and the small spline of a column once."""
+    """Surfaces as pairs of columns; the small spline of a column is saved once."""
     small = [None] * len(basis.curves)
     for i, j, one, other in basis.surfaces:
         small[i], small[j] = one, other
@@ -156,7 +157,7 @@ def _form_basis(state: Fields, name: str, sizes: Sizes):
 
 
 def _form_info(state: Fields, name: str, sizes: Sizes):
-    """A mixture over rho has modes, one over members has not."""
+    """A mixture over rho has modes, one over members does not."""
     from heckesel.fit_info import RhoInfo, SelectionInfo
 
     return info(RhoInfo if "modes" in state.plain(name) else SelectionInfo)(state, name, sizes)

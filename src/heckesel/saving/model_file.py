@@ -1,10 +1,11 @@
-"""A model as one file: a safetensors file whose metadata holds, as JSON, all that is no tensor.
+"""A model as one file: a safetensors file whose metadata holds everything that is not a tensor, as
+JSON.
 
 Metadata has two keys: `heckesel`, the JSON text, and `sha256`, the hash of that text and of every
 tensor's name, type, shape and bytes. The hash detects damage, not manipulation, because anyone can
 compute it. Therefore nothing in a file is executed, and everything in it is validated.
 
-Inside the JSON an array stands as {"$tensor": name} and a number that JSON lacks as
+In the JSON an array is written as {"$tensor": name} and a number that JSON cannot represent as
 {"$float": "nan" | "inf" | "-inf"}.
 """
 
@@ -62,7 +63,7 @@ def read_model(path) -> dict:
     if not isinstance(path, str | os.PathLike):
         raise DataError(f"path must be the name of a file, got {path!r}")
     path = Path(path)
-    with refusing(path):  # a name may be too long to ask about
+    with refusing(path):  # a name may be too long for the system
         if not path.is_file():
             state = "is a folder" if path.is_dir() else "is not a regular file"
             state = state if path.exists() else "does not exist"
@@ -93,7 +94,7 @@ def read_model(path) -> dict:
 
 @contextmanager
 def refusing(path) -> Iterator[None]:
-    """Whatever a hostile file can provoke while it is read, as one sentence."""
+    """Every error that a hostile file can cause while it is read, as one sentence."""
     try:
         yield
     except Damage as damage:
@@ -106,7 +107,7 @@ def refusing(path) -> Iterator[None]:
 
 
 def imported(module: str):
-    """A module of heckesel that may need networks."""
+    """A module of heckesel that may need torch."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -117,7 +118,7 @@ def imported(module: str):
 
 
 def _metadata(file, size: int) -> tuple[str, str]:
-    """The JSON text and its hash, before anything else is read."""
+    """The JSON text and its hash, which are read before the tensors."""
     start = file.read(8)
     length = int.from_bytes(start, "little")
     if len(start) < 8 or length > size - 8:
@@ -199,7 +200,7 @@ def _encoded(value, name: str, tensors: dict):
 
 
 def _decoded(value, unused: dict):
-    """The opposite of `_encoded`; tensors that are used leave `unused`."""
+    """The inverse of `_encoded`; tensors that are used are removed from `unused`."""
     if isinstance(value, list):
         return [_decoded(item, unused) for item in value]
     if not isinstance(value, dict):

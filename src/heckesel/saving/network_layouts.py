@@ -1,4 +1,4 @@
-"""The layouts of fitted networks and of splines: what a file holds of each class."""
+"""The layouts of fitted networks and of splines: the fields that a file holds for each class."""
 
 from itertools import pairwise
 
@@ -28,7 +28,7 @@ def state_of(model) -> dict:
 
 
 def restore(model, state: Fields, columns: Columns, *kinds: str) -> None:
-    """Put on `model` what `state_of` took from it; kinds : of fits, by default any."""
+    """Set the attributes of `model` that `state_of` returned; kinds : of fits, by default any."""
     model.fitted_ = restored(state.inside("fitted"), columns, *kinds)
     model.info_ = as_dictionary(model.fitted_.info)
     for name in ("rho_", "sigma_"):
@@ -51,7 +51,7 @@ def restored(state: Fields, columns: Columns, *kinds: str):
 
 
 def known_kinds() -> dict[str, str]:
-    """Names of the kinds of fits in files -> the module with that class."""
+    """Names of the kinds of fits in files -> the module with their class."""
     of_methods = {
         method.fitted: method.module or f"heckesel.methods.{name}"
         for name, method in METHODS.items()

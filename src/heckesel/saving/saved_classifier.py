@@ -30,11 +30,11 @@ def state_of(model) -> dict:
 
 
 def restore(model, state: Fields, columns: Columns) -> None:
-    """Put on `model` what `state_of` took from it."""
+    """Set the attributes of `model` that `state_of` returned."""
     model.classes_ = _classes_of(state)
     if model.outcome == "network":
         imported(NETWORKS).restore(model, state, columns, "BinaryMixture")
-        state.take("rho_")  # which files of regressors may lack
+        state.take("rho_")  # optional in files of regressors
         return
     result = read_probit(state.inside("result"), columns, model.identification_)
     keep_result(model, result)
@@ -42,7 +42,7 @@ def restore(model, state: Fields, columns: Columns) -> None:
     if state.has("choice"):
         restore_choice(model, state.inside("choice"))
     else:
-        model.method = "ml"  # the only one of earlier versions
+        model.method = "ml"  # earlier versions had no other method
 
 
 def _classes_of(state: Fields) -> np.ndarray:

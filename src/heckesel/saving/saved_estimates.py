@@ -53,7 +53,7 @@ COVARIANCES = ("information", "opg", "robust", "cluster")
 
 @dataclass(frozen=True)
 class Names:
-    """Of the columns, constants included."""
+    """Names of the columns, constants included."""
 
     x_names: tuple[str, ...]
     w_names: tuple[str, ...]
@@ -130,7 +130,7 @@ class SavedProbit(SavedEstimates):
 def write_fit(fit, fields: dict[str, Reader]) -> dict:
     """The fields of a `HeckmanFit` or a `HeckmanProbitFit`."""
     found = {name: getattr(fit, name) for name in fields if name != "table"}
-    if found["over_rho"] is None:  # which older files lack, as they lack clusters
+    if found["over_rho"] is None:  # older files have neither this nor clusters
         del found["over_rho"]
     if np.isinf(found["freedom"]):
         del found["freedom"]
@@ -138,13 +138,16 @@ def write_fit(fit, fields: dict[str, Reader]) -> dict:
 
 
 def read_fit(state: Fields, columns: Columns, identification: Identification) -> SavedFit:
-    """What `write_fit` wrote of a `HeckmanFit`, and its error model."""
+    """The `HeckmanFit` that `write_fit` wrote, with its error model."""
     method = state.text("method", tuple(PARAMETERS))
     errors, scale = NORMAL
     if state.has("errors"):  # older files have normal errors and a constant sigma
         errors, scale = state.text("errors", tuple(EXTRA)), state.strings("scale")
     if not set(scale) <= set(columns.x_names) or (method != "ml" and (errors, scale) != NORMAL):
-        raise Damage(f"has errors {errors!r} with sigma by {scale!r:.60}, which do not fit")
+        raise Damage(
+            f"has errors {errors!r} and a sigma that depends on {scale!r:.60}, which contradicts "
+            "its method or its columns"
+        )
     labels = _labels(method, PARAMETERS, columns)
     labels += [("ancillary", ESTIMATED_AS[each][0]) for each in EXTRA[errors]]
     labels += [("scale", name) for name in scale]
@@ -156,12 +159,12 @@ def read_fit(state: Fields, columns: Columns, identification: Identification) ->
 
 
 def read_probit(state: Fields, columns: Columns, identification: Identification) -> SavedProbit:
-    """What `write_fit` wrote of a `HeckmanProbitFit`."""
+    """The `HeckmanProbitFit` that `write_fit` wrote."""
     method = state.text("method", tuple(PROBIT_PARAMETERS))
     labels = _labels(method, PROBIT_PARAMETERS, columns)
     found = _read(state, PROBIT, labels)
     rho, values = found["rho"], found["params"].to_numpy()
-    # only where the classes are separated, or every unit is selected, is there no rho
+    # rho is missing only if the classes are separated or every unit is selected
     known = method == "ml" and not (found["status"] == "separated" and np.isnan(rho))
     if not np.isfinite(values[: None if known or method != "ml" else -1]).all():
         raise Damage("has values that are not finite in 'params' of the fit")
@@ -214,7 +217,7 @@ SPECIAL["Mode"] = Special(
     {"status": text(*STATUSES), "params": array("size"), "sigma": number(positive=True)}
 )
 SHARED: dict[str, Reader] = {
-    # at rho = +-1, and where two steps put it beyond, some covariances do not exist
+    # at rho = +-1, and if a two-step estimates |rho| > 1, some covariances do not exist
     "cov": array("size", "size", finite=False),
     "rho": number(finite=False),
     "over_rho": _over_rho,

@@ -75,7 +75,7 @@ class Fields:
         positive: bool = False,
         dtype: str = "float64",
     ) -> np.ndarray:
-        """An array of this shape, None where any length, or any shape, will do."""
+        """An array of this shape; None allows any length, or any shape."""
         value = self.take(field)
         label = f"{field!r} of {self.name}"
         if not isinstance(value, np.ndarray) or value.dtype != dtype:

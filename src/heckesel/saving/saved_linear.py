@@ -28,7 +28,7 @@ def state_of(model) -> dict:
 
 
 def restore(model, state: Fields, columns: Columns) -> None:
-    """Put on `model` what `state_of` took from it."""
+    """Set the attributes of `model` that `state_of` returned."""
     result, boundary = read_fit(state, columns, model.identification_), None
     if state.has("at_boundary"):
         sizes = {"p": len(columns.x_names), "q": len(columns.w_names)}
@@ -48,7 +48,7 @@ def choice_of(model) -> dict | None:
 
 
 def restore_choice(model, state: Fields) -> None:
-    """Put on `model` what `choice_of` took from it."""
+    """Set the attributes of `model` that `choice_of` returned."""
     model.explanation_ = state.text("explanation")
     try:
         model.candidates_ = pd.DataFrame(state.plain("candidates"))
@@ -58,7 +58,7 @@ def restore_choice(model, state: Fields) -> None:
 
 def _log_sigma(state: Fields, name: str, sizes: Sizes) -> float:
     value = state.number(name)
-    if abs(value) > 300:  # exp of it, squared, is no number any more
+    if abs(value) > 300:  # the square of its exponential would overflow
         raise Damage(f"holds {value:g} for {name!r} of {state.name}")
     return value
 

@@ -46,7 +46,7 @@ def save_model(model, path, classes: Classes) -> None:
     parameter = getattr(_transform(model), "parameter", None)
     if parameter is not None:
         content["transform_parameter"] = parameter
-    try:  # what could not be read back is not written
+    try:  # a file that could not be read back is not written
         _restored(Fields(as_read(content)), classes)
     except Damage as damage:
         raise HeckeselError(f"this fit cannot be saved: it {damage}") from None
@@ -131,7 +131,7 @@ def _profile_of(state: Fields) -> ProfileCurve:
 
 
 def _transform(model):
-    return getattr(model, "transform_", None)  # a class has no scale
+    return getattr(model, "transform_", None)  # classifiers have no scale
 
 
 def _parameters(model) -> dict:
@@ -243,7 +243,7 @@ def _pairs(state: Fields, field: str, names, kind: type = list) -> list:
 
 
 def _check_names(found: tuple, among) -> None:
-    """Strings, none twice and, where `among` is given, each one of it."""
+    """Distinct strings which, if `among` is given, are elements of it."""
     for name in found:
         if not isinstance(name, str) or (among is not None and name not in among):
             raise Damage(f"names a column {name!r:.60} that it does not have")

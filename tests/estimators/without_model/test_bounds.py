@@ -199,7 +199,7 @@ def test_it_prints_and_unpacks(units):
         ({"groups": [1, 1, 2, 2], "clusters": [1, 1, 2, 2]}, "two names for the same option"),
     ],
 )
-def test_what_cannot_be_used_is_named(options, sentence):
+def test_bounds_refuse_wrong_arguments(options, sentence):
     with pytest.raises(hk.DataError, match=sentence):
         hk.bounds(**{"y": [1.0, 2.0, np.nan, np.nan], "low": 0.0, "high": 4.0} | options)
 

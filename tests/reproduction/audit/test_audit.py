@@ -59,7 +59,7 @@ def test_printed_fits_are_modes(rows):
 
 
 @pytest.mark.parametrize("name", ["vignette, without one", "simulated event study (Nguyen)"])
-def test_a_row_comes_out_again(rows, name):
+def test_an_audited_fit_is_reproduced(rows, name):
     (before,) = [row for row in rows if row["name"] == name]
     after = audit_row(FITS[name])
     assert after["printed_is"] == before["printed_is"]

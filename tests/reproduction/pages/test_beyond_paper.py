@@ -252,7 +252,7 @@ def test_further_draws_are_others_and_the_papers_settings_meet_the_same(results)
         )
 
 
-def test_the_skyline_of_further_draws_is_the_limit_there(results):
+def test_on_further_draws_the_limits_are_skyline_and_paper(results):
     cell = {"dataset": "more wine", "method": "skyline_paper"}
     for limit, kind in ((0.5, MET), (0.001, MISSED)):
         rows = changed(results.x4, "ece_against", limit, **cell)

@@ -58,7 +58,7 @@ def test_every_experiment_but_the_gate_has_a_table(name):
         assert (ROOT / PAGES[name]).exists()
 
 
-def test_the_gate_has_none():
+def test_the_gate_has_no_experiment_table():
     assert experiment_table("e0", committed("e0")) is None
 
 

@@ -61,7 +61,7 @@ def test_no_target_is_met_without_rows():
     assert "| strong instrument | auto |" in chapter("x5", only_auto)
 
 
-def test_seeds_of_the_design_are_no_evidence():
+def test_seeds_of_the_design_do_not_count_for_targets():
     assert {row.kind for row in x5_page.targets(Results(x5=rows(cells=x5.design_cells())))} == {
         NOT_RUN
     }

@@ -42,7 +42,7 @@ class Maxima:
         return self.contributions @ np.bincount(self.largest, self.share, len(self.share))
 
     def derivative(self, error: np.ndarray) -> np.ndarray:
-        """(b,) how far b errors (b, j) of the estimates move the sum."""
+        """(b,) the change of the sum for each of b errors (b, j) of the estimates."""
         largest = np.where(self.candidates, error[:, None, :], -np.inf).max(axis=2)
         return largest @ self.share
 
@@ -52,7 +52,7 @@ class End:
     """A lower end.
 
     linear : (n,) contributions to the part that is not in `maxima`
-    maxima : what else it is the sum of
+    maxima : the other terms of its sum
     unlimited : whether no finite confidence limit exists
     """
 

@@ -14,17 +14,17 @@ INTERVALS = ("imbens-manski", "stoye")
 DRAWS = 5000  # of the errors of maxima; a 95 % quantile then has a relative error of about 2 %
 FARTHEST = 8.0  # standard errors; beyond, a tail of the normal is below 1e-15
 PRECISION = 1e-4  # of a critical value near the minimum of the length, which then errs by 1e-8
-SMALLEST_STEP = 1e-9  # from a critical value that no other value of the other end makes up for
+SMALLEST_STEP = 1e-9  # above the critical value at which that of the other end is infinite
 NEARLY_ONE = 1 - 1e-9  # correlations beyond are rounding
 
 
 def interval_of(sample: BoundedSample, ends: Ends, level: float, kind: str) -> tuple[float, float]:
     """The confidence interval of the bounded quantity.
 
-    At width 0, and if the width is many standard errors, both kinds are the same. Maxima with one
-    candidate each enter as what they are, linear. If one of several estimates may be the largest,
-    the quantile of its simulated error takes the place of the critical value times the standard
-    error (Fang and Santos, 2019), at the level of the Imbens-Manski interval.
+    At width 0, and if the width is many standard errors, both kinds are the same. Maxima with a
+    single candidate are linear and treated as such. If several estimates may be the largest, the
+    quantile of the simulated error replaces the critical value times the standard error (Fang and
+    Santos, 2019), at the level of the Imbens-Manski interval.
     """
     sides = ends.lower, ends.mirrored
     linear = np.column_stack([linearised(end) for end in sides])
@@ -104,7 +104,7 @@ def stoye_values(
 
 
 def linearised(end: End) -> np.ndarray:
-    """(n,) contributions to an end if the largest estimates in its maxima remain so."""
+    """(n,) contributions to an end if the largest estimates in its maxima remain the largest."""
     return end.linear + sum(part.linear for part in end.maxima)
 
 

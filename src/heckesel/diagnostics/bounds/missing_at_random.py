@@ -1,4 +1,4 @@
-"""The point that bounds collapse to if outcomes are missing at random."""
+"""The value that the bounds have in common if outcomes are missing at random."""
 
 import numpy as np
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 POWER = 0.8
-LARGEST_EFFECT = 1.0  # sd of y per sd of the instrument; larger effects are not looked for
+LARGEST_EFFECT = 1.0  # sd of y per sd of the instrument; the search ends here
 HALVINGS = 6  # of the range from 0 to the largest effect, to 1/64
 
 

@@ -4,14 +4,14 @@ Take two groups of units with equal x and different values of the instrument, su
 are selected in the second group.
 If it affects the outcome only through selection, and affects the selection of all units in the same
 direction, every unit selected in the first group would have been selected in the second. They make
-up the share q = P(s=1|1)/P(s=1|2) of the selected of the second group. Their mean outcome, which
-the first group shows, therefore lies between the means of the lowest and of the highest share q of
-the outcomes of the second group (Huber and Mellace, Empirical Economics 2014).
+up the share q = P(s=1|1)/P(s=1|2) of the selected of the second group. Their mean outcome, which is
+observed in the first group, therefore lies between the means of the lowest and of the highest share
+q of the outcomes of the second group (Huber and Mellace, Empirical Economics 2014).
 
 Covariates: the inequalities hold for y - f(x) with any function f, and for any weights that give
 both groups the same distribution of x. Here f is a smooth regression among the selected, and the
 weights are overlap weights, P(other group|x). Groups are levels of a discrete instrument, or thirds
-of what x leaves of a continuous one; all pairs of groups are compared.
+of the residuals of a continuous one given x; all pairs of groups are compared.
 """
 
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ def pairs_of(sample: ValiditySample) -> list[Pair]:
 
 
 def _effective(sample: ValiditySample, pair: Pair) -> float:
-    """The number of equally weighted selected units that the smaller group is worth."""
+    """Kish's effective number of selected units in the smaller group."""
     sides = ((pair.low, pair.low_weight), (pair.high, pair.high_weight))
     masses = [(sample.weight[rows] * share)[sample.s[rows]] for rows, share in sides]
     # a group that x predicts perfectly has no mass at all
@@ -113,14 +113,14 @@ def _groups(sample: ValiditySample) -> np.ndarray:
     if len(np.unique(value)) > MOST_LEVELS:
         value = regress(sample.covariates, np.ones(sample.n, bool), sample.weight, value)
     _, level, counts = np.unique(value, return_inverse=True, return_counts=True)
-    middle = (np.cumsum(counts) - counts / 2) / len(value)  # of each level's part of the ranks
+    middle = (np.cumsum(counts) - counts / 2) / len(value)  # the mean rank of each level
     groups = np.unique((GROUPS * middle[level]).astype(int), return_inverse=True)[1]
     while groups.max() > 0:
         selected = np.bincount(groups, weights=sample.s)
         least = int(selected.argmin())
         if selected[least] >= FEWEST_SELECTED:
             break
-        groups = groups - (groups >= max(least, 1))  # merged with the group below, or above
+        groups = groups - (groups >= max(least, 1))  # merged with a neighbour
     return groups
 
 

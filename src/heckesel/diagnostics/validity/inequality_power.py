@@ -1,8 +1,8 @@
 """The direct effects of an instrument that the test of inequalities can detect.
 
-Datasets are drawn from a normal selection model fitted to the data, with x and the instruments as
-they are. A direct effect of the instrument is added to y. The standard errors and critical values
-of the test come from the other draws with this effect, so that no draw needs a bootstrap.
+Datasets are drawn from a normal selection model fitted to the data, with the observed x and
+instruments. A direct effect of the instrument is added to y. The standard errors and critical
+values of the test come from the other draws with this effect, so that no draw needs a bootstrap.
 """
 
 import numpy as np

@@ -35,7 +35,7 @@ NOT_TESTED = "not tested"
 TONES = {REJECTED: "bad", NOT_REJECTED: "good", WITHOUT_POWER: "caution", NOT_TESTED: "plain"}
 OVERIDENTIFICATION, INEQUALITIES = "overidentification", "inequalities"
 LEVEL = 0.05
-EXACT = 1e-10  # share of the variance of y that x leaves, below which it is rounding
+EXACT = 1e-10  # unexplained share of the variance of y below which it is rounding error
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ ALL = "all instruments together"
 ROWS_PER_COLUMN = 10  # selected rows needed for each column of the regression
 CONTRADICTION = 1e-3  # p-value, small because every fit is tested
 SEED = 20_792  # fixed, so that the same data always give the same verdict
-LEAST_NEW = 1e-4  # share of a column's variance that the others must leave
+LEAST_NEW = 1e-4  # share of a column's variance that others must not explain
 ROUNDING = 1e-24  # of a squared length: what projections leave of a constant column
 
 
@@ -105,7 +105,7 @@ def with_agreement(found: Identification, data: SelectionData) -> Identification
     try:
         with threadpool_limits(1, user_api="blas"):
             test = overidentification_test(validity_sample(data.take(data.weight > 0), SEED))
-    except DataError:  # random rows may lack what all rows have
+    except DataError:  # a random part may be collinear although all rows are not
         return found
     if test is None or not np.isfinite(test.p_value):
         return found

@@ -24,7 +24,7 @@ class ValiditySample:
     w : (n, q), its constant first; z : (n, k) instruments; x : (n1, p) of the selected
     known : (n, h) everything that is not an instrument and is complete in all rows
     probit : of s on w; effects : (k,) its coefficients of the instruments
-    units : of positive weight, before some were sampled
+    units : the number of units with positive weight, before sampling
     groups : (n,) integer codes of dependent units, or None
     """
 
@@ -72,8 +72,8 @@ class ValiditySample:
 def validity_sample(data: SelectionData, seed: int) -> ValiditySample:
     """x and w of `data` may have a constant column or not.
 
-    A column that is collinear in w, or that predicts selection perfectly, is an error; if that is
-    so among the sampled units only, it is omitted.
+    A column that is collinear in w, or that predicts selection perfectly, is an error; if only the
+    sampled units have this problem, the column is omitted.
     """
     data, units = _units(data, seed)
     chosen = [data.w_names.index(name) for name in data.instruments]
@@ -120,7 +120,7 @@ def _selection(
 
 
 def _units(data: SelectionData, seed: int) -> tuple[SelectionData, int]:
-    """At most 10,000 random units, and how many there are."""
+    """At most 10,000 random units, and the number of all units."""
     data = data.take(data.weight > 0)
     counts = (data.weight > 0).astype(float)
     if kind_of_weights(None, data.weight) == "frequency" and data.weight.sum() < MOST_UNITS:

@@ -14,22 +14,23 @@ from scipy.special import exprel
 from heckesel.likelihoods import copula, normal, shape, student
 from heckesel.numerics.jet import Jet
 
-# Kendall's tau of the stops on the way out from independence, and of its two ends: nearer to
-# zero no sample distinguishes a copula from independence; beyond .97 the errors are nearly equal.
+# Kendall's tau at the stops of the walk away from independence, and its two limits: closer to zero
+# no sample distinguishes a copula from independence; beyond .97 the errors are nearly equal.
 TAU_STOPS = np.array([0.03, 0.12, 0.25, 0.4, 0.55, 0.7, 0.82, 0.91])
 TAU_ENDS = np.array([1e-3, 0.97])
 FRANK_STOPS = np.array([0.5, 1.5, 3.0, 5.0, 8.0, 13.0, 22.0, 45.0])
 FRANK_END = 130.0
 ATANH_RHO_STOPS = np.array([0.15, 0.3, 0.5, 0.75, 1.0, 1.3, 1.7, 2.2, 2.8])
 ATANH_RHO_END = 7.0  # as far as `profile` scans
-LOG_DF_START, LOG_DF_ENDS = np.log(8.0), (0.0, np.log(1e5))  # Cauchy, and as good as normal
+LOG_DF_START, LOG_DF_ENDS = np.log(8.0), (0.0, np.log(1e5))  # Cauchy, and practically normal
 DEBYE_NODES, DEBYE_WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 @dataclass(frozen=True)
 class Form:
-    """stops: the dependence from next to independence outward; ends: where it must stay.
+    """A form: an error model with its free parameters, a dependence and extra ones.
 
+    stops: values of the dependence, from near independence outwards; ends: its limits
     two_sided: whether the dependence has both signs, with independence at 0
     extra, extra_ends, extra_labels: start, range and name of shared parameters besides the
     dependence
@@ -61,7 +62,7 @@ class Form:
 
 
 def _unselected_normal(index, *shared) -> Jet:
-    """log Phi(-index), which neither the dependence nor the shape of the outcome error enters."""
+    """log Phi(-index), which depends on neither the dependence nor the outcome error."""
     units, size = normal.unselected_units(index), 1 + len(shared)
     gradient, hessian = np.zeros((size, len(index))), np.zeros((size, size, len(index)))
     gradient[0], hessian[0, 0] = units.d_index, units.d_index_index
@@ -155,4 +156,4 @@ ONE_SIDED = [
     _one_sided(family, turn) for family in ("Clayton", "Gumbel") for turn in copula.ROTATIONS
 ]
 FORMS = (GAUSSIAN, STUDENT, SHAPE, FRANK, *ONE_SIDED)
-ERROR_MODELS = {"normal": GAUSSIAN, "t": STUDENT, "shape": SHAPE}  # those `hk.heckman` can fit
+ERROR_MODELS = {"normal": GAUSSIAN, "t": STUDENT, "shape": SHAPE}  # the `errors=` of `hk.heckman`

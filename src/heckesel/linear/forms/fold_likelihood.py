@@ -11,8 +11,8 @@ FOLD_SEED = 1979  # fixed, so that the same data always gives the same choice
 
 
 def split_rows(sample: Sample) -> list[np.ndarray]:
-    """Fold of each selected and of each unselected row, as even as can be in both; rows of one
-    group are in one fold."""
+    """Fold of each selected and of each unselected row. Folds have nearly equal numbers of both;
+    rows of one group are in one fold."""
     rng = np.random.default_rng(FOLD_SEED)
     if sample.groups is not None:
         of_group = rng.permutation(1 + max(each.max(initial=0) for each in sample.groups)) % FOLDS
@@ -24,7 +24,7 @@ def held_out_logliks(form: Form, sample: Sample, folds, start: np.ndarray) -> np
     """(n,) log-likelihood of each unit under a fit to the other folds, selected units first.
 
     folds : as `split_rows` returns them
-    start : the estimates of all rows, from which every fold has few steps to go
+    start : the estimates on all rows, which are close to those without a fold
     """
     n1 = len(sample.w_selected)
     found = np.empty(sample.n)
@@ -38,8 +38,9 @@ def held_out_logliks(form: Form, sample: Sample, folds, start: np.ndarray) -> np
 
 
 def lead(units: np.ndarray, others: np.ndarray, weight, mass, groups=None) -> tuple[float, float]:
-    """Weighted sum of `units` - `others` with its standard error; mass : the weights again, or
-    their squares where they are no counts of rows; groups : (n,) codes, whose sums vary."""
+    """Weighted sum of `units` - `others` with its standard error; mass : the weights of a
+    frequency-weighted sample, else their squares; groups : (n,) codes of dependent rows, over which
+    differences are added up."""
     difference = units - others
     apart = difference - weight @ difference / weight.sum()
     if groups is None:

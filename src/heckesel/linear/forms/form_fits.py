@@ -20,14 +20,14 @@ from heckesel.linear.sample.sample import (
     standardised_sample,
 )
 
-SCAN_ROWS = 6000  # the walk only has to find the neighbourhood; all rows polish
+SCAN_ROWS = 6000  # for the walk, which only locates the modes; all rows refine them
 
 
 @dataclass(frozen=True, eq=False)
 class FormResult:
-    """One error model at its maximum; in those named "sigma(x)" sigma varies with columns of x.
-    params: Series by (equation, term), as `hk.heckman` has it;
-    the dependence is ("ancillary", "atanh_rho") or, for a copula, ("ancillary", "theta").
+    """A form at its maximum; if its name contains "sigma(x)", sigma varies with columns of x.
+    params: Series by (equation, term), as in `hk.heckman`; the dependence is ("ancillary",
+    "atanh_rho") or, for a copula, ("ancillary", "theta").
 
     status: `converged`; `boundary` (independence, perfect dependence, or a t that is normal is
     best); `max_iterations`. tau: Kendall's, of the two errors.
@@ -63,7 +63,7 @@ def fit_forms_to(
     names,
     forms: Iterable[Form],
 ) -> tuple[FormResult, ...]:
-    """The same to standardised rows; names : what has x_names, w_names and scale_names"""
+    """The same with standardised rows; names : what has x_names, w_names and scale_names"""
     independent = _independent(sample)
     coarse = sample.subsample(SCAN_ROWS, SCAN_SEED) if sample.n > 2 * SCAN_ROWS else sample
     start = independent.v if coarse is sample else at_zero(coarse)

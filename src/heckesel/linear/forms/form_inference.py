@@ -1,7 +1,7 @@
 """Maximum likelihood under t or shape errors, or a sigma that varies: modes and covariance.
 
-At fixed rho these likelihoods are not concave, so the modes are those that a search along rho of
-both signs reaches. Unlike in `rho_scan`, there may be others.
+At fixed rho these likelihoods are not concave. The modes found are those that a search along both
+signs of rho reaches. Unlike in `rho_scan`, there may be others.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,8 @@ from heckesel.linear.sample.sample import Rows, Sample, SampleScale
 
 @dataclass(frozen=True)
 class FormScan:
-    """modes: best first; centre: about the maximum at rho = 0 of the rows that were walked on."""
+    """modes: best first; centre: approximately the maximum at rho = 0, on the rows used for the
+    walk."""
 
     form: Form
     modes: tuple[FormPoint, ...]
@@ -36,9 +37,9 @@ def scan_form(form: Form, rows: Rows) -> FormScan:
 
 
 def restricted(found: FormScan, mode: FormPoint, rows: Rows, names) -> float:
-    """How far the log-likelihood falls from `mode` where these parameters are zero: "atanh_rho",
-    "scale" (all of it) or extra ones of the form. The other parameters are fitted again, from
-    those at rho = 0, or from normal errors with a constant sigma."""
+    """The drop of the log-likelihood from `mode` if these parameters are fixed at zero:
+    "atanh_rho", "scale" (all of it) or extra ones of the form. The other parameters are fitted
+    again, from those at rho = 0, or from normal errors with a constant sigma."""
     form, first = found.form, rows.q + rows.p + 1
     if list(names) == ["atanh_rho"]:
         return climb(form, rows, found.centre.coordinates, fixed=0.0).value - mode.value
@@ -61,10 +62,10 @@ def form_covariance(
 ) -> np.ndarray:
     """Covariance of (beta, gamma, log sigma, *scale, atanh rho, *extra); NaN where there is none.
 
-    An extra parameter at an end of its range (a df as good as normal, mostly) is taken as known:
-    it has no standard error and the others keep theirs.
+    An extra parameter at an end of its range (mostly a df that is practically normal) is treated as
+    known: it has no standard error and the others keep theirs.
 
-    given_ends : whether rho = +-1 and an end of log sigma(x) are taken as known, too, with
+    given_ends : whether rho = +-1 and an end of log sigma(x) are treated as known, too, with
         variance zero
     meat : options of `covariance_of_rows`
     """

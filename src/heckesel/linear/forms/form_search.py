@@ -19,14 +19,14 @@ from heckesel.linear.newton import maximise, newton_step
 from heckesel.linear.sample.sample import Rows, Sample
 from heckesel.numerics.jet import Jet
 
-# At the stops of the walk a hundredth of log-likelihood does not matter; ten steps are enough but
-# for the outermost stops, which are far below the maximum.
+# At the stops of the walk an error of .01 in the log-likelihood does not matter. Ten steps are
+# enough except at the outermost stops, which are far below the maximum.
 ROUGH: dict = {"gain_tolerance": 1e-2, "last_step": False, "max_iterations": 10}
 LONGEST_SHARED_STEP = 1.0
 LEAST_CURVATURE = 1e-6  # relative to the curvature on the diagonal
 SAME_MODE = 1e-3
 SCALE_END = 8.0  # of a standardised coefficient of log sigma(x): beyond, some rows have sigma 0
-AT_AN_END = 1e-4  # nearer to its end than this a shared parameter stands there
+AT_AN_END = 1e-4  # a shared parameter closer to its end than this is at the end
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def ascent_step(gradient, hessian) -> np.ndarray:
 def bounded_step(gradient, hessian, low, high) -> np.ndarray:
     """`ascent_step` that stays inside: low <= 0 <= high is the room of each coordinate.
 
-    A coordinate that stands at its end and would leave is held; the others step without it.
+    A coordinate that is at its end and would leave the range is fixed; the others step without it.
     """
     moves = np.ones(len(gradient), bool)
     while True:
@@ -197,8 +197,8 @@ def _room(form: Form, sample: Rows, full, free) -> tuple[np.ndarray, np.ndarray]
 
 
 def climb(form: Form, sample: Rows, start, *, fixed=None, held=(), rough=False) -> FormPoint:
-    """The maximum uphill of `start`, with the dependence held at `fixed` if that is given, and
-    the coordinates at the positions `held` where they are."""
+    """The maximum reached uphill from `start`. The dependence is held at `fixed` if that is given,
+    and the coordinates at the positions `held` do not change."""
     last = sample.q + sample.p + 1
     at = last + sample.k  # where the dependence is
     start = np.array(start, dtype=float)
@@ -214,7 +214,7 @@ def climb(form: Form, sample: Rows, start, *, fixed=None, held=(), rough=False) 
         seen["last"] = full, score, hessian
         return value, score[free], hessian[np.ix_(free, free)]
 
-    def step(gradient, hessian):  # asked for at the point that was evaluated last
+    def step(gradient, hessian):  # called at the point that was evaluated last
         return bounded_step(gradient, hessian, *_room(form, sample, seen["last"][0], free))
 
     found = maximise(objective, start[free], step_of=step, **(ROUGH if rough else {}))
@@ -260,7 +260,7 @@ def peaks(path: list[FormPoint]) -> list[FormPoint]:
 
 
 def polish(form: Form, sample: Rows, start: FormPoint) -> FormPoint:
-    """The mode near `start`. status: `boundary` where it lies at an end of a shared parameter,
+    """The mode near `start`. status: `boundary` if it lies at an end of a shared parameter,
     `converged` at an interior maximum, `max_iterations` otherwise."""
     found = climb(form, sample, start.coordinates)
     if found.status == "converged" and at_an_end(form, sample, found).any():
@@ -271,7 +271,7 @@ def polish(form: Form, sample: Rows, start: FormPoint) -> FormPoint:
 
 
 def at_an_end(form: Form, sample: Rows, point: FormPoint) -> np.ndarray:
-    """Which of the scale and shared parameters stand at an end of their range."""
+    """Which of the scale and shared parameters are at an end of their range."""
     low, high = _bounded(form, sample, point.coordinates)
     return (low > -AT_AN_END) | (high < AT_AN_END)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-# Beyond ten units of AIC a form has next to no weight against the best one.
+# A form that is ten units of AIC worse than the best one has hardly any weight.
 CLOSE_AIC = 10.0
 
 
@@ -14,7 +14,7 @@ def aic_weights(aic) -> np.ndarray:
 
 def forms_to_weigh(aic, normal_aic: float) -> np.ndarray:
     """Which error models are considered: those within CLOSE_AIC of the best, and all that fit no
-    worse than the normal model, which is the one that most fits report."""
+    worse than the normal model, which most fits report."""
     aic = np.asarray(aic)
     return aic <= max(np.min(aic) + CLOSE_AIC, normal_aic)
 

@@ -39,7 +39,8 @@ STEPS_OUT, STEP_GROWTH = 24, 1.1
 # and steps of half a standard error move the ends of an interval by a few percent of one.
 FEW_STEPS_OUT = 8
 LARGEST_STEP, LONG_STEPS_FROM = 0.25, 2.0
-# In log-likelihood; the step that promises so little is still taken, which squares the distance.
+# In log-likelihood; a step with so small an expected gain is still taken, which squares the
+# distance.
 SMALL_GAIN = 1e-3
 
 
@@ -124,14 +125,15 @@ def critical_value(level: float) -> float:
 
 
 def highest(scan: Scan, selected: int) -> float:
-    """The log-likelihood that others are compared with: that of the mode in use, less what a
-    maximum at rho = +-1 must be ahead to be used, which is no evidence against interior values."""
+    """The log-likelihood that others are compared with: that of the mode in use. If it is at rho =
+    +-1, the lead that it needs to be used is subtracted, because this lead is no evidence against
+    interior values."""
     used = scan.modes[selected]
     return used.value - (CLEARLY_BETTER if used.status == "boundary" else 0.0)
 
 
 def linear_fits(sample: Sample, scalings: SampleScale, scan: Scan, selected: int):
-    """Of a linear outcome; parameters are beta, gamma, atanh rho and log sigma."""
+    """Fits of a linear outcome; parameters are beta, gamma, atanh rho and log sigma."""
     p, q = sample.p, sample.q
     order = [*range(p + q), p + q + 1, p + q]  # numbers come as log sigma, atanh rho
 
@@ -147,7 +149,7 @@ def linear_fits(sample: Sample, scalings: SampleScale, scan: Scan, selected: int
 
 
 def binary_fits(sample: BinarySample, scalings: SampleScale, scan: Scan, selected: int):
-    """Of a binary outcome; parameters are beta, gamma and atanh rho."""
+    """Fits of a binary outcome; parameters are beta, gamma and atanh rho."""
 
     def in_user_units(point: Point) -> tuple[np.ndarray, np.ndarray]:
         gamma, beta = point.v[: sample.q], point.v[sample.q :]

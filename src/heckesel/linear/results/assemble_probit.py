@@ -108,8 +108,9 @@ def _all_apart(data: SelectionData) -> bool:
 
 
 def _without_doubt(data: SelectionData, kind, rest) -> HeckmanProbitFit:
-    r"""Every observed class is separated, so that :math:`\Phi_2(\eta, \pm f; \pm\rho)` goes to
-    :math:`\Phi(\eta)` whatever rho is: selection is a separate probit, and there is no rho."""
+    r"""A fit in which every observed class is separated, so that :math:`\Phi_2(\eta, \pm f;
+    \pm\rho)` goes to :math:`\Phi(\eta)` whatever rho is: selection is a separate probit, and there
+    is no rho."""
     s, weight = data.s, data.weight
     outcome = fit_separated(data.x[s], data.y[s] == 1.0, weight[s])
     select = fit_probit(data.w, s, weight)

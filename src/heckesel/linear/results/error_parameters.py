@@ -161,7 +161,7 @@ def error_interval(
 
 def _interval_over_rho(fit, parameter: str, level: float) -> tuple[float, float]:
     """The interval between the fits with rho held, which exist already; a search for its ends takes
-    hundreds of fits more."""
+    hundreds of further fits."""
     if parameter == "rho":
         low, high = np.tanh(fit.over_rho.interval_of_rho(level))
     else:

@@ -23,8 +23,8 @@ def labelled(labels, values, covariance) -> tuple[pd.Series, pd.DataFrame]:
 
 
 def cluster_freedom(clusters, weight) -> float:
-    """Degrees of freedom of the t that estimates are compared with: G - 1 for G clusters, whose
-    sums are what a cluster covariance averages, and infinitely many (a normal) without."""
+    """Degrees of freedom of the t that estimates are compared with: G - 1 for G clusters, over
+    whose sums a cluster covariance averages, and infinity (a normal) without clusters."""
     if clusters is None:
         return float("inf")
     return float(len(np.unique(clusters[weight > 0])) - 1)
@@ -37,8 +37,8 @@ def critical_value(level: float, freedom: float = float("inf")) -> float:
 
 
 def in_given_weights(fit, data: SelectionData):
-    """A fit to weights of a unit each on average as one to `data`, over whose weights its
-    log-likelihoods are sums; nothing else depends on their scale."""
+    """A fit whose weights have mean one, as a fit to the weights of `data`. Only the
+    log-likelihoods depend on the scale of the weights."""
     unit = data.weight.sum() / np.count_nonzero(data.weight)
     modes = tuple(replace(mode, loglik=unit * mode.loglik) for mode in fit.modes)
     return replace(fit, data=data, loglik=unit * fit.loglik, modes=modes)
@@ -250,7 +250,8 @@ class NamedEstimates:
 
 
 def keep_result(model, result) -> None:
-    """Put on an estimator its result and what scikit-learn expects of a fitted linear model."""
+    """Set the result of an estimator and the attributes that scikit-learn expects of a linear
+    model."""
     outcome = result.params["outcome"].drop("Intercept")
     model.result_, model.rho_ = result, result.rho
     model.intercept_ = float(result.params["outcome", "Intercept"])
@@ -270,7 +271,7 @@ def f_test(statistic: float, restrictions: int, freedom: float) -> Test:
 def likelihood_ratio(
     loglik: float, restricted: float, weight_kind: str, restrictions: int = 1
 ) -> Test:
-    """Twice the gain in log-likelihood that the restrictions cost."""
+    """The likelihood-ratio test of restrictions."""
     if weight_kind == "probability":
         raise DataError("with probability weights there is no likelihood ratio; use 'wald'")
     statistic = max(2 * (loglik - restricted), 0.0)

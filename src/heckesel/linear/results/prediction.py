@@ -6,8 +6,8 @@ With c = rho sigma and eta = w'gamma the mean is
 * selected:   x'beta + c lambda(eta)
 * unselected: x'beta - c lambda(-eta)
 
-where with t errors the mean of a truncated t takes the place of lambda. Shape errors have a mean
-other than zero: it is x'beta + sigma E[e], in the population too. sigma may vary with x.
+where with t errors the mean of a truncated t replaces lambda. With shape errors E[e] is not zero,
+and the population mean is x'beta + sigma E[e]. sigma may vary with x.
 """
 
 from dataclasses import replace
@@ -150,7 +150,7 @@ def predict(fit, x, w, target: str, scale=None) -> Predictive:
     mean, gradient = mean_and_gradient(fit, x, w, target, scale)
     sigma = sigma_of(fit, scale)
     epistemic = np.einsum("ij,jk,ik->i", gradient, covariance_of_known(fit), gradient)
-    # a two-step rho beyond one can leave no covariance; what does not exist is NaN
+    # with a two-step |rho| > 1 there may be no covariance; missing results are NaN
     epistemic = np.where(epistemic >= 0, epistemic, np.nan)
     if fit.df <= 2:
         warn_user(

@@ -26,9 +26,9 @@ def probit_index(fit, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
     * selected:   P = Phi_2(eta, f; rho) / Phi(eta)
     * unselected: P = Phi_2(-eta, f; -rho) / Phi(-eta)
 
-    x : (m, p) and w : (m, q) with their constants. z comes from the rarer class, whose
-    probability keeps its digits: dz = d log P / lambda(z) there. Where all classes are told
-    apart the three have the same limit, whatever rho is, and z = f stands for all.
+    x : (m, p) and w : (m, q) with their constants. z is computed from the rarer class, whose
+    probability has more digits: dz = d log P / lambda(z). If all classes are separated, the three
+    have the same limit for any rho, and z = f is used.
     """
     p, gradient = x.shape[1], np.zeros((len(x), len(fit.params)))
     f = x @ fit.params.to_numpy()[:p]

@@ -19,8 +19,8 @@ from heckesel.networks.rho.form_posterior import Posterior
 def network_readings(
     networks: SelectionEnsemble, data: SelectionData, folds: Folds, y_scale: float
 ) -> np.ndarray:
-    """(groups,) log-likelihood of the held-out units of each group, for the scaled y: of selection
-    by a probit and by networks that were fitted without their fold."""
+    """(groups,) log-likelihood of the held-out units of each group, for the scaled y, under a
+    probit of selection and networks that were fitted without their fold."""
     groups = np.empty(data.n, dtype=int)
     groups[data.s], groups[~data.s] = folds.group.cpu(), folds.group_unselected.cpu()
     fold, found = groups % folds.count, np.zeros(data.n)
@@ -32,7 +32,7 @@ def network_readings(
         found[held] = log_ndtr(sign[held] * (data.w[held] @ gamma[:-1] + gamma[-1]))
         held &= data.s
         part = networks.of_members(held_by == own)
-        with warnings.catch_warnings():  # a rho beyond one, which the fit itself reports
+        with warnings.catch_warnings():  # of |rho| above one, which the fit itself reports
             warnings.simplefilter("ignore", IdentificationWarning)
             predicted = part.predict(data.x[held], data.w[held], "selected")
         found[held] += predicted.log_density(data.y[held]) + np.log(y_scale)

@@ -8,7 +8,7 @@ from heckesel.data import SelectionData
 
 MOST_UNITS = 20_000
 FEWEST_OF_KIND = 2_000  # of the selected and of the unselected units
-FEWEST_OF_LEVEL = 20  # selected and unselected units of each level, so that none separates
+FEWEST_OF_LEVEL = 20  # selected and unselected units of each level, to avoid separation
 
 
 def sampled_units(data: SelectionData, seed: int) -> SelectionData:

@@ -77,8 +77,8 @@ def _calibrated(
 
 
 def _points(errors: ErrorModel, members: Members, batch: Batch, p: int) -> FormPoints:
-    """One point for each member: its last layer is delta/theta, and nothing is known about the
-    uncertainty of its coefficients."""
+    """One point for each member: its last layer is delta/theta. The uncertainty of its coefficients
+    is not estimated."""
     head, q, k = members.head.astype(float), batch.w.shape[1], len(members.loss)
     named = dict(zip(errors.loss.scalars, head[:, q:].T, strict=True))
     theta = np.exp(-named["log_sigma"])

@@ -30,10 +30,10 @@ class CrossFitted:
 
 
 def fit_indices(request: FitRequest) -> list[CrossFitted]:
-    """Indices for many datasets, trained as one batch on the folds that the outcome will have; of
-    networks, or with selection "auto" of a probit where its loss is the smaller one."""
+    """Indices for many datasets, trained as one batch on the folds of the outcome networks. With
+    selection "auto" the index is that of a probit if its held-out loss is smaller."""
     folds, batches = request.config.folds, request.batches(selection_rows)
-    assert folds is not None  # a config checks that
+    assert folds is not None  # checked by NetworkConfig
     trained = train_datasets(batches, loss=PROBIT, **request.training | {"progress": None})
     found = [_crossed(*pair, folds) for pair in zip(trained, batches, strict=True)]
     if request.config.selection != AUTO:

@@ -43,9 +43,9 @@ def _wiggles(graph, spline: Spline, x: str) -> str:
 
     B-splines add up to one, and weighted by the means :math:`g` of the knots inside each of them
     to x (Marsden), so that :math:`B T - \ell_0 - x \ell_1 = B (T - \ell_0 - g \ell_1)`: no large
-    numbers are left to cancel in single precision.
+    numbers cancel in single precision.
     """
-    knots = spline.knots.astype(np.float32).astype(float)  # those that the graph compares with
+    knots = spline.knots.astype(np.float32).astype(float)  # as rounded in the graph
     inside = np.lib.stride_tricks.sliding_window_view(knots[1:-1], DEGREE).mean(axis=1)
     turn = spline.turn - spline.line[0] - inside[:, None] * spline.line[1]
     x = graph.call("Clip", x, np.float32(knots[0]), np.float32(knots[-1]))

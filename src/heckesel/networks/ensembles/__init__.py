@@ -1,5 +1,5 @@
 """Trained networks that predict: one kind of fit per file, and the calibration of its noise.
 
-A kind is a frozen dataclass with `predict`, `info` and, as far as it has them, `index`, `draw`,
-`component_means` and `graph`, as `heckesel.methods` describes.
+A fit is a frozen dataclass with `predict`, `info` and, where it supports them, `index`, `draw`,
+`component_means` and `graph`, as described in `heckesel.methods`.
 """

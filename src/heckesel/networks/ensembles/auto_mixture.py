@@ -1,4 +1,4 @@
-"""Splines with errors of several forms and networks in two steps, weighted by held-out units."""
+"""Splines with several error models, and two-step networks, weighted by held-out likelihood."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from heckesel.predictive.mixture import mix_predictives
 
 @dataclass(frozen=True)
 class AutoMixture:
-    """share : the weight of the networks; at 0 and 1 there is only one of the two"""
+    """share : the weight of the networks; 0 if there are only splines, 1 if only networks"""
 
     splines: FormMixture | None
     networks: SelectionEnsemble | None
@@ -27,7 +27,7 @@ class AutoMixture:
 
     @property
     def _parts(self) -> tuple[list, np.ndarray]:
-        """The models there are, and the logarithms of their weights."""
+        """The splines and the networks that were fitted, and their log weights."""
         both = [(self.splines, 1 - self.share), (self.networks, self.share)]
         parts, weights = zip(*(each for each in both if each[0] is not None), strict=True)
         with np.errstate(divide="ignore"):  # a weight may round to zero
@@ -35,7 +35,7 @@ class AutoMixture:
 
     @property
     def main(self) -> SelectionEnsemble | None:
-        """The networks of the two-step; None if splines have all of the weight."""
+        """The networks of the two-step; None if they have no weight."""
         return self.networks
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:

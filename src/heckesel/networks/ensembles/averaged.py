@@ -31,7 +31,7 @@ class AveragedEnsemble:
 
     @property
     def main(self) -> SelectionEnsemble:
-        """The model that needs least of the errors."""
+        """The model with the weakest assumptions about the errors."""
         return self.two_step
 
     def predict(self, x, w=None, target: str = "population") -> Predictive:

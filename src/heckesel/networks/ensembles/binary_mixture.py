@@ -56,8 +56,8 @@ class BinaryMixture:
         return not np.isnan(self.rho).any()
 
     def probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
-        """(m, 2) of the first and the second class at x (m, p) and, but for the population, w
-        (m, q)."""
+        """(m, 2) of the first and the second class at x (m, p) and, unless the target is the
+        population, w (m, q)."""
         return np.exp(self.log_probabilities(x, w, target))
 
     def log_probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
@@ -66,9 +66,9 @@ class BinaryMixture:
         return both - logsumexp(both, axis=1, keepdims=True)
 
     def interval(self, x, w, target: str, level: float) -> np.ndarray:
-        r"""(m, 2) of the second class's probability, from the disagreement of members and of rho.
+        r"""(m, 2) for the probability of the second class, from the variation over members and rho.
 
-        On the probit scale z, each rho has a normal around the mean of its members with the
+        On the probit scale z, each rho contributes a normal around the mean of its members with the
         jackknife variance :math:`\frac{k-1}{k}\sum_j (z_{gj} - \bar z_g)^2`, since each member
         holds out another fold; the interval is that of the mixture over rho. Because a variance
         estimated from k values is uncertain, standard deviations are multiplied by the ratio of the

@@ -16,12 +16,12 @@ from heckesel.networks.training.config import WAY_OUT
 # that diverged are off by a factor of thousands.
 FARTHEST = 10.0
 LOOKED_AT = 10_000  # rows; a diverged network shows it everywhere
-# Decrease of the held-out loss in the last quarter of the schedule, which has a fortieth of the
-# learning rates: at this pace as many epochs again would gain .08, eight percent of a residual sd.
-# Fits with enough epochs stay below .0015.
+# Decrease of the held-out loss in the last quarter of the schedule, which has a fortieth of the sum
+# of learning rates. At this rate, twice as many epochs would gain .08, eight percent of a residual
+# sd. Fits with enough epochs stay below .0015.
 LATE_GAIN = 0.002
-# Adam moves a weight by at most the learning rate a step, on average half of the first one. Weights
-# start within 1/8 of zero (64 units per layer), so a shorter path hardly leaves the start.
+# Adam moves a weight by at most the learning rate per step, on average half of the initial one.
+# Weights start within 1/8 of zero (64 units per layer), so a shorter path hardly leaves the start.
 SHORTEST_PATH = 0.25
 DEFAULT_RATE = 1e-2  # the larger of the two defaults
 

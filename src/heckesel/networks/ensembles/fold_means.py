@@ -14,8 +14,8 @@ from heckesel.predictive.transformed import transformed
 def fold_means(
     fitted: Any, x, w, target: str, *, folds: int | None, transform: TargetTransform | None
 ) -> ComponentMean:
-    """folds : that members held out in turn. If all were trained on the same rows, their variation
-    is not that of estimates."""
+    """folds : the number of folds that members held out in turn. If all members were trained on the
+    same rows, their variation does not measure the uncertainty of the estimate."""
 
     def mean_of(part) -> np.ndarray:
         return transformed(part.predict(x, w, target), transform).mean
@@ -29,7 +29,7 @@ def fold_means(
 
 
 def over_folds(mean_of: Callable, members: int, folds: int) -> ComponentMean:
-    """mean_of : from (k,) True for some members to (m,) their mean"""
+    """mean_of : maps (k,), True for some of the members, to their mean (m,)"""
     own = np.arange(members) % folds
     means = [mean_of(own == fold) for fold in range(min(members, folds))]
     return ComponentMean(1.0, np.stack(means), folds=folds)

@@ -1,9 +1,9 @@
 r"""The level of the noise, estimated on rows that a member held out.
 
-Residuals of training rows are too small, so sigma from them is, too. The residual :math:`r_{ij}` of
-row i under a member j that held it out is not, but a member has a larger error than the ensemble.
-With :math:`\sigma^2` the variance of the noise and of the error that all members share, and
-:math:`v_i` the variance of the error that is specific to a member,
+Residuals of training rows are too small, and so is a sigma computed from them. The residual
+:math:`r_{ij}` of row i under a member j that held it out is not too small, but a member has a
+larger error than the ensemble. With :math:`\sigma^2` the variance of the noise and of the error
+that all members share, and :math:`v_i` the variance of the error that is specific to a member,
 
 .. math:: E\,r_{ij}^2 = \sigma^2 + v_i, \qquad
           E\,(y - \bar f)^2 = \sigma^2 + v_i/k ,
@@ -15,14 +15,15 @@ members' own errors twice. So its level maximises the likelihood of
 
 .. math:: r_{ij} \sim N(0,\ \text{aleatoric} + 2 (1 - 1/k)\,v_i) .
 
-:math:`v_i` is the variance between members at row i. Most of them were trained on that row and
-agree there more than elsewhere. Rows that two or more members held out show by how much, and all
-:math:`v_i` are scaled to the mean variance there.
+:math:`v_i` is the variance between members at row i. Most members were trained on that row, so they
+agree on it more than on new rows. On rows that two or more members held out, the variance between
+these members alone is computed, too, and all :math:`v_i` are multiplied by the ratio of its mean to
+the mean of :math:`v_i` on these rows.
 
-Residuals of real outcomes often have heavier tails than a normal, and the normal with their
-variance is too wide everywhere else. With tails "auto" the shape is calibrated as well: a t with
-the same variance is used if it gains more held-out log-likelihood than the log-unit that a
-parameter costs (AIC).
+Residuals of real outcomes often have heavier tails than a normal. A normal with the same variance
+is then too wide outside the tails. With tails "auto" the shape is calibrated as well: a t with the
+same variance is used if it gains more held-out log-likelihood than the log-unit that a parameter
+costs (AIC).
 """
 
 from collections.abc import Callable
@@ -48,7 +49,7 @@ from heckesel.predictive.distribution import RHO_LIMIT
 # At two degrees of freedom a t has no variance, and below three the few largest residuals determine
 # its standard deviation, which is the level.
 LEAST_TAIL_DF = 3.0
-# First steps of log level, shift, skewness and log tail: about as far as members are off.
+# Initial steps in log level, shift, skewness and log tail: the usual error of members.
 STEPS = np.diag([0.1, 0.1, 0.3, 0.1])
 
 
@@ -57,7 +58,7 @@ class Pairs:
     """Every row with every member that held it out, r pairs in all.
 
     mean, noise_factor : (r,) f and the factor on sigma that the member predicts for the row
-    doubt : (r,) 2 (1 - 1/k) v, what a member's own error adds to its residual
+    doubt : (r,) 2 (1 - 1/k) v, the variance that a member's error adds to its residual
     member, row : (r,); weight : (r,) adding up to 1
     """
 
@@ -92,7 +93,7 @@ def pairs_of(mean, noise_factor, weight, out) -> Pairs:
 
 
 def own_variance(mean, out, weight) -> np.ndarray:
-    """(n,) variance between members, scaled to what it is among those that held the row out."""
+    """(n,) variance between members, scaled to the variance between members that held a row out."""
     everyone = mean.var(axis=0, ddof=1)
     several = out.sum(axis=0) > 1
     if not (several & (weight > 0) & (everyone > 0)).any():
@@ -124,7 +125,8 @@ def two_step_loss(residual, level, c, delta, pairs: Pairs, df: float | None = No
     r"""(r,) of residuals given selection, with :math:`\sigma_i` = level times the noise_factor and
     :math:`\rho` = c/level: mean 0, variance :math:`\sigma_i^2(1 - \rho^2\delta) + \tau_i^2`.
 
-    A two-step may leave c above the level; no variance has that, so rho stops short of one.
+    In a two-step c may exceed the level, which no pair of errors allows; |rho| is then set just
+    below one.
     """
     rho_square = np.minimum((c / level) ** 2, RHO_LIMIT**2)
     sigma_square = (level * pairs.noise_factor) ** 2
@@ -136,7 +138,7 @@ def joint_loss(y, level, rho, index, pairs: Pairs, df: float | None = None):
 
     With df the error of y is a t of that variance, tied to selection by the same normal copula: in
     :math:`\Phi((\eta + \rho q)/\sqrt{1-\rho^2})` its normal score :math:`q = \Phi^{-1}(T_\nu(e))`
-    takes the place of e.
+    replaces e.
     """
     e, rho, total = _with_doubt(y, level, rho, pairs)
     score = e if df is None else normal_score(e * np.sqrt(df / (df - 2)), df)
@@ -160,8 +162,8 @@ def student_loss(y, level, rho, index, df, pairs: Pairs):
 
 
 def form_loss(y, level, skewness, log_tail, rho, index, pairs: Pairs):
-    r"""(r,) the same with sinh-arcsinh errors. What a member's own error adds widens them around
-    their mean: :math:`\sigma'^2 = \sigma_i^2 + \tau_i^2/\mathrm{Var}(e)`."""
+    r"""(r,) the same with sinh-arcsinh errors. The error of a member widens them around their mean:
+    :math:`\sigma'^2 = \sigma_i^2 + \tau_i^2/\mathrm{Var}(e)`."""
     moments = population_moments(skewness, log_tail)
     sigma = level * pairs.noise_factor
     wider = np.sqrt(1 + pairs.doubt / (sigma**2 * moments.variance))
@@ -192,8 +194,8 @@ def calibrated_tails(
 ) -> tuple[float, float, float]:
     """The level and the degrees of freedom with the least mean loss over the pairs, and that loss.
 
-    loss : (level, df) -> (r,), df > least. Members stop before their own degrees of freedom have
-    converged.
+    loss : (level, df) -> (r,), df > least. The degrees of freedom of the members are not used,
+    because members stop before these have converged.
     """
 
     def freedom(free):
@@ -231,8 +233,8 @@ class FormCalibration:
 def calibrated_form(
     y, rho, index, pairs: Pairs, shape: tuple[float, float] | None
 ) -> FormCalibration:
-    """The level with the least `form_loss` and, with a first guess of skewness and log tail, those
-    that are likeliest under the priors of the profile (`form_optima`).
+    """The level with the least `form_loss`. Given first values of skewness and log tail, also their
+    most likely values under the priors of the profile (`form_optima`).
 
     Where errors are skewed, f is not their mean, so a change of shape also shifts f.
     """

@@ -54,7 +54,7 @@ def with_tails(mean, epistemic, aleatoric, df: float | None) -> Predictive:
 
 
 def noise_factor_of(g) -> np.ndarray:
-    """The factor on sigma that an output g stands for; the twin of `losses.local_log_sigma`."""
+    """The factor on sigma that an output g encodes; the twin of `losses.local_log_sigma`."""
     return np.exp(LOG_NOISE_FACTOR_LIMIT * np.tanh(g / LOG_NOISE_FACTOR_LIMIT))
 
 
@@ -74,12 +74,12 @@ class SelectionEnsemble:
     """Members f_k with a common error model: the result of two-step, joint and blind fits.
 
     sigma, covariance : (k,) sd of y and covariance rho sigma of the two errors, in units of y
-    gamma : (k, q + 1) index of each member, constant last; one row where all share it
+    gamma : (k, q + 1) index of each member, constant last; a single row if all share it
     noise_networks : networks whose output g makes sigma and covariance local, both times
         `noise_factor_of(g)`; where they are None, the second output of the members is g, if any
-    selection : networks on w whose mean output is the index, in place of gamma
-    df : (k,) degrees of freedom of t errors, whose scale sigma then is; None for normal ones
-    tail_df : degrees of freedom of a t whose sd sigma is, where held-out units preferred it
+    selection : networks on w whose mean output is the index, used instead of gamma
+    df : (k,) degrees of freedom of t errors, whose scale is then sigma; None for normal errors
+    tail_df : degrees of freedom of a t with the sd sigma, if held-out units preferred it
     """
 
     members: Members | ModuleMembers = field(metadata=on_disk(inputs="p", outputs=(1, 2)))
@@ -132,7 +132,7 @@ class SelectionEnsemble:
         given = predict_given_selection(mean, epistemic, sigma, covariance, sign * self.index(w))
         if self.tail_df is None:
             return given
-        # as the two-step was calibrated: the moments given selection, and the tails
+        # the two-step was calibrated so: the moments given selection, with these tails
         return with_tails(given.mean, given.epistemic, given.aleatoric, self.tail_df)
 
     def graph(self, graph, x: str):
@@ -162,15 +162,15 @@ class SelectionEnsemble:
         return tailed(graph, mean, variance, self.tail_df)
 
     def reporting_sigma_of(self, x, weight) -> SelectionEnsemble:
-        """The same, with the root mean square of sigma(x) over units x (n, p) in `info`; the field
-        `sigma` is that of networks with an output of 0."""
+        """The same fit, with the root mean square of sigma(x) over units x (n, p) in `info`; the
+        field `sigma` is the value at an output of 0."""
         _, noise_factor = self._outputs(self.scaling.x(x))
         sigma = self.sigma * np.sqrt(noise_factor**2 @ (weight / weight.sum()))
         return replace(self, info=replace(self.info, sigma=sigma.tolist()))
 
     def _student(self, mean, epistemic, df, target) -> Predictive:
         r"""The t with the variance of the members, :math:`\overline{\sigma_k^2\nu_k/(\nu_k-2)}`
-        and what they differ by, at their typical degrees of freedom."""
+        plus the variance between them, with their typical degrees of freedom."""
         if target != "population":
             raise DataError(f"target {target!r} does not exist with t errors; set errors='normal'")
         aleatoric = np.mean(self.sigma**2 * df / (df - 2))
@@ -251,5 +251,5 @@ def predict_two_outputs(
 
 
 def output_variance(outputs) -> np.ndarray:
-    """(k, m) the variance that the second of two outputs stands for."""
+    """(k, m) the variance that the second of two outputs encodes."""
     return np.exp(outputs[..., 1].clip(*LOG_VARIANCE_RANGE))

@@ -36,7 +36,7 @@ SCALARS = ("log_sigma", "kappa", "theta")
 SHAPE = tuple(
     f"{name}_{part}" for name in ("logit", "shift", "width") for part in range(COMPONENTS)
 )
-# Close to a standard normal, with components that differ: left, right and wide.
+# At the start e is close to a standard normal, with distinct components: left, right and wide.
 START_SHAPE = (-0.9, -0.9, -1.6, -0.3, 0.3, 0.0, -0.17, -0.17, 0.36)
 
 

@@ -1,7 +1,8 @@
-"""Models of one dataset at given forms of the errors and values of rho, fitted side by side.
+"""Fits of one dataset under given forms and values of rho, computed side by side.
 
-Each is the optimum for all rows with the likelihood of held-out units. Models are fitted in chunks
-that memory holds, and the chunks are tasks for the workers of a cluster or for several cards.
+A form is an error model with given free parameters. Each fit has the optimum for all rows and the
+likelihood of held-out units. Models are fitted in chunks that fit into memory, and the chunks are
+tasks for the workers of a cluster or for several GPUs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from heckesel.networks.training.config import torch_device
 
 @dataclass(frozen=True)
 class Form:
-    """family : of the errors; shape : skewness and tails are free; scale : sigma depends on x"""
+    """An error model with given free parameters. shape : skewness and tails; scale : sigma(x)"""
 
     family: Family
     shape: bool = False
@@ -45,11 +46,11 @@ FORMS = {
     "shape and scale": Form(form_shape, shape=True, scale=True),
     "t": Form(form_student),
 }
-# Tables of all models that are optimised side by side: of 20,000 rows a processor fits one at a
-# time, since several of them do not fit into its cache.
+# Size of the tables of all models that are optimised side by side. With 20,000 rows a CPU fits one
+# model at a time, because several do not fit into its cache.
 BATCH_BYTES = {"cpu": 16 * 2**20, "gpu": 2**30}
-HOPELESS = 30.0  # log-units below the best evidence at which a point is given up
-FIRST_UPDATES, UPDATES = 12, 5  # of the ridges: at rho = 0, where nothing is known, and elsewhere
+HOPELESS = 30.0  # a point this many log-units below the best is not evaluated on held-out units
+FIRST_UPDATES, UPDATES = 12, 5  # of the ridges: at rho = 0, from arbitrary values, and elsewhere
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Design:
     def penalty(self) -> Penalty:
         q, width, r = self.units.sizes
         fixed = self.membership.new_zeros(len(self.membership))
-        fixed[: q + width - 1] = GAMMA_RIDGE  # straight lines may depend on one another
+        fixed[: q + width - 1] = GAMMA_RIDGE  # straight lines may be collinear
         fixed[q + width - 1] = 0.0
         fixed[q + width : q + width + r] = SCALE_SD**-2
         fixed[-2], fixed[-1] = SKEWNESS_SD**-2, TAIL_SD**-2
@@ -75,7 +76,7 @@ class Design:
         return Penalty(self.membership, fixed, extra)
 
     def free(self, forms: np.ndarray) -> torch.Tensor:
-        """(k, P) which coefficients the given forms (k,), positions in FORMS, let vary."""
+        """(k, P) which coefficients are free in the given forms (k,), positions in FORMS."""
         q, width, r = self.units.sizes
         shape, scale = np.array([(each.shape, each.scale) for each in FORMS.values()])[forms].T
         free = np.ones((len(forms), len(self.membership)), dtype=bool)
@@ -110,8 +111,8 @@ class Points:
 
 
 def independent_optima(design: Design) -> Optima:
-    """The normal model of each column set at rho = 0, from next to nothing: zeros and a unit
-    sigma."""
+    """The normal model of each column set at rho = 0, started from zero coefficients and sigma
+    1."""
     size, ridges = design.membership.shape
     q, width, _ = design.units.sizes
     k = len(design.units.weight)
@@ -124,9 +125,9 @@ def independent_optima(design: Design) -> Optima:
 
 @dataclass(frozen=True)
 class Problem:
-    """What models are fitted to.
+    """The data that models are fitted to.
 
-    device : where a worker moves the rows; None leaves them where they are
+    device : to which a worker moves the rows; None does not move them
     """
 
     design: Design
@@ -173,9 +174,9 @@ def _family_of(form: int) -> Family:
 
 @dataclass(frozen=True)
 class Fitting:
-    """How points are fitted to the units of `design`, and read off the units of `folds`.
+    """Fits points to the units of `design` and evaluates them on the held-out units of `folds`.
 
-    run : a map over chunks; device : of a worker, by its name; None is that of the design
+    run : a map over chunks; device : name of the device of a worker, by default that of the design
     """
 
     design: Design
@@ -202,14 +203,14 @@ class Fitting:
         return Points(form, a, height, readings, v, ridge, information)
 
     def _in_chunks(self, function: Callable, given: Chunk, among: np.ndarray) -> list[tuple]:
-        """The result of each chunk of some of the given models, after the positions in it."""
+        """For each chunk of the models at positions `among`: its positions and its result."""
         chunks = [among[own] for own in self._chunks(given.form[among])]
         tasks = [given.only(own) for own in chunks]
         return list(zip(chunks, self.run(function, tasks), strict=True))
 
     def _hopeful(self, form: np.ndarray, evidence: np.ndarray) -> np.ndarray:
-        """Positions of the models whose held-out units are worth a look: not far behind the best
-        of their family."""
+        """Positions of the models that are evaluated on held-out units: at most HOPELESS below the
+        best of their family."""
         best = {family: -np.inf for family in map(_family_of, form)}
         for one, height in zip(form, evidence, strict=True):
             best[_family_of(one)] = max(best[_family_of(one)], height)
@@ -217,8 +218,9 @@ class Fitting:
         return np.flatnonzero(evidence > least)
 
     def _chunks(self, form: np.ndarray) -> list[np.ndarray]:
-        """Positions of models of one family, as many at once as memory holds. Workers do not
-        change which these are, except that a GPU wants few large chunks, and every GPU one."""
+        """The positions in each chunk: models of one family, as many as memory holds. On CPUs
+        chunks do not depend on the number of workers; on GPUs they are large, and every GPU gets
+        one."""
         place = self.device or self.design.membership.device.type
         kind = "gpu" if place.startswith("cuda") else "cpu"
         at_once = max(1, int(BATCH_BYTES[kind] // self.design.units.nbytes))

@@ -37,12 +37,13 @@ from heckesel.networks.rho.form_optima import (
 
 FACTORS = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0])
 PRIOR = 1 / FACTORS / np.sum(1 / FACTORS)
-# A held-out unit counts as no less likely than this: one outlier must not decide about a form.
+# Lower limit of the log-likelihood of a held-out unit, so that one outlier does not decide between
+# forms.
 WORST = -60.0
-# From the fit to all rows to one without a fold: steps with the information at the start, until
-# the next one promises this little, or Newton's.
+# From the fit to all rows to the fit without a fold: at most STEPS steps with the initial
+# information, until the expected gain is below LITTLE_GAIN; if they do not converge, NEWTON_STEPS.
 STEPS, LITTLE_GAIN, NEWTON_STEPS = 12, 1e-4, 6
-DERIVATIVES = ("value", "score", "information")  # of a `Surface`, which add up over rows
+DERIVATIVES = ("value", "score", "information")  # fields of `Surface` that are sums over rows
 
 
 class Fitted(NamedTuple):
@@ -108,9 +109,9 @@ def _fit_without(
 ) -> Fitted:
     """The optima of k models for the kept rows, from those for all rows.
 
-    The information changes little on the way, so that of the kept rows at the start serves every
-    step and an iteration needs slopes alone. Models that do not arrive so are optimised from the
-    start.
+    The information changes little between the two, so every step uses that of the kept rows at the
+    start, and an iteration computes only the score. Models that do not converge this way are
+    optimised by Newton's method from the start.
     """
     _, score, information = penalised(start, ridge, free, penalty)
     factor, damping = cholesky_factor(information, torch.zeros_like(a))

@@ -1,4 +1,4 @@
-r"""The joint likelihood of k models with errors of several forms, outcome linear in given columns.
+r"""The joint likelihood of k models of several forms, with an outcome linear in given columns.
 
 In Olsen's coordinates, with theta = 1/sigma, delta = beta/sigma and log sigma(x) linear in columns
 u, the standardised error of a selected unit is
@@ -8,8 +8,8 @@ u, the standardised error of a selected unit is
 and its log-likelihood is :math:`\log\theta - c'u + \ell(\eta, e)` with the selection index
 :math:`\eta = w'\gamma`. A `Family` has :math:`\ell` and the log-likelihood of an unselected unit:
 `form_shape` for sinh-arcsinh errors, normal errors among them, and `form_student` for t errors in
-both equations. A form says which of c and of the family's epsilon and log d are free; the others
-stay at zero, so that forms are rows of one batch.
+both equations. A form determines which of c, epsilon and log d are free. The others are zero, so
+that models of several forms can be computed in one batch.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class UnitSlopes(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Of e in the population, and the slopes of its mean, all (k, 1)."""
+    """Moments of e in the population, and the slopes of its mean, all (k, 1)."""
 
     mean: torch.Tensor
     variance: torch.Tensor
@@ -88,7 +88,7 @@ class Units:
 
     @property
     def nbytes(self) -> int:
-        """Of one model."""
+        """Bytes that one model needs."""
         return sum(values[0].nbytes for values in vars(self).values())
 
     def repeated(self, k: int) -> Units:
@@ -96,7 +96,7 @@ class Units:
         return Units(**{n: v.expand(k, *v.shape[1:]) for n, v in vars(self).items()})
 
     def take(self, models: torch.Tensor) -> Units:
-        """The rows of some of the models; what models share is still not copied."""
+        """The rows of some of the models; rows that models share are not copied."""
         return Units(
             **{
                 name: values[:1].expand(len(models), *values.shape[1:])
@@ -145,7 +145,7 @@ def value_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -> 
 
 class _EachUnit(NamedTuple):
     """The terms of derivatives at v: log e^{-c'u} and e^{-c'u}, the errors e, the slopes of
-    selected units and log-likelihood, slope and bend of unselected ones."""
+    selected units and log-likelihood, first and second derivative of unselected ones."""
 
     scale: torch.Tensor
     factor: torch.Tensor
@@ -186,7 +186,7 @@ def score_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -> 
 
 
 def surface_at(family: Family, units: Units, v: torch.Tensor, a: torch.Tensor) -> Surface:
-    """Value and derivatives; the chain goes through the index and e(delta, theta, c)."""
+    """Value and derivatives, by the chain rule through the index and e(delta, theta, c)."""
     width, theta = units.sizes[1], split(v, units.sizes)[1][:, -1]
     each = _each_unit(family, units, v, a)
     unit, e, bend = each.slopes, each.e, each.bend

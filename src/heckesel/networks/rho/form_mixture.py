@@ -2,8 +2,8 @@ r"""A fitted model that averages over rho and over error models.
 
 The predictive is the mixture over the points of a `Posterior`. At each of them
 :math:`y = f(x) + \sigma(x) e` with :math:`f = b'\delta/\theta`, :math:`\sigma(x) =
-e^{c'u}/\theta` and e a sinh-arcsinh variable, whose mean need not be zero, or a t variable; what is
-not known about the mean enters by the delta method over all coefficients.
+e^{c'u}/\theta` and e a sinh-arcsinh variable, whose mean need not be zero, or a t variable; the
+uncertainty of the mean is computed by the delta method over all coefficients.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ class FormMixture:
 def squared_lengths(left: np.ndarray, right: np.ndarray, root: np.ndarray) -> np.ndarray:
     """(m,) of the rows of [left, right] root, for an upper triangular root.
 
-    The products of NumPy, unlike those of triangular matrices in SciPy, let other threads work.
+    NumPy's matrix products let other threads run; SciPy's triangular products do not.
     """
     h, total = left.shape[1], np.zeros(len(left))
     for first in range(0, h, TURNED_AT_ONCE):

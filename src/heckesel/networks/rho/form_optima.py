@@ -1,7 +1,8 @@
 r"""Penalised optima of many models of `form_likelihood` at fixed rho, and their evidence.
 
-Groups of coefficients have ridges that the evidence chooses, as in `linear_joint`; the shape of
-the errors has proper priors, so that the evidence of forms with more parameters is comparable:
+Groups of coefficients have ridges, which maximise the evidence, as in `linear_joint`. The
+parameters of the error model have proper priors, so that the evidence of forms with different
+numbers of parameters is comparable:
 
 .. math:: \epsilon \sim N(0, 1), \quad \log d \sim N(0, .4^2), \quad c_j \sim N(0, 1) .
 """
@@ -24,7 +25,7 @@ MAX_HALVINGS = 12
 @dataclass(frozen=True)
 class Penalty:
     """membership : (P, ridges) one where a coefficient has that ridge, else zero
-    fixed : (P,) precision of the other priors; extra : (P,) whether it is part of the form
+    fixed : (P,) precision of the other priors; extra : (P,) True for parameters of the error model
     """
 
     membership: torch.Tensor
@@ -45,7 +46,7 @@ def optimise(
     iterations: int = MAX_ITERATIONS,
 ) -> Optima:
     """Damped Newton steps at fixed a (k,) for the free (k, P) coefficients of k models; models that
-    have arrived stand still."""
+    have converged are not changed."""
     v, ridge = v.clone(), ridge.clone()
     moving = torch.arange(len(a), device=a.device)
     damping = torch.zeros_like(a)
@@ -99,7 +100,7 @@ def penalised_score(score, v, ridge, free, penalty: Penalty):
 
 
 def cholesky_factor(information, damping):
-    """Cholesky factor of the information, with as much damping of its diagonal as that takes."""
+    """Cholesky factor of the information, whose diagonal is damped as much as this requires."""
     diagonal = information.diagonal(dim1=1, dim2=2).abs().clamp(min=1e-8)
     for _ in range(30):
         factor, failed = torch.linalg.cholesky_ex(
@@ -113,7 +114,8 @@ def cholesky_factor(information, damping):
 
 
 def _line_search(family, units, here: Surface, a, value, ridge, penalty, step):
-    """v after the longest of the halved steps that does not lower the penalised likelihood."""
+    """v after the longest step, halved if necessary, that does not lower the penalised
+    likelihood."""
     precision = _precision(ridge, penalty)
     length = torch.ones_like(value)
     for _ in range(MAX_HALVINGS):
@@ -127,7 +129,7 @@ def _line_search(family, units, here: Surface, a, value, ridge, penalty, step):
 
 
 def _updated(at: Surface, ridge, free, penalty: Penalty):
-    """Fellner and Schall's step towards the ridges with the largest evidence."""
+    """The ridges after a step of Fellner and Schall towards the largest evidence."""
     if ridge.shape[1] == 0:
         return ridge
     _, _, information = penalised(at, ridge, free, penalty)

@@ -1,14 +1,14 @@
-r"""The posterior over rho and the form of the errors, for an outcome linear in given columns.
+r"""The posterior over rho and forms, for an outcome that is linear in given columns.
 
-Every form is optimised at a grid of a = atanh rho, side by side; the grid then closes in on the
-posterior mass. The weight of a point is the likelihood of held-out units times the prior mass of
-rho around it, so that a form pays for its parameters and a flat likelihood keeps every rho it
-allows.
+Every form is optimised on a grid of a = atanh rho. The grid is then refined where the posterior
+mass is. The weight of a point is the likelihood of held-out units times the prior mass of rho
+around it. Held-out units penalise superfluous parameters of a form, and under a flat likelihood the
+posterior of rho is its prior.
 
-No form is exactly right, and a likelihood that is not exactly right is too sure of itself. The
-weights are therefore averaged over bootstrap samples of the units: what only some units ask for
-does not decide alone. A bagged posterior of this kind is wide enough for a wrong likelihood, too
-(Huggins and Miller 2023); Yao et al. (2018) use it for weights of models.
+No form is exactly right, and the posterior under a misspecified likelihood is too narrow. The
+weights are therefore averaged over bootstrap samples of the units, so that a few units cannot
+determine the result. Such a bagged posterior is wide enough under misspecification, too (Huggins
+and Miller 2023); Yao et al. (2018) use it for weights of models.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ DROPPED = 1e-3  # weight of the least likely points, which predictions omit
 # intervals then change by less than .005 standard deviations, and a third of the points is left.
 RUN = 0.06
 NEGLIGIBLE = 1e-3  # posterior share of a form that is not refined any further
-# Where many rows make a peak of the evidence narrower than the grid: approaches to it, each by
-# points around where a smooth curve has its top, in standard deviations of that top.
+# With many rows a peak of the evidence may be narrower than the grid. Then points are added around
+# the maximum of a smooth curve, at most MOST_APPROACHES times; AROUND is in standard deviations of
+# the peak.
 MOST_APPROACHES = 5
 AROUND = np.linspace(-4.5, 4.5, 7)
 
@@ -63,12 +64,12 @@ class Posterior:
     log_total: np.ndarray
 
     def share_of(self, rival: np.ndarray) -> float:
-        """The weight of another model, which has one rho where this posterior has a distribution;
-        rival : (groups,) its log-likelihood of held-out units.
+        """The weight of another model, with a single rho instead of a distribution; rival :
+        (groups,) its log-likelihood of held-out units.
 
-        It has as much prior weight as a form, and must be better than the best point by LEAD
-        standard errors of the difference: where held-out units do not distinguish the two, the one
-        that accounts for how little they determine rho is right.
+        Its prior weight is that of a form. LEAD standard errors of the difference to the best point
+        are subtracted from its log-likelihood: if held-out units do not distinguish the two, the
+        posterior should be used, because it includes the uncertainty about rho.
         """
         lead = rival - self.best_by_group()
         handicap = LEAD * np.sqrt(len(lead)) * lead.std()
@@ -76,7 +77,7 @@ class Posterior:
         return float(np.mean(1 / (1 + np.exp(np.clip(self.log_total - own, -700, 700)))))
 
     def best_by_group(self, among: np.ndarray | None = None) -> np.ndarray:
-        """(groups,) readings of the point with the largest weight, at the factor that suits it;
+        """(groups,) readings of the point with the largest weight, at its most likely factor;
         among : positions of points"""
         among = np.arange(len(self.weight)) if among is None else among
         readings = self.points.readings[among[self.weight[among].argmax()]]
@@ -123,7 +124,7 @@ def _on_two(a: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 
 def form_posterior(fitting: Fitting, prior: RhoPrior) -> Posterior:
-    """All forms over all of (-1, 1), closer together where the posterior mass is."""
+    """Points of all forms over (-1, 1), denser where the posterior mass is."""
     points = _coarse(fitting, independent_optima(fitting.design))
     for _ in range(MOST_APPROACHES):
         form, a, near = _between_peaks(points)
@@ -139,8 +140,9 @@ def form_posterior(fitting: Fitting, prior: RhoPrior) -> Posterior:
 
 
 def _coarse(fitting: Fitting, start: Optima) -> Points:
-    """Every form at every a of COARSE. The normal form starts at its optimum at rho = 0, the others
-    at that of the normal form with the same rho, so that none is worse than the form inside it."""
+    """Every form at every a of COARSE. The normal form starts at its optimum at rho = 0. The others
+    start at the normal optimum with the same rho, so that none fits worse than the normal form it
+    contains."""
     count, others = len(COARSE), np.arange(1, len(FORMS))
     same = torch.zeros(count, dtype=torch.int64)
     first = np.zeros(count, dtype=int)
@@ -171,13 +173,13 @@ def weighted(points: Points, prior: RhoPrior) -> Posterior:
 
 
 def _bags(groups: int) -> np.ndarray:
-    """(groups, BAGS) how often each group is in each bootstrap sample, on average once."""
+    """(groups, BAGS) weight of each group in each Bayesian bootstrap sample, on average 1."""
     return np.random.default_rng(0).dirichlet(np.ones(groups), size=BAGS).T * groups
 
 
 def _between_peaks(points: Points) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """New points for each form whose peak is not yet between two points that were looked at: their
-    form, a, and the position of the nearest one there is."""
+    """New points for each form whose peak is not yet enclosed by evaluated points: their form, a,
+    and the position of the nearest existing point."""
     form, at, near = [], [], []
     for one in np.unique(points.form):
         own = np.flatnonzero(points.form == one)
@@ -196,8 +198,8 @@ def _between_peaks(points: Points) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _peak(a: np.ndarray, evidence: np.ndarray) -> tuple[float, float, float]:
-    """Where a smooth curve through the evidence is highest, how high, and the standard deviation in
-    a of a normal density as curved as its top."""
+    """Position and height of the maximum of a smooth curve through the evidence, and the standard
+    deviation in a of a normal density with the same curvature at its maximum."""
     curve = CubicSpline(a, evidence)
     best = int(evidence.argmax())
     around = np.linspace(a[max(best - 1, 0)], a[min(best + 1, len(a) - 1)], 2001)
@@ -206,7 +208,8 @@ def _peak(a: np.ndarray, evidence: np.ndarray) -> tuple[float, float, float]:
 
 
 def _wanted(found: Posterior) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """New points: their form, a, and the position of the nearest one there is."""
+    """New points at quantiles of the posterior: their form, a, and the position of the nearest
+    existing point."""
     form, at, near = [], [], []
     points = found.points
     for one in np.unique(points.form):

@@ -4,7 +4,7 @@ Each column set, the last layers of networks that held out the same fold, is a l
 `form_likelihood`, as in `rho_mixture` for normal errors and one sigma. All its coefficients, those
 of the error model among them, are fitted without that fold at every rho, side by side with the
 other sets, and evaluated on the fold. A single column set, such as splines, is fitted once without
-every fold.
+each fold.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class FormModels:
 
 @dataclass(frozen=True)
 class FormHeldOut:
-    """Held-out likelihood as evidence; held : the rows of each model, weighted where held out"""
+    """Held-out likelihood as evidence; held : the rows of each model, with weight if held out"""
 
     held: Units
     free: torch.Tensor
@@ -182,7 +182,8 @@ def _split(design: Design, rows: Batch, folds: int, device) -> tuple[Design, Des
 
 
 def _by_set(curve: Curve, sets: int) -> Curve:
-    """The curve with one model per column set: where all folds have the same columns, one."""
+    """The curve with one model per column set, a single model if all folds have the same
+    columns."""
     if curve.weight.shape[1] == sets:
         return curve
     together = curve.weight.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-r"""Sinh-arcsinh errors of the outcome beside normal errors of selection: a family of forms.
+r"""Sinh-arcsinh errors of the outcome and normal errors of selection: a family of forms.
 
 With the standardised error e of a selected unit
 

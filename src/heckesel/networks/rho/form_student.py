@@ -1,14 +1,14 @@
 r"""t errors with four degrees of freedom in both equations: a family with one form.
 
-(u, e) is bivariate t: one factor multiplies both errors, a dependence that no shape of e alone has.
-A selected unit contributes
+(u, e) is bivariate t: a common random factor multiplies both errors, a dependence that no
+distribution of e alone can produce. A selected unit contributes
 
 .. math:: \log t_\nu(e) + \log T_{\nu+1}(A), \quad A = (\eta\cosh a + e\sinh a)\,K, \quad
           K = \sqrt{(\nu+1)/(\nu+e^2)} ,
 
-an unselected one :math:`\log T_\nu(-\eta)`, with :math:`\nu = 4`: distribution functions of 4 and
-5 degrees of freedom are elementary, and what lies between 4 and the normal is left to the weights
-of the two.
+an unselected one :math:`\log T_\nu(-\eta)`, with :math:`\nu = 4`. Distribution functions with 4 and
+5 degrees of freedom are elementary; tails between these and normal ones are approximated by the
+weights of the two forms.
 """
 
 import math

@@ -42,8 +42,8 @@ class LastLayer:
         return np.concatenate([turned, np.ones((*turned.shape[:2], 1))], axis=2)
 
     def graph(self, graph, x: str) -> str:
-        """`columns` in an ONNX graph: activations of a set's first members times their rows of the
-        axes, then of its second ones, and so on, added up; a constant last."""
+        """`columns` in an ONNX graph: the sum over members of a set of their activations times
+        their rows of the axes; a constant last."""
         hidden, sets = last_hidden(graph, self.members, x), len(self.axes)
         k, width = len(self.members.parameters), self.members.sizes[-2]
         parts = []

@@ -26,7 +26,7 @@ from heckesel.on_disk import on_disk
 ALIGNED = 16
 # Random stream of the dataset, not of a member: its key has one number, those of members have two.
 FOLDS = 0
-Values = Any  # an array, or a tensor once rows are stacked; None where a loss has no use for it
+Values = Any  # an array, or a tensor once rows are stacked; None if the loss does not use it
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,8 @@ def assign_folds(data: SelectionData, folds: int, seed: int) -> np.ndarray:
 
 
 def _folds_of_groups(data: SelectionData, folds: int, seed: int) -> np.ndarray:
-    """The largest groups first, in turn, so that folds have about as many selected units."""
+    """Assigns groups to the folds in turn, the largest first, so that folds have similar numbers of
+    selected units."""
     assert data.groups is not None
     _, code = np.unique(data.groups, return_inverse=True)
     selected = np.bincount(code, data.s)
@@ -252,7 +253,7 @@ def stack_datasets(
 
     def stacked(name):
         arrays = [getattr(dataset, name) for dataset in datasets]
-        # one row to point at, if empty
+        # at least one row, because positions of padding point to a row
         length = rounded_up(max(1, *(len(array) for array in arrays)), multiple_of)
         block = np.zeros((len(arrays), length, *arrays[0].shape[1:]))
         for place, array in zip(block, arrays, strict=True):
@@ -266,9 +267,10 @@ def rows_together(hidden: Sequence[int]) -> int:
     """Rows of networks with these widths are padded to a multiple of this, so that a network does
     not depend on how many are trained beside it.
 
-    Products depend on where a matrix starts; 16 rows of float32 fill whole lines of 64 bytes.
-    Elementwise functions take two vectors of up to 16 numbers at a time and compute a rest by
-    other instructions; 16 rows of a layer are a multiple of 32 numbers if its width is even.
+    The rounding of products depends on the alignment of a matrix; 16 rows of float32 fill whole
+    lines of 64 bytes. Elementwise functions process two vectors of up to 16 numbers at a time and
+    the remainder by other instructions; 16 rows of a layer are a multiple of 32 numbers if its
+    width is even.
     """
     return 16 if all(width % 2 == 0 for width in hidden) else 32
 

@@ -1,5 +1,5 @@
-"""`NetworkConfig`: the options of the network methods, with the paper's values as defaults, and
-whether the machine has the memory that a training with them needs."""
+"""`NetworkConfig`: the options of the network methods, with the paper's values as defaults, and a
+check that the machine has enough memory for a training with them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class NetworkConfig:
                 raise DataError(f"{name} must be one of {', '.join(known)}, got {value!r}")
         self._check_numbers()
         check_device(self.device)
-        if self.map_over_workers is None:  # else the workers have the cards
+        if self.map_over_workers is None:  # otherwise the workers have the GPUs
             torch_device(self.device)
         if self.errors != "normal" and self.noise == "varying":
             raise DataError(
@@ -221,8 +221,8 @@ def _finite(value, *, above: float) -> bool:
 
 
 def torch_device(name) -> torch.device:
-    """The device called `name`; "auto" is CUDA if this machine has a card, else the CPU. Of several
-    cards, "cuda" and "cuda:*" are the one that this process uses."""
+    """The device called `name`; "auto" is CUDA if this machine has a GPU, else the CPU. With
+    several GPUs, "cuda" and "cuda:*" are the one that this process uses."""
     check_device(name)
     cards = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
@@ -257,7 +257,7 @@ def check_memory(
 
 
 def memory_of(place: torch.device) -> int:
-    """Bytes of memory of the card, or of the machine or its container, whichever is less."""
+    """Bytes of memory of the GPU, or of the machine or its container, whichever is less."""
     if place.type == "cuda":
         return torch.cuda.mem_get_info(place)[1]
     try:

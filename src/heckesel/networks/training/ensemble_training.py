@@ -54,8 +54,8 @@ READ_EVERY = 2
 # step should fit into the cache (30 networks of 1000 rows take a third longer at once than five by
 # five); on a GPU as many networks as its memory holds are fastest.
 LAYER_BYTES = {"cpu": 2 * 2**20, "gpu": 2 * 2**30}
-# The product of a single pair of matrices uses another routine than a batched one and rounds
-# differently, so the block of members that a worker trains has at least two.
+# A product of two single matrices uses another routine than a batched product and rounds
+# differently, so a worker trains at least two members at once.
 FEWEST_IN_A_BLOCK = 2
 
 
@@ -220,8 +220,8 @@ class Training:
     starts : initial values (n_members,) of scalars of the loss; with `warm_up >= epochs` the last
         scalar keeps them
     heads : for each dataset (h,), the initial heads of its members
-    parameters : for each dataset (n_members, P), the initial networks and heads of its members, in
-        place of random ones
+    parameters : for each dataset (n_members, P), the initial networks and heads of its members,
+        instead of random ones
     device : a name, since workers have their own devices; None is that of `config`
     """
 

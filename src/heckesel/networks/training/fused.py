@@ -1,4 +1,4 @@
-"""A training step of many small networks on a GPU in four kernels beside those of the loss.
+"""A training step of many small networks on a GPU, in four kernels and those of the loss.
 
 The two dozen operations of an ordinary step each read and write the activations of a layer, so that
 memory limits its speed. Here a kernel holds the activations of a few rows from inputs to outputs.

@@ -1,4 +1,4 @@
-"""The training loop of built-in and own networks: k networks at once, each with early stopping.
+"""The training loop of built-in and custom networks: k networks at once, each with early stopping.
 
 When half of the networks have stopped, the others continue in a smaller block.
 """
@@ -120,9 +120,9 @@ class _Block:
 
 
 def _never_alone(going: torch.Tensor) -> torch.Tensor:
-    """`going` with at least two networks. A product of a single pair of matrices uses other
-    routines than a batched one and rounds differently, so a network trained alone would depend on
-    when the others stopped."""
+    """`going` with at least two networks. A product of two single matrices uses another routine
+    than a batched product and rounds differently, so a network trained alone would depend on when
+    the others stopped."""
     if going.sum() == 1:
         going = going.clone()
         going[torch.nonzero(~going)[0]] = True
@@ -213,7 +213,8 @@ def batch_generators(seeds, members, epoch) -> list[list[np.random.Generator]]:
 
 
 def step_rows(count: int, steps: int, multiple_of: int) -> int:
-    """Rows of each of `steps` that visit `count`: at least one, to point at."""
+    """Rows of each of `steps` steps over `count` rows: at least one, because padding points to a
+    row."""
     return rounded_up(max(1, math.ceil(count / steps)), multiple_of)
 
 

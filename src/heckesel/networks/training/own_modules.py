@@ -1,7 +1,8 @@
 """Ensembles of a user's `nn.Module`, trained one after another.
 
-Modules of any architecture cannot be computed in one batched product, and torch computes their
-gradients. Loop, losses, optimiser, schedule and mini-batches are those of the built-in networks.
+Modules of any architecture cannot be computed in one batched product, and their gradients come from
+torch's autograd. The loop, losses, optimiser, schedule and mini-batches are those of the built-in
+networks.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 class Processes:
     """One process per device; a device may be named more than once.
 
-    The items are split over the processes in turn. The processes live on for later calls.
+    The items are assigned to the processes in turn. The processes are kept for later calls.
     """
 
     devices: tuple[str, ...]
@@ -25,8 +25,8 @@ class Processes:
 
         tasks = list(items)
         shares = [range(first, len(tasks), self.workers) for first in range(self.workers)]
-        # An array in a file that processes share may start at another address than in memory, and
-        # products of it may end in other digits.
+        # An array in a file that processes share may have another alignment than in memory, so that
+        # its products may round differently.
         run = Parallel(n_jobs=self.workers, backend="loky", max_nbytes=None)
         found = run(
             delayed(_on_device)(device, function, [tasks[i] for i in share])
@@ -51,6 +51,7 @@ def _on_device(device: str, function: Callable, tasks: list) -> list:
 
 
 def all_gpus() -> Processes | None:
-    """A process for each GPU of this machine; None if it has one, which needs no other process."""
+    """A process for each GPU of this machine; None if it has at most one, which this process can
+    use."""
     count = torch.cuda.device_count()
     return Processes(tuple(f"cuda:{number}" for number in range(count))) if count > 1 else None

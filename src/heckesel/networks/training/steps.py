@@ -28,9 +28,9 @@ from heckesel.networks.training.batches import Batch, Source
 if TYPE_CHECKING:
     from heckesel.networks.training.dropout import DropoutMasks
 
-# Numbers in 64 bytes of float32, and in 128 of float64. Products are computed by other instructions
-# where a matrix starts elsewhere, and end in other digits; what starts at a multiple of these does
-# not depend on how many networks come before it.
+# Numbers in 64 bytes of float32, and in 128 of float64. The rounding of a product depends on the
+# alignment of its matrices. If they start at multiples of this, results do not depend on how many
+# networks come before.
 ALIGNED = 16
 
 # Purposes of the random streams of an ensemble member. Each has its own spawn key, so that drawing
