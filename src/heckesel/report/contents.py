@@ -153,7 +153,8 @@ def report_contents(model, X, y, *, baseline=None, **sides) -> Contents:
     sides : selected, sample_weight and groups, as they were given to `fit`
     """
     with warnings.catch_warnings():  # every refit would repeat what the fit said
-        warnings.filterwarnings("ignore", message="on_problem='fix'")
+        for said in ("on_problem='fix'", "column .* repeats", ".*that the fit has not seen"):
+            warnings.filterwarnings("ignore", message=said)
         return _contents(model, read_report_data(model, X, y, **sides), baseline)
 
 

@@ -49,10 +49,14 @@ def naive_fit(model, data: ReportData, baseline=None, *, members: int | None = N
         return _given(baseline, data, members)
     everyone = np.arange(data.n)
     if hasattr(model, "result_"):
-        mean, coefficients = _linear(model, data, everyone)
+        twin = clone(model)
+        sample = _sample(twin, data, linear=True)  # once: refits take some of its rows
+        mean, coefficients = _linear(twin, sample, data, everyone)
         what = LEAST_SQUARES if data.classes is None else PLAIN_PROBIT
         short = "least squares" if data.classes is None else "probit"
-        return Naive(what, short, mean, coefficients, lambda rows: _linear(model, data, rows)[0])
+        return Naive(
+            what, short, mean, coefficients, lambda rows: _linear(twin, sample, data, rows)[0]
+        )
     if data.classes is not None:
         mean = _plain_networks(model, data, everyone)
         return Naive(
@@ -93,10 +97,14 @@ def plain_ensemble(model, selected: int) -> DeepEnsembleRegressor:
     return plain.set_params(**{name: used[name] for name in plain.get_params()})
 
 
-def _linear(model, data: ReportData, rows: np.ndarray) -> tuple[np.ndarray, dict[str, float]]:
-    """Predictions for all rows, and coefficients, of a fit to the observed outcomes in `rows`."""
-    twin = clone(model)
-    sample, used = _sample(twin, data, linear=True), np.isin(np.arange(data.n), rows)
+def _linear(
+    twin, sample: SelectionData, data: ReportData, rows: np.ndarray
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Predictions for all rows, and coefficients, of a fit to the observed outcomes in `rows`.
+
+    twin : knows the columns of `sample`, all rows of the fit
+    """
+    used = np.isin(np.arange(data.n), rows)
     if sample.n < data.n:  # rows of weight zero are not in the sample
         used = used[np.asarray(data.weight) > 0]
     sample, x = sample.take(used), twin.columns_.x(data.frame)

@@ -40,6 +40,12 @@ def without_unobserved(values: np.ndarray, given) -> np.ndarray:
     return np.where(np.isin(values, numbers), np.nan, values)
 
 
+def known_values(column: pd.Series, given) -> pd.Series:
+    """A column of any type in which the values of `given` are missing."""
+    known = column.mask(column.isin(unobserved_values(given)))
+    return pd.to_numeric(known) if known.dtype == object else known
+
+
 def disguised(values: np.ndarray) -> float | None:
     """The value that may stand for a missing outcome: a spike at one of SUSPECTS.
 

@@ -290,21 +290,25 @@ def _category(
     gap = ABSENT if ABSENT in levels else other
     rest = tuple(each for each in rare if each not in levels)
     step = Step(name, source, kind, levels=levels, pooled=rest, other=other, gap=gap, **how)
-    return step, _pooling(rare, total, other, labels)
+    return step, _pooling(rare, counts, other, labels)
 
 
-def _pooling(rare: list[str], total: pd.Series, other: str, labels: pd.Series) -> list[str]:
+def _pooling(rare: list[str], counts: pd.DataFrame, other: str, labels: pd.Series) -> list[str]:
     actions = []
     names = [each for each in rare if each != ABSENT]
     if names:
         shown = ", ".join(map(str, names[:3])) + (", ..." if len(names) > 3 else "")
-        actions.append(
-            f"{len(names)} rare level{'s' * (len(names) > 1)} ({shown}; {total[names].sum():,} "
-            f"rows) treated as {other}"
-        )
-    if labels.isna().any():
-        as_level = other if ABSENT in rare else ABSENT
-        actions.append(f"{int(labels.isna().sum()):,} missing values treated as {as_level}")
+        pooled = counts.loc[names]
+        levels = f"level{'s' * (len(names) > 1)}"
+        what = f"rare {levels}"
+        for side, few in (("in", "unselected"), ("out", "selected")):
+            if (pooled[side] >= FEWEST_ROWS).all():
+                what = f"{levels} with few {few} rows"
+        rows = f"{pooled.to_numpy().sum():,} rows"
+        actions.append(f"{len(names)} {what} ({shown}; {rows}) treated as {other}")
+    if missing := int(labels.isna().sum()):
+        used = f"treated as {other}" if ABSENT in rare else "used as a level"
+        actions.append(f"{missing:,} missing values {used}")
     return actions
 
 
