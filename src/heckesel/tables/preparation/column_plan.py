@@ -120,15 +120,18 @@ class ColumnPlan:
 
     def apply(self, frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
         """The columns `names` that the model sees, made from a table."""
-        found, notes = {}, {}
+        found, notes, empty = {}, {}, np.ones(len(frame), dtype=bool)
         for step, filled in self.filled(frame, names):
             found[step.name] = filled.values
+            empty &= filled.absent
             for rows, what in (
                 (filled.unseen, "a level that the fit has not seen"),
                 (filled.unreadable, "a value that cannot be read, treated as missing"),
             ):
                 if rows.any():
-                    notes[step.source] = f"{step.source}: {int(rows.sum()):,} rows have {what}"
+                    notes[step.source] = f"{step.source}: {rows_have(rows)} {what}"
+        if found and empty.any():
+            notes[""] = f"{rows_have(empty)} no value in the columns of the prediction"
         if notes:
             warn_user(". ".join(notes.values()), UserWarning)
         return pd.DataFrame(found, frame.index)
@@ -147,6 +150,12 @@ class ColumnPlan:
             if column.dtype == object:
                 check_scalars(column, step.source)
             yield step, fill_column(step, column)
+
+
+def rows_have(rows: np.ndarray) -> str:
+    """The number of true values, as the start of a sentence."""
+    count = int(np.count_nonzero(rows))
+    return f"{count:,} row{'s have' if count > 1 else ' has'}"
 
 
 def fill_column(step: Step, column: pd.Series) -> Filled:

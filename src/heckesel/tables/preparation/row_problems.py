@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from heckesel.tables.preparation.column_plan import DATE_PARTS, MEANS, ColumnPlan, Step
+from heckesel.tables.preparation.column_plan import DATE_PARTS, MEANS, ColumnPlan, Step, rows_have
 
 EMPTY = "no column has a value"
 
@@ -52,5 +52,5 @@ def _unseen(step: Step, values: pd.Series) -> str:
     treated = "the mean of all levels is used" if step.kind == MEANS else f"treated as {step.other}"
     levels = values.astype(str).unique()
     shown = ", ".join(levels[:3]) + ", ..." * (len(levels) > 3)
-    rows = f"{len(values):,} row{'s have' if len(values) > 1 else ' has'}"
+    rows = rows_have(np.ones(len(values)))
     return f"{step.source}: {rows} a level that the fit has not seen ({shown}); {treated}"
