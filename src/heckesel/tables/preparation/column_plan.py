@@ -123,7 +123,7 @@ class ColumnPlan:
         found, notes, empty = {}, {}, np.ones(len(frame), dtype=bool)
         for step, filled in self.filled(frame, names):
             found[step.name] = filled.values
-            empty &= filled.absent
+            empty &= filled.absent & (step.kind != MISSING)  # an indicator says so
             for rows, what in (
                 (filled.unseen, "a level that the fit has not seen"),
                 (filled.unreadable, "a value that cannot be read, treated as missing"),
