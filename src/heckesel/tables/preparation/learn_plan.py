@@ -212,7 +212,7 @@ def _use_number(learning: _Learning, name, column, found, values, absent) -> lis
     step = Step(name, name, NUMBER, fill=float(numbers[~absent].mean()), gaps=found.gaps)
     learning.keep(step, column)
     if absent.any():
-        imputed = f"{int(absent.sum()):,} missing values imputed by the mean"
+        imputed = f"{_gaps(absent)} imputed by the mean"
         if learning.enough(absent[learning.s].sum(), absent[~learning.s].sum()):
             indicator = Step(f"{name}{MISSING_INDICATOR}", name, MISSING, gaps=found.gaps)
             imputed += _indicated(learning, indicator, column, absent)
@@ -248,7 +248,7 @@ def _use_date(learning: _Learning, name, column, found, values, absent) -> list[
                 used.append(part)
     actions = [f"turned into {', '.join(used)}"]
     if absent.any():
-        actions.append(f"{int(absent.sum()):,} missing dates imputed by the mean")
+        actions.append(f"{_gaps(absent, 'date')} imputed by the mean")
     return actions
 
 
@@ -306,10 +306,15 @@ def _pooling(rare: list[str], counts: pd.DataFrame, other: str, labels: pd.Serie
                 what = f"{levels} with few {few} rows"
         rows = f"{pooled.to_numpy().sum():,} rows"
         actions.append(f"{len(names)} {what} ({shown}; {rows}) treated as {other}")
-    if missing := int(labels.isna().sum()):
+    if labels.isna().any():
         used = f"treated as {other}" if ABSENT in rare else "used as a level"
-        actions.append(f"{missing:,} missing values {used}")
+        actions.append(f"{_gaps(labels.isna())} {used}")
     return actions
+
+
+def _gaps(absent, what: str = "value") -> str:
+    count = int(np.count_nonzero(absent))
+    return f"{count:,} missing {what}{'s' * (count > 1)}"
 
 
 def _use_means(learning: _Learning, name, column, labels: pd.Series) -> list[str]:
