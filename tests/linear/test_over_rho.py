@@ -236,3 +236,20 @@ def test_a_likelihood_that_is_flat_at_its_highest_end_has_a_mode_there():
     fit = fit_binary(data, np.array([0, 1]), prefer_interior=True)
     assert (fit.status, fit.rho) == ("boundary", pytest.approx(-1, abs=1e-5))
     assert fit.loglik >= fit.scan.loglik.max() - 1e-9
+
+
+def test_a_maximum_that_no_fit_with_rho_held_reaches_leaves_an_interval(monkeypatch):
+    """As at rho = 1 in a long table, where the highest fit with rho held is far below it."""
+    frame = hk.datasets.make_controlled(800, rho=0.9, alpha=0.3, seed=1).frame
+    fit = hk.heckman("y ~ x", "~ x + z", frame)
+    reach = 0.3
+    assert fit.inference == "profile"
+    assert np.arctanh(fit.rho) > reach
+    monkeypatch.setattr(conditional_fits, "LARGEST_ATANH_RHO", reach)
+    with pytest.warns(hk.IdentificationWarning):
+        held = hk.heckman("y ~ x", "~ x + z", frame).over_rho
+    assert held.drop.min() == 0
+    highest = held.params[np.argmin(held.drop)]
+    ends = held.interval(held.params, held._own_variances, 0.95)
+    assert (ends[:, 0] <= highest).all()
+    assert (highest <= ends[:, 1]).all()

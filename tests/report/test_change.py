@@ -56,7 +56,7 @@ def test_the_uncertainty_of_a_change_is_that_of_the_jackknife():
     values = rng.standard_normal(40)
     groups = values.reshape(8, 5)
     without = np.array([np.delete(groups, j, axis=0).mean() for j in range(8)])
-    refits = Refits("", np.tile(without[:, None], 3), np.empty(0), None)
+    refits = Refits("", np.arange(3), np.tile(without[:, None], 3), np.empty(0), None)
     expected = groups.mean(axis=1).std(ddof=1) / np.sqrt(8)  # the sd of a mean of 8 groups
     t = 1.8945786  # the .95 quantile with seven degrees of freedom
     assert refits.uncertainty(np.arange(2), 0.9) == pytest.approx(t * expected, rel=1e-7)

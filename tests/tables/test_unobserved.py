@@ -25,6 +25,13 @@ def test_a_spike_at_a_usual_code_is_found(code):
     assert disguised(placement(code)["salary"].to_numpy()) == code
 
 
+def test_no_gift_is_found_among_round_gifts():
+    """0 for six in ten, 10 for two, and others."""
+    gifts = np.repeat([0.0, 10.0], [600, 200])
+    assert disguised(np.concatenate([gifts, np.arange(1.0, 201.0)])) == 0
+    assert disguised(np.concatenate([gifts[300:], np.arange(1.0, 201.0)])) is None
+
+
 def test_other_spikes_and_outcomes_with_frequent_values_raise_no_question():
     assert disguised(placement(7.5)["salary"].to_numpy()) is None  # no code of a missing value
     assert disguised(placement(np.nan)["salary"].to_numpy()) is None

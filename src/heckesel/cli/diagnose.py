@@ -4,9 +4,10 @@ import json
 
 import click
 
-from heckesel.cli.models import as_plain, validity_of, verdict_of
+from heckesel.cli.models import as_plain, examined
 from heckesel.cli.terminal import notes, say, waiting
 from heckesel.cli.training_data import data_options, read_training_data, transform_option
+from heckesel.errors import DataError
 
 
 @click.command()
@@ -25,18 +26,21 @@ def diagnose(target_transform, as_json, **data):
     heckesel diagnose loans.csv --outcome repaid --instruments branch
     heckesel diagnose loans.csv --outcome repaid --instruments branch --json
     """
+    from contextlib import suppress
     from dataclasses import asdict
 
     from heckesel.diagnostics.column_report import column_report
     from heckesel.diagnostics.verdict import VERDICTS
 
     given = read_training_data(**data)
-    with waiting("reading the columns"):
-        columns = {"instruments": given.instruments or None, **given.options}
-        report = column_report(given.X, given.codes, **columns)
-    with waiting("checking identification"), notes(said=(*VERDICTS, "all ")):
-        verdict = verdict_of(given, target_transform)
-        validity = validity_of(given) if given.instruments else None
+    try:
+        with waiting("checking identification"), notes(said=(*VERDICTS, "all ", "column ")):
+            report, verdict, validity = examined(given, target_transform)
+    except DataError:  # what is wrong with the columns may explain why
+        with suppress(DataError):
+            columns = {"instruments": given.instruments or None, **given.options}
+            say(str(column_report(given.X, given.codes, **columns)), err=True)
+        raise
     if as_json:
         tested = {} if validity is None else {"validity": validity.to_dict()}
         entries = {"columns": [asdict(entry) for entry in report.entries]}

@@ -112,12 +112,21 @@ def verdict_of(data: TrainingData, transform: str | None):
     return model.fit(data.X, data.y, **data.options).identification_
 
 
-def validity_of(data: TrainingData):
-    """The `InstrumentValidity` of the data."""
+def examined(data: TrainingData, transform: str | None):
+    """The `ColumnReport`, the `Identification` and, with instruments, the `InstrumentValidity`."""
     import heckesel as hk
+    from heckesel.diagnostics.column_report import column_report
+    from heckesel.estimators.identify import examine
 
-    columns = {"instruments": data.instruments, **data.problems}
-    return hk.test_instruments(data.X, data.codes, **columns, **data.options)
+    columns = {"instruments": data.instruments or None, **data.options}
+    if data.classes is None:
+        options = data.problems | {"target_transform": transform}
+        return examine(data.X, data.y, **columns, **options)
+    verdict = verdict_of(data, transform)
+    report = column_report(data.X, data.codes, **columns)
+    tests = hk.test_instruments
+    columns |= data.problems
+    return report, verdict, tests(data.X, data.codes, **columns) if data.instruments else None
 
 
 def as_plain(identification) -> dict:

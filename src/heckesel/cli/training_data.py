@@ -66,6 +66,12 @@ data_options = _together(
     ),
     click.option("--exclude", metavar="A,B", help="Columns to ignore, such as names and ids."),
     click.option(
+        "--categories",
+        metavar="A,B",
+        help="Columns of numbers that are codes, such as occupations or diagnoses, to be used as "
+        "categories.",
+    ),
+    click.option(
         "--on-problem",
         type=click.Choice(["fix", "error"]),
         default="fix",
@@ -206,6 +212,7 @@ def training_data(
     weights,
     groups,
     exclude,
+    categories,
     missing,
     on_problem,
     kind,
@@ -216,6 +223,7 @@ def training_data(
         given_columns,
         number_column,
         read_outcome,
+        with_codes,
         without_empty_rows,
     )
     from heckesel.tables.outcome.file_outcome import without_values
@@ -243,6 +251,7 @@ def training_data(
         used = [name for name in names if taken.get(name, "instrument") == "instrument"]
         if len(used) == len(chosen):
             raise DataError(f"{table.path} has no column from which to predict {outcome!r}")
+        table = with_codes(table, listed(categories, names), used)
         chosen_rows = None
         if selected:
             chosen_rows = number_column(table, selected, "selected column", yes_no=True)

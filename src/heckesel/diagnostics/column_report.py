@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
+import numpy as np
 import pandas as pd
 
 from heckesel.diagnostics.column_problems import plan_of
@@ -9,7 +10,8 @@ from heckesel.display.html_table import block, box, html_table
 from heckesel.errors import DataError
 from heckesel.tables.columns import named_columns
 from heckesel.tables.groups import repeated_units
-from heckesel.tables.preparation.column_plan import ColumnEntry
+from heckesel.tables.outcome.unobserved import without_unobserved
+from heckesel.tables.preparation.column_plan import ColumnEntry, ColumnPlan
 from heckesel.tables.preparation.learn_plan import check_plan
 
 
@@ -57,7 +59,7 @@ class ColumnReport:
         return pd.DataFrame([asdict(entry) for entry in self.entries]).set_index("name")
 
     def __str__(self) -> str:
-        width = max(len(entry.name) for entry in self.entries) + 2
+        width = max(len(name) for name in ("column", *(each.name for each in self.entries))) + 2
         lines = [f"{'column':<{width}}{'kind':<12}{'values':>9}{'missing':>9}  action"]
         for each in self.entries:
             lines.append(
@@ -87,7 +89,14 @@ class ColumnReport:
 
 
 def column_report(
-    X, y, *, instruments=None, selected=None, sample_weight=None, groups=None
+    X,
+    y,
+    *,
+    instruments=None,
+    selected=None,
+    sample_weight=None,
+    groups=None,
+    unobserved=None,
 ) -> ColumnReport:
     """Report the kind of each column of a table, and what ``on_problem="fix"`` does with it.
 
@@ -105,6 +114,8 @@ def column_report(
         Row weights.
     groups : str or array-like of shape (n,), optional
         Groups of dependent rows: the name of a column of X, or one label per row.
+    unobserved : value or list of values, optional
+        Values of y that stand for a missing outcome, such as 0 or 999.
 
     Returns
     -------
@@ -145,7 +156,12 @@ def column_report(
     year: omitted, since it is constant (2020)
     """
     sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
-    plan = plan_of(X, _numbers(y), instruments=instruments, **sides, strict=False)
+    y = _numbers(y, unobserved)
+    return report_of(plan_of(X, y, instruments=instruments, **sides, strict=False), X, groups)
+
+
+def report_of(plan: ColumnPlan, X, groups) -> ColumnReport:
+    """The report on a table whose plan is known."""
     asked = repeated_units(named_columns(X)[0]) if groups is None else ""
     try:
         check_plan(plan)
@@ -154,8 +170,11 @@ def column_report(
     return ColumnReport(plan.entries, question=asked)
 
 
-def _numbers(y):
-    """Classes as 0, 1, ...; other outcomes as they are."""
+def _numbers(y, unobserved):
+    """Classes as 0, 1, ...; other outcomes as they are, without the values `unobserved`."""
+    if unobserved is not None:
+        values = without_unobserved(np.asarray(y, dtype=object), unobserved)
+        y = pd.Series(values, name=getattr(y, "name", None))
     labels = pd.Series(y) if isinstance(y, pd.Series) else pd.Series(list(y), dtype=object)
     if all(isinstance(each, str | bool) for each in labels.dropna()):
         codes = pd.Series(pd.factorize(labels, sort=True)[0], labels.index, name=labels.name)

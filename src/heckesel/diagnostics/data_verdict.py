@@ -27,7 +27,7 @@ from heckesel.diagnostics.smooth_columns import (
 )
 from heckesel.diagnostics.validity.overidentification import with_agreement
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, beyond_smooth, with_profile
-from heckesel.errors import DataError
+from heckesel.errors import ColumnError, DataError
 from heckesel.linear.covariance import meat
 from heckesel.linear.estimable import check_estimable
 from heckesel.linear.forms.error_models import GAUSSIAN
@@ -184,13 +184,32 @@ def _shape(data: SelectionData) -> _Shape | None:
     design = _design(data, _random_rows(data.n, MOST_ROWS))
     if design.s.sum() < max(FEWEST_ROWS, 2 * design.x.shape[1]) or design.s.all():
         return None
-    try:
-        check_estimable(design)
-    except DataError:
-        return None
+    while True:
+        try:
+            check_estimable(design)
+        except ColumnError as error:
+            rest = _without(design, error.terms[-1])
+            if rest is None:
+                return None
+            design = rest
+        except DataError:
+            return None
+        else:
+            break
     sample, _ = standardised_sample(design)
     found = scan(sample, far_ends=False)
     return _Shape(design, sample, found, profile_curve(found))
+
+
+def _without(design: SelectionData, term: str) -> SelectionData | None:
+    """Without a column of the selection equation that these rows do not determine, such as a level
+    of which all are selected. None if no column has this name, or if it is the only instrument."""
+    kept = [j for j, name in enumerate(design.w_names) if name != term]
+    excluded = tuple(name for name in design.excluded or () if name != term)
+    if len(kept) == len(design.w_names) or bool(design.excluded) != bool(excluded):
+        return None
+    names = tuple(design.w_names[j] for j in kept)
+    return replace(design, w=design.w[:, kept], w_names=names, excluded=excluded)
 
 
 def _design(data: SelectionData, rows) -> SelectionData:

@@ -189,7 +189,7 @@ def beyond_smooth(found: Identification) -> Identification:
     needed = STRONG_WALD_PER_INSTRUMENT * len(evidence["instruments"])
     if found.verdict != IDENTIFIED:
         return found
-    named, one = _named(evidence["instruments"])
+    named, one = named_instruments(evidence["instruments"])
     if share * evidence["wald"] >= needed:
         if evidence.get("rho_error", 0.0) <= LARGEST_RHO_ERROR:
             return found
@@ -240,7 +240,7 @@ def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -
             f"normal errors identifies rho; {FIND_AN_INSTRUMENT}",
             {"instruments": []},
         )
-    named, one = _named(instruments)
+    named, one = named_instruments(instruments)
     wald, p = wald_test(gamma, covariance)
     if not np.isfinite(wald):
         return Identification(
@@ -274,9 +274,14 @@ def exclusion_verdict(instruments, gamma, covariance, *, varying_columns: int) -
     )
 
 
-def _named(instruments) -> tuple[str, bool]:
-    """The instruments as a list in words, and whether there is only one."""
-    return ", ".join(instruments), len(instruments) == 1
+def named_instruments(terms) -> tuple[str, bool]:
+    """The instruments as a list in words, and whether there is only one; a category with several
+    levels is named once."""
+    columns = [term.split("[")[0] if term.endswith("]") else term for term in terms]
+    whole = {name for name in columns if columns.count(name) > 1}
+    pairs = zip(columns, terms, strict=True)
+    shown = dict.fromkeys(name if name in whole else term for name, term in pairs)
+    return ", ".join(shown), len(shown) == 1
 
 
 def _sigma_text(evidence: dict) -> str:

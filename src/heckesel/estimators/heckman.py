@@ -19,6 +19,7 @@ from heckesel.linear.sample.stream import StreamedData
 from heckesel.methods.linear_auto import LinearChoice, choose
 from heckesel.tables.array_design import ArrayDesign
 from heckesel.tables.both_equations import columns_from_arrays, columns_from_formulas
+from heckesel.tables.fit_input import on_scale
 from heckesel.tables.fit_options import (
     check_instruments,
     covariance_kind,
@@ -50,6 +51,8 @@ def heckman(
     clusters=None,
     weights=None,
     weight_kind: str = "frequency",
+    target_transform=None,
+    unobserved=None,
     client=None,
 ) -> HeckmanFit:
     """Fit Heckman's selection model with a linear outcome.
@@ -98,6 +101,12 @@ def heckman(
     weight_kind : {"frequency", "probability"}
         A frequency weight counts identical rows; a probability weight is the inverse of a sampling
         probability.
+    target_transform : {None, "log", "log1p", "sqrt", "yeo-johnson", "auto"} or (forward, inverse)
+        Scale on which the outcome is linear, as in `HeckmanRegressor`. Coefficients, rho, sigma and
+        the log-likelihood are on this scale, which names the outcome in tables, such as
+        "log(wage)". Predictions, averages and marginal effects are on the scale of the outcome.
+    unobserved : number or list of numbers, optional
+        Values of the outcome that stand for a missing one, such as 0 or 999.
     client : dask.distributed.Client, optional
         A cluster whose workers read the files.
 
@@ -134,6 +143,7 @@ def heckman(
     options: dict = {"method": method, "errors": errors}
     options |= {"covariance": covariance, "weight_kind": weight_kind}
     if isinstance(data, str | os.PathLike):
+        _check_of_frames(target_transform, unobserved)
         arrays = {"y": y, "x": x, "w": w, "selected": selected}
         options |= {"scale": scale, "instruments": instruments, "weights": weights}
         fit = fit_files(
@@ -149,17 +159,35 @@ def heckman(
     design: FormulaDesign | ArrayDesign
     if outcome is not None:
         checked, design = columns_from_formulas(
-            outcome, select, data, weights=weights, selected=selected, scale=scale
+            outcome,
+            select,
+            data,
+            weights=weights,
+            selected=selected,
+            scale=scale,
+            unobserved=unobserved,
         )
         groups = side_column(groups, as_pandas(data))
     elif y is not None and x is not None and w is not None:
         checked, design = columns_from_arrays(
-            y, x, w, selected=selected, weights=weights, scale=scale
+            y, x, w, selected=selected, weights=weights, scale=scale, unobserved=unobserved
         )
     else:
         raise DataError("pass two formulas and a frame, or y=, x= and w=")
     check_instruments(instruments, checked, design)
-    return fit_checked(checked, design, clusters=groups, **options)
+    checked, transform = on_scale(checked, target_transform, linear=True)
+    fit = fit_checked(checked, design, clusters=groups, **options)
+    return replace(fit, transform=transform)
+
+
+def _check_of_frames(target_transform, unobserved) -> None:
+    if unobserved is not None:
+        raise DataError("unobserved= needs a frame; write missing outcomes to the files as such")
+    if target_transform is not None:
+        raise DataError(
+            "target_transform= needs a frame; with files write the scale into the formula, such as "
+            "'log(wage) ~ educ'"
+        )
 
 
 def check_model(method, errors="normal", scale=None, *, methods=METHODS) -> None:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from functools import wraps
 from types import SimpleNamespace
 
+from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit, plan_of
+from heckesel.diagnostics.column_report import ColumnReport, column_report, report_of
 from heckesel.diagnostics.data_verdict import identify as identify_data
 from heckesel.diagnostics.validity.instrument_tests import LEVEL, InstrumentValidity, validity_of
 from heckesel.diagnostics.verdict import Identification, nothing_selected
@@ -113,12 +115,31 @@ def identify(
         target_transform=target_transform,
         unobserved=unobserved,
     )
-    return _identify(table, X, y, selected=selected, sample_weight=sample_weight, groups=groups)
+    sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
+    return _verdict(table, _read(table, X, y, **sides))
+
+
+def examine(
+    X, y, *, instruments, on_problem: str, missing: str, target_transform, **sides
+) -> tuple[ColumnReport, Identification, InstrumentValidity | None]:
+    """What each column is, the verdict, and tests of the instruments, if there are any, from one
+    reading of the table."""
+    options = {"instruments": instruments, "missing": missing, "on_problem": on_problem}
+    table = SimpleNamespace(**options, target_transform=target_transform, unobserved=None)
+    data = _read(table, X, y, **sides)
+    if table.plan_ is None:
+        report = column_report(X, y, instruments=instruments, **sides)
+    else:
+        report = report_of(table.plan_, X, sides["groups"])
+    return report, _verdict(table, data), validity_of(data) if instruments else None
 
 
 @listing_problems
-def _identify(table, X, y, **sides) -> Identification:
-    data = read_table(table, X, y, **sides, check=check_fit)
+def _read(table, X, y, **sides) -> SelectionData:
+    return read_table(table, X, y, **sides, check=check_fit)
+
+
+def _verdict(table, data: SelectionData) -> Identification:
     if data.s.all():
         return nothing_selected(question(data))
     found = identify_data(data, forms=True)
@@ -137,6 +158,8 @@ def test_instruments(
     groups=None,
     missing: str = "error",
     on_problem: str = "error",
+    target_transform=None,
+    unobserved=None,
     level: float = LEVEL,
     seed: int = 0,
 ) -> InstrumentValidity:
@@ -163,6 +186,10 @@ def test_instruments(
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
     on_problem : {"error", "fix"}
         ``"fix"`` omits or transforms unusable columns; see `heckesel.column_report`.
+    target_transform : None, str or (forward, inverse)
+        Scale on which the outcome is modelled, as in `HeckmanRegressor`.
+    unobserved : number or list of numbers, optional
+        Values of y that stand for a missing outcome, such as 0 or 999.
     level : float, default 0.05
         Probability of rejecting valid instruments, at most 0.5.
     seed : int, default 0
@@ -217,9 +244,9 @@ def test_instruments(
     if not (is_whole(seed) and seed >= 0):
         raise DataError(f"seed must be a whole number that is not negative, got {seed!r}")
     options = {"instruments": instruments, "missing": missing, "on_problem": on_problem}
-    table = SimpleNamespace(**options, target_transform=None, unobserved=None)
+    options |= {"target_transform": target_transform, "unobserved": unobserved}
     sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
-    data = read_table(table, X, y, **sides, check=check_fit)
+    data = _read(SimpleNamespace(**options), X, y, **sides)
     if not data.instruments:
         raise DataError("there is nothing to test: name at least one column of X as an instrument")
     return validity_of(data, level=float(level), seed=int(seed))

@@ -64,6 +64,7 @@ def sensitivity(
     """
     values, effects = check_rho(rho), as_list("effects", effects)
     if isinstance(model, HeckmanFit):
+        _check_scale(model.transform)
         points = None if at is None else model.design.outcome_matrix(_rows_at(model, at))
         return _classic(model.data, points, effects, values)
     if not isinstance(model, SelectionRegressor):
@@ -71,8 +72,7 @@ def sensitivity(
             f"sensitivity is for hk.heckman and the regressors, not for a {type(model).__name__}"
         )
     check_is_fitted(model)
-    if model.transform_ is not None:
-        raise DataError("sensitivity() works on the scale of the fit; fit without target_transform")
+    _check_scale(model.transform_)
     if hasattr(model, "result_"):
         points = None if at is None else with_intercept(model.columns_.x(at))
         return _classic(model.result_.data, points, effects, values)
@@ -84,6 +84,11 @@ def sensitivity(
     rows = {"selected": selected, "sample_weight": sample_weight}
     data = read_table(table, X, y, **rows, check=check_fit, ask=False)
     return _deep(model, data, X if at is None else at, effects, values, everyone=at is None)
+
+
+def _check_scale(transform) -> None:
+    if transform is not None:
+        raise DataError("sensitivity is on the scale of the fit; fit without target_transform")
 
 
 def _rows_at(fit: HeckmanFit, at):

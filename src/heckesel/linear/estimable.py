@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from heckesel.data import MISSING_INDICATOR, SelectionData, check_complete
 from heckesel.errors import ColumnError, DataError, warn_user
 from heckesel.linear.probit import ProbitFit, fit_probit
-from heckesel.linear.sample.blocks import slices
+from heckesel.linear.sample.blocks import slices, threads_of_blocks
 from heckesel.linear.sample.standardise import column_scale
 from heckesel.numerics.outcome_density import unsuited_to_density
 
@@ -137,9 +137,10 @@ def dependent_columns(values) -> tuple[int | None, list[int]]:
     """The first column that is explained by earlier ones, and these; None if there is none."""
     scaling = column_scale(values)
     gram = np.zeros((values.shape[1],) * 2)
-    for block in slices(len(values)):
-        rows = scaling.apply(values[block])
-        gram += rows.T @ rows
+    with threads_of_blocks(len(values)):
+        for block in slices(len(values)):
+            rows = scaling.apply(values[block])
+            gram += rows.T @ rows
     return dependent_in(gram)
 
 

@@ -8,7 +8,13 @@ import numpy as np
 from heckesel.data import SelectionData
 from heckesel.likelihoods.normal import unselected_units
 from heckesel.linear.newton import Nearby, Optimum, certified, maximise
-from heckesel.linear.sample.blocks import add_up, cross_products, slices, sum_over
+from heckesel.linear.sample.blocks import (
+    add_up,
+    cross_products,
+    slices,
+    sum_over,
+    threads_of_blocks,
+)
 from heckesel.linear.sample.sample import Rows, Sample
 from heckesel.linear.sample.standardise import column_scale
 
@@ -45,7 +51,8 @@ def fit_probit(w, s, weight=None, *, start=None, ridge: float = 0.0) -> ProbitFi
 
     back = scaling.back
     first = np.zeros(w.shape[1]) if start is None else np.linalg.solve(back, start)
-    return in_units(maximise(objective, first), back)
+    with threads_of_blocks(len(signed)):
+        return in_units(maximise(objective, first), back)
 
 
 def selection_probit(data: SelectionData) -> ProbitFit:

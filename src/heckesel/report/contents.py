@@ -154,7 +154,8 @@ def report_contents(model, X, y, *, baseline=None, **sides) -> Contents:
     sides : selected, sample_weight and groups, as they were given to `fit`
     """
     with warnings.catch_warnings():  # every refit would repeat the warnings of the fit
-        warnings.filterwarnings("ignore", message="on_problem='fix'")
+        for said in ("on_problem='fix'", "column .* repeats", ".*did not occur in the fit"):
+            warnings.filterwarnings("ignore", message=said)
         return _contents(model, read_report_data(model, X, y, **sides), baseline)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr
@@ -29,15 +30,15 @@ GIVEN = "the baseline model you gave"
 class Naive:
     """what, short : its name in a sentence and over a column
     mean : (n,) predictions for all rows; coefficients : by outcome term, if it is linear
-    refit : rows -> (n,), predictions of a fit to these rows only; None for a fit to all rows, which
-        then counts as known
+    refit : rows of a fit and (m,) other rows -> (m,) predictions for the latter; None for a fit to
+        all rows, which then counts as known
     """
 
     what: str
     short: str
     mean: np.ndarray
     coefficients: dict[str, float]
-    refit: Callable[[np.ndarray], np.ndarray] | None
+    refit: Callable[[np.ndarray, np.ndarray], np.ndarray] | None
 
 
 def naive_fit(model, data: ReportData, baseline=None, *, members: int | None = None) -> Naive:
@@ -49,15 +50,17 @@ def naive_fit(model, data: ReportData, baseline=None, *, members: int | None = N
         return _given(baseline, data, members)
     everyone = np.arange(data.n)
     if hasattr(model, "result_"):
-        mean, coefficients = _linear(model, data, everyone)
+        twin = clone(model)
+        sample = _sample(twin, data, linear=True)  # once: refits take some of its rows
+        x = twin.columns_.x(data.frame)
+        mean, coefficients = _linear(twin, sample, x, data, everyone)
         what = LEAST_SQUARES if data.classes is None else PLAIN_PROBIT
         short = "least squares" if data.classes is None else "probit"
-        return Naive(what, short, mean, coefficients, lambda rows: _linear(model, data, rows)[0])
+        again = partial(_linear_again, twin, sample, x, data)
+        return Naive(what, short, mean, coefficients, again)
     if data.classes is not None:
-        mean = _plain_networks(model, data, everyone)
-        return Naive(
-            TRAINED_ALIKE, "naive", mean, {}, lambda rows: _plain_networks(model, data, rows)
-        )
+        mean = _plain_networks(model, data, everyone, everyone)
+        return Naive(TRAINED_ALIKE, "naive", mean, {}, partial(_plain_networks, model, data))
     plain = plain_ensemble(model, int(data.s.sum()))
     mean = data.mean_of(data.fitted(clone(plain)))
     return Naive(TRAINED_ALIKE, "naive", mean, {}, _refit(plain, data, members))
@@ -69,12 +72,12 @@ def _given(baseline, data: ReportData, members: int | None) -> Naive:
     return Naive(what, "naive", data.mean_of(baseline), {}, refit)
 
 
-def _refit(model, data: ReportData, members: int | None) -> Callable[[np.ndarray], np.ndarray]:
-    def refit(rows):
+def _refit(model, data: ReportData, members: int | None) -> Callable:
+    def refit(kept, at):
         twin = clone(model)
         if members is not None and "n_members" in twin.get_params():
             twin.set_params(n_members=members, progress=False)
-        return data.mean_of(data.fitted(twin, rows))
+        return data.mean_of(data.fitted(twin, kept), at)
 
     return refit
 
@@ -93,13 +96,17 @@ def plain_ensemble(model, selected: int) -> DeepEnsembleRegressor:
     return plain.set_params(**{name: used[name] for name in plain.get_params()})
 
 
-def _linear(model, data: ReportData, rows: np.ndarray) -> tuple[np.ndarray, dict[str, float]]:
-    """Predictions for all rows, and coefficients, of a fit to the observed outcomes in `rows`."""
-    twin = clone(model)
-    sample, used = _sample(twin, data, linear=True), np.isin(np.arange(data.n), rows)
+def _linear(
+    twin, sample: SelectionData, x: np.ndarray, data: ReportData, rows: np.ndarray
+) -> tuple[np.ndarray, dict[str, float]]:
+    """Predictions at x, and coefficients, of a fit to the observed outcomes in `rows`.
+
+    twin : knows the scale of `sample`, all rows of the fit
+    """
+    used = np.isin(np.arange(data.n), rows)
     if sample.n < data.n:  # rows of weight zero are not in the sample
         used = used[np.asarray(data.weight) > 0]
-    sample, x = sample.take(used), twin.columns_.x(data.frame)
+    sample = sample.take(used)
     names = (*sample.x_names, "Intercept")
     if data.classes is None:
         fitted = fit_one(least_squares, sample)
@@ -111,13 +118,18 @@ def _linear(model, data: ReportData, rows: np.ndarray) -> tuple[np.ndarray, dict
     return mean, dict(zip(names, beta.tolist(), strict=True))
 
 
-def _plain_networks(model, data: ReportData, rows: np.ndarray) -> np.ndarray:
-    """P(second class) for all rows by networks trained on the observed classes in `rows`."""
+def _linear_again(twin, sample: SelectionData, x, data: ReportData, kept, at) -> np.ndarray:
+    """Predictions at some rows by a fit to those kept."""
+    return _linear(twin, sample, x[at], data, kept)[0]
+
+
+def _plain_networks(model, data: ReportData, rows: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """P(second class) at some rows by networks trained on the observed classes in `rows`."""
     twin = clone(model).set_params(progress=False)
     sample = _sample(twin, data, linear=False)
     used = np.isin(np.arange(data.n), rows) & data.s
     fitted = fit_binary_networks(twin, sample.take(used))
-    return fitted.probabilities(twin.columns_.x(data.frame))[:, 1]
+    return fitted.probabilities(twin.columns_.x(data.frame.iloc[at]))[:, 1]
 
 
 def _sample(twin, data: ReportData, *, linear: bool) -> SelectionData:

@@ -27,15 +27,17 @@ SEED = 1307  # of the folds: the same data give the same page
 @dataclass(frozen=True)
 class Refits:
     """how : a description of the refits, in words
-    change : (g, n) corrected minus naive mean of all rows, from the g refits; None without a naive
-        fit
-    held_out : (m,) row numbers with an observed outcome, in the order of `predicted`
-    predicted : (m,) F(y | x, w, s = 1) of their outcomes by fits without them; for
+    rows : (m,) row numbers of the units that were used
+    change : (g, m) corrected minus naive mean of these units, from the g refits; None without a
+        naive fit
+    held_out : (k,) row numbers with an observed outcome, in the order of `predicted`
+    predicted : (k,) F(y | x, w, s = 1) of their outcomes by fits without them; for
         classes P(second class | x, w, s = 1); None if the model predicts the population only
     share : of the rows that were used
     """
 
     how: str
+    rows: np.ndarray
     change: np.ndarray | None
     held_out: np.ndarray
     predicted: np.ndarray | None
@@ -48,9 +50,10 @@ class Refits:
 
         Both models lose the same rows, so common errors cancel in the change.
         """
-        if self.change is None:
+        among = np.isin(self.rows, rows)
+        if self.change is None or not among.any():
             return float("nan")
-        d = self.change[:, rows].mean(axis=1)
+        d = self.change[:, among].mean(axis=1)
         g = len(d)
         sd = np.sqrt(self.share * (g - 1) / g * np.sum((d - d.mean()) ** 2))
         return float(stdtrit(g - 1, (1 + level) / 2) * sd)
@@ -85,8 +88,8 @@ def refit_on_folds(model, data: ReportData, naive: Naive | None = None) -> Refit
                 warnings.simplefilter("ignore", IdentificationWarning)  # the page has the verdict
                 fitted = _refit(model, twin, data, kept)
                 if naive is not None:
-                    plain = naive.mean if naive.refit is None else naive.refit(kept)
-                    changes.append(data.mean_of(fitted) - plain)
+                    plain = naive.mean[rows] if naive.refit is None else naive.refit(kept, rows)
+                    changes.append(data.mean_of(fitted, rows) - plain)
                 if not has_t_errors(fitted):
                     predicted.append(_held_out(fitted, data, out))
             held_out.append(out)
@@ -94,6 +97,7 @@ def refit_on_folds(model, data: ReportData, naive: Naive | None = None) -> Refit
         return NotChecked(f"the model could not be refitted without some of the cases: {error}")
     return Refits(
         how=_in_words(linear, twin, folds, len(rows), data.n),
+        rows=rows,
         change=np.array(changes) if changes else None,
         held_out=np.concatenate(held_out),
         predicted=np.concatenate(predicted) if predicted else None,

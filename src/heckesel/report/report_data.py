@@ -44,11 +44,12 @@ class ReportData:
         frame, y, sides = self._rows(rows)
         return refit_alike(model, frame, y, **sides)
 
-    def mean_of(self, model) -> np.ndarray:
-        """(n,) mean predictions: of the outcome or, for classes, the probability of the second."""
+    def mean_of(self, model, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """(m,) mean predictions: of the outcome or, for classes, the probability of the second."""
+        frame = self.frame.iloc[rows]
         if self.classes is not None:
-            return np.asarray(model.predict_proba(self.frame))[:, 1]
-        return model.predict_distribution(self.frame).mean
+            return np.asarray(model.predict_proba(frame))[:, 1]
+        return model.predict_distribution(frame).mean
 
     def _rows(self, rows: np.ndarray) -> tuple:
         sides = {"sample_weight": self.weight, "groups": self.groups}

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from heckesel.data import SelectionData, selected_rows, selection_data, term_names
 from heckesel.errors import DataError
@@ -13,14 +14,16 @@ from heckesel.tables.formula import (
     build_equation,
     check_not_explained_by_itself,
     evaluate_column,
+    outcome_variables,
     scale_columns,
     split_formula,
 )
 from heckesel.tables.frames import as_pandas, check_same_order
+from heckesel.tables.outcome.unobserved import known_values
 
 
 def columns_from_formulas(
-    outcome, select, data, *, weights, selected, scale
+    outcome, select, data, *, weights, selected, scale, unobserved=None
 ) -> tuple[SelectionData, FormulaDesign]:
     """The checked columns, and how to make them from another frame."""
     if data is None:
@@ -31,7 +34,8 @@ def columns_from_formulas(
     frame = as_pandas(data)
     left, right = split_outcome(outcome)
     indicator, select_right = split_formula(select, "selection")
-    y = evaluate_column(left, frame, "outcome")
+    known = frame if unobserved is None else outcome_known(frame, left, unobserved)
+    y = evaluate_column(left, known, "outcome")
     if indicator is not None and selected is not None:
         raise DataError(f"select= names the indicator {indicator!r}; omit selected=")
     if indicator is not None:
@@ -61,6 +65,18 @@ def columns_from_formulas(
     return checked, FormulaDesign(outcome_equation, select_equation, held, scale_equation)
 
 
+def outcome_known(frame: pd.DataFrame, left: str, unobserved) -> pd.DataFrame:
+    """The frame in which the values `unobserved` of the outcome are missing, before a function such
+    as log is applied to it."""
+    names = [left] if left in frame.columns else outcome_variables(left)
+    if len(names) != 1 or names[0] not in frame.columns:
+        raise DataError(
+            f"unobserved= needs one column as the outcome, but {left!r} has "
+            f"{', '.join(names) or 'none'}; set its values to missing before the fit"
+        )
+    return frame.assign(**{names[0]: known_values(frame[names[0]], unobserved)})
+
+
 def split_outcome(outcome) -> tuple[str, str]:
     """Both sides of the outcome formula, which needs a left one."""
     left, right = split_formula(outcome, "outcome")
@@ -69,8 +85,12 @@ def split_outcome(outcome) -> tuple[str, str]:
     return left, right
 
 
-def columns_from_arrays(y, x, w, *, selected, weights, scale) -> tuple[SelectionData, ArrayDesign]:
+def columns_from_arrays(
+    y, x, w, *, selected, weights, scale, unobserved=None
+) -> tuple[SelectionData, ArrayDesign]:
     """The checked columns with a constant first, and the design without constants."""
+    if unobserved is not None:
+        y = known_values(y if isinstance(y, pd.Series) else pd.Series(np.asarray(y)), unobserved)
     check_same_order(x, of="x", w=w, y=y, selected=selected, weights=weights)
     design = array_design(x, w, scale)
     w_matrix = with_intercept(design.w)

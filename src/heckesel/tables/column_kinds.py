@@ -55,7 +55,7 @@ def is_number(column: pd.Series) -> bool:
 def is_text(column: pd.Series) -> bool:
     """Whether every value that is there is a string."""
     if column.dtype == object:
-        return all(isinstance(value, str) for value in column.dropna())
+        return pd.api.types.infer_dtype(column, skipna=True) in ("string", "empty")
     return isinstance(column.dtype, pd.StringDtype)
 
 
@@ -94,14 +94,17 @@ def _holds_objects(column: pd.Series) -> bool:
 
 def stripped(column: pd.Series) -> tuple[pd.Series, np.ndarray]:
     """Strings of a file without surrounding blanks, and where they mean a missing value."""
-    absent = column.isna().to_numpy()
-    values = column.astype(object).where(~absent, "").str.strip()
-    return values, absent | values.str.lower().isin(MISSING).to_numpy()
+    codes, levels = pd.factorize(column.astype(object))
+    different = pd.Series([*levels, ""], dtype=object).str.strip()  # the last one: no value
+    absent = different.str.lower().isin(MISSING).to_numpy()
+    values = pd.Series(different.to_numpy()[codes], column.index, dtype=object, name=column.name)
+    return values, absent[codes]
 
 
 def first_code(values: pd.Series) -> str | None:
     """The first whole number with a leading zero: such a column of a file holds codes."""
-    codes = values[values.str.fullmatch(r"0\d+")]
+    values = pd.Series(values.unique(), dtype=object)
+    codes = values[values.str.fullmatch(r"0\d+", na=False)]
     return codes.iloc[0] if len(codes) else None
 
 

@@ -46,6 +46,24 @@ def without_empty_rows(table: TableFile) -> TableFile:
     return replace(table, frame=table.frame[~empty], notes=(*table.notes, said))
 
 
+def with_codes(table: TableFile, names: list[str], used: Container[str]) -> TableFile:
+    """The table with these columns as categories, whatever their values.
+
+    used : columns that are regressors or instruments
+    """
+    found = {}
+    for name in names:
+        table.check(name, "category")
+        if name not in used:
+            raise DataError(f"{name!r} is neither a regressor nor an instrument; omit --categories")
+        column = table.frame[name]
+        if is_text(column):
+            values, absent = stripped(column)
+            column = values.where(~absent, None)
+        found[name] = column.astype("category")
+    return replace(table, frame=table.frame.assign(**found)) if found else table
+
+
 def number_column(
     table: TableFile, name: str, role: str, *, yes_no: bool = False, formatted: bool = False
 ) -> pd.Series:

@@ -20,7 +20,7 @@ from heckesel.data import (
 )
 from heckesel.errors import ColumnError, DataError, is_one_of, warn_user
 from heckesel.numeric_input import numeric
-from heckesel.predictive.scales import target_transform, transform_outcome
+from heckesel.predictive.scales import TargetTransform, target_transform, transform_outcome
 from heckesel.tables.columns import Columns, chosen_names, learn_columns, named_columns
 from heckesel.tables.frames import as_pandas, check_same_order, numbers_of
 from heckesel.tables.groups import repeated_units, split_groups
@@ -77,12 +77,19 @@ def read_table(
     if not linear:
         kind = kind_of_weights(None, data.weight)
         data = replace(data, weight=scaled_weight(data.weight, kind))
-    transform = chosen_transform(model.target_transform, data, linear=linear)
-    if transform is not None:
-        z, transform = transform_outcome(data.y, transform, data.y_name)
-        data = replace(data, y=z, y_name=transform.label(data.y_name))
-    model.transform_ = transform
+    data, model.transform_ = on_scale(data, model.target_transform, linear=linear)
     return data
+
+
+def on_scale(
+    data: SelectionData, given, *, linear: bool
+) -> tuple[SelectionData, TargetTransform | None]:
+    """The data with y on the scale of the option `target_transform`, and that scale."""
+    transform = chosen_transform(given, data, linear=linear)
+    if transform is None:
+        return data, None
+    z, transform = transform_outcome(data.y, transform, data.y_name)
+    return replace(data, y=z, y_name=transform.label(data.y_name)), transform
 
 
 def read_columns(

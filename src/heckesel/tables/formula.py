@@ -288,6 +288,11 @@ def _apart_from_constant(formula: SimpleFormula) -> SimpleFormula:
     )
 
 
+def outcome_variables(text: str) -> tuple[str, ...]:
+    """The columns in a left-hand side."""
+    return _variables(_parsed(f"0 + {text}", "outcome"))
+
+
 def _variables(formula: Formula) -> tuple[str, ...]:
     """Data columns the formula uses; functions such as log are formulaic's own."""
     return tuple(sorted(str(v) for v in formula.required_variables))

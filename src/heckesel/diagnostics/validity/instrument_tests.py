@@ -22,6 +22,7 @@ from heckesel.diagnostics.validity.overidentification import (
     overidentification_test,
 )
 from heckesel.diagnostics.validity.validity_sample import ValiditySample, validity_sample
+from heckesel.diagnostics.verdict import named_instruments
 from heckesel.display.html_table import block, box
 from heckesel.display.number_text import p_equation
 from heckesel.display.plain_values import plain
@@ -265,12 +266,15 @@ def _inequalities(
 
 
 def _verdict(tests, p: float, level: float, instruments) -> tuple[str, str]:
-    named = ", ".join(instruments)
-    one = len(instruments) == 1
+    named, one = named_instruments(instruments)
     if p <= level:
         least = min(tests, key=lambda test: test.p_value)
         if least.name == OVERIDENTIFICATION:
-            why = f"{named} cannot all be valid: at least one affects the outcome directly"
+            why = (
+                f"the levels of {named} contradict one another, so it affects the outcome directly"
+                if one
+                else f"{named} cannot all be valid: at least one affects the outcome directly"
+            )
         else:
             why = (
                 f"{named} {'affects' if one else 'affect'} the outcome directly, or "

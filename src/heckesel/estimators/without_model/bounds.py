@@ -32,6 +32,7 @@ def bounds(
     sample_weight=None,
     groups=None,
     clusters=None,
+    unobserved=None,
     level: float = 0.95,
     interval: str = "imbens-manski",
 ) -> Bounds:
@@ -73,6 +74,8 @@ def bounds(
         Groups of dependent units.
     clusters : array-like of shape (n,), optional
         Alias of `groups`.
+    unobserved : number or list of numbers, optional
+        Values of y that stand for a missing outcome, such as 0 or 999.
     level : float, default 0.95
         Confidence level, above 0.5.
     interval : {"imbens-manski", "stoye"}, default "imbens-manski"
@@ -131,7 +134,7 @@ def bounds(
         "follow_up": follow_up,
         "clusters": groups_or_clusters(groups, clusters),
     }
-    sample, names, used = bounded_sample(y, low, high, quantile, columns)
+    sample, names, used = bounded_sample(y, low, high, quantile, columns, unobserved)
     rows = bounds_rows(sample, names, level, interval)
     if model is not None:
         rows.append(_model_row(model, getattr(treatment, "name", None), sample, len(used), level))

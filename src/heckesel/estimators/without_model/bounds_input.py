@@ -16,7 +16,7 @@ from heckesel.tables.frames import as_pandas, check_same_order
 
 
 def bounded_sample(
-    y, low, high, quantile: float | None, columns: dict
+    y, low, high, quantile: float | None, columns: dict, unobserved=None
 ) -> tuple[BoundedSample, ColumnNames, np.ndarray]:
     """The units of positive weight, what their columns are called, and (n,) which rows they are.
 
@@ -24,7 +24,7 @@ def bounded_sample(
     """
     check_same_order(y, of="y", **columns)
     name = str(getattr(y, "name", None) or "y")
-    values = outcome_column(y)
+    values = outcome_column(y, unobserved)
     zeros = np.zeros((len(values), 1))
     sides = {"selected": columns["selected"], "weight": columns["sample_weight"], "y_name": name}
     data = selection_data(zeros, zeros, values, **sides)

@@ -176,9 +176,12 @@ def _over_rho(rows, scan: Scan, selected: int, in_user_units: Callable) -> Condi
     inside = [mode for mode in modes if abs(mode.a) <= LARGEST_ATANH_RHO and mode is not begin]
     points = sorted([begin, *inside, *chain(*sides)], key=lambda point: point.a)
     vectors, covariances = zip(*map(in_user_units, points), strict=True)
+    values = np.array([point.value for point in points])
+    # A maximum at rho = +-1 may be out of reach: fits are then compared with the highest of them.
+    top = min(top, values.max())
     return ConditionalFits(
         np.array([point.a for point in points]),
-        np.maximum(top - np.array([point.value for point in points]), 0.0),
+        np.maximum(top - values, 0.0),
         np.array(vectors),
         np.array(covariances),
     )

@@ -59,6 +59,10 @@ def _new_rows(fit, data) -> tuple:
             "augment(frame) needs a fit from formulas; omit frame to get the rows of the fit"
         )
     frame = as_pandas(data)
+    if getattr(fit, "transform", None) is not None:
+        raise DataError(
+            f"augment() is on the scale {fit.data.y_name}, and new rows have another; use predict"
+        )
     y = _outcome(fit.data.y_name, frame)
     matrices = (part(frame) for part in (design.outcome_matrix, design.selection_matrix))
     return frame, *matrices, design.scale_matrix(frame), y, ~np.isnan(y)

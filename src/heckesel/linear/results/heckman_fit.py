@@ -1,6 +1,6 @@
 """`HeckmanFit`, the result of `hk.heckman`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -12,6 +12,7 @@ from heckesel.linear.over_rho.conditional_fits import ConditionalFits, linear_fi
 from heckesel.linear.over_rho.score_test import linear_score_test
 from heckesel.linear.results import prediction
 from heckesel.linear.results import summary as table
+from heckesel.linear.results.averages import LinearMeans, outcome_means
 from heckesel.linear.results.error_parameters import (
     EXTRA,
     error_interval,
@@ -26,6 +27,8 @@ from heckesel.linear.results.selection_fit import SelectionFit
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.linear.sample.stream import StreamedData, StreamedRows
 from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.scales import TargetTransform
+from heckesel.predictive.transformed import transformed
 from heckesel.tables.array_design import ArrayDesign
 from heckesel.tables.formula import FormulaDesign
 
@@ -65,6 +68,8 @@ class HeckmanFit(SelectionFit):
         The rows; the design, which makes columns from new rows; the profile of the likelihood;
         cluster codes; position in `modes` of the mode in use; covariance of the other parameters
         at rho = +-1, unless errors are normal with a constant sigma.
+    transform : TargetTransform or None
+        The scale of the fit, if `target_transform` was given.
 
     Examples
     --------
@@ -81,6 +86,7 @@ class HeckmanFit(SelectionFit):
     sigma: float
     data: SelectionData | StreamedData
     design: FormulaDesign | ArrayDesign
+    transform: TargetTransform | None = None
 
     @property
     def title(self) -> str:
@@ -279,7 +285,23 @@ class HeckmanFit(SelectionFit):
         Predictive
             ``mean``, ``std`` and ``interval(level)`` for each row.
         """
-        return prediction.predict_rows(self, data, x, w, target)
+        found = prediction.predict_rows(self, data, x, w, target)
+        return replace(transformed(found, self.transform), index=found.index)
+
+    def means(self, target: str) -> LinearMeans:
+        """The expected outcome of rows, with inference.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected", "selection"}
+            The mean outcome, as in `predict`, or the probability of selection itself.
+
+        Returns
+        -------
+        LinearMeans
+            What `average` and `margins` are computed from.
+        """
+        return outcome_means(self, target, self.transform)
 
     def functional_form(self, terms=None, *, rows: int = 20_000, seed: int = 0) -> FunctionalForm:
         """Fit the same equations under other error models.

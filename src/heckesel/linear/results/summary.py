@@ -85,8 +85,14 @@ def letter_of(freedom: float) -> str:
 def _row(term: str, row, width: int) -> str:
     return (
         f"  {term:<{width}}{number_text(row.coef):>11}{number_text(row.se):>11}{row.z:>8.2f}"
-        f"{row.p:>7.3f}{number_text(row.low, 3):>9}{number_text(row.high, 3):>9}"
+        f"{row.p:>7.3f}{end_text(row.low):>9}{end_text(row.high):>9}"
     )
+
+
+def end_text(value: float) -> str:
+    """An end of an interval in at most eight characters, so that columns do not touch."""
+    found = [number_text(value, digits) for digits in (3, 2, 1)]
+    return next((text for text in found if len(text) <= 8), found[-1])
 
 
 def _head(fit, extra: int) -> list[str]:
@@ -105,7 +111,7 @@ def _error_lines(errors, extra: int) -> list[str]:
     for name, value, interval in errors:
         text = f"  {name:<{NAME_WIDTH + extra}}{number_text(value):>11}"
         if interval is not None:
-            low, high = (number_text(end, 3) for end in interval)
+            low, high = map(end_text, interval)
             text += f"{'':>26}{low:>9}{high:>9}"
         lines.append(text)
     return lines

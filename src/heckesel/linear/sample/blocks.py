@@ -1,8 +1,10 @@
 """Sums over blocks of rows that fit into a processor's cache; long tables use several threads."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from heckesel.tables.cluster import in_threads
 
@@ -19,6 +21,13 @@ def slices(rows: int, columns: int = 1) -> list[slice]:
     """Blocks of rows that cover a table; fewer rows each if it has many columns."""
     size = min(BLOCK_ROWS, max(FEWEST_ROWS, BLOCK_NUMBERS // columns))
     return [slice(first, first + size) for first in range(0, rows, size)]
+
+
+def threads_of_blocks(rows: int) -> AbstractContextManager:
+    """One thread for the products of each block: if they had several, too, and other programs
+    compete for the cores, threads that wait for one another take up to 30 times as long."""
+    several = rows >= SEVERAL_CORES_FROM
+    return threadpool_limits(1, user_api="blas") if several else nullcontext()
 
 
 def sum_over(function: Callable, blocks: Sequence, rows: int) -> list:

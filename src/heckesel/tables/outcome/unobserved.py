@@ -13,6 +13,9 @@ SUSPECTS = (0.0, -1.0, -9.0, -99.0, -999.0, 9.0, 99.0, 999.0, 9999.0)
 # A spike is a value of at least this share of the outcomes that is this many times as frequent as
 # every other value. Counts and grades have frequent values, too, but not one so far above the next.
 SPIKE_SHARE, SPIKE_RATIO = 0.05, 5
+# Of gifts and prices, round numbers are frequent, too: a third of the outcomes need not be so far
+# above them.
+LARGE_SHARE, LARGE_RATIO = 1 / 3, 2
 FEWEST_VALUES = 12  # with at most so many values, a frequent one is no surprise
 
 
@@ -40,6 +43,12 @@ def without_unobserved(values: np.ndarray, given) -> np.ndarray:
     return np.where(np.isin(values, numbers), np.nan, values)
 
 
+def known_values(column: pd.Series, given) -> pd.Series:
+    """A column of any type in which the values of `given` are missing."""
+    known = column.mask(column.isin(unobserved_values(given)))
+    return pd.to_numeric(known) if known.dtype == object else known
+
+
 def disguised(values: np.ndarray) -> float | None:
     """The value that may stand for a missing outcome: a spike at one of SUSPECTS.
 
@@ -49,7 +58,9 @@ def disguised(values: np.ndarray) -> float | None:
     if len(found) <= FEWEST_VALUES:
         return None
     most, second = np.argsort(counts)[:-3:-1]
-    spike = counts[most] >= max(SPIKE_SHARE * counts.sum(), SPIKE_RATIO * counts[second])
+    rules = (SPIKE_SHARE, SPIKE_RATIO), (LARGE_SHARE, LARGE_RATIO)
+    least = min(max(share * counts.sum(), ratio * counts[second]) for share, ratio in rules)
+    spike = counts[most] >= least
     return float(found[most]) if spike and found[most] in SUSPECTS else None
 
 

@@ -120,15 +120,18 @@ class ColumnPlan:
 
     def apply(self, frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
         """The prepared columns `names` of a table."""
-        found, notes = {}, {}
+        found, notes, empty = {}, {}, np.ones(len(frame), dtype=bool)
         for step, filled in self.filled(frame, names):
             found[step.name] = filled.values
+            empty &= filled.absent & (step.kind != MISSING)  # an indicator says so
             for rows, what in (
                 (filled.unseen, "a level that did not occur in the fit"),
                 (filled.unreadable, "a value that cannot be read, treated as missing"),
             ):
                 if rows.any():
-                    notes[step.source] = f"{step.source}: {int(rows.sum()):,} rows have {what}"
+                    notes[step.source] = f"{step.source}: {rows_have(rows.sum())} {what}"
+        if found and empty.any():
+            notes[""] = f"{rows_have(empty.sum())} no value in the columns of the prediction"
         if notes:
             warn_user(". ".join(notes.values()), UserWarning)
         return pd.DataFrame(found, frame.index)
@@ -147,6 +150,11 @@ class ColumnPlan:
             if column.dtype == object:
                 check_scalars(column, step.source)
             yield step, fill_column(step, column)
+
+
+def rows_have(count: int) -> str:
+    """The start of a sentence about so many rows."""
+    return f"{count:,} row{'s have' if count > 1 else ' has'}"
 
 
 def fill_column(step: Step, column: pd.Series) -> Filled:

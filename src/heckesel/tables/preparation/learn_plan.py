@@ -33,10 +33,10 @@ from heckesel.tables.preparation.column_plan import (
 from heckesel.tables.preparation.mean_encoding import cross_fitted_means
 
 OTHER, ABSENT = "other", "missing"
-# A level needs so many selected and so many unselected rows for a separate coefficient. Over 14
-# categories of six public tables (flights, nhefs, movies, cps91, ames, covid_testing), pooling
-# below 10 rows lost the least held-out log-likelihood against the best count for each category:
-# 3.4 per 1,000 rows on average, against 7.1 for 5 rows and 5.2 for 20.
+# A level needs so many selected and so many unselected rows for a separate coefficient. Of 3, 5,
+# 10, 20 and 40 rows, 10 lost the least held-out log-likelihood over five public tables
+# (results/rare_levels.json). In simulations 40 is best if levels hardly differ, and 3 if they
+# differ by as much as the errors do.
 FEWEST_ROWS = 10
 # Columns with more levels are encoded by means; also those of which `other` would be the most.
 MOST_LEVELS = 40
@@ -224,7 +224,7 @@ def _use_number(learning: _Learning, name, column, found, values, absent) -> lis
     step = Step(name, name, NUMBER, fill=float(numbers[~absent].mean()), gaps=found.gaps)
     learning.keep(step, column)
     if absent.any():
-        imputed = f"{int(absent.sum()):,} missing values imputed by the mean"
+        imputed = f"{_gaps(absent)} imputed by the mean"
         if learning.enough(absent[learning.s].sum(), absent[~learning.s].sum()):
             indicator = Step(f"{name}{MISSING_INDICATOR}", name, MISSING, gaps=found.gaps)
             imputed += _indicated(learning, indicator, column, absent)
@@ -260,7 +260,7 @@ def _use_date(learning: _Learning, name, column, found, values, absent) -> list[
                 used.append(part)
     actions = [f"turned into {', '.join(used)}"]
     if absent.any():
-        actions.append(f"{int(absent.sum()):,} missing dates imputed by the mean")
+        actions.append(f"{_gaps(absent, 'date')} imputed by the mean")
     return actions
 
 
@@ -302,22 +302,31 @@ def _category(
     gap = ABSENT if ABSENT in levels else other
     rest = tuple(each for each in rare if each not in levels)
     step = Step(name, source, kind, levels=levels, pooled=rest, other=other, gap=gap, **how)
-    return step, _pooling(rare, total, other, labels)
+    return step, _pooling(rare, counts, other, labels)
 
 
-def _pooling(rare: list[str], total: pd.Series, other: str, labels: pd.Series) -> list[str]:
+def _pooling(rare: list[str], counts: pd.DataFrame, other: str, labels: pd.Series) -> list[str]:
     actions = []
     names = [each for each in rare if each != ABSENT]
     if names:
         shown = ", ".join(map(str, names[:3])) + (", ..." if len(names) > 3 else "")
-        actions.append(
-            f"{len(names)} rare level{'s' * (len(names) > 1)} ({shown}; {total[names].sum():,} "
-            f"rows) treated as {other}"
-        )
+        pooled = counts.loc[names]
+        levels = f"level{'s' * (len(names) > 1)}"
+        what = f"rare {levels}"
+        for side, few in (("in", "unselected"), ("out", "selected")):
+            if (pooled[side] >= FEWEST_ROWS).all():
+                what = f"{levels} with few {few} rows"
+        rows = f"{pooled.to_numpy().sum():,} rows"
+        actions.append(f"{len(names)} {what} ({shown}; {rows}) treated as {other}")
     if labels.isna().any():
-        as_level = other if ABSENT in rare else ABSENT
-        actions.append(f"{int(labels.isna().sum()):,} missing values treated as {as_level}")
+        used = f"treated as {other}" if ABSENT in rare else "used as a level"
+        actions.append(f"{_gaps(labels.isna())} {used}")
     return actions
+
+
+def _gaps(absent, what: str = "value") -> str:
+    count = int(np.count_nonzero(absent))
+    return f"{count:,} missing {what}{'s' * (count > 1)}"
 
 
 def _use_means(learning: _Learning, name, column, labels: pd.Series) -> list[str]:

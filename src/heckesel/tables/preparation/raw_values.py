@@ -76,7 +76,7 @@ def raw_kind(column: pd.Series) -> RawKind:
         return RawKind(DATE)
     if inferred in ("boolean", "integer", "floating", "mixed-integer-float", "decimal"):
         return RawKind(CATEGORY if inferred == "boolean" else NUMBER)
-    if inferred in ("timedelta", "timedelta64") or not _hashable(column):
+    if inferred in ("timedelta", "timedelta64") or not (inferred == "string" or _hashable(column)):
         return RawKind(UNREADABLE)
     return _string_kind(labels_of(column).value_counts())
 

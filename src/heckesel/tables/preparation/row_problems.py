@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from heckesel.tables.preparation.column_plan import DATE_PARTS, MEANS, ColumnPlan, Step
+from heckesel.tables.preparation.column_plan import DATE_PARTS, MEANS, ColumnPlan, Step, rows_have
 
 EMPTY = "no column has a value"
 LEVELS_SHOWN = 3
@@ -88,7 +88,7 @@ class ProblemCounts:
         for source, each in self._unseen.items():
             shown = ", ".join(each.levels[:LEVELS_SHOWN])
             shown += ", ..." * (len(each.levels) > LEVELS_SHOWN)
-            rows = f"{each.rows:,} row{'s have' if each.rows > 1 else ' has'}"
+            rows = rows_have(each.rows)
             said.append(
                 f"{source}: {rows} a level that did not occur in the fit ({shown}); {each.treated}"
             )
