@@ -12,7 +12,6 @@ from heckesel.linear.over_rho.conditional_fits import ConditionalFits, linear_fi
 from heckesel.linear.over_rho.score_test import linear_score_test
 from heckesel.linear.results import prediction
 from heckesel.linear.results import summary as table
-from heckesel.linear.results.averages import LinearMeans, outcome_means
 from heckesel.linear.results.error_parameters import (
     EXTRA,
     error_interval,
@@ -287,21 +286,6 @@ class HeckmanFit(SelectionFit):
         """
         found = prediction.predict_rows(self, data, x, w, target)
         return replace(transformed(found, self.transform), index=found.index)
-
-    def means(self, target: str) -> LinearMeans:
-        """The expected outcome of rows, with inference.
-
-        Parameters
-        ----------
-        target : {"population", "selected", "unselected", "selection"}
-            The mean outcome, as in `predict`, or the probability of selection itself.
-
-        Returns
-        -------
-        LinearMeans
-            What `average` and `margins` are computed from.
-        """
-        return outcome_means(self, target, self.transform)
 
     def functional_form(self, terms=None, *, rows: int = 20_000, seed: int = 0) -> FunctionalForm:
         """Fit the same equations under other error models.

@@ -104,7 +104,7 @@ class SelectionFit(NamedEstimates):
         LinearMeans
             What `average` and `margins` are computed from.
         """
-        return averages.outcome_means(self, target)
+        return averages.outcome_means(self, target, getattr(self, "transform", None))
 
     @property
     def freedom(self) -> float:
