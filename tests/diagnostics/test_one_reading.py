@@ -57,13 +57,11 @@ def test_products_of_blocks_use_one_thread():
         assert blas() == before
 
 
-def test_diagnose_shows_the_columns_although_no_instrument_can_be_used(drawn, tmp_path, capsys):
+def test_diagnose_says_in_one_sentence_why_no_instrument_can_be_used(drawn, tmp_path, capsys):
     drawn.assign(z=1).to_csv(tmp_path / "t.csv", index=False)
     shown = run(capsys, "diagnose", tmp_path / "t.csv", "--outcome", "y", "--instruments", "z")
-    assert (shown.code, shown.out) == (2, "")
-    assert "omitted, since it is constant (1)" in shown.err
-    assert "\nx       number " in shown.err
-    assert "heckesel: no instrument can be used" in shown.err
+    assert (shown.code, shown.out, shown.err.count("\n")) == (2, "", 1)
+    assert shown.err.startswith("heckesel: no instrument can be used (z: omitted, since it is")
 
 
 def test_instruments_are_tested_on_the_scale_of_the_outcome(drawn):

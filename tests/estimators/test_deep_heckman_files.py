@@ -278,7 +278,7 @@ REFUSED = {
     "a scale to choose": ({"target_transform": "auto"}, {}, "other than 'log' needs all rows"),
     "values for missing": ({"unobserved": 0}, {}, "unobserved needs all rows in memory"),
     "long warm-up": ({"method": "joint", "warm_up": 9}, {}, "holds rho at 0 in all 4 epochs"),
-    "t errors in two steps": ({"errors": "t"}, {}, "has normal errors"),
+    "t errors in two steps": ({"errors": "t"}, {}, 'supports errors="normal" only'),
     "outcome is an array": ({}, {"y": FRAME["y"]}, "y= must be the name"),
     "weights are an array": ({}, {"sample_weight": np.ones(N)}, "sample_weight= must be the name"),
     "no such outcome": ({}, {"y": "yy"}, "there is no column 'yy'"),

@@ -32,7 +32,7 @@ ACTIONS = {
         "effect": "missing values used as a level",
     },
     "opt": {
-        "PID": "the rows or name the units",
+        "PID": "row numbers or unit names",
         "N.extractions": "with a missing indicator",
         "N.perm.restorations": "with the indicator N.extractions[missing]",
         "Any.stillbirth": "linear combination of Prev.preg[Yes]",

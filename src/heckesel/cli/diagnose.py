@@ -7,7 +7,6 @@ import click
 from heckesel.cli.models import as_plain, examined
 from heckesel.cli.terminal import notes, say, waiting
 from heckesel.cli.training_data import data_options, read_training_data, transform_option
-from heckesel.errors import DataError
 
 
 @click.command()
@@ -26,21 +25,13 @@ def diagnose(target_transform, as_json, **data):
     heckesel diagnose loans.csv --outcome repaid --instruments branch
     heckesel diagnose loans.csv --outcome repaid --instruments branch --json
     """
-    from contextlib import suppress
     from dataclasses import asdict
 
-    from heckesel.diagnostics.column_report import column_report
     from heckesel.diagnostics.verdict import VERDICTS
 
     given = read_training_data(**data)
-    try:
-        with waiting("checking identification"), notes(said=(*VERDICTS, "all ", "column ")):
-            report, verdict, validity = examined(given, target_transform)
-    except DataError:  # what is wrong with the columns may explain why
-        with suppress(DataError):
-            columns = {"instruments": given.instruments or None, **given.options}
-            say(str(column_report(given.X, given.codes, **columns)), err=True)
-        raise
+    with waiting("checking identification"), notes(said=(*VERDICTS, "all ", "column ")):
+        report, verdict, validity = examined(given, target_transform)
     if as_json:
         tested = {} if validity is None else {"validity": validity.to_dict()}
         entries = {"columns": [asdict(entry) for entry in report.entries]}
