@@ -87,14 +87,15 @@ def scoring(found: dict) -> str:
     names = {"boosting": "gradient boosting, mean only"}
     numbers = "seconds", "cpu_seconds", "ratio", "peak_gb"
     rows = [
-        (names.get(name, f"auto, {name}"), *(run[each] for each in numbers))
+        (names.get(name, f"auto, {name}"), f"{run['rows']:,}", *(run[each] for each in numbers))
         for name, run in found["contenders"].items()
     ]
     return _section(
-        f"Scoring {found['rows']:,} rows",
+        "Scoring",
         'From a Parquet file to a Parquet file with `heckesel predict` and a model of `"auto"`: '
-        "mean, standard deviation and interval. Imports are timed.",
-        ("model and target", "seconds", "CPU seconds", "ratio", "peak GB"),
+        "mean, standard deviation and interval. Imports are timed. Ratios are those of the time per "
+        "row.",
+        ("model and target", "rows", "seconds", "CPU seconds", "ratio", "peak GB"),
         rows,
     )
 

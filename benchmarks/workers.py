@@ -43,7 +43,7 @@ def with_dask(count: int, rows: int) -> float:
 
 
 def with_processes(device: str, count: int, rows: int) -> float:
-    from heckesel.networks.training.processes import Processes
+    from heckesel.networks.training.local_workers import Processes
 
     return seconds(Processes((device,) * count), device.split(":")[0], rows)
 

@@ -15,7 +15,7 @@ from heckesel.methods import fit_one
 from heckesel.methods.heckman_auto import AutoConfig
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import member_blocks
-from heckesel.networks.training.processes import Processes
+from heckesel.networks.training.local_workers import Processes
 from heckesel.tables.cluster import Cluster
 
 pytest.importorskip("distributed")

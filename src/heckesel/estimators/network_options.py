@@ -111,7 +111,7 @@ def training_options(model) -> dict:
     """The options of `model` that have the same name in `NetworkConfig`, and the GPUs of
     device="cuda:*" as workers."""
     from heckesel.networks.training.config import layer_widths, torch_device
-    from heckesel.networks.training.processes import all_gpus
+    from heckesel.networks.training.local_workers import all_gpus
 
     names = ("epochs", "learning_rate", "dtype", "device", "batch_size")
     found = {name: getattr(model, name) for name in names} | {"hidden": layer_widths(model.hidden)}

@@ -44,6 +44,7 @@ from heckesel.networks.training.batches import (
     groups_with_outcome,
 )
 from heckesel.networks.training.config import NetworkConfig, torch_device
+from heckesel.networks.training.local_workers import over_cores
 from heckesel.numerics.outcome_density import unsuited_to_density
 from heckesel.numerics.splines import spline_width
 from heckesel.predictive.scales import on_other_scale
@@ -160,7 +161,7 @@ def weigh_candidates(
     basis = outcome_basis(data, scaling, x, index_basis, device)
     design = design_of(data, scaling, basis, index_basis, device)
     folds = folds_of(data, config.network.folds or FOLDS, seed, device)
-    fitting = Fitting(design, folds)
+    fitting = Fitting(design, folds, over_cores if device.type == "cpu" else map)
     if workers is not None:
         fitting = Fitting(design, folds, workers, str(name))
     posterior = form_posterior(fitting, rho_prior(config.rho_prior))
@@ -288,7 +289,8 @@ def outcome_basis(
         return curves
     candidates = [basis_of(kept, surface_knots) for surface_knots in SURFACE_KNOTS]
     candidates = [each for each in candidates if len(each.membership) <= room]
-    evidence = [float(optimum_of(each)[1].evidence[0]) for each in candidates]
+    run = over_cores if torch.device(device).type == "cpu" else map
+    evidence = list(run(lambda each: float(optimum_of(each)[1].evidence[0]), candidates))
     return next(
         each
         for each, own in zip(candidates, evidence, strict=True)
