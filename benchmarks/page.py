@@ -93,7 +93,7 @@ def scoring(found: dict) -> str:
     return _section(
         "Scoring",
         'From a Parquet file to a Parquet file with `heckesel predict` and a model of `"auto"`: '
-        "mean, standard deviation and interval. Imports are timed. Ratios are those of the time per "
+        "mean, standard deviation and interval. Imports are timed. The ratio compares the time per "
         "row.",
         ("model and target", "rows", "seconds", "CPU seconds", "ratio", "peak GB"),
         rows,
