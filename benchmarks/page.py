@@ -42,7 +42,7 @@ def speed_md(folder: Path = FOLDER) -> str:
     parts += [make(results[name]) for name, make in makers.items() if name in results]
     parts += [fifty_million(large)]
     if "streamed_networks" in results:
-        parts += [billion(large, results["streamed_networks"])]
+        parts += [billion(results["streamed"], results["streamed_networks"], machine["cores"])]
     parts += [on_a_gpu(gpu)]
     on_card = folder / "gpu_auto.json"
     parts += [auto_on_a_gpu(json.loads(on_card.read_text()))] if on_card.exists() else []
@@ -105,9 +105,9 @@ MACHINES, EPOCHS = 16, 20
 BILLION = 1_000_000_000
 
 
-def billion(linear: dict, networks: dict) -> str:
+def billion(linear: list[dict], networks: dict, cores: int) -> str:
     """What a fit of 1e9 rows would read and take, if seconds grow with rows as measured."""
-    (run,) = (each for each in linear["runs"] if each["method"] == "ml")
+    (run,) = (each for each in linear if each["method"] == "ml")
     files = run["contenders"]["files"]
     per_pass = BILLION * run["columns"] * 8
     cpu = {
@@ -122,7 +122,7 @@ def billion(linear: dict, networks: dict) -> str:
             passes[name],
             f"{passes[name] * per_pass / 1e12:.2g}",
             f"{seconds / 3600:.2g}",
-            f"{seconds / 3600 / MACHINES / run['cores']:.2g}",
+            f"{seconds / 3600 / MACHINES / cores:.2g}",
         )
         for name, seconds in cpu.items()
     ]
@@ -130,7 +130,7 @@ def billion(linear: dict, networks: dict) -> str:
         "A billion rows, an estimate",
         f"Not measured: processor time per row and passes of the runs above, for {BILLION:,} rows "
         f"of {run['columns']} columns of float64 ({per_pass / 1e9:.0f} GB) on {MACHINES} machines "
-        f"with {run['cores']} cores each, if reading keeps pace. The networks are "
+        f"with {cores} cores each, if reading keeps pace. The networks are "
         f"{networks['members']} members, {EPOCHS} epochs in mini-batches of {networks['batch']:,}.",
         ("method", "passes over the files", "TB read", "core hours", "hours"),
         rows,

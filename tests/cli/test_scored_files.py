@@ -92,6 +92,15 @@ def test_an_error_in_a_late_block_names_the_row_and_leaves_no_file(tmp_path, cap
     assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == []
 
 
+def test_a_file_that_does_not_exist_is_named(tmp_path, capsys):
+    for options in ((), ("--on-problem", "error")):
+        model = fitted(tmp_path, capsys, *options)
+        out = tmp_path / "out.parquet"
+        shown = run(capsys, "predict", model, tmp_path / "none.parquet", "--out", out)
+        assert (shown.code, shown.err.count("\n")) == (2, 1)
+        assert "there is no file" in shown.err
+
+
 def test_a_table_without_rows_is_refused(tmp_path, capsys):
     model = fitted(tmp_path, capsys)
     drawn().iloc[:0].to_parquet(tmp_path / "rows.parquet")

@@ -127,23 +127,21 @@ def scored_table(scoring: Scoring, table: TableFile) -> tuple[TableFile, Problem
 
 
 def score_parquet(scoring: Scoring, path, out, options: dict) -> tuple[int, ProblemCounts]:
-    """Write a Parquet file with its predictions, and return how many rows it has. It is read
-    twice, in blocks: once to check all rows, once to predict them."""
+    """Write a Parquet file with its predictions, and return how many rows it has. It is read in
+    blocks: once to check all rows, if the model has a plan, and once to predict them."""
     from heckesel.tables.formats.typed_files import parquet_output
-    from heckesel.tables.table_file import parquet_blocks
+    from heckesel.tables.preparation.row_problems import ProblemCounts
+    from heckesel.tables.table_file import parquet_blocks, parquet_rows
 
-    rows, names = 0, dict[str, str]()
-
-    def columns() -> Iterator[pd.DataFrame]:
-        nonlocal rows
-        for _, table in parquet_blocks(path, ROWS_AT_ONCE, **options):
+    counts, names = ProblemCounts(), dict[str, str]()
+    if scoring.model.columns_.plan is not None:
+        blocks = parquet_blocks(path, ROWS_AT_ONCE, **options)
+        counts = checked(scoring, (scoring.columns(table) for _, table in blocks))
+    rows = 0
+    with parquet_output(out) as write, _reporting(parquet_rows(path)) as report:
+        for block, table in parquet_blocks(path, ROWS_AT_ONCE, **options):
             say_detected(table)
             rows += len(table.frame)
-            yield scoring.columns(table)
-
-    counts = checked(scoring, columns())
-    with parquet_output(out) as write, _reporting(rows) as report:
-        for block, table in parquet_blocks(path, ROWS_AT_ONCE):
             X = scoring.columns(table)
             found = report(scoring.predictions(X, reasons=counts.unusable > 0))
             names = names or free_names(table.path, table.frame.columns, list(found))

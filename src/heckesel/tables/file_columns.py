@@ -313,7 +313,8 @@ def _as_levels(table: TableFile, name: str, levels: tuple) -> pd.Series:
     else:
         absent = column.isna().to_numpy()
         values = column.astype(object).map(str)
-    return values.map(lambda value: known.get(value, value)).astype(object).where(~absent, None)
+    found = values.map({value: known.get(value, value) for value in values.unique()})
+    return found.astype(object).where(~absent, None)
 
 
 def check_typed(column: pd.Series, table: TableFile, name: str) -> pd.Series:

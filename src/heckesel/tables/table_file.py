@@ -129,6 +129,10 @@ def parquet_blocks(path, rows: int, **options) -> Iterator[tuple[Any, TableFile]
         raise DataError(f"{path} has columns but no rows")
 
 
+def parquet_rows(path) -> int:
+    return typed_files.parquet_rows(_existing(path))
+
+
 def _existing(path) -> Path:
     path = Path(path)
     if not path.is_file():
