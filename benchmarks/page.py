@@ -122,7 +122,7 @@ def billion(linear: list[dict], networks: dict, cores: int) -> str:
             passes[name],
             f"{passes[name] * per_pass / 1e12:.2g}",
             f"{seconds / 3600:.2g}",
-            f"{seconds / 3600 / MACHINES / cores:.2g}",
+            f"{seconds / 60 / MACHINES / cores:.2g}",
         )
         for name, seconds in cpu.items()
     ]
@@ -132,7 +132,7 @@ def billion(linear: list[dict], networks: dict, cores: int) -> str:
         f"of {run['columns']} columns of float64 ({per_pass / 1e9:.0f} GB) on {MACHINES} machines "
         f"with {cores} cores each, if reading keeps pace. The networks are "
         f"{networks['members']} members, {EPOCHS} epochs in mini-batches of {networks['batch']:,}.",
-        ("method", "passes over the files", "TB read", "core hours", "hours"),
+        ("method", "passes over the files", "TB read", "core hours", "minutes"),
         rows,
     )
 

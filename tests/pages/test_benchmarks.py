@@ -23,6 +23,28 @@ def test_the_committed_page_is_what_the_measurements_give():
     assert (ROOT / "docs" / "speed.md").read_text() == page.speed_md()
 
 
+def test_a_billion_rows_take_as_long_per_row_as_those_that_were_measured():
+    from benchmarks import page
+
+    files = {"cpu_microseconds_a_row": 0.576, "passes": 5.0}
+    linear = [{"method": "ml", "columns": 10, "contenders": {"files": files}}]
+    networks = {"members": 5, "batch": 4096, "epochs": 4}
+    networks["files"] = {"cpu_microseconds_a_row": 2.88, "passes": 14.0}
+    text = page.billion(linear, networks, cores=1)
+    # 576 and 20 times 2,880 seconds of one core, on 16 machines; 80 GB in each pass
+    assert "| ml | 5.0 | 0.4 | 0.16 | 0.6 |" in text
+    assert "| two-step networks | 30.0 | 2.4 | 16 | 60 |" in text
+
+
+def test_the_speed_up_is_over_one_worker_of_the_same_kind():
+    from benchmarks import page
+
+    runs = [{"kind": "cpu", "machine": "8 cores", "rows": 900, "seconds": {"1": 9.0, "4": 3.0}}]
+    text = page.workers(runs)
+    assert "| 8 cores | 1 processes | 900 | 9.0 | 1.0 |" in text
+    assert "| 8 cores | 4 processes | 900 | 3.0 | 3.0 |" in text
+
+
 def test_a_peer_that_is_not_installed_is_marked_as_not_run(monkeypatch):
     from benchmarks import page, peers
 
