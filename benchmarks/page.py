@@ -288,8 +288,8 @@ def workers(found: list[dict]) -> str:
     for run in found:
         alone = run["seconds"]["1"]
         for count, taken in run["seconds"].items():
-            what = f"{count} {kinds[run['kind']]}"
-            rows.append((run["machine"], what, f"{run['rows']:,}", taken, round(alone / taken, 2)))
+            what = run["machine"], kinds[run["kind"]], count
+            rows.append((*what, f"{run['rows']:,}", taken, round(alone / taken, 2)))
     notes = " ".join(
         f"The {kinds[run['kind']]} ran {run['note']}." for run in found if "note" in run
     )
@@ -299,7 +299,7 @@ def workers(found: list[dict]) -> str:
         "one thread each. The speed-up is over one worker of that kind: what is not split, such "
         "as the choice of surfaces and the probit, limits it, and processes that share a GPU get "
         f"in each other's way. {notes}".strip(),
-        ("machine", "workers", "rows", "seconds", "speed-up"),
+        ("machine", "kind of worker", "workers", "rows", "seconds", "speed-up"),
         rows,
     )
 
