@@ -16,8 +16,8 @@ TOP = """\
 
 heckesel is published under the MIT licence. The table lists what `make setup` installs: the
 packages it needs, those of the optional extras, and the tools for tests and documentation. The
-last column is the licence stated in the metadata of each package. The table is written by
-`scripts/licences.py`.
+last column is the licence stated in the metadata of each package. Packages under the GPL are used
+by tests only. The table is written by `scripts/licences.py`.
 
 | package | version | licence |
 |---|---|---|

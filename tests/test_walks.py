@@ -21,6 +21,7 @@ PASSED = {
     ("linear/sample/blocks.py", "diagnostics/fit_verdict.py"),
     ("linear/sample/blocks.py", "diagnostics/model_evidence.py"),
     ("linear/sample/blocks.py", "diagnostics/row_evidence.py"),
+    ("tables/cluster.py", "networks/training/local_workers.py"),
     ("networks/ensembles/noise_calibration.py", "methods/heckman_two_step.py"),
     ("networks/ensembles/selection_ensemble.py", "estimators/network_options.py"),
     ("networks/rho/form_mixture.py", "methods/spline_joint.py"),
