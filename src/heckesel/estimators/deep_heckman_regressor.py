@@ -62,8 +62,8 @@ class DeepHeckmanRegressor(NetworkRegressor):
         Rows per step; by default all of them. If a table has more than 10,000 rows,
         ``method="auto"`` uses 1,024, and fewer epochs.
     device : str, default="auto"
-        "cpu", "cuda" or "cuda:0"; "auto" is a GPU if there is one. "cuda:*" uses all GPUs of this
-        machine.
+        "cpu", "cuda" or "cuda:0"; "auto" is a GPU if there is one. ``"cuda:*"`` uses all GPUs of
+        this machine.
     dtype : {"float32", "float64"}, default="float32"
         Precision of training.
     random_state : int, RandomState or None, default=0
