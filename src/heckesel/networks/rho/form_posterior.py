@@ -41,7 +41,7 @@ PRIOR_MASS = 2.0  # of a form: the length of (-1, 1)
 LEAD = 2.0  # standard errors
 DROPPED = 1e-3  # weight of the least likely points, which predictions omit
 # Weight of a run of points that predictions replace by two. Means, standard deviations and ends of
-# intervals then change by less than .005 standard deviations, and a third of the points is left.
+# intervals then change by less than .01 standard deviations, and a third of the points is left.
 RUN = 0.06
 NEGLIGIBLE = 1e-3  # posterior share of a form that is not refined any further
 # With many rows a peak of the evidence may be narrower than the grid. Then points are added around
