@@ -119,7 +119,10 @@ model_options = _together(
         show_default=True,
         help="Seed; the same seed gives the same result.",
     ),
-    click.option("--device", help="Device for training: auto, cpu or cuda.  [default: auto]"),
+    click.option(
+        "--device",
+        help="Device for training: auto, cpu, cuda or cuda:* (all GPUs).  [default: auto]",
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
 )
 

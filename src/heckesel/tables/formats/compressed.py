@@ -44,7 +44,7 @@ def _only_member(raw: bytes, path) -> bytes:
             raise DataError(f"{path} holds {len(names)} files; give an archive with one")
         try:
             return archive.read(names[0])
-        except (RuntimeError, NotImplementedError):  # a password, or another compression
+        except RuntimeError:  # a password, or a compression that Python does not have
             raise DataError(f"{path} cannot be unpacked here; unpack it first") from None
 
 
