@@ -1,0 +1,1 @@
+"""From selection and residuals to what is predicted for the unselected."""

@@ -1,0 +1,108 @@
+r"""Predictions for the population, the selected and the unselected, from one object.
+
+With u the selection error, the mean of u given x (and z) and the target is
+
+========== =============================== ==========================
+target     mean of u                       share of its variance removed
+========== =============================== ==========================
+population 0                               0
+selected   :math:`m(x)`, :math:`h_1`       :math:`c_1(x)`, :math:`\delta(q)`
+unselected :math:`m_0(x)`, :math:`h_0`     :math:`c_0(x)`, :math:`\delta(-q)`
+========== =============================== ==========================
+
+and the prediction is :math:`g(x) + \theta\,(\text{mean of } u - m(x))` with the variance
+:math:`\sigma^2(1 - \rho^2 c)`, in the normal reading. In the flat one it is g(x) + beta for the
+unselected, :math:`g + \beta(1 - \bar p)` for the population, :math:`g + \beta(1 - \bar p/p)` for the
+selected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from heckesel.correction.law import Law
+from heckesel.correction.rho import Posterior
+from heckesel.correction.selection import Selection, mills
+from heckesel.learners.crossfit import OutcomeFit
+from heckesel.predictive.distribution import Predictive
+from heckesel.predictive.mean_estimates import ComponentMean
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """What `HeckmanRegressor` has learned.
+
+    places : (d,) columns of w that are instruments
+    selection, rho : None if every unit was selected
+    """
+
+    outcome: OutcomeFit
+    law: Law
+    selection: Selection | None
+    rho: Posterior | None
+    places: np.ndarray
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        members = self.outcome.predict_members(x)  # (k, m)
+        selected_mean = members.mean(axis=0)
+        epistemic = (len(members) - 1) * members.var(axis=0)
+        noise = self.law.noise(x)
+        mean = selected_mean
+        if self.selection is not None:
+            normal, flat, removed, removed_1 = self._shift(x, w, target)
+            move, doubt = self.rho.moments(normal, flat)
+            mean, epistemic = mean + move, epistemic + doubt
+            squared = self.rho.rho_squared
+            noise = noise * (1 - squared * removed) / (1 - squared * removed_1)
+        mean = self.law.inside(mean)
+        std = np.sqrt(epistemic + noise)
+        distribution = self.law.distribution(selected_mean, mean, np.maximum(std, 1e-12))
+        return Predictive(mean, epistemic, noise, distribution)
+
+    def index(self, w):
+        """(m,) the probit index of selection."""
+        x, z = self._split(w)
+        return self.selection.index(x, z)
+
+    def _split(self, w):
+        inside = np.zeros(w.shape[1], dtype=bool)
+        inside[self.places] = True
+        return w[:, ~inside], w[:, inside]
+
+    def _shift(self, x, w, target: str):
+        """Coefficients (m,) of theta and of beta, and the variance of u that the target and
+        selection remove, per rho^2."""
+        mean_p, mean_phi, _, mean_q_phi = self.selection.averages(x)
+        m = mean_phi / mean_p
+        removed_1 = m**2 + mean_q_phi / mean_p
+        if target == "population":
+            return -m, 1 - mean_p, np.zeros(len(x)), removed_1
+        if w is None:
+            if target == "selected":
+                return np.zeros(len(x)), np.zeros(len(x)), removed_1, removed_1
+            rest = np.maximum(1 - mean_p, 1e-12)
+            m0 = -mean_phi / rest
+            return m0 - m, np.ones(len(x)), m0**2 - mean_q_phi / rest, removed_1
+        q = self.index(w)
+        if target == "selected":
+            h = mills(q)
+            return h - m, 1 - mean_p / np.exp(log_ndtr(q)), h * (h + q), removed_1
+        h = mills(-q)
+        return -h - m, np.ones(len(x)), h * (h - q), removed_1
+
+    def component_means(self, x, w, target: str, *, folds, transform):
+        """The mean of each row under a few values of theta and beta, for `average` and `margins`."""
+        members = self.outcome.predict_members(x)
+        predicted = self.predict(x, w, target).mean
+        parts, normal, flat = [(1.0, 0.0, 0.0)], 0.0, 0.0
+        if self.selection is not None:
+            normal, flat, _, _ = self._shift(x, w, target)
+            parts = self.rho.components()
+        for weight, theta, beta in parts:
+            mean = self.law.inside(members + normal * theta + flat * beta)
+            if transform is not None:
+                mean = transform.inverse(mean)
+            yield ComponentMean(weight, mean, folds=len(members), predicted=predicted)

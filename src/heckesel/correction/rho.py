@@ -1,0 +1,238 @@
+r"""What the instrument says about rho, and the posterior that it leaves.
+
+Among the selected the instrument moves p while the residual r = y - E[y | x, s = 1] shows what the
+unselected would have done. Two readings carry this one contrast to the unselected:
+
+* normal: :math:`E[r \mid x, z, s=1] = \theta\,(h_1 - m(x))`, with :math:`\theta = \rho\sigma`;
+* flat in p: the unselected have the mean residual :math:`\beta` whatever their z, so that
+  :math:`E[r \mid x, z, s=1] = \beta\,(1 - \bar p(x)/p)`.
+
+The regressors have mean 0 given x among the selected, so an error of g(x) does not move the
+estimates, and where the instrument does not vary among the selected they are zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr
+from scipy.stats import chi2
+
+from heckesel.correction.prior import RHO, RhoPrior
+from heckesel.correction.selection import MOST_ARMS, cluster_sums, density, mills
+
+DISTINCT = 0.005  # share of the second contrast that the first leaves, to tell the readings apart
+LEAST = 1e-6  # share of the variation of h_1 or p that x must leave
+NORMAL, FLAT = 0, 1
+
+
+@dataclass(frozen=True)
+class Evidence:
+    r"""Moments :math:`T_k(\theta) = a - \theta b_k` with variance
+    :math:`\Omega + \theta^2 D_k`, where k is the reading.
+
+    a : (i,); b : (2, i); omega : (i, i); drift : (2, i, i), from errors of the first step;
+    df : degrees of freedom, clusters or rows less one
+    rms : of the residual; curvature : mean of c_1(x), by which sigma exceeds it;
+    contrast : K, the difference of the hidden mean per unit of -theta
+    bend : p-value of the curve of E[r | p] that neither reading allows, NaN if z has too few values
+    """
+
+    a: np.ndarray
+    b: np.ndarray
+    omega: np.ndarray
+    drift: np.ndarray
+    df: float
+    rms: float
+    curvature: float
+    contrast: float
+    bend: float = np.nan
+
+    @property
+    def theta(self) -> np.ndarray:
+        r"""(395,) :math:`\rho\sigma`, with :math:`\sigma^2 = E r^2/(1 - \rho^2 c_1)`"""
+        return RHO * self.rms / np.sqrt(1 - RHO**2 * self.curvature)
+
+    @property
+    def beta(self) -> np.ndarray:
+        """(395,) the shift of the unselected that is the same in the normal reading."""
+        return -self.contrast * self.theta
+
+    def log_likelihood(self, reading: int) -> np.ndarray:
+        """(395,) log of the likelihood of each rho relative to 0, by inverting its test."""
+        if not len(self.a):
+            return np.zeros(len(RHO))
+        values = self.beta if reading == FLAT else self.theta
+        return self._half(reading, np.zeros(1)) - self._half(reading, values)
+
+    def _half(self, k: int, values) -> np.ndarray:
+        rest = self.a - np.multiply.outer(values, self.b[k])  # (v, i)
+        variance = self.omega + (values**2)[:, None, None] * self.drift[k]
+        stat = np.sum(rest * np.linalg.solve(variance, rest[:, :, None])[:, :, 0], axis=1)
+        return 0.5 * (self.df + 1) * np.log1p(stat / self.df)
+
+    def estimate(self, reading: int) -> tuple[float, float]:
+        """theta or beta with its standard error; 0 and infinity if the instrument says nothing."""
+        if not len(self.a):
+            return 0.0, np.inf
+        weight = np.linalg.solve(self.omega, self.b[reading])
+        information = weight @ self.b[reading]
+        found = weight @ self.a / information
+        first_step = found**2 * (weight @ self.drift[reading] @ weight) / information**2
+        return float(found), float(np.sqrt(1 / information + first_step))
+
+    def rho(self, reading: int) -> tuple[float, float]:
+        """The estimate as a correlation, and its standard error."""
+        found, se = self.estimate(reading)
+        theta = found if reading == NORMAL else -found / self.contrast
+        scale = self.rms if self.rms > 0 else 1.0
+        theta, se = theta / scale, se / scale / (1.0 if reading == NORMAL else self.contrast)
+        return float(theta / np.sqrt(1 + theta**2 * self.curvature)), float(se)
+
+
+def nothing_said(rms: float, curvature: float, contrast: float) -> Evidence:
+    zeros = np.zeros((2, 0)), np.zeros((0, 0)), np.zeros((2, 0, 0))
+    return Evidence(np.zeros(0), *zeros, 2.0, rms, curvature, contrast)
+
+
+def what_the_instrument_says(
+    r, index, averages, columns, partial, weight, clusters, covariance, contrast, values: int
+) -> Evidence:
+    """r, index, weight : (n,) of the selected; averages : (4, n) over z; partial : (n, q) functions
+    of x that are partialled out; columns : (n, k) of the selection index with its covariance
+    (k, k); contrast : K; values : number of distinct values of z"""
+    mean_p, mean_phi, mean_p2, mean_q_phi = averages
+    p, h1 = np.exp(log_ndtr(index)), mills(index)
+    m = mean_phi / mean_p
+    rms = float(np.sqrt(np.average(r**2, weights=weight)))
+    curvature = float(np.clip(np.average(m**2 + mean_q_phi / mean_p, weights=weight), 0.0, 0.95))
+    nothing = nothing_said(rms, curvature, contrast)
+    if values < 2 or not np.isfinite(covariance).all():
+        return nothing
+    root = np.sqrt(weight)
+    space, _ = np.linalg.qr(root[:, None] * partial)
+
+    def rest(v):
+        v = (root * v.T).T
+        return v - space @ (space.T @ v)
+
+    by_p = p - mean_p2 / mean_p  # what p adds to x among the selected
+    contrasts = rest(np.column_stack([h1 - m, by_p]))  # (n, 2)
+    variation = np.sum(contrasts**2, axis=0) / np.array([weight @ h1**2, weight @ p**2])
+    if variation.min() < LEAST or len(r) <= space.shape[1] + 3:
+        return nothing
+    i = (contrasts / np.sqrt(np.mean(contrasts**2, axis=0)))[:, :1]
+    if values > MOST_ARMS:
+        other = contrasts[:, 1] - i[:, 0] * (i[:, 0] @ contrasts[:, 1]) / (i[:, 0] @ i[:, 0])
+        if other @ other > DISTINCT * (contrasts[:, 1] @ contrasts[:, 1]):
+            i = np.column_stack([i, other / np.sqrt(np.mean(other**2))])
+    regressors = np.column_stack([contrasts[:, 0], rest(1 - mean_p / p)])
+    slopes = (
+        rest(-(h1 * (h1 + index))[:, None] * columns),
+        rest((mean_p * density(index) / p**2)[:, None] * columns),
+    )
+    e, b = rest(r), regressors.T @ i
+    # The regressor is estimated, too: without the square of its error, which is in both factors,
+    # the slope is not attenuated.
+    twice = np.sum((slopes[NORMAL] @ covariance) * slopes[NORMAL])
+    b[NORMAL, 0] -= twice / np.sqrt(np.mean(contrasts[:, 0] ** 2))
+    if b[NORMAL, 0] <= 0:
+        return nothing
+    projected = [d.T @ i for d in slopes]
+    drift = np.stack([d.T @ covariance @ d for d in projected])
+    left = e - regressors @ np.linalg.lstsq(regressors, e, rcond=None)[0]
+    scores = cluster_sums(i * left[:, None], clusters)
+    scores = scores[np.any(scores != 0, axis=1)] if clusters is not None else scores
+    count = len(scores)
+    if count < 3:
+        return nothing
+    small = len(r) / max(len(r) - space.shape[1], 1) * count / (count - 1)
+    bend = _bend(e, contrasts, rest((p - mean_p) ** 2), clusters) if values > 3 else np.nan
+    return Evidence(
+        i.T @ e, b, small * scores.T @ scores, drift, float(count - 1), rms, curvature, contrast, bend
+    )
+
+
+def _bend(e, contrasts, square, clusters) -> float:
+    """p-value of a quadratic in p beside both readings."""
+    both = np.column_stack([contrasts, square])
+    q, triangle = np.linalg.qr(both)
+    if abs(triangle[2, 2]) < 1e-2 * np.sqrt(square @ square) or square @ square == 0:
+        return np.nan
+    left = e - q @ (q.T @ e)
+    score = cluster_sums(q[:, 2] * left, clusters)
+    return float(chi2.sf((q[:, 2] @ e) ** 2 / max(score @ score, 1e-300), 1))
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Weights (2, 395) of each reading and rho, behind points and behind intervals.
+
+    theta, beta : (395,) what they mean in the normal and the flat reading
+    """
+
+    point: np.ndarray
+    interval: np.ndarray
+    theta: np.ndarray
+    beta: np.ndarray
+
+    def moments(self, normal, flat):
+        r"""Mean (m,) of the shift :math:`c_N\theta` or :math:`c_F\beta`, and its variance.
+
+        The variance is that behind intervals, around the mean behind points.
+        """
+        mean = normal * (self.point[NORMAL] @ self.theta) + flat * (self.point[FLAT] @ self.beta)
+        wide = normal * (self.interval[NORMAL] @ self.theta) + flat * (self.interval[FLAT] @ self.beta)
+        second = normal**2 * (self.interval[NORMAL] @ self.theta**2)
+        second = second + flat**2 * (self.interval[FLAT] @ self.beta**2)
+        return mean, np.maximum(second - wide**2, 0.0) + (wide - mean) ** 2
+
+    @property
+    def rho(self) -> float:
+        return float(self.point.sum(axis=0) @ RHO)
+
+    @property
+    def rho_squared(self) -> float:
+        return float(self.point.sum(axis=0) @ RHO**2)
+
+    @property
+    def normal_share(self) -> float:
+        return float(self.point[NORMAL].sum())
+
+    def rho_interval(self, level: float = 0.9) -> tuple[float, float]:
+        below = np.cumsum(self.interval.sum(axis=0))
+        return tuple(float(np.interp(p, below, RHO)) for p in ((1 - level) / 2, (1 + level) / 2))
+
+    def components(self, count: int = 15):
+        """A few (weight, theta, beta), one of the two 0, that stand for the interval's posterior."""
+        found = []
+        for reading in (NORMAL, FLAT):
+            total = self.interval[reading].sum()
+            if total < 1e-4:
+                continue
+            share = self.interval[reading] / total
+            part = np.minimum((np.cumsum(share) - 0.5 * share) * count, count - 1e-9).astype(int)
+            for j in range(count):
+                mass = share[part == j].sum()
+                if mass > 0:
+                    values = self.theta if reading == NORMAL else self.beta
+                    value = share[part == j] @ values[part == j] / mass
+                    pair = (value, 0.0) if reading == NORMAL else (0.0, value)
+                    found.append((total * mass, *pair))
+        return found
+
+
+def posterior(evidence: Evidence, prior: RhoPrior) -> Posterior:
+    """Prior times likelihood. What is true of the unselected differs from what the instrument shows
+    at its margin, so the likelihood is widened first."""
+    logs = np.stack([evidence.log_likelihood(NORMAL), evidence.log_likelihood(FLAT)])
+    likelihood = np.exp(logs - logs.max())
+    likelihood = likelihood * np.array([[prior.normal_share], [1 - prior.normal_share]])
+    if prior.extrapolation > 0 and len(evidence.a):
+        kernel = np.exp(-0.5 * ((RHO[:, None] - RHO) / prior.extrapolation) ** 2)
+        likelihood = likelihood @ (kernel / kernel.sum(axis=1, keepdims=True)).T
+    point, interval = likelihood * prior.point, likelihood * prior.interval
+    return Posterior(
+        point / point.sum(), interval / interval.sum(), evidence.theta, evidence.beta
+    )

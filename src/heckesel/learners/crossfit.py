@@ -1,0 +1,138 @@
+"""Out-of-fold predictions of E[y | x, s = 1] with one member per fold, and the choice of a learner."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from heckesel.errors import DataError
+from heckesel.learners.splines import cross_fit_ridge
+
+FEW, MANY = 5_000, 50_000  # selected rows up to which there are ten folds, and beyond which three
+FEWEST_FOR_BOOSTING = 200  # selected rows
+ROUNDS, PATIENCE = 300, 8  # of boosting; it stops early by the held-out fold
+
+
+@dataclass(frozen=True)
+class ModelMembers:
+    """One fitted scikit-learn model per fold."""
+
+    models: tuple
+
+    def predict_members(self, x: np.ndarray) -> np.ndarray:
+        """(k, m)"""
+        return np.stack([np.asarray(model.predict(x), dtype=float) for model in self.models])
+
+
+@dataclass(frozen=True)
+class OutcomeFit:
+    """The learner of the selected.
+
+    name : what was fitted
+    members : one model per fold, with `predict_members`
+    losses : mean squared error of held-out rows by learner, relative to the variance of y
+    """
+
+    name: str
+    members: object
+    losses: dict[str, float]
+
+    def predict_members(self, x):
+        return self.members.predict_members(x)
+
+
+def draw_folds(n: int, groups, count: int, seed) -> np.ndarray:
+    """(n,) folds of nearly equal size, in which groups stay together."""
+    rng = np.random.default_rng(seed)
+    if groups is None:
+        return rng.permutation(np.arange(n) % count)
+    return (rng.permutation(groups.max() + 1) % count)[groups]
+
+
+def fold_count(cv, n: int) -> int:
+    """The number of folds for n selected rows; cv : a number, or "auto"."""
+    if cv != "auto":
+        return cv
+    return 10 if n < FEW else 5 if n < MANY else 3
+
+
+def fit_outcome(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
+    """`OutcomeFit` and the out-of-fold predictions (n,).
+
+    learner : "auto", "linear", "splines", "boosting", or an estimator with fit and predict
+    """
+    names = ("linear", "splines", "boosting") if learner == "auto" else (learner,)
+    if learner == "auto" and len(y) < FEWEST_FOR_BOOSTING:
+        names = names[:2]
+    spread = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
+    losses, best = {}, None
+    for each in names:
+        name = each if isinstance(each, str) else type(each).__name__
+        held_out, members = cross_fit(each, x, y, weight, folds, seed=seed, n_jobs=n_jobs)
+        losses[name] = float(np.average((y - held_out) ** 2, weights=weight) / max(spread, 1e-300))
+        if best is None or losses[name] < losses[best[0]]:
+            best = name, held_out, members
+    return OutcomeFit(best[0], best[2], losses), best[1]
+
+
+def cross_fit(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
+    """Out-of-fold predictions (n,) and the members."""
+    if learner in ("linear", "splines"):
+        return cross_fit_ridge(x, y, weight, folds, curved=learner == "splines")
+
+    def fit(k):
+        inside, out = folds != k, folds == k
+        if learner == "boosting":
+            model = _boosting(x, y, weight, inside, out, seed + k)
+        else:
+            model = _own(learner, x[inside], y[inside], weight[inside])
+        return model, np.asarray(model.predict(x[out]), dtype=float)
+
+    found = Parallel(n_jobs=n_jobs)(delayed(fit)(k) for k in range(folds.max() + 1))
+    held_out = np.empty(len(y))
+    for k, (model, predicted) in enumerate(found):
+        if predicted.shape != (np.count_nonzero(folds == k),) or not np.isfinite(predicted).all():
+            raise DataError(
+                f"the learner {type(model).__name__} predicted values that are missing, infinite "
+                "or not one per row; choose another learner or prepare the columns in a pipeline"
+            )
+        held_out[folds == k] = predicted
+    return held_out, ModelMembers(tuple(model for model, _ in found))
+
+
+def _boosting(x, y, weight, inside, out, seed: int):
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    n = np.count_nonzero(inside)
+    model = HistGradientBoostingRegressor(
+        max_iter=ROUNDS,
+        learning_rate=0.1,
+        max_leaf_nodes=8 if n < 2_000 else 15 if n < 20_000 else 31,
+        min_samples_leaf=20,
+        l2_regularization=1.0,
+        early_stopping=True,
+        n_iter_no_change=PATIENCE,
+        random_state=seed,
+    )
+    return model.fit(
+        x[inside], y[inside], weight[inside],
+        X_val=x[out], y_val=y[out], sample_weight_val=weight[out],
+    )
+
+
+def _own(learner, x, y, weight):
+    from inspect import signature
+
+    model = clone(learner)
+    if np.ptp(weight) == 0:
+        return model.fit(x, y)
+    step = getattr(model, "steps", None)
+    if step is not None:
+        return model.fit(x, y, **{f"{step[-1][0]}__sample_weight": weight})
+    if "sample_weight" not in signature(model.fit).parameters:
+        raise DataError(
+            f"the learner {type(model).__name__} does not take sample_weight; fit without "
+            "weights or choose another learner"
+        )
+    return model.fit(x, y, sample_weight=weight)

@@ -1,0 +1,152 @@
+"""Linear and spline regression with a ridge penalty, for all folds from one Gram matrix."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+KNOTS = 6  # of a natural cubic spline, at quantiles: four curved columns
+MOST_FOR_PRODUCTS = 14  # columns; beyond that their pairwise products are too many to pay
+BLOCK = 65_536  # rows of the basis in memory at a time
+PENALTIES = 10.0 ** np.arange(-4.0, 2.1, 0.75)  # per row, of standardised curved columns
+ALMOST_FREE = 1e-6  # penalty per row of the linear columns, so that collinear ones have a solution
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Columns 1, x, natural cubic splines of x, products of two columns, all standardised.
+
+    center, scale : (p,) of x
+    knots : (p, KNOTS), NaN where a column enters linearly
+    line, size : (p, 2, KNOTS - 2) and (p, KNOTS - 2): the straight lines that are subtracted from
+        the splines, and what they are divided by
+    pairs : (2, h) columns that are multiplied; pair_center, pair_scale : (h,)
+    """
+
+    center: np.ndarray
+    scale: np.ndarray
+    knots: np.ndarray
+    line: np.ndarray
+    size: np.ndarray
+    pairs: np.ndarray
+    pair_center: np.ndarray
+    pair_scale: np.ndarray
+
+    @property
+    def width(self) -> int:
+        return 1 + len(self.center) + self.curved.sum() * (KNOTS - 2) + self.pairs.shape[1]
+
+    @property
+    def curved(self) -> np.ndarray:
+        return ~np.isnan(self.knots[:, 0])
+
+    @property
+    def bent(self) -> np.ndarray:
+        """(q,) whether a column is curved or a product, so that the ridge penalty applies."""
+        return np.arange(self.width) > len(self.center)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """(m, q)"""
+        unit = (x - self.center) / self.scale
+        parts = [np.ones((len(x), 1)), unit]
+        for j in np.flatnonzero(self.curved):
+            curves = _natural(unit[:, j], self.knots[j])
+            parts.append((curves - self.line[j, 0] - unit[:, j, None] * self.line[j, 1]) / self.size[j])
+        if self.pairs.shape[1]:
+            products = unit[:, self.pairs[0]] * unit[:, self.pairs[1]]
+            parts.append((products - self.pair_center) / self.pair_scale)
+        return np.concatenate(parts, axis=1)
+
+
+def _natural(t: np.ndarray, knots: np.ndarray) -> np.ndarray:
+    """(m, KNOTS - 2) truncated cubes that are straight lines beyond the outer knots."""
+    last = knots[-1]
+    cubes = np.maximum(t[:, None] - knots[:-1], 0.0) ** 3 - np.maximum(t - last, 0.0)[:, None] ** 3
+    slopes = cubes / (last - knots[:-1])
+    return slopes[:, :-1] - slopes[:, -1:]
+
+
+def learn_basis(x: np.ndarray, *, curved: bool = True) -> Basis:
+    """The basis of these rows; `curved=False` leaves 1 and x."""
+    p, h = x.shape[1], KNOTS - 2
+    center, scale = x.mean(axis=0), x.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    knots, line, size = np.full((p, KNOTS), np.nan), np.zeros((p, 2, h)), np.ones((p, h))
+    sample = (x[:: max(1, len(x) // BLOCK)] - center) / scale
+    for j in range(p if curved else 0):
+        values = np.unique(sample[:, j])
+        at = np.quantile(sample[:, j], np.linspace(0.03, 0.97, KNOTS))
+        if len(np.unique(at)) < KNOTS:
+            at = np.quantile(values, np.linspace(0.03, 0.97, KNOTS))
+        if len(values) < KNOTS + 2:
+            continue
+        curves = _natural(sample[:, j], at)
+        straight = np.column_stack([np.ones(len(sample)), sample[:, j]])
+        line[j] = np.linalg.lstsq(straight, curves, rcond=None)[0]
+        spread = (curves - straight @ line[j]).std(axis=0)
+        if spread.min() > 1e-8 * np.abs(curves).max():
+            knots[j], size[j] = at, spread
+    pairs = np.array(np.triu_indices(p, 1)) if curved and 1 < p <= MOST_FOR_PRODUCTS else np.zeros((2, 0), int)
+    products = sample[:, pairs[0]] * sample[:, pairs[1]]
+    spread = products.std(axis=0)
+    pairs, products = pairs[:, spread > 1e-8], products[:, spread > 1e-8]
+    return Basis(
+        center, scale, knots, line, size, pairs, products.mean(axis=0), products.std(axis=0)
+    )
+
+
+@dataclass(frozen=True)
+class RidgeMembers:
+    """k fits on one basis. basis_of_x : Basis; coef : (k, q)"""
+
+    basis: Basis
+    coef: np.ndarray
+
+    def predict_members(self, x: np.ndarray) -> np.ndarray:
+        """(k, m)"""
+        blocks = [self.basis(x[i : i + BLOCK]) @ self.coef.T for i in range(0, len(x), BLOCK)]
+        return np.concatenate(blocks).T if blocks else np.zeros((len(self.coef), 0))
+
+
+def cross_fit_ridge(x, y, weight, folds, *, curved: bool):
+    """Out-of-fold predictions (n,) and the members, one per fold, from Gram matrices by fold.
+
+    The penalty is the one with the lowest held-out loss.
+    """
+    basis, count = learn_basis(x, curved=curved), folds.max() + 1
+    q = basis.width
+    gram, cross = np.zeros((count, q, q)), np.zeros((count, q))
+    for start in range(0, len(x), BLOCK):
+        rows = slice(start, start + BLOCK)
+        b = basis(x[rows])
+        for k in range(count):
+            mine = folds[rows] == k
+            weighted = b[mine] * weight[rows][mine, None]
+            gram[k] += weighted.T @ b[mine]
+            cross[k] += weighted.T @ y[rows][mine]
+    total, right = gram.sum(axis=0), cross.sum(axis=0)
+    n = weight.sum()
+    free = np.full(q, ALMOST_FREE)
+    free[0] = 0.0
+    squares = np.array([weight[folds == k] @ y[folds == k] ** 2 for k in range(count)])
+    best = np.inf, None
+    for penalty in PENALTIES if curved else PENALTIES[:1]:
+        ridge = n * np.where(basis.bent, penalty, free)
+        coef = np.stack(
+            [_solve(total - gram[k], right - cross[k], ridge) for k in range(count)]
+        )
+        loss = squares.sum() - 2 * np.sum(coef * cross) + np.einsum("ki,kij,kj", coef, gram, coef)
+        if loss < best[0]:
+            best = loss, coef
+    members = RidgeMembers(basis, best[1])
+    held_out = np.empty(len(x))
+    for start in range(0, len(x), BLOCK):
+        rows = slice(start, start + BLOCK)
+        held_out[rows] = np.einsum("nq,nq->n", basis(x[rows]), members.coef[folds[rows]])
+    return held_out, members
+
+
+def _solve(gram, right, ridge):
+    scale = 1.0 / np.sqrt(np.diag(gram) + ridge + 1e-300)
+    scaled = gram * scale[:, None] * scale + np.diag(ridge * scale**2 + 1e-10)
+    return scale * cho_solve(cho_factor(scaled), scale * right)
