@@ -5,8 +5,6 @@ The public names are loaded when first used, so that `import heckesel` stays qui
 
 from importlib import import_module
 
-from heckesel.moved import install
-
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -37,8 +35,6 @@ _HOMES = {
 _PACKAGES = ("datasets", "plots")
 
 __all__ = [*_PACKAGES, *_HOMES]
-
-install()  # old import paths
 
 
 def __getattr__(name: str):
