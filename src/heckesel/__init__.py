@@ -22,6 +22,7 @@ _HOMES = {
     "DeepHeckmanRegressor": "heckesel.estimators.deep_heckman_regressor",
     "DeepEnsembleRegressor": "heckesel.estimators.deep_ensemble_regressor",
     "WeightedEnsembleRegressor": "heckesel.estimators.weighted_ensemble_regressor",
+    "Networks": "heckesel.learners.networks",
     "HeckmanImputer": "heckesel.estimators.imputation.heckman_imputer",
     "pool_estimates": "heckesel.estimators.imputation.rubin",
     "load": "heckesel.estimators.load",

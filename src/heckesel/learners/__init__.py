@@ -1,0 +1,1 @@
+"""Learners of E[y | x, s = 1]: built in, or any scikit-learn regressor."""
