@@ -34,7 +34,7 @@ PROCESSORS = {
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PACKAGES = (
     "-e",
-    ".[report,scale,onnx]",
+    ".[report,scale]",
     *("pytest", "hypothesis", "mpmath", "statsmodels", "polars", "scoringrules"),
 )
 

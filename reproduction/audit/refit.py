@@ -3,7 +3,7 @@
 import warnings
 
 import heckesel as hk
-from heckesel.display.plain_values import plain
+from heckesel.display import plain
 from heckesel.errors import IdentificationWarning
 from heckesel.linear.results.modes import Mode
 from reproduction.audit.published_fits import PublishedFit

@@ -11,7 +11,7 @@ from heckesel.linear.results.prediction import matrices, mean_and_gradient
 from heckesel.numerics.normal import inverse_mills
 from heckesel.predictive.mean_estimates import average_of
 from heckesel.tables.column_moves import groups_of
-from reproduction.truth.known_outcomes import KnownOutcome
+from reproduction.truth.sources import KnownOutcome
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ The public names are loaded when first used, so that `import heckesel` stays qui
 
 from importlib import import_module
 
-from heckesel.moved import install
-
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -24,6 +22,7 @@ _HOMES = {
     "DeepHeckmanRegressor": "heckesel.estimators.deep_heckman_regressor",
     "DeepEnsembleRegressor": "heckesel.estimators.deep_ensemble_regressor",
     "WeightedEnsembleRegressor": "heckesel.estimators.weighted_ensemble_regressor",
+    "Networks": "heckesel.learners.networks",
     "HeckmanImputer": "heckesel.estimators.imputation.heckman_imputer",
     "pool_estimates": "heckesel.estimators.imputation.rubin",
     "load": "heckesel.estimators.load",
@@ -37,8 +36,6 @@ _HOMES = {
 _PACKAGES = ("datasets", "plots")
 
 __all__ = [*_PACKAGES, *_HOMES]
-
-install()  # old import paths
 
 
 def __getattr__(name: str):

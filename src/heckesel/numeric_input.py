@@ -96,3 +96,16 @@ def check_level(level: float) -> None:
     """Refuse a level of confidence or coverage that is none."""
     if not is_share(level):
         raise DataError(f"level must lie between 0 and 1, got {level!r}")
+
+
+def seed_of(random_state) -> int:
+    """The seed of a fit, from `random_state`: a number, a generator or None."""
+    from sklearn.utils import check_random_state
+
+    try:
+        return int(check_random_state(random_state).randint(2**31))
+    except ValueError:
+        raise DataError(
+            "random_state must be a whole number from 0 to 4294967295, a RandomState or None, got "
+            f"{random_state!r}"
+        ) from None

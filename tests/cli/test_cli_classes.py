@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.tables.file_columns import read_outcome
-from heckesel.tables.table_file import TableFile
+from heckesel.tables.files import TableFile
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "repaid", "--instruments", "branch"]
@@ -95,7 +94,7 @@ def test_kind_overrides_the_detected_kind_both_ways(data, tmp_path, capsys):
 
 def outcome(values, kind="auto", selected=None):
     table = TableFile(pd.DataFrame({"y": values}), "t.csv")
-    return read_outcome(table, "y", kind, selected)[1]
+    return table.outcome("y", kind, selected)[1]
 
 
 def test_the_kind_of_outcome_is_detected_for_every_type_of_column():

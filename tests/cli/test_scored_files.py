@@ -88,7 +88,10 @@ def test_an_error_in_a_late_block_names_the_row_and_leaves_no_file(tmp_path, cap
     out = tmp_path / "out.parquet"
     shown = run(capsys, "predict", model, tmp_path / "rows.parquet", "--out", out)
     assert shown.code == 2
-    assert "row 420" in shown.err
+    assert (
+        "counting rows from its row 400: column 'x' is missing (NaN) in 1 row (first: row 20)"
+        in shown.err
+    )
     assert [each.name for each in tmp_path.iterdir() if "out" in each.name] == []
 
 
@@ -113,14 +116,14 @@ def test_a_table_without_rows_is_refused(tmp_path, capsys):
 
 def test_memory_does_not_grow_with_the_rows(tmp_path, capsys, monkeypatch):
     """No more than two blocks are there at once."""
-    from heckesel.tables import table_file
+    from heckesel.tables import files
 
     model, sizes = fitted(tmp_path, capsys), []
-    frame_of = table_file.typed_files.as_frame
+    columns = files.TableFile.columns
     monkeypatch.setattr(
-        table_file.typed_files,
-        "as_frame",
-        lambda table, arrow: sizes.append(table.num_rows) or frame_of(table, arrow),
+        files.TableFile,
+        "columns",
+        lambda table, names: sizes.append(len(table.frame)) or columns(table, names),
     )
     rows, out = tmp_path / "rows.parquet", tmp_path / "out.parquet"
     drawn(1).to_parquet(rows)

@@ -14,7 +14,7 @@ import pytest
 
 import heckesel as hk
 from heckesel.errors import printable
-from heckesel.tables.table_file import as_csv, read_table
+from heckesel.tables.files import as_csv, read_table
 from tests.cli.command_line import drawn, run
 
 ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
@@ -94,8 +94,6 @@ def test_every_string_survives_a_csv_round_trip(text, tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        ("a,b;c\n1,2;3\rfoo\n", [], "may be separated by a comma or a semicolon"),
-        ("a,b;c\n" + "1" * 200_000 + ",2;3\n", [], "may be separated by"),
         ("a,b\n" + "1" * 200_000 + ",2\n", [], "field larger than field limit"),
         ("a,b\n1,2\n", ["--delimiter", '"'], "other than a quote, space or line break"),
         ("a,b\n1,2\n", ["--delimiter", "\n"], "other than a quote, space or line break"),

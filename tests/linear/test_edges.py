@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 import heckesel as hk
 from heckesel.diagnostics.verdict import exclusion_verdict
-from heckesel.display.latex_text import escaped
+from heckesel.display import latex_escaped
 from heckesel.linear import rho_scan as profile
 from heckesel.linear.bootstrap import SELECTED, Resampled, fit_replicates
 from heckesel.linear.covariance import inverse
@@ -370,7 +370,7 @@ def test_columns_of_the_summary_table_are_separated():
 
 
 def test_names_are_escaped_for_latex_character_by_character():
-    assert escaped(r"a{b}\c_d") == r"a\{b\}\textbackslash{}c\_d"
+    assert latex_escaped(r"a{b}\c_d") == r"a\{b\}\textbackslash{}c\_d"
 
 
 def test_probit_checks_its_weights():

@@ -97,16 +97,6 @@ def test_a_fit_of_a_new_method_is_saved_loaded_and_checked(model, tmp_path):
             hk.load(tmp_path / "bad.heckesel")
 
 
-def test_a_fit_of_a_new_method_is_exported(model, tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    plain = hk.DeepHeckmanRegressor(method="toy", **SMALL).fit(X[["x", "z"]], Y)
-    plain.export_onnx(tmp_path / "toy.onnx")
-    session = onnxruntime.InferenceSession(tmp_path / "toy.onnx")
-    mean, std = session.run(["mean", "std"], {"X": X[["x"]].to_numpy(np.float32)})
-    np.testing.assert_allclose(mean, plain.predict(X[["x", "z"]]), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(std, plain.fitted_.sigma, rtol=1e-5)
-
-
 def test_networks_of_a_new_method_are_found_whatever_its_fields_are_called():
     from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble, with_networks
     from heckesel.networks.training.ensemble_training import Members

@@ -146,10 +146,6 @@ def test_a_model_on_any_named_scale_is_saved(scale, tmp_path):
     assert (loaded.scale_, loaded.target_transform) == (model.scale_, scale)
     np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
-    with pytest.raises(hk.DataError, match="which cannot be exported to ONNX"):
-        hk.HeckmanRegressor([1], method="ml", target_transform="sqrt").fit(X, y).export_onnx(
-            tmp_path / "m.onnx"
-        )
 
 
 def test_identify_on_another_scale():

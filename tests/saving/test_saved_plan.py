@@ -74,10 +74,3 @@ def test_a_plan_made_to_deceive_is_refused(change, said, model, tmp_path):
 
 def _of(plan, kind):
     return next(step for step in plan["steps"] if step["kind"] == kind)
-
-
-def test_an_onnx_file_cannot_hold_a_plan(model, tmp_path):
-    pytest.importorskip("onnx")
-    with pytest.raises(hk.DataError, match="fit it with on_problem='error'"):
-        model.export_onnx(tmp_path / "m.onnx")
-    assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.beyond_paper.targets import Requirement, TargetRow, target_row
 from reproduction.pages.macros import fixed
 from reproduction.pages.rows import Results, Row, matching, only
-from reproduction.truth.known_outcomes import SOURCES
+from reproduction.truth.sources import SOURCES
 from reproduction.truth.x6_truth import METHODS, VALIDITY
 
 CORRECTED = ("linear auto", "auto")

@@ -16,7 +16,7 @@ from heckesel.cli.training_data import (
     open_table,
     training_data,
 )
-from heckesel.display.plain_values import plain
+from heckesel.display import plain
 from heckesel.errors import DataError, imported
 
 

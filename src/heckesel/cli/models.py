@@ -4,7 +4,7 @@ from typing import Any
 
 from heckesel.cli.training_data import TrainingData
 from heckesel.device import check_device
-from heckesel.display.plain_values import plain
+from heckesel.display import plain
 from heckesel.errors import DataError, cannot_import
 from heckesel.methods import DEEP, names_of, with_error_models, with_rho_prior
 from heckesel.methods import METHODS as KNOWN

@@ -23,8 +23,7 @@ from heckesel.errors import DataError, HeckeselError
 @click.option(
     "--out",
     type=click.Path(),
-    help="File: .csv, .csv.gz, .parquet, .feather, .xlsx, .sqlite or .duckdb.  [default: standard "
-    "output, as CSV]",
+    help="File: .csv, .csv.gz, .parquet or .xlsx.  [default: standard output, as CSV]",
 )
 @click.option(
     "--force", is_flag=True, help='Predict even if the verdict on the model is "do not use".'
@@ -52,7 +51,7 @@ def predict(model, data, level, target, out, force, **given):
     from heckesel.atomic_files import check_outputs
     from heckesel.diagnostics.verdict import UNUSABLE
     from heckesel.estimators.load import load
-    from heckesel.tables import table_file
+    from heckesel.tables import files
 
     if not 0 < level < 1:
         raise DataError(f"--level must be between 0 and 1, got {level:g}")
@@ -60,7 +59,7 @@ def predict(model, data, level, target, out, force, **given):
     inputs = {f"the model {model}": model, f"the table {data}": data}
     check_outputs(inputs, {"--out": out})
     if out is not None:
-        table_file.check_table_output(out)
+        files.check_table_output(out)
     with waiting("reading"):
         fitted = load(model)
         if not fitted.columns_.from_frame:
@@ -69,9 +68,9 @@ def predict(model, data, level, target, out, force, **given):
         if verdict.level == UNUSABLE and not force:
             raise DataError(f"{verdict.caveat} To predict with {model} all the same, add --force")
     scoring = Scoring(fitted, target, level)
-    if out is not None and table_file.is_parquet(data) and table_file.is_parquet(out):
+    if out is not None and files.is_parquet(data) and files.is_parquet(out):
         with notes():
-            rows, counts = score_parquet(scoring, data, out, given)
+            rows, counts = score_parquet(scoring, data, out)
     else:
         table = open_table(data, given)
         say_detected(table)
@@ -94,14 +93,10 @@ def predict(model, data, level, target, out, force, **given):
 
 
 def _write(table, out) -> None:
-    from heckesel.tables import table_file
-    from heckesel.tables.file_columns import with_numbers
+    from heckesel.tables import files
 
     if out is None:
-        print_table(table_file.as_csv(table.frame, table))
+        print_table(files.as_csv(table.frame, table))
         return
     with waiting("writing"):
-        frame = table.frame
-        if table_file.suffixes_of(out)[0] not in table_file.CSV:
-            frame = with_numbers(frame, table.decimal)
-        table_file.write_table(out, frame, table)
+        files.write_table(out, table)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from heckesel.cli.terminal import note
 from heckesel.cli.training_data import say_detected
+from heckesel.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from heckesel.tables.files import TableFile
     from heckesel.tables.preparation.row_problems import ProblemCounts, RowProblems
-    from heckesel.tables.table_file import TableFile
 
 ROWS_AT_ONCE = 2**17  # in memory at once of a file that is streamed; a step of the progress bar
 REASON = "reason"
@@ -43,9 +44,21 @@ class Scoring:
 
     def columns(self, table: TableFile) -> pd.DataFrame:
         """The columns of a table that the model reads."""
-        from heckesel.tables.file_columns import prediction_columns
-
-        return prediction_columns(table, self.model.columns_, self.target)
+        columns = self.model.columns_
+        needed = columns.given_names
+        if columns.plan is not None:
+            needed = tuple(dict.fromkeys(step.source for step in columns.plan.steps))
+        if self.target == "population":
+            given = columns.instruments if columns.plan is None else columns.plan.instruments
+            needed = [name for name in needed if name not in given]
+        for name in set(columns.instruments) & set(needed):
+            table.check(name, f"instrument (needed for the target {self.target!r})")
+        X = table.columns(needed)
+        for name, levels in columns.levels.items():
+            if columns.plan is None and name in X:
+                known = {str(level): level for level in levels}
+                X[name] = [known.get(str(each), each) for each in X[name]]
+        return X
 
     def problems(self, X: pd.DataFrame) -> RowProblems | None:
         """What the plan of the model does with these rows; None if it has no plan."""
@@ -126,24 +139,28 @@ def scored_table(scoring: Scoring, table: TableFile) -> tuple[TableFile, Problem
     return replace(table, frame=frame), counts
 
 
-def score_parquet(scoring: Scoring, path, out, options: dict) -> tuple[int, ProblemCounts]:
+def score_parquet(scoring: Scoring, path, out) -> tuple[int, ProblemCounts]:
     """Write a Parquet file with its predictions, and return how many rows it has. It is read in
     blocks: once to check all rows, if the model has a plan, and once to predict them."""
-    from heckesel.tables.formats.typed_files import parquet_output
+    from heckesel.tables.files import parquet_blocks, parquet_output, parquet_rows
     from heckesel.tables.preparation.row_problems import ProblemCounts
-    from heckesel.tables.table_file import parquet_blocks, parquet_rows
 
     counts, names = ProblemCounts(), dict[str, str]()
     if scoring.model.columns_.plan is not None:
-        blocks = parquet_blocks(path, ROWS_AT_ONCE, **options)
+        blocks = parquet_blocks(path, ROWS_AT_ONCE)
         counts = checked(scoring, (scoring.columns(table) for _, table in blocks))
     rows = 0
     with parquet_output(out) as write, _reporting(parquet_rows(path)) as report:
-        for block, table in parquet_blocks(path, ROWS_AT_ONCE, **options):
+        for block, table in parquet_blocks(path, ROWS_AT_ONCE):
             say_detected(table)
             rows += len(table.frame)
             X = scoring.columns(table)
-            found = report(scoring.predictions(X, reasons=counts.unusable > 0))
+            try:
+                found = report(scoring.predictions(X, reasons=counts.unusable > 0))
+            except DataError as error:
+                first = rows - len(X)
+                place = f"in {path}, counting rows from its row {first}: " if first else ""
+                raise DataError(f"{place}{error}") from None
             names = names or free_names(table.path, table.frame.columns, list(found))
             write(block, {names[name]: values for name, values in found.items()})
     return rows, counts

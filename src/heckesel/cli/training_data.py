@@ -14,7 +14,7 @@ from heckesel.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from heckesel.tables.table_file import TableFile
+    from heckesel.tables.files import TableFile
 
 
 def _together(*options):
@@ -27,17 +27,12 @@ file_options = _together(
     click.option(
         "--decimal", metavar="MARK", help="Decimal mark of a CSV file.  [default: detected]"
     ),
+    click.option("--encoding", help="Encoding of a CSV file, such as cp1252.  [default: utf-8]"),
     click.option(
-        "--encoding", help="Encoding of a CSV file, such as latin-1.  [default: detected]"
+        "--sheet", metavar="NAME", help="Sheet of a workbook. Required if there are several."
     ),
-    click.option(
-        "--table",
-        metavar="NAME",
-        help="Table of a database, or sheet of a workbook. Required if there are several.",
-    ),
-    click.option("--query", metavar="SQL", help="Query that selects the rows of a database."),
 )
-OF_FILES = ("delimiter", "decimal", "encoding", "table", "query")
+OF_FILES = ("delimiter", "decimal", "encoding", "sheet")
 data_options = _together(
     click.argument("data", type=click.Path()),
     click.option("--outcome", required=True, help="Column to predict; empty if unselected."),
@@ -188,7 +183,7 @@ class TrainingData:
 
 def open_table(data, given: dict) -> TableFile:
     """Read a table; the options of files are taken out of `given`."""
-    from heckesel.tables.table_file import read_table
+    from heckesel.tables.files import read_table
 
     with waiting("reading"):
         return read_table(data, **{name: given.pop(name) for name in OF_FILES})
@@ -221,19 +216,9 @@ def training_data(
     kind,
 ) -> TrainingData:
     """The table with the roles of its columns; X has every column without another role."""
-    from heckesel.tables.file_columns import (
-        fit_columns,
-        given_columns,
-        number_column,
-        read_outcome,
-        with_codes,
-        without_empty_rows,
-    )
-    from heckesel.tables.outcome.file_outcome import without_values
-
     with waiting("reading"):
         if on_problem == "fix":
-            table = without_empty_rows(table)
+            table = table.without_empty_rows()
         elif table.unnamed:
             raise DataError(f"{table.unnamed[0]} of {table.path} has no name; give it one")
         names = list(table.frame.columns)
@@ -254,24 +239,24 @@ def training_data(
         used = [name for name in names if taken.get(name, "instrument") == "instrument"]
         if len(used) == len(chosen):
             raise DataError(f"{table.path} has no column from which to predict {outcome!r}")
-        table = with_codes(table, listed(categories, names), used)
-        chosen_rows = None
-        if selected:
-            chosen_rows = number_column(table, selected, "selected column", yes_no=True)
+        codes = listed(categories, names)
+        for name in codes:
+            table.check(name, "category")
+            if name not in used:
+                raise DataError(
+                    f"{name!r} is neither a regressor nor an instrument; omit --categories"
+                )
+        chosen_rows = table.numbers(selected, "selected column") if selected else None
         if unobserved is not None:
-            table = without_values(table, outcome, listed(unobserved, []))
-        y, classes = read_outcome(table, outcome, kind, chosen_rows, formatted=on_problem == "fix")
-        if on_problem == "fix":
-            X = given_columns(table, used)
-        else:
-            X = fit_columns(table, used, missing=missing, note=note)
+            table = table.without_values(outcome, listed(unobserved, []))
+        y, classes = table.outcome(outcome, kind, chosen_rows)
         found = TrainingData(
-            X=X,
+            X=table.columns(used, categories=codes),
             y=y,
             classes=classes,
             instruments=chosen,
             selected=chosen_rows,
-            weight=number_column(table, weights, "weights column") if weights else None,
+            weight=table.numbers(weights, "weights column") if weights else None,
             missing=missing,
             on_problem=on_problem,
             groups=table.frame[groups] if groups else None,

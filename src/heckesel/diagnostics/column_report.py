@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from heckesel.diagnostics.column_problems import plan_of
-from heckesel.display.html_table import block, box, html_table
+from heckesel.display import block, box, html_table
 from heckesel.errors import DataError
 from heckesel.tables.columns import named_columns
 from heckesel.tables.groups import repeated_units

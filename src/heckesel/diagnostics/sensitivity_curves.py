@@ -6,8 +6,7 @@ import numpy as np
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.profile_curve import new_axes
-from heckesel.display.html_table import block, html_table, number, paragraphs
-from heckesel.display.number_text import number_text
+from heckesel.display import block, html_table, number, number_text, paragraphs
 from heckesel.errors import DataError
 from heckesel.linear.fixed_rho import estimates_over_rho
 from heckesel.numeric_input import numeric

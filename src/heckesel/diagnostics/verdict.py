@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from heckesel.diagnostics.profile_curve import ProfileCurve
-from heckesel.display.html_table import block, box
-from heckesel.display.number_text import p_equation
+from heckesel.display import block, box, p_equation
 from heckesel.errors import printable
 from heckesel.linear.wald import STRONG_WALD_PER_INSTRUMENT, wald_test
 

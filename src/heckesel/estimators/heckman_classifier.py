@@ -30,7 +30,6 @@ from heckesel.linear.results.inference import keep_result
 from heckesel.linear.results.modes import explain_modes
 from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.numeric_input import check_level
-from heckesel.onnx.export import export_classifier
 from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import read_columns
 from heckesel.tables.frames import check_same_order, like_input
@@ -350,27 +349,6 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
             File to write, such as "loans.heckesel". It holds no pickle and no rows of the data.
         """
         save(self, path)
-
-    def export_onnx(self, path) -> None:
-        """Export the population probabilities to an ONNX file, for other programs and languages.
-
-        Parameters
-        ----------
-        path : str or path
-            File to write, such as "loans.onnx".
-
-        Raises
-        ------
-        DataError
-            If the model was fitted with ``on_problem="fix"``.
-
-        Notes
-        -----
-        The inputs are those of `HeckmanRegressor.export_onnx`. The output ``probabilities`` is
-        (m, 2) float32, in the order of `classes_`, which the metadata list. Its absolute error is
-        about 1e-7, so that smaller probabilities have no correct digits.
-        """
-        export_classifier(self, path)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

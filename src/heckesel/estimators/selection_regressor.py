@@ -1,4 +1,4 @@
-"""Methods of all fitted regressors: predictions, scores, saving and export."""
+"""Methods of all fitted regressors: predictions, scores and saving."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,6 @@ from heckesel.errors import DataError, warn_user
 from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.effects.model_means import target_of
 from heckesel.estimators.load import save
-from heckesel.onnx.export import export_model
 from heckesel.predictive.distribution import Predictive
 from heckesel.predictive.row_blocks import in_row_blocks
 from heckesel.predictive.transformed import transformed, transformed_distribution
@@ -211,30 +210,6 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
             If the file cannot be written, or the model cannot be saved.
         """
         save(self, path)
-
-    def export_onnx(self, path) -> None:
-        """Export the population prediction to an ONNX file, for other programs and languages.
-
-        Parameters
-        ----------
-        path : str or path
-            File to write, such as "loans.onnx".
-
-        Raises
-        ------
-        DataError
-            If the model has a `target_transform` with functions, which ONNX cannot express.
-
-        Notes
-        -----
-        The input ``X``, (m, columns) float32, holds the numeric columns of the outcome in the
-        order of the fit, without instruments and with booleans as 0 and 1. Each string column
-        is a separate input (m, 1) with the name of the column. The outputs ``mean`` and ``std``
-        are (m,) float32. Scaling, categories, imputed values and a logarithm of y are part of
-        the graph. A row that `predict` cannot use gives NaN. The metadata list the columns and
-        the family of the predictive distribution.
-        """
-        export_model(self, path)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -5,7 +5,7 @@ import pandas as pd
 from scipy.special import chdtrc, ndtr
 
 from heckesel.data import CONSTANT, SelectionData
-from heckesel.display.number_text import p_equation
+from heckesel.display import p_equation
 from heckesel.errors import DataError
 from heckesel.linear.probit import fit_probit
 from heckesel.plots.canvas import (

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from heckesel.display import html_table as web
-from heckesel.display.number_text import number_text
+from heckesel import display as web
+from heckesel.display import number_text
 
 SHOWN = 10  # points in the HTML table
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.display.number_text import p_text
+from heckesel.display import p_text
 
 NONE = "–"
 NO_BREAK = "\N{NO-BREAK SPACE}"

@@ -7,7 +7,7 @@ import pandas as pd
 
 from heckesel.data import check_complete
 from heckesel.diagnostics.verdict import Identification
-from heckesel.display.summary_text import Summary
+from heckesel.display import Summary
 from heckesel.errors import printable
 from heckesel.linear.over_rho.conditional_fits import ConditionalFits
 from heckesel.linear.results import prediction

@@ -2,7 +2,7 @@
 
 Strings are categories if more than half of them are not numbers. Otherwise the column is meant to
 hold numbers, and a string that is not a number is an error. Booleans and categoricals are
-categories. In files, whole numbers with leading zeros are categories, too.
+categories, and so are strings of which some are whole numbers with leading zeros.
 """
 
 import re
@@ -36,7 +36,8 @@ def kind_of(column: pd.Series) -> str:
     if inferred in DATES or _holds_objects(column):
         return NEITHER
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    return CATEGORIES if mostly_words(numbers, column.isna().to_numpy()) else NUMERALS
+    coded = first_code(column.astype(object)) is not None
+    return CATEGORIES if coded or mostly_words(numbers, column.isna().to_numpy()) else NUMERALS
 
 
 def mostly_words(numbers: np.ndarray, absent: np.ndarray) -> bool:
@@ -103,7 +104,7 @@ def stripped(column: pd.Series) -> tuple[pd.Series, np.ndarray]:
 
 def first_code(values: pd.Series) -> str | None:
     """The first whole number with a leading zero: such a column of a file holds codes."""
-    values = pd.Series(values.unique(), dtype=object)
+    values = pd.Series([each for each in values.unique() if isinstance(each, str)], dtype=object)
     codes = values[values.str.fullmatch(r"0\d+", na=False)]
     return codes.iloc[0] if len(codes) else None
 

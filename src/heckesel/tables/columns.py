@@ -19,11 +19,13 @@ import pandas as pd
 from heckesel.data import MISSING_INDICATOR, term_names
 from heckesel.errors import ColumnError, DataError, as_list, did_you_mean, is_one_of
 from heckesel.numeric_input import unmasked
-from heckesel.tables.column_kinds import CATEGORIES, column_levels, kind_of
+from heckesel.tables.column_kinds import CATEGORIES, column_levels, is_text, kind_of
 from heckesel.tables.frames import as_pandas, numbers_of
 from heckesel.tables.preparation.column_plan import ColumnPlan
 
 MISSING = ("error", "indicator")
+# Strings of which more than half are distinct identify units; below so many it may be chance.
+FEWEST_NAMES = 20
 MOST_DENSE_BYTES = 2 * 2**30  # of a sparse X; a fit holds several copies
 
 
@@ -167,6 +169,12 @@ def learn_columns(table, instruments, *, missing: str = "error", linear: bool = 
     levels = {
         name: column_levels(frame[name]) for name in names if kind_of(frame[name]) == CATEGORIES
     }
+    for name, found in levels.items():
+        rows = frame[name].notna().sum()
+        if is_text(frame[name]) and len(found) > max(FEWEST_NAMES, rows / 2):
+            raise ColumnError(
+                f"column {name!r} has {len(found):,} different strings in {rows:,} rows; drop it"
+            )
     columns = Columns(names, chosen, levels, from_frame, linear)
     return _with_missing(columns, frame) if missing == "indicator" else columns
 

@@ -23,9 +23,7 @@ from heckesel.diagnostics.validity.overidentification import (
 )
 from heckesel.diagnostics.validity.validity_sample import ValiditySample, validity_sample
 from heckesel.diagnostics.verdict import named_instruments
-from heckesel.display.html_table import block, box
-from heckesel.display.number_text import p_equation
-from heckesel.display.plain_values import plain
+from heckesel.display import block, box, p_equation, plain
 from heckesel.errors import printable
 
 REJECTED = "rejected"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from heckesel.display import latex_text, markdown_text
+from heckesel.display import latex_escaped, latex_number, markdown_escaped
 from heckesel.errors import DataError, as_list
 from heckesel.linear.result_tables import side_by_side
 from heckesel.linear.result_tables.tidy import TIDY
@@ -51,7 +51,7 @@ class FitComparison:
         -------
         str
         """
-        return side_by_side.as_markdown(self.names, self._rows(name=markdown_text.escaped))
+        return side_by_side.as_markdown(self.names, self._rows(name=markdown_escaped))
 
     def to_latex(self, stars: bool = False) -> str:
         """The same table in LaTeX, which needs the package booktabs.
@@ -66,7 +66,7 @@ class FitComparison:
         -------
         str
         """
-        text = {"name": latex_text.escaped, "number": latex_text.latex_number}
+        text = {"name": latex_escaped, "number": latex_number}
         return side_by_side.as_latex(self.names, self._rows(**text, stars=stars), stars=stars)
 
     def to_html(self) -> str:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from heckesel.display.number_text import number_text
+from heckesel.display import number_text
 from heckesel.linear.forms.error_models import LOG_DF_ENDS
 from heckesel.linear.results.error_parameters import prefers_score
 from heckesel.linear.results.inference import Test

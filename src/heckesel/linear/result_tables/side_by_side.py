@@ -8,9 +8,8 @@ from itertools import zip_longest
 
 import pandas as pd
 
-from heckesel.display import html_table as web
-from heckesel.display import latex_text, markdown_text
-from heckesel.display.number_text import number_text
+from heckesel import display as web
+from heckesel.display import latex_escaped, markdown_escaped, markdown_table, number_text
 from heckesel.errors import printable
 from heckesel.linear.result_tables.equation_names import heading_of
 from heckesel.linear.result_tables.fit_facts import NAMES
@@ -135,14 +134,14 @@ def as_markdown(names: tuple[str, ...], rows: Rows) -> str:
     """A table with the headings of the equations in bold."""
     blank = ("",) * len(names)
     body = [(f"**{row}**", *blank) if isinstance(row, str) else row for row in rows.body]
-    head = ("", *map(markdown_text.escaped, names))
-    return f"{markdown_text.markdown_table(head, [*body, *rows.foot])}\n\n{NOTE}"
+    head = ("", *map(markdown_escaped, names))
+    return f"{markdown_table(head, [*body, *rows.foot])}\n\n{NOTE}"
 
 
 def as_latex(names: tuple[str, ...], rows: Rows, *, stars: bool) -> str:
     """A booktabs table, one block per equation."""
     wide = len(names) + 1
-    head = " & ".join(["", *map(latex_text.escaped, names)])
+    head = " & ".join(["", *map(latex_escaped, names)])
     lines = [rf"\begin{{tabular}}{{l{'c' * len(names)}}}", r"\toprule", rf"{head} \\"]
     for row in rows.body:
         if isinstance(row, str):

@@ -9,7 +9,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData, scaled_weight
-from heckesel.display.html_table import block, heading, html_table, paragraphs
+from heckesel.display import block, heading, html_table, paragraphs
 from heckesel.errors import DataError, as_list, is_whole
 from heckesel.linear.estimable import check_estimable, check_scale
 from heckesel.linear.forms.error_models import ERROR_MODELS, GAUSSIAN

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from heckesel.data import SelectionData
-from heckesel.display.summary_text import Summary
+from heckesel.display import Summary
 from heckesel.linear.over_rho.conditional_fits import LARGEST_LEVEL, highest
 from heckesel.linear.over_rho.conditional_fits import critical_value as profile_critical_value
 from heckesel.linear.result_tables.augment import augment

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
+from heckesel import display as web
 from heckesel.data import scaled_weight
-from heckesel.display import html_table as web
-from heckesel.display.summary_text import Summary
+from heckesel.display import Summary
 from heckesel.errors import printable
 from heckesel.linear.covariance import covariance_of
 from heckesel.linear.estimable import checked_probit

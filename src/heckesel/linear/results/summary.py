@@ -3,11 +3,16 @@
 import math
 import textwrap
 
-from heckesel.display import html_table as web
-from heckesel.display.latex_text import escaped, latex_number, latex_p
-from heckesel.display.number_text import number_text, p_text
-from heckesel.display.plain_values import plain
-from heckesel.display.summary_text import Summary
+from heckesel import display as web
+from heckesel.display import (
+    Summary,
+    latex_escaped,
+    latex_number,
+    latex_p,
+    number_text,
+    p_text,
+    plain,
+)
 from heckesel.errors import printable
 from heckesel.linear.result_tables import fit_facts
 from heckesel.linear.result_tables.equation_names import heading_of
@@ -149,16 +154,16 @@ def latex(fit, level: float) -> str:
         rf"\multicolumn{{2}}{{c}}{{{100 * level:g}\% interval}} \\",
     ]
     for equation in dict.fromkeys(frame.index.get_level_values(0)):
-        heading = escaped(heading_of(equation, fit.data.y_name))
+        heading = latex_escaped(heading_of(equation, fit.data.y_name))
         lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{\textit{{{heading}}}}} \\"]
         for term, row in frame.loc[equation].iterrows():
             shown = [latex_number(row.coef), latex_number(row.se), latex_number(row.z, 2)]
             shown += [latex_p(row.p), latex_number(row.low, 3), latex_number(row.high, 3)]
-            lines.append(rf"{escaped(term)} & {' & '.join(shown)} \\")
+            lines.append(rf"{latex_escaped(term)} & {' & '.join(shown)} \\")
     lines += [
         r"\midrule",
         rf"\multicolumn{{7}}{{l}}{{$\rho = {fit.rho:.4f}$, $\sigma = {fit.sigma:.4f}$, "
-        rf"{fit.n_selected} of {fit.n} selected; {escaped(fit.identification.verdict)}; "
+        rf"{fit.n_selected} of {fit.n} selected; {latex_escaped(fit.identification.verdict)}; "
         rf"p-values and intervals: {INFERENCE[fit.inference]}}} \\",
         r"\bottomrule",
         r"\end{tabular}",

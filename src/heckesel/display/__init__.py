@@ -1,1 +1,0 @@
-"""How results are shown: numbers as text, and tables in HTML, LaTeX and Markdown."""

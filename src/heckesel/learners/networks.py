@@ -1,0 +1,156 @@
+"""`Networks`: an ensemble of networks as a scikit-learn regressor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from heckesel.data import SelectionData
+from heckesel.errors import DataError
+from heckesel.numeric_input import seed_of
+
+LEAST_FOR_FOLDS = 100  # rows, so that a fold has twenty for early stopping
+
+
+class Networks(RegressorMixin, BaseEstimator):
+    """An ensemble of neural networks, for `HeckmanRegressor(learner=...)` or on its own.
+
+    Members are trained side by side. With `folds` each holds out one fold for early stopping.
+
+    Parameters
+    ----------
+    hidden : tuple of int, default=(64, 64)
+        Units in each hidden layer.
+    n_members : int, default=5
+        Networks in the ensemble.
+    epochs : int, default=1500
+        Largest number of passes over the data.
+    learning_rate : float, optional
+        By default 5e-3.
+    weight_decay : float, default=1e-5
+        L2 penalty.
+    batch_size : int, optional
+        Rows per step; by default all of them.
+    folds : int or None, default=5
+        Parts of the rows, one of which each member holds out. None, or fewer than 100 rows, trains
+        every member on all rows for all epochs.
+    device : str, default="auto"
+        "cpu", "cuda" or "cuda:0"; "auto" uses a GPU if there is one.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of training.
+    n_jobs : int, optional
+        Processes that train members on a CPU, as in joblib. Results are the same.
+    random_state : int, RandomState or None, default=0
+        Seed. The same seed gives the same fit.
+
+    Attributes
+    ----------
+    fitted_ : GaussianEnsemble
+        The trained networks.
+    n_features_in_ : int
+        Number of columns of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import heckesel as hk
+    >>> X = np.linspace(-2, 2, 50)[:, None]
+    >>> model = hk.Networks(hidden=(8,), n_members=2, epochs=200).fit(X, 3 * X[:, 0])
+    >>> model.predict(X).shape, model.predict_members(X).shape
+    ((50,), (2, 50))
+    """
+
+    def __init__(
+        self,
+        hidden=(64, 64),
+        *,
+        n_members: int = 5,
+        epochs: int = 1500,
+        learning_rate: float | None = None,
+        weight_decay: float = 1e-5,
+        batch_size: int | None = None,
+        folds: int | None = 5,
+        device: str = "auto",
+        dtype: str = "float32",
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ):
+        self.hidden = hidden
+        self.n_members = n_members
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.batch_size = batch_size
+        self.folds = folds
+        self.device = device
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None) -> Networks:
+        """Train the networks.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, columns)
+        y : array-like of shape (n,)
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        Networks
+            The fitted estimator itself.
+        """
+        from heckesel.deep.methods import check_training, fit_plain
+        from heckesel.deep.training import NetworkConfig
+
+        x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        y = y.astype(float)
+        weight = _check_sample_weight(sample_weight, x, dtype=float, ensure_non_negative=True)
+        if not weight.any():
+            raise DataError("all weights are zero")
+        used = weight > 0
+        x, y, weight, n = x[used], y[used], weight[used], int(used.sum())
+        names = tuple(f"x{j}" for j in range(x.shape[1]))
+        everyone = np.ones(n, dtype=bool)
+        data = SelectionData(x, x[:, :0], everyone, y, weight, names, (), "y")
+        options = {k: v for k, v in self.get_params().items() if k not in ("random_state", "folds")}
+        config = NetworkConfig(**options, folds=self.folds if n >= LEAST_FOR_FOLDS else None)
+        seed = seed_of(self.random_state)
+        (self.fitted_,) = fit_plain([data], [seed], config)
+        if np.ptp(y) > 0:
+            check_training(self.fitted_, config, data)
+        return self
+
+    def predict(self, X) -> np.ndarray:
+        """Predict the mean outcome.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, columns)
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        return self.predict_members(X).mean(axis=0)
+
+    def predict_members(self, X) -> np.ndarray:
+        """Predict the mean outcome by each of the k networks.
+
+        Parameters
+        ----------
+        X : array-like of shape (m, columns)
+
+        Returns
+        -------
+        ndarray of shape (k, m)
+        """
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        scaling = self.fitted_.scaling
+        f = self.fitted_.members.outputs(scaling.x(x))[..., 0]
+        return scaling.y_centre + scaling.y_scale * f
