@@ -76,6 +76,7 @@ class Corrected:
         """Coefficients (m,) of theta and of beta, and the variance of u that the target and
         selection remove, per rho^2."""
         mean_p, mean_phi, _, mean_q_phi = self.selection.averages(x)
+        mean_p = np.maximum(mean_p, 1e-300)
         m = mean_phi / mean_p
         removed_1 = m**2 + mean_q_phi / mean_p
         if target == "population":

@@ -18,6 +18,8 @@ AT_BOUND = 0.01  # share of values at the minimum or maximum from which it is a 
 MOST_VALUES = 80  # that represent a spiky outcome
 NODES = 20  # means at which the distribution of the values is estimated
 LEVELS = np.concatenate([[0.001, 0.0025, 0.005], np.linspace(0.01, 0.99, 197), [0.995, 0.9975, 0.999]])
+SPREAD_STEPS = 3
+FAR = 9.0  # squared standardised residual beyond which one row counts no more
 INSIDE = 2e-3  # distance of a tilted mean from the ends of the support, as a share of the range
 TILT_STEPS = 40
 
@@ -137,15 +139,23 @@ def _base(y, held_out, weight, values):
 
 
 def _spread(x, r, weight, folds, variance):
-    """log r^2 on x, if held-out rows say that the variance depends on x."""
+    r"""log Var(r | x), if held-out rows say that the variance depends on x.
+
+    Fisher scoring for a normal variance: the working response is
+    :math:`\log s + r^2/s - 1`, from log r^2 as a start.
+    """
     if variance <= 0:
         return None, 0.0, np.full(len(r), max(variance, 1e-300))
-    logs = np.log(r**2 + 1e-3 * variance)
-    held_out, members = cross_fit_ridge(x, logs, weight, folds, curved=True)
-    held_out = np.clip(held_out, np.average(logs, weights=weight) - 4, np.average(logs, weights=weight) + 4)
-    shift = float(np.log(np.average(r**2 / np.exp(held_out), weights=weight)))
-    scale = np.exp(held_out + shift)
-    loss = np.log(scale) + r**2 / scale
+    response = np.log(r**2 + 1e-2 * variance)
+    for _ in range(SPREAD_STEPS):
+        held_out, members = cross_fit_ridge(x, response, weight, folds, curved=True)
+        middle = np.average(held_out, weights=weight)
+        held_out = np.clip(held_out, middle - 4, middle + 4)
+        shift = float(np.log(np.average(r**2 / np.exp(held_out), weights=weight)))
+        log_scale = held_out + shift
+        response = log_scale + np.minimum(r**2 / np.exp(log_scale), FAR) - 1
+    scale = np.exp(log_scale)
+    loss = log_scale + r**2 / scale
     constant = np.log(variance) + r**2 / variance
     gain = weight * (constant - loss)
     if gain.sum() <= 2.0 * np.sqrt(np.sum((gain - gain.mean()) ** 2)):

@@ -20,7 +20,7 @@ from scipy.special import log_ndtr
 from scipy.stats import chi2
 
 from heckesel.correction.prior import RHO, RhoPrior
-from heckesel.correction.selection import MOST_ARMS, cluster_sums, density, mills
+from heckesel.correction.selection import MOST_ARMS, cluster_sums, mills
 
 DISTINCT = 0.005  # share of the second contrast that the first leaves, to tell the readings apart
 LEAST = 1e-6  # share of the variation of h_1 or p that x must leave
@@ -70,7 +70,9 @@ class Evidence:
         rest = self.a - np.multiply.outer(values, self.b[k])  # (v, i)
         variance = self.omega + (values**2)[:, None, None] * self.drift[k]
         stat = np.sum(rest * np.linalg.solve(variance, rest[:, :, None])[:, :, 0], axis=1)
-        return 0.5 * (self.df + 1) * np.log1p(stat / self.df)
+        # without the determinant a value that only inflates the variance would seem likely
+        size = np.linalg.slogdet(variance)[1]
+        return 0.5 * (self.df + 1) * np.log1p(stat / self.df) + 0.5 * size
 
     def estimate(self, reading: int) -> tuple[float, float]:
         """theta or beta with its standard error; 0 and infinity if the instrument says nothing."""
@@ -128,19 +130,17 @@ def what_the_instrument_says(
         if other @ other > DISTINCT * (contrasts[:, 1] @ contrasts[:, 1]):
             i = np.column_stack([i, other / np.sqrt(np.mean(other**2))])
     regressors = np.column_stack([contrasts[:, 0], rest(1 - mean_p / p)])
-    slopes = (
-        rest(-(h1 * (h1 + index))[:, None] * columns),
-        rest((mean_p * density(index) / p**2)[:, None] * columns),
-    )
+    slope = rest(-(h1 * (h1 + index))[:, None] * columns)  # of h1 in the coefficients of the index
     e, b = rest(r), regressors.T @ i
     # The regressor is estimated, too: without the square of its error, which is in both factors,
     # the slope is not attenuated.
-    twice = np.sum((slopes[NORMAL] @ covariance) * slopes[NORMAL])
+    twice = np.sum((slope @ covariance) * slope)
     b[NORMAL, 0] -= twice / np.sqrt(np.mean(contrasts[:, 0] ** 2))
     if b[NORMAL, 0] <= 0:
         return nothing
-    projected = [d.T @ i for d in slopes]
-    drift = np.stack([d.T @ covariance @ d for d in projected])
+    projected = slope.T @ i
+    # In the flat reading the error of 1/p, which small p inflate, would explain any contrast.
+    drift = np.stack([projected.T @ covariance @ projected, np.zeros((i.shape[1], i.shape[1]))])
     left = e - regressors @ np.linalg.lstsq(regressors, e, rcond=None)[0]
     scores = cluster_sums(i * left[:, None], clusters)
     scores = scores[np.any(scores != 0, axis=1)] if clusters is not None else scores

@@ -46,8 +46,6 @@ class Design:
     x_basis: Basis
     z_basis: Basis | None
     arms: np.ndarray | None
-    x_center: np.ndarray
-    x_scale: np.ndarray
 
     def z_part(self, z):
         """(m, r) columns of z without the constant."""
@@ -59,7 +57,7 @@ class Design:
     def columns(self, x, z):
         z_columns = self.z_part(z)
         lines = z_columns if self.arms is not None else z_columns[:, : z.shape[1]]
-        unit = (x - self.x_center) / self.x_scale
+        unit = self.x_basis.unit(x)
         products = (unit[:, :, None] * lines[:, None, :]).reshape(len(x), -1)
         return np.concatenate([self.x_basis(x), z_columns, products], axis=1)
 
@@ -123,6 +121,7 @@ class Selection:
     coef: np.ndarray
     covariance: np.ndarray
     law: InstrumentLaw
+    distinct: int = 0  # values of z in which units were selected; 99 if they are too many to count
 
     def index(self, x, z):
         """(m,) q(x, z)"""
@@ -141,7 +140,7 @@ class Selection:
 
     def _averages(self, x):
         design, law = self.design, self.law
-        unit = (x - design.x_center) / design.x_scale
+        unit = design.x_basis.unit(x)
         x_width = design.x_basis.width
         base = design.x_basis(x) @ self.coef[:x_width]
         if not law.values.shape[1]:
@@ -190,8 +189,10 @@ def fit_selection(x, z, s, weight, folds, clusters):
     ridge[0] = 0.0
     coef = fit_probit(columns, s, weight, ridge, best[2])
     covariance = _sandwich(columns, s, weight, ridge, coef, clusters)
-    fitted = Selection(design, coef, covariance, law)
-    informative = replace(fitted, law=law.without_empty(z, s, design))
+    seen = law.without_empty(z, s, design)
+    distinct = 0 if not z.shape[1] else len(seen.values) if design.arms is not None else 99
+    fitted = Selection(design, coef, covariance, law, distinct)
+    informative = replace(fitted, law=seen)
     held_out = columns @ coef
     averages = informative.averages(x) if len(x) > LARGE else np.empty((4, len(x)))
     if len(x) <= LARGE:
@@ -262,8 +263,6 @@ def cluster_sums(values, clusters):
 
 
 def _design(x, z):
-    center, scale = x.mean(axis=0), x.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
     arms = None
     if z.shape[1]:
         found = np.unique(z[:: max(1, len(z) // BLOCK)], axis=0)
@@ -271,14 +270,14 @@ def _design(x, z):
             found = np.unique(z, axis=0)
         arms = found if len(found) <= MOST_ARMS else None
     z_basis = learn_basis(z) if z.shape[1] and arms is None else None
-    return Design(learn_basis(x), z_basis, arms, center, scale)
+    return Design(learn_basis(x), z_basis, arms)
 
 
 def _instrument_law(x, z, design, weight):
     """Whether z depends on x is tested; a randomised z does not, and its distribution is common."""
     if not z.shape[1]:
         return InstrumentLaw(np.zeros((1, 0)), np.ones(1), None, None)
-    unit = (x - design.x_center) / design.x_scale
+    unit = design.x_basis.unit(x)
     target = design.z_part(z) if design.arms is not None else z
     line = np.column_stack([np.ones(len(x)), unit])
     root = np.sqrt(weight)[:, None]

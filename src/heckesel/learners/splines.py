@@ -7,6 +7,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 KNOTS = 6  # of a natural cubic spline, at quantiles: four curved columns
 MOST_FOR_PRODUCTS = 14  # columns; beyond that their pairwise products are too many to pay
+MARGIN = 0.5  # beyond the middle 99 % of a column, as a share of its width, a function may vary
 BLOCK = 65_536  # rows of the basis in memory at a time
 PENALTIES = 10.0 ** np.arange(-4.0, 2.1, 0.75)  # per row, of standardised curved columns
 ALMOST_FREE = 1e-6  # penalty per row of the linear columns, so that collinear ones have a solution
@@ -16,7 +17,8 @@ ALMOST_FREE = 1e-6  # penalty per row of the linear columns, so that collinear o
 class Basis:
     """Columns 1, x, natural cubic splines of x, products of two columns, all standardised.
 
-    center, scale : (p,) of x
+    center, scale, low, high : (p,) of x; beyond low and high every function is constant, since an
+        outlier among the selected says nothing about others
     knots : (p, KNOTS), NaN where a column enters linearly
     line, size : (p, 2, KNOTS - 2) and (p, KNOTS - 2): the straight lines that are subtracted from
         the splines, and what they are divided by
@@ -25,6 +27,8 @@ class Basis:
 
     center: np.ndarray
     scale: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
     knots: np.ndarray
     line: np.ndarray
     size: np.ndarray
@@ -45,9 +49,13 @@ class Basis:
         """(q,) whether a column is curved or a product, so that the ridge penalty applies."""
         return np.arange(self.width) > len(self.center)
 
+    def unit(self, x: np.ndarray) -> np.ndarray:
+        """(m, p) x in units of its standard deviation, inside low and high"""
+        return (np.clip(x, self.low, self.high) - self.center) / self.scale
+
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """(m, q)"""
-        unit = (x - self.center) / self.scale
+        unit = self.unit(x)
         parts = [np.ones((len(x), 1)), unit]
         for j in np.flatnonzero(self.curved):
             curves = _natural(unit[:, j], self.knots[j])
@@ -69,6 +77,11 @@ def _natural(t: np.ndarray, knots: np.ndarray) -> np.ndarray:
 def learn_basis(x: np.ndarray, *, curved: bool = True) -> Basis:
     """The basis of these rows; `curved=False` leaves 1 and x."""
     p, h = x.shape[1], KNOTS - 2
+    low, high = x.min(axis=0), x.max(axis=0)
+    inner, outer = np.quantile(x[:: max(1, len(x) // BLOCK)], [0.005, 0.995], axis=0)
+    width = np.where(outer > inner, (1 + MARGIN) * (outer - inner), np.inf)
+    low, high = np.maximum(low, outer - width), np.minimum(high, inner + width)
+    x = np.clip(x, low, high)
     center, scale = x.mean(axis=0), x.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     knots, line, size = np.full((p, KNOTS), np.nan), np.zeros((p, 2, h)), np.ones((p, h))
@@ -91,7 +104,7 @@ def learn_basis(x: np.ndarray, *, curved: bool = True) -> Basis:
     spread = products.std(axis=0)
     pairs, products = pairs[:, spread > 1e-8], products[:, spread > 1e-8]
     return Basis(
-        center, scale, knots, line, size, pairs, products.mean(axis=0), products.std(axis=0)
+        center, scale, low, high, knots, line, size, pairs, products.mean(axis=0), products.std(axis=0)
     )
 
 

@@ -134,6 +134,8 @@ def target_of(model, target: str) -> str:
 
 def folds_of(model) -> int | None:
     """Number of folds that the members held out; None for fits without folds."""
+    if not hasattr(model, "n_members"):
+        return None
     from heckesel.estimators.network_options import folds_for
 
     return folds_for(model.n_members) if model.folds == "auto" else model.folds

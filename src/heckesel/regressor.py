@@ -1,0 +1,215 @@
+"""`HeckmanRegressor`: any learner for the selected, and rho from the instrument alone."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+
+from heckesel.correction.corrected import Corrected
+from heckesel.correction.law import fit_law
+from heckesel.correction.prior import rho_prior
+from heckesel.correction.rho import posterior, what_the_instrument_says
+from heckesel.correction.selection import fit_selection
+from heckesel.data import SelectionData
+from heckesel.errors import DataError, is_one_of, is_whole, warn_user
+from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
+from heckesel.learners.splines import learn_basis
+from heckesel.numeric_input import seed_of
+from heckesel.tables.fit_input import read_table
+from heckesel.verdict.learned import verdict_of
+
+LEARNERS = ("auto", "linear", "splines", "boosting")
+METHODS = ("auto", "profile", "two-step", "ml")
+FEWEST = 4  # selected rows, so that two folds have two each
+
+
+@dataclass(eq=False, repr=False)
+class HeckmanRegressor(SelectionRegressor):
+    """Predictions and intervals for everyone, when outcomes are seen only for the selected.
+
+    Parameters
+    ----------
+    instruments : list of str or int, optional
+        Columns of X that affect selection but not the outcome, by name or position.
+    learner : {"auto", "linear", "splines", "boosting"} or estimator, default="auto"
+        Learner of the outcome of the selected. ``"auto"`` is the built-in one with the lowest
+        held-out loss. Any scikit-learn regressor can be given, also a pipeline or `heckesel.Networks`.
+    method : {"auto", "profile", "two-step", "ml"}, default="auto"
+        ``"auto"`` takes rho from the instrument and a prior calibrated on real data. ``"profile"``
+        averages the likelihood over rho (splines). ``"two-step"`` and ``"ml"`` are the classical
+        estimators with a linear outcome.
+    rho_prior : float, "uniform" or callable, optional
+        Prior of rho for ``"auto"`` and ``"profile"``: the scale of a t distribution with 3 degrees
+        of freedom around 0, or a density. The default is calibrated on real outcomes with known truth.
+    errors : {"normal", "t", "shape"}, default="normal"
+        Error distribution of ``"profile"`` and ``"ml"``.
+    scale : str, int or list of these, optional
+        Columns on which sigma depends, for ``"ml"``.
+    cv : int or "auto", default="auto"
+        Folds of the learner and of selection.
+    missing : {"error", "indicator"}
+        ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
+    on_problem : {"error", "fix"}
+        ``"fix"`` omits or transforms unusable columns; see `heckesel.column_report`.
+    target_transform : {None, "log", "log1p", "sqrt", "yeo-johnson", "auto"} or (forward, inverse)
+        Scale on which the model is fitted. Predictions are on the scale of y.
+    unobserved : number or list of numbers, optional
+        Values of y that stand for a missing outcome, such as 0 or 999.
+    random_state : int, RandomState or None, default=0
+        Seed of folds and learners.
+    n_jobs : int, optional
+        Workers for the folds of the learner, through joblib.
+    verbose : bool, default=False
+        Whether to print the stages of the fit.
+
+    Attributes
+    ----------
+    identification_ : Identification
+        The verdict: how far the correction can be trusted, why, and what to do.
+    rho_ : float
+        Posterior mean of the correlation of the errors, or its estimate for classical methods.
+    rho_interval_ : tuple of float
+        90 % interval of rho, for ``"auto"``.
+    learner_ : str
+        The learner that was used, for ``"auto"``.
+    losses_ : dict
+        Held-out squared error of each learner, as a share of the variance of y.
+    result_ : HeckmanFit
+        The linear fit with standard errors, for ``"two-step"`` and ``"ml"``.
+
+    Notes
+    -----
+    With g(x) the mean of the selected, m(x) the mean of the selection error among them and
+    theta = rho sigma, the population mean is g(x) - theta m(x), and that of the unselected is
+    g(x) + theta (h0 - m(x)). Only the instrument informs rho. What it does not say, the prior says.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(2000, rho=0.9, alpha=1.0, seed=0).frame
+    >>> model = hk.HeckmanRegressor(instruments=["z"]).fit(frame[["x", "z"]], frame["y"])
+    >>> model.identification_.verdict
+    'supported by the instrument'
+    >>> model.predict(frame[["x", "z"]]).shape
+    (2000,)
+    """
+
+    instruments: Any = None
+    _: KW_ONLY
+    learner: Any = "auto"
+    method: str = "auto"
+    rho_prior: Any = None
+    errors: str = "normal"
+    scale: Any = None
+    cv: Any = "auto"
+    missing: str = "error"
+    on_problem: str = "error"
+    target_transform: Any = None
+    unobserved: Any = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    def fit(self, X, y, *, selected=None, sample_weight=None, groups=None):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n, columns)
+            Columns of both equations, instruments included.
+        y : array-like of shape (n,)
+            The outcome, NaN where it was not observed.
+        selected : array-like of shape (n,), optional
+            0/1 indicator of selection.
+        sample_weight : array-like of shape (n,), optional
+            Row weights.
+        groups : str or array-like of shape (n,), optional
+            Groups of dependent rows, such as the visits of one patient: the name of a column of
+            X, which is then not used as a regressor, or one label per row.
+
+        Returns
+        -------
+        HeckmanRegressor
+            The fitted estimator.
+
+        Raises
+        ------
+        DataError
+            If the data or the options cannot be used.
+        """
+        check_options(self)
+        sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
+        prior, seed = rho_prior(self.rho_prior), seed_of(self.random_state)
+        data = read_table(self, X, y, **sides, check=check_enough)
+        x, z, places = outcome_columns(data)
+        s, groups = data.s, data.groups
+
+        # Folds are drawn once. Groups stay together; the selected are spread evenly.
+        count = min(fold_count(self.cv, int(s.sum())), max(2, int(s.sum()) // 2))
+        folds = spread_folds(s, groups, count, seed)
+
+        # E[y | x, s = 1], out of fold
+        mine = x[s], data.y[s], data.weight[s]
+        outcome, held_out = fit_outcome(self.learner, *mine, folds[s], seed=seed, n_jobs=self.n_jobs)
+        law = fit_law(x[s], data.y[s], held_out, data.weight[s], folds[s])
+
+        selection = rho = evidence = None
+        if data.has_selection:
+            # P(s = 1 | x, z), out of fold, and its averages over z
+            selection, index, averages, columns = fit_selection(x, z, s, data.weight, folds, groups)
+            mean_p, mean_phi, _, _ = selection.averages(x[~s])
+            contrast = np.average(mean_phi / mean_p / np.maximum(1 - mean_p, 1e-12), weights=data.weight[~s])
+            # the likelihood of rho, and nothing else informs it
+            evidence = what_the_instrument_says(
+                data.y[s] - held_out, index[s], averages[:, s], columns[s],
+                learn_basis(x[s], curved=s.sum() > 10 * x.shape[1] + 100)(x[s]),
+                data.weight[s], None if groups is None else groups[s], selection.covariance,
+                contrast, values=selection.distinct,
+            )
+            rho = posterior(evidence, prior)
+            self.rho_, self.rho_interval_ = rho.rho, rho.rho_interval()
+
+        self.fitted_ = Corrected(outcome, law, selection, rho, places)
+        self.learner_, self.losses_ = outcome.name, outcome.losses
+        self.identification_ = verdict_of(data, evidence, rho, prior)
+        return self
+
+
+def outcome_columns(data: SelectionData):
+    """x (n, p) of everyone, z (n, d), and the places of the instruments among the columns of w."""
+    places = np.array([j for j, name in enumerate(data.w_names) if name in data.instruments], int)
+    others = [j for j in range(data.w.shape[1]) if j not in set(places)]
+    return data.w[:, others], data.w[:, places], places
+
+
+def spread_folds(s, groups, count: int, seed: int) -> np.ndarray:
+    """(n,) folds; without groups each fold has its share of the selected."""
+    if groups is not None:
+        return draw_folds(len(s), groups, min(count, groups.max() + 1), seed)
+    folds = np.empty(len(s), dtype=int)
+    folds[s] = draw_folds(int(s.sum()), None, count, seed)
+    folds[~s] = draw_folds(int((~s).sum()), None, count, seed + 1)
+    return folds
+
+
+def check_enough(data: SelectionData) -> None:
+    selected = int(data.s.sum())
+    if selected < FEWEST:
+        raise DataError(
+            f"{selected} rows have an outcome; at least {FEWEST} are needed to learn from them"
+        )
+
+
+def check_options(model) -> None:
+    if not is_one_of(model.method, METHODS):
+        raise DataError(f"method must be one of {', '.join(METHODS)}, got {model.method!r}")
+    if isinstance(model.learner, str) and model.learner not in LEARNERS:
+        raise DataError(
+            f"learner must be one of {', '.join(LEARNERS)} or a scikit-learn regressor, got "
+            f"{model.learner!r}"
+        )
+    if not (isinstance(model.learner, str) or hasattr(model.learner, "fit")):
+        raise DataError(f"learner must have a method fit, got {model.learner!r}")
+    if not (is_one_of(model.cv, ("auto",)) or (is_whole(model.cv) and model.cv >= 2)):
+        raise DataError(f"cv must be 'auto' or a whole number from 2 on, got {model.cv!r}")
