@@ -6,7 +6,7 @@ has its own marker and line, for prints without colour.
 
 from collections.abc import Iterable, Sequence
 
-from heckesel.plots.canvas import percent_axis
+from heckesel.plots import percent_axis
 from reproduction.pages.method_labels import LABELS
 
 WIDTH = 7.0  # inches

@@ -14,8 +14,6 @@ from scipy.stats import norm
 
 import heckesel as hk
 from heckesel.errors import DataError
-from heckesel.plots.estimates_with_intervals import draw_intervals
-from heckesel.plots.predictions_of import means_of
 
 RHO = np.tanh(np.linspace(-1, 1, 5))
 
@@ -40,15 +38,13 @@ def classifier(draw):
 
 def every_picture(model, X, y):
     """A call of each function, with everything but `ax`."""
-    known = y.notna()
-    predictive = model.predict_distribution(X[known])
     curves = hk.sensitivity(model, rho=RHO)
     return {
         "bounds": lambda ax=None: hk.plots.bounds(hk.bounds(y, -9.0, 9.0), ax=ax),
         "coefficients": lambda ax=None: hk.plots.coefficients(model, ax=ax),
         "effect": lambda ax=None: hk.plots.effect(model, X, "x", ax=ax),
         "by_selection": lambda ax=None: hk.plots.by_selection(model, X, ax=ax),
-        "calibration": lambda ax=None: hk.plots.calibration(y[known], predictive, ax=ax),
+        "calibration": lambda ax=None: hk.plots.calibration(model, X, y, ax=ax),
         "rho_likelihood": lambda ax=None: hk.plots.rho_likelihood(model, ax=ax),
         "sensitivity": lambda ax=None: hk.plots.sensitivity(curves, "x", ax=ax),
         "instrument_strength": lambda ax=None: hk.plots.instrument_strength(model, ax=ax),
@@ -109,8 +105,12 @@ def test_coefficients_are_those_of_the_table(model):
 
 
 def test_estimates_without_intervals_say_so():
-    ax = Figure().subplots()
-    draw_intervals(ax, ["a", "b"], np.ones(2), np.full((2, 2), np.nan), label="coefficient")
+    frame = hk.datasets.make_controlled(300, rho=0.5, alpha=1.0, seed=0).frame
+    frame["y"] = frame["y"].where(frame["y"].isna(), 3.0 * frame["x"] + 2.0 * frame["z"])
+    groups = np.arange(300) // 5
+    fit = hk.heckman("y ~ x", "~ x + z", frame, covariance="cluster", clusters=groups)
+    assert fit.status == "boundary"
+    ax = hk.plots.coefficients(fit)
     assert "so no intervals" in ax.get_legend().get_texts()[-1].get_text()
 
 
@@ -173,10 +173,14 @@ def test_classifiers_are_drawn_as_probabilities(classifier, draw):
 
 def test_right_probabilities_lie_inside_the_band_and_wrong_ones_do_not():
     rng = np.random.default_rng(0)
-    p = rng.uniform(0.05, 0.6, 4000)
-    y = (rng.random(4000) < p).astype(float)
-    for probability, inside in ((p, True), (p**2, False)):
-        ax = hk.plots.calibration(y, probability)
+    X = pd.DataFrame({"x": rng.normal(size=4000), "z": rng.normal(size=4000)})
+    u, e = rng.normal(size=(2, 4000))
+    seen, y = X["z"] + u > 0, (X["x"] + e > 0.5).astype(float)
+    model = hk.HeckmanClassifier(["z"]).fit(X, y.where(seen))
+    new = pd.DataFrame({"x": rng.normal(size=4000), "z": 0.0})
+    right = (new["x"] + rng.normal(size=4000) > 0.5).astype(float)
+    for outcome, inside in ((right, True), (1 - right, False)):
+        ax = hk.plots.calibration(model, new, outcome, target="population")
         level, share = line(ax, "observed")
         edges = ax.collections[0].get_paths()[0].vertices
         low, high = (
@@ -184,14 +188,14 @@ def test_right_probabilities_lie_inside_the_band_and_wrong_ones_do_not():
             for pick in (np.min, np.max)
         )
         assert ((low <= share) & (share <= high)).all() == inside
-        assert share.mean() == pytest.approx(y.mean(), rel=1e-9)
+        assert share.mean() == pytest.approx(outcome.mean(), rel=1e-9)
 
 
 def test_each_region_has_its_marks(model, draw):
     X, y = draw
     rows = np.flatnonzero(y.notna())
     found = model.predict_distribution(X.iloc[rows], target="selected")
-    ax = hk.plots.calibration(y.iloc[rows], found, {"first": np.arange(50), "rest": [60, 61]})
+    ax = hk.plots.calibration(model, X, y, regions={"first": rows[:50], "rest": rows[[60, 61]]})
     level, share = line(ax, "first (50 units)")
     u = found.cdf(y.iloc[rows].to_numpy())[:50]
     np.testing.assert_allclose(share, [(u <= p).mean() for p in level])
@@ -250,9 +254,6 @@ def test_rows_in_groups_have_no_likelihood_ratio(draw, tmp_path):
     for each, rows in ((model, ()), (hk.load(tmp_path / "m"), (X, y))):
         drawn = hk.plots.instrument_strength(each, *rows).texts[0].get_text()
         assert drawn.startswith(f"F(1, 49) = {test.statistic:.2f}")
-    row, one = X.head(1).assign(x=0.5), model.average(X.head(1).assign(x=0.5), level=0.9)
-    ends = means_of(model, row, 0.9).interval[0]  # with t(49), as those of an average of one row
-    np.testing.assert_allclose(ends, one.loc["all", ["low", "high"]], rtol=1e-6)
     curve = hk.plots.rho_likelihood(model)
     assert curve.lines
     assert not any("interval" in each.get_text() for each in curve.get_legend().get_texts())
@@ -267,8 +268,8 @@ def test_rows_in_groups_have_no_likelihood_ratio(draw, tmp_path):
         (lambda m, X, y: hk.plots.effect(m, X, "q"), "X has no column 'q'"),
         (lambda m, X, y: hk.plots.effect(m, X, "z"), "'z' is an instrument"),
         (lambda m, X, y: hk.plots.by_selection(m.result_, X), "needs a fitted estimator"),
-        (lambda m, X, y: hk.plots.calibration([0, 2], [0.1, 0.2]), "row 1 holds 2"),
-        (lambda m, X, y: hk.plots.calibration([0, 1], [0.1]), "shape"),
+        (lambda m, X, y: hk.plots.calibration(m, X, y[:9]), "X has 400 rows but y has shape"),
+        (lambda m, X, y: hk.plots.calibration(m.result_, X, y), "needs a fitted estimator"),
         (lambda m, X, y: hk.plots.sensitivity(m), "draws the result of hk.sensitivity"),
         (lambda m, X, y: hk.plots.rho_likelihood(3), "no likelihood over rho"),
         (lambda m, X, y: hk.plots.rho_likelihood(m, ax=3), "must be matplotlib axes"),
@@ -283,3 +284,34 @@ def test_importing_the_module_needs_no_matplotlib():
     code = "import sys; import heckesel as hk; hk.plots.effect; print('matplotlib' in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
     assert printed.decode().strip() == "False"
+
+
+Y = np.array([1.0, 2.0, 3.0, np.nan, np.nan] * 4)
+
+
+def test_lines_are_bounds_and_intervals():
+    found = hk.bounds(Y, 0.0, 4.0, follow_up=np.isnan(Y) & (np.arange(20) < 10))
+    ax = hk.plots.bounds(found)
+    frame = found.to_frame()
+    thin, thick = (
+        np.array([path.vertices[:, 0] for path in part.get_paths()]) for part in ax.collections
+    )
+    np.testing.assert_allclose(thin, frame[["ci_low", "ci_high"]])
+    np.testing.assert_allclose(thick, frame[["lower", "upper"]])
+    (point,) = ax.lines
+    np.testing.assert_allclose(point.get_xdata(), frame.loc["missing at random", "lower"])
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(frame.index)
+    assert ax.get_xlabel() == "mean of y"
+
+
+def test_infinite_bounds_end_at_the_edge():
+    ax = hk.plots.bounds(hk.bounds(Y, -np.inf, np.inf))
+    for part in ax.collections:
+        np.testing.assert_allclose(part.get_paths()[0].vertices[:, 0], ax.get_xlim())
+
+
+def test_given_axes_are_used_and_other_results_refused():
+    axes = Figure().subplots()
+    assert hk.plots.bounds(hk.bounds(Y, 0.0, 4.0), ax=axes) is axes
+    with pytest.raises(hk.DataError, match=r"draws what hk\.bounds returns, not a tuple"):
+        hk.plots.bounds((0.0, 1.0))
