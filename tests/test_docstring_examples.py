@@ -59,18 +59,7 @@ MODULES = [
     "heckesel.metrics.coverage",
     "heckesel.metrics.regions",
     "heckesel.metrics.scores",
-    *(
-        f"heckesel.plots.{name}"
-        for name in (
-            "bounds_plot",
-            "calibration_curve",
-            "chance_of_selection",
-            "column_effect",
-            "estimates_with_intervals",
-            "pictures_over_rho",
-            "strength_of_instruments",
-        )
-    ),
+    "heckesel.plots",
     "heckesel.predictive.distribution",
     "heckesel.report.page",
 ]

@@ -34,8 +34,8 @@ def test_the_demo_shows_both_fits_and_their_verdicts_and_leaves_a_report(tmp_pat
     assert "do not use" in shown.stdout  # of normal errors for medical expenses
     page = (tmp_path / "shown.html").read_text(encoding="utf-8")
     assert (tmp_path / "shown.html").as_uri() in shown.stdout
-    assert "truth-title" in page
-    assert "Verdict: identified by an instrument" in page
+    assert "picture-1-title" in page
+    assert "<span>Identified by an instrument</span>" in page
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_fit_names_the_scale_in_the_table_and_in_the_report(wages, tmp_path, cap
     assert "\nlog(wage):\n" in shown.out
     text = page.read_text()
     assert "fitted on the scale log(wage)" in text
-    assert "Outcome: log(wage)" in text
+    assert "Outcome equation: log(wage)" in text
     assert hk.load(out).scale_ == "log(wage)"
 
 

@@ -10,7 +10,6 @@ from heckesel.cli.models import make_model
 from heckesel.cli.training_data import TrainingData
 from heckesel.estimators.network_options import network_config
 from heckesel.methods import DEEP, METHODS, Method, fit_one
-from heckesel.report.contents import report_contents
 from heckesel.saving.model_file import read_model, write_model
 from tests.methods import toy_method
 from tests.small_models import SMALL, X, Y
@@ -57,11 +56,6 @@ def test_a_new_method_states_its_properties_and_builds_its_options(model):
     assert model.explanation_ == model.identification_.sentence
     with pytest.raises(hk.DataError, match="method='auto' or 'profile' or 'toy', but"):
         hk.DeepHeckmanRegressor(method="joint", rho_prior="positive").fit(X, Y)
-
-
-def test_the_report_says_how_a_new_method_estimates(model):
-    method = report_contents(model, X, Y).method
-    assert method == "Heckman's model with networks for the outcome, by drawing a line"
 
 
 def test_a_new_method_that_cannot_read_files_says_so(model, tmp_path):

@@ -16,9 +16,6 @@ from heckesel.estimators.compare_models import compare_models
 from heckesel.linear.forms.fold_likelihood import split_rows
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.networks.training.batches import assign_folds
-from heckesel.report.refits import assign_folds as folds_of_report
-from heckesel.report.refits import refit_on_folds
-from heckesel.report.report_data import read_report_data
 from heckesel.tables.groups import repeated_units as repeated_units_question
 from heckesel.tables.preparation.mean_encoding import cross_fitted_means
 from reproduction.draws.repeated_units import all_outcomes, repeated_units
@@ -61,7 +58,7 @@ def test_no_group_is_on_both_sides_of_a_fold():
     data, X = _data()
     sample = standardised_sample(data)[0]
     of_sample = np.concatenate(split_rows(sample))[np.argsort(np.argsort(~data.s, kind="stable"))]
-    splits = [assign_folds(data, 5, 0), folds_of_report(data.s, 5, data.groups), of_sample]
+    splits = [assign_folds(data, 5, 0), of_sample]
     for fold in splits:
         assert pd.Series(fold).groupby(X["id"]).nunique().max() == 1
         assert len(np.unique(fold[data.s])) == 5
@@ -124,27 +121,6 @@ def test_probabilities_have_the_interval_of_their_average():
     model = hk.HeckmanClassifier(["z"]).fit(X[["x", "z"]], classes, groups=X["id"])
     found = model.average(X.head(1), level=0.9).loc["all", ["low", "high"]]
     np.testing.assert_allclose(model.predict_proba_interval(X.head(1), 0.9)[0], found, rtol=1e-9)
-
-
-def test_groups_of_the_fit_are_groups_of_the_report():
-    X, y = repeated_units(3, units=30, rows=3)
-    by_name, others = ESTIMATORS["linear"].fit(X, y, groups="id"), X.drop(columns="id")
-    assert read_report_data(by_name, X, y, groups="id").groups.max() == 29
-    with pytest.raises(hk.DataError, match="with groups='id', so give the report these groups"):
-        read_report_data(by_name, X, y)
-    by_value = ESTIMATORS["linear"].fit(others, y, groups=X["id"].to_numpy())
-    with pytest.raises(hk.DataError, match="with groups, so give the report these groups"):
-        read_report_data(by_value, others, y)
-
-
-def test_every_fold_of_a_report_has_outcomes_or_there_are_none():
-    group = np.repeat(np.arange(60), 2)
-    fold = folds_of_report(group < 10, 10, group)
-    assert len(np.unique(fold[group < 10])) == 10
-    X, y = repeated_units(3, units=6, rows=20)
-    model = hk.HeckmanRegressor(["z"], method="two-step").fit(X[["x", "z", "id"]], y, groups="id")
-    found = refit_on_folds(model, read_report_data(model, X, y, groups="id"))
-    assert found.reason == "6 groups with outcomes cannot be split into 10 folds"
 
 
 def test_normality_is_rejected_as_often_as_the_level_says_if_rows_are_correlated():
