@@ -35,8 +35,9 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import gammaln, log_ndtr, ndtri, stdtr
 
+from heckesel.data import DataScale
 from heckesel.deep.losses import HALF_LOG_2PI, LOG_NOISE_FACTOR_LIMIT, LOG_VARIANCE_RANGE
-from heckesel.deep.training import DataScale, Members, Rows
+from heckesel.deep.training import Members, Rows
 from heckesel.errors import DataError
 from heckesel.on_disk import on_disk
 from heckesel.predictive.distribution import (

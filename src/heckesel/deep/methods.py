@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from heckesel.data import SelectionData
+from heckesel.data import DataScale, SelectionData
 from heckesel.deep.ensemble import (
     GaussianEnsemble,
     Pairs,
@@ -28,7 +28,6 @@ from heckesel.deep.ensemble import (
 )
 from heckesel.deep.losses import GAUSSIAN, JOINT, NOISE_SCALE, TWO_STEP
 from heckesel.deep.training import (
-    DataScale,
     Members,
     NetworkConfig,
     Progress,
