@@ -1,6 +1,7 @@
 """The table that `heckesel reproduce --quick` prints has the numbers of its rows."""
 
-import shutil
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from reproduction import EXPERIMENTS
+from reproduction import EXPERIMENTS, e1_controlled
 from reproduction.command import reproduce
 from reproduction.pages.experiment_table import PAGES, experiment_table
 from reproduction.result_files import read_rows, results_path
@@ -65,11 +66,14 @@ def test_the_gate_has_no_experiment_table():
 def test_a_quick_run_shows_its_table(tmp_path):
     """Rows that are there are kept, so that nothing is fitted here."""
     (tmp_path / "quick").mkdir()
-    shutil.copy(ROOT / "results" / "x2_misspecified.json", tmp_path / "quick")
-    shown = CliRunner().invoke(reproduce, ["x2", "--quick", "--out", str(tmp_path)])
+    quick = {json.dumps(asdict(cell), sort_keys=True) for cell in e1_controlled.cells(quick=True)}
+    path = results_path("e1", ROOT / "results")
+    rows = [row for row in read_rows(path) if json.dumps(row["cell"], sort_keys=True) in quick]
+    content = json.loads(path.read_text()) | {"rows": rows}
+    (tmp_path / "quick" / path.name).write_text(json.dumps(content))
+    shown = CliRunner().invoke(reproduce, ["e1", "--quick", "--out", str(tmp_path)])
     assert shown.exit_code == 0
     lines = shown.output.splitlines()
-    assert lines[1].startswith("x2: 12 of 12 cells done, in ")
-    first = [line.split()[0] for line in lines[3:10]]
-    assert first == ["errors", "normal", "normal", "t", "t", "chi2", "chi2"]
-    assert lines[10] == "The whole grid: paper/ours.md"
+    assert lines[1].startswith("e1: 32 of 32 cells done, in ")
+    assert lines[3].split()[:3] == ["rho", "alpha", "method"]
+    assert lines[-2] == "The whole grid: paper/scoreboard.md"

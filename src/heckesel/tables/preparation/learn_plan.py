@@ -34,8 +34,8 @@ from heckesel.tables.preparation.mean_encoding import cross_fitted_means
 
 OTHER, ABSENT = "other", "missing"
 # A level needs so many selected and so many unselected rows for a separate coefficient. Of 3, 5,
-# 10, 20 and 40 rows, 10 lost the least held-out log-likelihood over five public tables
-# (results/rare_levels.json). In simulations 40 is best if levels hardly differ, and 3 if they
+# 10, 20 and 40 rows, 10 lost the least held-out log-likelihood over five public tables.
+# In simulations 40 is best if levels hardly differ, and 3 if they
 # differ by as much as the errors do.
 FEWEST_ROWS = 10
 # Columns with more levels are encoded by means; also those of which `other` would be the most.
