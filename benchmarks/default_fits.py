@@ -1,7 +1,7 @@
-"""`method="auto"` through the estimator, against gradient boosting of the observed outcomes.
+"""The default `HeckmanRegressor` against gradient boosting of the observed outcomes.
 
-python -m benchmarks.auto_fits            the table
-python -m benchmarks.auto_fits auto 2000  one fit in this process, as JSON
+python -m benchmarks.default_fits               the table
+python -m benchmarks.default_fits default 2000  one fit in this process, as JSON
 
 Boosting ignores selection; it says how long a common model of the same rows takes.
 """
@@ -36,12 +36,10 @@ def draw(n: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 def run_one(contender: str, n: int) -> dict:
     """Fit once in this process; importing and drawing are not timed."""
     import heckesel as hk
-    from heckesel.methods import load_method
 
     X, y = draw(n)
-    if contender == "auto":
-        load_method("heckman_auto")  # imports torch
-        model = hk.DeepHeckmanRegressor(instruments=["z"], device="cpu", progress=False)
+    if contender == "default":
+        model = hk.HeckmanRegressor(instruments=["z"])
         started, cpu = time.perf_counter(), time.process_time()
         model.fit(X, y)
     else:
@@ -62,14 +60,14 @@ def run_one(contender: str, n: int) -> dict:
 
 def measure(rows=ROWS) -> list[dict]:
     def fresh(contender: str, n: int) -> dict:
-        command = [sys.executable, "-m", "benchmarks.auto_fits", contender, str(n)]
+        command = [sys.executable, "-m", "benchmarks.default_fits", contender, str(n)]
         return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
     found = []
     for n in rows:
-        auto, boosting = fresh("auto", n), fresh("boosting", n)
-        ratio = round(auto["seconds"] / boosting["seconds"], 1)
-        found.append({"rows": n, "ratio": ratio, "auto": auto, "boosting": boosting})
+        own, boosting = fresh("default", n), fresh("boosting", n)
+        ratio = round(own["seconds"] / boosting["seconds"], 1)
+        found.append({"rows": n, "ratio": ratio, "default": own, "boosting": boosting})
     return found
 
 
