@@ -31,7 +31,7 @@ MODULES = [
     "heckesel.estimators.heckman",
     "heckesel.estimators.heckman_regressor",
     "heckesel.estimators.identify",
-    "heckesel.estimators.load",
+    "heckesel.saving",
     "heckesel.estimators.probit",
     "heckesel.estimators.sensitivity",
     "heckesel.estimators.without_model.bounds",

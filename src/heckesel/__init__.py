@@ -25,7 +25,7 @@ _HOMES = {
     "Networks": "heckesel.learners.networks",
     "HeckmanImputer": "heckesel.estimators.imputation.heckman_imputer",
     "pool_estimates": "heckesel.estimators.imputation.rubin",
-    "load": "heckesel.estimators.load",
+    "load": "heckesel.saving",
     "joint_log_likelihood_scorer": "heckesel.estimators.scoring",
     "Predictive": "heckesel.predictive.distribution",
     "HeckeselError": "heckesel.errors",

@@ -90,6 +90,54 @@ class SelectionData:
         return tuple(name for name in self.w_names if name not in known)
 
 
+    def to_saved(self) -> RowSummary:
+        """What the file of a fit holds of its rows."""
+        kinds = ("frequency", "probability")
+        return RowSummary(
+            self.x_names,
+            self.w_names,
+            self.y_name,
+            self.instruments,
+            self.scale_names,
+            self.has_selection,
+            {kind: self.units(kind) for kind in kinds},
+            {kind: self.units(kind, selected=True) for kind in kinds},
+        )
+
+
+class NoRows(DataError, AttributeError):
+    """A fit that was loaded has no rows."""
+
+
+@dataclass(frozen=True)
+class RowSummary:
+    """Names and counts of the rows of a fit that was loaded; the rows are not in its file.
+
+    all_units, selected_units : by kind of weights
+    """
+
+    x_names: tuple[str, ...]
+    w_names: tuple[str, ...]
+    y_name: str
+    instruments: tuple[str, ...]
+    scale_names: tuple[str, ...]
+    has_selection: bool
+    all_units: dict[str, int]
+    selected_units: dict[str, int]
+
+    def units(self, weight_kind: str, *, selected: bool = False) -> int:
+        """Units, or the selected among them; frequency weights count as rows."""
+        return (self.selected_units if selected else self.all_units)[weight_kind]
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NoRows(
+            "this needs the rows of the fit, which the file of a saved model does not hold; fit the "
+            "model again, or pass rows"
+        )
+
+
 def concatenate(batches: list[SelectionData]) -> SelectionData:
     """The rows of all batches; everything else is that of the first."""
     columns: dict = {

@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
+from heckesel import saving
 from heckesel.atomic_files import replacing
-from heckesel.saving import model_file
 from tests.cli.command_line import run
 
 N = 300
@@ -42,10 +42,10 @@ def folder(tmp_path_factory):
     hk.HeckmanRegressor([1]).fit(good[["income", "branch"]].to_numpy(), y).save(place / "array")
     hk.HeckmanRegressor(["branch"]).fit(X, X["income"]).save(place / "whole")
     (place / "cut").write_bytes((place / "loans.heckesel").read_bytes()[:-50])
-    content = model_file.read_model(place / "loans.heckesel")
+    found = saving.read_content(place / "loans.heckesel")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model_file, "FORMAT", 9)
-        model_file.write_model(place / "newer", content)
+        patch.setattr(saving, "FORMAT", 9)
+        saving.write_content(place / "newer", *found)
     tables = {
         "text.csv": good.assign(income=lambda f: f["income"].astype(str)).replace(
             {"income": {str(good["income"][4]): "lots"}}

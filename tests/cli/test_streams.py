@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
+from heckesel import saving
 from heckesel.errors import printable
 from heckesel.tables.files import as_csv, read_table
 from tests.cli.command_line import drawn, run
@@ -185,12 +186,11 @@ def test_escapes_in_a_model_file_do_not_reach_the_terminal(tmp_path, capsys):
 
 
 def test_escapes_in_a_saved_verdict_are_shown_as_text(model):
-    from heckesel.saving import model_file
-
-    content = model_file.read_model(model)
-    content["identification"]["sentence"] = f"{RED}all is well\x07"
-    content["state"]["table"] = f"{RED}all is well\x07"
-    model_file.write_model(model, content)
+    content, tensors = saving.read_content(model)
+    said = f"{RED}all is well\x07"
+    content["fitted"]["identification_"]["fields"]["sentence"] = said
+    content["fitted"]["result_"]["properties"]["shown"] = said
+    saving.write_content(model, content, tensors)
     loaded = hk.load(model)
     for text in (
         str(loaded.identification_),
@@ -202,12 +202,10 @@ def test_escapes_in_a_saved_verdict_are_shown_as_text(model):
 
 
 def test_escapes_in_the_version_of_a_newer_file_are_shown_as_text(model, monkeypatch):
-    from heckesel.saving import model_file
-
-    content = model_file.read_model(model)
-    monkeypatch.setattr(model_file, "FORMAT", 9)
-    monkeypatch.setattr(model_file, "__version__", f"{RED}9")
-    model_file.write_model(model, content)
+    found = saving.read_content(model)
+    monkeypatch.setattr(saving, "FORMAT", 9)
+    monkeypatch.setattr(saving, "__version__", f"{RED}9")
+    saving.write_content(model, *found)
     monkeypatch.undo()
     with pytest.raises(hk.DataError, match="upgrade heckesel") as refused:
         hk.load(model)

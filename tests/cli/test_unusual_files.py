@@ -10,7 +10,7 @@ from importlib.metadata import version
 import pytest
 
 import heckesel as hk
-from heckesel.saving import model_file
+from heckesel import saving
 from tests.cli.command_line import drawn, run
 
 ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
@@ -122,7 +122,7 @@ def test_a_header_of_60_mb_is_refused_before_it_is_read(folder, monkeypatch):
     with open(path, "wb") as file:
         file.write(size.to_bytes(8, "little") + b'{"__metadata__": {}}')
         file.truncate(8 + size)
-    monkeypatch.setattr(model_file, "_json", lambda text: pytest.fail("the header was read"))
+    monkeypatch.setattr(saving, "_json", lambda text: pytest.fail("the header was read"))
     with pytest.raises(hk.DataError, match="its header has 62,914,560 bytes"):
         hk.load(path)
     path.write_bytes((2**63).to_bytes(8, "little") + b"{}")
@@ -133,7 +133,7 @@ def test_a_header_of_60_mb_is_refused_before_it_is_read(folder, monkeypatch):
 def test_a_model_whose_header_could_not_be_read_is_not_written(folder, monkeypatch):
     frame = drawn()
     model = hk.HeckmanRegressor(["z"]).fit(frame[["x", "z"]], frame["y"])
-    monkeypatch.setattr(model_file, "LARGEST_HEADER", 100)
+    monkeypatch.setattr(saving, "LARGEST_HEADER", 100)
     with pytest.raises(hk.DataError, match="merge rare categories"):
         model.save(folder / "m")
     assert not (folder / "m").exists()

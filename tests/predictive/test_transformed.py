@@ -19,7 +19,7 @@ SIGMA, RHO, INDEX = 0.6, 0.8, np.array([-1.1, 0.2, 1.4])
 LOG = target_transform("log")
 ROOT = (np.sqrt, np.square)
 CUBE = (np.cbrt, lambda z: z**3)
-FALLING = TargetTransform(lambda y: -y, lambda z: -z, increasing=False)
+FALLING = TargetTransform(functions=(lambda y: -y, lambda z: -z), increasing=False)
 
 
 def population():
@@ -137,7 +137,7 @@ def test_quantiles_distribution_function_and_draws_belong_together(name, transfo
 
 
 def test_the_identity_changes_nothing():
-    inner, outer = selected(), transformed(selected(), TargetTransform(np.positive, np.positive))
+    inner, outer = selected(), transformed(selected(), TargetTransform(functions=(np.positive, np.positive)))
     np.testing.assert_allclose(outer.mean, inner.mean, rtol=1e-7)
     np.testing.assert_allclose(outer.epistemic, inner.epistemic, rtol=1e-5)
     assert transformed(inner, None) is inner
@@ -167,10 +167,7 @@ CASES = {
     "a function that turns": (
         lambda: transform_outcome(
             np.array([0.0, 1.0, 2.0]),
-            TargetTransform(
-                lambda y: np.array([0.0, 2.0, 1.0])[y.astype(int)],
-                lambda z: np.array([0.0, 2.0, 1.0])[z.astype(int)],
-            ),
+            TargetTransform(functions=2 * (lambda y: np.array([0.0, 2.0, 1.0])[y.astype(int)],)),
             "y",
         ),
         "monotone",

@@ -50,7 +50,7 @@ def predict(model, data, level, target, out, force, **given):
     """
     from heckesel.atomic_files import check_outputs
     from heckesel.diagnostics.verdict import UNUSABLE
-    from heckesel.estimators.load import load
+    from heckesel.saving import load
     from heckesel.tables import files
 
     if not 0 < level < 1:

@@ -19,11 +19,9 @@ from heckesel.estimators.classifier_networks import (
 from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.heckman import warn_of_fit
 from heckesel.estimators.identify import listing_problems
-from heckesel.estimators.load import save
+from heckesel.saving import save
 from heckesel.estimators.scoring import class_log_likelihood, codes_of
-from heckesel.estimators.selection_regressor import (
-    rows_for_target,
-)
+from heckesel.estimators.selection_regressor import check_predictions, rows_for_target
 from heckesel.fit_info import as_dictionary
 from heckesel.linear.results.assemble_probit import fit_binary
 from heckesel.linear.results.inference import keep_result
@@ -349,6 +347,12 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
             File to write, such as "loans.heckesel". It holds no pickle and no rows of the data.
         """
         save(self, path)
+
+    def check_loaded(self) -> None:
+        """Predict two rows, which fails if parts of the file contradict each other."""
+        if len(self.classes_) != 2 or not self.classes_[0] < self.classes_[1]:
+            raise ValueError("classes that are not two sorted labels")
+        check_predictions(self, self.fitted_.probabilities)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

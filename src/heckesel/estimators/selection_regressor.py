@@ -14,11 +14,11 @@ from heckesel.data import SelectionData, check_weights, marked_rows, selected_ro
 from heckesel.diagnostics.column_problems import check_errors
 from heckesel.diagnostics.data_verdict import identify as identify_data
 from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
-from heckesel.errors import DataError, warn_user
+from heckesel.errors import DataError, HeckeselError, warn_user
 from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.effects.model_means import target_of
-from heckesel.estimators.load import save
-from heckesel.predictive.distribution import Predictive
+from heckesel.saving import save
+from heckesel.predictive.distribution import TARGETS, Predictive
 from heckesel.predictive.row_blocks import in_row_blocks
 from heckesel.predictive.transformed import transformed, transformed_distribution
 from heckesel.tables.fit_input import outcome_column
@@ -211,6 +211,14 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
         """
         save(self, path)
 
+    def check_loaded(self) -> None:
+        """Predict two rows, which fails if parts of the file contradict each other."""
+        def numbers(x, w, target: str):
+            found = _predictive(self, x, w, target)
+            return found.mean, found.std, *found.interval(0.9).T
+
+        check_predictions(self, numbers)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -218,6 +226,23 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
         tags.input_tags.categorical = self.takes_categories
         tags.input_tags.allow_nan = self.missing == "indicator"  # type: ignore[attr-defined]
         return tags
+
+
+def check_predictions(model, numbers_of: Callable) -> None:
+    """Use a loaded model once: its verdict, its summary, and its predictions for rows of zeros."""
+    model.identification_.details()
+    if hasattr(model, "result_"):
+        model.result_.summary()
+    x, w = (np.zeros((2, len(names))) for names in (model.columns_.x_names, model.columns_.w_names))
+    for target in TARGETS:
+        try:
+            found = numbers_of(x, w, target_of(model, target))
+        except HeckeselError:
+            if target == "population":
+                raise
+            continue  # a model that does not predict this target
+        if np.isnan(found).any():
+            raise ValueError("predictions are NaN")
 
 
 def identify(data: SelectionData) -> Identification:

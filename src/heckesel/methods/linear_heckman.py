@@ -84,8 +84,12 @@ class LinearModel:
 
     def _used(self):
         """The fit; at rho = +-1 with the covariance of the other parameters."""
-        given_rho = self.result.cov_given_rho
-        return self.result if given_rho is None else replace(self.result, cov=given_rho)
+        if self.result.cov_given_rho is None:
+            return self.result
+        found = replace(self.result, cov=self.result.cov_given_rho)
+        if "over_rho" in vars(self.result):  # which a loaded fit could not compute again
+            vars(found)["over_rho"] = self.result.over_rho
+        return found
 
     def means(self, target: str, transform: TargetTransform | None) -> LinearMeans:
         """The expected outcome of rows, with inference; at rho = +-1 without a joint covariance,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from scipy.special import boxcox1p, inv_boxcox1p
@@ -21,16 +20,46 @@ class TargetTransform:
     """z = forward(y) and y = inverse(z), strictly monotone.
 
     name : one of NAMES, None for functions of the user
-    log_slope : log |forward'(y)|; None if it is computed by differences
     parameter : lambda of the Yeo-Johnson transformation
+    functions : forward and inverse of the user
     """
 
-    forward: Callable[[np.ndarray], np.ndarray]
-    inverse: Callable[[np.ndarray], np.ndarray]
-    increasing: bool = True
     name: str | None = None
-    log_slope: Callable[[np.ndarray], np.ndarray] | None = None
     parameter: float | None = None
+    functions: tuple[Callable, Callable] | None = None
+    increasing: bool = True
+
+    def forward(self, y):
+        """z of y."""
+        if self.functions is not None:
+            return self.functions[0](y)
+        if self.name == SQRT:  # signed, so that a normal z has an inverse
+            return np.sign(y) * np.sqrt(np.abs(y))
+        if self.name == YEO_JOHNSON:
+            return yeo_johnson(y, self.parameter)
+        return np.log(y) if self.name == LOG else np.log1p(y)
+
+    def inverse(self, z):
+        """y of z."""
+        if self.functions is not None:
+            return self.functions[1](z)
+        if self.name == SQRT:
+            return z * np.abs(z)
+        if self.name == YEO_JOHNSON:
+            z = np.asarray(z, dtype=float)
+            size = np.abs(z)
+            low, high = inv_boxcox1p(size, 2 - self.parameter), inv_boxcox1p(size, self.parameter)
+            return np.where(z >= 0, high, -low)
+        return np.exp(z) if self.name == LOG else np.expm1(z)
+
+    def log_slope(self, y):
+        """log |forward'(y)| of a named scale."""
+        if self.name == SQRT:
+            with np.errstate(divide="ignore"):  # the slope at 0 is infinite
+                return -np.log(2) - 0.5 * np.log(np.abs(y))
+        if self.name == YEO_JOHNSON:
+            return log_slope_of_yeo_johnson(y, self.parameter)
+        return -np.log(y) if self.name == LOG else -np.log1p(y)
 
     @property
     def shift(self) -> float | None:
@@ -45,46 +74,18 @@ class TargetTransform:
             return f"{self.name}({outcome})"
         return f"{self.name}({outcome}, {self.parameter:.3g})"
 
+    def check_loaded(self) -> None:
+        """Refuse a scale that does not exist."""
+        given = self.parameter is not None
+        if self.name not in NAMES or (self.name == YEO_JOHNSON) != given:
+            raise ValueError(f"a scale {self.name!r} with the parameter {self.parameter}")
+        if not 0 <= (self.parameter or 0.0) <= 2:
+            raise ValueError(f"a scale {self.name!r} with the parameter {self.parameter}")
+
 
 def named_transform(name: str, parameter: float | None = None) -> TargetTransform:
     """One of NAMES; the Yeo-Johnson transformation needs its parameter, lambda."""
-    if name == LOG:
-        return TargetTransform(np.log, np.exp, name=name, log_slope=_log_slope_of_log)
-    if name == LOG1P:
-        return TargetTransform(np.log1p, np.expm1, name=name, log_slope=_log_slope_of_log1p)
-    if name == SQRT:
-        return TargetTransform(_root, _square, name=name, log_slope=_log_slope_of_root)
-    assert parameter is not None
-    given = {"power": parameter}
-    return TargetTransform(
-        partial(yeo_johnson, **given),
-        partial(_inverse_yeo_johnson, **given),
-        name=name,
-        log_slope=partial(log_slope_of_yeo_johnson, **given),
-        parameter=parameter,
-    )
-
-
-def _log_slope_of_log(y):
-    return -np.log(y)
-
-
-def _log_slope_of_log1p(y):
-    return -np.log1p(y)
-
-
-def _root(y):
-    """The signed square root, so that a normal z has an inverse."""
-    return np.sign(y) * np.sqrt(np.abs(y))
-
-
-def _square(z):
-    return z * np.abs(z)
-
-
-def _log_slope_of_root(y):
-    with np.errstate(divide="ignore"):  # the slope at 0 is infinite
-        return -np.log(2) - 0.5 * np.log(np.abs(y))
+    return TargetTransform(name, parameter if name == YEO_JOHNSON else None)
 
 
 def yeo_johnson(y, power: float):
@@ -93,12 +94,6 @@ def yeo_johnson(y, power: float):
     y = np.asarray(y, dtype=float)
     size = np.abs(y)
     return np.where(y >= 0, boxcox1p(size, power), -boxcox1p(size, 2 - power))
-
-
-def _inverse_yeo_johnson(z, power: float):
-    z = np.asarray(z, dtype=float)
-    size = np.abs(z)
-    return np.where(z >= 0, inv_boxcox1p(size, power), -inv_boxcox1p(size, 2 - power))
 
 
 def log_slope_of_yeo_johnson(y, power: float):
@@ -115,7 +110,7 @@ def target_transform(given) -> TargetTransform | str | None:
     if is_one_of(given, NAMES):
         return named_transform(given)
     if isinstance(given, tuple | list) and len(given) == 2 and all(map(callable, given)):
-        return TargetTransform(*given)
+        return TargetTransform(functions=tuple(given))
     raise DataError(
         f"target_transform must be None, {', '.join(map(repr, NAMES))}, {AUTO!r} or two functions "
         f"(forward, inverse), got {given!r}"

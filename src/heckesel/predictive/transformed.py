@@ -53,7 +53,7 @@ class Transformed:
         """The density of z times the slope of `forward`; the slope of functions of the user is one
         over that of `inverse`, by differences."""
         z, possible = self._inside(y)
-        if self.transform.log_slope is not None:
+        if self.transform.functions is None:
             log_slope = self.transform.log_slope(np.where(possible, y, 1.0))
         else:
             ends = (self.transform.inverse(z + move) for move in (self.step, -self.step))

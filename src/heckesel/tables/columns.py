@@ -48,6 +48,31 @@ class Columns:
     indicators: tuple[tuple[str, ...], ...] = ()
     plan: ColumnPlan | None = None
 
+    def check_loaded(self) -> None:
+        """Refuse columns that contradict each other."""
+        groups = [(self.names, self.names), (self.instruments, self.names)]
+        groups += [(tuple(self.levels), self.names), (tuple(self.fill), self.names)]
+        for found, known in [*groups, *((group, tuple(self.fill)) for group in self.indicators)]:
+            if len(set(found)) != len(found) or not set(found) <= set(known):
+                raise ValueError("a column twice, or one that it does not have")
+        if not len(self.instruments) < len(self.names):
+            raise ValueError("no columns but instruments")
+        for levels in self.levels.values():
+            if not len(set(levels)) == len(levels) > 0:
+                raise ValueError("a category twice, or a column without any")
+            if not all(isinstance(level, str | int | float) for level in levels):
+                raise ValueError("a category that is neither a string nor a number")
+        for name, value in self.fill.items():
+            if not (np.isnan(value) if name in self.levels else np.isfinite(value)):
+                raise ValueError("an imputed value that is not a number")
+        if self.plan is not None:
+            steps = {step.name: step for step in self.plan.steps}
+            categories = {name: each.levels for name, each in steps.items() if each.is_category}
+            if tuple(steps) != self.names or self.plan.clean_instruments != self.instruments:
+                raise ValueError("a plan for other columns")
+            if categories != self.levels or self.fill:
+                raise ValueError("a plan for other levels")
+
     @property
     def given_names(self) -> tuple[str, ...]:
         """The columns of X."""

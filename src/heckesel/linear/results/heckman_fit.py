@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from heckesel.data import SelectionData
+from heckesel.data import RowSummary, SelectionData
 from heckesel.linear.over_rho.conditional_fits import ConditionalFits, linear_fits
 from heckesel.linear.over_rho.score_test import linear_score_test
 from heckesel.linear.results import prediction
@@ -83,7 +83,7 @@ class HeckmanFit(SelectionFit):
     """
 
     sigma: float
-    data: SelectionData | StreamedData
+    data: SelectionData | StreamedData | RowSummary
     design: FormulaDesign | ArrayDesign
     transform: TargetTransform | None = None
 

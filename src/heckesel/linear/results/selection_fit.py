@@ -1,14 +1,15 @@
 """Properties and methods that the results for linear and binary outcomes share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from heckesel.data import SelectionData
+from heckesel.data import RowSummary, SelectionData
 from heckesel.display import Summary
+from heckesel.errors import printable
 from heckesel.linear.over_rho.conditional_fits import LARGEST_LEVEL, highest
 from heckesel.linear.over_rho.conditional_fits import critical_value as profile_critical_value
 from heckesel.linear.result_tables.augment import augment
@@ -41,13 +42,16 @@ class SelectionFit(NamedEstimates):
     near_boundary: bool
     data: Any
     modes: tuple = ()
-    scan: Any = None
+    scan: Any = field(default=None, metadata={"saved": False})
     weight_kind: str = "frequency"
     identification: Any = None
-    clusters: np.ndarray | None = None
+    clusters: np.ndarray | None = field(default=None, metadata={"saved": False})
     errors: str = "normal"
     selected: int = 0
     cov_given_rho: pd.DataFrame | None = None
+
+    # what needs the rows, which the file of a saved model does not hold
+    saved_properties: ClassVar = ("freedom", "inference", "over_rho", "shown")
 
     @property
     def has_selection(self) -> bool:
@@ -59,7 +63,7 @@ class SelectionFit(NamedEstimates):
         """Why the mode of the estimates is used, in a sentence."""
         return reason_of(self.modes, self.selected)
 
-    @property
+    @cached_property
     def inference(self) -> str:
         """How p-values and intervals are computed by default: ``"wald"`` or ``"profile"``.
 
@@ -106,7 +110,7 @@ class SelectionFit(NamedEstimates):
         """
         return averages.outcome_means(self, target, getattr(self, "transform", None))
 
-    @property
+    @cached_property
     def freedom(self) -> float:
         """Degrees of freedom of tests and intervals: G - 1 for G clusters, infinite without."""
         return np.inf if self.clusters is None else cluster_freedom(self.clusters, self.data.weight)
@@ -139,7 +143,14 @@ class SelectionFit(NamedEstimates):
         Summary
             A string, which a notebook shows as HTML.
         """
+        if level == 0.95 and isinstance(self.data, RowSummary):
+            return Summary(printable(self.shown))
         return table.summary(self, level)
+
+    @cached_property
+    def shown(self) -> str:
+        """The summary as text, which a saved model keeps."""
+        return str(self.summary())
 
     def augment(self, data=None) -> pd.DataFrame:
         """The rows of the fit with fitted values, residuals and probabilities of selection.

@@ -47,6 +47,20 @@ class Step:
     origin: str = ""
     day_first: bool = False
 
+    def check_loaded(self) -> None:
+        """Refuse a rule that contradicts itself."""
+        known = (*self.levels, *self.merged)
+        if self.kind not in STEPS or not np.isfinite((self.fill, *self.means)).all():
+            raise ValueError(f"a rule of kind {self.kind!r}, or with a value that is not finite")
+        if len(self.means) != (len(self.levels) if self.kind == MEANS else 0):
+            raise ValueError("means that do not match the levels")
+        if len(set(known)) != len(known):
+            raise ValueError("a level twice")
+        if self.is_category and not (self.levels and {self.other, self.gap} <= set(known)):
+            raise ValueError("a category without the level of unseen values")
+        if self.kind == TREND:
+            years_since(pd.Series(pd.to_datetime(["2000-01-01"])), self.origin)
+
     @property
     def is_category(self) -> bool:
         return self.kind in (CATEGORY, MONTH, WEEKDAY)
@@ -89,6 +103,16 @@ class ColumnPlan:
     instruments: tuple[str, ...]
     steps: tuple[Step, ...]
     entries: tuple[ColumnEntry, ...]
+
+    def check_loaded(self) -> None:
+        """Refuse a plan for other columns than its own."""
+        known = set(self.names)
+        if len(known) != len(self.names) or not set(self.instruments) <= known:
+            raise ValueError("a column twice, or an instrument that is not a column")
+        if tuple(entry.name for entry in self.entries) != self.names:
+            raise ValueError("entries that are not its columns")
+        if not {step.source for step in self.steps} <= known:
+            raise ValueError("a rule for a column that it does not have")
 
     @property
     def actions(self) -> tuple[str, ...]:
