@@ -89,7 +89,6 @@ class SelectionData:
         known = {*self.x_names, "Intercept"}
         return tuple(name for name in self.w_names if name not in known)
 
-
     def to_saved(self) -> RowSummary:
         """What the file of a fit holds of its rows."""
         kinds = ("frequency", "probability")
@@ -133,8 +132,8 @@ class RowSummary:
         if name.startswith("__"):
             raise AttributeError(name)
         raise NoRows(
-            "this needs the rows of the fit, which the file of a saved model does not hold; fit the "
-            "model again, or pass rows"
+            "this needs the rows of the fit, which the file of a saved model does not hold; fit "
+            "the model again, or pass rows"
         )
 
 

@@ -408,7 +408,9 @@ class _Writer:
         return {"fields": inside} | ({"properties": more} if more else {})
 
     def _user_learner(self, value, name: str):
-        skops = imported("skops.io", f"saving {name}, a {type(value).__name__}, needs skops", "skops")
+        skops = imported(
+            "skops.io", f"saving {name}, a {type(value).__name__}, needs skops", "skops"
+        )
         content = skops.dumps(value)
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         self.skops += (kind, *skops.get_untrusted_types(data=content))
@@ -498,10 +500,8 @@ class _Reader:
 
     def _read_object(self, value, given):
         kind = _class_of(given)
-        if _is_estimator(kind):
-            made = self._estimator(kind, value)
-        else:
-            made = self._dataclass(kind, value)
+        make = self._estimator if _is_estimator(kind) else self._dataclass
+        made = make(kind, value)
         if hasattr(made, "check_loaded"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

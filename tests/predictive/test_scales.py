@@ -196,5 +196,5 @@ def test_a_file_with_an_impossible_scale_is_refused(change, tmp_path):
     content, tensors = read_content(tmp_path / "m")
     content["fitted"]["transform_"]["fields"] |= change
     write_content(tmp_path / "m", content, tensors)
-    with pytest.raises(hk.DataError, match="a scale '.*' with the parameter"):
+    with pytest.raises(hk.DataError, match=r"a scale '.*' with the parameter"):
         hk.load(tmp_path / "m")

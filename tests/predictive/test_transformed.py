@@ -137,7 +137,10 @@ def test_quantiles_distribution_function_and_draws_belong_together(name, transfo
 
 
 def test_the_identity_changes_nothing():
-    inner, outer = selected(), transformed(selected(), TargetTransform(functions=(np.positive, np.positive)))
+    inner, outer = (
+        selected(),
+        transformed(selected(), TargetTransform(functions=(np.positive, np.positive))),
+    )
     np.testing.assert_allclose(outer.mean, inner.mean, rtol=1e-7)
     np.testing.assert_allclose(outer.epistemic, inner.epistemic, rtol=1e-5)
     assert transformed(inner, None) is inner

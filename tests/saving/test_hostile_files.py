@@ -3,7 +3,6 @@
 import json
 import pickle
 from dataclasses import dataclass
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -123,21 +122,14 @@ def refused_if(path, change):
     return refused(path)
 
 
-def refused_if(path, change):
-    """Change the content of a saved file, with a hash that fits, as an attacker would."""
-    content, tensors = read_content(path)
-    change(content, tensors)
-    write_content(path, content, tensors)
-    return refused(path)
-
-
 def set_at(*keys, value):
     """Set a field; a tensor is changed by a function."""
 
     def change(content, tensors):
         for key in keys[:-1]:
             content = content[key]
-            content = content["fields"] if "fields" in content else content
+            if keys[-1] != "$object":
+                content = content.get("fields", content)
         old = content[keys[-1]]
         if callable(value) and isinstance(old, dict) and "$tensor" in old:
             tensors[old["$tensor"]] = value(tensors[old["$tensor"]])
@@ -223,6 +215,16 @@ def test_a_file_made_to_deceive_is_refused_though_its_hash_is_right(name, positi
     refused_if(path, CHANGES[name][position])
 
 
+def refused_or_harmless(path):
+    """A level with another name is found only when rows have it."""
+    said = ""
+    try:
+        assert np.isfinite(hk.load(path).predict(X)).all()
+    except hk.HeckeselError as error:
+        said = str(error)
+    assert "\n" not in said
+
+
 JUNK = (None, "text", -1, 0.5, [], {}, {"$float": "nan"}, {"$tuple": []}, {"$object": "os:system"})
 
 
@@ -251,12 +253,7 @@ def test_junk_anywhere_is_refused_in_one_sentence_or_harmless(name, path):
             place = place[key]
         place[everywhere[at][-1]] = junk
         write_content(path, altered, tensors)
-        try:
-            loaded = hk.load(path)
-        except hk.HeckeselError as error:
-            assert "\n" not in str(error)
-        else:
-            assert np.isfinite(loaded.predict(X)).all()
+        refused_or_harmless(path)
 
 
 @pytest.mark.parametrize("name", ["linear", "two-step on folds"])
@@ -268,12 +265,7 @@ def test_arrays_of_another_shape_or_type_are_refused_or_harmless(name, path):
         for each in tensors:
             if tensors[each].ndim:
                 write_content(path, content, tensors | {each: change(tensors[each])})
-                try:
-                    loaded = hk.load(path)
-                except hk.HeckeselError as error:
-                    assert "\n" not in str(error)
-                else:
-                    assert np.isfinite(loaded.predict(X)).all()
+                refused_or_harmless(path)
 
 
 def test_a_tensor_that_no_field_uses_is_refused(path):
@@ -294,5 +286,5 @@ def test_a_class_from_elsewhere_is_loaded_only_if_it_was_registered(path, monkey
     np.testing.assert_array_equal(hk.load(path).slope, np.arange(3.0))
     monkeypatch.setattr(saving, "REGISTERED", {})
     refused(path, "a class that this version of heckesel does not have")
-    with pytest.raises(hk.DataError, match="a Fit, which cannot be saved"):
+    with pytest.raises(hk.DataError, match="a Fit cannot be saved"):
         saving.save(Fit(np.arange(3.0)), path)

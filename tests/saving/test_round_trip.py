@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 import heckesel as hk
 from heckesel import atomic_files as atomic
 from heckesel.predictive.distribution import TARGETS
-
 from tests.small_models import MODELS, SMALL, N, X, Y, fitted, heavy_tailed
 
 
@@ -173,7 +171,7 @@ def test_levels_of_other_types_are_refused(path):
     frame = X[["x", "z"]].assign(day=np.array(["2020-01-01", "2020-01-02"] * (N // 2), "M8[D]"))
     frame["day"] = frame["day"].astype("category")
     model = hk.HeckmanRegressor(["z"]).fit(frame, Y)
-    with pytest.raises(hk.DataError, match="day.* is a Timestamp, which cannot be saved"):
+    with pytest.raises(hk.DataError, match=r"day.* is a Timestamp, which cannot be saved"):
         model.save(path)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import heckesel as hk
 from heckesel.predictive.distribution import TARGETS
-from tests.saving.test_hostile_files import refused_if, set_at
 from tests.saving.small_classifiers import CLASSIFIERS, NETWORK, fitted
+from tests.saving.test_hostile_files import refused_if, set_at
 from tests.small_models import N, X
 from tests.small_models import fitted as fitted_regressor
 

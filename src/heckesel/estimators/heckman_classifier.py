@@ -19,7 +19,6 @@ from heckesel.estimators.classifier_networks import (
 from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.heckman import warn_of_fit
 from heckesel.estimators.identify import listing_problems
-from heckesel.saving import save
 from heckesel.estimators.scoring import class_log_likelihood, codes_of
 from heckesel.estimators.selection_regressor import check_predictions, rows_for_target
 from heckesel.fit_info import as_dictionary
@@ -28,6 +27,7 @@ from heckesel.linear.results.inference import keep_result
 from heckesel.linear.results.modes import explain_modes
 from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.numeric_input import check_level
+from heckesel.saving import save
 from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import read_columns
 from heckesel.tables.frames import check_same_order, like_input

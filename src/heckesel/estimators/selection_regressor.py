@@ -17,10 +17,10 @@ from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_s
 from heckesel.errors import DataError, HeckeselError, warn_user
 from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.effects.model_means import target_of
-from heckesel.saving import save
 from heckesel.predictive.distribution import TARGETS, Predictive
 from heckesel.predictive.row_blocks import in_row_blocks
 from heckesel.predictive.transformed import transformed, transformed_distribution
+from heckesel.saving import save
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import check_same_order, library_of, like_input, row_labels
 from heckesel.tables.outcome.unobserved import question
@@ -213,6 +213,7 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
 
     def check_loaded(self) -> None:
         """Predict two rows, which fails if parts of the file contradict each other."""
+
         def numbers(x, w, target: str):
             found = _predictive(self, x, w, target)
             return found.mean, found.std, *found.interval(0.9).T
@@ -231,6 +232,8 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
 def check_predictions(model, numbers_of: Callable) -> None:
     """Use a loaded model once: its verdict, its summary, and its predictions for rows of zeros."""
     model.identification_.details()
+    if not isinstance(model.outcome_name_, str):
+        raise ValueError("an outcome without a name")
     if hasattr(model, "result_"):
         model.result_.summary()
     x, w = (np.zeros((2, len(names))) for names in (model.columns_.x_names, model.columns_.w_names))
