@@ -60,7 +60,7 @@ MODULES = [
     "heckesel.metrics.regions",
     "heckesel.metrics.scores",
     "heckesel.plots",
-    "heckesel.predictive.distribution",
+    "heckesel.predictive",
     "heckesel.report.page",
 ]
 

@@ -27,7 +27,7 @@ _HOMES = {
     "pool_estimates": "heckesel.estimators.imputation.rubin",
     "load": "heckesel.saving",
     "joint_log_likelihood_scorer": "heckesel.estimators.scoring",
-    "Predictive": "heckesel.predictive.distribution",
+    "Predictive": "heckesel.predictive",
     "HeckeselError": "heckesel.errors",
     "DataError": "heckesel.errors",
     "IdentificationWarning": "heckesel.errors",

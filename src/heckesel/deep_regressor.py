@@ -17,8 +17,8 @@ from heckesel.estimators.selection_regressor import (
 )
 from heckesel.linear.probit import fit_probit
 from heckesel.numeric_input import seed_of
-from heckesel.predictive.scales import on_other_scale
 from heckesel.progress import progress_bar
+from heckesel.scales import on_other_scale
 from heckesel.tables.fit_input import read_table
 
 AUTO = "auto"

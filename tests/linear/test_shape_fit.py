@@ -13,8 +13,7 @@ from heckesel.linear.estimates import unit_scores
 from heckesel.linear.forms.error_models import SHAPE
 from heckesel.linear.forms.form_search import FormPoint, evaluate_form
 from heckesel.linear.sample.sample import standardised_sample
-from heckesel.predictive.distribution import Predictive, predict_given_selection
-from heckesel.predictive.shaped import predict_shape
+from heckesel.predictive import Predictive, predict_given_selection, predict_shape
 
 NEAR_95 = 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)  # three Monte Carlo standard errors of 40 draws
 TARGETS = ("population", "selected", "unselected")

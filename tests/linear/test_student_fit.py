@@ -14,7 +14,7 @@ from heckesel.linear.forms.error_models import STUDENT
 from heckesel.linear.forms.form_search import evaluate_form
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.numerics.truncated_student import variance_given_selection
-from heckesel.predictive.distribution import predict_student, predict_student_given_selection
+from heckesel.predictive import predict_student, predict_student_given_selection
 
 
 def draw(n, seed, *, rho=0.5, df=5.0, instrument=0.8):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive import Predictive, check_target
 from heckesel.saving import register
 
 

@@ -23,8 +23,7 @@ from heckesel.metrics import (
     sharpness,
 )
 from heckesel.numerics.truncated import moments_given_selection
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.families import GivenSelection
+from heckesel.predictive import GivenSelection, Predictive
 
 M = 200
 LEVELS = np.arange(1, 20) / 20

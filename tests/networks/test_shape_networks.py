@@ -30,7 +30,7 @@ from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import FitRequest, train_datasets
 from heckesel.networks.training.steps import parameter_count
 from heckesel.numerics.sinh_arcsinh import population_moments
-from heckesel.predictive.distribution import TARGETS
+from heckesel.predictive import TARGETS
 from tests.networks.test_losses import K, _rows
 
 CPU = torch.device("cpu")

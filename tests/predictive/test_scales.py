@@ -9,10 +9,9 @@ from scipy.special import ndtr
 from sklearn.preprocessing import PowerTransformer
 
 import heckesel as hk
-from heckesel.predictive.distribution import Predictive, predict_given_selection
-from heckesel.predictive.scales import named_transform, transform_outcome
-from heckesel.predictive.transformed import transformed
+from heckesel.predictive import Predictive, predict_given_selection, transformed
 from heckesel.saving import read_content, write_content
+from heckesel.scales import named_transform, transform_outcome
 from heckesel.tables.outcome.scale_choice import choose_scale
 
 SCALES = {

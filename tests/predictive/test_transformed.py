@@ -5,14 +5,19 @@ import pytest
 from scipy import integrate, stats
 
 import heckesel as hk
-from heckesel.predictive.distribution import Predictive, predict_given_selection
-from heckesel.predictive.mixture import mix_predictives, mixed_given_selection, mixed_normal
-from heckesel.predictive.scales import (
+from heckesel.predictive import (
+    Predictive,
+    mix_predictives,
+    mixed_given_selection,
+    mixed_normal,
+    predict_given_selection,
+    transformed,
+)
+from heckesel.scales import (
     TargetTransform,
     target_transform,
     transform_outcome,
 )
-from heckesel.predictive.transformed import transformed
 
 MEAN, TAU2 = np.array([-0.4, 0.3, 1.2]), np.array([0.01, 0.09, 0.2])
 SIGMA, RHO, INDEX = 0.6, 0.8, np.array([-1.1, 0.2, 1.4])

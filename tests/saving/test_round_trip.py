@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import heckesel as hk
 from heckesel import atomic_files as atomic
-from heckesel.predictive.distribution import TARGETS
+from heckesel.predictive import TARGETS
 from tests.small_models import MODELS, SMALL, N, X, Y, fitted, heavy_tailed
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import heckesel as hk
-from heckesel.predictive.distribution import TARGETS
+from heckesel.predictive import TARGETS
 from tests.saving.small_classifiers import CLASSIFIERS, NETWORK, fitted
 from tests.saving.test_hostile_files import refused_if, set_at
 from tests.small_models import N, X

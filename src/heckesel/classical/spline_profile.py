@@ -36,23 +36,25 @@ from heckesel.data import DataScale, SelectionData
 from heckesel.errors import DataError
 from heckesel.fit_info import ErrorModelInfo, RhoInfo, RhoMode
 from heckesel.likelihoods import normal, shape, student
+from heckesel.margins import ComponentMean
 from heckesel.numerics.jet import Jet
 from heckesel.numerics.normal import averaged_index, inverse_mills
 from heckesel.numerics.sinh_arcsinh import moments_given_selection, population_moments
 from heckesel.numerics.splines import INNER_KNOTS, Spline, spline_of, spline_width
 from heckesel.numerics.student import cdf as student_cdf
 from heckesel.numerics.truncated_student import mean_of_selection
-from heckesel.predictive.distribution import (
+from heckesel.predictive import (
     Predictive,
     check_target,
+    mean_and_slopes,
+    mix_predictives,
+    mixed_given_selection,
+    mixed_normal,
+    predict_shape,
     predict_student,
     predict_student_given_selection,
 )
-from heckesel.predictive.mean_estimates import ComponentMean
-from heckesel.predictive.mixture import mix_predictives, mixed_given_selection, mixed_normal
-from heckesel.predictive.scales import TargetTransform
-from heckesel.predictive.shaped import predict_shape
-from heckesel.predictive.transformed import mean_and_slopes
+from heckesel.scales import TargetTransform
 
 SURFACE_KNOTS, FEWEST_KNOTS = 1, 2  # inside the range of a column of a surface, and of a curve
 # Limits of the default basis: a fit takes seconds, has enough rows for its columns, and its columns

@@ -41,7 +41,7 @@ from heckesel.errors import DataError, HeckeselError
 from heckesel.linear.probit import fit_probit, selection_probit
 from heckesel.linear.wald import instruments_are_strong
 from heckesel.numerics.normal import inverse_mills, mills_delta
-from heckesel.predictive.distribution import RHO_LIMIT
+from heckesel.predictive import RHO_LIMIT
 
 # The largest |rho| at which networks start; that of a linear two-step may exceed one.
 START_RHO = 0.9

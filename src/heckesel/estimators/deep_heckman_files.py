@@ -20,8 +20,8 @@ from heckesel.networks.ensembles.convergence import check_training
 from heckesel.networks.training.batches import data_scale_from_moments
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.streamed import RowsOnDisk
-from heckesel.predictive.scales import LOG
 from heckesel.progress import progress_bar
+from heckesel.scales import LOG
 from heckesel.tables import column_reader
 from heckesel.tables.fit_input import keep_columns
 from heckesel.tables.formats.parquet import parquet_parts

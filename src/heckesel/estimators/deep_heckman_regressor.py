@@ -17,7 +17,7 @@ from heckesel.estimators.selection_regressor import identify
 from heckesel.fit_info import Candidate, as_dictionary
 from heckesel.linear.estimable import warn_without_density
 from heckesel.methods import DEEP, method_of, names_of, with_error_models, with_rho_prior
-from heckesel.predictive.scales import target_transform
+from heckesel.scales import target_transform
 from heckesel.tables.cluster import cluster_of
 from heckesel.tables.fit_input import read_table
 

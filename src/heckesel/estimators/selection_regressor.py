@@ -17,9 +17,13 @@ from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_s
 from heckesel.errors import DataError, HeckeselError, warn_user
 from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.effects.model_means import target_of
-from heckesel.predictive.distribution import TARGETS, Predictive
-from heckesel.predictive.row_blocks import in_row_blocks
-from heckesel.predictive.transformed import transformed, transformed_distribution
+from heckesel.predictive import (
+    TARGETS,
+    Predictive,
+    in_row_blocks,
+    transformed,
+    transformed_distribution,
+)
 from heckesel.saving import save
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import check_same_order, library_of, like_input, row_labels

@@ -21,7 +21,7 @@ from heckesel.numerics.marginal_likelihood import (
     low_rank_factor,
     noise_with_ridge,
 )
-from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive import Predictive, check_target
 
 # scikit-learn's bounds, and its first start for Constant(1) * RBF(1) + White(.1). Where several
 # optima compete, as on repeated rows, the start decides which one is found.

@@ -47,7 +47,7 @@ from heckesel.networks.training.config import NetworkConfig, torch_device
 from heckesel.networks.training.local_workers import over_cores
 from heckesel.numerics.outcome_density import unsuited_to_density
 from heckesel.numerics.splines import spline_width
-from heckesel.predictive.scales import on_other_scale
+from heckesel.scales import on_other_scale
 
 FOLDS = 5
 # In a simulation of 20,000 rows, 40 epochs of such batches left an error of the mean of .081 (root

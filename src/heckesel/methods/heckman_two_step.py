@@ -51,7 +51,7 @@ from heckesel.networks.training.ensemble_training import (
 )
 from heckesel.networks.training.own_modules import ModuleMembers
 from heckesel.networks.training.streamed import RowsOnDisk, train_streamed
-from heckesel.predictive.distribution import RHO_LIMIT
+from heckesel.predictive import RHO_LIMIT
 
 # The largest |rho| at which networks start; that of a linear two-step may exceed one.
 START_RHO = 0.9

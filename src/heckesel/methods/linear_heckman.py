@@ -19,13 +19,13 @@ from heckesel.linear.results.prediction import covariance_of_known
 from heckesel.linear.rho_scan import scan, selected_mode
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.numerics.sinh_arcsinh import population_moments
-from heckesel.predictive.distribution import (
+from heckesel.predictive import (
     Predictive,
     check_target,
     possible_covariance,
     predict_given_selection,
 )
-from heckesel.predictive.scales import TargetTransform
+from heckesel.scales import TargetTransform
 from heckesel.tables.array_design import with_intercept
 
 

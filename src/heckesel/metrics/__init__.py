@@ -21,7 +21,7 @@ from heckesel.metrics.scores import (
     interval_score,
     interval_scores,
 )
-from heckesel.predictive.distribution import Predictive
+from heckesel.predictive import Predictive
 
 __all__ = [
     "bias",

@@ -9,7 +9,7 @@ a weighted sum of *squared* gaps.
 import numpy as np
 
 from heckesel.metrics.points import points_of
-from heckesel.predictive.distribution import Predictive
+from heckesel.predictive import Predictive
 
 LEVELS = np.arange(1, 20) / 20
 # The band contains all points of this share of right models. A pointwise band of 90 % would fail

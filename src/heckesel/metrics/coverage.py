@@ -3,7 +3,7 @@
 import numpy as np
 
 from heckesel.metrics.points import points_of
-from heckesel.predictive.distribution import Predictive
+from heckesel.predictive import Predictive
 
 
 def coverage(y: np.ndarray, predictive: Predictive, *, level: float = 0.9) -> float:

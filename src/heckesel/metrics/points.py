@@ -4,7 +4,7 @@ import numpy as np
 
 from heckesel.errors import DataError
 from heckesel.numeric_input import numeric
-from heckesel.predictive.distribution import Predictive
+from heckesel.predictive import Predictive
 
 
 def points_of(values, name: str, predictive: Predictive) -> np.ndarray:

@@ -4,8 +4,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from heckesel.metrics.points import points_of
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.families import Normal
+from heckesel.predictive import Normal, Predictive
 
 # Without a closed form the integral of the CRPS extends this many standard deviations to either
 # side of the mean, with this many Gauss-Legendre nodes on either side of y. Even for an

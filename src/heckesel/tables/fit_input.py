@@ -20,7 +20,7 @@ from heckesel.data import (
 )
 from heckesel.errors import ColumnError, DataError, is_one_of, warn_user
 from heckesel.numeric_input import numeric
-from heckesel.predictive.scales import TargetTransform, target_transform, transform_outcome
+from heckesel.scales import TargetTransform, target_transform, transform_outcome
 from heckesel.tables.columns import Columns, chosen_names, learn_columns, named_columns
 from heckesel.tables.frames import as_pandas, check_same_order, numbers_of
 from heckesel.tables.groups import repeated_units, split_groups

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from heckesel.metrics import evaluate
-from heckesel.predictive.distribution import Predictive
+from heckesel.predictive import Predictive
 from reproduction import e4_timm
 from reproduction.pages.claims import (
     CHAPTERS,

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from heckesel.errors import DataError
 from heckesel.metrics import evaluate
-from heckesel.predictive.distribution import Predictive
+from heckesel.predictive import Predictive
 from reproduction import e2_semireal
 from reproduction.pages import paper_figures, published
 from reproduction.pages.figure_data import FROM_RESULTS

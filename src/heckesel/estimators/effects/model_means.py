@@ -12,14 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.linear.results.averages import SELECTION
-from heckesel.numeric_input import check_level
-from heckesel.predictive.distribution import check_target
-from heckesel.predictive.mean_estimates import (
+from heckesel.margins import (
     MeanEstimates,
     Question,
     estimate_mixture,
     without_uncertainty,
 )
+from heckesel.numeric_input import check_level
+from heckesel.predictive import check_target
 
 ROWS = 20_000  # that are computed together, unless one question needs more
 WITHOUT_FOLDS = (

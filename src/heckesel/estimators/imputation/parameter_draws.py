@@ -17,7 +17,7 @@ from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.linear.results.heckman_probit_fit import HeckmanProbitFit
 from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.methods.linear_heckman import LinearModel
-from heckesel.predictive.distribution import RHO_LIMIT
+from heckesel.predictive import RHO_LIMIT
 
 
 def draw_model(model, rng):

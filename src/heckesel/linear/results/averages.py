@@ -18,17 +18,17 @@ from heckesel.linear.results.prediction import (
     mean_and_gradient,
     mean_and_gradient_of_y,
 )
-from heckesel.numeric_input import check_level
-from heckesel.numerics import student
-from heckesel.numerics.normal import HALF_LOG_2PI
-from heckesel.predictive.mean_estimates import (
+from heckesel.margins import (
     MeanEstimates,
     Quantity,
     average_of,
     effect_of,
     elasticity_of,
 )
-from heckesel.predictive.scales import TargetTransform
+from heckesel.numeric_input import check_level
+from heckesel.numerics import student
+from heckesel.numerics.normal import HALF_LOG_2PI
+from heckesel.scales import TargetTransform
 from heckesel.tables.column_moves import Groups, Move, groups_of, held_values, moves_of
 from heckesel.tables.frames import numbers_of
 

@@ -25,9 +25,8 @@ from heckesel.linear.results.resampling import bootstrap_frame, profile_interval
 from heckesel.linear.results.selection_fit import SelectionFit
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.linear.sample.stream import StreamedData, StreamedRows
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.scales import TargetTransform
-from heckesel.predictive.transformed import transformed
+from heckesel.predictive import Predictive, transformed
+from heckesel.scales import TargetTransform
 from heckesel.tables.array_design import ArrayDesign
 from heckesel.tables.formula import FormulaDesign
 

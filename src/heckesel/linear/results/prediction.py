@@ -20,16 +20,16 @@ from heckesel.errors import DataError, HeckeselError, warn_user
 from heckesel.numerics.normal import inverse_mills, mills_delta
 from heckesel.numerics.sinh_arcsinh import moments_given_selection, population_moments
 from heckesel.numerics.truncated_student import mean_of_selection
-from heckesel.predictive.distribution import (
+from heckesel.predictive import (
     Predictive,
     check_target,
+    mean_and_slopes,
     predict_given_selection,
+    predict_shape,
     predict_student,
     predict_student_given_selection,
 )
-from heckesel.predictive.scales import TargetTransform
-from heckesel.predictive.shaped import predict_shape
-from heckesel.predictive.transformed import mean_and_slopes
+from heckesel.scales import TargetTransform
 from heckesel.tables.frames import row_labels
 
 

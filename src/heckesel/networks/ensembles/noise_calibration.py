@@ -44,7 +44,7 @@ from heckesel.numerics.student_torch import (
     log_cdf_and_slopes,
     log_density_and_slopes,
 )
-from heckesel.predictive.distribution import RHO_LIMIT
+from heckesel.predictive import RHO_LIMIT
 
 # At two degrees of freedom a t has no variance, and below three the few largest residuals determine
 # its standard deviation, which is the level.

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from heckesel.data import SelectionData
 from heckesel.numerics.splines import spline_of
-from heckesel.predictive.scales import (
+from heckesel.scales import (
     AUTO,
     LOG,
     LOG1P,

@@ -20,8 +20,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from heckesel.errors import DataError
-from heckesel.predictive.families import Normal
-from heckesel.predictive.mixture import Mixture
+from heckesel.predictive import Mixture, Normal
 
 LEAST_VARIANCE = 1e-30  # so that a mixture whose components agree has quantiles
 

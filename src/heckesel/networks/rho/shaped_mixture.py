@@ -10,10 +10,7 @@ from scipy.special import logsumexp, ndtr
 from heckesel.numerics import student
 from heckesel.numerics.sinh_arcsinh import stretch
 from heckesel.numerics.truncated import invert_cdf
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.families import Normal, Student
-from heckesel.predictive.mixture import mixed
-from heckesel.predictive.shaped import Shaped
+from heckesel.predictive import Normal, Predictive, Shaped, Student, mixed
 
 SQRT_2PI = np.sqrt(2 * np.pi)
 # Numbers of one array that a search works on at once: a few such arrays fit into a cache.
@@ -77,7 +74,7 @@ class ShapedMixture:
         if count:
             shape = self.skewness[:, None], self.log_tail[:, None]
             inner = Normal(np.zeros((count, 1)), np.ones((count, 1)))
-            found.append(Shaped(inner, self.location[:count], self.scale[:count], *shape))
+            found.append(Shaped(self.location[:count], self.scale[:count], inner, *shape))
         if self.students:
             found.append(Student(self.location[count:], self.scale[count:], self.df))
         return found
