@@ -24,8 +24,7 @@ from heckesel.linear.probit import fit_probit
 from heckesel.linear.rho_scan import Scan
 from heckesel.metrics.calibration import LEVELS, class_half_band, half_band, reliability
 from heckesel.numeric_input import check_level, numeric
-from heckesel.tables.column_kinds import column_levels, is_number
-from heckesel.tables.outcome.unobserved import without_unobserved
+from heckesel.tables.fit_input import without_unobserved
 
 __all__ = [
     "bounds",
@@ -267,19 +266,16 @@ def effect(model, X, column: str, *, naive=None, level: float = 0.9, ax=None):
     check_level(level)
     if not hasattr(model, "columns_"):
         raise DataError(f"effect() needs a fitted estimator, not a {type(model).__name__}")
-    frame, plan = model.columns_.frame_of(X), model.columns_.plan
+    frame = model.columns_.frame_of(X)
     if column not in frame.columns:
         raise DataError(f"X has no column {column!r}; there are {', '.join(frame.columns)}")
     if column in model.columns_.instruments:
         raise DataError(f"{column!r} is an instrument, so the outcome does not depend on it")
-    if plan is not None:
-        if column not in plan.varied:
-            raise DataError(f"on_problem='fix' omits or replaces the column {column!r}")
-        frame = plan.with_numbers(frame)
+    if column not in model.columns_.varied:
+        raise DataError(f"on_problem='fix' omits or replaces the column {column!r}")
+    frame = model.columns_.with_numbers(frame)
     rows = np.unique(np.linspace(0, len(frame) - 1, MOST_ROWS).round().astype(int))
     frame, levels = frame.iloc[rows], model.columns_.levels.get(column)
-    if levels is None and not is_number(frame[column]):  # a plan makes it the mean of a target
-        levels = column_levels(frame[column])
     if levels is None:
         known = frame[column].to_numpy(dtype=float)
         values = np.unique(known[np.isfinite(known)])

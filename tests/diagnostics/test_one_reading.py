@@ -94,7 +94,7 @@ def test_wide_numbers_do_not_touch(drawn):
 
 def test_text_columns_are_stripped_as_one_by_one():
     values = pd.Series([" a", "NA ", None, "a", "", "07", " n/a "], index=[3, 1, 4, 1, 5, 9, 2])
-    from heckesel.tables.column_kinds import first_code, stripped
+    from heckesel.tables.values import first_code, stripped
 
     found, absent = stripped(values)
     assert list(found) == ["a", "NA", "", "a", "", "07", "n/a"]

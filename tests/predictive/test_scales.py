@@ -12,7 +12,7 @@ import heckesel as hk
 from heckesel.predictive import Predictive, predict_given_selection, transformed
 from heckesel.saving import read_content, write_content
 from heckesel.scales import named_transform, transform_outcome
-from heckesel.tables.outcome.scale_choice import choose_scale
+from heckesel.tables.scale_choice import choose_scale
 
 SCALES = {
     "log": named_transform("log"),

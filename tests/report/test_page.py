@@ -306,7 +306,7 @@ def test_what_was_done_to_columns_is_listed(tmp_path):
     X["year"] = 2020
     model = hk.HeckmanRegressor(["z"], method="ml", on_problem="fix").fit(X, y)
     text, _, _ = written(tmp_path, model, X, y)
-    for action in model.plan_.actions:
+    for action in model.columns_.actions:
         assert html.escape(str(action)) in text
 
 

@@ -16,8 +16,7 @@ from heckesel.estimators.compare_models import compare_models
 from heckesel.linear.forms.fold_likelihood import split_rows
 from heckesel.linear.sample.sample import standardised_sample
 from heckesel.networks.training.batches import assign_folds
-from heckesel.tables.groups import repeated_units as repeated_units_question
-from heckesel.tables.preparation.mean_encoding import cross_fitted_means
+from heckesel.tables.problems import repeated_units as repeated_units_question
 from reproduction.draws.repeated_units import all_outcomes, repeated_units
 from tests.cli.command_line import run
 
@@ -70,17 +69,6 @@ def test_folds_of_networks_have_about_as_many_selected_units_and_nest():
     counts = np.bincount(five, data.s)
     assert np.ptp(counts) <= 5  # the largest group
     np.testing.assert_array_equal(assign_folds(data, 20, 3) % 5, five)
-
-
-def test_the_mean_of_a_level_uses_no_row_of_the_same_group():
-    _, X = _data()
-    labels, target = pd.Series(np.where(X["g1"] > 0, "a", "b")), X["x"].to_numpy()
-    known, group = np.ones(len(X), dtype=bool), X["id"].to_numpy()
-    before = cross_fitted_means(labels, target, known, group)[0]
-    one = group == 7
-    after = cross_fitted_means(labels, np.where(one, 100.0, target), known, group)[0]
-    np.testing.assert_array_equal(before[one], after[one])
-    assert (before[~one] != after[~one]).any()
 
 
 @pytest.mark.parametrize("name", ["linear", "classes", "heckman", "identify"])

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.tables.outcome.unobserved import disguised, without_unobserved
+from heckesel.tables.fit_input import disguised, without_unobserved
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "salary", "--instruments", "z"]

@@ -169,7 +169,7 @@ def _summary(model, given, method: str, out, report) -> dict:
         "outcome": given.y.name,
         "scale": getattr(model, "scale_", given.y.name),
         "columns": list(given.X.columns),
-        "actions": list(model.plan_.actions) if model.plan_ is not None else [],
+        "actions": list(model.columns_.actions),
         "instruments": given.instruments,
         "kind": "regression" if given.classes is None else "classification",
         "classes": None if given.classes is None else list(given.classes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from heckesel.tables.columns import RowProblems
     from heckesel.tables.files import TableFile
-    from heckesel.tables.preparation.row_problems import ProblemCounts, RowProblems
 
 ROWS_AT_ONCE = 2**17  # in memory at once of a file that is streamed; a step of the progress bar
 REASON = "reason"
+LEVELS_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -45,34 +47,21 @@ class Scoring:
     def columns(self, table: TableFile) -> pd.DataFrame:
         """The columns of a table that the model reads."""
         columns = self.model.columns_
-        needed = columns.given_names
-        if columns.plan is not None:
-            needed = tuple(dict.fromkeys(step.source for step in columns.plan.steps))
-        if self.target == "population":
-            given = columns.instruments if columns.plan is None else columns.plan.instruments
-            needed = [name for name in needed if name not in given]
-        for name in set(columns.instruments) & set(needed):
-            table.check(name, f"instrument (needed for the target {self.target!r})")
-        X = table.columns(needed)
-        for name, levels in columns.levels.items():
-            if columns.plan is None and name in X:
-                known = {str(level): level for level in levels}
-                X[name] = [known.get(str(each), each) for each in X[name]]
-        return X
+        needed = columns.sources(self.target)
+        for name in needed:
+            if name in columns.instruments:
+                table.check(name, f"instrument (needed for the target {self.target!r})")
+        return table.columns(needed)
 
     def problems(self, X: pd.DataFrame) -> RowProblems | None:
-        """What the plan of the model does with these rows; None if it has no plan."""
+        """What on_problem="fix" does with these rows; None if the model was fitted without it."""
         columns = self.model.columns_
-        if columns.plan is None:
-            return None
-        from heckesel.tables.preparation.row_problems import row_problems
-
-        names = columns.outcome_names if self.target == "population" else columns.names
-        return row_problems(columns.plan, X, names)
+        return columns.row_problems(X, self.target) if columns.fixes else None
 
     def predictions(self, X: pd.DataFrame, *, reasons: bool) -> dict[str, np.ndarray]:
         """The added columns; empty in rows that cannot be predicted. reasons : add why"""
         import numpy as np
+        import pandas as pd
 
         found = dict(zip(self.added, self._values(X), strict=True))
         problems = self.problems(X) if reasons else None
@@ -80,7 +69,7 @@ class Scoring:
             return found
         for name, values in found.items():
             found[name] = values.copy() if values.dtype.kind == "f" else values.astype(object)
-            found[name][problems.unusable] = np.nan if values.dtype.kind == "f" else None
+            found[name][pd.notna(problems.reasons)] = np.nan if values.dtype.kind == "f" else None
         return found | {REASON: problems.reasons}
 
     def _values(self, X: pd.DataFrame) -> tuple[np.ndarray, ...]:
@@ -100,6 +89,37 @@ class Scoring:
         return probability, lower, upper, self.classes[(probability > 0.5).astype(int)]
 
 
+class ProblemCounts:
+    """The problems of the blocks of a table, added up."""
+
+    def __init__(self) -> None:
+        self.unusable = 0
+        self._unseen: dict[str, Counter] = {}
+        self._imputed: Counter = Counter()
+
+    def add(self, found: RowProblems) -> None:
+        self.unusable += sum(reason is not None for reason in found.reasons)
+        self._imputed.update(found.imputed)
+        for source, levels in found.unseen.items():
+            self._unseen.setdefault(source, Counter()).update(levels)
+
+    @property
+    def notes(self) -> list[str]:
+        """A sentence for each column with unseen levels, and one for missing values."""
+        said = []
+        for source, levels in self._unseen.items():
+            shown = ", ".join([*levels][:LEVELS_SHOWN]) + ", ..." * (len(levels) > LEVELS_SHOWN)
+            rows = f"{levels.total():,} row{'s have' if levels.total() > 1 else ' has'}"
+            said.append(
+                f"{source}: {rows} a level that did not occur in the fit ({shown}); treated as "
+                "other"
+            )
+        if self._imputed:
+            counts = ", ".join(f"{source} ({n:,})" for source, n in self._imputed.items())
+            said.append(f"missing values imputed as in the fit: {counts}")
+        return said
+
+
 def free_names(path, taken, added: list[str]) -> dict[str, str]:
     """Predictions -> the names of their columns, other ones where the table has them already."""
     names = {}
@@ -115,8 +135,6 @@ def free_names(path, taken, added: list[str]) -> dict[str, str]:
 
 def checked(scoring: Scoring, blocks: Iterable[pd.DataFrame]) -> ProblemCounts:
     """What the plan of the model does with all rows."""
-    from heckesel.tables.preparation.row_problems import ProblemCounts
-
     counts = ProblemCounts()
     for X in blocks:
         if (found := scoring.problems(X)) is not None:
@@ -143,10 +161,9 @@ def score_parquet(scoring: Scoring, path, out) -> tuple[int, ProblemCounts]:
     """Write a Parquet file with its predictions, and return how many rows it has. It is read in
     blocks: once to check all rows, if the model has a plan, and once to predict them."""
     from heckesel.tables.files import parquet_blocks, parquet_output, parquet_rows
-    from heckesel.tables.preparation.row_problems import ProblemCounts
 
     counts, names = ProblemCounts(), dict[str, str]()
-    if scoring.model.columns_.plan is not None:
+    if scoring.model.columns_.fixes:
         blocks = parquet_blocks(path, ROWS_AT_ONCE)
         counts = checked(scoring, (scoring.columns(table) for _, table in blocks))
     rows = 0

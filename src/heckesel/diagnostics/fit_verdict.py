@@ -31,7 +31,7 @@ from heckesel.linear.rho_scan import Scan
 from heckesel.linear.sample.blocks import do_all
 from heckesel.linear.sample.sample import Rows, SampleScale
 from heckesel.linear.sample.stream import StreamedData
-from heckesel.tables.outcome.unobserved import question
+from heckesel.tables.fit_input import question
 
 
 def heckman_verdict(

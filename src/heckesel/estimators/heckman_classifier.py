@@ -29,10 +29,14 @@ from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.numeric_input import check_level
 from heckesel.saving import save
 from heckesel.tables.both_equations import with_constants
-from heckesel.tables.fit_input import read_columns
+from heckesel.tables.fit_input import (
+    class_codes,
+    label_column,
+    learn_classes,
+    read_columns,
+    without_unobserved,
+)
 from heckesel.tables.frames import check_same_order, like_input
-from heckesel.tables.labels import class_codes, label_column, learn_classes
-from heckesel.tables.outcome.unobserved import without_unobserved
 
 
 @dataclass(eq=False, repr=False)

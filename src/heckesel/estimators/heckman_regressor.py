@@ -18,8 +18,7 @@ from heckesel.linear.rho_scan import Scan
 from heckesel.methods import fit_one, linear_heckman
 from heckesel.methods.linear_heckman import LinearModel
 from heckesel.tables.both_equations import with_constants
-from heckesel.tables.fit_input import read_table
-from heckesel.tables.groups import group_codes
+from heckesel.tables.fit_input import group_codes, read_table
 
 
 @dataclass(eq=False, repr=False)

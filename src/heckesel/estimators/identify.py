@@ -14,8 +14,7 @@ from heckesel.diagnostics.data_verdict import identify as identify_data
 from heckesel.diagnostics.validity.instrument_tests import LEVEL, InstrumentValidity, validity_of
 from heckesel.diagnostics.verdict import Identification, nothing_selected
 from heckesel.errors import ColumnError, DataError, is_share, is_whole
-from heckesel.tables.fit_input import read_table
-from heckesel.tables.outcome.unobserved import question
+from heckesel.tables.fit_input import question, read_table
 
 
 def listing_problems(fit):
@@ -127,10 +126,10 @@ def examine(
     options = {"instruments": instruments, "missing": missing, "on_problem": on_problem}
     table = SimpleNamespace(**options, target_transform=target_transform, unobserved=None)
     data = _read(table, X, y, **sides)
-    if table.plan_ is None:
+    if not table.columns_.fixes:
         report = column_report(X, y, instruments=instruments, **sides)
     else:
-        report = report_of(table.plan_, X, sides["groups"])
+        report = report_of(table.columns_, X, sides["groups"])
     return report, _verdict(table, data), validity_of(data) if instruments else None
 
 

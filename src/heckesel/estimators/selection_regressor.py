@@ -25,9 +25,8 @@ from heckesel.predictive import (
     transformed_distribution,
 )
 from heckesel.saving import save
-from heckesel.tables.fit_input import outcome_column
+from heckesel.tables.fit_input import outcome_column, question
 from heckesel.tables.frames import check_same_order, library_of, like_input, row_labels
-from heckesel.tables.outcome.unobserved import question
 
 
 class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):

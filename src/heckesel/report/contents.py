@@ -21,10 +21,13 @@ from heckesel.estimators.without_model.bounds import bounds
 from heckesel.metrics.regions import AGAINST_BELOW, WELL_FROM, regions
 from heckesel.plots import group_averages, outcome_of, selection_probability
 from heckesel.tables.column_moves import frame_of_rows
-from heckesel.tables.fit_input import outcome_column
-from heckesel.tables.groups import split_groups
-from heckesel.tables.labels import class_codes, label_column
-from heckesel.tables.outcome.unobserved import without_unobserved
+from heckesel.tables.fit_input import (
+    class_codes,
+    label_column,
+    outcome_column,
+    split_groups,
+    without_unobserved,
+)
 
 LEVEL = 0.9
 WIDE = f"{100 * LEVEL:.0f} %"
@@ -143,7 +146,7 @@ def report_contents(
         bounds=_bounds(values, s, name, event, digits, sides) if corrects else None,
         coefficients=tuple(_coefficients(model, naive)) if hasattr(model, "result_") else (),
         columns=_columns(model, frame, s),
-        actions=() if model.columns_.plan is None else tuple(model.columns_.plan.actions),
+        actions=model.columns_.actions,
         options=Table(
             "Options of the model",
             ("option", "value"),
@@ -351,16 +354,17 @@ def _coefficients(model, naive):
 
 def _columns(model, frame, s) -> Table:
     """One row per column of X: its role, kind, missing values and means."""
-    plan, names, levels = model.columns_.plan, model.columns_.names, model.columns_.levels
-    seen = frame if plan is None else plan.apply(frame, names)  # what the model sees
     both = ("in both equations", "instrument") if not s.all() else ("in the equation", "not used")
     rows = []
-    for name in names:
-        kind, means = f"category, {len(levels.get(name, ()))} levels", (NONE, NONE)
-        if name not in levels:
-            values = pd.to_numeric(seen[name], errors="coerce").astype(float)
+    for step, filled in model.columns_.read(frame, model.columns_.steps):
+        if (name := step.name) not in model.columns_.names:
+            continue
+        kind, means = f"category, {len(step.levels)} levels", (NONE, NONE)
+        if not step.is_category:  # means of what the model sees
+            values = np.where(filled.absent & step.strict, np.nan, filled.values[:, 0])
+            values = pd.Series(values)
             kind, means = "number", (significant(values[m].mean(), 3) for m in (s, ~s))
-        role = both[name in model.columns_.instruments]
+        role = both[step.instrument]
         missing = f"{int(frame[name].isna().sum()) if name in frame else 0:,}"
         rows.append((str(name), role, kind, missing, *means))
     header = ("column", "role", "kind", "missing", "mean, with outcome", "mean, without")

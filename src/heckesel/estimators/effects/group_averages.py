@@ -150,9 +150,8 @@ class GroupAverages:
             if means.target != "population" or name not in columns.instruments
         ]
         means.check(frame)
-        if columns.plan is not None:
-            names = [name for name in names if name in columns.plan.varied]
-            frame = columns.plan.with_numbers(frame)
+        names = [name for name in names if name in columns.varied]
+        frame = columns.with_numbers(frame)
         return effects_table(
             frame,
             names,
