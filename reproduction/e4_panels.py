@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtri
 
-from heckesel.datasets.papers_with_code import FILES, load_evaluation_tables, load_results_by_paper
+from heckesel.datasets.outside import PAPERS_FILES, load_evaluation_tables, load_results_by_paper
 from heckesel.diagnostics.instrument_strength import wald_verdict
 from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.errors import DataError
@@ -47,7 +47,7 @@ SOURCES = {
     "by_paper_2022": (lru_cache(load_results_by_paper), "paper"),
     "by_model_2020": (lru_cache(load_evaluation_tables), "model"),
 }
-DATA_HASHES = FILES
+DATA_HASHES = PAPERS_FILES
 chunk_of = "{0.source}, {0.task}".format
 
 

@@ -22,7 +22,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from heckesel.datasets.timm_results import FILES, load_timm_results
+from heckesel.datasets.outside import TIMM_FILES, load_timm_results
 from heckesel.errors import IdentificationWarning
 from heckesel.estimators.heckman import heckman
 from heckesel.linear.results.heckman_fit import HeckmanFit
@@ -37,7 +37,7 @@ METHODS = ("least squares", "two-step", "ml")
 ABILITY_SLOPE = 1.0  # of the reporting index, per standard deviation of ability
 LEVEL = 0.9
 RIGHT = "ability + dataset"
-DATA_HASHES = FILES
+DATA_HASHES = TIMM_FILES
 chunk_of = "{0.ability}, rho {0.rho}, alpha {0.alpha}".format
 
 

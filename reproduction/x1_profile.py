@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from heckesel.datasets import make_controlled, make_interactions
-from heckesel.datasets.interactions import interactions_f0
+from heckesel.datasets.simulated import interactions_f0
 from heckesel.fit_info import RhoInfo
 from heckesel.methods import load_method
 from heckesel.methods.oracle import OracleConfig

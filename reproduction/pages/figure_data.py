@@ -11,8 +11,8 @@ from itertools import product
 import numpy as np
 from scipy.stats import norm
 
-from heckesel.datasets.controlled import INDEX_SLOPE, controlled_f0
-from heckesel.metrics.regions import AGAINST_BELOW
+from heckesel.datasets.simulated import INDEX_SLOPE, controlled_f0
+from heckesel.metrics import AGAINST_BELOW
 from reproduction import e2_semireal, x4_calibrated
 from reproduction.draws.regime_draws import ERRORS as X5_ERRORS
 from reproduction.draws.regime_draws import INSTRUMENTS

@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData, selection_data
-from heckesel.datasets.error_draws import draw_errors
+from heckesel.datasets.simulated import draw_errors
 from heckesel.diagnostics.validity.exclusion_inequalities import (
     inequality_test,
     pairs_of,

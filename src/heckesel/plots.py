@@ -22,7 +22,7 @@ from heckesel.display import p_equation
 from heckesel.errors import DataError, as_list, imported
 from heckesel.linear.probit import fit_probit
 from heckesel.linear.rho_scan import Scan
-from heckesel.metrics.calibration import LEVELS, class_half_band, half_band, reliability
+from heckesel.metrics import LEVELS, class_half_band, half_band, reliability
 from heckesel.numeric_input import check_level, numeric
 from heckesel.tables.fit_input import without_unobserved
 

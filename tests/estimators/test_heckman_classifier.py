@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 import heckesel as hk
-from heckesel.datasets.loans import DEFAULT, GRANT, LENIENCY
+from heckesel.datasets.simulated import DEFAULT, GRANT, LENIENCY
 from heckesel.linear.heckman_probit import binary_sample, binary_scores
 from heckesel.linear.results.probit_prediction import probit_index
 

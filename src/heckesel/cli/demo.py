@@ -120,7 +120,7 @@ def _picture(draw, naive, model):
     import numpy as np
     import pandas as pd
 
-    from heckesel.datasets.controlled import controlled_f0
+    from heckesel.datasets.simulated import controlled_f0
     from heckesel.plots import BAND, CORRECTED, INK, NAIVE, SOFT, tidy
 
     grid = pd.DataFrame({"x": np.linspace(-3, 3, 61), "z": 0.0})
@@ -143,7 +143,7 @@ def _picture(draw, naive, model):
 
 
 def _rand_hie(console) -> None:
-    from heckesel.datasets.rand_hie import REGRESSORS, load_rand_hie
+    from heckesel.datasets.shipped import REGRESSORS, load_rand_hie
     from heckesel.estimators.heckman import heckman
 
     console.print(
