@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from click.testing import CliRunner
 
-from reproduction import EXPERIMENTS, e1_controlled
+from reproduction import e1_controlled
 from reproduction.command import reproduce
-from reproduction.pages.experiment_table import PAGES, experiment_table
+from reproduction.pages.experiment_table import experiment_table
 from reproduction.result_files import read_rows, results_path
 
 ROOT = Path(__file__).parents[3]
@@ -36,31 +35,6 @@ def test_a_line_has_the_means_over_draws():
         metrics = [f"{each}_against" for each in ("bias_f0", "ece", "coverage90", "crps")]
         # half of the last printed place, which every column has three of
         np.testing.assert_allclose(found, expected[metrics], rtol=0, atol=0.000501)
-
-
-def test_a_setting_and_an_estimate_of_one_name_have_a_column_each():
-    lines = experiment_table("warm-up", committed("warm-up")).splitlines()
-    assert lines[1].split()[:2] == ["rho", "alpha"]
-    assert lines[1].split()[-5:] == ["warm_up", "rho", "sd", "of", "members"]
-    assert {line.split()[0] for line in lines[2:-1]} == {"0.8", "0.9"}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [n for n in EXPERIMENTS if n != "e0" and results_path(n, ROOT / "results").exists()],
-)
-def test_every_experiment_but_the_gate_has_a_table(name):
-    rows = committed(name)
-    failed = [{"cell": rows[0]["cell"], "error": "ValueError: no"}]
-    shown = experiment_table(name, failed + rows)
-    assert shown == experiment_table(name, rows)
-    if name in PAGES:
-        assert shown.splitlines()[-1] == f"The whole grid: {PAGES[name]}"
-        assert (ROOT / PAGES[name]).exists()
-
-
-def test_the_gate_has_no_experiment_table():
-    assert experiment_table("e0", committed("e0")) is None
 
 
 def test_a_quick_run_shows_its_table(tmp_path):
