@@ -8,9 +8,8 @@ from threading import Lock
 
 import click
 
-from heckesel.cli.dask_client import dask_client
-from heckesel.cli.models import check_device_option
-from heckesel.errors import DataError, HeckeselError
+from heckesel.cli.fitting import check_device_option
+from heckesel.errors import DataError, HeckeselError, imported
 from reproduction import EXPERIMENTS
 
 GATE = "e0"
@@ -60,7 +59,7 @@ def reproduce(
         raise DataError(f"there is no experiment {unknown[0]!r}; known: {', '.join(EXPERIMENTS)}")
     if workers < 1:
         raise DataError(f"--workers must be at least 1, got {workers}")
-    check_device_option(device, dask)
+    check_device_option(device, elsewhere=dask is not None)
     if data is not None:
         os.environ["HECKESEL_DATA"] = data
     _pass_the_gate()
@@ -143,7 +142,12 @@ def _executor(workers: int, dask: str | None):
     if dask is not None:
         from reproduction.runner import on_cluster
 
-        with dask_client(dask) as client:
+        distributed = imported("distributed", "--dask needs the scale extra", "scale")
+        try:
+            client = distributed.Client(dask, timeout=30)
+        except (OSError, ValueError) as error:
+            raise HeckeselError(f"no Dask scheduler answers at {dask!r}: {error}") from None
+        with client:
             yield on_cluster(client)
     elif workers > 1:
         from concurrent.futures import ProcessPoolExecutor

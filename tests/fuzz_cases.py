@@ -192,7 +192,7 @@ def in_shell(content, command, options) -> None:
             if not code:
                 json.loads(printed)
         else:
-            linear = ("--method", "linear-ml", "--out", model)
+            linear = ("--method", "ml", "--out", model)
             code, _ = shell("fit", data, "--outcome", "y", *options, *linear)
             right(model.exists() == (not code), "a refused fit wrote a file, or a good one none")
             if not code:

@@ -7,7 +7,7 @@ import pytest
 import heckesel as hk
 from tests.cli.command_line import run
 
-ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
+ROLES = ["--outcome", "y", "--instruments", "z", "--method", "ml"]
 N = 300
 
 
@@ -92,7 +92,7 @@ def test_a_model_not_to_be_used_predicts_by_force_and_repeats_why(tmp_path, caps
     x, z, u = rng.normal(size=(3, 80))
     y = np.where(x + z + u > 0, 1 + x + 2 * u, np.nan)
     pd.DataFrame({"x": x, "z": z, "y": y}).to_csv(tmp_path / "t.csv", index=False)
-    roles = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
+    roles = ["--outcome", "y", "--instruments", "z", "--method", "ml"]
     run(capsys, "fit", tmp_path / "t.csv", *roles, "--out", tmp_path / "m")
     typed = ("predict", tmp_path / "m", tmp_path / "t.csv", "--target", "selected")
     shown = run(capsys, *typed)

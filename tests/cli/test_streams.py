@@ -18,7 +18,7 @@ from heckesel.errors import printable
 from heckesel.tables.files import as_csv, read_table
 from tests.cli.command_line import drawn, run
 
-ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
+ROLES = ["--outcome", "y", "--instruments", "z", "--method", "ml"]
 RED = "\x1b[31m"
 
 
@@ -37,7 +37,8 @@ def model(table, tmp_path, capsys):
 
 
 def heckesel(*arguments, **options):
-    command = [sys.executable, "-m", "heckesel", *map(str, arguments)]
+    quiet = ["--quiet"] if arguments[0] in ("fit", "predict", "diagnose") else []
+    command = [sys.executable, "-m", "heckesel", *map(str, arguments), *quiet]
     return subprocess.run(command, stderr=subprocess.PIPE, **options)
 
 
@@ -109,13 +110,13 @@ def test_an_unreadable_csv_file_is_refused_in_one_sentence(text, options, said, 
 
 
 def test_predictions_do_not_replace_columns_of_the_same_name(table, tmp_path, capsys):
-    columns = {"mean": "a", "lower": "b", "predicted_lower": "c"}
+    columns = {"mean": "a", "low": "b", "predicted_low": "c"}
     drawn().assign(**columns).to_csv(tmp_path / "u.csv", index=False)
     assert run(capsys, "fit", table, *ROLES, "--out", tmp_path / "m").code == 0
     shown = run(capsys, "predict", tmp_path / "m", tmp_path / "u.csv", "--out", tmp_path / "p.csv")
     assert shown.code == 0
     assert "already has a column 'mean', so the prediction is in 'predicted_mean'\n" in shown.err
-    assert "'lower', so the prediction is in 'predicted_predicted_lower'\n" in shown.err
+    assert "'low', so the prediction is in 'predicted_predicted_low'\n" in shown.err
     found = pd.read_csv(tmp_path / "p.csv")
     expected = hk.load(tmp_path / "m").predict(drawn()[["x", "z"]])
     assert (found["mean"] == "a").all()
@@ -124,8 +125,8 @@ def test_predictions_do_not_replace_columns_of_the_same_name(table, tmp_path, ca
         *columns,
         "predicted_mean",
         "std",
-        "predicted_predicted_lower",
-        "upper",
+        "predicted_predicted_low",
+        "high",
     ]
 
 
@@ -178,7 +179,7 @@ def test_escapes_in_a_model_file_do_not_reach_the_terminal(tmp_path, capsys):
     assert shown.code == 0
     assert "\x1b" not in shown.out + shown.err
     drawn()[["x", "z"]].to_csv(tmp_path / "new.csv", index=False)
-    sent = on_a_terminal("predict", tmp_path / "m", tmp_path / "new.csv")
+    sent = on_a_terminal("predict", tmp_path / "m", tmp_path / "new.csv", "--quiet")
     assert b"probability that \\x1b[31mout\\rcome is no" in sent or b"\\x1b[31myes" in sent
     assert b"\x1b" not in sent
     shown = run(capsys, "predict", tmp_path / "m", tmp_path / "new.csv")  # to a program

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import heckesel as hk
-from heckesel.cli.models import make_model
-from heckesel.cli.training_data import TrainingData
 from heckesel.estimators.network_options import network_config
 from heckesel.methods import DEEP, METHODS, Method, fit_one
 from tests.methods import toy_method
@@ -41,8 +39,6 @@ def test_a_new_method_fits_and_predicts_by_the_name_a_user_types(model):
     expected = columns @ np.linalg.lstsq(columns, Y[seen], rcond=None)[0]
     np.testing.assert_allclose(model.predict(X)[seen], expected)
     assert model.rho_.tolist() == [0.0]
-    made = make_model("toy", TrainingData(X, Y, ["z"], None, None, "indicator", "error"))
-    np.testing.assert_array_equal(made.fit(X, Y).predict(X), model.predict(X))
 
 
 def test_a_new_method_states_its_properties_and_builds_its_options(model):

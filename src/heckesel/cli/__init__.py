@@ -1,18 +1,19 @@
 """The command line: parse, call, print."""
 
+import os
+import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
+import heckesel
 from heckesel import __version__
-from heckesel.cli.compare import compare
 from heckesel.cli.demo import demo
-from heckesel.cli.diagnose import diagnose
-from heckesel.cli.fit import fit
-from heckesel.cli.predict import predict
-from heckesel.cli.reproduce import reproduce
+from heckesel.cli.fitting import compare, diagnose, fit
+from heckesel.cli.scoring import predict
 from heckesel.cli.terminal import discard_output, prepare_streams, say
 from heckesel.errors import DataError, HeckeselError, IdentificationWarning
 
@@ -32,7 +33,25 @@ def cli() -> None:
     """
 
 
-for command in (fit, predict, diagnose, compare, demo, reproduce):
+@cli.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    short_help="Run the experiments (in a checkout).",
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def reproduce(arguments: tuple[str, ...]) -> None:
+    """Run the experiments of the paper and of this project: `python -m reproduction`."""
+    root = Path(heckesel.__file__).parents[2]
+    if not (root / "reproduction" / "__main__.py").exists():
+        raise DataError(
+            "the experiments are not part of the installed package: clone the repository and run "
+            "`make reproduce` or `heckesel reproduce` there"
+        )
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "reproduction", *arguments]
+    sys.exit(subprocess.run(command, env=os.environ | {"PYTHONPATH": path}).returncode)
+
+
+for command in (fit, predict, diagnose, compare, demo):
     cli.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""The options that fit, diagnose and compare share, and the training data they describe."""
+"""The options that commands share, and the training data they describe."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heckesel.cli.terminal import note, waiting
+from heckesel.cli.terminal import QUIET, note, stage
 from heckesel.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,6 +22,13 @@ def _together(*options):
     return lambda command: reduce(lambda inner, add: add(inner), reversed(options), command)
 
 
+quiet_option = click.option(
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda context, _, given: context.meta.update({QUIET: given}),
+    help="Show no progress and no notes.",
+)
 file_options = _together(
     click.option("--delimiter", help="Delimiter of a CSV file.  [default: detected]"),
     click.option(
@@ -93,17 +100,17 @@ data_options = _together(
     ),
     file_options,
 )
-transform_option = click.option(
-    "--transform",
-    "target_transform",
-    type=click.Choice(["log", "log1p", "sqrt", "yeo-johnson", "auto"]),
-    help="Scale on which the outcome is fitted. Predictions are on the original scale. auto "
-    "chooses the simplest scale whose held-out likelihood is close to the best.",
+output_options = _together(
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    quiet_option,
 )
 model_options = _together(
-    transform_option,
     click.option(
-        "--epochs", type=int, help="Largest number of passes over the data.  [default: 1500]"
+        "--transform",
+        "target_transform",
+        type=click.Choice(["log", "log1p", "sqrt", "yeo-johnson", "auto"]),
+        help="Scale on which the outcome is fitted. Predictions are on the original scale. auto "
+        "chooses the simplest scale whose held-out likelihood is close to the best.",
     ),
     click.option(
         "--seed",
@@ -114,11 +121,9 @@ model_options = _together(
         show_default=True,
         help="Seed; the same seed gives the same result.",
     ),
-    click.option(
-        "--device",
-        help="Device for training: auto, cpu, cuda or cuda:* (all GPUs).  [default: auto]",
-    ),
-    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    click.option("--epochs", type=int, help="Largest number of passes over the data (networks)."),
+    click.option("--members", "n_members", type=int, help="Networks in the ensemble."),
+    click.option("--device", help="Device for training: auto, cpu, cuda or cuda:* (all GPUs)."),
 )
 
 
@@ -142,7 +147,7 @@ class TrainingData:
     @property
     def rule(self) -> str | None:
         """The sentence that says that the outcome has two classes."""
-        if self.classes is None:
+        if self.classes is None or len(self.classes) != 2:
             return None
         first, second = self.classes
         sentence = (
@@ -173,31 +178,16 @@ class TrainingData:
         return {"missing": self.missing, "on_problem": self.on_problem}
 
     @property
-    def options(self) -> dict:
-        return {
-            "selected": self.selected,
-            "sample_weight": self.weight,
-            "groups": self.groups,
-        }
+    def sides(self) -> dict:
+        return {"selected": self.selected, "sample_weight": self.weight, "groups": self.groups}
 
 
 def open_table(data, given: dict) -> TableFile:
     """Read a table; the options of files are taken out of `given`."""
     from heckesel.tables.files import read_table
 
-    with waiting("reading"):
+    with stage("reading"):
         return read_table(data, **{name: given.pop(name) for name in OF_FILES})
-
-
-def say_detected(table: TableFile) -> None:
-    """Print what was detected, after the columns were read, so that an error is a single line."""
-    for sentence in table.notes:
-        note(sentence)
-
-
-def read_training_data(data, **given) -> TrainingData:
-    """Read the file and the roles of its columns."""
-    return training_data(open_table(data, given), **given)
 
 
 def training_data(
@@ -216,7 +206,7 @@ def training_data(
     kind,
 ) -> TrainingData:
     """The table with the roles of its columns; X has every column without another role."""
-    with waiting("reading"):
+    with stage("reading"):
         if on_problem == "fix":
             table = table.without_empty_rows()
         elif table.unnamed:
@@ -261,7 +251,8 @@ def training_data(
             on_problem=on_problem,
             groups=table.frame[groups] if groups else None,
         )
-    say_detected(table)
+    for sentence in table.notes:  # now that the columns are known to be right
+        note(sentence)
     return found
 
 

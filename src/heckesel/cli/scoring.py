@@ -1,16 +1,17 @@
-"""Rows of a table with the columns that `heckesel predict` adds, some rows at a time."""
+"""`heckesel predict`: predictions for the rows of a table, some rows at a time."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from heckesel.cli.terminal import note
-from heckesel.cli.training_data import say_detected
-from heckesel.errors import DataError
+import click
+
+from heckesel.cli.data import file_options, open_table, quiet_option
+from heckesel.cli.terminal import note, notes, print_table, say, stage
+from heckesel.errors import DataError, HeckeselError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +23,92 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE = 2**17  # in memory at once of a file that is streamed; a step of the progress bar
 REASON = "reason"
 LEVELS_SHOWN = 3
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.argument("data", type=click.Path())
+@click.option("--level", default=0.9, show_default=True, help="Level of the intervals.")
+@click.option(
+    "--target",
+    type=click.Choice(["population", "selected", "unselected"]),
+    default="population",
+    show_default=True,
+    help="Predict for any unit with these columns, or given that the unit was or was not selected. "
+    "The last two need the instruments.",
+)
+@click.option(
+    "--out",
+    type=click.Path(),
+    help="File: .csv, .csv.gz, .parquet or .xlsx.  [default: standard output, as CSV]",
+)
+@click.option("--force", is_flag=True, help="Predict even if the data contradict the correction.")
+@file_options
+@quiet_option
+def predict(model, data, level, target, out, force, **given):
+    """Predict the rows of the table DATA with a saved MODEL.
+
+    The output has the columns of DATA, unchanged, and four more: mean, std, low and high, or for
+    two classes probability (of the second class), low, high and class. If DATA already has a
+    column named mean, the prediction is in predicted_mean, and so on.
+
+    A model that was fitted with --on-problem fix also predicts rows with unseen levels or missing
+    values; notes count these rows. A row that cannot be predicted, for example because a number
+    cannot be read, has empty predictions and an explanation in the additional column reason. The
+    exit code is then 1.
+
+    From Parquet to Parquet, rows are read and written in blocks, so that memory does not grow
+    with the file.
+
+    \b
+    heckesel predict loans.heckesel applicants.csv --out predicted.csv
+    heckesel predict loans.heckesel refused.csv --target unselected --level 0.8 --out p.parquet
+    """
+    import heckesel as hk
+    from heckesel.atomic_files import check_outputs
+    from heckesel.diagnostics.verdict import DO_NOT_USE
+    from heckesel.tables import files
+
+    if not 0 < level < 1:
+        raise DataError(f"--level must be between 0 and 1, got {level:g}")
+    out = None if out == "-" else out
+    check_outputs({f"the model {model}": model, f"the table {data}": data}, {"--out": out})
+    if out is not None:
+        files.check_table_output(out)
+    with stage("reading"):
+        fitted = hk.load(model)
+        if not fitted.columns_.from_frame:
+            raise DataError(f"{model} was fitted to an array without column names; fit a frame")
+        verdict = fitted.identification_
+        if verdict.verdict == DO_NOT_USE and not force:
+            raise DataError(f"{verdict} To predict with {model} all the same, add --force")
+    scoring = Scoring(fitted, target, level)
+    with notes():
+        if out is not None and files.is_parquet(data) and files.is_parquet(out):
+            rows, counts = score_parquet(scoring, data, out)
+        else:
+            table = open_table(data, given)
+            for sentence in table.notes:
+                note(sentence)
+            table, counts = scored_table(scoring, table)
+            rows = len(table.frame)
+            if out is None:
+                print_table(files.as_csv(table.frame, table))
+            else:
+                with stage("writing"):
+                    files.write_table(out, table)
+    for text in counts.notes:
+        note(text)
+    if scoring.classes is not None:
+        outcome = f"{fitted.outcome_name_} is {scoring.classes[1]}"
+        say(f"Predicted: probability that {outcome}", err=True)
+    if out is not None:
+        say(f"Wrote {rows:,} rows to {out} (target {target}, level {level:g})")
+    if counts.unusable:
+        raise HeckeselError(
+            f"{counts.unusable:,} of {rows:,} rows could not be predicted; the column reason says "
+            "why"
+        )
 
 
 @dataclass(frozen=True)
@@ -41,8 +128,8 @@ class Scoring:
     def added(self) -> list[str]:
         """The names of the predictions."""
         if self.classes is None:
-            return ["mean", "std", "lower", "upper"]
-        return ["probability", "lower", "upper", "class"]
+            return ["mean", "std", "low", "high"]
+        return ["probability", "low", "high", "class"]
 
     def columns(self, table: TableFile) -> pd.DataFrame:
         """The columns of a table that the model reads."""
@@ -85,8 +172,8 @@ class Scoring:
                 )
             )
         probability = self.model.predict_proba(X, self.target)[:, 1]
-        lower, upper = self.model.predict_proba_interval(X, self.level, self.target).T
-        return probability, lower, upper, self.classes[(probability > 0.5).astype(int)]
+        low, high = self.model.predict_proba_interval(X, self.level, self.target).T
+        return probability, low, high, self.classes[(probability > 0.5).astype(int)]
 
 
 class ProblemCounts:
@@ -149,8 +236,11 @@ def scored_table(scoring: Scoring, table: TableFile) -> tuple[TableFile, Problem
     X = scoring.columns(table)
     blocks = [X.iloc[first : first + ROWS_AT_ONCE] for first in range(0, len(X), ROWS_AT_ONCE)]
     counts = checked(scoring, blocks)
-    with _reporting(len(X)) as report:
-        parts = [report(scoring.predictions(b, reasons=counts.unusable > 0)) for b in blocks]
+    parts = []
+    with stage("predicting") as update:
+        for block in blocks:
+            parts.append(scoring.predictions(block, reasons=counts.unusable > 0))
+            update(len(parts) * ROWS_AT_ONCE, len(X))
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     names = free_names(table.path, table.frame.columns, list(found))
     frame = table.frame.assign(**{names[name]: values for name, values in found.items()})
@@ -166,36 +256,20 @@ def score_parquet(scoring: Scoring, path, out) -> tuple[int, ProblemCounts]:
     if scoring.model.columns_.fixes:
         blocks = parquet_blocks(path, ROWS_AT_ONCE)
         counts = checked(scoring, (scoring.columns(table) for _, table in blocks))
-    rows = 0
-    with parquet_output(out) as write, _reporting(parquet_rows(path)) as report:
+    rows, total = 0, parquet_rows(path)
+    with parquet_output(out) as write, stage("predicting") as update:
         for block, table in parquet_blocks(path, ROWS_AT_ONCE):
-            say_detected(table)
+            for sentence in table.notes:
+                note(sentence)
             rows += len(table.frame)
             X = scoring.columns(table)
             try:
-                found = report(scoring.predictions(X, reasons=counts.unusable > 0))
+                found = scoring.predictions(X, reasons=counts.unusable > 0)
             except DataError as error:
                 first = rows - len(X)
                 place = f"in {path}, counting rows from its row {first}: " if first else ""
                 raise DataError(f"{place}{error}") from None
             names = names or free_names(table.path, table.frame.columns, list(found))
             write(block, {names[name]: values for name, values in found.items()})
+            update(rows, total)
     return rows, counts
-
-
-@contextmanager
-def _reporting(rows: int) -> Iterator[Callable[[dict], dict]]:
-    """A function that returns the predictions it is given and moves a progress bar."""
-    from heckesel.progress import progress_bar
-
-    done = 0
-    with progress_bar("predicting") as progress:
-
-        def report(found: dict) -> dict:
-            nonlocal done
-            done += len(next(iter(found.values())))
-            if progress is not None:
-                progress(done, rows)
-            return found
-
-        yield report
