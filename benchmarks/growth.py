@@ -32,7 +32,7 @@ def draw(n: int, p: int, seed: int = 0):
 
 
 def run_one(method: str, n: int, p: int) -> dict:
-    from heckesel.estimators.heckman import heckman
+    from heckesel.selection_model import heckman
 
     x, w, y = draw(n, p)
     started = time.perf_counter()

@@ -41,7 +41,7 @@ def statspai(n: int = ROWS) -> dict:
     python = os.environ.get(VARIABLE)
     if not python:
         return {"n": n, "not_run": f"{VARIABLE} is not set"}
-    from heckesel.estimators.heckman import heckman
+    from heckesel.selection_model import heckman
 
     x, w, y = draw(n)
     heckman(y=y[:500], x=x[:500], w=w[:500])  # what is imported when first used

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from heckesel.classical.probit_results import probit
 from heckesel.datasets import load_mroz, load_rand_hie
 from heckesel.datasets.shipped import FILES, REGRESSORS
-from heckesel.estimators.heckman import heckman
-from heckesel.estimators.probit import probit
+from heckesel.selection_model import heckman
 from reproduction.result_files import read_reference
 from reproduction.runner import attempt
 

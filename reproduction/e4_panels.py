@@ -23,16 +23,16 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtri
 
+from heckesel.classical.covariance import inverse
+from heckesel.classical.probit import fit_probit
+from heckesel.classical.profile import atanh_rho_interval
+from heckesel.classical.results import HeckmanFit
+from heckesel.classical.rows import standardised_sample
 from heckesel.datasets.outside import PAPERS_FILES, load_evaluation_tables, load_results_by_paper
 from heckesel.diagnostics.instrument_strength import wald_verdict
 from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.errors import DataError
-from heckesel.estimators.heckman import heckman
-from heckesel.linear.covariance import inverse
-from heckesel.linear.probit import fit_probit
-from heckesel.linear.profile_intervals import atanh_rho_interval
-from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.sample.sample import standardised_sample
+from heckesel.selection_model import heckman
 from reproduction.draws.reporting_panel import (
     FEWEST_ROWS,
     Panel,

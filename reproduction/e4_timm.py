@@ -22,12 +22,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from heckesel.classical.prediction import mean_and_gradient
+from heckesel.classical.results import HeckmanFit
 from heckesel.datasets.outside import TIMM_FILES, load_timm_results
 from heckesel.errors import IdentificationWarning
-from heckesel.estimators.heckman import heckman
-from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.results.prediction import mean_and_gradient
 from heckesel.metrics import coverage
+from heckesel.selection_model import heckman
 from reproduction.draws.reporting_panel import FEWEST_SCORES, ability, long_frame, standardise
 from reproduction.runner import attempt
 

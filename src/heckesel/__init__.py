@@ -8,15 +8,15 @@ from importlib import import_module
 __version__ = "0.1.0"
 
 _HOMES = {
-    "heckman": "heckesel.estimators.heckman",
-    "probit": "heckesel.estimators.probit",
+    "heckman": "heckesel.selection_model",
+    "probit": "heckesel.classical.probit_results",
     "identify": "heckesel.estimators.identify",
     "column_report": "heckesel.diagnostics.column_report",
     "test_instruments": "heckesel.estimators.identify",
-    "compare_fits": "heckesel.linear.result_tables.compare_fits",
+    "compare_fits": "heckesel.classical.compare",
     "sensitivity": "heckesel.estimators.sensitivity",
     "bounds": "heckesel.estimators.without_model.bounds",
-    "HeckmanFit": "heckesel.linear.results.heckman_fit",
+    "HeckmanFit": "heckesel.classical.results",
     "HeckmanRegressor": "heckesel.estimators.heckman_regressor",
     "HeckmanClassifier": "heckesel.estimators.heckman_classifier",
     "DeepHeckmanRegressor": "heckesel.estimators.deep_heckman_regressor",

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from heckesel.classical.probit import fit_probit
 from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, with_members
@@ -15,7 +16,6 @@ from heckesel.estimators.selection_regressor import (
     identify,
     identify_with_warning,
 )
-from heckesel.linear.probit import fit_probit
 from heckesel.numeric_input import seed_of
 from heckesel.progress import progress_bar
 from heckesel.scales import on_other_scale

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtrc, ndtr
 
+from heckesel.classical.ml import Scan
+from heckesel.classical.probit import fit_probit
 from heckesel.data import CONSTANT, SelectionData
 from heckesel.diagnostics.bounds.bounds_table import Bounds
 from heckesel.diagnostics.profile_curve import ProfileCurve, profile_curve
@@ -20,8 +22,6 @@ from heckesel.diagnostics.sensitivity_curves import PLAUSIBLE, Sensitivity
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.display import p_equation
 from heckesel.errors import DataError, as_list, imported
-from heckesel.linear.probit import fit_probit
-from heckesel.linear.rho_scan import Scan
 from heckesel.metrics import LEVELS, class_half_band, half_band, reliability
 from heckesel.numeric_input import check_level, numeric
 from heckesel.tables.fit_input import without_unobserved

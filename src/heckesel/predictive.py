@@ -23,17 +23,17 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from heckesel import display as web
 from heckesel.errors import DataError, is_one_of, is_whole, warn_user
-from heckesel.numeric_input import check_level, numeric
-from heckesel.numerics import student, truncated_student
-from heckesel.numerics.normal import LOG_2PI, inverse_mills, mills_delta
-from heckesel.numerics.sinh_arcsinh import moments_given_selection, population_moments, stretch
-from heckesel.numerics.truncated import (
+from heckesel.math import student, truncated
+from heckesel.math.sinh_arcsinh import moments_given_selection, population_moments, stretch
+from heckesel.math.special import LOG_2PI, inverse_mills, mills_delta
+from heckesel.math.truncated import (
     cdf_given_selection,
     invert_cdf,
     log_density_given_selection,
     quantile_given_selection,
     sample_given_selection,
 )
+from heckesel.numeric_input import check_level, numeric
 from heckesel.scales import TargetTransform
 
 TARGETS = ("population", "selected", "unselected")
@@ -434,16 +434,16 @@ class StudentGivenSelection(GivenSelection):
     df: float
 
     def _cdf(self, e):
-        return truncated_student.cdf_given_selection(e, self.index, self.rho, self.df)
+        return truncated.cdf_given_selection(e, self.index, self.rho, self.df)
 
     def _quantile(self, p):
-        return truncated_student.quantile_given_selection(p, self.index, self.rho, self.df)
+        return truncated.quantile_given_selection(p, self.index, self.rho, self.df)
 
     def _sample(self, size, rng):
-        return truncated_student.sample_given_selection(size, self.index, self.rho, self.df, rng)
+        return truncated.sample_given_selection(size, self.index, self.rho, rng, self.df)
 
     def _log_density(self, e):
-        return truncated_student.log_density_given_selection(e, self.index, self.rho, self.df)
+        return truncated.log_density_given_selection(e, self.index, self.rho, self.df)
 
 
 @dataclass(frozen=True)
@@ -544,9 +544,9 @@ def predict_student_given_selection(
     :math:`c^2 \mathrm{Var}(u) + (\sigma^2 - c^2) K`, so an epistemic variance :math:`\tau^2` of f
     increases the squared scale by :math:`\tau^2/K`.
     """
-    mean, _, _ = truncated_student.mean_of_selection(index, df)
-    noise = truncated_student.noise_given_selection(index, df) if df > 2 else 1.0
-    variance = truncated_student.variance_given_selection(index, covariance / sigma, df)
+    mean, _, _ = truncated.mean_of_selection(index, df)
+    noise = truncated.noise_given_selection(index, df) if df > 2 else 1.0
+    variance = truncated.variance_given_selection(index, covariance / sigma, df)
     scale = np.sqrt(sigma**2 + epistemic / noise)
     return Predictive(
         mean=location + covariance * mean,

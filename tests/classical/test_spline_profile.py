@@ -16,7 +16,7 @@ from heckesel.classical.spline_profile import (
 )
 from heckesel.data import DataScale, selection_data
 from heckesel.errors import DataError
-from heckesel.numerics.sinh_arcsinh import population_moments, stretch
+from heckesel.math.sinh_arcsinh import population_moments, stretch
 
 MODELS = [(errors, scale) for errors in ERRORS for scale in ((), (0,))]
 

@@ -11,7 +11,7 @@ import statsmodels.api as sm
 import heckesel as hk
 from heckesel.diagnostics.profile_curve import profile_curve
 from heckesel.diagnostics.smooth_columns import smooth_columns
-from heckesel.numerics.normal import inverse_mills
+from heckesel.math.special import inverse_mills
 
 
 @pytest.fixture(scope="module")

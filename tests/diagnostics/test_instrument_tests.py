@@ -23,7 +23,7 @@ from heckesel.diagnostics.validity.overidentification import (
     second_step,
 )
 from heckesel.diagnostics.validity.validity_sample import validity_sample
-from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.math.special import inverse_mills, mills_delta
 
 
 def draw(n=800, seed=0, *, rho=0.5, strength=0.5, effect=0.0, count=1, binary=False):

@@ -9,11 +9,11 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import heckesel as hk
+from heckesel.classical.rows import SEVERAL_CORES_FROM, threads_of_blocks
 from heckesel.data import selection_data
 from heckesel.diagnostics.data_verdict import identify_shape
 from heckesel.diagnostics.instrument_strength import probit_verdict
 from heckesel.diagnostics.verdict import named_instruments
-from heckesel.linear.sample.blocks import SEVERAL_CORES_FROM, threads_of_blocks
 from tests.cli.command_line import run
 
 N = 600

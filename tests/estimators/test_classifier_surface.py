@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import heckesel as hk
-from heckesel.linear.over_rho.conditional_fits import MEAN_OF_STATISTIC
+from heckesel.classical.profile import MEAN_OF_STATISTIC
 
 DRAW = hk.datasets.make_loans(700, rho=-0.5, seed=3)
 X, Y = DRAW.frame.drop(columns="default"), DRAW.frame["default"]
@@ -183,8 +183,8 @@ def test_the_result_has_inference():
 
 
 def profile(fit, a):
-    from heckesel.linear.heckman_probit import binary_sample
-    from heckesel.linear.joint import solve_at
+    from heckesel.classical.heckprobit import binary_sample
+    from heckesel.classical.ml import solve_at
 
     sample, _ = binary_sample(fit.data)
     return solve_at(sample, float(a), fit.scan.modes[0].v).value
@@ -211,8 +211,8 @@ def test_a_fit_at_the_boundary_warns_and_still_predicts():
 
 
 def test_a_long_table_is_scanned_on_a_sample_and_fitted_on_all_rows(monkeypatch):
-    monkeypatch.setattr("heckesel.linear.heckman_probit.SCAN_ROWS", 500)
-    monkeypatch.setattr("heckesel.linear.sample.sample.FEWEST_KEPT", 100)
+    monkeypatch.setattr("heckesel.classical.heckprobit.SCAN_ROWS", 500)
+    monkeypatch.setattr("heckesel.classical.rows.FEWEST_KEPT", 100)
     model = clone(PLAIN).fit(X, Y)
     np.testing.assert_allclose(model.result_.params, MODEL.result_.params, rtol=1e-6)
 

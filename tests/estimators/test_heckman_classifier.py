@@ -13,9 +13,9 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 import heckesel as hk
+from heckesel.classical.heckprobit import binary_sample, binary_scores
+from heckesel.classical.probit_results import probit_index
 from heckesel.datasets.simulated import DEFAULT, GRANT, LENIENCY
-from heckesel.linear.heckman_probit import binary_sample, binary_scores
-from heckesel.linear.results.probit_prediction import probit_index
 
 STATSPAI = json.loads(
     (Path(__file__).parents[1] / "reference" / "heckprobit_statspai.json").read_text()

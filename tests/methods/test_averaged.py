@@ -11,9 +11,10 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 import heckesel as hk
+from heckesel.classical.probit import fit_probit
 from heckesel.data import selection_data
 from heckesel.errors import DataError
-from heckesel.linear.probit import fit_probit
+from heckesel.math.special import inverse_mills
 from heckesel.methods import fit_one, heckman_averaged, heckman_outcome, heckman_two_step
 from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble, mean_and_sigma, shape_of
 from heckesel.networks.losses.outcome_selection import PLAIN
@@ -21,7 +22,6 @@ from heckesel.networks.training.batches import Batch, DataScale, data_scale_of
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.steps import parameter_count
-from heckesel.numerics.normal import inverse_mills
 from reproduction.problems import as_data
 
 SMALL = NetworkConfig(hidden=(16, 16), n_members=4, folds=2, epochs=300, dtype="float64")

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from heckesel.classical.probit import instruments_are_strong
+from heckesel.classical.two_step import fit_two_step
 from heckesel.data import selection_data
 from heckesel.datasets import make_controlled
 from heckesel.diagnostics.instrument_strength import probit_verdict
 from heckesel.diagnostics.verdict import IDENTIFIED
-from heckesel.linear.two_step import fit_two_step
-from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods import fit_one
 from heckesel.methods.heckman_joint import classic_head
 from heckesel.methods.heckman_two_step import first_step, linear_start

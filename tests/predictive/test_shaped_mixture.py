@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from heckesel.math.sinh_arcsinh import population_moments
 from heckesel.networks.rho.shaped_mixture import ShapedMixture, mixed_shapes
-from heckesel.numerics.sinh_arcsinh import population_moments
 from heckesel.predictive import mix_predictives, predict_shape, predict_student
 
 SHAPES = np.array([[0.0, 0.0], [0.4, -0.3], [-0.6, 0.2]])  # skewness and log tail

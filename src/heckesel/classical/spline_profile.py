@@ -32,17 +32,16 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import log_ndtr, logsumexp, ndtri
 
+from heckesel.classical.likelihood import ERROR_MODELS
 from heckesel.data import DataScale, SelectionData
 from heckesel.errors import DataError
 from heckesel.fit_info import ErrorModelInfo, RhoInfo, RhoMode
-from heckesel.likelihoods import normal, shape, student
 from heckesel.margins import ComponentMean
-from heckesel.numerics.jet import Jet
-from heckesel.numerics.normal import averaged_index, inverse_mills
-from heckesel.numerics.sinh_arcsinh import moments_given_selection, population_moments
-from heckesel.numerics.splines import INNER_KNOTS, Spline, spline_of, spline_width
-from heckesel.numerics.student import cdf as student_cdf
-from heckesel.numerics.truncated_student import mean_of_selection
+from heckesel.math.sinh_arcsinh import moments_given_selection, population_moments
+from heckesel.math.special import averaged_index, inverse_mills
+from heckesel.math.splines import INNER_KNOTS, Spline, spline_of, spline_width
+from heckesel.math.student import cdf as student_cdf
+from heckesel.math.truncated import mean_of_selection
 from heckesel.predictive import (
     Predictive,
     check_target,
@@ -90,19 +89,15 @@ class _Errors:
     sd: tuple[float, ...] = ()
 
 
-def _normal_unselected(index, a, *extra):
-    found, size = normal.unselected_units(index), 2 + len(extra)
-    gradient, hessian = np.zeros((size, len(index))), np.zeros((size, size, len(index)))
-    gradient[0], hessian[0, 0] = found.d_index, found.d_index_index
-    return Jet(found.value, gradient, hessian)
-
-
 # Priors are wide against what outcomes have: skewness and log tail 0 are normal errors, and log nu
 # of t errors is around 12 degrees of freedom, 4.5 to 33 within a standard deviation.
 ERRORS = {
-    "normal": _Errors(normal.selected_units, _normal_unselected),
-    "t": _Errors(student.selected_units, student.unselected_units, (2.5,), (2.5,), (1.0,)),
-    "shape": _Errors(shape.selected_units, _normal_unselected, (0.0, 0.0), (0.0, 0.0), (1.0, 0.4)),
+    name: _Errors(model.selected, model.unselected, *priors)
+    for (name, model), priors in zip(
+        ERROR_MODELS.items(),
+        [(), ((2.5,), (2.5,), (1.0,)), ((0.0, 0.0), (0.0, 0.0), (1.0, 0.4))],
+        strict=True,
+    )
 }
 
 

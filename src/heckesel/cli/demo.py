@@ -144,7 +144,7 @@ def _picture(draw, naive, model):
 
 def _rand_hie(console) -> None:
     from heckesel.datasets.shipped import REGRESSORS, load_rand_hie
-    from heckesel.estimators.heckman import heckman
+    from heckesel.selection_model import heckman
 
     console.print(
         "2. RAND Health Insurance Experiment: log medical spending, which is observed only for\n"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from heckesel.classical.probit import fit_probit, instruments_are_strong, selection_probit
 from heckesel.data import DataScale, SelectionData
 from heckesel.deep.ensemble import (
     GaussianEnsemble,
@@ -38,9 +39,7 @@ from heckesel.deep.training import (
     with_folds,
 )
 from heckesel.errors import DataError, HeckeselError
-from heckesel.linear.probit import fit_probit, selection_probit
-from heckesel.linear.wald import instruments_are_strong
-from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.math.special import inverse_mills, mills_delta
 from heckesel.predictive import RHO_LIMIT
 
 # The largest |rho| at which networks start; that of a linear two-step may exceed one.

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from heckesel.data import SelectionData
-from heckesel.diagnostics.smooth_columns import unexplained_share
-from heckesel.linear.estimable import (
+from heckesel.classical.checks import (
     COLLINEAR_BELOW,
     check_estimable,
     checked_probit,
     exact_outcome,
 )
+from heckesel.data import SelectionData
+from heckesel.diagnostics.smooth_columns import unexplained_share
 from heckesel.tables.columns import Columns
 from heckesel.tables.fit_input import fixed_columns, outcome_column, split_groups
 

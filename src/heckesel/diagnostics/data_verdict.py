@@ -12,6 +12,13 @@ from scipy.linalg import qr
 from scipy.special import chdtrc
 from threadpoolctl import threadpool_limits
 
+from heckesel.classical.checks import check_estimable
+from heckesel.classical.covariance import meat
+from heckesel.classical.functional_form import fit_forms, forms_to_weigh
+from heckesel.classical.likelihood import GAUSSIAN
+from heckesel.classical.ml import Scan, scan
+from heckesel.classical.probit import ProbitFit, fit_probit
+from heckesel.classical.rows import Sample, standardised_sample
 from heckesel.data import SelectionData
 from heckesel.diagnostics.caveats import with_copies
 from heckesel.diagnostics.instrument_strength import probit_and_verdict
@@ -28,15 +35,7 @@ from heckesel.diagnostics.smooth_columns import (
 from heckesel.diagnostics.validity.overidentification import with_agreement
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, beyond_smooth, with_profile
 from heckesel.errors import ColumnError, DataError
-from heckesel.linear.covariance import meat
-from heckesel.linear.estimable import check_estimable
-from heckesel.linear.forms.error_models import GAUSSIAN
-from heckesel.linear.forms.form_fits import fit_forms
-from heckesel.linear.forms.form_weights import forms_to_weigh
-from heckesel.linear.probit import ProbitFit, fit_probit
-from heckesel.linear.rho_scan import Scan, scan
-from heckesel.linear.sample.sample import Sample, standardised_sample
-from heckesel.numerics.normal import inverse_mills
+from heckesel.math.special import inverse_mills
 
 MOST_ROWS = 10_000
 FORM_ROWS = 2500  # enough for the range of ten other error models

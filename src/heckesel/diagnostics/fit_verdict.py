@@ -6,6 +6,13 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from heckesel.classical.covariance import inverse
+from heckesel.classical.ml import Scan
+from heckesel.classical.probit import fit_probit, in_units, maximise_probit
+from heckesel.classical.probit_results import HeckmanProbitFit
+from heckesel.classical.results import HeckmanFit, rows_of
+from heckesel.classical.rows import Rows, SampleScale, do_all
+from heckesel.classical.stream import StreamedData
 from heckesel.data import SelectionData, scaled_weight
 from heckesel.diagnostics.caveats import with_model
 from heckesel.diagnostics.data_verdict import smooth_shares
@@ -22,15 +29,6 @@ from heckesel.diagnostics.verdict import (
     nothing_selected,
     with_profile,
 )
-from heckesel.linear.covariance import inverse
-from heckesel.linear.probit import fit_probit, in_units, maximise_probit
-from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.results.heckman_probit_fit import HeckmanProbitFit
-from heckesel.linear.results.resampling import rows_of
-from heckesel.linear.rho_scan import Scan
-from heckesel.linear.sample.blocks import do_all
-from heckesel.linear.sample.sample import Rows, SampleScale
-from heckesel.linear.sample.stream import StreamedData
 from heckesel.tables.fit_input import question
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from heckesel.classical.checks import checked_probit
+from heckesel.classical.covariance import covariance_of, inverse
+from heckesel.classical.probit import ProbitFit, probit_scores
+from heckesel.classical.stream import StreamedData
 from heckesel.data import SelectionData
 from heckesel.diagnostics.verdict import Identification, exclusion_verdict
-from heckesel.linear.covariance import covariance_of, inverse
-from heckesel.linear.estimable import checked_probit
-from heckesel.linear.probit import ProbitFit, probit_scores
-from heckesel.linear.sample.stream import StreamedData
 
 
 def wald_verdict(data: SelectionData | StreamedData, gamma, covariance) -> Identification:

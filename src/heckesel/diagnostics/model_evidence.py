@@ -12,17 +12,16 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import chdtrc
 
+from heckesel.classical.covariance import inverse, meat
+from heckesel.classical.functional_form import FormResult, fit_forms_to
+from heckesel.classical.likelihood import ERROR_MODELS, GAUSSIAN
+from heckesel.classical.ml import Point, point_at, polish, standardised_hessian, unit_scores
+from heckesel.classical.results import HeckmanFit
+from heckesel.classical.rows import Rows, Sample, SampleScale
+from heckesel.classical.two_step import lambda_influence, two_steps
 from heckesel.data import SelectionData
-from heckesel.linear.covariance import inverse, meat
-from heckesel.linear.estimates import standardised_hessian, unit_scores
-from heckesel.linear.forms.error_models import ERROR_MODELS, GAUSSIAN
-from heckesel.linear.forms.form_fits import FormResult, fit_forms_to
-from heckesel.linear.joint import Point, point_at, polish
-from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.sample.sample import Rows, Sample, SampleScale
-from heckesel.linear.two_step import lambda_influence, two_steps
-from heckesel.numerics.bivariate import log_conditional_cdf
-from heckesel.numerics.normal import probit_of
+from heckesel.math.bivariate import log_conditional_cdf
+from heckesel.math.special import probit_of
 
 FORM_ROWS = 10_000
 SEED = 20_791  # fixed, so that the same data always give the same verdict

@@ -6,9 +6,8 @@ import numpy as np
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 from scipy.special import chdtri
 
+from heckesel.classical.ml import NEAR_BOUNDARY, Scan, selected_mode
 from heckesel.errors import HeckeselError
-from heckesel.linear.estimates import NEAR_BOUNDARY
-from heckesel.linear.rho_scan import Scan, selected_mode
 
 LEVEL = 0.9
 STEPS = 4001  # of the interpolated curve, over |atanh rho| up to 7

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
+from heckesel.classical.covariance import wald_test
 from heckesel.data import SelectionData
 from heckesel.diagnostics.smooth_columns import MOST_COLUMNS, ROWS_PER_COLUMN
 from heckesel.diagnostics.validity.overidentification import (
@@ -13,7 +14,6 @@ from heckesel.diagnostics.validity.overidentification import (
 )
 from heckesel.diagnostics.validity.validity_sample import validity_sample
 from heckesel.errors import DataError
-from heckesel.linear.wald import wald_test
 
 SEED = 20_793  # fixed, so that the same data always give the same verdict
 MANY_COPIES = 0.05  # share of the selected rows

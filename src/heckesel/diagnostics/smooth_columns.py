@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 
-from heckesel.numerics.splines import spline_knots, spline_on, width_on
+from heckesel.math.splines import spline_knots, spline_on, width_on
 
 SMOOTH_KNOTS = (6, 4, 2, 1)  # interior knots; the first that rows and columns allow is used
 ROWS_PER_COLUMN = 20  # selected rows needed for each column of the smooth outcome

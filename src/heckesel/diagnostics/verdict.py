@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from heckesel.classical.covariance import wald_test
+from heckesel.classical.probit import STRONG_WALD_PER_INSTRUMENT
 from heckesel.diagnostics.profile_curve import ProfileCurve
 from heckesel.display import block, box, p_equation
 from heckesel.errors import printable
-from heckesel.linear.wald import STRONG_WALD_PER_INSTRUMENT, wald_test
 
 IDENTIFIED = "identified by an instrument"
 WEAK = "weak instrument"

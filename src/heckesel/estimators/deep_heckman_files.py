@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from threadpoolctl import threadpool_limits
 
+from heckesel.classical.covariance import inverse
+from heckesel.classical.probit import ProbitFit, in_units, maximise_probit
+from heckesel.classical.stream import Stream, check_selection, check_stream, open_stream
 from heckesel.data import SelectionData
 from heckesel.diagnostics.data_verdict import identify_shape, smooth_shares
 from heckesel.diagnostics.instrument_strength import wald_verdict
 from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.network_options import AUTO, predicting_in_float64, seed_of
-from heckesel.linear.covariance import inverse
-from heckesel.linear.probit import ProbitFit, in_units, maximise_probit
-from heckesel.linear.sample.stream import Stream, check_selection, check_stream, open_stream
 from heckesel.methods import DEEP, load_method, names_of
 from heckesel.networks.ensembles.convergence import check_training
 from heckesel.networks.training.batches import data_scale_from_moments

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from heckesel.classical.checks import warn_without_density
 from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit
 from heckesel.diagnostics.verdict import with_members
@@ -15,7 +16,6 @@ from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.network_options import NetworkRegressor, network_config, train
 from heckesel.estimators.selection_regressor import identify
 from heckesel.fit_info import Candidate, as_dictionary
-from heckesel.linear.estimable import warn_without_density
 from heckesel.methods import DEEP, method_of, names_of, with_error_models, with_rho_prior
 from heckesel.scales import target_transform
 from heckesel.tables.cluster import cluster_of

@@ -7,6 +7,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 
+from heckesel.classical.probit_results import LinearProbit, fit_binary
+from heckesel.classical.results import explain_modes, keep_result
 from heckesel.data import SelectionData, check_weights, kind_of_weights, selected_rows
 from heckesel.diagnostics.column_problems import check_fit
 from heckesel.diagnostics.fit_verdict import classifier_verdict
@@ -17,17 +19,13 @@ from heckesel.estimators.classifier_networks import (
     verdict_on_networks,
 )
 from heckesel.estimators.effects.group_averages import GroupAverages
-from heckesel.estimators.heckman import warn_of_fit
 from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.scoring import class_log_likelihood, codes_of
 from heckesel.estimators.selection_regressor import check_predictions, rows_for_target
 from heckesel.fit_info import as_dictionary
-from heckesel.linear.results.assemble_probit import fit_binary
-from heckesel.linear.results.inference import keep_result
-from heckesel.linear.results.modes import explain_modes
-from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.numeric_input import check_level
 from heckesel.saving import save
+from heckesel.selection_model import warn_of_fit
 from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import (
     class_codes,

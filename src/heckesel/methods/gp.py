@@ -14,7 +14,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.numerics.marginal_likelihood import (
+from heckesel.math.marginal_likelihood import (
     LOW_RANK_COLUMNS,
     kernel,
     log_marginal_likelihood,
@@ -230,7 +230,7 @@ def _maximise(rows, starts, config: GPConfig, *, tolerance: float = TOLERANCE):
 
     device = _torch_device(config.device)
     if rows and device is not None:
-        from heckesel.numerics.marginal_likelihood_torch import climb_side_by_side
+        from heckesel.math.marginal_likelihood_torch import climb_side_by_side
 
         return climb_side_by_side(climb, starts, rows, device)
     return [

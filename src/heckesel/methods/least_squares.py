@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heckesel.classical.covariance import fit_least_squares, least_squares_covariance
 from heckesel.data import SelectionData
 from heckesel.fit_info import LinearInfo
-from heckesel.linear.ols import fit_least_squares, least_squares_covariance
 from heckesel.predictive import Predictive, check_target
 
 

@@ -9,16 +9,21 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtr
 
+from heckesel.classical.covariance import inverse
+from heckesel.classical.ml import (
+    Estimates,
+    back_transform,
+    estimates_at,
+    scan,
+    selected_mode,
+    standardised_hessian,
+)
+from heckesel.classical.prediction import LinearMeans, covariance_of_known, outcome_means
+from heckesel.classical.rows import standardised_sample
 from heckesel.data import SelectionData
 from heckesel.errors import warn_user
 from heckesel.fit_info import LinearInfo
-from heckesel.linear.covariance import inverse
-from heckesel.linear.estimates import Estimates, back_transform, estimates_at, standardised_hessian
-from heckesel.linear.results.averages import LinearMeans, outcome_means
-from heckesel.linear.results.prediction import covariance_of_known
-from heckesel.linear.rho_scan import scan, selected_mode
-from heckesel.linear.sample.sample import standardised_sample
-from heckesel.numerics.sinh_arcsinh import population_moments
+from heckesel.math.sinh_arcsinh import population_moments
 from heckesel.predictive import (
     Predictive,
     check_target,

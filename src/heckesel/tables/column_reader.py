@@ -8,7 +8,7 @@ import numpy as np
 
 from heckesel.data import SelectionData, batch_of, concatenate
 from heckesel.errors import DataError
-from heckesel.numerics.moments import Moments, moments_of
+from heckesel.math.moments import Moments, moments_of
 from heckesel.tables.columns import Columns, learn_columns
 from heckesel.tables.formats.parquet import Part, frame_of, read_frames, read_part
 from heckesel.tables.formula import check_variables

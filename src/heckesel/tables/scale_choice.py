@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from heckesel.data import SelectionData
-from heckesel.numerics.splines import spline_of
+from heckesel.math.splines import spline_of
 from heckesel.scales import (
     AUTO,
     LOG,

@@ -19,15 +19,14 @@ import numpy as np
 from scipy.special import chdtri, chndtr
 from threadpoolctl import threadpool_limits
 
+from heckesel.classical.covariance import inverse, meat, wald_test
+from heckesel.classical.probit import probit_scores
 from heckesel.data import SelectionData
 from heckesel.diagnostics.validity.detectable import smallest_effects
 from heckesel.diagnostics.validity.validity_sample import ValiditySample, spanning, validity_sample
 from heckesel.diagnostics.verdict import DO_NOT_USE, IDENTIFIED, WEAK, Identification
 from heckesel.errors import DataError
-from heckesel.linear.covariance import inverse, meat
-from heckesel.linear.probit import probit_scores
-from heckesel.linear.wald import wald_test
-from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.math.special import inverse_mills, mills_delta
 
 ALL = "all instruments together"
 ROWS_PER_COLUMN = 10  # selected rows needed for each column of the regression

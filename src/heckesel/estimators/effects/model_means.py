@@ -9,9 +9,9 @@ import pandas as pd
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
+from heckesel.classical.prediction import SELECTION
 from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.errors import DataError, is_one_of, warn_user
-from heckesel.linear.results.averages import SELECTION
 from heckesel.margins import (
     MeanEstimates,
     Question,

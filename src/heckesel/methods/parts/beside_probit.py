@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from heckesel.classical.probit import fit_probit
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.fit_info import EnsembleInfo
-from heckesel.linear.probit import fit_probit
 from heckesel.margins import ComponentMean
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
 from heckesel.on_disk import on_disk

@@ -9,9 +9,9 @@ from scipy.special import log_ndtr
 from heckesel.errors import DataError
 from heckesel.fit_info import AutoInfo
 from heckesel.margins import ComponentMean
+from heckesel.math.special import averaged_index
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.form_mixture import FormMixture
-from heckesel.numerics.normal import averaged_index
 from heckesel.predictive import Predictive, mix_predictives
 
 

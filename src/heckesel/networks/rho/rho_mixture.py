@@ -12,13 +12,13 @@ from scipy.special import log_ndtr
 
 from heckesel.fit_info import RhoInfo
 from heckesel.margins import ComponentMean
+from heckesel.math.special import averaged_index, inverse_mills
 from heckesel.networks.member_graphs import scaled
 from heckesel.networks.rho.linear_joint import Bases, bases_of, conditional_optima
 from heckesel.networks.rho.rho_curve import Curve, Models, curve_summary, rho_curves
 from heckesel.networks.rho.rho_held_out import HeldOut, split_held_out
 from heckesel.networks.rho.rho_prior import RhoPrior
 from heckesel.networks.training.batches import Batch, DataScale
-from heckesel.numerics.normal import averaged_index, inverse_mills
 from heckesel.on_disk import on_disk
 from heckesel.predictive import (
     Predictive,

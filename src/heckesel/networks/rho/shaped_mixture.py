@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
-from heckesel.numerics import student
-from heckesel.numerics.sinh_arcsinh import stretch
-from heckesel.numerics.truncated import invert_cdf
+from heckesel.math import student
+from heckesel.math.sinh_arcsinh import stretch
+from heckesel.math.truncated import invert_cdf
 from heckesel.predictive import Normal, Predictive, Shaped, Student, mixed
 
 SQRT_2PI = np.sqrt(2 * np.pi)
