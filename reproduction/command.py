@@ -92,7 +92,6 @@ def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
 def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
     from reproduction import load
     from reproduction.pages.claims.kill_condition import kill_condition
-    from reproduction.pages.experiment_table import experiment_table
     from reproduction.pages.rows import Results, flat
     from reproduction.result_files import results_path
     from reproduction.runner import failed, run
@@ -112,10 +111,7 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
         raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
     place = results_path(name, out, quick)
     click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
-    if quick:  # the pages in `paper/` show the whole grids
-        if table := experiment_table(name, rows):
-            click.echo(f"{table}\n")
-    elif name == "e1":
+    if name == "e1" and not quick:
         click.echo(kill_condition(Results(e1=flat(rows)))[1])
 
 

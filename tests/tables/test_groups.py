@@ -17,8 +17,8 @@ from heckesel.estimators.compare_models import compare_models
 from heckesel.methods.linear_auto import split_rows
 from heckesel.networks.training.batches import assign_folds
 from heckesel.tables.problems import repeated_units as repeated_units_question
-from reproduction.draws.repeated_units import all_outcomes, repeated_units
 from tests.cli.command_line import run
+from tests.repeated_units import all_outcomes, repeated_units
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SMALL = {"n_members": 5, "hidden": (4,), "epochs": 5, "progress": False}
