@@ -33,7 +33,7 @@ VERDICTS = ("supported by the instrument", "mostly prior", "contradicted", "noth
 METHODS = ("naive", "ensemble", "two-step", "ml", "profile", "prior", "auto", "default")
 CLASSIFIERS = ("classifier", "naive classifier")  # for outcomes with two values
 LONG = ("ensemble", "profile")
-# Source -> options of HeckmanRegressor: the prior of rho chosen without this source.
+# Source -> the constants of the prior of rho that were chosen without this source.
 _PRIORS = Path(__file__).parent / "truth" / "held_out_priors.json"
 HELD_OUT = json.loads(_PRIORS.read_text(encoding="utf-8")) if _PRIORS.exists() else {}
 chunk_of = "{0.source}: {0.outcome}".format
@@ -117,13 +117,24 @@ def fit(method: str, known: KnownOutcome) -> tuple:
     if method.startswith("naive"):
         options["rho_prior"] = UNCORRECTED
     elif method in ("auto", "prior", "classifier"):
-        options |= HELD_OUT.get(known.source, {})
+        options["rho_prior"] = held_out_prior(known.source)
     rows = np.arange(len(y))
     if method in LONG and len(rows) > MOST_ROWS:
         rows = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
     groups = None if known.groups is None else known.groups[rows]
     model = kind(instruments, **options)
     return model.fit(known.x[names].iloc[rows], y.iloc[rows], groups=groups), names
+
+
+def held_out_prior(source: str):
+    """The prior of rho chosen without this source; the default where none was."""
+    if source not in HELD_OUT:
+        return None
+    from heckesel.correction.prior import RhoPrior, spike_and_slab
+
+    given = HELD_OUT[source]  # point, interval: spike, slab and its share
+    point, interval = (spike_and_slab(*given[name]) for name in ("point", "interval"))
+    return RhoPrior(point, interval, given["extrapolation"], given["normal_share"], "held out")
 
 
 def mean_row(mean, low, high, truth, truth_se, sd) -> dict[str, float]:
