@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import heckesel as hk
 from heckesel.cli import main
-from heckesel.diagnostics.verdict import VERDICTS
 from heckesel.saving import read_content, write_content
+from heckesel.verdict.identify import VERDICTS
 from tests import small_models
 from tests.fuzz import Wrong
 from tests.fuzz_arguments import ARGUMENTS

@@ -211,15 +211,6 @@ def test_the_curve_over_rho_marks_the_estimate(model):
     assert band.get_x() + band.get_width() == pytest.approx(high, rel=1e-12)
 
 
-def test_the_verdict_gives_networks_their_curve(draw):
-    X, y = draw
-    found = hk.identify(X, y, instruments=["z"])
-    at, _ = line(hk.plots.rho_likelihood(found), "maxim")
-    near = [rho for rho, height in found.profile.modes if height > -20]
-    np.testing.assert_allclose(at, near)
-    assert len(near) < len(found.profile.modes)
-
-
 def test_the_breakdown_point_lies_on_the_curve(model):
     curves = hk.sensitivity(model, rho=RHO)
     middle = float(np.interp(0.3, RHO, curves.values["x"]))

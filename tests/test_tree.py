@@ -156,7 +156,7 @@ X, y = draw[["x", "z"]], draw["y"]
 for call in (
     lambda: hk.DeepHeckmanRegressor(["z"]).fit(X, y),
     lambda: hk.DeepEnsembleRegressor(["z"]).fit(X, y),
-    lambda: hk.identify(X, y, instruments=["z"]).profile.plot(),
+    lambda: hk.plots.rho_likelihood(hk.heckman("y ~ x", "~ x + z", draw)),
 ):
     try:
         call()

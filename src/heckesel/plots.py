@@ -17,14 +17,14 @@ from heckesel.classical.ml import Scan
 from heckesel.classical.probit import fit_probit
 from heckesel.data import CONSTANT, SelectionData
 from heckesel.diagnostics.bounds.bounds_table import Bounds
-from heckesel.diagnostics.profile_curve import ProfileCurve, profile_curve
 from heckesel.diagnostics.sensitivity_curves import PLAUSIBLE, Sensitivity
-from heckesel.diagnostics.verdict import NO_SELECTION
 from heckesel.display import p_equation
 from heckesel.errors import DataError, as_list, imported
 from heckesel.metrics import LEVELS, class_half_band, half_band, reliability
 from heckesel.numeric_input import check_level, numeric
 from heckesel.tables.fit_input import without_unobserved
+from heckesel.verdict.identify import NOTHING_TO_CORRECT
+from heckesel.verdict.profile_curve import ProfileCurve, profile_curve
 
 __all__ = [
     "bounds",
@@ -114,7 +114,7 @@ def selection_probability(model, X) -> np.ndarray:
             "by_selection() needs a fitted estimator, such as HeckmanRegressor, not a "
             f"{type(model).__name__}"
         )
-    if model.identification_.verdict == NO_SELECTION:
+    if model.identification_.verdict == NOTHING_TO_CORRECT:
         raise DataError("every unit was selected, so there is no probability of selection")
     return ndtr(model.fitted_.index(model.columns_.w(model.columns_.frame_of(X))))
 
@@ -472,11 +472,10 @@ def rho_likelihood(fit, *, level: float = 0.9, ax=None):
 
     Parameters
     ----------
-    fit : HeckmanFit, fitted estimator, Identification or ProfileCurve
-        For a linear fit by maximum likelihood, its profile is drawn. For any other estimator, or
-        the result of `heckesel.identify`, the curve is the one that the verdict uses.
+    fit : HeckmanFit, fitted estimator or ProfileCurve
+        A fit by maximum likelihood with normal errors.
     level : float, default=0.9
-        Confidence level of the interval. The curve of a verdict has a fixed level.
+        Confidence level of the interval.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on. By default, a new figure is created.
 
@@ -506,11 +505,9 @@ def rho_likelihood(fit, *, level: float = 0.9, ax=None):
             interval = None
         curve = replace(profile_curve(result.scan, level), interval=interval)
     elif not isinstance(fit, ProfileCurve):
-        curve = getattr(getattr(fit, "identification_", fit), "profile", None)
-    if curve is None:
         raise DataError(
             f"there is no likelihood over rho in this {type(fit).__name__}; a fit by maximum "
-            "likelihood with normal errors (method='ml') and hk.identify have one"
+            "likelihood with normal errors (method='ml') has one"
         )
     ax, kept = axes_or_new(ax), np.flatnonzero(np.asarray(curve.loglik) >= LOWEST)
     shown = slice(kept[0], kept[-1] + 1)  # the curve may dip below in between

@@ -12,7 +12,6 @@ from heckesel.classical.results import HeckmanFit, in_given_weights
 from heckesel.classical.rows import standardised_sample
 from heckesel.classical.stream import StreamedData
 from heckesel.data import SelectionData, scaled_weight
-from heckesel.diagnostics.fit_verdict import heckman_verdict
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.tables.array_design import ArrayDesign
 from heckesel.tables.both_equations import columns_from_arrays, columns_from_formulas
@@ -25,6 +24,8 @@ from heckesel.tables.fit_options import (
 )
 from heckesel.tables.formula import FormulaDesign
 from heckesel.tables.frames import as_pandas
+from heckesel.verdict.fitted import identify_fit
+from heckesel.verdict.identify import CONTRADICTED, MOSTLY_PRIOR
 
 METHODS = ("ml", "two-step")
 ERRORS = tuple(ERROR_MODELS)
@@ -147,7 +148,7 @@ def heckman(
             outcome, select, data, arrays=arrays, clusters=groups, client=client, **options
         )
         assert isinstance(fit.data, StreamedData)
-        verdict = heckman_verdict(fit)
+        verdict = identify_fit(fit)
         fit = replace(fit, identification=verdict, data=fit.data.without_rows())
         warn_of_fit(fit)
         return fit
@@ -248,7 +249,7 @@ def checked_fit(data: SelectionData, covariance, clusters, weight_kind, *, has_l
 
 
 def with_verdict(fit: HeckmanFit, data: SelectionData, sample=None) -> HeckmanFit:
-    fit = replace(fit, identification=heckman_verdict(fit, sample))
+    fit = replace(fit, identification=identify_fit(fit, sample))
     warn_of_fit(fit)
     if fit.weight_kind == "frequency":
         return fit
@@ -274,5 +275,5 @@ def warn_of_fit(fit, without_selection: str = "least squares") -> None:
             f"all {fit.data.n} rows have an outcome, so every unit was selected and there is "
             f"nothing to correct: this is {without_selection}"
         )
-    elif fit.identification.caveat is not None:
-        warn_user(fit.identification.caveat)
+    elif fit.identification.verdict in (MOSTLY_PRIOR, CONTRADICTED):
+        warn_user(str(fit.identification))

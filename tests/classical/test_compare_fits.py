@@ -51,8 +51,8 @@ def test_the_text_has_every_estimate_with_its_standard_error(compared, fits):
     assert ["Selected", "428", "428"] in lines
     assert ["rho", f"{fits[0].rho:.4f}", f"{fits[1].rho:.4f}"] in lines
     verdicts = [fit.identification.verdict for fit in fits[:2]]
-    assert verdicts == ["do not use", "identified by an instrument"]
-    assert ["Verdict", "do not use", "identified by an"] in lines
+    assert verdicts == ["contradicted", "supported by the instrument"]
+    assert ["Verdict", "contradicted", "supported by the"] in lines
     assert ["instrument"] in lines
     assert max(map(len, str(compared).splitlines())) == len(str(compared).splitlines()[0])
 

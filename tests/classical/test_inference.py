@@ -259,8 +259,8 @@ def test_without_selection_it_is_least_squares():
     peer = sm.OLS(full.y, sm.add_constant(full[["x"]])).fit(cov_type="HC1")
     np.testing.assert_allclose(fit.params, peer.params, rtol=1e-10)
     np.testing.assert_allclose(fit.se, peer.bse, rtol=1e-10)
-    assert fit.identification.verdict == "no selection"
-    assert "no selection" in fit.summary()
+    assert fit.identification.verdict == "nothing to correct"
+    assert "nothing to correct" in fit.summary()
     assert "Linear model, every unit selected" in fit.summary()
     with pytest.raises(hk.DataError, match="every unit was selected, so there is no rho"):
         fit.test_rho_zero()

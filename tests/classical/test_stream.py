@@ -216,7 +216,7 @@ def test_files_have_the_tests_and_predictions_of_shape_errors_too(folder):
 
 
 def test_without_an_instrument_a_streamed_fit_warns_too(folder):
-    with pytest.warns(hk.IdentificationWarning, match="functional form only"):
+    with pytest.warns(hk.IdentificationWarning, match="mostly prior"):
         hk.heckman("y ~ a + b", "~ a + b", folder, method="two-step")
 
 

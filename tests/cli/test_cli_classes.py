@@ -25,7 +25,7 @@ def loans(zero=0, one=1, n=600):
 def test_fit_names_the_two_classes_and_predict_writes_probabilities(data, model, tmp_path, capsys):
     shown = run(capsys, "fit", data, *ROLES, "--method", "ml", "--out", model)
     assert shown.out.splitlines()[0].startswith(RULE)
-    assert "Identification: identified by an instrument" in shown.out
+    assert "Identification: supported by the instrument" in shown.out
     out = tmp_path / "predicted.csv"
     shown = run(capsys, "predict", model, data, "--target", "unselected", "--out", out)
     assert (shown.code, shown.err) == (0, "Predicted: probability that repaid is 1\n")
@@ -113,7 +113,7 @@ def test_diagnose_uses_the_probit_and_compare_both_classifiers(data, capsys):
     assert shown.code == 0
     lines = shown.out.splitlines()
     assert lines[0].startswith(RULE)
-    assert any(line.startswith("Identification: identified by an instrument") for line in lines)
+    assert any(line.startswith("Identification: supported by the instrument") for line in lines)
     frame = loans()
     fitted = hk.HeckmanClassifier(["branch"], method="ml").fit(
         frame.drop(columns="repaid"), frame["repaid"]

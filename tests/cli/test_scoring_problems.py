@@ -98,11 +98,11 @@ def test_a_model_not_to_be_used_predicts_by_force_and_repeats_why(tmp_path, caps
     shown = run(capsys, *typed)
     assert shown.code == 2
     assert shown.err.startswith(
-        "heckesel: do not use: the estimate of rho is at the end of its range"
+        "heckesel: contradicted: the estimate of rho is +1, the end of its range"
     )
     assert shown.err.endswith("add --force\n")
     shown = run(capsys, *typed, "--force")
     assert shown.code == 0
     caveat, correlation = shown.err.splitlines()
-    assert caveat.startswith("note: do not use")
+    assert caveat.startswith("note: contradicted")
     assert correlation.startswith("note: the estimated correlation of the errors lies beyond 0.999")

@@ -72,7 +72,7 @@ def test_without_selection_it_equals_the_probit_of_statsmodels():
     expected = sm.Probit(DRAW.truth.y, sm.add_constant(X[COLUMNS])).fit(disp=0)
     np.testing.assert_allclose(model.result_.params, expected.params, rtol=1e-6)
     np.testing.assert_allclose(model.result_.se, expected.bse, rtol=1e-6)
-    assert model.identification_.verdict == "no selection"
+    assert model.identification_.verdict == "nothing to correct"
     np.testing.assert_array_equal(model.predict_proba(X, "selected"), model.predict_proba(X))
     with pytest.raises(hk.DataError, match="no unselected unit"):
         model.predict_proba(X, "unselected")

@@ -25,7 +25,7 @@ def said(model, columns, y):
     """Everything a model says about X, as arrays."""
     found = {"class": model.predict(columns), "score": model.score(columns, y)}
     found["log-likelihood"] = model.log_likelihood(columns, y)
-    nothing = model.identification_.verdict == "no selection"
+    nothing = model.identification_.verdict == "nothing to correct"
     for target in TARGETS[:1] if nothing else TARGETS:
         found[target] = model.predict_proba(columns, target)
         found[f"{target} interval"] = model.predict_proba_interval(columns, 0.8, target)

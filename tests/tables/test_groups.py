@@ -12,11 +12,11 @@ from sklearn.model_selection import GroupKFold, cross_val_score
 import heckesel as hk
 from heckesel.classical.rows import standardised_sample
 from heckesel.data import selection_data
-from heckesel.diagnostics.model_evidence import normality
 from heckesel.estimators.compare_models import compare_models
 from heckesel.methods.linear_auto import split_rows
 from heckesel.networks.training.batches import assign_folds
 from heckesel.tables.problems import repeated_units as repeated_units_question
+from heckesel.verdict.model_evidence import normality
 from tests.cli.command_line import run
 from tests.repeated_units import all_outcomes, repeated_units
 

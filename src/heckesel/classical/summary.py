@@ -51,7 +51,7 @@ def summary(fit, level: float) -> Summary:
         lines += ["  Other maxima of the likelihood:", *(f"    {line}" for line in modes)]
         lines += _wrapped(why)
     lines += ["", *textwrap.wrap(f"Identification: {fit.identification}", WIDTH)]
-    for detail in fit.identification.details():
+    for detail in fit.identification.evidence_lines():
         lines += textwrap.wrap(detail, WIDTH, initial_indent="  ", subsequent_indent="    ")
     if end:
         lines += ["", *textwrap.wrap(end, WIDTH)]
@@ -196,9 +196,7 @@ def as_dict(fit, level: float) -> dict:
         "modes": [{name: getattr(mode, name) for name in of_modes} for mode in fit.modes],
         "selected_mode": fit.selected if fit.modes else None,
         "selected_mode_reason": fit.selected_mode_reason,
-        "identification": {
-            name: getattr(fit.identification, name) for name in ("verdict", "sentence", "evidence")
-        },
+        "identification": fit.identification.to_dict(),
     }
     return plain(found)
 

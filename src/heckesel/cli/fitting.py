@@ -120,7 +120,7 @@ def fit(out, report, method, as_json, **given):
         "kind": "regression" if data.classes is None else "classification",
         "classes": None if data.classes is None else list(data.classes),
         **{name: _mean(model, f"{name}_") for name in ("rho", "sigma")},
-        "identification": as_plain(model.identification_),
+        "identification": model.identification_.to_dict(),
         "out": str(out),
         "report": None if report is None else str(report),
     }
@@ -181,7 +181,7 @@ def diagnose(as_json, **given):
     if as_json:
         tested = {} if validity is None else {"validity": validity.to_dict()}
         entries = {"columns": [asdict(entry) for entry in report.entries]}
-        say(json.dumps(as_plain(verdict) | tested | plain(entries), indent=1))
+        say(json.dumps(verdict.to_dict() | tested | plain(entries), indent=1))
         return
     if rule is not None:
         say(rule)
@@ -189,7 +189,7 @@ def diagnose(as_json, **given):
     if "scale" in verdict.evidence:
         say(f"Scale: {verdict.evidence['scale']}")
     say(f"Identification: {verdict}")
-    for line in verdict.details():
+    for line in verdict.evidence_lines():
         say(f"  {line}")
     if validity is not None:
         say(f"Validity of the instruments: {validity.verdict}: {validity.sentence}")
@@ -245,7 +245,7 @@ def compare(methods, splits, as_json, **given):
             rows = compare_models(
                 compared, data.X, data.codes, **data.sides, **folds, progress=update
             )
-    result = {"splits": splits, "methods": rows, "identification": as_plain(verdict)}
+    result = {"splits": splits, "methods": rows, "identification": verdict.to_dict()}
     if as_json:
         say(json.dumps(result | {"caveat": CAVEAT}, indent=1))
     else:
@@ -301,12 +301,6 @@ def verdict_of(data: TrainingData, transform: str | None):
         return hk.identify(data.X, data.y, target_transform=transform, **columns)
     model = make_model("ml", data, {"target_transform": transform})
     return model.fit(data.X, data.y, **data.sides).identification_
-
-
-def as_plain(identification) -> dict:
-    """For --json; a number that is not finite is null."""
-    names = ("verdict", "sentence", "action", "evidence")
-    return {name: plain(getattr(identification, name, "")) for name in names}
 
 
 def _options(given: dict) -> dict:
@@ -367,7 +361,7 @@ def _need_torch(method: str) -> None:
 
 def _said() -> tuple[str, ...]:
     """How warnings start that the command prints anyway."""
-    from heckesel.diagnostics.verdict import VERDICTS
+    from heckesel.verdict.identify import VERDICTS
 
     return (*VERDICTS, "all ")
 

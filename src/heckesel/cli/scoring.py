@@ -66,8 +66,8 @@ def predict(model, data, level, target, out, force, **given):
     """
     import heckesel as hk
     from heckesel.atomic_files import check_outputs
-    from heckesel.diagnostics.verdict import DO_NOT_USE
     from heckesel.tables import files
+    from heckesel.verdict.identify import CONTRADICTED
 
     if not 0 < level < 1:
         raise DataError(f"--level must be between 0 and 1, got {level:g}")
@@ -80,7 +80,7 @@ def predict(model, data, level, target, out, force, **given):
         if not fitted.columns_.from_frame:
             raise DataError(f"{model} was fitted to an array without column names; fit a frame")
         verdict = fitted.identification_
-        if verdict.verdict == DO_NOT_USE and not force:
+        if verdict.verdict == CONTRADICTED and not force:
             raise DataError(f"{verdict} To predict with {model} all the same, add --force")
     scoring = Scoring(fitted, target, level)
     with notes():

@@ -12,9 +12,9 @@ from heckesel.classical.checks import (
     exact_outcome,
 )
 from heckesel.data import SelectionData
-from heckesel.diagnostics.smooth_columns import unexplained_share
 from heckesel.tables.columns import Columns
 from heckesel.tables.fit_input import fixed_columns, outcome_column, split_groups
+from heckesel.verdict.strength import unexplained_share
 
 
 def check_fit(data: SelectionData) -> None:

@@ -11,7 +11,6 @@ from heckesel.classical.probit_results import LinearProbit, fit_binary
 from heckesel.classical.results import explain_modes, keep_result
 from heckesel.data import SelectionData, check_weights, kind_of_weights, selected_rows
 from heckesel.diagnostics.column_problems import check_fit
-from heckesel.diagnostics.fit_verdict import classifier_verdict
 from heckesel.errors import warn_user
 from heckesel.estimators.classifier_networks import (
     check_options,
@@ -35,6 +34,7 @@ from heckesel.tables.fit_input import (
     without_unobserved,
 )
 from heckesel.tables.frames import check_same_order, like_input
+from heckesel.verdict.fitted import identify_classes
 
 
 @dataclass(eq=False, repr=False)
@@ -114,7 +114,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
     >>> X, y = loans.drop(columns="default"), loans["default"]
     >>> model = hk.HeckmanClassifier(["leniency"]).fit(X, y)
     >>> model.identification_.verdict
-    'identified by an instrument'
+    'supported by the instrument'
     >>> model.predict_proba(X, target="unselected").shape
     (2000, 2)
     """
@@ -193,7 +193,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
             weight_kind=kind_of_weights(self.weight_kind, data.weight),
             prefer_interior=self.method == "auto",
         )
-        self.identification_ = classifier_verdict(fit)
+        self.identification_ = identify_classes(fit)
         keep_result(self, replace(fit, identification=self.identification_))
         warn_of_fit(self.result_, "a plain probit")
         if self.method == "auto":
@@ -205,9 +205,8 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
         self.fitted_ = fit_binary_networks(self, data)
         self.info_ = as_dictionary(self.fitted_.info)
         self.identification_ = verdict_on_networks(data, self.fitted_.info.curve)
-        profile = self.identification_.profile
-        modes = () if profile is None else profile.modes
-        self.rho_ = np.array([rho for rho, _ in modes] or [np.nan])
+        modes = self.identification_.evidence.get("modes", [])
+        self.rho_ = np.array([mode["rho"] for mode in modes] or [np.nan])
         return self
 
     def predict(self, X, *, target: str = "population"):

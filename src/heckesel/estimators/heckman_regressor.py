@@ -94,7 +94,7 @@ class HeckmanRegressor(SelectionRegressor):
     >>> frame = hk.datasets.make_controlled(1000, rho=0.5, alpha=1.0, seed=0).frame
     >>> model = hk.HeckmanRegressor(instruments=["z"]).fit(frame[["x", "z"]], frame["y"])
     >>> model.identification_.verdict
-    'identified by an instrument'
+    'supported by the instrument'
     >>> model.predict(frame[["x", "z"]]).shape
     (1000,)
     """

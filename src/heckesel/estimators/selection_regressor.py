@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData, check_weights, marked_rows, selected_rows
 from heckesel.diagnostics.column_problems import check_errors
-from heckesel.diagnostics.data_verdict import identify as identify_data
-from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
 from heckesel.errors import DataError, HeckeselError, warn_user
 from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.effects.model_means import target_of
@@ -25,8 +23,10 @@ from heckesel.predictive import (
     transformed_distribution,
 )
 from heckesel.saving import save
-from heckesel.tables.fit_input import outcome_column, question
+from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import check_same_order, library_of, like_input, row_labels
+from heckesel.verdict.fitted import identify_data
+from heckesel.verdict.identify import NOTHING_TO_CORRECT, Identification
 
 
 class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
@@ -234,7 +234,7 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
 
 def check_predictions(model, numbers_of: Callable) -> None:
     """Use a loaded model once: its verdict, its summary, and its predictions for rows of zeros."""
-    model.identification_.details()
+    model.identification_.evidence_lines()
     if not isinstance(model.outcome_name_, str):
         raise ValueError("an outcome without a name")
     if hasattr(model, "result_"):
@@ -260,11 +260,10 @@ def identify(data: SelectionData) -> Identification:
 
 def identify_with_warning(data: SelectionData) -> Identification:
     """The verdict, with a warning if there is no instrument, or no selection."""
-    if data.s.all():
-        warn_no_selection(data)
-        return nothing_selected(question(data))
     verdict = identify_data(data)
-    if not data.instruments:
+    if verdict.verdict == NOTHING_TO_CORRECT:
+        warn_no_selection(data)
+    elif not data.instruments:
         warn_user(str(verdict))
     return verdict
 
@@ -330,7 +329,7 @@ def mean_log_likelihood(model, X, y, selected, sample_weight) -> float:
     check_same_length(x, y)
     density = np.full(len(y), np.nan)  # (n,) given selection
     if s.any():
-        no_selection = model.identification_.verdict == NO_SELECTION
+        no_selection = model.identification_.verdict == NOTHING_TO_CORRECT
         predictive = model.fitted_.predict(x[s], w[s], "population" if no_selection else "selected")
         density[s] = transformed_distribution(predictive, model.transform_).log_density(y[s])
     return joint_mean(model, s, w, density, sample_weight)
@@ -346,7 +345,7 @@ def joint_mean(model, s, w, given_selection: np.ndarray, sample_weight) -> float
 
     given_selection : (n,) log-likelihoods of the outcomes of selected units
     """
-    if model.identification_.verdict == NO_SELECTION:
+    if model.identification_.verdict == NOTHING_TO_CORRECT:
         unit = np.where(s, given_selection, -np.inf)
     else:
         index = model.fitted_.index(w)

@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from heckesel import __version__
 from heckesel.data import selected_rows
-from heckesel.diagnostics.verdict import DO_NOT_USE, NO_SELECTION, NOT_IDENTIFIED, TONES
 from heckesel.display import number, p_text
 from heckesel.errors import DataError
 from heckesel.estimators.sensitivity import sensitivity
@@ -28,11 +27,11 @@ from heckesel.tables.fit_input import (
     split_groups,
     without_unobserved,
 )
+from heckesel.verdict.identify import NOTHING_TO_CORRECT, TONES
 
 LEVEL = 0.9
 WIDE = f"{100 * LEVEL:.0f} %"
 NONE = "–"
-UNUSABLE = (NOT_IDENTIFIED, DO_NOT_USE)
 REGIONS = {
     "against": f"seldom selected (below {100 * AGAINST_BELOW:.0f} %)",
     "mid": f"sometimes selected ({100 * AGAINST_BELOW:.0f} % to {100 * WELL_FROM:.0f} %)",
@@ -116,7 +115,7 @@ def report_contents(
     sd = float(np.nanstd(values[s]))
     decimals = 2 - math.floor(math.log10(sd)) if 0 < sd < math.inf else 2
     digits = _digits(min(max(decimals, 0), 12))
-    corrects = verdict.verdict != NO_SELECTION and not s.all()
+    corrects = verdict.verdict != NOTHING_TO_CORRECT and not s.all()
     sides = {"sample_weight": sample_weight, "groups": None if found is None else found.codes}
     with warnings.catch_warnings():  # those of the fit, again
         warnings.simplefilter("ignore")
@@ -126,7 +125,6 @@ def report_contents(
             usable = TONES[verdict.verdict] != "bad"
             means, changes, headline = _comparison(model, naive, frame, s, digits, usable=usable)
         curves = _sensitivity(model) if corrects and not event else None
-    lines = getattr(verdict, "evidence_lines", None) or verdict.details
     packages = ("numpy", "scipy", "pandas", "scikit-learn")
     return Contents(
         model=model,
@@ -136,7 +134,7 @@ def report_contents(
         event=event,
         method=_method(model),
         tone=TONES[verdict.verdict],
-        evidence=tuple(number(line) for line in lines()),
+        evidence=tuple(number(line) for line in verdict.evidence_lines()),
         digits=digits,
         headline=headline,
         means=means,

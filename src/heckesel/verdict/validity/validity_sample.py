@@ -8,8 +8,8 @@ import numpy as np
 from heckesel.classical.checks import checked_probit
 from heckesel.classical.probit import ProbitFit
 from heckesel.data import CONSTANT, SelectionData, kind_of_weights
-from heckesel.diagnostics.smooth_columns import smooth_columns
 from heckesel.errors import ColumnError
+from heckesel.verdict.strength import smooth_columns
 
 MOST_ROWS = 10_000
 INDEPENDENT = 1e-7  # singular values below this share of the largest are rounding

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from heckesel.classical.probit import HARDLY_ANY_RIDGE, fit_probit
-from heckesel.diagnostics.validity.validity_sample import ValiditySample
+from heckesel.verdict.validity.validity_sample import ValiditySample
 
 GROUPS = 3
 MOST_LEVELS = 10  # an instrument with more distinct values is continuous

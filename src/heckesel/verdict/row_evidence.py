@@ -6,14 +6,14 @@ import numpy as np
 
 from heckesel.classical.covariance import wald_test
 from heckesel.data import SelectionData
-from heckesel.diagnostics.smooth_columns import MOST_COLUMNS, ROWS_PER_COLUMN
-from heckesel.diagnostics.validity.overidentification import (
+from heckesel.errors import DataError
+from heckesel.verdict.strength import MOST_COLUMNS, ROWS_PER_COLUMN
+from heckesel.verdict.validity.overidentification import (
     new_columns,
     second_step,
     selection_columns,
 )
-from heckesel.diagnostics.validity.validity_sample import validity_sample
-from heckesel.errors import DataError
+from heckesel.verdict.validity.validity_sample import validity_sample
 
 SEED = 20_793  # fixed, so that the same data always give the same verdict
 MANY_COPIES = 0.05  # share of the selected rows

@@ -12,25 +12,22 @@ the instruments is omitted.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from scipy.special import chdtri, chndtr
-from threadpoolctl import threadpool_limits
 
 from heckesel.classical.covariance import inverse, meat, wald_test
 from heckesel.classical.probit import probit_scores
 from heckesel.data import SelectionData
-from heckesel.diagnostics.validity.detectable import smallest_effects
-from heckesel.diagnostics.validity.validity_sample import ValiditySample, spanning, validity_sample
-from heckesel.diagnostics.verdict import DO_NOT_USE, IDENTIFIED, WEAK, Identification
 from heckesel.errors import DataError
 from heckesel.math.special import inverse_mills, mills_delta
+from heckesel.verdict.validity.detectable import smallest_effects
+from heckesel.verdict.validity.validity_sample import ValiditySample, spanning, validity_sample
 
 ALL = "all instruments together"
 ROWS_PER_COLUMN = 10  # selected rows needed for each column of the regression
-CONTRADICTION = 1e-3  # p-value, small because every fit is tested
 SEED = 20_792  # fixed, so that the same data always give the same verdict
 LEAST_NEW = 1e-4  # share of a column's variance that others must not explain
 ROUNDING = 1e-24  # of a squared length: what projections leave of a constant column
@@ -97,29 +94,17 @@ def overidentification_test(sample: ValiditySample) -> Overidentification | None
     return Overidentification(statistic, len(kept), p, fit, z) if np.isfinite(p) else None
 
 
-def with_agreement(found: Identification, data: SelectionData) -> Identification:
-    """A verdict on two or more instruments: do not use them if they contradict each other."""
-    if len(data.instruments) < 2 or found.verdict not in (IDENTIFIED, WEAK):
-        return found
+def agreement(data: SelectionData) -> dict:
+    """Evidence on whether two or more instruments contradict each other."""
+    if len(data.instruments) < 2 or len(np.unique(data.y[data.s])) <= 2:
+        return {}
     try:
-        with threadpool_limits(1, user_api="blas"):
-            test = overidentification_test(validity_sample(data.take(data.weight > 0), SEED))
+        test = overidentification_test(validity_sample(data.take(data.weight > 0), SEED))
     except DataError:  # a random part may be collinear although all rows are not
-        return found
+        return {}
     if test is None or not np.isfinite(test.p_value):
-        return found
-    evidence = found.evidence | {
-        "overidentification": float(test.statistic),
-        "overidentification_p": float(test.p_value),
-    }
-    if test.p_value >= CONTRADICTION:
-        return replace(found, evidence=evidence)
-    sentence = (
-        f"the instruments contradict each other (overidentification test: p = {test.p_value:.1g}), "
-        "so at least one of them affects the outcome directly; hk.test_instruments compares them. "
-        f"Verdict on their strength: {found}"
-    )
-    return replace(found, verdict=DO_NOT_USE, sentence=sentence, evidence=evidence)
+        return {}
+    return {"overidentification": test.statistic, "overidentification_p": test.p_value}
 
 
 def detectable_by(

@@ -8,12 +8,11 @@ from scipy.special import chdtri
 
 from heckesel.classical.ml import NEAR_BOUNDARY, Scan, selected_mode
 from heckesel.errors import HeckeselError
+from heckesel.verdict.identify import RIVAL
 
 LEVEL = 0.9
 STEPS = 4001  # of the interpolated curve, over |atanh rho| up to 7
 STEPS_SHOWN = 20  # every twentieth is kept for plots
-# A 90 % interval that extends this far on both sides does not even determine the sign of rho.
-UNINFORMATIVE = 0.5
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,8 @@ class ProfileCurve:
     --------
     >>> import heckesel as hk
     >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame
-    >>> profile = hk.identify(frame[["x", "z"]], frame["y"], instruments=["z"]).profile
+    >>> from heckesel.verdict.profile_curve import profile_curve
+    >>> profile = profile_curve(hk.heckman("y ~ x", "~ x + z", frame).scan)
     >>> low, high = profile.interval
     >>> bool(low < profile.modes[0][0] < high)
     True
@@ -59,14 +59,23 @@ class ProfileCurve:
     selected: int = 0
 
     @property
-    def uninformative(self) -> bool:
-        """Whether the interval contains rho below -0.5 and above 0.5: not even a sign is known."""
-        return self.interval[0] < -UNINFORMATIVE and self.interval[1] > UNINFORMATIVE
-
-    @property
     def at_boundary(self) -> bool:
         """Whether the best rho is close to 1 or -1, even if the fit uses an interior one."""
         return abs(self.modes[0][0]) > NEAR_BOUNDARY
+
+    def as_evidence(self) -> dict:
+        """Return what a verdict needs to know of the curve."""
+        rho, height = self.modes[self.selected]
+        return {
+            "rho": rho,
+            "rho_low": self.interval[0],
+            "rho_high": self.interval[1],
+            "rho_level": self.level,
+            "modes": [{"rho": at, "loglik": value} for at, value in self.modes],
+            "near_modes": sum(value > height - RIVAL for _, value in self.modes),
+            "at_boundary": self.at_boundary,
+            "rows_profiled": self.rows,
+        }
 
     def plot(self, axes=None):
         """Plot the curve with its modes and interval.

@@ -7,24 +7,24 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.validity.exclusion_inequalities import (
+from heckesel.display import block, box, p_equation, plain
+from heckesel.errors import printable
+from heckesel.verdict.identify import named_instruments
+from heckesel.verdict.validity.exclusion_inequalities import (
     Pair,
     inequality_test,
     pairs_of,
     regress,
 )
-from heckesel.diagnostics.validity.inequality_power import detectable_effects
-from heckesel.diagnostics.validity.overidentification import (
+from heckesel.verdict.validity.inequality_power import detectable_effects
+from heckesel.verdict.validity.overidentification import (
     ALL,
     JustIdentified,
     detectable_by,
     just_identified,
     overidentification_test,
 )
-from heckesel.diagnostics.validity.validity_sample import ValiditySample, validity_sample
-from heckesel.diagnostics.verdict import named_instruments
-from heckesel.display import block, box, p_equation, plain
-from heckesel.errors import printable
+from heckesel.verdict.validity.validity_sample import ValiditySample, validity_sample
 
 REJECTED = "rejected"
 NOT_REJECTED = "not rejected"

@@ -10,9 +10,9 @@ import numpy as np
 from heckesel.classical.ml import Estimates, estimates_at, scan
 from heckesel.classical.rows import standardised_sample
 from heckesel.data import SelectionData
-from heckesel.diagnostics.validity.detectable import smallest_effects
-from heckesel.diagnostics.validity.exclusion_inequalities import Pair, p_values, violations
-from heckesel.diagnostics.validity.validity_sample import ValiditySample, sd, spanning
+from heckesel.verdict.validity.detectable import smallest_effects
+from heckesel.verdict.validity.exclusion_inequalities import Pair, p_values, violations
+from heckesel.verdict.validity.validity_sample import ValiditySample, sd, spanning
 
 MOST_DRAWS, FEWEST_DRAWS = 200, 100
 DRAWN_ROWS = 1_000_000  # over all draws, as long as there are enough draws: a few seconds
