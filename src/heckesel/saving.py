@@ -32,11 +32,11 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import safetensors.numpy
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from heckesel import __version__
 from heckesel.atomic_files import write_atomically
@@ -151,24 +151,40 @@ def load(path, *, trusted: Iterable[str] = ()):
 def read_content(path: Path) -> tuple[Any, dict[str, np.ndarray]]:
     """The JSON of the object in a file, and its arrays by name."""
     with open(path, "rb") as file:
-        text, digest = _metadata(file, path.stat().st_size)
-        head = _json(text)
-        found = head.get("format")
-        if type(found) is not int or found < 1:
-            raise Damage("is not a model saved by heckesel: it has no format number")
-        if found > FORMAT:
-            raise Damage(
-                f"was saved by heckesel {printable(str(head.get('version')))} in format {found}, "
-                f"but this version, {__version__}, reads formats up to {FORMAT}; upgrade heckesel"
-            )
-        file.seek(0)
-        content = file.read()
+        start = file.read(8)
+    length = int.from_bytes(start, "little")
+    if len(start) < 8 or length > path.stat().st_size - 8:
+        raise Damage("is not a model saved by heckesel, or is truncated")
+    if length > LARGEST_HEADER:
+        raise Damage(
+            f"is not a model saved by heckesel: its header has {length:,} bytes, but that of a "
+            f"model has at most {LARGEST_HEADER:,}"
+        )
     try:
-        tensors = safetensors.numpy.load(content)
-    except (SafetensorError, KeyError, ValueError, TypeError) as error:
-        reason = printable((str(error).strip() or type(error).__name__).splitlines()[0])
-        raise Damage(f"has tensors that cannot be read ({reason})") from None
-    if _digest(text, tensors) != digest:
+        with safe_open(path, "numpy") as opened:
+            metadata = opened.metadata() or {}
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    except (SafetensorError, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise Damage(
+            "is not a model saved by heckesel, is truncated, or something was appended to it "
+            f"({_first_line(error)})"
+        ) from None
+    text = metadata.get("heckesel")
+    if text is None:
+        raise Damage("is not a model saved by heckesel")
+    try:
+        head = json.loads(text, parse_constant=lambda name: json.loads(""))
+    except ValueError:
+        raise Damage("is not a model saved by heckesel: its header is not JSON") from None
+    found = head.get("format") if isinstance(head, dict) else None
+    if type(found) is not int or found < 1:
+        raise Damage("is not a model saved by heckesel: it has no format number")
+    if found > FORMAT:
+        raise Damage(
+            f"was saved by heckesel {printable(str(head.get('version')))} in format {found}, "
+            f"but this version, {__version__}, reads formats up to {FORMAT}; upgrade heckesel"
+        )
+    if _digest(text, tensors) != metadata.get("sha256"):
         raise Damage("was altered after it was saved: its checksum does not match")
     return head.get("model"), tensors
 
@@ -185,44 +201,6 @@ def _refusing(path) -> Iterator[None]:
         raise DataError(f"{path} is not a model saved by heckesel ({kind})") from None
     except OSError as error:
         raise HeckeselError(f"{path} cannot be read: {error.strerror or error}") from None
-
-
-def _metadata(file, size: int) -> tuple[str, str]:
-    """The JSON text and its hash, which are read before the tensors."""
-    start = file.read(8)
-    length = int.from_bytes(start, "little")
-    if len(start) < 8 or length > size - 8:
-        raise Damage("is not a model saved by heckesel, or is truncated")
-    if length > LARGEST_HEADER:
-        raise Damage(
-            f"is not a model saved by heckesel: its header has {length:,} bytes, but that of a "
-            f"model has at most {LARGEST_HEADER:,}"
-        )
-    header = _json(file.read(length).decode("utf-8", errors="replace"))
-    metadata = header.pop("__metadata__", None)
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("heckesel"), str):
-        raise Damage("is not a model saved by heckesel")
-    ends = [0]
-    for entry in header.values():
-        offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
-        if isinstance(offsets, list) and len(offsets) == 2 and type(offsets[1]) is int:
-            ends.append(offsets[1])
-    if max(ends) != size - 8 - length:
-        raise Damage("is truncated, or something was appended to it")
-    return metadata["heckesel"], str(metadata.get("sha256"))
-
-
-def _json(text: str) -> dict:
-    def refuse(name: str):
-        raise ValueError(f"{name} is not JSON")
-
-    try:
-        content = json.loads(text, parse_constant=refuse)
-    except ValueError:
-        raise Damage("is not a model saved by heckesel: its header is not JSON") from None
-    if not isinstance(content, dict):
-        raise Damage("is not a model saved by heckesel: its header is not a JSON object")
-    return content
 
 
 def _digest(text: str, tensors: dict[str, np.ndarray]) -> str:
@@ -587,55 +565,29 @@ def _first_line(error: Exception) -> str:
 
 # Boosting of scikit-learn
 
-WIDE = ("is_categorical_", "n_bins_non_missing_")  # of the bins: one number per column
-FITTED = ("train_score_", "validation_score_", "do_early_stopping_", "n_features_in_")
-
-
-class _Private(NamedTuple):
-    """Classes of scikit-learn that have no public name."""
-
-    tree: Any
-    bins: Any
-    nodes: np.dtype
-
-
-def _private() -> _Private:
-    from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
-    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
-    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
-
-    return _Private(TreePredictor, _BinMapper, PREDICTOR_RECORD_DTYPE)
+KINDS = ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
+FITTED = ("train_score_", "validation_score_", "do_early_stopping_", "n_features_in_", "classes_")
 
 
 def _boosting_state(model) -> dict | None:
     """A HistGradientBoosting model as arrays; None if it needs more than these, which are
-    categories that are not numbers, columns with names, or a loss that is an object."""
+    categories, columns with names, or a loss that is an object."""
     import sklearn
 
     state = {"version": sklearn.__version__, "parameters": model.get_params(deep=False)}
     if not hasattr(model, "_predictors"):
         return state
-    encoder = getattr(model, "_preprocessor", None)
-    categories = [] if encoder is None else encoder.named_transformers_["encoder"].categories_
-    numbers = all(np.asarray(each).dtype.kind in NUMERIC for each in categories)
-    if hasattr(model, "feature_names_in_") or not numbers or not isinstance(model.loss, str):
+    named = hasattr(model, "feature_names_in_") or model._preprocessor is not None
+    if named or not isinstance(model.loss, str):
         return None
-    trees = [tree for each in model._predictors for tree in each]
-    nodes = np.concatenate([tree.nodes for tree in trees])
-    bins = model._bin_mapper
+    trees = [tree.nodes for each in model._predictors for tree in each]
+    nodes = np.concatenate(trees)
     return state | {
         "nodes": {name: np.ascontiguousarray(nodes[name]) for name in nodes.dtype.names},
-        "sizes": np.array([len(tree.nodes) for tree in trees], np.int64),
-        "splits": np.array([len(tree.raw_left_cat_bitsets) for tree in trees], np.int64),
-        "raw": np.concatenate([tree.raw_left_cat_bitsets for tree in trees]),
-        "binned": np.concatenate([tree.binned_left_cat_bitsets for tree in trees]),
+        "sizes": np.array([len(each) for each in trees], np.int64),
         "baseline": model._baseline_prediction,
-        "thresholds": [np.asarray(each, dtype=float) for each in bins.bin_thresholds_],
-        "bins": {name: getattr(bins, name) for name in WIDE},
-        "categories": [np.asarray(each, dtype=float) for each in categories],
         "weighted": bool(getattr(model, "_fitted_with_sw", False)),
         "fitted": {name: getattr(model, name) for name in FITTED if hasattr(model, name)},
-        "classes": getattr(model, "classes_", None),
     }
 
 
@@ -643,9 +595,11 @@ def _boosting_of(name: str, state: dict):
     """The model; every index that scikit-learn follows without a check is checked here."""
     import sklearn
     from sklearn import ensemble
+    from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
+    from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
+    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
-    kinds = ("HistGradientBoostingRegressor", "HistGradientBoostingClassifier")
-    if name not in kinds:
+    if name not in KINDS:
         raise Damage(f"holds {name!r:.60}, which is no boosting model")
     if state.get("version") != sklearn.__version__:
         raise Damage(
@@ -655,80 +609,39 @@ def _boosting_of(name: str, state: dict):
     model = getattr(ensemble, name)(**state["parameters"])
     if "nodes" not in state:
         return model
-    private, width = _private(), state["fitted"]["n_features_in_"]
     for each in FITTED:
         if each in state["fitted"]:
             setattr(model, each, state["fitted"][each])
-    model.is_categorical_ = model._preprocessor = model._is_categorical_remapped = None
-    categories, wide = state["categories"], state["bins"]["is_categorical_"]
-    if type(width) is not int or wide.shape != (width,) or len(state["thresholds"]) != width:
-        raise ValueError("columns of different numbers")
-    if categories:  # the encoder learns them again from a table that has each
-        table = np.zeros((max(map(len, categories)), width))
-        from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import (
-            _check_categorical_features,
-        )
-
-        where = np.flatnonzero(_check_categorical_features(table, model.categorical_features))
-        for column, values in zip(where, categories, strict=True):
-            table[:, column] = np.resize(values, len(table))
-        model._preprocess_X(table, reset=True)
-    bins = private.bins(n_bins=model.max_bins + 1)
-    bins.is_categorical_ = wide.astype(np.uint8)
-    bins.bin_thresholds_ = state["thresholds"]
-    bins.n_bins_non_missing_ = state["bins"]["n_bins_non_missing_"].astype(np.uint32)
-    bins.missing_values_bin_idx_ = model.max_bins
-    for column in np.flatnonzero(wide):
-        values = state["thresholds"][column]
-        if not ((values >= 0) & (values <= model.max_bins)).all():
-            raise ValueError("a category beyond the bins")
-    model._bin_mapper = bins
-    nodes = np.zeros(len(state["nodes"]["value"]), private.nodes)
-    for field in private.nodes.names:  # type: ignore[union-attr]
+    nodes = np.zeros(len(state["nodes"]["value"]), PREDICTOR_RECORD_DTYPE)
+    for field in PREDICTOR_RECORD_DTYPE.names:
         nodes[field] = state["nodes"][field]
-    trees = _trees(nodes, state, private, width, wide)
-    model.n_trees_per_iteration_ = per = state["baseline"].size
-    if state["baseline"].shape != (1, per) or not trees or len(trees) % per:
+    width, sizes, baseline = model.n_features_in_, state["sizes"], state["baseline"]
+    if (sizes < 1).any() or sizes.sum() != len(nodes) or type(width) is not int or width < 1:
+        raise ValueError("nodes that do not form trees")
+    if nodes["is_categorical"].any() or not np.isfinite(nodes["value"]).all():
+        raise ValueError("a node with a category, or a leaf without a number")
+    none = np.zeros((0, 8), np.uint32)  # sets of categories
+    trees = []
+    for tree in np.split(nodes, np.cumsum(sizes)[:-1]):
+        place = np.flatnonzero(tree["is_leaf"] == 0)
+        inner = tree[place]
+        # children come after their parent, so that every row reaches a leaf
+        for side in ("left", "right"):
+            if not ((inner[side] > place) & (inner[side] < len(tree))).all():
+                raise ValueError("a node with a child that the tree does not have")
+        if not ((inner["feature_idx"] >= 0) & (inner["feature_idx"] < width)).all():
+            raise ValueError("a node with a column that the table does not have")
+        trees.append(TreePredictor(np.ascontiguousarray(tree), none, none))
+    classes = len(getattr(model, "classes_", ()))
+    per = classes if classes > 2 else 1
+    if baseline.shape != (1, per) or len(trees) % per or (name == KINDS[1]) != (classes > 1):
         raise ValueError("trees that do not form iterations")
-    model._baseline_prediction = state["baseline"]
+    model._bin_mapper = _BinMapper(n_bins=model.max_bins + 1)
+    model._bin_mapper.is_categorical_ = np.zeros(width, np.uint8)
+    model._bin_mapper.bin_thresholds_ = []  # of categories
+    model._preprocessor = model._is_categorical_remapped = model.is_categorical_ = None
     model._predictors = [trees[at : at + per] for at in range(0, len(trees), per)]
-    if state["classes"] is None and per != 1:
-        raise ValueError("a regressor with several trees per iteration")
+    model._baseline_prediction, model.n_trees_per_iteration_ = baseline, per
     model._n_features, model._fitted_with_sw = width, bool(state["weighted"])
-    if state["classes"] is not None:
-        model.classes_ = state["classes"]
-        if max(len(model.classes_), 2) != (2 if per == 1 else per):
-            raise ValueError("classes of another number than the trees")
     model._loss = model._get_loss(sample_weight=None)
     return model
-
-
-def _trees(nodes: np.ndarray, state: dict, private: _Private, width: int, wide) -> list:
-    sizes, splits, raw, binned = (state[name] for name in ("sizes", "splits", "raw", "binned"))
-    if (sizes < 1).any() or sizes.sum() != len(nodes) or (splits < 0).any():
-        raise ValueError("nodes that do not form trees")
-    if splits.sum() != len(raw) or raw.shape != binned.shape or raw.shape[1:] != (8,):
-        raise ValueError("categories that do not belong to splits")
-    if raw.dtype != np.uint32 or binned.dtype != np.uint32 or len(sizes) != len(splits):
-        raise ValueError("categories that are no sets of bits")
-    found, at, split = [], 0, 0
-    for size, count in zip(sizes.tolist(), splits.tolist(), strict=True):
-        tree = np.ascontiguousarray(nodes[at : at + size])
-        inner = tree[tree["is_leaf"] == 0]
-        # children come after their parent, so that every row reaches a leaf
-        place = np.flatnonzero(tree["is_leaf"] == 0)
-        for side in ("left", "right"):
-            if not ((inner[side] > place) & (inner[side] < size)).all():
-                raise ValueError("a node with a child that the tree does not have")
-        columns = inner["feature_idx"]
-        if not ((columns >= 0) & (columns < width)).all():
-            raise ValueError("a node with a column that the table does not have")
-        among = inner["is_categorical"] != 0
-        if (wide[columns[among]] == 0).any() or (inner["bitset_idx"][among] >= count).any():
-            raise ValueError("a node with a category that the tree does not have")
-        if not np.isfinite(tree["value"]).all():
-            raise ValueError("a leaf without a number")
-        bits = (each[split : split + count].copy() for each in (binned, raw))
-        found.append(private.tree(tree, *bits))
-        at, split = at + size, split + count
-    return found
