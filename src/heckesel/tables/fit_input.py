@@ -13,7 +13,6 @@ from numbers import Real
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.multiclass import type_of_target
 
 from heckesel.data import (
     SelectionData,
@@ -320,6 +319,8 @@ def learn_classes(values, selected, name: str) -> np.ndarray:
         raise DataError(
             f"the outcome {name!r} holds infinite values; set unobserved outcomes to missing"
         )
+    from sklearn.utils.multiclass import type_of_target  # slow to import
+
     kind = type_of_target(present)
     if kind.startswith("continuous"):
         raise DataError(
