@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.cli.scored_rows import ProblemCounts
+from heckesel.cli.scoring import ProblemCounts
 from heckesel.tables.values import RawKind, dates_in, numbers_in, raw_kind
 
 N = 600

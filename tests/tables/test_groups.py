@@ -236,7 +236,7 @@ def test_the_shell_takes_groups(tmp_path, capsys):
     path, model, page = tmp_path / "t.csv", tmp_path / "m", tmp_path / "r.html"
     X.assign(y=y).to_csv(path, index=False)
     roles = [path, "--outcome", "y", "--instruments", "z", "--groups", "id"]
-    linear = ["--method", "linear-ml", "--json"]
+    linear = ["--method", "ml", "--json"]
     shown = run(capsys, "fit", *roles, *linear, "--out", model, "--report", page)
     assert shown.code == 0, shown.err
     assert "id" not in json.loads(shown.out)["columns"]
@@ -246,7 +246,7 @@ def test_the_shell_takes_groups(tmp_path, capsys):
     shown = run(capsys, "diagnose", *roles)
     assert (shown.code, "Question" in shown.out) == (0, False)
     assert "pass groups='id'" in run(capsys, "diagnose", *roles[:-2]).out
-    assert run(capsys, "compare", *roles, "--methods", "linear-ml", "--splits", "2").code == 0
+    assert run(capsys, "compare", *roles, "--methods", "ml", "--splits", "2").code == 0
     both = run(capsys, "fit", *roles, "--exclude", "id", "--out", model)
     assert "both as excluded column and as groups column" in both.err
 

@@ -78,7 +78,7 @@ REPORTED = ("mailing",)  # reports take several times as long as the fits
 def test_one_command_makes_a_model_a_report_and_predictions(name, tmp_path, capsys):
     path, outcome, instruments = messy_table(name, tmp_path)
     model, page, out = tmp_path / "m", tmp_path / "r.html", tmp_path / "p.csv"
-    options = ["--method", "linear-ml", "--out", model, "--json"]
+    options = ["--method", "ml", "--out", model, "--json"]
     options += ["--report", page] if name in REPORTED else []
     shown = run(capsys, "fit", path, "--outcome", outcome, "--instruments", instruments, *options)
     assert shown.code == 0, shown.err
@@ -98,4 +98,4 @@ def test_one_command_makes_a_model_a_report_and_predictions(name, tmp_path, caps
     assert shown.code == 0, shown.err
     predicted = pd.read_csv(out)
     assert len(predicted) == len(pd.read_csv(path))
-    assert np.isfinite(predicted[["mean", "std", "lower", "upper"]]).all(axis=None)
+    assert np.isfinite(predicted[["mean", "std", "low", "high"]]).all(axis=None)

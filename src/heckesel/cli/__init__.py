@@ -1,6 +1,7 @@
 """The command line: parse, call, print."""
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -16,6 +17,9 @@ from heckesel.cli.fitting import compare, diagnose, fit
 from heckesel.cli.scoring import predict
 from heckesel.cli.terminal import discard_output, prepare_streams, say
 from heckesel.errors import DataError, HeckeselError, IdentificationWarning
+
+# parameters of estimators that commands have as options
+PARAMETER = re.compile(r"\b(method|errors|missing|on_problem)='([\w-]+)'")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -80,7 +84,7 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     except (click.Abort, KeyboardInterrupt):
         _stop("stopped", 1)
     except DataError as error:
-        _stop(str(error), 2)
+        _stop(PARAMETER.sub(lambda m: f"--{m[1].replace('_', '-')} {m[2]}", str(error)), 2)
     except HeckeselError as error:
         _stop(str(error), 1)
     except BrokenPipeError:  # the reader closed the pipe, such as head
