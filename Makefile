@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: setup demo test portable lint types docs reproduce bench check package locked clean
+.PHONY: setup demo test check-slow portable lint types docs reproduce bench check package locked clean
 
 setup: $(READY)
 
@@ -16,7 +16,11 @@ demo: $(READY)
 	$(BIN)/heckesel demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+
+# Simulations that take longer than the rest of the tests together.
+check-slow: $(READY)
+	$(BIN)/python -m pytest -n auto -m slow
 
 # The tests that depend on arithmetic, as other processors and other Pythons compute.
 portable: $(READY)

@@ -11,26 +11,13 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import (
-    auto_fits,
-    classic,
-    growth,
-    network_methods,
-    page,
-    peers,
-    scoring,
-    streamed,
-    streamed_networks,
-)
+from benchmarks import classic, default_fits, growth, page, peers, streamed
 
 BENCHMARKS = {
     "classic": classic.measure,
     "streamed": lambda: [streamed.measure(method=method) for method in ("ml", "two-step")],
-    "streamed_networks": streamed_networks.measure,
-    "auto": auto_fits.measure,
-    "scoring": scoring.measure,
+    "default": default_fits.measure,
     "peers": peers.measure,
-    "network_methods": network_methods.measure,
     "growth": growth.measure,
 }
 RESULTS = Path("benchmarks/results.json")

@@ -46,7 +46,7 @@ def run_one(contender: str, n: int) -> dict:
         started = time.perf_counter()
         sm.Probit(s, design).fit(disp=0)
     else:
-        from heckesel.estimators.heckman import heckman
+        from heckesel.selection_model import heckman
 
         heckman(y=y[few], x=x[few], w=w[few], method=contender)
         started = time.perf_counter()

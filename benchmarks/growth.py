@@ -1,5 +1,5 @@
-"""How time and memory grow: classic fits with rows and columns, "auto" with rows, networks with
-members, the experiment's grid with cells. The exponent is the slope of log time on log size.
+"""How time and memory grow: classic fits with rows and columns, the default with rows. The exponent
+is the slope of log time on log size.
 
 python -m benchmarks.growth             the table
 python -m benchmarks.growth ml 100000 10  one fit of that many rows and columns, as JSON
@@ -20,9 +20,6 @@ ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 FULL = 100_000  # rows from which the exponent counts: fewer take a time that hardly grows
 WIDTHS = (5, 10, 20, 40)
 WIDTH_ROWS = 200_000
-MEMBERS = (1, 5, 10, 20)
-CELLS = (1, 2, 4, 8)
-EPOCHS = 60
 
 
 def draw(n: int, p: int, seed: int = 0):
@@ -35,36 +32,13 @@ def draw(n: int, p: int, seed: int = 0):
 
 
 def run_one(method: str, n: int, p: int) -> dict:
-    from heckesel.estimators.heckman import heckman
+    from heckesel.selection_model import heckman
 
     x, w, y = draw(n, p)
     started = time.perf_counter()
     heckman(y=y, x=x, w=w, method=method)
     seconds = time.perf_counter() - started
     return {"seconds": round(seconds, 3), "peak_gb": round(peak_bytes() / 1e9, 3)}
-
-
-def network_seconds(members: int, cells: int, turns: int = 2) -> dict:
-    """The two-step network on cells of 2000 rows, trained side by side."""
-    from heckesel.data import selection_data
-    from heckesel.datasets.controlled import make_controlled
-    from heckesel.methods import fit_one, load_method
-    from heckesel.networks.training.config import NetworkConfig
-
-    data = []
-    for seed in range(cells):
-        frame = make_controlled(rho=0.9, alpha=1.0, seed=seed).frame
-        data.append(selection_data(frame[["x"]], frame[["x", "z"]], frame["y"]))
-    config = NetworkConfig(epochs=EPOCHS, n_members=members, standardise=False, device="cpu")
-    method, taken = load_method("heckman_two_step"), []
-    for _ in range(turns):
-        started = time.perf_counter()
-        if cells == 1:
-            fit_one(method, data[0], seed=0, config=config)
-        else:
-            method.fit_many(data, seeds=list(range(cells)), config=config)
-        taken.append(time.perf_counter() - started)
-    return {"seconds": round(min(taken), 3)}
 
 
 def exponent(sizes, rows) -> float:
@@ -74,21 +48,18 @@ def exponent(sizes, rows) -> float:
     return round(float(np.polyfit(*np.log(large).T, 1)[0]), 2)
 
 
-def measure(rows=ROWS, widths=WIDTHS, members=MEMBERS, cells=CELLS) -> dict:
+def measure(rows=ROWS, widths=WIDTHS) -> dict:
     def fresh(method, n, p):
         command = [sys.executable, "-m", "benchmarks.growth", method, str(n), str(p)]
-        if method == "auto":
-            command = [sys.executable, "-m", "benchmarks.auto_fits", method, str(n)]
+        if method == "default":
+            command = [sys.executable, "-m", "benchmarks.default_fits", method, str(n)]
         return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
-    network_seconds(1, 1, 1)  # first use of each kernel
     runs = {
         "ml, rows": (rows, [fresh("ml", n, 10) for n in rows]),
         "two-step, rows": (rows, [fresh("two-step", n, 10) for n in rows]),
-        "auto, rows": (rows, [fresh("auto", n, 5) for n in rows]),
+        "default, rows": (rows, [fresh("default", n, 5) for n in rows]),
         f"ml, columns, {WIDTH_ROWS} rows": (widths, [fresh("ml", WIDTH_ROWS, p) for p in widths]),
-        "network two-step, members": (members, [network_seconds(k, 1) for k in members]),
-        "network two-step, cells of 5 members": (cells, [network_seconds(5, c) for c in cells]),
     }
     return {
         name: {"exponent": exponent(sizes, found), "sizes": list(sizes), "runs": found}

@@ -1,9 +1,9 @@
-"""Joint maximum likelihood against StatsPAI, and our Gaussian process against scikit-learn's.
+"""Joint maximum likelihood against StatsPAI.
 
 StatsPAI brings packages of its own, so it lives in another environment: name that environment's
 Python in HECKESEL_PEERS_PYTHON. Without it the row says that it was not run.
 
-python -m benchmarks.peers        both, as JSON
+python -m benchmarks.peers        as JSON
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 
-import numpy as np
 import pandas as pd
 
 from benchmarks.classic import COLUMNS, draw
@@ -43,7 +41,7 @@ def statspai(n: int = ROWS) -> dict:
     python = os.environ.get(VARIABLE)
     if not python:
         return {"n": n, "not_run": f"{VARIABLE} is not set"}
-    from heckesel.estimators.heckman import heckman
+    from heckesel.selection_model import heckman
 
     x, w, y = draw(n)
     heckman(y=y[:500], x=x[:500], w=w[:500])  # what is imported when first used
@@ -73,42 +71,8 @@ def statspai(n: int = ROWS) -> dict:
     }
 
 
-def gaussian_process(n: int = 1000, columns: int = 2) -> dict:
-    """One fit with two restarts of each: seconds, and by how much ours is the higher optimum."""
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-
-    from heckesel.data import selection_data
-    from heckesel.methods import fit_one, gp
-
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-3, 3, (n, columns))
-    y = np.sin(1.5 * x[:, 0]) + 0.5 * x[:, -1] + 0.5 * rng.standard_normal(n)
-    kernel = ConstantKernel(1.0) * RBF(np.ones(columns)) + WhiteKernel(0.1)
-    started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        peer = GaussianProcessRegressor(
-            kernel, normalize_y=True, n_restarts_optimizer=2, random_state=0
-        ).fit(x, y)
-    middle = time.perf_counter()
-    config = gp.GPConfig(device="cpu")
-    fit = fit_one(gp, selection_data(x, x, y), seed=0, config=config)
-    ended = time.perf_counter()
-    new = rng.uniform(-3, 3, (200, columns))
-    apart = np.abs(fit.predict(new).mean - peer.predict(new)).max()
-    return {
-        "n": n,
-        "columns": columns,
-        "peer_s": round(middle - started, 2),
-        "ours_s": round(ended - middle, 2),
-        "ratio": round((middle - started) / (ended - middle), 1),
-        "means_apart": float(f"{apart:.1e}"),
-    }
-
-
 def measure() -> dict:
-    return {"statspai": statspai(), "gaussian_process": gaussian_process()}
+    return {"statspai": statspai()}
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def size_of(folder: Path) -> int:
 
 def run_one(contender: str, method: str, folder: Path, rows: int) -> dict:
     """Fit once in this process; importing and reading into memory are not timed."""
-    from heckesel.estimators.heckman import heckman
+    from heckesel.selection_model import heckman
 
     read: int | None = None
     if contender == "files":

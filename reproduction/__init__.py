@@ -19,11 +19,9 @@ EXPERIMENTS = {
     "e4": "reproduction.e4_panels",
     "e4-timm": "reproduction.e4_timm",
     "x1": "reproduction.x1_profile",
-    "x2": "reproduction.x2_misspecified",
-    "x3": "reproduction.x3_verdict",
     "x4": "reproduction.x4_calibrated",
     "x5": "reproduction.x5_regimes",
-    "x6": "reproduction.truth.x6_truth",
+    "x6": "reproduction.x6_truth",
     "instruments": "reproduction.simulations.instrument_levels",
 }
 

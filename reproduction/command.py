@@ -8,9 +8,8 @@ from threading import Lock
 
 import click
 
-from heckesel.cli.dask_client import dask_client
-from heckesel.cli.models import check_device_option
-from heckesel.errors import DataError, HeckeselError
+from heckesel.cli.fitting import check_device_option
+from heckesel.errors import DataError, HeckeselError, imported
 from reproduction import EXPERIMENTS
 
 GATE = "e0"
@@ -60,7 +59,7 @@ def reproduce(
         raise DataError(f"there is no experiment {unknown[0]!r}; known: {', '.join(EXPERIMENTS)}")
     if workers < 1:
         raise DataError(f"--workers must be at least 1, got {workers}")
-    check_device_option(device, dask)
+    check_device_option(device, elsewhere=dask is not None)
     if data is not None:
         os.environ["HECKESEL_DATA"] = data
     _pass_the_gate()
@@ -93,7 +92,6 @@ def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
 def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
     from reproduction import load
     from reproduction.pages.claims.kill_condition import kill_condition
-    from reproduction.pages.experiment_table import experiment_table
     from reproduction.pages.rows import Results, flat
     from reproduction.result_files import results_path
     from reproduction.runner import failed, run
@@ -113,10 +111,7 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
         raise HeckeselError(f"{len(bad)} of {len(rows)} cells of {name} failed")
     place = results_path(name, out, quick)
     click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
-    if quick:  # the pages in `paper/` show the whole grids
-        if table := experiment_table(name, rows):
-            click.echo(f"{table}\n")
-    elif name == "e1":
+    if name == "e1" and not quick:
         click.echo(kill_condition(Results(e1=flat(rows)))[1])
 
 
@@ -143,7 +138,12 @@ def _executor(workers: int, dask: str | None):
     if dask is not None:
         from reproduction.runner import on_cluster
 
-        with dask_client(dask) as client:
+        distributed = imported("distributed", "--dask needs the scale extra", "scale")
+        try:
+            client = distributed.Client(dask, timeout=30)
+        except (OSError, ValueError) as error:
+            raise HeckeselError(f"no Dask scheduler answers at {dask!r}: {error}") from None
+        with client:
             yield on_cluster(client)
     elif workers > 1:
         from concurrent.futures import ProcessPoolExecutor

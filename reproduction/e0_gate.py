@@ -18,12 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from heckesel.classical.probit_results import probit
 from heckesel.datasets import load_mroz, load_rand_hie
-from heckesel.datasets.mroz import FILES as MROZ_FILES
-from heckesel.datasets.rand_hie import FILES as RAND_HIE_FILES
-from heckesel.datasets.rand_hie import REGRESSORS
-from heckesel.estimators.heckman import heckman
-from heckesel.estimators.probit import probit
+from heckesel.datasets.shipped import FILES, REGRESSORS
+from heckesel.selection_model import heckman
 from reproduction.result_files import read_reference
 from reproduction.runner import attempt
 
@@ -33,7 +31,7 @@ FULL_PRECISION = 1e-6
 LOGLIK_TOLERANCE = 1e-4
 RIGHT = " + ".join(REGRESSORS)
 GREENE_PRINTED_LOGLIK, GREENE_PRINTED_RHO = -1581.2577, -0.132
-DATA_HASHES = RAND_HIE_FILES | MROZ_FILES
+DATA_HASHES = {name: FILES[name] for name in ("rand_hie.csv.gz", "mroz.csv.gz")}
 chunk_of = "all".format
 
 

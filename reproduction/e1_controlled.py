@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from itertools import product
 
 from heckesel.datasets import Controlled, make_controlled
-from heckesel.datasets.controlled import controlled_f0
+from heckesel.datasets.simulated import controlled_f0
 from heckesel.methods.oracle import OracleConfig
 from heckesel.networks.training.config import NetworkConfig
 from reproduction.problems import TRAINED, Problem, as_data, run_cells

@@ -11,8 +11,7 @@ from functools import cache, lru_cache
 from itertools import product
 
 from heckesel.datasets import SemiReal, induce_selection, load_california_housing, load_wine_quality
-from heckesel.datasets.california_housing import FILES as CALIFORNIA_FILES
-from heckesel.datasets.wine_quality import FILES as WINE_FILES
+from heckesel.datasets.shipped import FILES
 from heckesel.networks.training.config import NetworkConfig
 from reproduction.problems import TRAINED, Problem, as_data, run_cells
 
@@ -24,7 +23,7 @@ TABLES: dict[str, tuple[Callable, str, int, int]] = {
 SEEDS = {0.0: range(3), 0.5: range(3), 0.8: range(8)}
 METHODS = (*TRAINED, "skyline")
 NETWORK = NetworkConfig(standardise=False)  # the draws are standardised already
-DATA_HASHES = CALIFORNIA_FILES | WINE_FILES
+DATA_HASHES = {name: FILES[name] for name in FILES if name.startswith(("california", "wine"))}
 chunk_of = "{0.dataset} {0.method}".format  # cells of one shape
 
 

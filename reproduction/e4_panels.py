@@ -23,16 +23,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtri
 
-from heckesel.datasets.papers_with_code import FILES, load_evaluation_tables, load_results_by_paper
-from heckesel.diagnostics.instrument_strength import wald_verdict
-from heckesel.diagnostics.verdict import VERDICTS
+from heckesel.classical.covariance import inverse
+from heckesel.classical.probit import fit_probit
+from heckesel.classical.profile import atanh_rho_interval
+from heckesel.classical.results import HeckmanFit
+from heckesel.classical.rows import standardised_sample
+from heckesel.datasets.outside import PAPERS_FILES, load_evaluation_tables, load_results_by_paper
 from heckesel.errors import DataError
-from heckesel.estimators.heckman import heckman
-from heckesel.linear.covariance import inverse
-from heckesel.linear.probit import fit_probit
-from heckesel.linear.profile_intervals import atanh_rho_interval
-from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.sample.sample import standardised_sample
+from heckesel.selection_model import heckman
+from heckesel.verdict.strength import wald_evidence
 from reproduction.draws.reporting_panel import (
     FEWEST_ROWS,
     Panel,
@@ -47,7 +46,7 @@ SOURCES = {
     "by_paper_2022": (lru_cache(load_results_by_paper), "paper"),
     "by_model_2020": (lru_cache(load_evaluation_tables), "model"),
 }
-DATA_HASHES = FILES
+DATA_HASHES = PAPERS_FILES
 chunk_of = "{0.source}, {0.task}".format
 
 
@@ -130,7 +129,8 @@ def _wald(fit: HeckmanFit) -> float:
         return fit.identification.evidence["wald"]
     probit = fit_probit(fit.data.w, fit.data.s, fit.data.weight)
     covariance = inverse(-probit.hessian)
-    return wald_verdict(fit.data, probit.gamma, covariance).evidence["wald"]
+    names, instruments = fit.data.w_names, fit.data.instruments
+    return wald_evidence(instruments, names, probit.gamma, covariance)["wald"]
 
 
 def _with_age(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, float]]:
@@ -168,7 +168,6 @@ def _estimates(fit: HeckmanFit, slope: str) -> dict[str, float]:
         "n_modes": float(len(fit.modes)),
         f"outcome_{slope}": float(best.params["outcome", slope]),
         f"select_{slope}": float(best.params["select", slope]),
-        "verdict": float(VERDICTS.index(fit.identification.verdict)),
     }
     rho_se = (1 - fit.rho**2) * fit.se["ancillary", "atanh_rho"]
     # at the boundary there is none, and JSON has no NaN

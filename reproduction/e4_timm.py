@@ -22,12 +22,12 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from heckesel.datasets.timm_results import FILES, load_timm_results
+from heckesel.classical.prediction import mean_and_gradient
+from heckesel.classical.results import HeckmanFit
+from heckesel.datasets.outside import TIMM_FILES, load_timm_results
 from heckesel.errors import IdentificationWarning
-from heckesel.estimators.heckman import heckman
-from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.results.prediction import mean_and_gradient
 from heckesel.metrics import coverage
+from heckesel.selection_model import heckman
 from reproduction.draws.reporting_panel import FEWEST_SCORES, ability, long_frame, standardise
 from reproduction.runner import attempt
 
@@ -37,7 +37,7 @@ METHODS = ("least squares", "two-step", "ml")
 ABILITY_SLOPE = 1.0  # of the reporting index, per standard deviation of ability
 LEVEL = 0.9
 RIGHT = "ability + dataset"
-DATA_HASHES = FILES
+DATA_HASHES = TIMM_FILES
 chunk_of = "{0.ability}, rho {0.rho}, alpha {0.alpha}".format
 
 

@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
+import heckesel as hk
 from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import Controlled, SemiReal, Truth
 from heckesel.fit_info import as_dictionary
@@ -15,6 +17,7 @@ from heckesel.metrics import evaluate
 from heckesel.networks.ensembles.selection_ensemble import with_networks
 from reproduction.runner import attempt
 
+AUTO = "auto"  # the default HeckmanRegressor
 # What the paper trains in A-E1 and A-E2.
 TRAINED = (
     *("heckman_joint", "heckman_two_step", "blind_two_head", "deep_ensemble"),
@@ -42,6 +45,29 @@ def as_data(pool: Controlled | SemiReal) -> SelectionData:
     return selection_data(x, w, y, x_names=names, w_names=[*names, "z"])
 
 
+@dataclass(frozen=True)
+class AutoFit:
+    """The default `HeckmanRegressor`, fitted to SelectionData, with `predict` of the population.
+
+    That prediction does not depend on the instruments, which are set to 0.
+    """
+
+    model: hk.HeckmanRegressor
+    names: tuple[str, ...]
+    instruments: tuple[str, ...]
+
+    def predict(self, x: np.ndarray):
+        frame = pd.DataFrame(x, columns=list(self.names))
+        return self.model.predict_distribution(frame.assign(**dict.fromkeys(self.instruments, 0.0)))
+
+
+def fit_auto(data: SelectionData) -> AutoFit:
+    frame = pd.DataFrame(data.w, columns=list(data.w_names))
+    y = pd.Series(np.where(data.s, data.y, np.nan))
+    model = hk.HeckmanRegressor(instruments=list(data.instruments)).fit(frame, y)
+    return AutoFit(model, data.x_names, data.instruments)
+
+
 def run_cells(
     name: str, cells: Sequence, problem: Callable, *, network, device: str, oracle=None, row=None
 ) -> list:
@@ -52,6 +78,9 @@ def run_cells(
     all outcomes. Networks predict on the device they were trained on.
     """
     problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
+    row = row or problem_row
+    if name == AUTO:
+        return [attempt(lambda one: row(one, fit_auto(one.data)), one) for one in problems]
     options: dict = {"config": network, "device": device}
     if name == "oracle":
         options = {"config": oracle}
@@ -64,7 +93,7 @@ def run_cells(
     fits = load_method(name).fit_many([one.data for one in problems], seeds=seeds, **options)
     if "device" in options:
         fits = [with_networks(fit, lambda networks: networks.on(device)) for fit in fits]
-    return [attempt(row or problem_row, *pair) for pair in zip(problems, fits, strict=True)]
+    return [attempt(row, *pair) for pair in zip(problems, fits, strict=True)]
 
 
 def problem_row(problem: Problem, fit) -> dict[str, float]:
@@ -76,7 +105,7 @@ def problem_row(problem: Problem, fit) -> dict[str, float]:
 def metrics_row(fit, x, truth: Truth) -> dict[str, float]:
     """Metrics of the population prediction at x, and the estimates of rho and sigma."""
     row = evaluate(truth.y, fit.predict(x), f0=truth.f0, propensity_x=truth.propensity_x)
-    info = as_dictionary(fit.info)
+    info = {} if isinstance(fit, AutoFit) else as_dictionary(fit.info)
     if "weight" in info:  # a mixture has too many points to list them
         row["rho_hat"] = float(np.average(info["rho"], weights=info["weight"]))
     elif "rho" in info:

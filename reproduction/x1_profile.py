@@ -6,18 +6,15 @@ draws are too few for a method that occasionally chooses the wrong sign, so the 
 columns has sixteen more.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from heckesel.datasets import make_controlled, make_interactions
-from heckesel.datasets.interactions import interactions_f0
+from heckesel.datasets.simulated import interactions_f0
 from heckesel.fit_info import RhoInfo
 from heckesel.methods import load_method
-from heckesel.methods.heckman_auto import AutoConfig
-from heckesel.methods.heckman_profile import ProfileConfig
 from heckesel.methods.oracle import OracleConfig
 from heckesel.methods.spline_joint import SplineConfig
 from heckesel.networks.training.config import NetworkConfig
@@ -27,9 +24,10 @@ from reproduction.runner import attempt
 
 MORE_SEEDS = range(8, 24)
 PRIORS = ("uniform", "positive", "negative")
-# Methods that weight rho take a prior. The others are run on the five columns only, because A-E1
+# A method that weights rho takes a prior. The others are run on the five columns only, because A-E1
 # runs them on the curve.
-WEIGHING = ("heckman_profile", "spline_joint")
+PROFILE = "spline_joint"
+WEIGHING = (PROFILE,)
 OTHERS = ("heckman_two_step", "heckman_joint", "deep_ensemble", "oracle")
 DRAWS = {
     "curve": (make_controlled, POOL),
@@ -65,29 +63,21 @@ def cells(quick: bool = False) -> list[Cell]:
     ]
 
 
-def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    return run_with_prior(cells, [problem(cell) for cell in cells], device)
-
-
 def problem(cell: Cell) -> Problem:
     make, size = DRAWS[cell.draw]
     draw = {"rho": cell.rho, "alpha": cell.alpha, "seed": cell.seed}
     return controlled_problem(make=make, size=size, **draw)
 
 
-def run_with_prior(cells: Sequence, problems: list[Problem], device: str) -> list:
-    """The rows of cells of one method and one prior."""
+def run_chunk(cells: list[Cell], device: str = "auto") -> list:
+    problems = [problem(cell) for cell in cells]
     method, prior = load_method(cells[0].method), cells[0].prior
     datas = [one.data for one in problems]
     if cells[0].method == "oracle":
         fits = method.fit_many(datas, config=ORACLE)
     else:
         config: object = NETWORK
-        if cells[0].method == "heckman_profile":
-            config = ProfileConfig(rho_prior=prior)
-        elif cells[0].method == "heckman_auto":
-            config = AutoConfig(rho_prior=prior)
-        elif cells[0].method == "spline_joint":
+        if cells[0].method == PROFILE:
             pairs = "all" if datas[0].x.shape[1] > 1 else ()
             config = SplineConfig(interactions=pairs, rho_prior=prior)
         seeds = [cell.seed for cell in cells]

@@ -5,23 +5,23 @@ the 75 combinations has two or three settings, at least one of either size. The 
 the selection index of a setting are drawn once. Choices may be made on DESIGN_SEEDS. `cells` has
 the fresh seeds, which are run at the end.
 
-Rows need numpy, scipy and torch. X5_SEEDS (a number of fresh seeds, or "design") and X5_METHODS
-(names with commas between) in the environment restrict the grid, also in other processes.
+`auto` is the default `HeckmanRegressor`. Rows of the former default of networks on the same draws,
+`old_auto`, are in `results/x5_old_auto.json`. X5_SEEDS (a number of fresh seeds, or "design") and
+X5_METHODS (names with commas between) in the environment restrict the grid.
 """
 
 import os
 import time
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 from functools import cache
 from itertools import product
 
 import numpy as np
 
-from heckesel.fit_info import as_dictionary
 from heckesel.methods import load_method
 from heckesel.metrics import evaluate
 from heckesel.networks.ensembles.selection_ensemble import with_networks
-from heckesel.networks.training.config import NetworkConfig, torch_device
+from heckesel.networks.training.config import NetworkConfig
 from reproduction.draws.regime_draws import (
     ERRORS,
     INSTRUMENTS,
@@ -32,10 +32,11 @@ from reproduction.draws.regime_draws import (
     Draw,
     draw_regime,
 )
+from reproduction.problems import AUTO, AutoFit, fit_auto
 from reproduction.runner import attempt
 
 DESIGN_SEEDS, FRESH_SEEDS = range(2), range(100, 108)
-AUTO, TWO_STEP, NAIVE = METHODS = ("heckman_auto", "heckman_two_step", "deep_ensemble")
+_, TWO_STEP, NAIVE = METHODS = (AUTO, "heckman_two_step", "deep_ensemble")
 NETWORK = NetworkConfig(n_members=10, folds=5, noise="auto", tails="auto")  # as in X4
 SETTINGS_SEED, SETTINGS = 5, 200
 METRICS = ("coverage90", "width90", "interval_score90", "crps", "bias_f0")
@@ -107,36 +108,26 @@ def _cells(chosen, seeds, methods) -> list[Cell]:
 
 
 def chunk_of(cell: Cell) -> str:
-    """The draws of several settings, whose networks train as one batch; `auto` weights the networks
-    of the two-step, so both are in one chunk."""
-    place = f"{cell.n} {cell.instrument} {cell.errors}"
-    return f"{place} {NAIVE if cell.method == NAIVE else AUTO}"
+    """The draws of several settings, whose networks train as one batch."""
+    return f"{cell.n} {cell.instrument} {cell.errors} {cell.method}"
 
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
-    """Rows of cells in their order. The networks of a draw are trained once, even if several
-    methods use them."""
-    draws = list(dict.fromkeys(replace(cell, method="") for cell in cells))
-    problems, seeds = [problem(draw) for draw in draws], [draw.seed for draw in draws]
-    naive = cells[0].method == NAIVE
-    method = load_method(NAIVE if naive else TWO_STEP)
+    if cells[0].method == AUTO:
+        return [attempt(_auto_row, cell) for cell in cells]
+    problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
+    method = load_method(cells[0].method)
     started = time.perf_counter()
     fits = method.fit_many([p.data for p in problems], seeds=seeds, config=NETWORK, device=device)
-    seconds = (time.perf_counter() - started) / len(draws)
+    seconds = (time.perf_counter() - started) / len(cells)
     fits = [with_networks(fit, lambda networks: networks.on(device)) for fit in fits]
-    place = torch_device(device)
+    return [attempt(row, *pair, seconds) for pair in zip(problems, fits, strict=True)]
 
-    def find(cell: Cell) -> dict[str, float]:
-        at = draws.index(replace(cell, method=""))
-        drawn, fit = problems[at], fits[at]
-        if cell.method != AUTO:
-            return row(drawn, fit, seconds)
-        started = time.perf_counter()
-        auto = load_method(AUTO)
-        fit = auto.weigh_candidates(drawn.data, cell.seed, fit, auto.AutoConfig(), place)
-        return row(drawn, fit, seconds + time.perf_counter() - started)
 
-    return [attempt(find, cell) for cell in cells]
+def _auto_row(cell: Cell) -> dict[str, float]:
+    drawn, started = problem(cell), time.perf_counter()
+    fit = fit_auto(drawn.data)
+    return row(drawn, fit, time.perf_counter() - started)
 
 
 def problem(cell: Cell) -> Draw:
@@ -145,17 +136,12 @@ def problem(cell: Cell) -> Draw:
 
 
 def row(draw: Draw, fit, seconds: float) -> dict[str, float]:
-    """METRICS in the selected-against region and over all points, rho averaged over the posterior
-    or over members, weights of candidates, and the seconds of the fit (a batch is split evenly
-    among its draws)."""
-    predictive = fit.predict(draw.x)
-    found = evaluate(draw.y, predictive, f0=draw.f0, propensity_x=draw.propensity_x)
+    """METRICS in the selected-against region and over all points, whether the verdict says
+    *supported*, and the seconds of the fit (a batch is split evenly among its draws)."""
+    found = evaluate(draw.y, fit.predict(draw.x), f0=draw.f0, propensity_x=draw.propensity_x)
     kept = {f"{name}{region}": found[f"{name}{region}"] for region in REGIONS for name in METRICS}
     kept |= {"n_against": found["n_against"], "selected_share": float(draw.data.s.mean())}
-    info = as_dictionary(fit.info)
-    if "rho" in info:
-        kept["rho_hat"] = float(np.average(info["rho"], weights=info.get("weight")))
-    for each in info.get("candidates", []):
-        name = each["errors"] if each["outcome"] == "splines" else each["outcome"]
-        kept[f"weight_{name.replace(' ', '_')}"] = each["weight"]
+    if isinstance(fit, AutoFit):
+        verdict = fit.model.identification_.verdict
+        kept["supported"] = float(verdict == "supported by the instrument")
     return kept | {"seconds": seconds}

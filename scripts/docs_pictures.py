@@ -60,7 +60,7 @@ def run_page(page: str, until: str) -> dict:
 
 def naive_and_corrected() -> plt.Figure:
     """The two fits of the README, over the function that generated the data."""
-    from heckesel.datasets.controlled import controlled_f0
+    from heckesel.datasets.simulated import controlled_f0
 
     scope = run_page("README.md", "model")
     draw, x = scope["draw"], np.linspace(-3, 3, 121)

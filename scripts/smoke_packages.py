@@ -109,7 +109,7 @@ def try_out(python: Path, folder: Path) -> None:
     assert run(str(python), "-I", "-c", TRY).strip() == NO_TORCH
     assert "diagnose" in run(*shell, "--help")
     columns = ("--outcome", "lwage", "--instruments", "age,kidslt6")
-    assert "identified by an instrument" in run(*shell, "diagnose", "wages.csv", *columns)
+    assert "supported by the instrument" in run(*shell, "diagnose", "wages.csv", *columns)
     refused = run(*shell, "fit", "wages.csv", *columns, "--out", "wages.heckesel", code=2)
     assert refused.count("\n") == 1, refused
     assert "pip install 'heckesel[deep]'" in refused, refused

@@ -16,10 +16,10 @@ NAMES = sorted(
     | {f"heckesel.metrics.{name}" for name in import_module("heckesel.metrics").__all__}
     | set(re.findall(r"auto(?:class|function):: (\S+)", REFERENCE))
     | {
-        "heckesel.linear.results.functional_form.FunctionalForm",
-        "heckesel.linear.results.heckman_probit_fit.HeckmanProbitFit",
-        "heckesel.linear.results.inference.Test",
-        "heckesel.linear.results.modes.Mode",
+        "heckesel.classical.functional_form.FunctionalForm",
+        "heckesel.classical.probit_results.HeckmanProbitFit",
+        "heckesel.classical.covariance.Test",
+        "heckesel.classical.results.Mode",
     }
 )
 

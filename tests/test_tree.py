@@ -17,11 +17,12 @@ PACKAGE = Path(heckesel.__file__).parent
 ROOT = PACKAGE.parent.parent
 # Folders and files of the library, by layer. A layer imports itself and the layers before it.
 LAYERS = [
-    "errors on_disk atomic_files io device display numeric_input progress numerics math",
-    "data fit_info likelihoods predictive scales metrics tables datasets",
-    "networks deep learners correction linear classical methods diagnostics verdict bounds "
+    "errors on_disk atomic_files io device display numeric_input progress math",
+    "data fit_info predictive scales metrics tables datasets",
+    "networks deep learners correction classical methods diagnostics verdict bounds "
     "sensitivity margins",
-    "saving estimators regressor classifier deep_regressor imputer plots report cli",
+    "saving selection_model estimators regressor classifier deep_regressor imputer plots report "
+    "cli",
     "__init__ __main__",
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
@@ -155,7 +156,7 @@ X, y = draw[["x", "z"]], draw["y"]
 for call in (
     lambda: hk.DeepHeckmanRegressor(["z"]).fit(X, y),
     lambda: hk.DeepEnsembleRegressor(["z"]).fit(X, y),
-    lambda: hk.identify(X, y, instruments=["z"]).profile.plot(),
+    lambda: hk.plots.rho_likelihood(hk.heckman("y ~ x", "~ x + z", draw)),
 ):
     try:
         call()

@@ -38,7 +38,7 @@ def audit_md(rows: Sequence[dict]) -> str:
         n_equations=len(_distinct(rows)),
         not_global=_names(row for row in rows if row["printed_is"] != GLOBAL),
         n_local=len(_distinct([row for row in rows if row["printed_is"] == LOCAL])),
-        n_refused=sum(row["verdict"] == "do not use" for row in _distinct(rows)),
+        n_refused=sum(row["verdict"] == "contradicted" for row in _distinct(rows)),
         fits=table(HEADER, map(_fit_line, rows)),
         coefficients=table(COEFFICIENTS, map(_coefficient_line, _distinct(rows))),
         sources="\n".join(f"- *{row['name']}*: {row['source']}" for row in rows),

@@ -3,9 +3,9 @@
 import warnings
 
 import heckesel as hk
+from heckesel.classical.results import Mode
 from heckesel.display import plain
 from heckesel.errors import IdentificationWarning
-from heckesel.linear.results.modes import Mode
 from reproduction.audit.published_fits import PublishedFit
 
 SAME = 0.01  # log-units between a maximum and the value at which a program stopped

@@ -25,8 +25,6 @@ SPOT_CHECKS: dict[str, list[tuple]] = {
     "e2": [("wine", 0.8, 0, "heckman_two_step")],
     # splines: the networks of the same experiments take a minute a cell here
     "x1": [(d, 0.9, 0.0, 0, "spline_joint", "uniform") for d in ("curve", "interactions")],
-    "x2": [("chi2", 0.9, 0.0, 0, "spline_joint")],
-    "x5": [("strong", "skewed", 0.5, "linear", "linear", 500, 100, "heckman_auto")],
 }
 POINTS = 4  # test points that may cross the end of an interval
 TOLERANCES = {"coverage90": 0.02, "coverage90_against": 0.02, "ece": 0.01, "ece_against": 0.01}

@@ -11,26 +11,24 @@ from itertools import product
 import numpy as np
 from scipy.stats import norm
 
-from heckesel.datasets.controlled import INDEX_SLOPE, controlled_f0
-from heckesel.metrics.regions import AGAINST_BELOW
+from heckesel.datasets.simulated import INDEX_SLOPE, controlled_f0
+from heckesel.metrics import AGAINST_BELOW
 from reproduction import e2_semireal, x4_calibrated
 from reproduction.draws.regime_draws import ERRORS as X5_ERRORS
 from reproduction.draws.regime_draws import INSTRUMENTS
 from reproduction.draws.regime_draws import RHOS as X5_RHOS
-from reproduction.e1_controlled import ALPHAS, RHOS
-from reproduction.pages.beyond_paper import x1_page, x2_page, x4_page, x5_page
-from reproduction.pages.beyond_paper.x6_figure import errors_by_outcome
+from reproduction.e1_controlled import RHOS
+from reproduction.pages.beyond_paper import x1_page, x4_page, x5_page
+from reproduction.pages.beyond_paper.x6_page import errors_by_outcome
 from reproduction.pages.macros import main_panels
 from reproduction.pages.rows import Results, over_seeds
-from reproduction.x2_misspecified import METHODS as X2_METHODS
-from reproduction.x5_regimes import METHODS as X5_METHODS
 
 TRAINED = (
     *("heckman_two_step", "heckman_joint", "blind_two_head", "deep_ensemble"),
     *("mc_dropout", "gp", "weighted_ensemble"),
 )
 X1_METHODS = (
-    *("heckman_profile", "spline_joint", "heckman_two_step", "heckman_joint"),
+    *("spline_joint", "heckman_two_step", "heckman_joint"),
     *("deep_ensemble", "oracle"),
 )
 METRICS = ("ece_against", "coverage90_against", "coverage90_well")
@@ -86,36 +84,29 @@ def without_instrument(results: Results) -> dict:
     return found
 
 
-def honesty_by_errors(results: Results) -> dict:
-    """X2: coverage and bias against rho, by errors, with and without the instrument."""
-    panels = {}
-    for metric, errors, alpha in product(("coverage90", "bias_f0"), x2_page.ERRORS, ALPHAS):
-        find = partial(x2_page.values, results, metric=metric, errors=errors, alpha=alpha)
-        panels[f"{metric} {errors} {alpha:g}"] = _curves(X2_METHODS, find)
-    return {"rho": list(RHOS), "panels": panels}
-
-
 def calibration(results: Results) -> dict:
-    """X4, rho = .8, mean and sd over seeds; `paper` has the paper's settings on the same rows."""
-    found = {}
-    for dataset in x4_page.TABLES:
-        now = {
-            m: {k: summarised(x4_page.values(results, dataset, m, k)) for k in METRICS}
-            for m in x4_calibrated.METHODS
+    """X4, rho = .8, mean and sd over seeds; methods without rows are left empty."""
+    return {
+        dataset: {
+            method: {k: summarised(v) for k, v in found.items()}
+            for method in x4_calibrated.METHODS
+            if len((found := _calibrated(results, dataset, method))[METRICS[0]])
         }
-        in_both = [m for m in now if m in e2_semireal.METHODS and dataset in x4_page.PAPERS]
-        paper = {m: {k: _semireal(results, k, dataset, m) for k in METRICS} for m in in_both}
-        found[dataset] = {"now": now, "paper": paper}
-    return found
+        for dataset in x4_page.TABLES
+    }
+
+
+def _calibrated(results: Results, dataset: str, method: str) -> dict[str, np.ndarray]:
+    return {metric: x4_page.values(results, dataset, method, metric) for metric in METRICS}
 
 
 def by_regime(results: Results) -> dict:
     """X5: selected-against coverage and CRPS against rho, by instrument and errors."""
     panels: dict = {}
     for metric, instrument in product(("coverage90_against", "crps_against"), INSTRUMENTS):
-        for method in X5_METHODS:
+        for method in x5_page.METHODS:
             found = x5_page.metric_by_regime(results, method, metric, instrument=instrument)
-            for errors in X5_ERRORS:
+            for errors in X5_ERRORS if found else ():
                 means = [rounded(found[instrument, errors, rho].mean) for rho in X5_RHOS]
                 panel = panels.setdefault(f"{metric} {instrument} {errors}", {})
                 panel[method] = {"mean": means}
@@ -183,7 +174,6 @@ FROM_RESULTS: dict[str, Callable[[Results], dict]] = {
     "fig3": semireal_bars,
     "fig4": panel_estimates,
     "x1": without_instrument,
-    "x2": honesty_by_errors,
     "x4": calibration,
     "x5": by_regime,
     "x6": errors_by_outcome,

@@ -6,7 +6,7 @@ has its own marker and line, for prints without colour.
 
 from collections.abc import Iterable, Sequence
 
-from heckesel.plots.canvas import percent_axis
+from heckesel.plots import percent_axis
 from reproduction.pages.method_labels import LABELS
 
 WIDTH = 7.0  # inches
@@ -22,12 +22,10 @@ STYLES = {
     "weighted_ensemble": ("#CC79A7", "X", (0, (8, 2))),
     "oracle": ("#000000", "*", ":"),
     "skyline": ("#000000", "*", ":"),
-    # never drawn beside the GP and MC dropout, whose colours they share
-    "heckman_profile": ("#009E73", "D", "-"),
-    "spline_joint": ("#E69F00", "v", (0, (5, 1))),
-    "heckman_averaged": ("#009E73", "P", "-"),
-    "heckman_outcome": ("#E69F00", "v", "-"),
-    "heckman_auto": ("#CC79A7", "X", "-"),
+    # never drawn beside the GP, MC dropout and the weighted ensemble, whose colours they share
+    "spline_joint": ("#009E73", "D", "-"),
+    "auto": ("#009E73", "D", "-"),
+    "old_auto": ("#CC79A7", "X", "-"),
 }
 NOMINAL = 0.9
 DOTS = {

@@ -1,12 +1,16 @@
-"""Labels of methods on pages and in figures: those of the library, and variants by options."""
+"""Labels of methods on pages and in figures."""
 
-from heckesel.methods import METHODS
-
-LABELS = {name: method.label for name, method in METHODS.items()} | {
-    "heckman_joint_t": "joint, t errors",
-    "heckman_two_step_open": "two-step, open",
-    "heckman_joint_open": "joint, open",
-    "heckman_two_step_paper": "two-step, paper",
-    "skyline_paper": "skyline, paper",
-    "identify": "`hk.identify`",
+LABELS = {
+    "auto": "auto",
+    "old_auto": "old auto",
+    "heckman_two_step": "two-step",
+    "heckman_joint": "joint",
+    "spline_joint": "profile",
+    "blind_two_head": "blind two-head",
+    "deep_ensemble": "deep ensemble",
+    "weighted_ensemble": "weighted ensemble",
+    "mc_dropout": "MC dropout",
+    "gp": "GP",
+    "oracle": "oracle",
+    "skyline": "skyline",
 }

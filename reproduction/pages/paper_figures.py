@@ -10,14 +10,12 @@ from pathlib import Path
 
 from reproduction.draws.regime_draws import ERRORS as X5_ERRORS
 from reproduction.pages import figure_style as style
-from reproduction.pages.beyond_paper.x2_page import ERRORS
 from reproduction.pages.beyond_paper.x4_page import TABLES
 from reproduction.pages.beyond_paper.x5_page import WHERE
-from reproduction.pages.beyond_paper.x6_figure import draw_errors
+from reproduction.pages.beyond_paper.x6_page import draw_errors
 from reproduction.pages.method_labels import LABELS
 
 SELECTED_AGAINST, DARK = "#EEEEEE", "#333333"
-INSTRUMENT = {"0": "no instrument", "1": "instrument"}
 NOMINAL = (":", "black", "nominal 90 %")
 
 
@@ -109,42 +107,17 @@ def draw_without_instrument(data: dict):
     return figure
 
 
-def draw_honesty_by_errors(data: dict):
-    """X2: coverage above bias, a column for each shape of the errors."""
-    figure, axes = style.panel_grid(4, len(ERRORS), height=8.2, sharex=True, sharey="row")
-    rho, curves = data["rho"], data["panels"]
-    for column, (errors, name) in enumerate(ERRORS.items()):
-        for place, alpha in enumerate(INSTRUMENT):
-            coverage, bias = axes[place, column], axes[2 + place, column]
-            shown = curves[f"coverage90 {errors} {alpha}"]
-            style.draw_coverage(coverage, rho, shown, low=0.25, bars=False)
-            style.draw_curves(bias, rho, curves[f"bias_f0 {errors} {alpha}"])
-            style.bias_axis(bias, rho)
-            bias.set_ylim(-1.3, 1.1)
-            for axis, what in ((coverage, "coverage"), (bias, "bias")):
-                axis.set_ylabel(f"{what}, {INSTRUMENT[alpha]}" if column == 0 else "")
-                axis.set_xlabel("")
-        axes[0, column].set_title(f"({'abc'[column]}) {name} errors")
-        axes[-1, column].set_xlabel("true ρ")
-    style.legend_below(figure, axes[0, 0], columns=5)
-    return figure
-
-
 def draw_calibration(data: dict):
     """X4: ECE and two coverages, a row of panels for each table."""
-    figure, axes = style.panel_grid(len(TABLES), 3, height=8.2, sharex="col", sharey=True)
+    figure, axes = style.panel_grid(len(TABLES), 3, height=5.0, sharex="col", sharey=True)
     for place, (dataset, name) in enumerate(TABLES.items()):
-        paper, now = data[dataset]["paper"], data[dataset]["now"]
-        series = [
-            (lambda metric, method, paper=paper: paper.get(method, {}).get(metric), 0.2, "", False),
-            (lambda metric, method, now=now: now[method][metric], -0.1, "", True),
-        ]
+        now = data[dataset]
+        series = [(lambda metric, method, now=now: now[method][metric], 0.0, "", True)]
         style.draw_dots(axes[place], list(now), series, titles=place == 0)
         axes[place, 0].set_ylabel(name)
     axes[0, 0].invert_yaxis()
     axes[0, 0].set_xlim(left=0)
-    folds, papers = ("o", DARK, "members on folds"), ("o", DARK, "paper's settings", "white")
-    style.key_below(figure, axes[0, 0], folds, papers, NOMINAL)
+    style.key_below(figure, axes[0, 0], NOMINAL)
     return figure
 
 
@@ -165,7 +138,7 @@ def draw_regimes(data: dict):
         axes[-1, column].set(xlabel="true ρ", xticks=(rho[0], 0, rho[-1]))
     for crps in axes[3:, 0]:
         crps.set_ylim(bottom=0)
-    style.legend_below(figure, axes[0, 0], columns=3)
+    style.legend_below(figure, axes[0, 0], columns=4)
     return figure
 
 
@@ -205,7 +178,6 @@ FIGURES: dict[str, Callable] = {
     "fig3": draw_semireal,
     "fig4": draw_panels,
     "x1": draw_without_instrument,
-    "x2": draw_honesty_by_errors,
     "x4": draw_calibration,
     "x5": draw_regimes,
     "x6": draw_errors,

@@ -1,5 +1,5 @@
 """Everything published, made from `results/*.json`: numbers, scoreboard, claims, the page of our
-own experiments, the audit of published fits, figure data.
+own experiments, the audit of published fits, figure data, and the table of the README.
 
 `python -m reproduction.pages.published` writes what has changed and draws the figures; with
 `--train` it first trains the example of figure 1 (a).
@@ -13,6 +13,7 @@ from pathlib import Path
 from heckesel.atomic_files import write_atomically
 from reproduction.audit.audit_page import audit_md, read_audit
 from reproduction.pages.beyond_paper import ours_md
+from reproduction.pages.beyond_paper.main_results import main_results
 from reproduction.pages.claims import claims_md
 from reproduction.pages.figure_data import FROM_RESULTS, train_example
 from reproduction.pages.macros import numbers_tex
@@ -30,7 +31,8 @@ def generated(folder_results: Path) -> dict[str, str]:
         pages[f"{name}.md"] = page(results) + "\n"
     pages["audit.md"] = audit_md(read_audit(folder_results)) + "\n"
     for name, data in FROM_RESULTS.items():
-        pages[f"figures/{name}.json"] = _json(data(results))
+        if getattr(results, name, True):  # figures of our own experiments have their names
+            pages[f"figures/{name}.json"] = _json(data(results))
     return pages
 
 
@@ -89,12 +91,23 @@ def _indented(value, depth: int) -> str:
     return json.dumps(value)
 
 
+def with_main_results(page: str, folder_results: Path) -> str:
+    """The README with its table of main results."""
+    table = main_results(read_results(folder_results))
+    lines, header = page.split("\n"), table.split("\n")[0].split("|")[1]
+    first = next(at for at, line in enumerate(lines) if line.startswith(f"|{header}|"))
+    rows = len(list(takewhile(lambda line: line.startswith("|"), lines[first:])))
+    return "\n".join([*lines[:first], *table.split("\n"), *lines[first + rows :]])
+
+
 def main() -> int:
     from reproduction.pages.paper_figures import draw_figures
 
     paper = Path("paper")
     for path in regenerate(Path("results"), paper, train="--train" in sys.argv[1:]):
         print(path)
+    readme = Path("README.md")
+    write_atomically(readme, with_main_results(readme.read_text(encoding="utf-8"), Path("results")))
     for path in draw_figures(paper / "figures"):
         print(path)
     return 0

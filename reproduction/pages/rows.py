@@ -27,8 +27,6 @@ class Results:
     e4: Sequence[Row] = field(default=())
     e4_timm: Sequence[Row] = field(default=())
     x1: Sequence[Row] = field(default=())
-    x2: Sequence[Row] = field(default=())
-    x3: Sequence[Row] = field(default=())
     x4: Sequence[Row] = field(default=())
     x5: Sequence[Row] = field(default=())
     x6: Sequence[Row] = field(default=())
@@ -56,18 +54,22 @@ def succeeded(rows: Iterable[dict]) -> list[Row]:
 
 
 def read_results(folder: Path) -> Results:
-    """The results in `folder`; panels may be missing, because their data are not in the repository.
+    """The results in `folder`; panels may be missing, because their data are not in the repository,
+    and our own experiments because they have not been run.
 
-    A failed row of the paper's experiments is refused, one of our own is skipped.
+    A failed row of the paper's experiments is refused, one of our own is skipped. Frozen rows of
+    the old auto, which no program computes any more, are added to X5 and X6.
     """
     found = {}
     for part in fields(Results):
         path = results_path(part.name.replace("_", "-"), folder)
+        own = part.name.startswith("x") or part.name == "instruments"
         if path.exists():
-            own = part.name.startswith("x") or part.name == "instruments"
             read = succeeded if own else flat
             found[part.name] = read(read_rows(path))
-        elif part.name not in ("e4", "e4_timm"):
+            frozen = folder / f"{part.name}_old_auto.json"
+            found[part.name] += read(read_rows(frozen)) if frozen.exists() else []
+        elif not own and part.name not in ("e4", "e4_timm"):
             raise DataError(f"{path} is missing; run `heckesel reproduce` first")
     return Results(**found)
 

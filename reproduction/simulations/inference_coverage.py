@@ -18,13 +18,12 @@ from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
 from heckesel.atomic_files import write_atomically
+from heckesel.classical.covariance import f_test
+from heckesel.classical.heckman import fit_in_memory
+from heckesel.classical.probit_results import LinearProbit, fit_binary
+from heckesel.classical.rows import standardised_sample
+from heckesel.classical.two_step import linear_score_test
 from heckesel.data import SelectionData
-from heckesel.linear.over_rho.score_test import linear_score_test
-from heckesel.linear.results.assemble import fit_in_memory
-from heckesel.linear.results.assemble_probit import fit_binary
-from heckesel.linear.results.inference import f_test
-from heckesel.linear.results.probit_prediction import LinearProbit
-from heckesel.linear.sample.sample import standardised_sample
 from heckesel.tables.array_design import array_design
 
 PATH = Path(__file__).parents[2] / "results" / "inference_coverage.json"

@@ -14,15 +14,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData, selection_data
-from heckesel.datasets.error_draws import draw_errors
-from heckesel.diagnostics.validity.exclusion_inequalities import (
+from heckesel.datasets.simulated import draw_errors
+from heckesel.verdict.validity.exclusion_inequalities import (
     inequality_test,
     pairs_of,
     violations_of,
 )
-from heckesel.diagnostics.validity.inequality_power import detectable_effects
-from heckesel.diagnostics.validity.overidentification import detectable_by, overidentification_test
-from heckesel.diagnostics.validity.validity_sample import validity_sample
+from heckesel.verdict.validity.inequality_power import detectable_effects
+from heckesel.verdict.validity.overidentification import detectable_by, overidentification_test
+from heckesel.verdict.validity.validity_sample import validity_sample
 from reproduction.runner import attempt
 
 LEVEL = 0.05

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from heckesel.datasets.outside import read_outside
-from heckesel.datasets.rand_hie import load_rand_hie
+from heckesel.datasets.shipped import load_rand_hie
 from heckesel.errors import DataError
 
 

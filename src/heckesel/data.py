@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from heckesel.errors import DataError
 from heckesel.numeric_input import numeric, ones_of
+from heckesel.on_disk import on_disk
 
 CONSTANT = "Intercept"
 # The end of the name of a 0/1 column that indicates where another column is missing.
@@ -87,6 +88,53 @@ class SelectionData:
             return self.excluded
         known = {*self.x_names, "Intercept"}
         return tuple(name for name in self.w_names if name not in known)
+
+    def to_saved(self) -> RowSummary:
+        """What the file of a fit holds of its rows."""
+        kinds = ("frequency", "probability")
+        return RowSummary(
+            self.x_names,
+            self.w_names,
+            self.y_name,
+            self.instruments,
+            self.scale_names,
+            self.has_selection,
+            {kind: self.units(kind) for kind in kinds},
+            {kind: self.units(kind, selected=True) for kind in kinds},
+        )
+
+
+class NoRows(DataError, AttributeError):
+    """A fit that was loaded has no rows."""
+
+
+@dataclass(frozen=True)
+class RowSummary:
+    """Names and counts of the rows of a fit that was loaded; the rows are not in its file.
+
+    all_units, selected_units : by kind of weights
+    """
+
+    x_names: tuple[str, ...]
+    w_names: tuple[str, ...]
+    y_name: str
+    instruments: tuple[str, ...]
+    scale_names: tuple[str, ...]
+    has_selection: bool
+    all_units: dict[str, int]
+    selected_units: dict[str, int]
+
+    def units(self, weight_kind: str, *, selected: bool = False) -> int:
+        """Units, or the selected among them; frequency weights count as rows."""
+        return (self.selected_units if selected else self.all_units)[weight_kind]
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NoRows(
+            "this needs the rows of the fit, which the file of a saved model does not hold; fit "
+            "the model again, or pass rows"
+        )
 
 
 def concatenate(batches: list[SelectionData]) -> SelectionData:
@@ -286,3 +334,59 @@ def check_weight_values(weight: np.ndarray) -> None:
             f"weights must lie between {SMALLEST:g} and {LARGEST:g}, or be zero, but row {odd[0]} "
             f"has {weight[odd[0]]:g}; divide all of them by the same number"
         )
+
+
+@dataclass(frozen=True)
+class DataScale:
+    """Centre and scale of x (p,), w (q,) and y (one number each)."""
+
+    x_centre: np.ndarray = field(metadata=on_disk("p"))
+    x_scale: np.ndarray = field(metadata=on_disk("p", positive=True))
+    w_centre: np.ndarray = field(metadata=on_disk("q"))
+    w_scale: np.ndarray = field(metadata=on_disk("q", positive=True))
+    y_centre: float
+    y_scale: float = field(metadata=on_disk(positive=True))
+
+    @classmethod
+    def of(cls, data: SelectionData, standardise: bool = True) -> DataScale:
+        """Moments of x and w over all units, of y over the selected ones; 0 and 1 if not
+        `standardise`.
+
+        x may be missing for unselected units, so its moments ignore NaN. A weight of two counts as
+        two rows. The computed sd of a constant column is rounding error, about 1e-16 of its mean,
+        and becomes 1.
+        """
+        p, q, s = data.x.shape[1], data.w.shape[1], data.s
+        if not standardise:
+            return cls(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
+
+        def moments(values, weight):
+            if (weight == weight[0]).all():
+                centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+            else:
+                share = np.where(np.isnan(values), 0.0, weight[:, None])
+                share /= share.sum(axis=0)
+                centre = np.nansum(share * values, axis=0)
+                scale = np.sqrt(np.nansum(share * (values - centre) ** 2, axis=0))
+            return centre, np.where(scale > 1e-12 * np.abs(centre), scale, 1.0)
+
+        y = moments(data.y[s, None], data.weight[s])
+        x, w = moments(data.x, data.weight), moments(data.w, data.weight)
+        return cls(*x, *w, float(y[0][0]), float(y[1][0]))
+
+    def x(self, x: np.ndarray) -> np.ndarray:
+        return (np.asarray(x, dtype=float) - self.x_centre) / self.x_scale
+
+    def w(self, w: np.ndarray) -> np.ndarray:
+        """(n, q + 1), a constant last."""
+        scaled = (np.asarray(w, dtype=float) - self.w_centre) / self.w_scale
+        return np.column_stack([scaled, np.ones(len(scaled))])
+
+    def y(self, y: np.ndarray) -> np.ndarray:
+        return (y - self.y_centre) / self.y_scale
+
+    def unscale_gamma(self, gamma: np.ndarray) -> np.ndarray:
+        """Coefficients (k, q + 1), constant last, for w in the user's units."""
+        slopes = gamma[:, :-1] / self.w_scale
+        constant = gamma[:, -1:] - slopes @ self.w_centre[:, None]
+        return np.hstack([slopes, constant])

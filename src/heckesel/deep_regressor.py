@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from heckesel.classical.probit import fit_probit
 from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit
-from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification, with_members
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.selection_regressor import (
@@ -15,11 +15,16 @@ from heckesel.estimators.selection_regressor import (
     identify,
     identify_with_warning,
 )
-from heckesel.linear.probit import fit_probit
 from heckesel.numeric_input import seed_of
-from heckesel.predictive.scales import on_other_scale
 from heckesel.progress import progress_bar
+from heckesel.scales import on_other_scale
 from heckesel.tables.fit_input import read_table
+from heckesel.verdict.identify import (
+    MOSTLY_PRIOR,
+    NOTHING_TO_CORRECT,
+    Identification,
+    conclude,
+)
 
 AUTO = "auto"
 METHODS = ("two-step", "joint")
@@ -243,7 +248,11 @@ class DeepHeckmanRegressor(_NetworkRegressor):
         self.rho_, self.sigma_ = (
             np.array(self.info_.get(name, nothing)) for name in ("rho", "sigma")
         )
-        self.identification_ = with_members(found, self.info_.get("rho"))
+        rho = self.info_.get("rho")
+        if rho is not None and found.verdict != NOTHING_TO_CORRECT:
+            ends = {"member_rho_low": float(min(rho)), "member_rho_high": float(max(rho))}
+            found = conclude(found.evidence | ends)
+        self.identification_ = found
         return self
 
 
@@ -359,7 +368,7 @@ class DeepEnsembleRegressor(_NetworkRegressor):
         try:
             self.identification_ = identify_with_warning(data)
         except DataError as error:
-            self.identification_ = Identification(NOT_IDENTIFIED, f"{error}.", {})
+            self.identification_ = Identification(MOSTLY_PRIOR, f"{error}.")
             possible = False
         self._train(data, None)
         if possible:

@@ -15,6 +15,12 @@ def data(tmp_path, request):
 @pytest.fixture
 def model(tmp_path, data, capsys, request):
     out = tmp_path / "loans.heckesel"
-    typed = ("fit", data, *request.module.ROLES, "--method", "linear-ml", "--out", out)
+    typed = ("fit", data, *request.module.ROLES, "--method", "ml", "--out", out)
     assert run(capsys, *typed).code == 0
     return out
+
+
+@pytest.fixture(autouse=True)
+def fast_enough(monkeypatch):
+    """However slow the machine is, no stage shows its progress."""
+    monkeypatch.setattr("heckesel.cli.terminal.SHOW_AFTER", 600.0)

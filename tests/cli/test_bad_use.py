@@ -16,12 +16,12 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
+from heckesel import saving
 from heckesel.atomic_files import replacing
-from heckesel.saving import model_file
 from tests.cli.command_line import run
 
 N = 300
-FIT = "fit {d}/loans.csv --outcome repaid --instruments branch --method linear-ml --out {d}/new"
+FIT = "fit {d}/loans.csv --outcome repaid --instruments branch --method ml --out {d}/new"
 ROLES = "--outcome repaid --instruments branch"
 STRICT = "--on-problem error"
 
@@ -42,10 +42,10 @@ def folder(tmp_path_factory):
     hk.HeckmanRegressor([1]).fit(good[["income", "branch"]].to_numpy(), y).save(place / "array")
     hk.HeckmanRegressor(["branch"]).fit(X, X["income"]).save(place / "whole")
     (place / "cut").write_bytes((place / "loans.heckesel").read_bytes()[:-50])
-    content = model_file.read_model(place / "loans.heckesel")
+    found = saving.read_content(place / "loans.heckesel")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model_file, "FORMAT", 9)
-        model_file.write_model(place / "newer", content)
+        patch.setattr(saving, "FORMAT", 9)
+        saving.write_content(place / "newer", *found)
     tables = {
         "text.csv": good.assign(income=lambda f: f["income"].astype(str)).replace(
             {"income": {str(good["income"][4]): "lots"}}
@@ -99,10 +99,11 @@ COMMANDS = [
     ("fit {d}/loans.csv --outcome repaid", "Missing option '--out'", 2),
     (FIT + " --bogus", "No such option '--bogus'", 2),
     (FIT + " --method magic", "'magic' is not one of", 2),
-    (FIT + " --rho-prior maybe", "'maybe' is not one of", 2),
-    (FIT + " --rho-prior positive", "--rho-prior applies to networks only", 2),
-    (FIT + " --method joint --rho-prior positive", "--rho-prior needs --method auto or profile", 2),
-    (FIT + " --folds 5", "--folds applies to networks only, but linear-ml has none", 2),
+    (FIT + " --rho-prior maybe", "--rho-prior must be a positive number or uniform", 2),
+    (FIT + " --folds 5", "No such option '--folds'", 2),
+    (FIT + " --method two-step --errors t", "errors", 2),
+    (FIT + " --members 5", "--members does not apply to method ml; omit it", 2),
+    (FIT + " --epochs 5", "--epochs does not apply to method ml; omit it", 2),
     (FIT + " --errors cauchy", "'cauchy' is not one of", 2),
     (
         FIT + " --scale incme",
@@ -110,14 +111,9 @@ COMMANDS = [
         2,
     ),
     (FIT + " --scale branch", "scale names the instrument 'branch'", 2),
-    (FIT + " --method linear-auto --errors t", "--errors needs --method joint, profile or line", 2),
-    (FIT + " --method two-step --scale income", "--scale needs --method joint, profile or line", 2),
-    (FIT + " --members 5", "--members applies to networks only", 2),
-    (FIT + " --method two-step --folds 1", "folds must be at least 2", 2),
-    (FIT + " --method two-step --folds 1000", "cannot be split into 1000 folds", 2),
-    (FIT + " --method two-step --epochs 0", "epochs must be at least 1", 2),
-    (FIT + " --method two-step --members 0", "n_members must be at least 1", 2),
-    (FIT + " --method two-step --epochs many", "'many' is not a valid integer", 2),
+    (FIT + " --method deep-two-step --epochs 0", "epochs must be at least 1", 2),
+    (FIT + " --method deep-two-step --members 0", "n_members must be at least 1", 2),
+    (FIT + " --method deep-two-step --epochs many", "'many' is not a valid integer", 2),
     (FIT + " --seed -1", "-1 is not in the range", 2),
     (FIT + " --seed 99999999999", "is not in the range", 2),
     (FIT + " --missing drop", "'drop' is not one of", 2),
@@ -150,7 +146,7 @@ COMMANDS = [
     ("fit {d}/loans.csv " + ROLES + " --out {d}/folder", "is a folder", 2),
     ("fit {d}/loans.csv " + ROLES + " --out {d}/new --report {d}/no/r.html", "does not exist", 2),
     *(
-        (f"fit {{d}}/{name} {ROLES} {STRICT} --method linear-ml --out {{d}}/new", said, 2)
+        (f"fit {{d}}/{name} {ROLES} {STRICT} --method ml --out {{d}}/new", said, 2)
         for name, said in [
             ("text.csv", "column 'income' must hold numbers but row 4 holds 'lots'"),
             ("text_outcome.csv", r"column 'repaid' of .* row 5 \(line 7\) has 'soon'"),
@@ -183,11 +179,11 @@ COMMANDS = [
     (FIT + " --on-problem ignore", "'ignore' is not one of", 2),
     ("compare {d}/loans.csv " + ROLES + " --methods best", "there is no method 'best'", 2),
     (
-        "compare {d}/loans.csv " + ROLES + " --methods linear-ml --splits 1",
+        "compare {d}/loans.csv " + ROLES + " --methods ml --splits 1",
         "folds must be at least 2",
         2,
     ),
-    ("compare {d}/loans.csv " + ROLES + " --methods linear-ml --splits 299", "; got 299", 2),
+    ("compare {d}/loans.csv " + ROLES + " --methods ml --splits 299", "; got 299", 2),
     ("predict {d}/loans.heckesel", "Missing argument 'DATA'", 2),
     ("predict {d}/none {d}/loans.csv", "does not exist", 2),
     ("predict {d}/folder {d}/loans.csv", "is a folder", 2),
@@ -286,14 +282,15 @@ def environment():
 
 @pytest.mark.parametrize(
     "imported",
-    ["click.core", "pandas", "heckesel.networks.training.loop"],
-    ids=["starting", "in a library", "before training"],
+    ["click.core", "pandas", "scipy.optimize"],
+    ids=["starting", "in a library", "before the fit"],
 )
 def test_an_interrupted_fit_leaves_no_file(imported, folder, tmp_path):
     """Stopped when this module has been imported. Before the first of them Python has not reached
     the program yet, and ends in its own way."""
     pytest.importorskip("torch")
-    typed = f"fit {folder}/loans.csv {ROLES} --epochs 10000000 --out {tmp_path}/m --seed 1"
+    networks = "--method deep-two-step --epochs 10000000"
+    typed = f"fit {folder}/loans.csv {ROLES} {networks} --out {tmp_path}/m"
     running = subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "heckesel", *typed.split()],
         env=environment(),
@@ -314,7 +311,8 @@ def test_an_interrupted_fit_leaves_no_file(imported, folder, tmp_path):
 def test_a_fit_interrupted_while_it_trains_leaves_no_file(folder, tmp_path):
     """Stopped when a terminal shows the progress bar, which the end of an epoch starts."""
     pytest.importorskip("torch")
-    typed = f"fit {folder}/loans.csv {ROLES} --epochs 10000000 --out {tmp_path}/m --seed 1"
+    networks = "--method deep-two-step --epochs 10000000"
+    typed = f"fit {folder}/loans.csv {ROLES} {networks} --out {tmp_path}/m"
     shown, terminal = pty.openpty()
     running = subprocess.Popen(
         [sys.executable, "-m", "heckesel", *typed.split()],

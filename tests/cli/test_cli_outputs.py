@@ -5,7 +5,7 @@ import pytest
 import heckesel as hk
 from tests.cli.command_line import run
 
-ROLES = ["--outcome", "lwage", "--instruments", "age,kidslt6", "--method", "linear-ml"]
+ROLES = ["--outcome", "lwage", "--instruments", "age,kidslt6", "--method", "ml"]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 import heckesel as hk
 from tests.cli.command_line import run
 
-ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
+ROLES = ["--outcome", "y", "--instruments", "z", "--method", "ml"]
 N = 600
 
 

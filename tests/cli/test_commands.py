@@ -29,13 +29,13 @@ def test_the_demo_shows_both_fits_and_their_verdicts_and_leaves_a_report(tmp_pat
     # 670 test units: a share of 90 % has a standard error of 1.2 points
     assert naive < 80
     assert 86 < corrected < 94
-    assert "identified by an instrument" in shown.stdout
+    assert "supported by the instrument" in shown.stdout
     assert "-10170.1105" in shown.stdout
-    assert "do not use" in shown.stdout  # of normal errors for medical expenses
+    assert "contradicted" in shown.stdout  # of normal errors for medical expenses
     page = (tmp_path / "shown.html").read_text(encoding="utf-8")
     assert (tmp_path / "shown.html").as_uri() in shown.stdout
-    assert "truth-title" in page
-    assert "Verdict: identified by an instrument" in page
+    assert "picture-1-title" in page
+    assert "<span>Supported by the instrument</span>" in page
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
+from heckesel import saving
 from heckesel.errors import printable
 from heckesel.tables.files import as_csv, read_table
 from tests.cli.command_line import drawn, run
 
-ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
+ROLES = ["--outcome", "y", "--instruments", "z", "--method", "ml"]
 RED = "\x1b[31m"
 
 
@@ -36,7 +37,8 @@ def model(table, tmp_path, capsys):
 
 
 def heckesel(*arguments, **options):
-    command = [sys.executable, "-m", "heckesel", *map(str, arguments)]
+    quiet = ["--quiet"] if arguments[0] in ("fit", "predict", "diagnose") else []
+    command = [sys.executable, "-m", "heckesel", *map(str, arguments), *quiet]
     return subprocess.run(command, stderr=subprocess.PIPE, **options)
 
 
@@ -108,13 +110,13 @@ def test_an_unreadable_csv_file_is_refused_in_one_sentence(text, options, said, 
 
 
 def test_predictions_do_not_replace_columns_of_the_same_name(table, tmp_path, capsys):
-    columns = {"mean": "a", "lower": "b", "predicted_lower": "c"}
+    columns = {"mean": "a", "low": "b", "predicted_low": "c"}
     drawn().assign(**columns).to_csv(tmp_path / "u.csv", index=False)
     assert run(capsys, "fit", table, *ROLES, "--out", tmp_path / "m").code == 0
     shown = run(capsys, "predict", tmp_path / "m", tmp_path / "u.csv", "--out", tmp_path / "p.csv")
     assert shown.code == 0
     assert "already has a column 'mean', so the prediction is in 'predicted_mean'\n" in shown.err
-    assert "'lower', so the prediction is in 'predicted_predicted_lower'\n" in shown.err
+    assert "'low', so the prediction is in 'predicted_predicted_low'\n" in shown.err
     found = pd.read_csv(tmp_path / "p.csv")
     expected = hk.load(tmp_path / "m").predict(drawn()[["x", "z"]])
     assert (found["mean"] == "a").all()
@@ -123,8 +125,8 @@ def test_predictions_do_not_replace_columns_of_the_same_name(table, tmp_path, ca
         *columns,
         "predicted_mean",
         "std",
-        "predicted_predicted_lower",
-        "upper",
+        "predicted_predicted_low",
+        "high",
     ]
 
 
@@ -177,7 +179,7 @@ def test_escapes_in_a_model_file_do_not_reach_the_terminal(tmp_path, capsys):
     assert shown.code == 0
     assert "\x1b" not in shown.out + shown.err
     drawn()[["x", "z"]].to_csv(tmp_path / "new.csv", index=False)
-    sent = on_a_terminal("predict", tmp_path / "m", tmp_path / "new.csv")
+    sent = on_a_terminal("predict", tmp_path / "m", tmp_path / "new.csv", "--quiet")
     assert b"probability that \\x1b[31mout\\rcome is no" in sent or b"\\x1b[31myes" in sent
     assert b"\x1b" not in sent
     shown = run(capsys, "predict", tmp_path / "m", tmp_path / "new.csv")  # to a program
@@ -185,12 +187,11 @@ def test_escapes_in_a_model_file_do_not_reach_the_terminal(tmp_path, capsys):
 
 
 def test_escapes_in_a_saved_verdict_are_shown_as_text(model):
-    from heckesel.saving import model_file
-
-    content = model_file.read_model(model)
-    content["identification"]["sentence"] = f"{RED}all is well\x07"
-    content["state"]["table"] = f"{RED}all is well\x07"
-    model_file.write_model(model, content)
+    content, tensors = saving.read_content(model)
+    said = f"{RED}all is well\x07"
+    content["fitted"]["identification_"]["fields"]["sentence"] = said
+    content["fitted"]["result_"]["properties"]["shown"] = said
+    saving.write_content(model, content, tensors)
     loaded = hk.load(model)
     for text in (
         str(loaded.identification_),
@@ -202,12 +203,10 @@ def test_escapes_in_a_saved_verdict_are_shown_as_text(model):
 
 
 def test_escapes_in_the_version_of_a_newer_file_are_shown_as_text(model, monkeypatch):
-    from heckesel.saving import model_file
-
-    content = model_file.read_model(model)
-    monkeypatch.setattr(model_file, "FORMAT", 9)
-    monkeypatch.setattr(model_file, "__version__", f"{RED}9")
-    model_file.write_model(model, content)
+    found = saving.read_content(model)
+    monkeypatch.setattr(saving, "FORMAT", 9)
+    monkeypatch.setattr(saving, "__version__", f"{RED}9")
+    saving.write_content(model, *found)
     monkeypatch.undo()
     with pytest.raises(hk.DataError, match="upgrade heckesel") as refused:
         hk.load(model)

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import ndtr
 
 from heckesel.datasets import make_interactions
-from heckesel.datasets.error_draws import draw_errors, probability_given_x, selection_probability
+from heckesel.datasets.simulated import draw_errors, probability_given_x, selection_probability
 from heckesel.errors import DataError
 
 

@@ -10,15 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from heckesel.datasets import timm_results
-from heckesel.datasets.papers_with_code import (
-    FILES,
+from heckesel.datasets.outside import (
+    PAPERS_FILES,
     RESULTS_BY_PAPER,
+    TEST_SETS,
+    TIMM_FILES,
     load_evaluation_tables,
     load_results_by_paper,
+    load_timm_results,
     parse_value,
 )
-from heckesel.datasets.timm_results import TEST_SETS, load_timm_results
 from heckesel.errors import DataError
 
 needs_data = pytest.mark.skipif(
@@ -129,7 +130,7 @@ def test_another_file_under_the_recorded_name_is_refused(monkeypatch, tmp_path):
     (tmp_path / "pwc").mkdir()
     (tmp_path / RESULTS_BY_PAPER).write_text("paper,task,dataset,metric,value\n")
     monkeypatch.setenv("HECKESEL_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=f"instead of {FILES[RESULTS_BY_PAPER]}"):
+    with pytest.raises(DataError, match=f"instead of {PAPERS_FILES[RESULTS_BY_PAPER]}"):
         load_results_by_paper()
     assert len(load_results_by_paper(tmp_path / RESULTS_BY_PAPER)) == 0
 
@@ -162,5 +163,5 @@ def test_timm_files_become_one_row_for_each_model_and_size(tmp_path):
 @needs_data
 def test_the_files_in_the_data_folder_are_the_recorded_ones():
     folder = Path(os.environ["HECKESEL_DATA"])
-    for name, sha256 in (FILES | timm_results.FILES).items():
+    for name, sha256 in (PAPERS_FILES | TIMM_FILES).items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == sha256, name

@@ -9,10 +9,9 @@ from scipy.special import log_ndtr
 from scipy.stats import norm
 from torch import nn
 
-from heckesel.data import selection_data
+from heckesel.data import DataScale, selection_data
 from heckesel.deep import losses
 from heckesel.deep.training import (
-    DataScale,
     NetworkConfig,
     Rows,
     assign_folds,

@@ -8,22 +8,22 @@ import pytest
 
 import heckesel as hk
 from heckesel.data import selection_data
-from heckesel.diagnostics.validity.exclusion_inequalities import (
+from heckesel.math.special import inverse_mills, mills_delta
+from heckesel.verdict.validity.exclusion_inequalities import (
     inequality_test,
     p_values,
     pairs_of,
     trimmed_means,
     violations,
 )
-from heckesel.diagnostics.validity.inequality_power import detectable_effects
-from heckesel.diagnostics.validity.instrument_tests import validity_of
-from heckesel.diagnostics.validity.overidentification import (
+from heckesel.verdict.validity.inequality_power import detectable_effects
+from heckesel.verdict.validity.instrument_tests import validity_of
+from heckesel.verdict.validity.overidentification import (
     detectable_by,
     overidentification_test,
     second_step,
 )
-from heckesel.diagnostics.validity.validity_sample import validity_sample
-from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.verdict.validity.validity_sample import validity_sample
 
 
 def draw(n=800, seed=0, *, rho=0.5, strength=0.5, effect=0.0, count=1, binary=False):

@@ -7,7 +7,7 @@ import pytest
 import heckesel as hk
 from tests.cli.command_line import run
 
-ROLES = ["--outcome", "lwage", "--instruments", "age,kidslt6", "--method", "linear-ml"]
+ROLES = ["--outcome", "lwage", "--instruments", "age,kidslt6", "--method", "ml"]
 
 
 @pytest.fixture
@@ -23,11 +23,9 @@ def fit(capsys, tmp_path, frame, *options):
 def test_the_shell_suggests_its_option_for_missing_values(women, tmp_path, capsys):
     women.loc[[3, 700], "educ"] = np.nan  # one works, one does not
     shown = fit(capsys, tmp_path, women, "--on-problem", "error")
-    assert (shown.code, shown.err) == (
-        2,
-        f"heckesel: column 'educ' of {tmp_path / 't.csv'} is missing in 2 rows (first: row 3 (line "
-        "5)); fill or drop them, or take --missing indicator\n",
-    )
+    assert shown.code == 2
+    assert shown.err.startswith("heckesel: column 'educ' is missing (NaN) in 2 rows (first: row 3)")
+    assert "--missing indicator" in shown.err
     strict = ["--on-problem", "error", "--missing", "indicator"]
     assert fit(capsys, tmp_path, women, *strict).code == 0
 
@@ -38,8 +36,8 @@ def test_a_missing_value_at_prediction_suggests_the_option_of_the_fit(women, tmp
     women.to_csv(tmp_path / "t.csv", index=False)
     shown = run(capsys, "predict", tmp_path / "m", tmp_path / "t.csv", "--force")
     assert shown.code == 2
-    assert "'exper' of" in shown.err
-    assert shown.err.endswith("predict with a model fitted with --missing indicator\n")
+    assert "'exper'" in shown.err
+    assert shown.err.endswith("or fit with --missing indicator\n")
 
 
 @pytest.mark.parametrize(
@@ -93,8 +91,8 @@ def test_kind_regression_is_not_suggested_for_string_classes(women, tmp_path, ca
     assert shown.code == 0
     assert shown.out.startswith("lwage has two classes, high and low; predictions are ")
     assert "--kind" not in shown.out
-    shown = fit(capsys, tmp_path, women.assign(lwage=strings), "--method", "joint")
-    assert shown.err.endswith("lwage has two classes; use profile, linear-ml or linear-auto\n")
+    shown = fit(capsys, tmp_path, women.assign(lwage=strings), "--method", "two-step")
+    assert shown.err.endswith("lwage has two classes; use auto or ml\n")
     booleans = high.astype(object).where(women["lwage"].notna())
     assert (
         "as a number, set --kind regression"

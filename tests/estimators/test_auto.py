@@ -7,8 +7,6 @@ from scipy.special import ndtr
 from sklearn.exceptions import ConvergenceWarning
 
 import heckesel as hk
-from heckesel.report import contents
-from heckesel.report.rho_section import own_rho
 
 pytest.importorskip("torch")
 
@@ -109,14 +107,3 @@ def test_what_it_cannot_do_is_one_sentence():
         hk.DeepHeckmanRegressor(["z"], learning_rate=1e30, epochs=5, progress=False).fit(X, y)
     with pytest.raises(hk.DataError, match="needs at least one network per fold"):
         hk.DeepHeckmanRegressor(["z"], n_members=2, folds=5).fit(X, y)
-
-
-def test_the_report_shows_the_weighted_mean_of_rho(model):
-    found = own_rho(model)
-    assert found.value == pytest.approx(np.average(model.rho_, weights=model.info_["weight"]))
-    assert found.value != pytest.approx(model.rho_.mean(), abs=1e-3)
-
-
-def test_the_report_says_what_was_chosen(model):
-    method = contents._method(model, linear=False)
-    assert method == f"Heckman's model, chosen automatically. {model.explanation_}"[:-1]

@@ -14,11 +14,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import heckesel as hk
-from heckesel.diagnostics.profile_curve import held_out_profile
 from heckesel.methods.binary_networks import RhoPoint, held_out_loglik, shares
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.ensemble_training import Members
+from heckesel.verdict.profile_curve import held_out_profile
 
 SMALL = {
     "outcome": "network",
@@ -180,17 +180,17 @@ def test_the_profile_of_held_out_heights_has_their_modes_and_an_interval():
 
 
 def test_the_verdict_has_the_wald_test_and_the_profile():
-    assert MODEL.identification_.verdict == "identified by an instrument"
+    assert MODEL.identification_.verdict == "supported by the instrument"
     assert MODEL.identification_.evidence["rho"] == MODEL.rho_[0]
     with pytest.warns(hk.IdentificationWarning):
         alone = clone(MODEL).set_params(instruments=None).fit(X[["x"]], Y)
-    assert alone.identification_.verdict in ("functional form only", "not identified")
+    assert alone.identification_.verdict in ("mostly prior", "mostly prior")
 
 
 def test_without_selection_it_is_an_ensemble_of_probit_networks():
     with pytest.warns(hk.IdentificationWarning, match="a plain ensemble"):
         model = clone(MODEL).fit(X, TRUTH)
-    assert model.identification_.verdict == "no selection"
+    assert model.identification_.verdict == "nothing to correct"
     assert np.isnan(model.rho_).all()
     np.testing.assert_array_equal(model.predict_proba(X, "selected"), model.predict_proba(X))
     with pytest.raises(hk.DataError, match="no unselected unit"):

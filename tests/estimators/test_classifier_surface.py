@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import heckesel as hk
-from heckesel.linear.over_rho.conditional_fits import MEAN_OF_STATISTIC
+from heckesel.classical.profile import MEAN_OF_STATISTIC
 
 DRAW = hk.datasets.make_loans(700, rho=-0.5, seed=3)
 X, Y = DRAW.frame.drop(columns="default"), DRAW.frame["default"]
@@ -155,8 +155,9 @@ def test_missing_x_is_imputed_with_an_indicator():
 def test_without_an_instrument_it_warns():
     with pytest.warns(hk.IdentificationWarning, match="the likelihood rejects no rho between"):
         model = hk.HeckmanClassifier().fit(X.drop(columns="leniency"), Y)
-    assert model.identification_.verdict == "not identified"
-    assert model.identification_.profile.uninformative
+    assert model.identification_.verdict == "mostly prior"
+    found = model.identification_.evidence
+    assert found["rho_low"] < -0.5 < 0.5 < found["rho_high"]
 
 
 def test_the_result_has_inference():
@@ -166,7 +167,7 @@ def test_the_result_has_inference():
     summary = fit.summary()
     for part in ("Probit with selection: default = 1.0", "selection:", "atanh_rho", "Test of rho"):
         assert part in summary
-    assert "Identification: identified by an instrument" in summary
+    assert "Identification: supported by the instrument" in summary
     ratio = fit.test_rho_zero("lr")
     assert ratio.statistic == pytest.approx(2 * (fit.loglik - fit.loglik_independent))
     low, high = fit.interval("rho", 0.8, method="profile")
@@ -183,8 +184,8 @@ def test_the_result_has_inference():
 
 
 def profile(fit, a):
-    from heckesel.linear.heckman_probit import binary_sample
-    from heckesel.linear.joint import solve_at
+    from heckesel.classical.heckprobit import binary_sample
+    from heckesel.classical.ml import solve_at
 
     sample, _ = binary_sample(fit.data)
     return solve_at(sample, float(a), fit.scan.modes[0].v).value
@@ -211,8 +212,8 @@ def test_a_fit_at_the_boundary_warns_and_still_predicts():
 
 
 def test_a_long_table_is_scanned_on_a_sample_and_fitted_on_all_rows(monkeypatch):
-    monkeypatch.setattr("heckesel.linear.heckman_probit.SCAN_ROWS", 500)
-    monkeypatch.setattr("heckesel.linear.sample.sample.FEWEST_KEPT", 100)
+    monkeypatch.setattr("heckesel.classical.heckprobit.SCAN_ROWS", 500)
+    monkeypatch.setattr("heckesel.classical.rows.FEWEST_KEPT", 100)
     model = clone(PLAIN).fit(X, Y)
     np.testing.assert_allclose(model.result_.params, MODEL.result_.params, rtol=1e-6)
 

@@ -51,12 +51,12 @@ def test_the_population_needs_no_instrument_but_the_selected_do(fitted, draw):
 
 
 def test_a_fit_has_the_verdict_of_identify(fitted, draw):
-    assert fitted.identification_.verdict == "identified by an instrument"
-    with pytest.warns(hk.IdentificationWarning, match="functional form only"):
+    assert fitted.identification_.verdict == "supported by the instrument"
+    with pytest.warns(hk.IdentificationWarning, match="mostly prior"):
         blind = hk.DeepHeckmanRegressor(**{"method": "two-step"} | FAST).fit(
             draw.frame[["x"]], draw.frame["y"]
         )
-    assert blind.identification_.verdict == "functional form only"
+    assert blind.identification_.verdict == "mostly prior"
 
 
 def test_names_positions_arrays_and_polars_give_the_same_fit(draw):
@@ -113,7 +113,7 @@ def test_without_selection_it_is_a_plain_ensemble(draw):
         model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST).fit(
             draw.frame[["x", "z"]], draw.truth.y
         )
-    assert model.identification_.verdict == "no selection"
+    assert model.identification_.verdict == "nothing to correct"
     assert np.isfinite(model.predict(draw.frame[["x"]])).all()
 
 

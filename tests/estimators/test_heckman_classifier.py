@@ -13,9 +13,9 @@ from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 import heckesel as hk
-from heckesel.datasets.loans import DEFAULT, GRANT, LENIENCY
-from heckesel.linear.heckman_probit import binary_sample, binary_scores
-from heckesel.linear.results.probit_prediction import probit_index
+from heckesel.classical.heckprobit import binary_sample, binary_scores
+from heckesel.classical.probit_results import probit_index
+from heckesel.datasets.simulated import DEFAULT, GRANT, LENIENCY
 
 STATSPAI = json.loads(
     (Path(__file__).parents[1] / "reference" / "heckprobit_statspai.json").read_text()
@@ -72,7 +72,7 @@ def test_without_selection_it_equals_the_probit_of_statsmodels():
     expected = sm.Probit(DRAW.truth.y, sm.add_constant(X[COLUMNS])).fit(disp=0)
     np.testing.assert_allclose(model.result_.params, expected.params, rtol=1e-6)
     np.testing.assert_allclose(model.result_.se, expected.bse, rtol=1e-6)
-    assert model.identification_.verdict == "no selection"
+    assert model.identification_.verdict == "nothing to correct"
     np.testing.assert_array_equal(model.predict_proba(X, "selected"), model.predict_proba(X))
     with pytest.raises(hk.DataError, match="no unselected unit"):
         model.predict_proba(X, "unselected")

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import heckesel as hk
 from heckesel.methods.linear_auto import preferred
-from tests.linear.test_shape_fit import TARGETS, draw, exponential, outliers, varying
+from tests.classical.test_shape_fit import TARGETS, draw, exponential, outliers, varying
 
 COLUMNS = ["x", "z"]
 MODELS = {

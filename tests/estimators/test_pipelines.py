@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import heckesel as hk
-from heckesel.linear import joint
+from heckesel.classical import ml as joint
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ROWS = 200

@@ -50,7 +50,7 @@ def test_all_regressors_have_the_same_methods(name):
         np.testing.assert_allclose(distribution.cdf(interval[:, 1]), 0.9, rtol=1e-8)
     assert 0 < model.score(X, Y) < 1
     assert np.isfinite(model.log_likelihood(X, Y))
-    assert model.identification_.verdict == "identified by an instrument"
+    assert model.identification_.verdict == "supported by the instrument"
     assert type(model).__name__ in repr(model)
 
 
@@ -201,7 +201,7 @@ def test_masks_and_weights_are_routed():
 def test_without_selection_a_fit_warns_and_is_a_plain_regression(name):
     with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
         model = clone(MODELS[name]).fit(X, DRAW.truth.y)
-    assert model.identification_.verdict == "no selection"
+    assert model.identification_.verdict == "nothing to correct"
     np.testing.assert_array_equal(
         model.predict_distribution(X, "selected").mean, model.predict(X).to_numpy()
     )
@@ -301,7 +301,7 @@ def test_known_propensities_replace_the_probit():
 def test_a_baseline_can_be_fitted_if_the_probit_cannot():
     table = X.assign(x=X.x + 10 * Y.notna())  # x separates the selected from the others
     model = clone(MODELS["ensemble"]).fit(table, Y)
-    assert model.identification_.verdict == "not identified"
+    assert model.identification_.verdict == "mostly prior"
     assert "predicts selection perfectly" in model.identification_.sentence
     with pytest.raises(hk.DataError, match="there is no joint likelihood"):
         model.log_likelihood(table, Y)

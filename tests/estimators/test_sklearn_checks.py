@@ -89,7 +89,7 @@ def test_sparse_columns_are_read_as_dense_ones(kind):
     assert model.score(X, y) == model.score(X.toarray(), y)
     pipeline = make_pipeline(encoder, hk.HeckmanRegressor([4], method="ml")).fit(frame, y)
     np.testing.assert_allclose(pipeline.predict(frame), model.predict(X), rtol=1e-9)
-    assert hk.identify(X, y, instruments=[4]).verdict == "identified by an instrument"
+    assert hk.identify(X, y, instruments=[4]).verdict == "supported by the instrument"
 
 
 def test_the_classifier_is_cross_validated_with_missing_classes():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from heckesel.classical.probit import selection_probit
 from heckesel.data import selection_data
 from heckesel.fit_info import AutoInfo
-from heckesel.linear.probit import selection_probit
 from heckesel.methods import heckman_auto
 from heckesel.methods.parts import auto_sample
 from heckesel.methods.parts.auto_sample import sampled_units

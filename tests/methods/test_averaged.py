@@ -1,6 +1,5 @@
 """`heckman_outcome` and `heckman_averaged`: what they predict, and what they find."""
 
-from copy import copy
 from dataclasses import replace
 from functools import cache
 
@@ -12,9 +11,10 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 import heckesel as hk
+from heckesel.classical.probit import fit_probit
 from heckesel.data import selection_data
 from heckesel.errors import DataError
-from heckesel.linear.probit import fit_probit
+from heckesel.math.special import inverse_mills
 from heckesel.methods import fit_one, heckman_averaged, heckman_outcome, heckman_two_step
 from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble, mean_and_sigma, shape_of
 from heckesel.networks.losses.outcome_selection import PLAIN
@@ -22,10 +22,7 @@ from heckesel.networks.training.batches import Batch, DataScale, data_scale_of
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.steps import parameter_count
-from heckesel.numerics.normal import inverse_mills
-from heckesel.report.contents import _method
 from reproduction.problems import as_data
-from tests.small_models import averaged_with_splines
 
 SMALL = NetworkConfig(hidden=(16, 16), n_members=4, folds=2, epochs=300, dtype="float64")
 X, W = np.array([[0.3], [-1.2]]), np.array([[0.3, 0.5], [-1.2, -0.8]])
@@ -301,13 +298,3 @@ def test_the_regressor_takes_folds_whatever_the_number_of_rows():
     assert np.isfinite(model.predict(draw.frame[["x", "z"]])).all()
     with pytest.raises(DataError, match="set folds"):
         model.set_params(folds=None).fit(draw.frame[["x", "z"]], draw.frame["y"])
-
-
-def test_the_report_says_what_an_average_is_of():
-    model = copy(averaged_with_splines())
-    said = "Heckman's model with networks{} for the outcome, "
-    said += "in two steps and by likelihood, averaged"
-    assert _method(model, linear=False) == said.format(" and splines")
-    fitted = model.fitted_
-    model.fitted_ = replace(fitted, info=replace(fitted.info, averaged=["two-step", "likelihood"]))
-    assert _method(model, linear=False) == said.format("")

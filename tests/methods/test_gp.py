@@ -10,8 +10,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from heckesel.data import selection_data
 from heckesel.errors import DataError
+from heckesel.math import marginal_likelihood as numpy_twin
 from heckesel.methods import fit_one, gp
-from heckesel.numerics import marginal_likelihood as numpy_twin
 
 pytestmark = pytest.mark.arithmetic
 
@@ -222,7 +222,7 @@ def three_cells():
 
 def test_the_torch_twin_gives_the_values_and_gradients_of_numpy():
     pytest.importorskip("torch")
-    from heckesel.numerics import marginal_likelihood_torch as torch_twin
+    from heckesel.math import marginal_likelihood_torch as torch_twin
 
     _, cells = three_cells()
     theta = np.stack([arbitrary_theta(3, seed=k) for k in range(3)])
@@ -245,7 +245,7 @@ def test_the_torch_twin_gives_the_values_and_gradients_of_numpy():
 
 def test_the_torch_twin_works_through_more_cells_than_fit_at_once(monkeypatch):
     pytest.importorskip("torch")
-    from heckesel.numerics import marginal_likelihood_torch as torch_twin
+    from heckesel.math import marginal_likelihood_torch as torch_twin
 
     _, cells = three_cells()
     theta = np.stack([arbitrary_theta(3, seed=k) for k in range(3)])
@@ -273,7 +273,7 @@ def test_cells_fitted_together_in_torch_equal_those_fitted_alone(monkeypatch):
 
 def test_an_error_on_the_device_reaches_the_caller(monkeypatch):
     pytest.importorskip("torch")
-    from heckesel.numerics import marginal_likelihood_torch as torch_twin
+    from heckesel.math import marginal_likelihood_torch as torch_twin
 
     def out_of_memory(*_):
         raise RuntimeError("out of memory")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from heckesel.classical.two_step import fit_two_step
 from heckesel.data import selection_data
 from heckesel.errors import DataError
-from heckesel.linear.two_step import fit_two_step
 from heckesel.methods import (
     blind_two_head,
     deep_ensemble,

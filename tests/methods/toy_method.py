@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive import Predictive, check_target
+from heckesel.saving import register
 
 
+@register
 @dataclass(frozen=True)
 class ToyInfo:
     """What the fit reports; a field of None is not in `info_`."""
@@ -19,6 +21,7 @@ class ToyInfo:
     status: str | None = None
 
 
+@register
 @dataclass(frozen=True)
 class ToyFit:
     """y is normal around constant + x'slope; the share of selected units is the same everywhere."""
@@ -36,14 +39,8 @@ class ToyFit:
     def index(self, w) -> np.ndarray:
         return np.full(len(w), self.share)
 
-    def graph(self, graph, x):
-        apart = graph.centred(x, np.zeros(len(self.slope)))
-        mean = graph.call("MatMul", apart, self.slope[:, None])
-        mean = graph.call("Squeeze", graph.call("Add", mean, self.constant), np.array([1]))
-        none = graph.call("Sub", mean, mean)
-        return graph.part(mean, graph.call("Add", none, self.sigma**2), "normal")
 
-
+@register
 @dataclass(frozen=True)
 class ToyConfig:
     folds: int

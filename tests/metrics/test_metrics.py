@@ -9,6 +9,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
 from heckesel.errors import DataError
+from heckesel.math.truncated import moments_given_selection
 from heckesel.metrics import (
     bias,
     calibration_error,
@@ -22,9 +23,7 @@ from heckesel.metrics import (
     rmse,
     sharpness,
 )
-from heckesel.numerics.truncated import moments_given_selection
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.families import GivenSelection
+from heckesel.predictive import GivenSelection, Predictive
 
 M = 200
 LEVELS = np.arange(1, 20) / 20

@@ -5,15 +5,16 @@ import inspect
 import numpy as np
 import pytest
 
+from heckesel import predictive
 from heckesel.metrics import evaluate
-from heckesel.predictive import families, mixture, transformed
-from heckesel.predictive.distribution import (
+from heckesel.predictive import (
     Predictive,
     predict_given_selection,
+    predict_shape,
     predict_student,
     predict_student_given_selection,
 )
-from heckesel.predictive.scales import target_transform
+from heckesel.scales import target_transform
 
 M = 60
 RNG = np.random.default_rng(4)
@@ -27,13 +28,15 @@ def _mixed(rows):
     mean, index = MEAN[rows] + PARTS, INDEX[rows] - PARTS
     shared = mean, TAU2[rows] + 0 * PARTS, SIGMA[rows] + 0 * PARTS
     log_weight = np.log(PARTS) + 0 * mean
-    return mixture.mixed_given_selection(log_weight, *shared, COVARIANCE[rows] + 0 * PARTS, index)
+    return predictive.mixed_given_selection(
+        log_weight, *shared, COVARIANCE[rows] + 0 * PARTS, index
+    )
 
 
 def _cubed(rows):
     inner = predict_student(MEAN[rows], TAU2[rows], SIGMA[rows], DF)
     change = target_transform((np.cbrt, lambda z: z**3))
-    outer = transformed.transformed_distribution(inner, change)
+    outer = predictive.transformed_distribution(inner, change)
     return Predictive(inner.mean, inner.epistemic, inner.aleatoric, outer)
 
 
@@ -43,28 +46,29 @@ def _given(rows, function, *options):
 
 
 def _equal_weights(rows):
-    return mixture.mix_predictives(
+    return predictive.mix_predictives(
         [_mixed(rows), predict_student(MEAN[rows], TAU2[rows], SIGMA[rows], DF)]
     )
 
 
 MAKERS = {
-    families.Normal: lambda rows: Predictive.normal(MEAN[rows], TAU2[rows], SIGMA[rows] ** 2),
-    families.Student: lambda rows: predict_student(MEAN[rows], TAU2[rows], SIGMA[rows], DF),
-    families.GivenSelection: lambda rows: _given(rows, predict_given_selection),
-    families.StudentGivenSelection: lambda rows: _given(rows, predict_student_given_selection, DF),
-    mixture.Mixture: _mixed,
-    mixture.PredictiveMixture: _equal_weights,
-    transformed.Transformed: _cubed,
+    predictive.Normal: lambda rows: Predictive.normal(MEAN[rows], TAU2[rows], SIGMA[rows] ** 2),
+    predictive.Student: lambda rows: predict_student(MEAN[rows], TAU2[rows], SIGMA[rows], DF),
+    predictive.GivenSelection: lambda rows: _given(rows, predict_given_selection),
+    predictive.StudentGivenSelection: lambda rows: _given(
+        rows, predict_student_given_selection, DF
+    ),
+    predictive.Mixture: _equal_weights,
+    predictive.Transformed: _cubed,
+    predictive.Shaped: lambda rows: predict_shape(MEAN[rows], TAU2[rows], SIGMA[rows], 0.3, -0.2),
 }
 
 
 def test_no_distribution_is_forgotten_here():
     found = {
         value
-        for module in (families, mixture, transformed)
-        for _, value in inspect.getmembers(module, inspect.isclass)
-        if hasattr(value, "log_density") and value not in (Predictive, families.Distribution)
+        for _, value in inspect.getmembers(predictive, inspect.isclass)
+        if hasattr(value, "log_density") and value not in (Predictive, predictive.Scaled)
     }
     assert found == set(MAKERS)
 

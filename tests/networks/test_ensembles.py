@@ -19,7 +19,7 @@ from heckesel.networks.training.batches import Batch, data_scale_of, joint_rows,
 from heckesel.networks.training.config import NetworkConfig, torch_device
 from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
 from heckesel.networks.training.ensemble_training import train_datasets
-from heckesel.predictive.distribution import possible_covariance, predict_given_selection
+from heckesel.predictive import possible_covariance, predict_given_selection
 
 SMALL = NetworkConfig(
     hidden=(6, 5), n_members=2, epochs=40, warm_up=5, dtype="float64", device="cpu"

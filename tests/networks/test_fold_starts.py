@@ -5,18 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from heckesel.classical.probit import instruments_are_strong
+from heckesel.classical.two_step import fit_two_step
 from heckesel.data import selection_data
 from heckesel.datasets import make_controlled
-from heckesel.diagnostics.instrument_strength import probit_verdict
-from heckesel.diagnostics.verdict import IDENTIFIED
-from heckesel.linear.two_step import fit_two_step
-from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods import fit_one
 from heckesel.methods.heckman_joint import classic_head
 from heckesel.methods.heckman_two_step import first_step, linear_start
 from heckesel.networks.losses.normal import BLIND, JOINT
 from heckesel.networks.training.batches import data_scale_of, joint_rows
 from heckesel.networks.training.config import NetworkConfig
+from heckesel.verdict.fitted import identify_data
 from reproduction.problems import as_data
 
 NETWORK = NetworkConfig(
@@ -30,12 +29,12 @@ def _pool(alpha, n=600, seed=100, rho=0.0):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1, 0.15, 0.2, 0.3, 1.0])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_an_instrument_is_strong_where_the_verdict_says_so(alpha, seed):
+def test_an_instrument_is_strong_where_its_wald_statistic_is_ten(alpha, seed):
     data = _pool(alpha, seed=seed)
-    assert instruments_are_strong(data) == (probit_verdict(data).verdict == IDENTIFIED)
+    assert instruments_are_strong(data) == (identify_data(data).evidence["wald"] >= 10)
     more = np.random.default_rng(3).uniform(1, 3, data.n)
     weighted = replace(data, weight=more)
-    assert instruments_are_strong(weighted) == (probit_verdict(weighted).verdict == IDENTIFIED)
+    assert instruments_are_strong(weighted) == (identify_data(weighted).evidence["wald"] >= 10)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.15, 1.0])

@@ -11,6 +11,7 @@ from heckesel.data import selection_data
 from heckesel.errors import DataError
 from heckesel.estimators.deep_ensemble_regressor import DeepEnsembleRegressor
 from heckesel.estimators.deep_heckman_regressor import DeepHeckmanRegressor
+from heckesel.math.special import mills_delta
 from heckesel.methods import fit_one, load_method
 from heckesel.networks.ensembles.noise_calibration import (
     Pairs,
@@ -38,7 +39,6 @@ from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import schedule_of, start_of, train_datasets
 from heckesel.networks.training.loop import mini_batches, train
 from heckesel.networks.training.steps import evaluate, step_function
-from heckesel.numerics.normal import mills_delta
 
 NETWORK = NetworkConfig(
     hidden=(16,), n_members=4, epochs=150, dtype="float64", device="cpu", folds=4, patience=40

@@ -8,8 +8,10 @@ import pytest
 import torch
 from scipy.special import ndtr
 
+from heckesel.classical import likelihood as normal
+from heckesel.classical.checks import unsuited_to_density
+from heckesel.classical.likelihood import ERROR_MODELS
 from heckesel.data import selection_data
-from heckesel.likelihoods import normal, student
 from heckesel.methods import fit_one, heckman_auto
 from heckesel.methods.spline_joint import spline_basis
 from heckesel.networks.rho import form_held_out, form_shape, form_student
@@ -22,7 +24,6 @@ from heckesel.networks.rho.form_optima import optimise
 from heckesel.networks.rho.form_posterior import form_posterior, weighted
 from heckesel.networks.rho.rho_prior import UNIFORM
 from heckesel.networks.training.batches import data_scale_of
-from heckesel.numerics.outcome_density import unsuited_to_density
 
 SIZES = (3, 5, 2)  # columns of w, of [b, y] and of u
 A = torch.tensor([0.5, -1.2, 0.0], dtype=torch.float64)
@@ -93,7 +94,7 @@ def test_t_errors_have_the_likelihood_of_the_linear_model():
     rng = np.random.default_rng(3)
     index, e = 20 * rng.normal(size=(2, 200)), 20 * rng.normal(size=(2, 200))
     for a in (-2.5, 0.0, 1.2):
-        expected = student.selected_units(index.ravel(), e.ravel(), a, np.log(form_student.DF))
+        expected = ERROR_MODELS["t"].selected(index.ravel(), e.ravel(), a, np.log(form_student.DF))
         none = torch.zeros(2, 1, dtype=torch.float64)
         given = (torch.as_tensor(index), torch.as_tensor(e), none, none, none + a)
         np.testing.assert_allclose(
@@ -102,7 +103,7 @@ def test_t_errors_have_the_likelihood_of_the_linear_model():
         np.testing.assert_allclose(
             form_student.slopes(*given).value.ravel(), expected.value, rtol=1e-9, atol=1e-12
         )
-    out = student.unselected_units(index.ravel(), 0.0, np.log(form_student.DF)).value
+    out = ERROR_MODELS["t"].unselected(index.ravel(), 0.0, np.log(form_student.DF)).value
     found, _, _ = form_student.unselected(torch.as_tensor(index))
     np.testing.assert_allclose(found.ravel(), out, rtol=1e-9, atol=1e-12)
 

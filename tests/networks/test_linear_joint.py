@@ -5,9 +5,9 @@ import pytest
 import torch
 from scipy.special import log_ndtr
 
-from heckesel.linear import joint
+from heckesel.classical import ml as joint
 from heckesel.networks.rho import linear_joint as lj
-from tests.linear.linear_models import bases_of, draw, sample_of
+from tests.classical.linear_models import bases_of, draw, sample_of
 
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)
 

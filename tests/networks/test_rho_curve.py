@@ -9,8 +9,8 @@ import torch
 from scipy.special import logsumexp
 
 import heckesel as hk
+from heckesel.classical import ml as joint
 from heckesel.fit_info import RhoInfo, as_dictionary, from_dictionary
-from heckesel.linear import joint
 from heckesel.networks.rho import rho_curve
 from heckesel.networks.rho.linear_joint import conditional_optima
 from heckesel.networks.rho.rho_curve import (
@@ -22,7 +22,7 @@ from heckesel.networks.rho.rho_curve import (
 )
 from heckesel.networks.rho.rho_mixture import mixture_points
 from heckesel.networks.rho.rho_prior import RhoPrior, bin_edges, rho_prior
-from tests.linear.linear_models import bases_of, draw, sample_of
+from tests.classical.linear_models import bases_of, draw, sample_of
 
 FREE = np.zeros((2, 0))  # one column and a constant, no ridge: the evidence has a second witness
 

@@ -8,13 +8,13 @@ import pytest
 import heckesel as hk
 from heckesel.data import selection_data
 from heckesel.errors import DataError
+from heckesel.math.special import inverse_mills
 from heckesel.methods import fit_one
 from heckesel.methods.heckman_two_step import first_step
 from heckesel.methods.parts.selection_network import fit_indices
 from heckesel.networks.training.batches import assign_folds, data_scale_of
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import FitRequest
-from heckesel.numerics.normal import inverse_mills
 
 NETWORK = NetworkConfig(
     hidden=(16,), n_members=4, folds=4, epochs=200, device="cpu", selection="network", patience=40

@@ -8,9 +8,10 @@ import torch
 from scipy.special import log_ndtr
 from scipy.stats import chi2, norm
 
+from heckesel.classical import likelihood as shape
 from heckesel.data import selection_data
 from heckesel.errors import DataError
-from heckesel.likelihoods import shape
+from heckesel.math.sinh_arcsinh import population_moments
 from heckesel.methods import fit_one, heckman_joint, heckman_profile, spline_joint
 from heckesel.networks.ensembles.noise_calibration import (
     Pairs,
@@ -29,8 +30,7 @@ from heckesel.networks.rho.rho_held_out import HeldOut, split_held_out
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import FitRequest, train_datasets
 from heckesel.networks.training.steps import parameter_count
-from heckesel.numerics.sinh_arcsinh import population_moments
-from heckesel.predictive.distribution import TARGETS
+from heckesel.predictive import TARGETS
 from tests.networks.test_losses import K, _rows
 
 CPU = torch.device("cpu")

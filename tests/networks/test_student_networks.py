@@ -13,16 +13,16 @@ from scipy.stats import t as student
 
 from heckesel.data import selection_data
 from heckesel.errors import DataError
+from heckesel.math.student_torch import (
+    degrees_of_freedom,
+    log_cdf_and_slopes,
+    log_density_and_slopes,
+)
 from heckesel.methods import fit_one, load_method
 from heckesel.networks.losses import normal as losses
 from heckesel.networks.losses.student import JOINT_STUDENT, joint_student
 from heckesel.networks.training.batches import Batch
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.numerics.student_torch import (
-    degrees_of_freedom,
-    log_cdf_and_slopes,
-    log_density_and_slopes,
-)
 from tests.networks.test_losses import K, _rows
 
 POINTS = np.array([-60.0, -7.0, -2.01, -1.99, -0.3, 0.0, 0.8, 1.99, 2.01, 6.0])

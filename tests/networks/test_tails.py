@@ -21,7 +21,7 @@ from heckesel.networks.ensembles.noise_calibration import (
     two_step_loss,
 )
 from heckesel.networks.training.config import NetworkConfig
-from heckesel.predictive.families import Normal, Student
+from heckesel.predictive import Normal, Student
 
 NETWORK = NetworkConfig(
     hidden=(16,), n_members=4, epochs=150, dtype="float64", device="cpu", folds=4, patience=40

@@ -176,32 +176,3 @@ def test_what_is_no_client_is_refused():
         hk.DeepHeckmanRegressor(**{"method": "two-step"} | QUICK).fit(
             X, Y, client="tcp://somewhere"
         )
-
-
-def test_the_shell_trains_members_on_workers_too(client, tmp_path):
-    from heckesel.cli import main
-
-    DRAWN.to_csv(tmp_path / "rows.csv", index=False)
-    options = ["fit", str(tmp_path / "rows.csv"), "--outcome", "y", "--instruments", "z"]
-    options += ["--members", "4", "--epochs", "5", "--device", "cpu"]
-    address = client.scheduler.address
-    for name, more in (("here", []), ("there", ["--dask", address])):
-        with pytest.raises(SystemExit) as ended:
-            main([*options, *more, "--out", str(tmp_path / f"{name}.heckesel")])
-        assert ended.value.code == 0
-    here, there = (hk.load(tmp_path / f"{name}.heckesel") for name in ("here", "there"))
-    np.testing.assert_array_equal(here.predict(X), there.predict(X))
-
-
-def test_the_shell_explains_which_methods_use_dask(tmp_path, capsys):
-    from heckesel.cli import main
-
-    DRAWN.to_csv(tmp_path / "rows.csv", index=False)
-    options = ["fit", str(tmp_path / "rows.csv"), "--outcome", "y", "--out", str(tmp_path / "m")]
-    with pytest.raises(SystemExit) as ended:
-        main([*options, "--method", "linear-ml", "--dask", "tcp://127.0.0.1:1"])
-    assert ended.value.code == 2
-    assert (
-        "--dask distributes the training of networks, but linear-ml has none"
-        in capsys.readouterr().err
-    )

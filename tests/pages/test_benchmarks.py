@@ -23,28 +23,6 @@ def test_the_committed_page_is_what_the_measurements_give():
     assert (ROOT / "docs" / "speed.md").read_text() == page.speed_md()
 
 
-def test_a_billion_rows_take_as_long_per_row_as_those_that_were_measured():
-    from benchmarks import page
-
-    files = {"cpu_microseconds_a_row": 0.576, "passes": 5.0}
-    linear = [{"method": "ml", "columns": 10, "contenders": {"files": files}}]
-    networks = {"members": 5, "batch": 4096, "epochs": 4}
-    networks["files"] = {"cpu_microseconds_a_row": 2.88, "passes": 14.0}
-    text = page.billion(linear, networks, cores=1)
-    # 576 and 20 times 2,880 seconds of one core, on 16 machines; 80 GB in each pass
-    assert "| ml | 5.0 | 0.4 | 0.16 | 0.6 |" in text
-    assert "| two-step networks | 30.0 | 2.4 | 16 | 60 |" in text
-
-
-def test_the_speed_up_is_over_one_worker_of_the_same_kind():
-    from benchmarks import page
-
-    runs = [{"kind": "cpu", "machine": "8 cores", "rows": 900, "seconds": {"1": 9.0, "4": 3.0}}]
-    text = page.workers(runs)
-    assert "| 8 cores | processes | 1 | 900 | 9.0 | 1.0 |" in text
-    assert "| 8 cores | processes | 4 | 900 | 3.0 | 3.0 |" in text
-
-
 def test_a_peer_that_is_not_installed_is_marked_as_not_run(monkeypatch):
     from benchmarks import page, peers
 
@@ -86,15 +64,6 @@ def test_a_small_child_of_a_large_parent_is_measured_as_small():
     assert int(printed) < 100e6 < held.nbytes
 
 
-def test_frozen_rows_say_that_they_are():
-    from benchmarks import page
-
-    frozen = json.loads((ROOT / "benchmarks" / "frozen.json").read_text())
-    text = page.not_in_this_run(frozen)
-    assert "not in this run" in text
-    assert all(f"| {row['who']} |" in text for row in frozen["rows"])
-
-
 def test_every_chunk_of_the_paper_goes_to_processes_that_can_run_it():
     from benchmarks.gpu_grid import PAPER, pool_of
     from reproduction import load
@@ -126,27 +95,3 @@ def test_the_paper_runs_its_experiments_at_once_and_says_how_long_they_took(
     text = page.whole_paper(found)
     assert "| e0 | 10 | 0 |" in text
     assert f"| total | 10 | 0 | {found['seconds']} |" in text
-
-
-def test_growth_on_a_card_counts_from_where_it_is_full():
-    from benchmarks import page
-    from benchmarks.gpu_growth import from_where_full
-
-    sizes = (1, 4, 16, 64, 256)
-    part = from_where_full(sizes, [{"seconds": max(1e-3, 1e-4 * n)} for n in sizes])
-    assert (part["full_from"], part["exponent"]) == (64, 1.0)
-    text = page.gpu_growth({"device": "a card", "cells of 5 members": part})
-    assert "| cells of 5 members | 256 | 25.6 |" in text
-    assert "| cells of 5 members | from 64 on |  |  | 1.0 |" in text
-    assert from_where_full((1, 4), [{"seconds": 1.0}, {"seconds": 1.5}])["exponent"] is None
-
-
-def test_growth_can_be_measured_without_a_card(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("torch")
-    from benchmarks import gpu_growth
-
-    monkeypatch.setitem(gpu_growth.SIZES, "cpu", {"cells": (1, 2), "members": (1, 2)})
-    monkeypatch.setitem(gpu_growth.EPOCHS, "cpu", 4)
-    gpu_growth.main(str(tmp_path / "growth.json"), "cpu")
-    found = json.loads((tmp_path / "growth.json").read_text())
-    assert [run["seconds"] > 0 for run in found["cells of 5 members"]["runs"]] == [True, True]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import heckesel as hk
-from heckesel.diagnostics.verdict import VERDICTS
+from heckesel.verdict.identify import VERDICTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 NUMBER = r"[-−]?\d*\.?\d+(?![\w.])"

@@ -23,7 +23,7 @@ def test_convolutional_networks_are_corrected_too():
 def test_mini_batches_from_a_long_table(capsys):
     bias = example("million_rows").main(n=30_000, epochs=120, members=1)
     assert abs(bias) < 0.15  # the naive bias is .44
-    assert "identified by an instrument" in capsys.readouterr().out
+    assert "supported by the instrument" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda p: p.stem)

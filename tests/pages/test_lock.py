@@ -36,25 +36,9 @@ def test_every_pinned_package_is_locked_with_its_hash(scripts):
     assert len({digest for *_, digest in LOCKED.findall(text)}) == len(found)
 
 
-def test_the_lock_file_holds_nothing_else():
-    left = LOCKED.sub("", (ROOT / "requirements.lock").read_text())
-    assert all(line.startswith("# ") for line in left.splitlines())
-    assert "://" not in left
-
-
-def test_the_lock_file_is_tried_only_where_it_is_for(scripts, monkeypatch, capsys):
-    monkeypatch.setattr(scripts[0].platform, "machine", lambda: "abacus")
-    scripts[0].try_out()
-    assert "not tried here" in capsys.readouterr().out
-
-
 def test_the_torch_of_the_lock_file_is_the_cpu_build():
     text = (ROOT / "requirements.lock").read_text()
     assert re.findall(r"^torch==(\S+)", text, re.MULTILINE) == ["2.13.0+cpu"]
-
-
-def test_build_requirements_are_exact(scripts):
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", pin) for pin in scripts[0].pinned())
 
 
 def test_the_table_of_licences_lists_what_is_pinned(scripts):

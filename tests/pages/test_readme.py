@@ -61,7 +61,7 @@ def test_the_commands_of_the_page_on_the_shell_run(tmp_path):
     assert shown.returncode == 0, shown.stderr
     assert shown.stderr == "Predicted: probability that default is 1\n"
     assert "default has two classes, 0 and 1; predictions are probabilities" in shown.stdout
-    assert shown.stdout.count("Identification: identified by an instrument") == 5
+    assert shown.stdout.count("Identification: supported by the instrument") == 5
     predicted = pd.read_csv(tmp_path / "predicted.csv")
     assert (predicted["lower"] < predicted["mean"]).all()
     predicted = pd.read_csv(tmp_path / "defaults.csv")

@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm, t
 
 import heckesel as hk
-from heckesel.predictive.mean_estimates import (
+from heckesel.margins import (
     ComponentMean,
     Question,
     average_of,

@@ -6,14 +6,15 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import logsumexp, ndtr
 
-from heckesel.predictive.distribution import Predictive, predict_given_selection
-from heckesel.predictive.families import GivenSelection, Normal
-from heckesel.predictive.mixture import (
+from heckesel.predictive import (
+    GivenSelection,
     Mixture,
-    PredictiveMixture,
+    Normal,
+    Predictive,
     mix_predictives,
     mixed_given_selection,
     mixed_normal,
+    predict_given_selection,
 )
 
 WEIGHT = np.array([0.5, 0.3, 0.2])
@@ -201,13 +202,37 @@ def test_parts_without_weight_leave_no_trace():
     np.testing.assert_allclose(found.quantile(0.6), kept.quantile(0.6), rtol=1e-10)
 
 
+@pytest.mark.parametrize("broken", [-1.0, np.nan])
+def test_a_component_of_weight_zero_may_be_anything(broken):
+    weight, zero = np.array([0.5, 0.0, 0.5]), np.array([[False] * 2, [True] * 2, [False] * 2])
+    mean, epistemic = (np.where(zero, broken, each) for each in (MEAN, EPISTEMIC))
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(weight)[:, None] + np.zeros((3, 2))
+    whole = [mixed_normal(weight, mean, np.where(zero, -9.0 * abs(broken), epistemic), SIGMA)]
+    kept = [mixed_normal(weight[[0, 2]], MEAN[[0, 2]], EPISTEMIC[[0, 2]], SIGMA[[0, 2]])]
+    given = SIGMA, RHO * SIGMA, INDEX
+    whole.append(mixed_given_selection(log_weight, mean, epistemic, *given))
+    rest = (each[[0, 2]] for each in (log_weight, MEAN, EPISTEMIC, *given))
+    kept.append(mixed_given_selection(*rest))
+    parts = [Predictive.normal(MEAN[j], EPISTEMIC[j], SIGMA[j] ** 2) for j in range(3)]
+    law = Normal(np.full(2, broken), np.full(2, broken))
+    parts[1] = Predictive(*(np.full(2, broken) for _ in range(3)), law)
+    whole.append(mix_predictives(parts, log_weight))
+    kept.append(mix_predictives([parts[0], parts[2]]))
+    for found, expected in zip(whole, kept, strict=True):
+        for what in ("mean", "epistemic", "aleatoric", "std"):
+            np.testing.assert_allclose(getattr(found, what), getattr(expected, what), rtol=1e-14)
+        np.testing.assert_allclose(found.interval(), expected.interval(), rtol=1e-9)
+        assert np.isfinite(found.sample(50)).all()
+
+
 @BOTH
 def test_points_can_be_taken_one_by_one(make):
     whole = make().distribution
     y = np.array([0.3, 3.3])
     for rows in ([1], np.array([False, True]), slice(1, 2)):
         part = whole.take(rows)
-        assert isinstance(whole, PredictiveMixture) or part.weight.shape == (3, 1)
+        assert part.weight.shape == (3, 1)
         np.testing.assert_allclose(part.cdf(y[1:]), whole.cdf(y)[1:], rtol=1e-13)
         np.testing.assert_allclose(part.quantile(0.4), whole.quantile(0.4)[1:], rtol=1e-12)
 

@@ -7,7 +7,7 @@ import pytest
 
 import heckesel as hk
 from heckesel.errors import IdentificationWarning, warn_user
-from heckesel.predictive.row_blocks import ROWS_AT_ONCE, in_row_blocks
+from heckesel.predictive import ROWS_AT_ONCE, in_row_blocks
 
 
 def test_blocks_are_joined_in_the_order_of_the_rows():

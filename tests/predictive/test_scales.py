@@ -9,11 +9,10 @@ from scipy.special import ndtr
 from sklearn.preprocessing import PowerTransformer
 
 import heckesel as hk
-from heckesel.predictive.distribution import Predictive, predict_given_selection
-from heckesel.predictive.scales import named_transform, transform_outcome
-from heckesel.predictive.transformed import transformed
-from heckesel.saving.model_file import read_model, write_model
-from heckesel.tables.outcome.scale_choice import choose_scale
+from heckesel.predictive import Predictive, predict_given_selection, transformed
+from heckesel.saving import read_content, write_content
+from heckesel.scales import named_transform, transform_outcome
+from heckesel.tables.scale_choice import choose_scale
 
 SCALES = {
     "log": named_transform("log"),
@@ -188,11 +187,13 @@ def test_margins_on_the_scale_of_y_are_those_of_the_lognormal_mean():
         two_step.margins(X)
 
 
-@pytest.mark.parametrize("change", [{"transform_parameter": 5.0}, {"transform": "log"}])
+@pytest.mark.parametrize("change", [{"parameter": 5.0}, {"name": "log"}, {"name": "exec"}])
 def test_a_file_with_an_impossible_scale_is_refused(change, tmp_path):
     X, y = table("log-normal", 200)
     model = hk.HeckmanRegressor([1], method="ml", target_transform="yeo-johnson").fit(X, y)
     model.save(tmp_path / "m")
-    write_model(tmp_path / "m", read_model(tmp_path / "m") | change)
-    with pytest.raises(hk.DataError, match="holds a scale"):
+    content, tensors = read_content(tmp_path / "m")
+    content["fitted"]["transform_"]["fields"] |= change
+    write_content(tmp_path / "m", content, tensors)
+    with pytest.raises(hk.DataError, match=r"a scale '.*' with the parameter"):
         hk.load(tmp_path / "m")

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from heckesel.numerics.sinh_arcsinh import population_moments
-from heckesel.predictive.distribution import predict_student
-from heckesel.predictive.mixture import mix_predictives
-from heckesel.predictive.shaped import predict_shape
-from heckesel.predictive.shaped_mixture import ShapedMixture, mixed_shapes
+from heckesel.math.sinh_arcsinh import population_moments
+from heckesel.networks.rho.shaped_mixture import ShapedMixture, mixed_shapes
+from heckesel.predictive import mix_predictives, predict_shape, predict_student
 
 SHAPES = np.array([[0.0, 0.0], [0.4, -0.3], [-0.6, 0.2]])  # skewness and log tail
 WEIGHT = np.array([0.4, 0.25, 0.2, 0.15])

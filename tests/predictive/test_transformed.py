@@ -5,21 +5,26 @@ import pytest
 from scipy import integrate, stats
 
 import heckesel as hk
-from heckesel.predictive.distribution import Predictive, predict_given_selection
-from heckesel.predictive.mixture import mix_predictives, mixed_given_selection, mixed_normal
-from heckesel.predictive.scales import (
+from heckesel.predictive import (
+    Predictive,
+    mix_predictives,
+    mixed_given_selection,
+    mixed_normal,
+    predict_given_selection,
+    transformed,
+)
+from heckesel.scales import (
     TargetTransform,
     target_transform,
     transform_outcome,
 )
-from heckesel.predictive.transformed import transformed
 
 MEAN, TAU2 = np.array([-0.4, 0.3, 1.2]), np.array([0.01, 0.09, 0.2])
 SIGMA, RHO, INDEX = 0.6, 0.8, np.array([-1.1, 0.2, 1.4])
 LOG = target_transform("log")
 ROOT = (np.sqrt, np.square)
 CUBE = (np.cbrt, lambda z: z**3)
-FALLING = TargetTransform(lambda y: -y, lambda z: -z, increasing=False)
+FALLING = TargetTransform(functions=(lambda y: -y, lambda z: -z), increasing=False)
 
 
 def population():
@@ -137,7 +142,10 @@ def test_quantiles_distribution_function_and_draws_belong_together(name, transfo
 
 
 def test_the_identity_changes_nothing():
-    inner, outer = selected(), transformed(selected(), TargetTransform(np.positive, np.positive))
+    inner, outer = (
+        selected(),
+        transformed(selected(), TargetTransform(functions=(np.positive, np.positive))),
+    )
     np.testing.assert_allclose(outer.mean, inner.mean, rtol=1e-7)
     np.testing.assert_allclose(outer.epistemic, inner.epistemic, rtol=1e-5)
     assert transformed(inner, None) is inner
@@ -167,10 +175,7 @@ CASES = {
     "a function that turns": (
         lambda: transform_outcome(
             np.array([0.0, 1.0, 2.0]),
-            TargetTransform(
-                lambda y: np.array([0.0, 2.0, 1.0])[y.astype(int)],
-                lambda z: np.array([0.0, 2.0, 1.0])[z.astype(int)],
-            ),
+            TargetTransform(functions=2 * (lambda y: np.array([0.0, 2.0, 1.0])[y.astype(int)],)),
             "y",
         ),
         "monotone",

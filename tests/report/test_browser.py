@@ -27,7 +27,7 @@ COMPLAINTS = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionTh
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """One of each kind: with curve, other error models and coefficients; networks; no selection."""
+    """One of each kind: with a curve and coefficients; networks; no selection."""
     folder = tmp_path_factory.mktemp("pages")
     mroz = hk.datasets.load_mroz()
     X, y = mroz[["educ", "exper", "expersq", "age"]], mroz["lwage"]
@@ -37,10 +37,10 @@ def pages(tmp_path_factory):
         found[name] = write_report(model.fit(X, y), X, y, folder / f"{name}.html")
 
     write("linear", hk.HeckmanRegressor(["age"], method="ml"), X, y)
-    write("form", hk.HeckmanRegressor(), X[["educ", "exper"]], y)
+    write("form", hk.HeckmanRegressor(method="ml"), X[["educ", "exper"]], y)
     write("two-step", hk.HeckmanRegressor(["age"], method="two-step"), X, y)
     seen = y.notna()
-    write("none", hk.HeckmanRegressor(["age"]), X[seen], y[seen])
+    write("none", hk.HeckmanRegressor(["age"], method="ml"), X[seen], y[seen])
     hopeless = hk.HeckmanRegressor(["age"], method="ml")  # ends at rho = 1
     write("unusable", hopeless, X, np.exp(1.5 * y))
     loans = hk.datasets.make_loans(600, seed=0).frame
@@ -48,8 +48,8 @@ def pages(tmp_path_factory):
     write("classes", hk.HeckmanClassifier(["leniency"]), features, loans["default"])
     draw = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=1).frame
     options = {"hidden": (8,), "epochs": 40, "n_members": 2, "progress": False}
-    networks = hk.DeepHeckmanRegressor(["z"], method="profile", **options)
-    write("profile", networks, draw[["x", "z"]], draw["y"])
+    networks = hk.DeepHeckmanRegressor(["z"], method="two-step", **options)
+    write("networks", networks, draw[["x", "z"]], draw["y"])
     return found
 
 
@@ -59,7 +59,7 @@ def tab():
         yield tab
 
 
-NAMES = ["linear", "form", "two-step", "none", "unusable", "classes", "profile"]
+NAMES = ["linear", "form", "two-step", "none", "unusable", "classes", "networks"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -153,7 +153,7 @@ def test_it_can_be_walked_by_keyboard(pages, tab):
                 "Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9
             )
         seen.append(tab.ask("document.activeElement.textContent.trim()"))
-    assert seen[:3] == ["Skip to the verdict", "Verdict", "What changed"]
+    assert seen[:3] == ["Skip to the verdict", "Verdict", "Instrument"]
 
 
 def test_it_prints(pages, tab, tmp_path):

@@ -28,12 +28,6 @@ def test_ml_meets_the_full_precision_values_far_below_the_gate():
     assert row["macro_deviation"] == pytest.approx(5.0e-7, abs=0.05e-7)
 
 
-def test_the_unit_of_a_printed_figure():
-    assert e0_gate.last_place(".0269005") == 1e-7
-    assert e0_gate.last_place("-5.66e-06") == pytest.approx(1e-8)
-    assert e0_gate.last_place("1.570053") == 1e-6
-
-
 def test_a_two_step_composed_from_statsmodels_is_matched():
     """Greene's Mroz specification: Probit, Mills ratio, OLS, each by statsmodels."""
     df = hk.datasets.load_mroz()

@@ -1,20 +1,17 @@
 """X5: what the draws are drawn from, the settings of the grid, and one chunk end to end."""
 
-import subprocess
-import sys
 from collections import Counter
-from dataclasses import astuple, replace
-from pathlib import Path
+from dataclasses import asdict, astuple, replace
 
 import numpy as np
 import pytest
-from scipy.stats import kurtosis, skew, spearmanr
+from scipy.stats import skew, spearmanr
 
-from heckesel.fit_info import AutoInfo, Candidate
 from reproduction import x5_regimes as x5
 from reproduction.draws import regime_draws as draws
+from reproduction.pages.beyond_paper import chapter, x5_page
+from reproduction.pages.rows import Results
 
-ROOT = Path(__file__).parents[2]
 MANY = 200_000
 
 
@@ -51,20 +48,6 @@ def test_skewed_errors_are_chi_squared_with_a_normal_copula():
     assert [e.mean(), e.var()] == pytest.approx([0, 1], abs=0.03)
     # the rank correlation of a normal copula
     assert spearmanr(u, e)[0] == pytest.approx(6 / np.pi * np.arcsin(0.25), abs=0.01)
-
-
-def test_outliers_are_those_of_the_outcome_and_heavy_tails_are_common():
-    _, u, e = errors("mixture")
-    assert kurtosis(e) == pytest.approx(3 * (0.9 + 0.1 * 81) / 1.8**2 - 3, rel=0.1)
-    assert kurtosis(u) == pytest.approx(0, abs=0.05)
-    _, u, e = errors("heavy-tailed", rho=0.0)
-    assert np.corrcoef(abs(u), abs(e))[0, 1] > 0.1
-
-
-def test_sigma_varies_with_two_columns():
-    x, _, e = errors("varying")
-    slopes = np.linalg.lstsq(np.column_stack([np.ones(MANY), x[:, :4]]), np.log(e**2) / 2)[0]
-    assert slopes[1:] == pytest.approx([0.4, -0.2, 0, 0], abs=0.02)
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy-tailed"])
@@ -107,82 +90,88 @@ def test_the_settings_are_stratified_and_the_fresh_seeds_are_not_those_of_the_de
     assert not {cell.seed for cell in fresh} & {cell.seed for cell in design}
 
 
-def test_chunks_share_networks_and_number_of_units():
+def test_a_chunk_has_draws_of_one_size_and_method():
     chunks = {}
     for cell in x5.cells():
         chunks.setdefault(x5.chunk_of(cell), []).append(cell)
     for cells in chunks.values():
-        assert len({(cell.n, cell.instrument) for cell in cells}) == 1
-        assert {cell.method for cell in cells} in ({x5.AUTO, x5.TWO_STEP}, {x5.NAIVE})
+        assert len({(cell.n, cell.instrument, cell.method) for cell in cells}) == 1
 
 
-def test_seeds_and_methods_can_be_restricted(monkeypatch):
-    monkeypatch.setenv("X5_SEEDS", "3")
-    monkeypatch.setenv("X5_METHODS", "heckman_auto,deep_ensemble")
-    cells = x5.cells()
-    assert len(cells) == 200 * 3 * 2
-    assert {cell.seed for cell in cells} == {100, 101, 102}
-    monkeypatch.setenv("X5_SEEDS", "design")
-    monkeypatch.delenv("X5_METHODS")
-    assert x5.cells() == x5.design_cells()
-    assert {cell.seed for cell in x5.cells(quick=True)} == {0}
-
-
-@pytest.mark.parametrize("methods", [(x5.AUTO, x5.TWO_STEP), (x5.NAIVE,)])
-def test_a_chunk_runs_end_to_end(methods, monkeypatch):
+@pytest.mark.parametrize("method", [x5.TWO_STEP, x5.NAIVE])
+def test_a_chunk_runs_end_to_end(method, monkeypatch):
     monkeypatch.setattr(x5, "NETWORK", replace(x5.NETWORK, n_members=5, epochs=10, hidden=(8,)))
-    setting = ("none", "skewed", 0.9, "linear", "linear", 500)
-    cells = [x5.Cell(*setting, 0, method) for method in methods]
-    for cell, row in zip(cells, x5.run_chunk(cells, "cpu"), strict=True):
-        assert all(np.isfinite(value) for value in row.values())
-        assert {"coverage90_against", "crps", "bias_f0_against", "seconds"} <= set(row)
-        assert ("rho_hat" in row) == (cell.method != x5.NAIVE)
-        assert ("weight_shape" in row) == (cell.method == x5.AUTO)
+    cells = [x5.Cell("none", "skewed", 0.9, "linear", "linear", 500, 0, method)]
+    (row,) = x5.run_chunk(cells, "cpu")
+    assert all(np.isfinite(value) for value in row.values())
+    assert {"coverage90_against", "crps", "bias_f0_against", "seconds"} <= set(row)
 
 
-def test_the_estimate_of_rho_is_the_mean_of_the_posterior():
-    class Fit:
-        info = AutoInfo(
-            rho=[0.0, 0.8],
-            sigma=[1.0, 1.0],
-            weight=[0.25, 0.75],
-            candidates=[
-                Candidate("splines", "likelihood", "shape and scale", 0.6, 1.0, -9.0, 0.0, 0.0)
-            ],
-            rho_interval=[0.0, 0.8],
-            member_rho=[0.0, 0.8],
-            variance_factor=1.0,
-            surfaces=[],
-            explanation="",
-        )
-
-        def predict(self, x):
-            from heckesel import Predictive
-
-            return Predictive.normal(np.zeros(len(x)), 0.0, 1.0)
-
-    drawn = draws.draw_regime("weak", "normal", 0.5, "smooth", "quadratic", 500, seed=0)
-    row = x5.row(drawn, Fit(), 2.0)
-    assert row["rho_hat"] == pytest.approx(0.6)
-    assert row["weight_shape_and_scale"] == 1.0
-    against = drawn.propensity_x < 0.3
-    assert row["n_against"] == against.sum()
-    assert row["bias_f0_against"] == pytest.approx(-drawn.f0[against].mean())
+GOOD = {
+    "coverage90_against": 0.9,
+    "width90_against": 2.0,
+    "interval_score90_against": 2.5,
+    "crps_against": 0.3,
+    "bias_f0_against": 0.01,
+    "crps": 0.3,
+    "seconds": 1.0,
+    "supported": 1.0,
+}
 
 
-def test_rows_need_neither_pandas_nor_scikit_learn():
-    """A machine with a card may have neither, nor threadpoolctl, which the runner can use."""
-    code = (
-        "import sys\n"
-        "for name in ('pandas', 'sklearn', 'threadpoolctl', 'click'): sys.modules[name] = None\n"
-        "from dataclasses import replace\n"
-        "from reproduction import runner, x5_regimes as x5\n"
-        "import benchmarks.gpu_grid\n"
-        "x5.NETWORK = replace(x5.NETWORK, n_members=2, epochs=2, hidden=(4,))\n"
-        "cell = x5.cells(quick=True)[-1]\n"
-        "rows, _ = runner.run_chunk('x5', x5.chunk_of(cell), True, 'cpu', 1)\n"
-        "print(rows[0]['crps'])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) > 0
+def results(where=lambda cell: True, **changed):
+    """The same numbers in every cell; others for auto in the cells that agree."""
+    rows = []
+    for cell in x5.cells():
+        own = changed if cell.method == x5.AUTO and where(cell) else {}
+        rows.append(asdict(cell) | GOOD | own)
+        if cell.method == x5.AUTO:
+            rows.append(asdict(cell) | GOOD | {"method": x5_page.OLD})
+    return Results(x5=rows)
+
+
+def kinds(found):
+    return [row.kind for row in x5_page.targets(found) if row.method == "auto"]
+
+
+def test_equal_methods_meet_every_target_and_only_auto_has_targets():
+    assert kinds(results()) == ["met"] * 5
+    others = [row.kind for row in x5_page.targets(results()) if row.method != "auto"]
+    assert others == ["shown"] * 3
+    assert set(kinds(Results())) == {"not run"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "place"),
+    [
+        ({"coverage90_against": 0.8, "where": lambda c: c.errors == "normal"}, 0),
+        ({"crps_against": 0.32}, 1),
+        ({"supported": 0.8, "where": lambda c: abs(c.rho) > 0.4}, 2),
+        ({"coverage90_against": 0.99, "where": lambda c: c.instrument == "weak"}, 3),
+        ({"coverage90_against": 0.8, "where": lambda c: c.instrument == "none"}, 4),
+    ],
+)
+def test_each_target_is_missed_where_its_rows_say_so(changed, place):
+    missed = [at for at, kind in enumerate(kinds(results(**changed))) if kind == "missed"]
+    assert missed == [place]
+
+
+def test_a_few_bad_regimes_are_allowed_and_noise_too():
+    regimes = list(dict.fromkeys((s.errors, s.rho) for s in x5.settings()))
+    two = results(lambda c: (c.errors, c.rho) in regimes[:2], coverage90_against=0.8)
+    three = results(lambda c: (c.errors, c.rho) in regimes[:3], coverage90_against=0.8)
+    assert (kinds(two)[0], kinds(three)[0]) == ("met", "missed")
+    noisy = results(coverage90_against=0.83)
+    for row in noisy.x5:
+        row["coverage90_against"] += 0.1 * (-1) ** row["seed"] * (row["method"] == x5.AUTO)
+    assert kinds(noisy)[0] == "met"
+
+
+def test_coverage_is_averaged_over_the_prior_of_rho():
+    """Bad at |rho| = .9 only, where the prior has little weight."""
+    bad = results(lambda c: abs(c.rho) == 0.9, coverage90_against=0.0)
+    average = x5_page.averaged_coverage(bad, x5.AUTO, "none")
+    assert (average > 0.85).all()
+    assert (average < 0.9).all()
+    text = chapter("x5", bad)
+    assert "| no instrument | -.9 | 0.0 % | 90.0 % | 90.0 % | 90.0 % |" in text

@@ -1,126 +1,183 @@
-"""X6: outcomes are hidden as the protocol says, and means and intervals are what they claim."""
-
-from dataclasses import replace
+"""X6: measures are those of the protocol, and the page says what the rows say."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import heckesel as hk
-from reproduction.pages.beyond_paper import x6_page
-from reproduction.pages.rows import Results, flat
-from reproduction.truth import x6_truth
-from reproduction.truth.sources import KnownOutcome
-from reproduction.truth.unselected_mean import (
-    Mean,
-    bootstrap_mean,
-    least_squares_mean,
-    likelihood_mean,
-)
+from heckesel import Predictive
+from heckesel.errors import DataError
+from reproduction import x6_truth as x6
+from reproduction.pages.beyond_paper import chapter, x6_page
+from reproduction.pages.paper_figures import draw_errors
+from reproduction.pages.rows import Results
+from reproduction.truth.sources import SOURCES, KnownOutcome
+
+DEVELOPMENT = [name for name, of in SOURCES.items() if x6_page.SETS["development"](of)]
 
 
-def known(x, y, instruments, truth):
-    everyone = np.ones(len(truth), dtype=bool)
-    return KnownOutcome("drawn", "y", x, y, instruments, None, truth, everyone)
+def test_the_grid_has_every_method_of_every_outcome_once():
+    cells = x6.cells()
+    assert len(set(cells)) == len(cells) == 112 * (1 + len(x6.METHODS) + len(x6.CLASSIFIERS))
 
 
-@pytest.fixture(scope="module")
-def drawn():
-    """Two covariates and an instrument; rho is .7."""
-    rng = np.random.default_rng(3)
-    a, b, z, u, v = rng.normal(size=(5, 1500))
-    y, selected = 1 + a + 0.7 * u + 0.7 * v, 0.2 + 0.3 * a + z + u > 0
-    x = pd.DataFrame({"a": a, "b": b, "z": z})
-    hidden = pd.Series(np.where(selected, y, np.nan), name="y")
-    return known(x, hidden, ["z"], y[~selected])
+def test_an_interval_is_widened_by_the_error_of_the_truth_and_scored_as_it_is():
+    row = x6.mean_row(0.0, -3.0, 1.0, 1.5, 1.2 / x6.HALF_WIDTH, 2.0)
+    assert (row["covers"], row["covers_exactly"]) == (1.0, 0.0)  # sqrt(1 + 1.44) = 1.56
+    assert row["interval_score"] == pytest.approx((4 + 20 * 0.5) / 2)
+    assert (row["error"], row["width"]) == (-0.75, 2.0)
+    assert x6.mean_row(0.0, -3.0, 1.0, 1.5, 0.0, 2.0)["covers"] == 0.0
+    assert x6.mean_row(0.0, -3.0, 1.0, -2.9, 0.0, 2.0)["covers_exactly"] == 1.0
 
 
-def test_least_squares_in_one_group_is_its_mean_with_its_own_variance():
-    """With a dummy the fit is saturated, and HC1 is the sum of squares over n1^2, times n/(n-2)."""
-    y = pd.Series([1.0, 2.0, 6.0, 10.0, 14.0, np.nan, np.nan])
-    x = pd.DataFrame({"d": [0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0]})
-    found = least_squares_mean(known(x, y, [], np.zeros(2)), 0.9)
-    assert found.value == pytest.approx(10.0)
-    error = np.sqrt(5 / 3 * 32 / 9)
-    assert found.high - found.value == pytest.approx(1.6448536269514722 * error)
+def test_the_transform_of_a_true_law_is_uniform():
+    """Two classes with their true probabilities, and a normal; the bounds are 4 standard errors."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=20_000)
+    y = rng.uniform(size=len(p)) < p
+    before, at = np.where(y, 1 - p, 0.0), np.where(y, 1.0, 1 - p)
+    assert x6.pit_distance(before, at) < 0.011
+    assert x6.pit_distance(before**2, at**2) > 0.05
+    u = rng.uniform(size=20_000)
+    assert x6.pit_distance(u, u) < 0.015
+    assert x6.pit_distance(u**2, u**2) == pytest.approx(0.25, abs=0.02)
 
 
-@pytest.mark.parametrize("method", ["ml", "two-step"])
-def test_means_are_those_of_the_fit_s_own_predictions(drawn, method):
-    model = hk.HeckmanRegressor(["z"], method=method).fit(drawn.x, drawn.y)
-    predicted = model.predict_distribution(drawn.x[drawn.hidden], target="unselected").mean
-    fit = model.result_
-    found = (
-        likelihood_mean(fit, drawn, 0.9) if method == "ml" else bootstrap_mean(fit, drawn, 50, 0.9)
+class Model:
+    """Predicts a normal law with mean 1; `average` gives what the test says."""
+
+    def __init__(self, ends):
+        self.ends = ends
+
+    def average(self, X, target, *, level):
+        assert (target, level) == ("unselected", 0.9)
+        return pd.DataFrame([dict(zip(("mean", "low", "high"), self.ends, strict=True))])
+
+    def predict_distribution(self, X, target):
+        return Predictive.normal(np.ones(len(X)), np.zeros(len(X)), np.ones(len(X)))
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """Two selected units and 40 hidden ones, of which 30 are known."""
+    y = pd.Series([0.0, 2.0, *[np.nan] * 40])
+    truth, mask = np.linspace(-1, 3, 30), np.arange(40) < 30
+    x = pd.DataFrame({"a": np.arange(42.0), "z": 0.0})
+    found = KnownOutcome("newhaven", "age", x, y, ["z"], None, truth, mask)
+    monkeypatch.setattr(x6, "load_outcome", lambda source, outcome: found)
+    return found
+
+
+def test_a_row_has_the_mean_and_the_hidden_rows(known, monkeypatch):
+    monkeypatch.setattr(x6, "fit", lambda method, known: (Model((1.5, 1.0, 2.0)), ["a"]))
+    row = x6.run_cell(x6.Cell("newhaven", "age", "ml"))
+    sd = np.std([0.0, 2.0, *known.truth], ddof=1)
+    assert row["error"] == pytest.approx(0.5 / sd)
+    inside = np.abs(known.truth - 1) <= 1.6448536
+    assert row["rows_covered"] == pytest.approx(inside.mean())
+    assert row["crps"] > 0
+    facts = x6.run_cell(x6.Cell("newhaven", "age", "truth"))
+    assert (facts["n"], facts["n_hidden"], facts["n_known"]) == (42, 40, 30)
+    assert facts["truth"] == pytest.approx(1.0)
+
+
+def test_refusals_and_missing_intervals_are_recorded(known, monkeypatch):
+    def refuse(method, known):
+        raise DataError("no")
+
+    monkeypatch.setattr(x6, "fit", refuse)
+    assert x6.run_chunk([x6.Cell("newhaven", "age", "ml")]) == [{"refused": 1.0}]
+    monkeypatch.setattr(x6, "fit", lambda method, known: (Model((1.0, np.nan, np.nan)), ["a"]))
+    assert x6.run_cell(x6.Cell("newhaven", "age", "ml")) == {"refused": 1.0}
+    assert x6.run_cell(x6.Cell("newhaven", "age", "classifier")) == {"refused": 1.0}
+
+
+@pytest.mark.parametrize("method", ["two-step", "ml"])
+def test_methods_are_used_through_their_public_interface(method):
+    """RAND ships; the mean is that of the model's own predictions."""
+    known = x6.load_outcome("health insurance", "disea")
+    model, names = x6.fit(method, known)
+    predicted = model.predict_distribution(known.x.loc[known.hidden, names], target="unselected")
+    row = x6.run_cell(x6.Cell("health insurance", "disea", method))
+    assert row["estimate"] == pytest.approx(predicted.mean.mean(), rel=1e-9)
+    assert row["low"] < row["estimate"] < row["high"]
+
+
+def rows(error: float, width: float = 0.2, **changed) -> list[dict]:
+    """Every outcome of the development sources; the naive error is .2, and that of auto `error`."""
+    found = []
+    for source in DEVELOPMENT:
+        for outcome in SOURCES[source].outcomes:
+            key = {"source": source, "outcome": outcome}
+            facts = {"truth": 1.0, "truth_se": 0.0, "sd": 1.0}
+            found.append(key | {"method": "truth"} | facts)
+            for method in (*x6.METHODS, *x6.CLASSIFIERS, x6_page.OLD):
+                own = error if method in (x6_page.AUTO, "classifier") else 0.2
+                row = x6.mean_row(1 + own, 1 + own - width / 2, 1 + own + width / 2, 1.0, 0.0, 1.0)
+                row |= {"crps": 0.5 + own / 10, "brier": 0.1 + own / 10, "rows_covered": 0.9}
+                row |= {"verdict": 0.0} if method == x6_page.AUTO else {}
+                found.append(key | {"method": method} | row | changed)
+    return found
+
+
+def kinds(found: list[dict]) -> dict:
+    rows = x6_page.targets(Results(x6=found))
+    return {row.target: row.kind for row in rows if row.method == x6_page.AUTO}
+
+
+def test_a_better_method_meets_the_targets_and_an_equal_one_misses_them():
+    good = kinds(rows(0.05, verdict=0.0))
+    missed = {target for target, kind in good.items() if kind != "met"}
+    # an interval that always covers is above 97 %, and so long that its score is no better
+    assert missed == {
+        "coverage of the mean 88–97 %",
+        "CRPS over the deep ensemble ≤ .85, worst ≤ 1.05",
+    }
+    bad = kinds(rows(0.3))
+    for target in ("rms over naive ≤ .88", "worse than naive by more than .05 sd in ≤ 3 %"):
+        assert bad[target] == "missed"
+    assert set(kinds([]).values()) == {"not run"}
+
+
+def test_every_source_has_the_same_weight():
+    index = pd.MultiIndex.from_tuples(
+        [("a", "1"), ("b", "1"), ("b", "2"), ("b", "3")], names=["source", "outcome"]
     )
-    assert found.value == pytest.approx(predicted.mean(), rel=1e-10)
-    assert found.low < found.value < found.high
-    assert abs(found.value - drawn.truth.mean()) < 2 * (found.high - found.low)
+    values = pd.Series([1.0, 0.0, 0.0, 0.3], index=index)
+    assert x6_page.by_source(values) == pytest.approx((1 + 0.1) / 2)
+    assert x6_page.weighted_quantile(values, 0.5) == pytest.approx(0.3)
+    assert x6_page.weighted_quantile(values, 0.3) == pytest.approx(0.0)
+    assert x6_page.ratio(values, values * 2, 2) == pytest.approx(0.5)
 
 
-def test_the_bootstrap_interval_is_as_wide_as_that_of_the_delta_method(drawn):
-    """5 % and 95 % quantiles of 400 replicates have a Monte Carlo error of 10 % of the width."""
-    fit = hk.HeckmanRegressor(["z"], method="two-step").fit(drawn.x, drawn.y).result_
-    drawn_interval, delta = bootstrap_mean(fit, drawn, 400, 0.9), likelihood_mean(fit, drawn, 0.9)
-    ratio = (drawn_interval.high - drawn_interval.low) / (delta.high - delta.low)
-    assert 0.7 < ratio < 1.3
+def test_the_margin_comes_from_the_other_sources():
+    """One source has large errors: its own margin is that of the others, theirs is its."""
+    found = rows(0.05)
+    for row in found:
+        if row["method"] == "naive" and row["source"] == "newhaven":
+            row["error"] = 1.0
+    scores = x6_page.Truth.of(Results(x6=found)).margin_scores()
+    assert scores.loc["newhaven"].to_numpy() == pytest.approx(2 * 0.2 + 20 * 0.8)
+    assert scores.loc["flu_shots"].to_numpy() == pytest.approx(2 * 0.2)  # 1 of 15 sources
 
 
-def test_an_interval_is_widened_by_the_error_of_the_truth():
-    found = Mean(0.0, -3.0, 1.0)
-    assert x6_truth.covers(found, -2.9, 0.0)
-    assert not x6_truth.covers(found, 1.5, 0.0)
-    assert x6_truth.covers(found, 1.5, 1.2 / x6_truth.HALF_WIDTH)  # sqrt(1 + 1.44) = 1.56
+def test_frozen_rows_are_measured_like_the_others():
+    found = [replace_units(row) if row["method"] == x6_page.OLD else row for row in rows(0.05)]
+    truth = x6_page.Truth.of(Results(x6=found))
+    assert truth.values("error", x6_page.OLD).to_numpy() == pytest.approx(0.2)
+    assert truth.values("covers", x6_page.OLD).to_numpy() == pytest.approx(0.0)
 
 
-def test_a_refusal_is_recorded_and_shown(drawn, monkeypatch):
-    """The instrument separates: nobody with z = 0 is selected."""
-    z = drawn.y.notna().astype(float)
-    separated = replace(drawn, x=drawn.x.assign(z=z))
-    monkeypatch.setattr(x6_truth, "load_outcome", lambda source, outcome: separated)
-    methods = ("evidence", "bounds", "naive", "likelihood")
-    cells = [x6_truth.Cell("HIV tests", "age", method) for method in methods]
-    found = dict(zip(methods, x6_truth.run_chunk(cells), strict=True))
-    assert found["likelihood"] == {"refused": 1.0}
-    assert "verdict" not in found["evidence"]
-    assert found["naive"]["estimate"] == pytest.approx(least_squares_mean(drawn, 0.9).value)
-    others = [m for m in x6_truth.METHODS if m not in methods]
-    found |= {name: {"refused": 1.0} for name in others}
-    rows = [
-        {"cell": {"source": "HIV tests", "outcome": "age", "method": m}, "metrics": metrics}
-        for m, metrics in found.items()
-    ]
-    parts = x6_page.parts(Results(x6=flat(rows)))
-    assert "| refused | refused | refused | refused |" in parts["estimates"]
-    assert "| HIV tests | age | refused |" in parts["evidence"]
+def replace_units(row: dict) -> dict:
+    return {k: v for k, v in row.items() if k not in ("covers", "width")} | {"error": 77.0}
 
 
-def page_rows(covered: float, error: float) -> Results:
-    """One randomised, identified outcome; the naive error is -1."""
-    cell = {"source": "HIV tests", "outcome": "age"}
-    known = {"verdict": 0.0, "truth": 10.0, "truth_se": 0.1, "truth_sd": 2.0, "n_hidden": 5.0}
-    known |= {"selected_mean": 11.0, "wald_p": 0.01, "validity": 1.0, "validity_p": 0.5}
-    rows = [{"cell": cell | {"method": "evidence"}, "metrics": known}]
-    bounds = {"low": 0.0, "high": 20.0, "truth_all": 10.5, "covered": 1.0}
-    rows += [{"cell": cell | {"method": "bounds"}, "metrics": bounds}]
-    for method in x6_truth.METHODS:
-        off = -1.0 if method == "naive" else error
-        metrics = {"estimate": 10 + off, "low": 9.0, "high": 12.0, "error": off}
-        metrics |= {"standardised_error": off / 2, "covered": covered}
-        rows += [{"cell": cell | {"method": method}, "metrics": metrics}]
-    return Results(x6=flat(rows))
-
-
-def test_the_page_marks_what_does_not_cover_and_compares_with_the_naive_error():
-    good, bad = page_rows(1.0, 0.5), page_rows(0.0, 1.5)
-    kinds = {row.target[:10] + row.method: row.kind for row in x6_page.targets(good)}
-    assert kinds["randomisedauto"] == kinds["identifiedauto"] == "met"
-    assert kinds["randomisednaive"] == "shown"
-    kinds = {row.target[:10] + row.method: row.kind for row in x6_page.targets(bad)}
-    assert kinds["randomisedauto"] == kinds["identifiedlinear auto"] == "missed"
-    assert "| 10.50 (9.00 to 12.00) |" in x6_page.parts(good)["estimates"]
-    assert "| **11.50 (9.00 to 12.00)** |" in x6_page.parts(bad)["estimates"]
-    assert (
-        "| randomised instrument | 1 | auto | 0.0 % | 0.75 | 0.75 | 0.0 % |"
-        in (x6_page.parts(bad)["summary"])
-    )
+def test_the_chapter_and_the_figure_are_made_from_the_rows():
+    results = Results(x6=rows(0.05))
+    text = chapter("x6", results)
+    assert "| development | auto | 103 | 100.0 % |" in text
+    assert "of them without a result" in text
+    assert chapter("x6", Results()) == ""
+    data = x6_page.errors_by_outcome(results)
+    assert data["outcomes"][0]["methods"]["auto"] == [0.05, -0.05, 0.15]
+    figure = draw_errors(data)
+    assert [axis.get_title() for axis in figure.axes] == list(x6_page.FOREST)

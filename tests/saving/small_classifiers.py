@@ -34,7 +34,7 @@ def labels(zero="bad", one="good", *, seen=True, apart=False):
 CLASSIFIERS = {
     "linear": (hk.HeckmanClassifier(["z"], missing="indicator"), X, labels()),
     "truths": (hk.HeckmanClassifier(["z"]), FEW, labels(False, True)),
-    "no selection": (hk.HeckmanClassifier(["z"]), FEW, labels(0, 1, seen=False)),
+    "nothing to correct": (hk.HeckmanClassifier(["z"]), FEW, labels(0, 1, seen=False)),
     "separated": (hk.HeckmanClassifier(["z"]), FEW, labels(0, 1, apart=True)),
     "separated in part": (
         hk.HeckmanClassifier(["z"]),

@@ -2,17 +2,16 @@
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
 import heckesel as hk
 from heckesel import atomic_files as atomic
-from heckesel.predictive.distribution import TARGETS
-from heckesel.saving import model_file
+from heckesel.predictive import TARGETS
 from tests.small_models import MODELS, SMALL, N, X, Y, fitted, heavy_tailed
 
 
@@ -45,10 +44,6 @@ def test_a_loaded_model_predicts_bit_identically(name, path):
     assert loaded.get_params() == model.get_params()
     assert repr(loaded.identification_) == repr(model.identification_)
     assert loaded.identification_.evidence == model.identification_.evidence
-    if model.identification_.profile is not None:
-        curve, old = loaded.identification_.profile, model.identification_.profile
-        np.testing.assert_array_equal(curve.loglik, old.loglik)
-        assert (curve.modes, curve.interval, curve.rows) == (old.modes, old.interval, old.rows)
     assert list(loaded.feature_names_in_) == list(X.columns)
     before, after = said(model, y), said(loaded, y)
     assert before.keys() == after.keys()
@@ -81,7 +76,14 @@ def test_a_loaded_linear_model_keeps_its_table(name, path):
     np.testing.assert_array_equal(loaded.result_.to_frame(), model.result_.to_frame())
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
     assert [mode.rho for mode in loaded.result_.modes] == [m.rho for m in model.result_.modes]
-    assert "SavedFit" in repr(loaded.result_)
+    assert type(loaded.result_) is type(model.result_)
+    assert repr(loaded.result_) == repr(model.result_)
+    for call in (loaded.result_.average, loaded.result_.margins, loaded.result_.predict):
+        with pytest.raises(hk.DataError, match="the file of a saved model"):
+            call()
+    for what in ("average", "margins"):
+        found, expected = (getattr(each, what)(X) for each in (loaded, model))
+        pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(expected))
 
 
 def test_a_fit_at_the_boundary_and_one_without_selection_are_saved_too(path):
@@ -120,7 +122,7 @@ def test_levels_that_are_numbers_or_booleans_survive_saving(path):
     model.save(path)
     loaded = hk.load(path)
     assert loaded.columns_.levels == model.columns_.levels
-    assert [type(level) for level in loaded.columns_.levels["flag"]] == [bool, bool]
+    assert loaded.columns_.levels["flag"] == ("False", "True")
     np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
 
 
@@ -132,7 +134,7 @@ def test_levels_that_are_numbers_or_booleans_survive_saving(path):
     [
         (
             hk.HeckmanRegressor(["z"], target_transform=(np.arcsinh, np.sinh)),
-            "target_transform is made of functions",
+            "target_transform.0 is a function, which cannot be saved",
         ),
         (
             hk.DeepHeckmanRegressor(
@@ -161,12 +163,12 @@ def test_functions_and_generators_are_refused_and_leave_no_file(model, fragment,
     assert not list(path.parent.iterdir())
 
 
-def test_levels_of_other_types_are_refused(path):
+def test_levels_of_other_types_are_saved_as_they_are_written(path):
     frame = X[["x", "z"]].assign(day=np.array(["2020-01-01", "2020-01-02"] * (N // 2), "M8[D]"))
     frame["day"] = frame["day"].astype("category")
     model = hk.HeckmanRegressor(["z"]).fit(frame, Y)
-    with pytest.raises(hk.DataError, match="column 'day' has levels of type Timestamp"):
-        model.save(path)
+    model.save(path)
+    np.testing.assert_array_equal(hk.load(path).predict(frame), model.predict(frame))
 
 
 def test_a_model_that_was_not_fitted_is_not_saved(path):
@@ -221,21 +223,7 @@ def test_a_linear_model_needs_no_torch(path):
 
 def test_no_pickle_is_imported_for_saving_or_loading():
     package = Path(hk.__file__).parent
-    for path in (package / "atomic_files.py", *(package / "saving").glob("*.py")):
+    for path in (package / "atomic_files.py", package / "saving.py"):
         source = path.read_text()
         assert "import pickle" not in source
         assert "eval(" not in source
-
-
-def test_the_mode_that_a_fit_uses_is_saved(tmp_path):
-    model = hk.HeckmanRegressor(["z"], method="ml").fit(X[["x", "z"]], Y)
-    found, modes = model.identification_, ((0.99, 0.0), (0.4, -1.0))
-    profile = replace(found.profile, modes=modes, selected=1)
-    model.identification_ = replace(found, profile=profile)
-    model.save(tmp_path / "model")
-    assert hk.load(tmp_path / "model").identification_.profile.selected == 1
-    content = model_file.read_model(tmp_path / "model")
-    content["identification"]["profile"]["selected"] = 2
-    model_file.write_model(tmp_path / "model", content)
-    with pytest.raises(hk.DataError, match="mode 2 of the 2"):
-        hk.load(tmp_path / "model")

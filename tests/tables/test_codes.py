@@ -11,7 +11,7 @@ from heckesel.tables.files import read_table
 from tests.cli.command_line import run
 
 CODES = ("01000", "02000", "10000")
-ROLES = ["--on-problem", "error", "--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
+ROLES = ["--on-problem", "error", "--outcome", "y", "--instruments", "z", "--method", "ml"]
 
 
 def drawn(n=300):

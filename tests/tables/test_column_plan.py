@@ -1,20 +1,17 @@
 """on_problem="fix": what columns are, what is done with them, and that it changes nothing else."""
 
 import datetime
+import time
 import tracemalloc
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.preprocessing import TargetEncoder
 
 import heckesel as hk
-from heckesel.tables.preparation.column_plan import MEANS
-from heckesel.tables.preparation.learn_plan import learn_plan
-from heckesel.tables.preparation.mean_encoding import cross_fitted_means
-from heckesel.tables.preparation.raw_values import RawKind, dates_in, numbers_in, raw_kind
-from heckesel.tables.preparation.row_problems import ProblemCounts, row_problems
+from heckesel.cli.scoring import ProblemCounts
+from heckesel.tables.values import RawKind, dates_in, numbers_in, raw_kind
 
 N = 600
 
@@ -35,7 +32,7 @@ def strict(X, y):
 
 
 def action(model, column):
-    return next(entry.action for entry in model.plan_.entries if entry.name == column)
+    return next(entry.action for entry in model.columns_.entries if entry.name == column)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +97,7 @@ def test_a_table_without_problems_is_fitted_as_before():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", hk.IdentificationWarning)  # the outcome is curved in x
         model = hk.HeckmanRegressor(["z"], method="ml", on_problem="fix").fit(X, y)
-    assert model.plan_.actions == ()
+    assert model.columns_.actions == ()
     expected = strict(X, y)
     pd.testing.assert_series_equal(model.result_.params, expected.result_.params)
     np.testing.assert_array_equal(model.predict(X), expected.predict(X))
@@ -163,10 +160,9 @@ def test_rare_and_separating_levels_are_pooled_and_unseen_ones_join_them():
     kind[np.flatnonzero(y.notna())[-40:]] = "granted"
     X = X.assign(kind=kind)
     model = fixed(X, y)
-    (step,) = (each for each in model.plan_.steps if each.name == "kind")
+    (step,) = (each for each in model.columns_.steps if each.name == "kind")
     assert step.levels == ("a", "b", "other")
     assert set(step.pooled) == {"rare", "granted", "refused"}
-    assert step.other == "other"
     rows = X.head(3).assign(kind=["refused", "new", "rare"], x=0.0)
     with pytest.warns(UserWarning, match="kind: 1 row has a level that did not occur in the fit"):
         mean = model.predict(rows)
@@ -203,45 +199,108 @@ def test_a_date_is_a_trend_a_month_and_a_weekday():
     assert found.result_.loglik == pytest.approx(model.result_.loglik, abs=1e-9)
 
 
-def test_means_are_those_of_scikit_learn_and_a_row_has_no_part_in_its_own():
-    rng = np.random.default_rng(0)
-    labels = pd.Series([f"agent {j}" for j in rng.integers(0, 300, N)])
-    y, known = rng.normal(size=N), rng.random(N) < 0.7
-    fitted, means, overall = cross_fitted_means(labels, y, known)
-    strings = labels[known].to_numpy()[:, None]
-    encoder = TargetEncoder(target_type="continuous").fit(strings, y[known])
-    assert means == dict(zip(encoder.categories_[0], encoder.encodings_[0], strict=True))
-    assert overall == encoder.target_mean_
-    inside = labels.map(means).to_numpy(dtype=float)
-    # y is noise: its own mean would give a correlation near .7, a cross-fitted one none
-    assert np.corrcoef(inside[known], y[known])[0, 1] > 0.5
-    assert abs(np.corrcoef(fitted[known], y[known])[0, 1]) < 3 / np.sqrt(known.sum())
-
-
-def test_many_levels_are_encoded_by_the_outcome_and_those_of_an_instrument_by_selection():
+def test_many_levels_are_the_forty_most_frequent_and_other():
     rng = np.random.default_rng(1)
-    n, agents = 4000, rng.normal(size=200)
-    agent, officer = rng.integers(0, 200, (2, n))
-    x, u = rng.normal(size=(2, n))
-    leniency = rng.normal(size=200)
-    s = x + leniency[officer] + u > 0
+    n, agents = 8000, rng.normal(size=200)
+    agent = np.minimum(rng.geometric(0.02, n) - 1, 199)
+    x, z, u = rng.normal(size=(3, n))
+    s = x + z + u > 0
     y = np.where(s, 1 + x + agents[agent] + 0.5 * u, np.nan)
-    X = pd.DataFrame({"x": x, "agent": agent, "officer": officer})
-    X = X.astype({"agent": "string", "officer": "string"}).assign(
-        agent=lambda f: "a" + f["agent"], officer=lambda f: "o" + f["officer"]
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model = hk.HeckmanRegressor(["officer"], method="ml", on_problem="fix").fit(X, y)
-    steps = {step.name: step for step in model.plan_.steps}
-    assert steps["agent"].kind == steps["officer"].kind == MEANS
-    order = [steps["agent"].levels.index(f"a{j}") for j in range(200)]
-    assert np.corrcoef(np.array(steps["agent"].means)[order], agents)[0, 1] > 0.9
+    X = pd.DataFrame({"x": x, "z": z, "agent": [f"a{j:03}" for j in agent]})
+    model = fixed(X, y)
+    (step,) = (each for each in model.columns_.steps if each.name == "agent")
+    common = X["agent"].value_counts().index[:40]
+    assert step.levels == (*sorted(common), "other")
+    assert action(model, "agent").startswith(f"{X['agent'].nunique() - 40} rare levels (")
     assert model.coef_[0] == pytest.approx(1.0, abs=0.1)
-    assert model.identification_.verdict == "identified by an instrument"
-    unseen = X.head(1).assign(agent="a999")
+    by_hand = X.assign(agent=X["agent"].where(X["agent"].isin(common), "other"))
+    expected = strict(by_hand, y)
+    assert model.result_.loglik == pytest.approx(expected.result_.loglik, abs=1e-8)
+    unseen = X.head(1).assign(agent="b")
     with pytest.warns(UserWarning, match="agent: 1 row has a level"):
-        model.predict(unseen)
+        mean = model.predict(unseen)
+    np.testing.assert_allclose(mean, expected.predict(unseen.assign(agent="other")), rtol=1e-9)
+
+
+def test_a_lone_rare_level_is_other_and_never_the_most_frequent_one():
+    X, y = drawn()
+    kind = np.resize(["a", "a", "b"], N).astype(object)
+    seen = np.flatnonzero(y.notna())
+    kind[[*seen[:6], *np.flatnonzero(y.isna())[:3]]] = "c"
+    model = fixed(X.assign(kind=kind), y)
+    assert action(model, "kind") == "1 rare level (c; 9 rows) treated as other"
+    expected = strict(X.assign(kind=np.where(kind == "c", "other", kind)), y)
+    assert model.result_.loglik == pytest.approx(expected.result_.loglik, abs=1e-8)
+    kind[:] = np.resize(["a", "a", "b"], N)
+    kind[seen[:6]] = "c"  # a coefficient would be infinite
+    model = fixed(X.assign(kind=kind), y)
+    assert "level other treated as the average of the other levels" in action(model, "kind")
+    rows = X.head(1).iloc[[0] * 3].assign(kind=["a", "b", "c"])
+    a, b, c = model.predict(rows)
+    share = (kind == "a").sum() / (kind != "c").sum()
+    assert c == pytest.approx(share * a + (1 - share) * b, rel=1e-9)
+
+
+def test_functions_of_other_columns_are_found_in_the_rows_that_have_them():
+    """Imputed values would hide them."""
+    X, y = drawn()
+    rng = np.random.default_rng(5)
+    holes = [rng.random(N) < share for share in (0.05, 0.15, 0.1, 0.1)]
+    a, b = rng.normal(size=(2, N))
+    town = np.resize(["k1", "k2", "m1", "m2", "m3"], N).astype(object)
+    messy = X.assign(
+        a=a,
+        b=np.where(holes[0], np.nan, b),
+        total=np.where(holes[1], np.nan, 2 * a - b + 3),
+        inches=np.where(holes[2], np.nan, a / 2.54),
+        town=np.where(holes[3], None, town),
+        region=[each[0] if not hole else None for each, hole in zip(town, holes[1], strict=True)],
+    )
+    report = hk.column_report(messy, y, instruments=["z"])
+    actions = dict(action.split(": ", 1) for action in report.actions)
+    assert actions["inches"] == (
+        "omitted, since it is a linear combination of a in the rows that have both"
+    )
+    assert actions["total"].startswith("omitted, since it is a linear combination of a, b in")
+    assert actions["region"].startswith("omitted, since it is determined by town in")
+    assert not {"a", "x", "z"} & set(actions)
+    assert "omitted" not in actions["b"] + actions["town"]
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "flagged"),
+    [
+        (0.02, 0.97, True),
+        (0.0, 0.6, True),
+        (0.95, 0.03, True),
+        (0.02, 0.6, False),
+        (0.5, 0.9, False),
+    ],
+)
+def test_columns_whose_gaps_repeat_selection_are_consequences_of_it(inside, outside, flagged):
+    X, y = drawn(4000)
+    rng = np.random.default_rng(7)
+    hole = rng.random(4000) < np.where(y.notna(), inside, outside)
+    messy = X.assign(rate=np.where(hole, np.nan, rng.normal(size=4000)))
+    report = hk.column_report(messy, y, instruments=["z"])
+    (said,) = (each for each in report.actions if each.startswith("rate: "))
+    assert ("so it is a consequence of selection" in said) == flagged
+    assert said.startswith("rate: omitted") == flagged
+
+
+def test_eight_hundred_columns_are_reported_in_seconds():
+    rng = np.random.default_rng(8)
+    n, p = 5000, 800
+    values = rng.normal(size=(n, p))
+    values[:, 400:450] = values[:, :50] + values[:, 50:100]
+    values[:, 500:600] = rng.integers(0, 60, (n, 100))
+    values[:, 600:700][rng.random((n, 100)) < 0.05] = np.nan
+    X = pd.DataFrame(values, columns=[f"c{j}" for j in range(p)])
+    y = np.where(values[:, 0] + values[:, 1] + rng.normal(size=n) > 0, values[:, 2], np.nan)
+    start = time.perf_counter()
+    report = hk.column_report(X, y + rng.normal(size=n), instruments=["c1"])
+    assert time.perf_counter() - start < 20
+    assert sum("linear combination" in each for each in report.actions) == 50
 
 
 def test_the_only_instrument_is_never_omitted_and_another_not_in_silence():
@@ -302,7 +361,7 @@ def test_rows_that_cannot_be_predicted_have_a_reason():
     X = X.assign(
         kind=np.resize(["a", "b", "c"], N), day=pd.date_range("2020", periods=N).astype(str)
     )
-    plan = fixed(X, y).plan_
+    plan = fixed(X, y).columns_
     rows = pd.DataFrame(
         {
             "x": ["1", "lots", None, None, "inf"],
@@ -310,7 +369,7 @@ def test_rows_that_cannot_be_predicted_have_a_reason():
             "day": ["2021-01-01", "soon", None, None, "2020-05-05"],
         }
     )
-    found = row_problems(plan, rows, [step.name for step in plan.steps if step.name != "z"])
+    found = plan.row_problems(rows, "population")
     assert list(found.reasons) == [
         None,
         "day is 'soon', not a date",
@@ -323,7 +382,7 @@ def test_rows_that_cannot_be_predicted_have_a_reason():
         counts.add(found)
     assert counts.unusable == 6
     assert counts.notes == [
-        "kind: 2 rows have a level that did not occur in the fit (new); treated as a",
+        "kind: 2 rows have a level that did not occur in the fit (new); treated as other",
         "missing values imputed as in the fit: x (2), day (2)",
     ]
 
@@ -338,9 +397,8 @@ def test_memory_does_not_grow_with_the_number_of_levels():
     s = rng.random(n) < 0.6
     y = np.where(s, frame["x"] + rng.normal(size=n), np.nan)
     tracemalloc.start()
-    plan, clean = learn_plan(frame, y, s, ())
+    report = hk.column_report(frame, y)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert plan.steps[1].kind == MEANS
-    assert clean["who"].dtype == float
+    assert "no level has enough rows" in report.actions[0]
     assert peak < 50e6

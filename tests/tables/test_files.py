@@ -16,7 +16,7 @@ import heckesel as hk
 from heckesel.tables.files import TableFile, read_table, write_table
 from tests.cli.command_line import run
 
-ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml"]
+ROLES = ["--outcome", "y", "--instruments", "z", "--method", "ml"]
 BEYOND = 2**53 + 1  # no float
 
 
@@ -182,13 +182,13 @@ def test_standard_input_is_read_once(tmp_path, capsys, monkeypatch):
     for out in ("m", "n"):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped)))
         # 0 and 1 are two classes, and numbers for this option, which reads the outcome again
-        numbers = ["--method", "linear-two-step"] if out == "n" else ROLES[4:]
+        numbers = ["--method", "two-step"] if out == "n" else ROLES[4:]
         shown = run(capsys, "fit", "-", *ROLES[:4], *numbers, "--out", tmp_path / out)
         assert shown.code == 0, shown.err
         assert "note: the columns of standard input are separated by a semicolon" in shown.err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped)))
     shown = run(capsys, "predict", tmp_path / "n", "-")
-    assert shown.out.startswith("x;z;y;town;mean;std;lower;upper\n")
+    assert shown.out.startswith("x;z;y;town;mean;std;low;high\n")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     shown = run(capsys, "predict", tmp_path / "n", "-")
     assert (shown.code, shown.err) == (2, "heckesel: standard input is empty\n")

@@ -22,7 +22,7 @@ def test_formula_arrays_and_frames_agree():
         np.testing.assert_allclose(other.cov, by_formula.cov, rtol=1e-7, atol=1e-14)
     assert by_frame.params.index.equals(by_formula.params.index)
     assert by_array.data.instruments == ("w1",)
-    assert by_array.identification.verdict == "identified by an instrument"
+    assert by_array.identification.verdict == "supported by the instrument"
 
 
 def test_polars_and_dicts_are_frames_too():
@@ -120,7 +120,7 @@ def test_the_summary_frame_latex_and_dict_agree():
     frame = fit.to_frame()
     text, tex = fit.summary(), fit.to_latex()
     content = json.loads(json.dumps(fit.to_dict()))
-    assert "identified by an instrument" in text
+    assert "supported by the instrument" in text
     assert r"\bottomrule" in tex
     coefficient = fit.params["outcome", "x"]
     assert f"{coefficient:.4f}" in text
@@ -128,16 +128,16 @@ def test_the_summary_frame_latex_and_dict_agree():
     row = next(r for r in content["terms"] if (r["equation"], r["term"]) == ("outcome", "x"))
     assert row["coef"] == coefficient
     assert frame.loc[("outcome", "x"), "se"] == row["se"]
-    assert content["identification"]["verdict"] == "identified by an instrument"
+    assert content["identification"]["verdict"] == "supported by the instrument"
 
 
 @pytest.mark.parametrize(
     ("select", "verdict"),
     [
-        ("~ x + z", "identified by an instrument"),
-        ("~ x + noise", "weak instrument"),
-        ("~ x", "not identified"),  # its likelihood allows a large rho of either sign
-        ("~ 1", "not identified"),
+        ("~ x + z", "supported by the instrument"),
+        ("~ x + noise", "mostly prior"),
+        ("~ x", "mostly prior"),  # its likelihood allows a large rho of either sign
+        ("~ 1", "mostly prior"),
     ],
 )
 def test_the_verdict_follows_the_excluded_columns(select, verdict):

@@ -10,19 +10,15 @@ from sklearn import config_context
 from sklearn.model_selection import GroupKFold, cross_val_score
 
 import heckesel as hk
+from heckesel.classical.rows import standardised_sample
 from heckesel.data import selection_data
-from heckesel.diagnostics.model_evidence import normality
 from heckesel.estimators.compare_models import compare_models
-from heckesel.linear.forms.fold_likelihood import split_rows
-from heckesel.linear.sample.sample import standardised_sample
+from heckesel.methods.linear_auto import split_rows
 from heckesel.networks.training.batches import assign_folds
-from heckesel.report.refits import assign_folds as folds_of_report
-from heckesel.report.refits import refit_on_folds
-from heckesel.report.report_data import read_report_data
-from heckesel.tables.groups import repeated_units as repeated_units_question
-from heckesel.tables.preparation.mean_encoding import cross_fitted_means
-from reproduction.draws.repeated_units import all_outcomes, repeated_units
+from heckesel.tables.problems import repeated_units as repeated_units_question
+from heckesel.verdict.model_evidence import normality
 from tests.cli.command_line import run
+from tests.repeated_units import all_outcomes, repeated_units
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SMALL = {"n_members": 5, "hidden": (4,), "epochs": 5, "progress": False}
@@ -61,7 +57,7 @@ def test_no_group_is_on_both_sides_of_a_fold():
     data, X = _data()
     sample = standardised_sample(data)[0]
     of_sample = np.concatenate(split_rows(sample))[np.argsort(np.argsort(~data.s, kind="stable"))]
-    splits = [assign_folds(data, 5, 0), folds_of_report(data.s, 5, data.groups), of_sample]
+    splits = [assign_folds(data, 5, 0), of_sample]
     for fold in splits:
         assert pd.Series(fold).groupby(X["id"]).nunique().max() == 1
         assert len(np.unique(fold[data.s])) == 5
@@ -73,17 +69,6 @@ def test_folds_of_networks_have_about_as_many_selected_units_and_nest():
     counts = np.bincount(five, data.s)
     assert np.ptp(counts) <= 5  # the largest group
     np.testing.assert_array_equal(assign_folds(data, 20, 3) % 5, five)
-
-
-def test_the_mean_of_a_level_uses_no_row_of_the_same_group():
-    _, X = _data()
-    labels, target = pd.Series(np.where(X["g1"] > 0, "a", "b")), X["x"].to_numpy()
-    known, group = np.ones(len(X), dtype=bool), X["id"].to_numpy()
-    before = cross_fitted_means(labels, target, known, group)[0]
-    one = group == 7
-    after = cross_fitted_means(labels, np.where(one, 100.0, target), known, group)[0]
-    np.testing.assert_array_equal(before[one], after[one])
-    assert (before[~one] != after[~one]).any()
 
 
 @pytest.mark.parametrize("name", ["linear", "classes", "heckman", "identify"])
@@ -124,27 +109,6 @@ def test_probabilities_have_the_interval_of_their_average():
     model = hk.HeckmanClassifier(["z"]).fit(X[["x", "z"]], classes, groups=X["id"])
     found = model.average(X.head(1), level=0.9).loc["all", ["low", "high"]]
     np.testing.assert_allclose(model.predict_proba_interval(X.head(1), 0.9)[0], found, rtol=1e-9)
-
-
-def test_groups_of_the_fit_are_groups_of_the_report():
-    X, y = repeated_units(3, units=30, rows=3)
-    by_name, others = ESTIMATORS["linear"].fit(X, y, groups="id"), X.drop(columns="id")
-    assert read_report_data(by_name, X, y, groups="id").groups.max() == 29
-    with pytest.raises(hk.DataError, match="with groups='id', so give the report these groups"):
-        read_report_data(by_name, X, y)
-    by_value = ESTIMATORS["linear"].fit(others, y, groups=X["id"].to_numpy())
-    with pytest.raises(hk.DataError, match="with groups, so give the report these groups"):
-        read_report_data(by_value, others, y)
-
-
-def test_every_fold_of_a_report_has_outcomes_or_there_are_none():
-    group = np.repeat(np.arange(60), 2)
-    fold = folds_of_report(group < 10, 10, group)
-    assert len(np.unique(fold[group < 10])) == 10
-    X, y = repeated_units(3, units=6, rows=20)
-    model = hk.HeckmanRegressor(["z"], method="two-step").fit(X[["x", "z", "id"]], y, groups="id")
-    found = refit_on_folds(model, read_report_data(model, X, y, groups="id"))
-    assert found.reason == "6 groups with outcomes cannot be split into 10 folds"
 
 
 def test_normality_is_rejected_as_often_as_the_level_says_if_rows_are_correlated():
@@ -272,7 +236,7 @@ def test_the_shell_takes_groups(tmp_path, capsys):
     path, model, page = tmp_path / "t.csv", tmp_path / "m", tmp_path / "r.html"
     X.assign(y=y).to_csv(path, index=False)
     roles = [path, "--outcome", "y", "--instruments", "z", "--groups", "id"]
-    linear = ["--method", "linear-ml", "--json"]
+    linear = ["--method", "ml", "--json"]
     shown = run(capsys, "fit", *roles, *linear, "--out", model, "--report", page)
     assert shown.code == 0, shown.err
     assert "id" not in json.loads(shown.out)["columns"]
@@ -282,7 +246,7 @@ def test_the_shell_takes_groups(tmp_path, capsys):
     shown = run(capsys, "diagnose", *roles)
     assert (shown.code, "Question" in shown.out) == (0, False)
     assert "pass groups='id'" in run(capsys, "diagnose", *roles[:-2]).out
-    assert run(capsys, "compare", *roles, "--methods", "linear-ml", "--splits", "2").code == 0
+    assert run(capsys, "compare", *roles, "--methods", "ml", "--splits", "2").code == 0
     both = run(capsys, "fit", *roles, "--exclude", "id", "--out", model)
     assert "both as excluded column and as groups column" in both.err
 

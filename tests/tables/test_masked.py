@@ -8,7 +8,7 @@ import pytest
 
 import heckesel as hk
 from heckesel import metrics
-from heckesel.predictive.distribution import Predictive
+from heckesel.predictive import Predictive
 
 N = 300
 

@@ -12,21 +12,26 @@ from tests.cli.command_line import run
 from tests.tables.messy_tables import DRAWN, OF_PACKAGES, PUBLIC, messy_table
 
 ACTIONS = {
-    "flights": {"year": "constant", "dest": "encoded", "time_hour": "trend", "air_time": "cons"},
+    "flights": {
+        "year": "constant",
+        "dest": "treated as other",
+        "time_hour": "trend",
+        "air_time": "cons",
+    },
     "nhefs": {"seqn": "row numbers or unit", "wt82": "consequence", "censored": "constant among"},
     "cps91": {"hours": "predicts selection perfectly", "husexp": "linear combination"},
     "weather": {"time_hour": "turned into trend", "year": "constant (2013"},
     "covid_testing": {
         "subject_id": "row numbers or unit names",
         "fake_first_name": "342 different strings",
-        "fake_last_name": "encoded by the mean outcome",
+        "fake_last_name": "treated as other",
         "test_id": "constant (covid)",
         "patient_class": "3 levels with few unselected rows (emergency, not applicable, observa",
     },
     "bird_strikes": {
         "operator": "equals opid",
         "remarks": "different strings in",
-        "atype": "encoded by the mean outcome",
+        "atype": "no level has enough rows",
         "date": "turned into trend",
         "birds_struck": "codes such as 2-10",
         "effect": "missing values used as a level",
@@ -38,7 +43,7 @@ ACTIONS = {
         "Any.stillbirth": "linear combination of Prev.preg[Yes]",
     },
     "acs12": {
-        "employment": "predicts selection perfectly",
+        "employment": "consequence of selection",
         "race": "level with few unselected rows (asian",
     },
     "movies": {"title": "different strings", "mpaa": "used as a level"},
@@ -62,7 +67,7 @@ ACTIONS = {
         "status": "constant among the",
         "stream": "rare level (Arts",
     },
-    "mailing": {"agent": "encoded by the mean outcome", "last_gift": "imputed by the mean"},
+    "mailing": {"agent": "no level has enough rows", "last_gift": "imputed by the mean"},
 }
 
 
@@ -73,7 +78,7 @@ REPORTED = ("mailing",)  # reports take several times as long as the fits
 def test_one_command_makes_a_model_a_report_and_predictions(name, tmp_path, capsys):
     path, outcome, instruments = messy_table(name, tmp_path)
     model, page, out = tmp_path / "m", tmp_path / "r.html", tmp_path / "p.csv"
-    options = ["--method", "linear-ml", "--out", model, "--json"]
+    options = ["--method", "ml", "--out", model, "--json"]
     options += ["--report", page] if name in REPORTED else []
     shown = run(capsys, "fit", path, "--outcome", outcome, "--instruments", instruments, *options)
     assert shown.code == 0, shown.err
@@ -83,7 +88,7 @@ def test_one_command_makes_a_model_a_report_and_predictions(name, tmp_path, caps
     if name in REPORTED:
         text = page.read_text(encoding="utf-8")
         assert all(f"<li>{column}: " in text for column in actions)
-    assert hk.load(model).plan_.actions == tuple(f"{k}: {v}" for k, v in actions.items())
+    assert hk.load(model).columns_.actions == tuple(f"{k}: {v}" for k, v in actions.items())
     target = "unselected"
     if name == "charity":  # no gift is missing: those who gave nothing have 0
         assert "--unobserved 0" in shown.err
@@ -93,4 +98,4 @@ def test_one_command_makes_a_model_a_report_and_predictions(name, tmp_path, caps
     assert shown.code == 0, shown.err
     predicted = pd.read_csv(out)
     assert len(predicted) == len(pd.read_csv(path))
-    assert np.isfinite(predicted[["mean", "std", "lower", "upper"]]).all(axis=None)
+    assert np.isfinite(predicted[["mean", "std", "low", "high"]]).all(axis=None)

@@ -14,8 +14,8 @@ NAMES = [
     "Intercept",
     "mean",
     "std",
-    "lower",
-    "upper",
+    "low",
+    "high",
     "reason",
     "class",
 ]

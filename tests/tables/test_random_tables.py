@@ -70,7 +70,7 @@ def check(model, X, y):
             model.save(path)
             again = hk.load(path)
         np.testing.assert_array_equal(again.predict(X, return_std=True), (mean, std))
-        if model.identification_.verdict != "no selection":
+        if model.identification_.verdict != "nothing to correct":
             np.testing.assert_array_equal(
                 again.predict_interval(X, target="unselected"),
                 model.predict_interval(X, target="unselected"),
@@ -120,7 +120,7 @@ def check_classes(model, X, y):
         np.testing.assert_array_equal(
             again.predict_proba_interval(X), model.predict_proba_interval(X)
         )
-        if model.identification_.verdict != "no selection":
+        if model.identification_.verdict != "nothing to correct":
             others = model.predict_proba(X, "unselected")
             assert np.isfinite(others).all()
             np.testing.assert_array_equal(again.predict_proba(X, "unselected"), others)

@@ -9,7 +9,7 @@ import pytest
 import heckesel as hk
 from tests.cli.command_line import drawn, run
 
-ROLES = ["--outcome", "y", "--instruments", "z", "--method", "linear-ml", "--json"]
+ROLES = ["--outcome", "y", "--instruments", "z", "--method", "ml", "--json"]
 
 
 def fitted(capsys, tmp_path, text, *options, roles=ROLES):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.tables.outcome.unobserved import disguised, without_unobserved
+from heckesel.tables.fit_input import disguised, without_unobserved
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "salary", "--instruments", "z"]
@@ -69,7 +69,7 @@ def test_identify_warns_of_a_spike_and_accepts_unobserved():
     zeros = placement()
     X = zeros[["x", "z"]]
     asked = hk.identify(X, zeros["salary"], instruments=["z"])
-    assert asked.verdict == "no selection"
+    assert asked.verdict == "nothing to correct"
     assert (
         "if this value stands for a missing outcome, pass unobserved=0 (--unobserved 0"
         in asked.sentence
@@ -120,12 +120,12 @@ def test_the_shell_warns_of_a_spike_and_accepts_unobserved(name, tmp_path, capsy
     frame = placement()
     frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
     shown = run(capsys, "diagnose", path, *ROLES)
-    assert "no selection" in shown.out
+    assert "nothing to correct" in shown.out
     assert "--unobserved 0 in the shell" in shown.out
     shown = run(capsys, "diagnose", path, *ROLES, "--unobserved", "0")
-    assert "\nIdentification: identified by an instrument" in shown.out
+    assert "\nIdentification: supported by the instrument" in shown.out
     shown = run(
-        capsys, "fit", path, *ROLES, "--unobserved", "0", "--method", "linear-ml", "--out", out
+        capsys, "fit", path, *ROLES, "--unobserved", "0", "--method", "ml", "--out", out
     )
     expected = hk.HeckmanRegressor(["z"], method="ml", unobserved=0).fit(
         frame[["x", "z"]], frame["salary"]

@@ -12,8 +12,6 @@ from reproduction import load
 from reproduction.pages.beyond_paper import (
     instruments_page,
     x1_page,
-    x2_page,
-    x3_page,
     x4_page,
     x5_page,
     x6_page,
@@ -27,8 +25,6 @@ from reproduction.pages.rows import Results
 TARGET_HEADER = ("target", "method", "measured", "seeds", "verdict")
 CHAPTERS: dict[str, ModuleType] = {
     "x1": x1_page,
-    "x2": x2_page,
-    "x3": x3_page,
     "x4": x4_page,
     "x5": x5_page,
     "x6": x6_page,
@@ -50,10 +46,12 @@ def ours_md(results: Results) -> str:
 
 def chapter(name: str, results: Results) -> str:
     """The chapter of an experiment, empty where it has not been run."""
-    rows = len(getattr(results, name))
+    grid = load(name).cells()
+    methods = {getattr(cell, "method", None) for cell in grid}  # frozen rows have others
+    rows = sum(row.get("method") in methods for row in getattr(results, name))
     if not rows:
         return ""
-    count = len(load(name).cells())
+    count = len(grid)
     missing = "all run" if rows == count else f"{count - rows} of them without a result"
     return filled(name, cells=f"{count} cells, {missing}.", **CHAPTERS[name].parts(results))
 

@@ -16,7 +16,7 @@ from reproduction.pages.beyond_paper.targets import (
 )
 from reproduction.pages.method_labels import LABELS
 from reproduction.pages.rows import Results
-from reproduction.x1_profile import ALPHAS, OTHERS, PRIORS, RHOS, WEIGHING
+from reproduction.x1_profile import ALPHAS, OTHERS, PRIORS, PROFILE, RHOS, WEIGHING
 
 DRAWS = {"curve": "the paper's curve", "interactions": "five columns with interactions"}
 COLUMNS = (
@@ -34,15 +34,14 @@ MORE_COLUMNS = [c for c in COLUMNS if c.header in ("coverage", "bias", "interval
 
 
 def targets(results: Results) -> list[TargetRow]:
-    kinds = (_high_rho, _lower_rho, _no_selection, _with_instrument)
-    every = product(DRAWS, kinds, WEIGHING)
-    return [row for draw, find, method in every for row in find(results, draw, method)]
+    kinds = {"curve": (_high_rho, _lower_rho, _no_selection, _with_instrument)}
+    kinds["interactions"] = (_high_rho, _with_instrument)
+    return [row for draw in DRAWS for find in kinds[draw] for row in find(results, draw, PROFILE)]
 
 
 def parts(results: Results) -> dict[str, str]:
     tables = {f"{d}_{a:g}": _table(results, d, a) for d, a in product(DRAWS, ALPHAS)}
-    sentences = {"taken_over": _taken_over(results), "wrong_sign": _wrong_sign(results)}
-    return tables | sentences | {"more": _more(results)}
+    return tables | {"wrong_sign": _wrong_sign(results), "more": _more(results)}
 
 
 def values(results: Results, draw: str, method: str, metric: str, **cell):
@@ -79,22 +78,16 @@ def _lower_rho(results: Results, draw: str, method: str) -> list[TargetRow]:
         where, find = _at(results, draw, method, rho)
         theirs = _at(results, draw, "deep_ensemble", rho)[1]("interval_score90")
         score = not_above(find("interval_score90"), theirs, name="deep ensemble")
-        bias = find("bias_f0", prior="positive")
         found += [
             coverage_target(where, method, find("coverage90"), 0.85),
             target_row(f"{where}: interval score below the deep ensemble's", method, score),
-            bias_target(f"{where}, sign known", method, bias, 0.15),
         ]
     return found
 
 
 def _no_selection(results: Results, draw: str, method: str) -> list[TargetRow]:
     where, find = _at(results, draw, method, 0.0)
-    wrong = [Requirement(find("bias_f0", prior=p), label=f"{p} prior") for p in PRIORS[1:]]
-    return [
-        coverage_target(where, method, find("coverage90"), 0.87),
-        target_row(f"{where}: bias caused by a prior of the wrong sign", method, *wrong),
-    ]
+    return [coverage_target(where, method, find("coverage90"), 0.87)]
 
 
 def _with_instrument(results: Results, draw: str, method: str) -> list[TargetRow]:
@@ -105,21 +98,6 @@ def _with_instrument(results: Results, draw: str, method: str) -> list[TargetRow
         target_row(f"{where}: region-ECE ≤ .028", method, ece),
         coverage_target(where, method, find("coverage90"), 0.88, 0.92),
     ]
-
-
-def _taken_over(results: Results) -> str:
-    """Share of cells in which the profile method uses the spline fit, so that their errors are
-    equal."""
-    shares = []
-    for draw, name in DRAWS.items():
-        same: list[bool] = []
-        for prior, alpha, rho in product(PRIORS, ALPHAS, RHOS):
-            cell = {"prior": prior, "alpha": alpha, "rho": rho}
-            profile, spline = (values(results, draw, m, "rmse_f0", **cell) for m in WEIGHING)
-            if len(profile) == len(spline):
-                same += np.isclose(profile, spline, rtol=1e-6).tolist()
-        shares.append(f"{md.PERCENT.value(float(np.mean(same)))} on {name}" if same else "")
-    return f"Cells in which splines replaced the networks: {', '.join(filter(None, shares))}."
 
 
 def _wrong_sign(results: Results) -> str:

@@ -1,165 +1,326 @@
-"""The chapter X6: known means of hidden outcomes, and the estimates of every method."""
+"""The chapter X6: known outcomes of the unselected, and the predictions of every method.
 
-from collections.abc import Callable, Sequence
+The measures are those of docs/truth_protocol.md: every source has the same weight.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
-from heckesel.diagnostics.verdict import IDENTIFIED, VERDICTS
+from reproduction.pages import figure_style as style
 from reproduction.pages.beyond_paper import markdown as md
-from reproduction.pages.beyond_paper.targets import Requirement, TargetRow, target_row
+from reproduction.pages.beyond_paper.targets import MET, MISSED, NOT_RUN, TargetRow
 from reproduction.pages.macros import fixed
-from reproduction.pages.rows import Results, Row, matching, only
-from reproduction.truth.sources import SOURCES
-from reproduction.truth.x6_truth import METHODS, VALIDITY
+from reproduction.pages.rows import Results
+from reproduction.truth.sources import OUTCOMES, SOURCES, Source
+from reproduction.x6_truth import FEW_VALUES, LEVEL, VERDICTS, mean_row
 
-CORRECTED = ("linear auto", "auto")
-CODE = float(VERDICTS.index(IDENTIFIED))
-GROUPS: dict[str, Callable] = {
-    "randomised instrument": lambda of: of.randomised,
-    "instrument not randomised": lambda of: of.instruments and not of.randomised,
-    "no instrument": lambda of: not of.instruments,
+AUTO, OLD, SUPPORTED = "auto", "old auto", float(VERDICTS.index("supported by the instrument"))
+SHOWN = ("naive", "ensemble", "two-step", "ml", "profile", OLD, "prior", AUTO, "default")
+PENALTY = 2 / (1 - LEVEL)  # of the interval score, for each unit that the truth lies outside
+HARM, ROWS_COVERED, PIT_LIMIT, FEWEST = 0.05, (0.80, 0.97), 0.05, 5
+SETS: dict[str, Callable[[Source], bool]] = {
+    "development": lambda of: of.has_instrument and not of.doubtful,
+    "strong": lambda of: of.strong,
+    "one-sided": lambda of: of.one_sided,
+    "doubtful instrument": lambda of: of.doubtful,
+    "no instrument": lambda of: not of.has_instrument,
 }
+FOREST = {"naive": "#D55E00", "two-step": "#0072B2", "ml": "#56B4E9", AUTO: "#009E73"}
+COUNT = md.NumberFormat("{:.0f}".format, "{:.0f}".format)
+REACH = 1.2  # standard deviations shown on either side
 
 
-def outcomes(results: Results, group: str | None = None) -> list[tuple[str, str]]:
-    """(source, outcome) of all results, in the order of the protocol."""
-    run = {(row["source"], row["outcome"]) for row in results.x6}
-    return [
-        (source, outcome)
-        for source, of in SOURCES.items()
-        if group is None or GROUPS[group](of)
-        for outcome in of.outcomes
-        if (source, outcome) in run
-    ]
+def by_source(values: pd.Series) -> float:
+    """The mean over sources of the mean over their outcomes."""
+    return float(values.groupby(level="source").mean().mean())
 
 
-def values(results: Results, method: str, metric: str, keys: Sequence[tuple]) -> np.ndarray:
-    """The metric of a method for these outcomes, where it has one."""
-    found = [
-        matching(results.x6, source=source, outcome=outcome, method=method)
-        for source, outcome in keys
-    ]
-    return np.array([rows[0][metric] for rows in found if rows and metric in rows[0]])
+def weighted_quantile(values: pd.Series, p: float) -> float:
+    """The smallest value whose share, every source with the same weight, is at least p."""
+    kept = values.dropna()
+    weight = 1 / kept.groupby(level="source").transform("size")
+    order = np.argsort(kept.to_numpy(), kind="stable")
+    share = np.cumsum(weight.to_numpy()[order])
+    at = np.searchsorted(share, p * share[-1] * (1 - 1e-12))
+    return float(kept.to_numpy()[order][at])
 
 
-def identified(results: Results) -> list[tuple[str, str]]:
-    """Outcomes with the verdict "identified by an instrument"."""
-    keys = outcomes(results)
-    return [key for key in keys if _evidence(results, key).get("verdict") == CODE]
+@dataclass
+class Truth:
+    """Metrics as frames of (source, outcome) by method."""
+
+    rows: pd.DataFrame
+    _wide: dict[str, pd.DataFrame] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, results: Results) -> "Truth":
+        places = {key: place for place, key in enumerate(OUTCOMES)}
+        ordered = sorted(results.x6, key=lambda row: places[row["source"], row["outcome"]])
+        index = ["source", "outcome", "method"]
+        rows = pd.DataFrame(ordered, columns=None if ordered else index).set_index(index)
+        for source, outcome, _ in rows.index[rows.index.get_level_values(2) == OLD]:
+            own, known = rows.loc[(source, outcome, OLD)], rows.loc[(source, outcome, "truth")]
+            ends = (own["estimate"], own["low"], own["high"])
+            if np.isfinite(ends).all():  # in frozen rows the other metrics have other units
+                of_mean = mean_row(*ends, known["truth"], known["truth_se"], known["sd"])
+                rows.loc[(source, outcome, OLD), list(of_mean)] = list(of_mean.values())
+        return cls(rows)
+
+    def wide(self, metric: str) -> pd.DataFrame:
+        """NaN where a method has no such metric."""
+        if metric not in self._wide:
+            found = self.rows.get(metric, pd.Series(np.nan, index=self.rows.index))
+            self._wide[metric] = found.unstack("method", sort=False)
+        return self._wide[metric]
+
+    def values(self, metric: str, method: str, chosen: str | None = None) -> pd.Series:
+        wide = self.wide(metric)
+        if method not in wide:
+            return pd.Series(dtype=float, index=wide.index[:0])
+        found = wide[method].dropna()
+        names = found.index.get_level_values("source")
+        kept = [chosen is None or SETS[chosen](SOURCES[name]) for name in names]
+        return found[kept]
+
+    def margin_scores(self) -> pd.Series:
+        """Interval score of the naive mean ± the 90th percentile of |error| in other sources."""
+        errors = self.values("error", "naive").abs()
+        others = self.values("error", "naive", "development").abs()
+        names = others.index.get_level_values("source")
+        margins = {
+            source: weighted_quantile(others[names != source], LEVEL)
+            for source in errors.index.unique("source")
+            if (names != source).any()
+        }
+        margin = errors.index.get_level_values("source").map(margins).to_numpy(dtype=float)
+        return 2 * margin + PENALTY * np.maximum(errors - margin, 0)
 
 
-def closer(results: Results, method: str, keys: Sequence[tuple]) -> np.ndarray:
-    """1 for each outcome where the error of the method is smaller than that of the naive mean."""
-    found = []
-    for key in keys:
-        own, naive = (values(results, name, "error", [key]) for name in (method, "naive"))
-        found += [float(abs(own[0]) < abs(naive[0]))] if len(own) and len(naive) else []
-    return np.array(found)
+def ratio(own: pd.Series, other: pd.Series, power: float = 1.0) -> float:
+    """Ratio of two averages over the outcomes that both have; power 2 gives that of the rms."""
+    own, other = own.align(other, join="inner")
+    if not len(own):
+        return np.nan
+    return (by_source(own.abs() ** power) / by_source(other.abs() ** power)) ** (1 / power)
 
 
-def nearest(results: Results, key: tuple[str, str]) -> str:
-    """The method with the smallest error."""
-    errors = {method: values(results, method, "error", [key]) for method in METHODS}
-    return min((m for m in METHODS if len(errors[m])), key=lambda m: abs(errors[m][0]))
+def log_ratio(own: pd.Series, other: pd.Series) -> tuple[float, float]:
+    """Geometric mean and largest of the ratios."""
+    own, other = own.align(other, join="inner")
+    if not len(own):
+        return np.nan, np.nan
+    found = np.log(own / other)
+    return float(np.exp(by_source(found))), float(np.exp(found.max()))
+
+
+def worse(truth: Truth, method: str, chosen: str) -> pd.Series:
+    """1 for each outcome whose error exceeds the naive one by more than HARM."""
+    own, naive = (truth.values("error", m, chosen).abs() for m in (method, naive_of(method)))
+    own, naive = own.align(naive, join="inner")
+    return (own > naive + HARM).astype(float)
+
+
+def naive_of(method: str) -> str:
+    return "naive classifier" if method == "classifier" else "naive"
+
+
+def rows_kept(truth: Truth, chosen: str) -> pd.Series:
+    """1 for each outcome whose hidden rows are distributed as `auto` says, within the limits."""
+    low, high = ROWS_COVERED
+    covered = truth.values("rows_covered", AUTO, chosen).between(low, high)
+    uniform = truth.values("pit_distance", AUTO, chosen) <= PIT_LIMIT
+    return pd.concat([covered, uniform]).astype(float)
 
 
 def targets(results: Results) -> list[TargetRow]:
-    randomised, sure = outcomes(results, "randomised instrument"), identified(results)
-    found = []
-    says = "randomised instrument: 90 % intervals cover at least 80 % of the known means"
-    for method in METHODS:
-        bound = {"low": 0.8} if method in CORRECTED else {}
-        covered = Requirement(values(results, method, "covered", randomised), **bound)
-        found.append(target_row(says, method, covered, form=md.PERCENT))
-    says = "identified by an instrument: error below the naive error in more than half of outcomes"
-    for method in METHODS:
-        if method != "naive":
-            bound = {"low": np.nextafter(0.5, 1)} if method in CORRECTED else {}
-            share = Requirement(closer(results, method, sure), **bound)
-            found.append(target_row(says, method, share, form=md.PERCENT))
-    held = Requirement(values(results, "bounds", "covered", outcomes(results)), low=1.0)
-    says = "worst-case bounds hold every known mean of all units"
-    return [*found, target_row(says, "`hk.bounds`", held, form=md.PERCENT)]
+    truth, dev = Truth.of(results), "development"
+    found = _mean_targets(truth, AUTO)
+    own = truth.values("interval_score", AUTO, dev)
+    alone = ratio(own, truth.values("interval_score", "prior", dev))
+    found.append(_line("interval score over that of the prior alone ≤ .90", AUTO, alone, high=0.9))
+    naive = truth.values("error", "naive", "strong")
+    strong = ratio(truth.values("error", AUTO, "strong"), naive, 2)
+    found.append(_line("strong sources: rms over naive ≤ .88", AUTO, strong, high=0.88))
+    for other, says, mean, most in (
+        ("naive", "the same learner uncorrected", 0.99, 1.05),
+        ("ensemble", "the deep ensemble", 0.85, 1.05),
+    ):
+        crps = log_ratio(truth.values("crps", AUTO, dev), truth.values("crps", other, dev))
+        says = f"CRPS over {says} ≤ {md.decimal(mean)}, worst ≤ {md.decimal(most)}"
+        found.append(_line(says, AUTO, crps, high=(mean, most)))
+    kept = rows_kept(truth, dev)
+    says = f"hidden rows: 90 % intervals cover 80–97 % (outcomes with at most {FEW_VALUES} values: "
+    says += "PIT uniform within .05) in 95 % of the outcomes"
+    found.append(_line(says, AUTO, kept.mean(), low=0.95, form=md.PERCENT))
+    said = truth.values("verdict", AUTO, dev) == SUPPORTED
+    said = said[said].index
+    count = (len(said), len(said.unique("source"))) if len(kept) else np.nan
+    says = "verdict *supported*: outcomes ≥ 10, sources ≥ 4"
+    found.append(_line(says, AUTO, count, low=(10, 4), form=COUNT))
+    covers, error = (truth.values(metric, AUTO, dev) for metric in ("covers", "error"))
+    covers, error = (each[each.index.isin(said)] for each in (covers, error))
+    says = "verdict *supported*: coverage of the mean ≥ 85 %"
+    found.append(_line(says, AUTO, by_source(covers), low=0.85, form=md.PERCENT))
+    rms = ratio(error, truth.values("error", "naive", dev), 2)
+    found.append(_line("verdict *supported*: rms over naive ≤ .90", AUTO, rms, high=0.9))
+    found += _mean_targets(truth, "classifier")
+    brier = (truth.values("brier", name, dev) for name in ("classifier", "naive classifier"))
+    says = "Brier score over the same learner uncorrected ≤ .99, worst ≤ 1.05"
+    return [*found, _line(says, "classifier", log_ratio(*brier), high=(0.99, 1.05))]
+
+
+def _mean_targets(truth: Truth, method: str) -> list[TargetRow]:
+    """The targets of the mean of the hidden, on the development sources."""
+    dev = "development"
+    covers, width = (truth.values(metric, method, dev) for metric in ("covers", "width"))
+    error, naive = (truth.values("error", m, dev) for m in (method, naive_of(method)))
+    sizes = covers.groupby(level="source").size()
+    each = covers.groupby(level="source").mean()[sizes >= FEWEST]
+    squares = (error**2).groupby(level="source").mean() / (naive**2).groupby(level="source").mean()
+    score = ratio(truth.values("interval_score", method, dev), truth.margin_scores())
+    harm = by_source(worse(truth, method, dev))
+    median = weighted_quantile(width, 0.5) if len(width) else np.nan
+    percent = {"form": md.PERCENT}
+    return [
+        _line("coverage of the mean 88–97 %", method, by_source(covers), 0.88, 0.97, **percent),
+        _line(
+            f"coverage ≥ 75 % in 90 % of the sources with {FEWEST} or more outcomes",
+            method,
+            (each >= 0.75).mean(),
+            low=0.9,
+            **percent,
+        ),
+        _line("interval score over that of the constant margin ≤ .85", method, score, high=0.85),
+        _line("rms over naive ≤ .88", method, ratio(error, naive, 2), high=0.88),
+        _line(
+            "rms over naive ≤ 1.05 in 90 % of the sources",
+            method,
+            (squares.dropna() <= 1.05**2).mean(),
+            low=0.9,
+            **percent,
+        ),
+        _line("worse than naive by more than .05 sd in ≤ 3 %", method, harm, high=0.03, **percent),
+        _line("median width of the interval of the mean ≤ .50 sd", method, median, high=0.5),
+    ]
+
+
+def _line(says: str, method: str, value, low=-np.inf, high=np.inf, form=md.NUMBER) -> TargetRow:
+    """One number with its bounds, or several with bounds in the same order."""
+    value = np.atleast_1d(value).astype(float)
+    if np.isnan(value).any():
+        return TargetRow(says, method, "", "", NOT_RUN)
+    excess = float(np.max(np.maximum(np.subtract(low, value), np.subtract(value, high))))
+    verdict = MET if excess <= 0 else f"{MISSED} by {form.distance(excess)}"
+    return TargetRow(says, method, "; ".join(map(form.value, value)), "", verdict)
 
 
 def parts(results: Results) -> dict[str, str]:
+    truth = Truth.of(results)
+    keys = truth.wide("truth").index
     return {
-        "n_outcomes": str(len(outcomes(results))),
-        "n_sources": str(len({source for source, _ in outcomes(results)})),
-        "naive_nearest": str(sum(nearest(results, key) == "naive" for key in outcomes(results))),
-        "summary": _summary(results),
-        "estimates": _estimates(results),
-        "evidence": _evidence_table(results),
+        "n_outcomes": str(len(keys)),
+        "n_sources": str(len(keys.unique("source"))),
+        "summary": _summary(truth),
+        "sources": _sources(truth),
     }
 
 
-def _summary(results: Results) -> str:
-    header = ["outcomes", "", "method", "covered", "median \\|error\\|", "largest", "nearer"]
-    groups = {name: outcomes(results, name) for name in GROUPS}
-    lines = []
-    for name, keys in ({"identified by an instrument": identified(results)} | groups).items():
-        for method in METHODS:
-            error = np.abs(values(results, method, "standardised_error", keys))
+def _summary(truth: Truth) -> str:
+    header = ["sources", "method", "outcomes", "covers", "without allowance", "width"]
+    header += ["score over margin", "rms over naive", "worse by > .05 sd", "CRPS over naive"]
+    lines, margin = [], truth.margin_scores()
+    for chosen in SETS:
+        for method in (*SHOWN, "classifier"):
+            error = truth.values("error", method, chosen)
             if not len(error):
                 continue
-            covered = values(results, method, "covered", keys)
-            nearer = "" if method == "naive" else md.mean_percent(closer(results, method, keys))
-            sizes = [fixed(np.median(error), 2), fixed(error.max(), 2)]
-            lines.append([name, str(len(error)), method, md.mean_percent(covered), *sizes, nearer])
+            harm = worse(truth, method, chosen)
+            naive = truth.values("error", naive_of(method), chosen)
+            crps = (truth.values("crps", each, chosen) for each in (method, "naive"))
+            numbers = [
+                md.PERCENT.value(by_source(truth.values(metric, method, chosen)))
+                for metric in ("covers", "covers_exactly")
+            ]
+            score = ratio(truth.values("interval_score", method, chosen), margin)
+            numbers += [
+                _number(weighted_quantile(truth.values("width", method, chosen), 0.5)),
+                _number(score),
+                _number(ratio(error, naive, 2)),
+                f"{md.PERCENT.value(by_source(harm))} ({harm.sum():.0f})" if len(harm) else "",
+                _number(log_ratio(*crps)[0]),
+            ]
+            lines.append([chosen, method, str(len(error)), *numbers])
     return md.table(header, lines)
 
 
-def _estimates(results: Results) -> str:
-    header = ["source", "outcome", "hidden", "observed mean", "truth", *METHODS]
+def _sources(truth: Truth) -> str:
+    """Each source: mean |error| and coverage of the methods in the figure."""
+    header = ["source", "set", "outcomes", *(f"\\|error\\|, {m}" for m in FOREST)]
+    header += [*(f"covers, {m}" for m in FOREST), "supported"]
     lines = []
-    for key in outcomes(results):
-        known = _evidence(results, key)
-        truth = f"{_number(known['truth'])} ± {_number(known['truth_se'])}"
-        line = [*key, f"{known['n_hidden']:.0f}", _number(known["selected_mean"]), truth]
-        lines.append(line + [_estimate(results, key, method) for method in METHODS])
+    for source in truth.wide("truth").index.unique("source"):
+        kinds = [name for name, chosen in SETS.items() if chosen(SOURCES[source])]
+        line = [source, kinds[-1], str(len(truth.wide("truth").loc[source]))]
+        for metric, form in (("error", md.NUMBER), ("covers", md.PERCENT)):
+            for method in FOREST:
+                found = truth.values(metric, method)
+                found = found[found.index.get_level_values("source") == source].abs()
+                line.append(md.mean_of(found.to_numpy(), form))
+        said = truth.values("verdict", AUTO)
+        said = said[said.index.get_level_values("source") == source]
+        lines.append([*line, f"{(said == SUPPORTED).sum()}" if len(said) else ""])
     return md.table(header, lines)
-
-
-def _estimate(results: Results, key: tuple[str, str], method: str) -> str:
-    rows = matching(results.x6, source=key[0], outcome=key[1], method=method)
-    if "estimate" not in rows[0]:
-        return "refused"
-    row = rows[0]
-    text = f"{_number(row['estimate'])} ({_number(row['low'])} to {_number(row['high'])})"
-    return text if row["covered"] else f"**{text}**"
-
-
-def _evidence_table(results: Results) -> str:
-    header = ["source", "outcome", "verdict", "p, instruments", "validity", "p, validity"]
-    header += ["bounds, all units", "truth, all units", "ρ, likelihood", "ρ, linear auto"]
-    lines = []
-    for key in outcomes(results):
-        known, bounds = _evidence(results, key), _row(results, key, "bounds")
-        line = [*key, VERDICTS[int(known["verdict"])] if "verdict" in known else "refused"]
-        if "validity" in known:
-            p = [_p_value(known[name]) for name in ("wald_p", "validity_p")]
-            line += [p[0], VALIDITY[int(known["validity"])], p[1]]
-        else:
-            line += ["", "", ""]
-        line += [f"{_number(bounds['low'])} to {_number(bounds['high'])}"]
-        line += [_number(bounds["truth_all"])]
-        line += [md.mean_of(values(results, m, "rho", [key])) for m in ("likelihood", CORRECTED[0])]
-        lines.append(line)
-    return md.table(header, lines)
-
-
-def _evidence(results: Results, key: tuple[str, str]) -> Row:
-    return _row(results, key, "evidence")
-
-
-def _row(results: Results, key: tuple[str, str], method: str) -> Row:
-    return only(results.x6, source=key[0], outcome=key[1], method=method)
 
 
 def _number(value: float) -> str:
-    """Two decimals, three below one."""
-    return fixed(value, 2 if abs(value) >= 1 else 3)
+    return "" if np.isnan(value) else md.NUMBER.value(value)
 
 
-def _p_value(p: float) -> str:
-    return "< .001" if p < 0.001 else fixed(p, 3)
+def errors_by_outcome(results: Results) -> dict:
+    """Estimate and interval less the truth, in standard deviations of the outcome."""
+    truth, found = Truth.of(results), []
+    for key in truth.wide("truth").index:
+        known = truth.rows.loc[(*key, "truth")]
+        methods = {}
+        for method in FOREST:
+            row = truth.rows.loc[(*key, method)] if (*key, method) in truth.rows.index else {}
+            ends = [row.get(name, np.nan) for name in ("estimate", "low", "high")]
+            if np.isfinite(ends).all():
+                methods[method] = [
+                    float(fixed((end - known["truth"]) / known["sd"], 4)) for end in ends
+                ]
+        found.append({"source": key[0], "outcome": key[1], "methods": methods})
+    return {"outcomes": found}
+
+
+def draw_errors(data: dict):
+    """A forest plot: a panel for each method, a row for each outcome, the truth at 0. An arrow
+    where an estimate lies outside the panel."""
+    rows = data["outcomes"]
+    figure, [axes] = style.panel_grid(1, len(FOREST), height=1 + 0.105 * len(rows), sharey=True)
+    starts = [
+        at for at, row in enumerate(rows) if not at or row["source"] != rows[at - 1]["source"]
+    ]
+    for axis, (method, colour) in zip(axes, FOREST.items(), strict=True):
+        for place, row in enumerate(rows):
+            if method not in row["methods"]:
+                continue
+            value, low, high = row["methods"][method]
+            axis.plot(np.clip([low, high], -REACH, REACH), [place, place], color=colour, lw=1)
+            marker = "o" if abs(value) <= REACH else ">" if value > 0 else "<"
+            at = float(np.clip(value, -REACH, REACH))
+            axis.plot(at, place, marker, color=colour, ms=2.5, clip_on=False)
+        for start in starts[1:]:
+            axis.axhline(start - 0.5, color="#DDDDDD", lw=0.5)
+        axis.axvline(0, color="black", lw=0.7)
+        axis.set(xlim=(-REACH, REACH), title=method)
+    ends = [*starts[1:], len(rows)]
+    middles = [(start + end - 1) / 2 for start, end in zip(starts, ends, strict=True)]
+    axes[0].set_yticks(middles, [rows[start]["source"] for start in starts])
+    axes[0].tick_params(axis="y", length=0)
+    axes[0].set_ylim(len(rows) - 0.5, -0.5)
+    figure.supxlabel("estimate less known mean of the unselected, in standard deviations", size=8)
+    return figure

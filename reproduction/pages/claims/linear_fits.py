@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from heckesel.linear.estimates import NEAR_BOUNDARY
+from heckesel.classical.ml import NEAR_BOUNDARY
 from reproduction import e4_timm
 from reproduction.pages.claims.claim import RHOS, SIGNIFICANT, UNTESTED, graded, listed, number
 from reproduction.pages.macros import PANELS, main_panels

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import norm
 
-from heckesel.metrics.calibration import LEVELS
+from heckesel.metrics import LEVELS
 from reproduction.pages.claims.claim import (
     BASELINES,
     HECKMAN,

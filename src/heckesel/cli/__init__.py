@@ -1,20 +1,25 @@
 """The command line: parse, call, print."""
 
+import os
+import re
+import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
+import heckesel
 from heckesel import __version__
-from heckesel.cli.compare import compare
 from heckesel.cli.demo import demo
-from heckesel.cli.diagnose import diagnose
-from heckesel.cli.fit import fit
-from heckesel.cli.predict import predict
-from heckesel.cli.reproduce import reproduce
+from heckesel.cli.fitting import compare, diagnose, fit
+from heckesel.cli.scoring import predict
 from heckesel.cli.terminal import discard_output, prepare_streams, say
 from heckesel.errors import DataError, HeckeselError, IdentificationWarning
+
+# parameters of estimators that commands have as options
+PARAMETER = re.compile(r"\b(method|errors|missing|on_problem)='([\w-]+)'")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,7 +37,25 @@ def cli() -> None:
     """
 
 
-for command in (fit, predict, diagnose, compare, demo, reproduce):
+@cli.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    short_help="Run the experiments (in a checkout).",
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def reproduce(arguments: tuple[str, ...]) -> None:
+    """Run the experiments of the paper and of this project: `python -m reproduction`."""
+    root = Path(heckesel.__file__).parents[2]
+    if not (root / "reproduction" / "__main__.py").exists():
+        raise DataError(
+            "the experiments are not part of the installed package: clone the repository and run "
+            "`make reproduce` or `heckesel reproduce` there"
+        )
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-m", "reproduction", *arguments]
+    sys.exit(subprocess.run(command, env=os.environ | {"PYTHONPATH": path}).returncode)
+
+
+for command in (fit, predict, diagnose, compare, demo):
     cli.add_command(command)
 
 
@@ -61,7 +84,7 @@ def run_command(command: click.Command, name: str, arguments: Sequence[str] | No
     except (click.Abort, KeyboardInterrupt):
         _stop("stopped", 1)
     except DataError as error:
-        _stop(str(error), 2)
+        _stop(PARAMETER.sub(lambda m: f"--{m[1].replace('_', '-')} {m[2]}", str(error)), 2)
     except HeckeselError as error:
         _stop(str(error), 1)
     except BrokenPipeError:  # the reader closed the pipe, such as head

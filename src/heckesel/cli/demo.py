@@ -120,27 +120,31 @@ def _picture(draw, naive, model):
     import numpy as np
     import pandas as pd
 
-    from heckesel.datasets.controlled import controlled_f0
-    from heckesel.report.figures import truth_figure
+    from heckesel.datasets.simulated import controlled_f0
+    from heckesel.plots import BAND, CORRECTED, INK, NAIVE, SOFT, tidy
 
     grid = pd.DataFrame({"x": np.linspace(-3, 3, 61), "z": 0.0})
-    seen = draw.frame.dropna().iloc[:SHOWN_POINTS]
-    x = grid["x"].to_numpy()
-    return truth_figure(
-        x,
-        controlled_f0(x),
-        naive.predict_distribution(grid).mean,
-        model.predict_distribution(grid).mean,
-        model.predict_interval(grid),
-        seen=(seen["x"].to_numpy(), seen["y"].to_numpy()),
-        column="x",
-        outcome="y",
-    )
+    seen, x = draw.frame.dropna().iloc[:SHOWN_POINTS], grid["x"].to_numpy()
+
+    def drawn(ax):
+        ax.plot(seen["x"], seen["y"], "o", color=SOFT, ms=2.5, alpha=0.5, zorder=1)
+        band = model.predict_interval(grid).T
+        ax.fill_between(x, *band, color=BAND, alpha=0.8, lw=0, label="corrected 90 % interval")
+        for values, label, colour, dashes in (
+            (controlled_f0(x), "truth", INK, ":"),
+            (naive.predict(grid), "naive", NAIVE, "--"),
+            (model.predict(grid), "corrected", CORRECTED, "-"),
+        ):
+            ax.plot(x, values, color=colour, ls=dashes, lw=2, label=label)
+        tidy(ax, "x", "y")
+
+    described = "The small points are observed outcomes; the band is that of single outcomes."
+    return "y over x: truth, naive fit and corrected fit", described, drawn
 
 
 def _rand_hie(console) -> None:
-    from heckesel.datasets.rand_hie import REGRESSORS, load_rand_hie
-    from heckesel.estimators.heckman import heckman
+    from heckesel.datasets.shipped import REGRESSORS, load_rand_hie
+    from heckesel.selection_model import heckman
 
     console.print(
         "2. RAND Health Insurance Experiment: log medical spending, which is observed only for\n"

@@ -1,18 +1,20 @@
-"""Printing to standard output and standard error, with a spinner during long work."""
+"""Printing to standard output and standard error, with the progress of long work."""
 
 import io
 import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import click
 
 from heckesel.errors import IdentificationWarning, printable
 
 SHOW_AFTER = 1.0  # seconds
+QUIET = "heckesel.quiet"  # of the context of a command
 
 
 def prepare_streams() -> None:
@@ -52,31 +54,48 @@ def print_table(text: str) -> None:
     click.echo(shown, nl=False, color=True)  # otherwise click removes escapes from the data
 
 
-@contextmanager
-def waiting(label: str) -> Iterator[None]:
-    """Show a spinner on a terminal if the work takes more than a second."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
+def is_quiet() -> bool:
+    """Whether the command was given --quiet."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(QUIET))
 
-    status = Console(stderr=True).status(label)
-    timer = threading.Timer(SHOW_AFTER, status.start)
+
+@contextmanager
+def stage(label: str, *, bar: bool = True) -> Iterator[Callable[[int, int], None]]:
+    """Show what takes more than a second: a progress bar on a terminal, elsewhere a line on stderr.
+
+    It yields a function (done, total). bar : False if the work shows a bar itself
+    """
+    update, stop = lambda done, total: None, lambda: None
+    if is_quiet() or (sys.stderr.isatty() and not bar):
+        yield update
+        return
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import Progress
+
+        shown = Progress(console=Console(stderr=True), transient=True)
+        task = shown.add_task(label, total=None)
+        update = lambda done, total: shown.update(task, completed=done, total=total)  # noqa: E731
+        start, stop = shown.start, shown.stop
+    else:
+        start = partial(say, f"{label} ...", err=True)
+    timer = threading.Timer(SHOW_AFTER, start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield update
     finally:
         timer.cancel()
         timer.join()
-        status.stop()
+        stop()
 
 
 def note(text: str) -> None:
     """Print a line on stderr, once per command even if the table is read twice."""
     context = click.get_current_context(silent=True)
     said = set() if context is None else context.meta.setdefault(__name__, set())
-    if text not in said:
+    if text not in said and not is_quiet():
         said.add(text)
         say(f"note: {text}", err=True)
 
@@ -93,4 +112,4 @@ def notes(*, said: tuple[str, ...] = ()) -> Iterator[None]:
     shown = dict.fromkeys(" ".join(str(each.message).split()) for each in caught)
     for text in shown:
         if not text.startswith(said):
-            say(f"note: {text}", err=True)
+            note(text)

@@ -35,20 +35,21 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import gammaln, log_ndtr, ndtri, stdtr
 
+from heckesel.data import DataScale
 from heckesel.deep.losses import HALF_LOG_2PI, LOG_NOISE_FACTOR_LIMIT, LOG_VARIANCE_RANGE
-from heckesel.deep.training import DataScale, Members, Rows
+from heckesel.deep.training import Members, Rows
 from heckesel.errors import DataError
+from heckesel.margins import ComponentMean, without_uncertainty
 from heckesel.on_disk import on_disk
-from heckesel.predictive.distribution import (
+from heckesel.predictive import (
     RHO_LIMIT,
     Predictive,
     check_target,
     possible_covariance,
     predict_given_selection,
+    transformed,
 )
-from heckesel.predictive.mean_estimates import ComponentMean, without_uncertainty
-from heckesel.predictive.scales import TargetTransform
-from heckesel.predictive.transformed import transformed
+from heckesel.scales import TargetTransform
 
 # At two degrees of freedom a t has no variance, and below three the few largest residuals determine
 # its standard deviation, which is the level.

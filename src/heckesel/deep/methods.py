@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from heckesel.data import SelectionData
+from heckesel.classical.probit import fit_probit, instruments_are_strong, selection_probit
+from heckesel.data import DataScale, SelectionData
 from heckesel.deep.ensemble import (
     GaussianEnsemble,
     Pairs,
@@ -28,7 +29,6 @@ from heckesel.deep.ensemble import (
 )
 from heckesel.deep.losses import GAUSSIAN, JOINT, NOISE_SCALE, TWO_STEP
 from heckesel.deep.training import (
-    DataScale,
     Members,
     NetworkConfig,
     Progress,
@@ -39,10 +39,8 @@ from heckesel.deep.training import (
     with_folds,
 )
 from heckesel.errors import DataError, HeckeselError
-from heckesel.linear.probit import fit_probit, selection_probit
-from heckesel.linear.wald import instruments_are_strong
-from heckesel.numerics.normal import inverse_mills, mills_delta
-from heckesel.predictive.distribution import RHO_LIMIT
+from heckesel.math.special import inverse_mills, mills_delta
+from heckesel.predictive import RHO_LIMIT
 
 # The largest |rho| at which networks start; that of a linear two-step may exceed one.
 START_RHO = 0.9

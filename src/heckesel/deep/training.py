@@ -20,7 +20,7 @@ import torch
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy.special import expit
 
-from heckesel.data import SelectionData
+from heckesel.data import DataScale, SelectionData
 from heckesel.deep.losses import Loss
 from heckesel.device import check_device
 from heckesel.errors import DataError, is_one_of, is_whole
@@ -136,62 +136,6 @@ def torch_device(name) -> torch.device:
             f"card{'s' * (cards != 1)} on this machine; use 'cpu' or 'auto'"
         )
     return device
-
-
-@dataclass(frozen=True)
-class DataScale:
-    """Centre and scale of x (p,), w (q,) and y (one number each)."""
-
-    x_centre: np.ndarray = field(metadata=on_disk("p"))
-    x_scale: np.ndarray = field(metadata=on_disk("p", positive=True))
-    w_centre: np.ndarray = field(metadata=on_disk("q"))
-    w_scale: np.ndarray = field(metadata=on_disk("q", positive=True))
-    y_centre: float
-    y_scale: float = field(metadata=on_disk(positive=True))
-
-    @classmethod
-    def of(cls, data: SelectionData, standardise: bool = True) -> DataScale:
-        """Moments of x and w over all units, of y over the selected ones; 0 and 1 if not
-        `standardise`.
-
-        x may be missing for unselected units, so its moments ignore NaN. A weight of two counts as
-        two rows. The computed sd of a constant column is rounding error, about 1e-16 of its mean,
-        and becomes 1.
-        """
-        p, q, s = data.x.shape[1], data.w.shape[1], data.s
-        if not standardise:
-            return cls(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
-
-        def moments(values, weight):
-            if (weight == weight[0]).all():
-                centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-            else:
-                share = np.where(np.isnan(values), 0.0, weight[:, None])
-                share /= share.sum(axis=0)
-                centre = np.nansum(share * values, axis=0)
-                scale = np.sqrt(np.nansum(share * (values - centre) ** 2, axis=0))
-            return centre, np.where(scale > 1e-12 * np.abs(centre), scale, 1.0)
-
-        y = moments(data.y[s, None], data.weight[s])
-        x, w = moments(data.x, data.weight), moments(data.w, data.weight)
-        return cls(*x, *w, float(y[0][0]), float(y[1][0]))
-
-    def x(self, x: np.ndarray) -> np.ndarray:
-        return (np.asarray(x, dtype=float) - self.x_centre) / self.x_scale
-
-    def w(self, w: np.ndarray) -> np.ndarray:
-        """(n, q + 1), a constant last."""
-        scaled = (np.asarray(w, dtype=float) - self.w_centre) / self.w_scale
-        return np.column_stack([scaled, np.ones(len(scaled))])
-
-    def y(self, y: np.ndarray) -> np.ndarray:
-        return (y - self.y_centre) / self.y_scale
-
-    def unscale_gamma(self, gamma: np.ndarray) -> np.ndarray:
-        """Coefficients (k, q + 1), constant last, for w in the user's units."""
-        slopes = gamma[:, :-1] / self.w_scale
-        constant = gamma[:, -1:] - slopes @ self.w_centre[:, None]
-        return np.hstack([slopes, constant])
 
 
 @dataclass(frozen=True)

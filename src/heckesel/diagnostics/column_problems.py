@@ -5,17 +5,16 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from heckesel.data import SelectionData
-from heckesel.diagnostics.smooth_columns import unexplained_share
-from heckesel.linear.estimable import (
+from heckesel.classical.checks import (
     COLLINEAR_BELOW,
     check_estimable,
     checked_probit,
     exact_outcome,
 )
-from heckesel.tables.fit_input import fixed_columns, outcome_column
-from heckesel.tables.groups import split_groups
-from heckesel.tables.preparation.column_plan import ColumnPlan
+from heckesel.data import SelectionData
+from heckesel.tables.columns import Columns
+from heckesel.tables.fit_input import fixed_columns, outcome_column, split_groups
+from heckesel.verdict.strength import unexplained_share
 
 
 def check_fit(data: SelectionData) -> None:
@@ -48,8 +47,8 @@ def check_errors(data: SelectionData) -> None:
 
 def plan_of(
     X, y, *, instruments, selected, sample_weight, groups=None, strict: bool, unobserved=None
-) -> ColumnPlan:
-    """The plan of on_problem="fix"; y : numbers. strict : as in `fixed_columns`."""
+) -> Columns:
+    """The columns of on_problem="fix"; y : numbers. strict : as in `fixed_columns`."""
     table = SimpleNamespace(instruments=instruments)
     X, found = split_groups(X, groups, table)
     name = str(getattr(y, "name", None) or "y")
@@ -63,5 +62,4 @@ def plan_of(
         check=check_fit,
         strict=strict,
     )
-    assert columns.plan is not None
-    return columns.plan
+    return columns

@@ -8,11 +8,9 @@ import pandas as pd
 from heckesel.diagnostics.column_problems import plan_of
 from heckesel.display import block, box, html_table
 from heckesel.errors import DataError
-from heckesel.tables.columns import named_columns
-from heckesel.tables.groups import repeated_units
-from heckesel.tables.outcome.unobserved import without_unobserved
-from heckesel.tables.preparation.column_plan import ColumnEntry, ColumnPlan
-from heckesel.tables.preparation.learn_plan import check_plan
+from heckesel.tables.columns import ColumnEntry, Columns, named_columns
+from heckesel.tables.fit_input import without_unobserved
+from heckesel.tables.problems import check_usable, repeated_units
 
 
 @dataclass(frozen=True)
@@ -133,16 +131,17 @@ def column_report(
 
     - Numbers: missing values are imputed by the mean, with a missing indicator if at least 10
       selected and 10 unselected rows miss the value.
-    - Categories: levels with fewer than 10 selected or 10 unselected rows are pooled into ``other``
-      (into the most frequent level, if they are too few together). A category with more than 40
-      other levels, or with most rows in rare levels, becomes a number: the mean outcome at each
-      level for columns of both equations, the share of selected rows for instruments, shrunk and
-      cross-fitted by scikit-learn's `TargetEncoder`.
+    - Categories: levels with fewer than 10 selected or 10 unselected rows are pooled into
+      ``other``, and so are all but the 40 most frequent ones. New levels are treated as ``other``
+      or, if there is none, as the average level.
     - Codes, such as 250 and V57 in one column, are categories.
     - Dates become a trend in years, the month and the day of the week.
-    - Columns are omitted if they are constant, equal to another, a linear combination of others,
-      identifiers or free text, if they predict selection perfectly, or if they are observed for
-      all selected and for less than half of the unselected rows.
+    - Columns are omitted if they are constant, equal to another, a function of others in the rows
+      that have all of them (a linear combination of numbers, or a category that another category
+      determines), identifiers or free text, or if they predict selection perfectly.
+    - Columns are also omitted as consequences of selection if their missing values nearly repeat
+      it: missing in no selected row and in more than half of the unselected rows, or in at least
+      90 % on one side and at most 10 % on the other.
     - If no instrument is left, an error is raised.
 
     Examples
@@ -160,14 +159,14 @@ def column_report(
     return report_of(plan_of(X, y, instruments=instruments, **sides, strict=False), X, groups)
 
 
-def report_of(plan: ColumnPlan, X, groups) -> ColumnReport:
-    """The report on a table whose plan is known."""
+def report_of(columns: Columns, X, groups) -> ColumnReport:
+    """The report on a table whose fixed columns are known."""
     asked = repeated_units(named_columns(X)[0]) if groups is None else ""
     try:
-        check_plan(plan)
+        check_usable(columns)
     except DataError as error:
-        return ColumnReport(plan.entries, str(error), asked)
-    return ColumnReport(plan.entries, question=asked)
+        return ColumnReport(columns.entries, str(error), asked)
+    return ColumnReport(columns.entries, question=asked)
 
 
 def _numbers(y, unobserved):

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heckesel.classical.ml import estimates_over_rho
 from heckesel.data import SelectionData
-from heckesel.diagnostics.profile_curve import new_axes
 from heckesel.display import block, html_table, number, number_text, paragraphs
 from heckesel.errors import DataError
-from heckesel.linear.fixed_rho import estimates_over_rho
 from heckesel.numeric_input import numeric
+from heckesel.verdict.profile_curve import new_axes
 
 # Evenly spaced in atanh rho: |rho| up to .96, denser where estimates change faster.
 RHO = np.tanh(np.linspace(-2.0, 2.0, 21))

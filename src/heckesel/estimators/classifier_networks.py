@@ -5,18 +5,13 @@ from dataclasses import replace
 from sklearn.exceptions import ConvergenceWarning
 
 from heckesel.data import SelectionData
-from heckesel.diagnostics.instrument_strength import probit_verdict
-from heckesel.diagnostics.profile_curve import held_out_profile
-from heckesel.diagnostics.verdict import (
-    NOT_IDENTIFIED,
-    Identification,
-    nothing_selected,
-    with_profile,
-)
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.network_options import predicting_in_float64, seed_of, training_options
 from heckesel.estimators.selection_regressor import warn_no_selection
 from heckesel.progress import progress_bar
+from heckesel.verdict.fitted import checked_selection, identify_data
+from heckesel.verdict.identify import NOTHING_TO_CORRECT, Identification, conclude
+from heckesel.verdict.profile_curve import held_out_profile
 
 OUTCOMES, METHODS = ("linear", "network"), ("auto", "ml")
 
@@ -49,7 +44,7 @@ def fit_binary_networks(model, data: SelectionData):
     if data.s.all():
         warn_no_selection(data)
     else:
-        probit_verdict(data)  # refuses data before any network is trained
+        checked_selection(data)  # refuses data before any network is trained
     network = replace(
         binary_networks.NETWORK,
         **training_options(model),
@@ -72,12 +67,12 @@ def fit_binary_networks(model, data: SelectionData):
 
 def verdict_on_networks(data: SelectionData, curve: dict) -> Identification:
     """The Wald test of the instruments, with the held-out log-likelihood over rho."""
-    if data.s.all():
-        return nothing_selected()
-    found = probit_verdict(data)
-    if found.verdict != NOT_IDENTIFIED:
-        curve_of_rho = held_out_profile(curve["rho"], curve["held_out"], data.n)
-        found = with_profile(found, curve_of_rho, independent=data.groups is None)
+    found = identify_data(data)
+    if found.verdict == NOTHING_TO_CORRECT:
+        return found
+    if data.w.shape[1]:
+        profile = held_out_profile(curve["rho"], curve["held_out"], data.n)
+        found = conclude(found.evidence | profile.as_evidence())
     if not data.instruments:
         warn_user(str(found))
     return found

@@ -11,8 +11,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from heckesel.data import check_weights, selected_rows
 from heckesel.display import plain
 from heckesel.errors import DataError
-from heckesel.tables.fit_input import outcome_column
-from heckesel.tables.groups import split_groups
+from heckesel.tables.fit_input import outcome_column, split_groups
 
 
 def compare_models(

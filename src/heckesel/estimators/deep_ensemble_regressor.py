@@ -2,13 +2,13 @@
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit
-from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError
 from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.network_options import NetworkRegressor, network_config, train
 from heckesel.estimators.selection_regressor import identify_with_warning
 from heckesel.fit_info import as_dictionary
 from heckesel.tables.fit_input import read_table
+from heckesel.verdict.identify import MOSTLY_PRIOR, Identification
 
 
 class EnsembleRegressor(NetworkRegressor):
@@ -21,7 +21,7 @@ class EnsembleRegressor(NetworkRegressor):
         except DataError as error:
             if needs_probit:
                 raise
-            self.identification_ = Identification(NOT_IDENTIFIED, f"{error}.", {})
+            self.identification_ = Identification(MOSTLY_PRIOR, f"{error}.")
             return False
         return True
 

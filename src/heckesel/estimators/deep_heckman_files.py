@@ -2,29 +2,27 @@
 pass per epoch."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from threadpoolctl import threadpool_limits
 
+from heckesel.classical.covariance import inverse
+from heckesel.classical.probit import ProbitFit, in_units, maximise_probit
+from heckesel.classical.stream import Stream, check_selection, check_stream, open_stream
 from heckesel.data import SelectionData
-from heckesel.diagnostics.data_verdict import identify_shape, smooth_shares
-from heckesel.diagnostics.instrument_strength import wald_verdict
-from heckesel.diagnostics.verdict import NOT_IDENTIFIED, Identification
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.network_options import AUTO, predicting_in_float64, seed_of
-from heckesel.linear.covariance import inverse
-from heckesel.linear.probit import ProbitFit, in_units, maximise_probit
-from heckesel.linear.sample.stream import Stream, check_selection, check_stream, open_stream
 from heckesel.methods import DEEP, load_method, names_of
 from heckesel.networks.ensembles.convergence import check_training
 from heckesel.networks.training.batches import data_scale_from_moments
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.streamed import RowsOnDisk
-from heckesel.predictive.scales import LOG
 from heckesel.progress import progress_bar
+from heckesel.scales import LOG
 from heckesel.tables import column_reader
 from heckesel.tables.fit_input import keep_columns
 from heckesel.tables.formats.parquet import parquet_parts
+from heckesel.verdict.identify import Identification, conclude
+from heckesel.verdict.strength import error_of_rho, wald_evidence
 
 
 def fit_files(
@@ -108,14 +106,11 @@ def _identified(
     probit: ProbitFit, kept: SelectionData, sample: SelectionData, selected: int, rows: int
 ) -> Identification:
     """The verdict: instruments on all rows, the shape of the errors on a sample."""
-    found = wald_verdict(kept, probit.gamma, inverse(-probit.hessian))
-    if found.verdict != NOT_IDENTIFIED:
-        evidence = found.evidence | {"rows": rows, "selected": selected}
-        if sample.instruments and sample.s.any():
-            shares = smooth_shares(sample, probit.gamma[:-1], probit.gamma[-1])
-            shares["rho_error"] *= (sample.s.sum() / selected) ** 0.5
-            evidence |= shares
-        found = identify_shape(replace(found, evidence=evidence), sample)
+    evidence = wald_evidence(kept.instruments, kept.w_names, probit.gamma, inverse(-probit.hessian))
+    evidence |= {"rows": rows, "selected": selected}
+    slopes, constant = probit.gamma[:-1], probit.gamma[-1]
+    evidence = error_of_rho(evidence, sample, slopes, constant, mass=selected)
+    found = conclude(evidence)
     if not sample.instruments:
         warn_user(str(found))
     return found

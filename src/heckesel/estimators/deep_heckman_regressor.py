@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from heckesel.classical.checks import warn_without_density
 from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit
-from heckesel.diagnostics.verdict import with_members
 from heckesel.errors import DataError, is_one_of
 from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.network_options import NetworkRegressor, network_config, train
 from heckesel.estimators.selection_regressor import identify
 from heckesel.fit_info import Candidate, as_dictionary
-from heckesel.linear.estimable import warn_without_density
 from heckesel.methods import DEEP, method_of, names_of, with_error_models, with_rho_prior
-from heckesel.predictive.scales import target_transform
+from heckesel.scales import target_transform
 from heckesel.tables.cluster import cluster_of
 from heckesel.tables.fit_input import read_table
+from heckesel.verdict.identify import NOTHING_TO_CORRECT, conclude
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -138,7 +138,7 @@ class DeepHeckmanRegressor(NetworkRegressor):
     ...     warnings.simplefilter("ignore")  # 20 epochs are too few, as a warning says
     ...     model = model.fit(frame[["x", "z"]], frame["y"])
     >>> model.identification_.verdict
-    'identified by an instrument'
+    'supported by the instrument'
     >>> model.predict_interval(frame[["x", "z"]], level=0.9).shape
     (400, 2)
     """
@@ -226,8 +226,10 @@ class DeepHeckmanRegressor(NetworkRegressor):
         info = self.fitted_.info
         self.info_ = as_dictionary(info)
         self.rho_, self.sigma_ = (self._values(name) for name in ("rho", "sigma"))
-        of_members = getattr(info, "member_rho", getattr(info, "rho", None))
-        self.identification_ = with_members(self.identification_, of_members)
+        rho = getattr(info, "member_rho", getattr(info, "rho", None))
+        if rho is not None and self.identification_.verdict != NOTHING_TO_CORRECT:
+            found = {"member_rho_low": float(np.min(rho)), "member_rho_high": float(np.max(rho))}
+            self.identification_ = conclude(self.identification_.evidence | found)
         return self
 
     @property

@@ -7,9 +7,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 
+from heckesel.classical.probit_results import LinearProbit, fit_binary
+from heckesel.classical.results import explain_modes, keep_result
 from heckesel.data import SelectionData, check_weights, kind_of_weights, selected_rows
 from heckesel.diagnostics.column_problems import check_fit
-from heckesel.diagnostics.fit_verdict import classifier_verdict
 from heckesel.errors import warn_user
 from heckesel.estimators.classifier_networks import (
     check_options,
@@ -17,24 +18,23 @@ from heckesel.estimators.classifier_networks import (
     verdict_on_networks,
 )
 from heckesel.estimators.effects.group_averages import GroupAverages
-from heckesel.estimators.heckman import warn_of_fit
 from heckesel.estimators.identify import listing_problems
-from heckesel.estimators.load import save
 from heckesel.estimators.scoring import class_log_likelihood, codes_of
-from heckesel.estimators.selection_regressor import (
-    rows_for_target,
-)
+from heckesel.estimators.selection_regressor import check_predictions, rows_for_target
 from heckesel.fit_info import as_dictionary
-from heckesel.linear.results.assemble_probit import fit_binary
-from heckesel.linear.results.inference import keep_result
-from heckesel.linear.results.modes import explain_modes
-from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.numeric_input import check_level
+from heckesel.saving import save
+from heckesel.selection_model import warn_of_fit
 from heckesel.tables.both_equations import with_constants
-from heckesel.tables.fit_input import read_columns
+from heckesel.tables.fit_input import (
+    class_codes,
+    label_column,
+    learn_classes,
+    read_columns,
+    without_unobserved,
+)
 from heckesel.tables.frames import check_same_order, like_input
-from heckesel.tables.labels import class_codes, label_column, learn_classes
-from heckesel.tables.outcome.unobserved import without_unobserved
+from heckesel.verdict.fitted import identify_classes
 
 
 @dataclass(eq=False, repr=False)
@@ -114,7 +114,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
     >>> X, y = loans.drop(columns="default"), loans["default"]
     >>> model = hk.HeckmanClassifier(["leniency"]).fit(X, y)
     >>> model.identification_.verdict
-    'identified by an instrument'
+    'supported by the instrument'
     >>> model.predict_proba(X, target="unselected").shape
     (2000, 2)
     """
@@ -193,7 +193,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
             weight_kind=kind_of_weights(self.weight_kind, data.weight),
             prefer_interior=self.method == "auto",
         )
-        self.identification_ = classifier_verdict(fit)
+        self.identification_ = identify_classes(fit)
         keep_result(self, replace(fit, identification=self.identification_))
         warn_of_fit(self.result_, "a plain probit")
         if self.method == "auto":
@@ -205,9 +205,8 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
         self.fitted_ = fit_binary_networks(self, data)
         self.info_ = as_dictionary(self.fitted_.info)
         self.identification_ = verdict_on_networks(data, self.fitted_.info.curve)
-        profile = self.identification_.profile
-        modes = () if profile is None else profile.modes
-        self.rho_ = np.array([rho for rho, _ in modes] or [np.nan])
+        modes = self.identification_.evidence.get("modes", [])
+        self.rho_ = np.array([mode["rho"] for mode in modes] or [np.nan])
         return self
 
     def predict(self, X, *, target: str = "population"):
@@ -349,6 +348,12 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
             File to write, such as "loans.heckesel". It holds no pickle and no rows of the data.
         """
         save(self, path)
+
+    def check_loaded(self) -> None:
+        """Predict two rows, which fails if parts of the file contradict each other."""
+        if len(self.classes_) != 2 or not self.classes_[0] < self.classes_[1]:
+            raise ValueError("classes that are not two sorted labels")
+        check_predictions(self, self.fitted_.probabilities)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

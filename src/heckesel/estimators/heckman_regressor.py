@@ -5,21 +5,20 @@ from typing import Any
 
 from sklearn.base import clone
 
+from heckesel.classical.checks import check_estimable
+from heckesel.classical.heckman import fit_in_memory
+from heckesel.classical.ml import Scan
+from heckesel.classical.results import HeckmanFit, keep_result
 from heckesel.data import SelectionData, kind_of_weights, scaled_weight
 from heckesel.diagnostics.column_problems import check_fit
-from heckesel.estimators.heckman import METHODS, check_model, fit_auto, fit_checked
 from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.selection_regressor import SelectionRegressor
-from heckesel.linear.estimable import check_estimable
-from heckesel.linear.results.assemble import fit_in_memory
-from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.results.inference import keep_result
-from heckesel.linear.rho_scan import Scan
 from heckesel.methods import fit_one, linear_heckman
+from heckesel.methods.linear_auto import LinearChoice, choose
 from heckesel.methods.linear_heckman import LinearModel
+from heckesel.selection_model import METHODS, check_model, checked_fit, fit_checked, with_verdict
 from heckesel.tables.both_equations import with_constants
-from heckesel.tables.fit_input import read_table
-from heckesel.tables.groups import group_codes
+from heckesel.tables.fit_input import group_codes, read_table
 
 
 @dataclass(eq=False, repr=False)
@@ -95,7 +94,7 @@ class HeckmanRegressor(SelectionRegressor):
     >>> frame = hk.datasets.make_controlled(1000, rho=0.5, alpha=1.0, seed=0).frame
     >>> model = hk.HeckmanRegressor(instruments=["z"]).fit(frame[["x", "z"]], frame["y"])
     >>> model.identification_.verdict
-    'identified by an instrument'
+    'supported by the instrument'
     >>> model.predict(frame[["x", "z"]]).shape
     (1000,)
     """
@@ -195,3 +194,23 @@ def _linear_model(result: HeckmanFit, data: SelectionData, weight_kind: str) -> 
         return LinearModel(result)
     counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
     return LinearModel(result, fit_one(linear_heckman, counted))
+
+
+def fit_auto(
+    data: SelectionData, design, *, covariance=None, weight_kind: str, transformed: bool = False
+) -> LinearChoice:
+    """The same by the estimator and error model that held-out units prefer. The default covariance
+    is robust (by groups, if the data have any), since the error model that is nearest to the data
+    need not be the right one.
+
+    transformed : whether y was transformed; its mean on the scale of the user need not exist under
+        tails that are heavier than normal
+    """
+    robust = "robust" if data.groups is None else None
+    wanted = robust if covariance is None else covariance
+    counted, kind, options = checked_fit(
+        data, wanted, data.groups, weight_kind, has_likelihood=True
+    )
+    errors = ("normal",) if transformed else ("normal", "shape")
+    choice = choose(counted, design, kind, options, errors=errors)
+    return replace(choice, fit=with_verdict(choice.fit, data))

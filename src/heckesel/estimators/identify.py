@@ -10,12 +10,11 @@ from types import SimpleNamespace
 from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit, plan_of
 from heckesel.diagnostics.column_report import ColumnReport, column_report, report_of
-from heckesel.diagnostics.data_verdict import identify as identify_data
-from heckesel.diagnostics.validity.instrument_tests import LEVEL, InstrumentValidity, validity_of
-from heckesel.diagnostics.verdict import Identification, nothing_selected
 from heckesel.errors import ColumnError, DataError, is_share, is_whole
 from heckesel.tables.fit_input import read_table
-from heckesel.tables.outcome.unobserved import question
+from heckesel.verdict.fitted import identify_data
+from heckesel.verdict.identify import Identification
+from heckesel.verdict.validity.instrument_tests import LEVEL, InstrumentValidity, validity_of
 
 
 def listing_problems(fit):
@@ -63,8 +62,9 @@ def identify(
 ) -> Identification:
     """Report whether the data support a correction for selection.
 
-    No model is fitted for later use. The outcome is modelled as a sum of smooth functions of its
-    columns, and the likelihood over rho uses at most 10,000 random rows.
+    The verdict is on the instruments: how much they say about the correlation of the errors, and
+    whether they contradict each other. It needs no model of the outcome beyond sums of smooth
+    functions of its columns.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def identify(
     Returns
     -------
     Identification
-        ``verdict``, ``sentence``, ``evidence``, ``profile`` and ``details()``. On another scale
+        ``verdict``, ``sentence``, ``action`` and ``evidence``. On another scale
         than that of y, ``evidence["scale"]`` names it, such as "log(wage)".
 
     Raises
@@ -106,7 +106,7 @@ def identify(
     >>> import heckesel as hk
     >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame
     >>> hk.identify(frame[["x", "z"]], frame["y"], instruments=["z"]).verdict
-    'identified by an instrument'
+    'supported by the instrument'
     """
     table = SimpleNamespace(
         instruments=instruments,
@@ -127,10 +127,10 @@ def examine(
     options = {"instruments": instruments, "missing": missing, "on_problem": on_problem}
     table = SimpleNamespace(**options, target_transform=target_transform, unobserved=None)
     data = _read(table, X, y, **sides)
-    if table.plan_ is None:
+    if not table.columns_.fixes:
         report = column_report(X, y, instruments=instruments, **sides)
     else:
-        report = report_of(table.plan_, X, sides["groups"])
+        report = report_of(table.columns_, X, sides["groups"])
     return report, _verdict(table, data), validity_of(data) if instruments else None
 
 
@@ -140,9 +140,7 @@ def _read(table, X, y, **sides) -> SelectionData:
 
 
 def _verdict(table, data: SelectionData) -> Identification:
-    if data.s.all():
-        return nothing_selected(question(data))
-    found = identify_data(data, forms=True)
+    found = identify_data(data)
     if table.transform_ is None:
         return found
     return replace(found, evidence=found.evidence | {"scale": data.y_name})

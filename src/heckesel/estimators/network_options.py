@@ -11,8 +11,8 @@ from heckesel.device import ALL_GPUS
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.methods import load_method, method_of
-from heckesel.predictive.scales import SHIFTS, YEO_JOHNSON, on_other_scale
 from heckesel.progress import progress_bar
+from heckesel.scales import SHIFTS, YEO_JOHNSON, on_other_scale
 
 AUTO = "auto"
 FOLDS = 5

@@ -13,9 +13,8 @@ from heckesel.estimators.selection_regressor import (
     joint_mean,
     rows_for_target,
 )
+from heckesel.tables.fit_input import class_codes, label_column, without_unobserved
 from heckesel.tables.frames import check_same_order
-from heckesel.tables.labels import class_codes, label_column
-from heckesel.tables.outcome.unobserved import without_unobserved
 
 
 class JointLogLikelihoodScorer(BaseEstimator):

@@ -12,18 +12,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel.data import SelectionData, check_weights, marked_rows, selected_rows
 from heckesel.diagnostics.column_problems import check_errors
-from heckesel.diagnostics.data_verdict import identify as identify_data
-from heckesel.diagnostics.verdict import NO_SELECTION, Identification, nothing_selected
-from heckesel.errors import DataError, warn_user
+from heckesel.errors import DataError, HeckeselError, warn_user
 from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.effects.model_means import target_of
-from heckesel.estimators.load import save
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.row_blocks import in_row_blocks
-from heckesel.predictive.transformed import transformed, transformed_distribution
+from heckesel.predictive import (
+    TARGETS,
+    Predictive,
+    in_row_blocks,
+    transformed,
+    transformed_distribution,
+)
+from heckesel.saving import save
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import check_same_order, library_of, like_input, row_labels
-from heckesel.tables.outcome.unobserved import question
+from heckesel.verdict.fitted import identify_data
+from heckesel.verdict.identify import NOTHING_TO_CORRECT, Identification
 
 
 class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
@@ -211,6 +214,15 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
         """
         save(self, path)
 
+    def check_loaded(self) -> None:
+        """Predict two rows, which fails if parts of the file contradict each other."""
+
+        def numbers(x, w, target: str):
+            found = _predictive(self, x, w, target)
+            return found.mean, found.std, *found.interval(0.9).T
+
+        check_predictions(self, numbers)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
@@ -218,6 +230,25 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
         tags.input_tags.categorical = self.takes_categories
         tags.input_tags.allow_nan = self.missing == "indicator"  # type: ignore[attr-defined]
         return tags
+
+
+def check_predictions(model, numbers_of: Callable) -> None:
+    """Use a loaded model once: its verdict, its summary, and its predictions for rows of zeros."""
+    model.identification_.evidence_lines()
+    if not isinstance(model.outcome_name_, str):
+        raise ValueError("an outcome without a name")
+    if hasattr(model, "result_"):
+        model.result_.summary()
+    x, w = (np.zeros((2, len(names))) for names in (model.columns_.x_names, model.columns_.w_names))
+    for target in TARGETS:
+        try:
+            found = numbers_of(x, w, target_of(model, target))
+        except HeckeselError:
+            if target == "population":
+                raise
+            continue  # a model that does not predict this target
+        if np.isnan(found).any():
+            raise ValueError("predictions are NaN")
 
 
 def identify(data: SelectionData) -> Identification:
@@ -229,11 +260,10 @@ def identify(data: SelectionData) -> Identification:
 
 def identify_with_warning(data: SelectionData) -> Identification:
     """The verdict, with a warning if there is no instrument, or no selection."""
-    if data.s.all():
-        warn_no_selection(data)
-        return nothing_selected(question(data))
     verdict = identify_data(data)
-    if not data.instruments:
+    if verdict.verdict == NOTHING_TO_CORRECT:
+        warn_no_selection(data)
+    elif not data.instruments:
         warn_user(str(verdict))
     return verdict
 
@@ -299,7 +329,7 @@ def mean_log_likelihood(model, X, y, selected, sample_weight) -> float:
     check_same_length(x, y)
     density = np.full(len(y), np.nan)  # (n,) given selection
     if s.any():
-        no_selection = model.identification_.verdict == NO_SELECTION
+        no_selection = model.identification_.verdict == NOTHING_TO_CORRECT
         predictive = model.fitted_.predict(x[s], w[s], "population" if no_selection else "selected")
         density[s] = transformed_distribution(predictive, model.transform_).log_density(y[s])
     return joint_mean(model, s, w, density, sample_weight)
@@ -315,7 +345,7 @@ def joint_mean(model, s, w, given_selection: np.ndarray, sample_weight) -> float
 
     given_selection : (n,) log-likelihoods of the outcomes of selected units
     """
-    if model.identification_.verdict == NO_SELECTION:
+    if model.identification_.verdict == NOTHING_TO_CORRECT:
         unit = np.where(s, given_selection, -np.inf)
     else:
         index = model.fitted_.index(w)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from heckesel.classical.results import HeckmanFit
 from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit
 from heckesel.diagnostics.sensitivity_curves import (
@@ -15,7 +16,6 @@ from heckesel.diagnostics.sensitivity_curves import (
 )
 from heckesel.errors import DataError, as_list
 from heckesel.estimators.selection_regressor import SelectionRegressor
-from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.tables.array_design import with_intercept
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import FormulaDesign

@@ -90,6 +90,8 @@ class WeightedEnsembleRegressor(EnsembleRegressor):
     (300,)
     """
 
+    unsaved = ("propensity_",)
+
     @listing_problems
     def fit(self, X, y, *, selected=None, sample_weight=None, groups=None, propensity=None):
         """Fit the networks to the weighted outcomes, and a probit to selection.

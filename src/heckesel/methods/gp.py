@@ -14,14 +14,14 @@ from scipy.optimize import OptimizeResult, minimize
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.numerics.marginal_likelihood import (
+from heckesel.math.marginal_likelihood import (
     LOW_RANK_COLUMNS,
     kernel,
     log_marginal_likelihood,
     low_rank_factor,
     noise_with_ridge,
 )
-from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive import Predictive, check_target
 
 # scikit-learn's bounds, and its first start for Constant(1) * RBF(1) + White(.1). Where several
 # optima compete, as on repeated rows, the start decides which one is found.
@@ -230,7 +230,7 @@ def _maximise(rows, starts, config: GPConfig, *, tolerance: float = TOLERANCE):
 
     device = _torch_device(config.device)
     if rows and device is not None:
-        from heckesel.numerics.marginal_likelihood_torch import climb_side_by_side
+        from heckesel.math.marginal_likelihood_torch import climb_side_by_side
 
         return climb_side_by_side(climb, starts, rows, device)
     return [

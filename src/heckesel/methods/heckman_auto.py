@@ -21,9 +21,11 @@ from itertools import combinations
 import numpy as np
 import torch
 
+from heckesel.classical.checks import unsuited_to_density
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.fit_info import AutoInfo, Candidate
+from heckesel.math.splines import spline_width
 from heckesel.methods import heckman_two_step
 from heckesel.methods.parts.auto_candidates import candidates_of, network_readings
 from heckesel.methods.parts.auto_sample import sampled_units
@@ -45,9 +47,7 @@ from heckesel.networks.training.batches import (
 )
 from heckesel.networks.training.config import NetworkConfig, torch_device
 from heckesel.networks.training.local_workers import over_cores
-from heckesel.numerics.outcome_density import unsuited_to_density
-from heckesel.numerics.splines import spline_width
-from heckesel.predictive.scales import on_other_scale
+from heckesel.scales import on_other_scale
 
 FOLDS = 5
 # In a simulation of 20,000 rows, 40 epochs of such batches left an error of the mean of .081 (root

@@ -6,9 +6,10 @@ from functools import partial
 
 import numpy as np
 
+from heckesel.classical.probit import instruments_are_strong
 from heckesel.errors import DataError
 from heckesel.fit_info import SelectionInfo
-from heckesel.linear.wald import instruments_are_strong
+from heckesel.math.student_torch import degrees_of_freedom
 from heckesel.methods.heckman_two_step import linear_start_of_both, preferred_noise
 from heckesel.methods.parts.joint_form import ensemble_of
 from heckesel.networks.ensembles.form_ensemble import FormEnsemble
@@ -34,7 +35,6 @@ from heckesel.networks.training.ensemble_training import (
 )
 from heckesel.networks.training.own_modules import ModuleMembers
 from heckesel.networks.training.streamed import RowsOnDisk, train_streamed
-from heckesel.numerics.student_torch import degrees_of_freedom
 
 # log 8: ten degrees of freedom, heavier than normal and a little away from it.
 START_LOG_EXTRA_DF = 2.08

@@ -10,10 +10,11 @@ from itertools import product
 import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
+from heckesel.classical.probit import instruments_are_strong
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.fit_info import SelectionInfo
-from heckesel.linear.wald import instruments_are_strong
+from heckesel.math.special import HALF_LOG_2PI
 from heckesel.methods.heckman_two_step import linear_start_of_both
 from heckesel.networks.ensembles.noise_calibration import calibrated_level, pairs_of
 from heckesel.networks.ensembles.outcome_ensemble import (
@@ -32,7 +33,6 @@ from heckesel.networks.training.ensemble_training import (
     train_datasets,
 )
 from heckesel.networks.training.loop import shifted
-from heckesel.numerics.normal import HALF_LOG_2PI
 
 # Ratios of theta to kappa at the start: selection depends on the error, or on the outcome. Members
 # stop before they could move from one to the other.

@@ -19,12 +19,11 @@ from functools import partial
 
 import numpy as np
 
+from heckesel.classical.probit import fit_probit, instruments_are_strong, selection_probit
+from heckesel.classical.rows import add_up
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.fit_info import SelectionInfo
-from heckesel.linear.probit import fit_probit, selection_probit
-from heckesel.linear.sample.blocks import add_up
-from heckesel.linear.wald import instruments_are_strong
 from heckesel.methods.parts.selection_network import CrossFitted, fit_indices
 from heckesel.networks.ensembles.noise_calibration import (
     calibrated_shape,
@@ -51,7 +50,7 @@ from heckesel.networks.training.ensemble_training import (
 )
 from heckesel.networks.training.own_modules import ModuleMembers
 from heckesel.networks.training.streamed import RowsOnDisk, train_streamed
-from heckesel.predictive.distribution import RHO_LIMIT
+from heckesel.predictive import RHO_LIMIT
 
 # The largest |rho| at which networks start; that of a linear two-step may exceed one.
 START_RHO = 0.9

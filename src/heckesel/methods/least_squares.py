@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heckesel.classical.covariance import fit_least_squares, least_squares_covariance
 from heckesel.data import SelectionData
 from heckesel.fit_info import LinearInfo
-from heckesel.linear.ols import fit_least_squares, least_squares_covariance
-from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive import Predictive, check_target
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,15 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from heckesel.classical.checks import unsuited_to_density
+from heckesel.classical.forms import climb, selected_jets
+from heckesel.classical.heckman import fit_in_memory
+from heckesel.classical.likelihood import ATANH_RHO_END, ERROR_MODELS, ErrorModel
+from heckesel.classical.ml import CLEARLY_BETTER, FLAT_FROM
+from heckesel.classical.results import HeckmanFit
+from heckesel.classical.rows import Sample, standardised_sample
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.linear.forms.error_models import ERROR_MODELS
-from heckesel.linear.forms.fold_likelihood import held_out_logliks, lead, split_rows
-from heckesel.linear.forms.form_search import FormPoint
-from heckesel.linear.results.assemble import fit_in_memory
-from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.rho_scan import CLEARLY_BETTER, FLAT_FROM
-from heckesel.linear.sample.sample import standardised_sample
-from heckesel.numerics.outcome_density import unsuited_to_density
 
 # Forms from simple to complex: the error model, and whether sigma varies with x.
 FORMS = (("normal", False), ("shape", False), ("normal", True), ("shape", True))
@@ -166,12 +165,17 @@ def _compared(data: SelectionData, candidates, weight_kind: str) -> tuple[Linear
 
 
 def _start(candidate: LinearCandidate) -> np.ndarray:
-    """The estimates in the coordinates of `form_search`."""
+    """The estimates in the coordinates of `forms`; scans reach values closer to +-1."""
     mode = candidate.mode
-    if isinstance(mode, FormPoint):
-        return mode.coordinates
-    low, high = ERROR_MODELS["normal"].ends  # scans reach values closer to +-1
-    return np.append(mode.v, np.clip(mode.a, low, high))
+    return replace(mode, a=float(np.clip(mode.a, -ATANH_RHO_END, ATANH_RHO_END))).coordinates
+
+
+def unit_logliks(form: ErrorModel, sample: Sample, point) -> np.ndarray:
+    """(n,) log-likelihood of each unit, the selected first, not weighted."""
+    q, last = sample.q, sample.q + sample.p + 1
+    inside = selected_jets(form, sample, point)[0].value + np.log(point[last - 1])
+    shared = point[last + sample.k :]
+    return np.append(inside, form.unselected(sample.w_unselected @ point[:q], *shared).value)
 
 
 def preferred(candidates: tuple[LinearCandidate, ...]) -> tuple[LinearCandidate | None, str]:
@@ -225,3 +229,47 @@ def _choice(
         for each in candidates
     ]
     return LinearChoice(chosen.fit, why, pd.DataFrame(rows))
+
+
+FOLDS = 5
+FOLD_SEED = 1979  # fixed, so that the same data always gives the same choice
+
+
+def split_rows(sample: Sample) -> list[np.ndarray]:
+    """Fold of each selected and of each unselected row. Folds have nearly equal numbers of both;
+    rows of one group are in one fold."""
+    rng = np.random.default_rng(FOLD_SEED)
+    if sample.groups is not None:
+        of_group = rng.permutation(1 + max(each.max(initial=0) for each in sample.groups)) % FOLDS
+        return [of_group[each] for each in sample.groups]
+    return [rng.permutation(len(w)) % FOLDS for w in (sample.w_selected, sample.w_unselected)]
+
+
+def held_out_logliks(form: ErrorModel, sample: Sample, folds, start: np.ndarray) -> np.ndarray:
+    """(n,) log-likelihood of each unit under a fit to the other folds, selected units first.
+
+    folds : as `split_rows` returns them
+    start : the estimates on all rows, which are close to those without a fold
+    """
+    n1 = len(sample.w_selected)
+    found = np.empty(sample.n)
+    for fold in range(FOLDS):
+        inside, outside = (each == fold for each in folds)
+        point = climb(form, sample.take(~inside, ~outside), start, rough=True)
+        units = unit_logliks(form, sample.take(inside, outside), point.coordinates)
+        found[:n1][inside] = units[: inside.sum()]
+        found[n1:][outside] = units[inside.sum() :]
+    return found
+
+
+def lead(units: np.ndarray, others: np.ndarray, weight, mass, groups=None) -> tuple[float, float]:
+    """Weighted sum of `units` - `others` with its standard error; mass : the weights of a
+    frequency-weighted sample, else their squares; groups : (n,) codes of dependent rows, over which
+    differences are added up."""
+    difference = units - others
+    apart = difference - weight @ difference / weight.sum()
+    if groups is None:
+        variance = mass @ apart**2
+    else:
+        variance = np.sum(np.bincount(groups, weight * apart) ** 2)
+    return float(weight @ difference), float(np.sqrt(variance))

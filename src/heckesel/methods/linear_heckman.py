@@ -9,23 +9,28 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri, stdtr
 
+from heckesel.classical.covariance import inverse
+from heckesel.classical.ml import (
+    Estimates,
+    back_transform,
+    estimates_at,
+    scan,
+    selected_mode,
+    standardised_hessian,
+)
+from heckesel.classical.prediction import LinearMeans, covariance_of_known, outcome_means
+from heckesel.classical.rows import standardised_sample
 from heckesel.data import SelectionData
 from heckesel.errors import warn_user
 from heckesel.fit_info import LinearInfo
-from heckesel.linear.covariance import inverse
-from heckesel.linear.estimates import Estimates, back_transform, estimates_at, standardised_hessian
-from heckesel.linear.results.averages import LinearMeans, outcome_means
-from heckesel.linear.results.prediction import covariance_of_known
-from heckesel.linear.rho_scan import scan, selected_mode
-from heckesel.linear.sample.sample import standardised_sample
-from heckesel.numerics.sinh_arcsinh import population_moments
-from heckesel.predictive.distribution import (
+from heckesel.math.sinh_arcsinh import population_moments
+from heckesel.predictive import (
     Predictive,
     check_target,
     possible_covariance,
     predict_given_selection,
 )
-from heckesel.predictive.scales import TargetTransform
+from heckesel.scales import TargetTransform
 from heckesel.tables.array_design import with_intercept
 
 
@@ -84,8 +89,12 @@ class LinearModel:
 
     def _used(self):
         """The fit; at rho = +-1 with the covariance of the other parameters."""
-        given_rho = self.result.cov_given_rho
-        return self.result if given_rho is None else replace(self.result, cov=given_rho)
+        if self.result.cov_given_rho is None:
+            return self.result
+        found = replace(self.result, cov=self.result.cov_given_rho)
+        if "over_rho" in vars(self.result):  # which a loaded fit could not compute again
+            vars(found)["over_rho"] = self.result.over_rho
+        return found
 
     def means(self, target: str, transform: TargetTransform | None) -> LinearMeans:
         """The expected outcome of rows, with inference; at rho = +-1 without a joint covariance,

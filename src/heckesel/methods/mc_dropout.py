@@ -13,7 +13,7 @@ from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.dropout import dropout_masks, dropout_seeds
 from heckesel.networks.training.ensemble_training import FitRequest, Members, train_datasets
 from heckesel.networks.training.steps import forward, layer_views
-from heckesel.predictive.distribution import Predictive, check_target
+from heckesel.predictive import Predictive, check_target
 
 RATE = 0.1
 PASSES = 64

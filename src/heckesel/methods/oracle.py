@@ -7,7 +7,7 @@ import numpy as np
 
 from heckesel.errors import DataError
 from heckesel.fit_info import LinearInfo
-from heckesel.predictive.distribution import Predictive
+from heckesel.predictive import Predictive
 
 
 @dataclass(frozen=True)

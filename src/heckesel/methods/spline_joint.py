@@ -12,15 +12,15 @@ from itertools import combinations
 import numpy as np
 import torch
 
+from heckesel.classical.checks import dependent_columns
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.linear.estimable import dependent_columns
+from heckesel.math.splines import INNER_KNOTS, Spline, spline_of, spline_width
 from heckesel.methods.parts.spline_graph import spline_columns
 from heckesel.networks.rho.rho_mixture import RhoMixture, average_over_rho, held_out_evidence
 from heckesel.networks.rho.rho_prior import rho_prior
 from heckesel.networks.training.batches import DataScale, data_scale_of, joint_rows, with_folds
 from heckesel.networks.training.config import torch_device
-from heckesel.numerics.splines import INNER_KNOTS, Spline, spline_of, spline_width
 
 SURFACE_KNOTS = 1  # inside the range, in each direction of an interaction
 FEWEST_KNOTS = 2

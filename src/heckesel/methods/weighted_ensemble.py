@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import ndtr
 
+from heckesel.classical.probit import selection_probit
 from heckesel.data import SelectionData
-from heckesel.linear.probit import selection_probit
 from heckesel.methods import deep_ensemble
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
 from heckesel.networks.training.config import NetworkConfig

@@ -1,282 +1,401 @@
-"""The contents of the page, computed before anything is drawn."""
+"""What the page says: every number is computed here, before anything is drawn."""
 
+import math
 import platform
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 
 from heckesel import __version__
-from heckesel.diagnostics.verdict import IDENTIFIED, NO_SELECTION, Identification
+from heckesel.data import selected_rows
+from heckesel.display import number, p_text
 from heckesel.errors import DataError
-from heckesel.linear.forms.error_models import ERROR_MODELS
-from heckesel.linear.forms.form_fits import varying_name
-from heckesel.linear.forms.form_weights import CLOSE_AIC
-from heckesel.linear.results.functional_form import FunctionalForm
-from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.methods import method_of
-from heckesel.plots.predictions_of import outcome_of, second_class
-from heckesel.report.comparison import (
-    EVERYONE,
-    Comparison,
-    Group,
-    compare,
-    nothing_to_compare,
+from heckesel.estimators.sensitivity import sensitivity
+from heckesel.estimators.without_model.bounds import bounds
+from heckesel.metrics import AGAINST_BELOW, WELL_FROM, regions
+from heckesel.plots import group_averages, outcome_of, selection_probability
+from heckesel.tables.column_moves import frame_of_rows
+from heckesel.tables.fit_input import (
+    class_codes,
+    label_column,
+    outcome_column,
+    split_groups,
+    without_unobserved,
 )
-from heckesel.report.formatting import Digits, digits_for
-from heckesel.report.held_out_check import HeldOutCheck, check_held_out
-from heckesel.report.naive_model import naive_fit
-from heckesel.report.refits import NETWORK_FOLDS, NotChecked, Refits, refit_on_folds
-from heckesel.report.report_data import (
-    ColumnSummary,
-    ReportData,
-    read_report_data,
-    summarise_columns,
-)
-from heckesel.report.rho_section import OwnRho, RhoCurve, RhoValues, evidence_on_rho, own_rho
-from heckesel.report.verdict_box import VerdictBox, boundary_reached, verdict_box
+from heckesel.verdict.identify import NOTHING_TO_CORRECT, TONES
 
-COEFFICIENT_LEVEL = 0.95
-# Fifteen fits to this many rows take seconds and show any error model that fits much better.
-ROWS_WITH_INSTRUMENT = 5000
+LEVEL = 0.9
+WIDE = f"{100 * LEVEL:.0f} %"
+NONE = "–"
+REGIONS = {
+    "against": f"seldom selected (below {100 * AGAINST_BELOW:.0f} %)",
+    "mid": f"sometimes selected ({100 * AGAINST_BELOW:.0f} % to {100 * WELL_FROM:.0f} %)",
+    "well": f"mostly selected ({100 * WELL_FROM:.0f} % or more)",
+}
+RHO_SHOWN = (-0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.9)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Strings of a table; `words` are the columns that hold text."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: Sequence[Sequence[str]]
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Contents:
-    """predicted : the predicted quantity in words; event : whose probability it is, or None
-    boundary : -1 or 1 if the estimate of rho is there, else None
-    actions : what on_problem="fix" did, one sentence per column
-    forms, coefficients : None unless the model is linear; error_model : the one of the fit, as
-        `forms` names it
+    """means, changes : None if every case has an outcome
+    digits : writes a number with as many decimals as suit the outcome
+    data : X as a frame, y, and whether it is observed; naive : the model without a correction
     """
 
+    model: object
+    naive: object | None
+    data: tuple[pd.DataFrame, np.ndarray, np.ndarray]
     outcome: str
-    predicted: str
-    event: str | None
-    scale: str
+    event: bool
     method: str
-    identification: Identification
-    boundary: float | None
-    cases: int
-    observed: int
-    digits: Digits
-    comparison: Comparison | None
-    own_rho: OwnRho | None
-    rho: RhoCurve | RhoValues | None
-    calibration: HeldOutCheck | NotChecked
-    forms: FunctionalForm | NotChecked | None
-    error_model: str | None
-    coefficients: pd.DataFrame | None
-    columns: tuple[ColumnSummary, ...]
+    tone: str
+    evidence: tuple[str, ...]
+    digits: Callable[[float], str]
+    headline: str
+    means: Table | None
+    changes: Table | None
+    sensitivity: object | None
+    scenarios: Table | None
+    bounds: Table | None
+    coefficients: tuple[Table, ...]
+    columns: Table
     actions: tuple[str, ...]
-    options: tuple[tuple[str, str], ...]
-    versions: tuple[tuple[str, str], ...]
+    options: Table
+    versions: str
 
     @property
-    def verdict_box(self) -> VerdictBox:
-        found = self.calibration
-        passed = not isinstance(found, HeldOutCheck) or found.passed
-        return verdict_box(self.identification, boundary=self.boundary, passed=passed)
+    def usable(self) -> bool:
+        """Whether the page may show the correction as a result."""
+        return self.tone != "bad"
 
-    def in_words(self, group: Group) -> str:
-        """The direction of a change, if it is clear."""
-        if not self.verdict_box.usable:
-            return "do not use"
-        if not group.known:
-            return "uncertainty unknown"
-        if not group.clear:
-            return "no clear difference"
-        if self.digits(group.change).strip("−") == self.digits(0.0):
-            return "the same"
-        return "corrected is lower" if group.change < 0 else "corrected is higher"
 
-    @property
-    def forms_compared(self) -> str:
-        """How the best error model compares with that of the fit."""
-        assert isinstance(self.forms, FunctionalForm)
-        best = self.forms.forms[0]
-        used = next(form for form in self.forms.forms if form.name == self.error_model)
-        behind = used.aic - best.aic
-        if behind < CLOSE_AIC:
-            return f"No other error model fits clearly better than {_errors(used.name)}."
-        better = _errors(best.name)
-        return (
-            f"{better[0].upper()}{better[1:]} fit better than the {_errors(used.name)} of this "
-            f"model, by {behind:,.0f} AIC units ({CLOSE_AIC:g} units are a clear difference). "
-            "Use intervals and probabilities for single cases with caution."
+def report_contents(
+    model, X, y, *, baseline=None, selected=None, sample_weight=None, groups=None
+) -> Contents:
+    """The numbers of the page. The only fit is that of the naive model, to the selected rows."""
+    X, found = split_groups(X, groups, model)
+    clustered = getattr(getattr(model, "result_", None), "covariance", None) == "cluster"
+    if found is None and (clustered or getattr(model, "groups_name_", None) is not None):
+        raise DataError("the model was fitted with groups, so give the report these groups")
+    frame = frame_of_rows(X, model.columns_.given_names).reset_index(drop=True)
+    lacking = [name for name in model.columns_.given_names if name not in frame.columns]
+    if lacking:
+        raise DataError(f"X has no column {lacking[0]!r}; the report needs every column of the fit")
+    frame = frame[list(model.columns_.given_names)]
+    event, name = hasattr(model, "classes_"), model.outcome_name_
+    if event:
+        labels = without_unobserved(label_column(y), model.unobserved)
+        values = class_codes(labels, model.classes_, selected, name)
+    else:
+        labels = values = outcome_column(y, model.unobserved)
+    rows = _rows_of_fit(model, weighted=sample_weight is not None)
+    if len(values) != len(frame):
+        raise DataError(f"X has {len(frame)} rows but y has {len(values)}")
+    if rows is not None and rows != len(frame):  # every count on the page would be wrong
+        raise DataError(
+            f"X has {len(frame):,} rows but the model was fitted to {rows:,}; give the report the "
+            "rows of the fit, or fit the model to these rows"
         )
-
-    @property
-    def headline(self) -> str:
-        """The largest change by the correction, in a sentence."""
-        if self.comparison is None:
-            return "Every case has an outcome, so there is no naive fit to compare with."
-        if not self.verdict_box.usable:
-            largest = self.comparison.largest
-            return (
-                "Do not use the corrected predictions. The numbers below only show what the model "
-                f"would change: on average {self.digits.signed(largest.change)} for the "
-                f"{largest.cases:,} cases {_who(largest)}."
-            )
-        return self._largest_change(self.comparison)
-
-    def _largest_change(self, comparison: Comparison) -> str:
-        everyone, largest, digits = comparison.everyone, comparison.largest, self.digits
-        if self.in_words(largest) == "the same":
-            return "The correction does not change the predictions at this precision."
-        if largest.known and not largest.clear:
-            return (
-                "No clear difference: in every group corrected and naive predictions differ "
-                f"by less than the uncertainty. The largest difference, for the "
-                f"{largest.cases:,} cases {_who(largest)}, is "
-                f"{digits.change(largest.change, largest.uncertainty)}."
-            )
-        direction = "lower" if largest.change < 0 else "higher"
-        is_unclear = everyone.known and not everyone.clear
-        unclear = ", which is not a clear difference" if is_unclear else ""
-        unknown = (
-            "" if largest.known else " The uncertainty of this difference could not be computed."
-        )
-        return (
-            f"For the {largest.cases:,} cases {_who(largest)} the corrected {self.predicted} "
-            f"is {digits(abs(largest.change))} {direction} on average than the "
-            f"naive one: {digits(largest.corrected)} instead of {digits(largest.naive)}. Over all "
-            f"cases the change is {digits.change(everyone.change, everyone.uncertainty)}{unclear}."
-            f"{unknown}"
-        )
-
-
-def report_contents(model, X, y, *, baseline=None, **sides) -> Contents:
-    """Predictions, refits and tests for the page; takes a few times as long as the fit.
-
-    sides : selected, sample_weight and groups, as they were given to `fit`
-    """
-    with warnings.catch_warnings():  # every refit would repeat the warnings of the fit
-        for said in ("on_problem='fix'", "column .* repeats", ".*did not occur in the fit"):
-            warnings.filterwarnings("ignore", message=said)
-        return _contents(model, read_report_data(model, X, y, **sides), baseline)
-
-
-def _contents(model, data: ReportData, baseline) -> Contents:
-    linear, classes = hasattr(model, "result_"), data.classes is not None
-    naive = None
-    if not nothing_to_compare(model, data):
-        naive = naive_fit(model, data, baseline, members=None if linear else NETWORK_FOLDS)
-    refits = refit_on_folds(model, data, naive)
-    comparison = None
-    if naive is not None:
-        known = refits if isinstance(refits, Refits) else None
-        comparison = compare(model, data, naive, known)
-    packages = ("numpy", "scipy", "pandas") + (() if linear else ("torch",))
+    s, verdict = selected_rows(values, selected, name), model.identification_
+    sd = float(np.nanstd(values[s]))
+    decimals = 2 - math.floor(math.log10(sd)) if 0 < sd < math.inf else 2
+    digits = _digits(min(max(decimals, 0), 12))
+    corrects = verdict.verdict != NOTHING_TO_CORRECT and not s.all()
+    sides = {"sample_weight": sample_weight, "groups": None if found is None else found.codes}
+    with warnings.catch_warnings():  # those of the fit, again
+        warnings.simplefilter("ignore")
+        naive = baseline or (_naive(model, frame, labels, s, sides) if corrects else None)
+        means, changes, headline = None, None, f"Every case has {name}, so nothing is corrected."
+        if corrects:
+            usable = TONES[verdict.verdict] != "bad"
+            means, changes, headline = _comparison(model, naive, frame, s, digits, usable=usable)
+        curves = _sensitivity(model) if corrects and not event else None
+    packages = ("numpy", "scipy", "pandas", "scikit-learn")
     return Contents(
-        outcome=model.outcome_name_,
-        predicted=outcome_of(model),
-        event=second_class(model) if classes else None,
-        scale=getattr(model, "scale_", model.outcome_name_),
-        method=_method(model, linear) + _scale(model),
-        identification=model.identification_,
-        boundary=boundary_reached(model),
-        cases=data.n,
-        observed=int(data.s.sum()),
-        digits=digits_for(data.y[data.s]),
-        comparison=comparison,
-        own_rho=own_rho(model),
-        rho=evidence_on_rho(model),
-        calibration=check_held_out(refits, data),
-        forms=_forms(model) if linear and not classes else None,
-        error_model=_error_model(model.result_) if linear and not classes else None,
-        coefficients=_coefficients(model, comparison) if linear else None,
-        columns=summarise_columns(model, data),
-        actions=() if model.columns_.plan is None else model.columns_.plan.actions,
-        options=tuple((name, _shown(value)) for name, value in model.get_params().items()),
-        versions=(
-            ("heckesel", __version__),
-            ("Python", platform.python_version()),
-            *((name, version(name)) for name in packages),
+        model=model,
+        naive=naive,
+        data=(frame, values, s),
+        outcome=outcome_of(model),
+        event=event,
+        method=_method(model),
+        tone=TONES[verdict.verdict],
+        evidence=tuple(number(line) for line in verdict.evidence_lines()),
+        digits=digits,
+        headline=headline,
+        means=means,
+        changes=changes,
+        sensitivity=curves,
+        scenarios=None if curves is None else _scenarios(curves, digits),
+        bounds=_bounds(values, s, name, event, digits, sides) if corrects else None,
+        coefficients=tuple(_coefficients(model, naive)) if hasattr(model, "result_") else (),
+        columns=_columns(model, frame, s),
+        actions=model.columns_.actions,
+        options=Table(
+            "Options of the model",
+            ("option", "value"),
+            [(each, _shown(value)) for each, value in model.get_params().items()],
+            words=("value",),
+        ),
+        versions=", ".join(
+            [f"heckesel {__version__}", f"Python {platform.python_version()}"]
+            + [f"{each} {version(each)}" for each in packages]
         ),
     )
 
 
-def _who(group: Group) -> str:
-    return "in total" if group.name == EVERYONE else f"that are {group.name}"
+def _rows_of_fit(model, *, weighted: bool) -> int | None:
+    """None if unknown: a saved model keeps the sum of frequency weights, not the rows."""
+    result = getattr(model, "result_", None)
+    if result is None:
+        return model.identification_.evidence.get("rows")
+    if hasattr(result.data, "n"):
+        return result.data.n
+    return None if weighted else result.n
 
 
-def _scale(model) -> str:
-    """The end of a sentence that names the scale of coefficients, rho and sigma."""
-    transform = getattr(model, "transform_", None)
-    return "" if transform is None else f", fitted on the scale {model.scale_}"
-
-
-def _method(model, linear: bool) -> str:
-    classes = hasattr(model, "classes_")
-    if model.identification_.verdict == NO_SELECTION:
-        alone = "A probit" if classes else "Least squares"
-        return alone if linear else "A plain ensemble of networks"
-    if classes:
-        outcome = "a linear index" if linear else "networks"
-        return f"A probit with sample selection and {outcome} for the class"
-    if linear:
-        result = model.result_
-        way = "by maximum likelihood" if result.method == "ml" else "in two steps"
-        shape = {"t": " with t errors", "shape": " with skewed or heavy-tailed errors"}
-        sigma = ", where σ varies with x" if result.data.scale_names else ""
-        errors = shape.get(result.errors, "")
-        return f"Heckman's model with a linear outcome, {way}{errors}{sigma}"
-    info, outcome = model.fitted_.info, "networks for the outcome"
-    if getattr(info, "explanation", None) is not None:
-        return f"Heckman's model, chosen automatically. {model.explanation_.removesuffix('.')}"
-    if getattr(info, "outcome", None) == "spline":
-        outcome = "splines for the outcome"
-    elif "splines" in (getattr(info, "averaged", None) or ()):
-        outcome = "networks and splines for the outcome"
-    return f"Heckman's model with {outcome}, {method_of(model).way}"
-
-
-def _error_model(result) -> str:
-    name = ERROR_MODELS[result.errors].name
-    return varying_name(name) if result.data.scale_names else name
-
-
-def _errors(form: str) -> str:
-    """A name of `FunctionalForm` as a part of a sentence."""
-    name, _, varying = form.partition(", ")
-    kind = {"Gaussian": "normal", "Shape": "shape"}.get(name, name)
-    return f"heteroskedastic {kind} errors" if varying else f"{kind} errors"
-
-
-def _forms(model) -> FunctionalForm | NotChecked | None:
-    """Other error models; with a strong instrument, on some of the rows only."""
-    verdict = model.identification_.verdict
-    if verdict == NO_SELECTION:
-        return None
-    if not isinstance(model.result_, HeckmanFit):
-        return NotChecked("a saved model does not contain the rows of the fit")
-    options = {"rows": ROWS_WITH_INSTRUMENT} if verdict == IDENTIFIED else {}
+def _naive(model, frame, labels, s, sides):
+    """The same model of the selected rows alone, which is what ignoring selection means."""
+    twin, chosen = clone(model), np.flatnonzero(s)
+    given = {"on_problem": "fix", "progress": False, "scale": None, "errors": "normal"}
+    twin.set_params(**{name: given[name] for name in given if name in twin.get_params()})
+    sides = {k: None if side is None else np.asarray(side)[chosen] for k, side in sides.items()}
+    y = pd.Series(labels[chosen], name=model.outcome_name_)
     try:
-        return model.result_.functional_form(**options)
-    except DataError as error:  # a sample of the rows may have collinear columns
-        return NotChecked(str(error))
+        return twin.fit(frame.iloc[chosen], y, **sides)
+    except DataError:  # such as a column that is constant among the selected
+        return None
 
 
-def _coefficients(model, comparison: Comparison | None) -> pd.DataFrame:
-    """coef, se, z, p, low, high by (equation, term), and `naive` in the outcome equation."""
-    frame = model.result_.to_frame(COEFFICIENT_LEVEL)
-    naive = {} if comparison is None else comparison.naive.coefficients
-    return frame.assign(
-        naive=[
-            naive.get(term, np.nan) if equation == "outcome" else np.nan
-            for equation, term in frame.index
-        ]
+def _comparison(model, naive, frame, s, digits, *, usable: bool):
+    """The three means, the changes by probability of selection, and the first sentence."""
+
+    def average(rows, target="population", groups=None):
+        """cases, mean, low and high of both models, and the change"""
+        groups, cases = (np.zeros(len(rows), int) if groups is None else groups), frame.iloc[rows]
+        plain = pd.DataFrame(np.nan, range(groups.max() + 1), ["mean", "low", "high"])
+        if naive is not None:
+            plain = group_averages(naive, cases, groups, LEVEL)
+        found = group_averages(model, cases, groups, LEVEL, target).join(plain, rsuffix="_naive")
+        return found.assign(change=found["mean"] - found["mean_naive"], n=np.bincount(groups))
+
+    everyone, found = np.arange(len(s)), regions(selection_probability(model, frame))
+    rows = [
+        ("selected", average(everyone[s], "selected").iloc[0]),
+        ("unselected", average(everyone[~s], "unselected").iloc[0]),
+        ("all", average(everyone).iloc[0]),
+    ]
+    changed = pd.DataFrame()
+    if found:  # at least ten cases each
+        codes = np.repeat(np.arange(len(found)), [len(each) for each in found.values()])
+        changed = average(np.concatenate([*found.values()]), groups=codes)
+    suffix = "" if usable else " (do not use)"
+    header = ("cases", "naive", "corrected" + suffix)
+    means = Table(
+        f"Means with {WIDE} intervals",
+        ("", *header),
+        [
+            (name, f"{row['n']:,.0f}", _estimate(digits, row, "_naive"), _estimate(digits, row))
+            for name, row in rows
+        ],
     )
+    changes = Table(
+        "Mean by probability of selection: everyone with these columns, selected or not",
+        ("group", *header, "change", "in words"),
+        [
+            (
+                REGIONS[name],
+                f"{row['n']:,.0f}",
+                digits(row["mean_naive"]),
+                _estimate(digits, row),
+                digits(row["change"], signed=True),
+                _in_words(row) if usable else "do not use",
+            )
+            for name, (_, row) in zip(found, changed.iterrows(), strict=True)
+        ],
+        words=("in words",),
+    )
+    row, unit = rows[-1][1], outcome_of(model)
+    if not usable:
+        return means, changes, "Do not use the corrected means: they only show what would change."
+    words = {
+        "no clear difference": f"the naive mean is inside the {WIDE} interval, so the "
+        "difference is not clear",
+        "uncertainty unknown": "its uncertainty is unknown",
+    }.get(_in_words(row), f"{_in_words(row)}, and the naive mean is outside its interval")
+    return (
+        means,
+        changes,
+        f"Over all {len(s):,} cases, the mean {unit} is {digits(row['mean'])} with the correction "
+        f"and {digits(row['mean_naive'])} without; {words}.",
+    )
+
+
+def _in_words(row) -> str:
+    """The direction of a change, if the naive mean is outside the corrected interval."""
+    if not np.isfinite([row["low"], row["high"], row["mean_naive"]]).all():
+        return "uncertainty unknown"
+    if row["low"] <= row["mean_naive"] <= row["high"]:
+        return "no clear difference"
+    return "corrected is lower" if row["change"] < 0 else "corrected is higher"
+
+
+def _estimate(digits, row, suffix: str = "") -> str:
+    mean, low, high = (row[f"{each}{suffix}"] for each in ("mean", "low", "high"))
+    if not np.isfinite([low, high]).all():
+        return digits(mean)
+    return f"{digits(mean)} ({digits(low)} to {digits(high)})"
+
+
+def _sensitivity(model):
+    """None if there is no likelihood over rho for normal errors and a constant sigma."""
+    if model.get_params().get("scale") is not None:
+        return None
+    try:
+        return sensitivity(model)
+    except DataError:
+        return None
+
+
+def _scenarios(curves, digits) -> Table:
+    """The mean at fixed values of rho."""
+    values = curves.values["mean"]
+    rows = [
+        (
+            significant(rho, 1),
+            digits(float(np.interp(rho, curves.rho, values))),
+            significant(float(np.interp(rho, curves.rho, curves.loglik)), 3),
+        )
+        for rho in RHO_SHOWN
+    ]
+    return Table(
+        "Mean of all cases if ρ were known",
+        ("ρ", "mean of all", "log-likelihood below its maximum"),
+        rows,
+    )
+
+
+def _bounds(values, s, name, event: bool, digits, sides) -> Table | None:
+    """Worst-case bounds between the smallest and the largest observed outcome."""
+    y = np.where(s, values, np.nan)
+    ends = (0.0, 1.0) if event else (float(np.nanmin(y)), float(np.nanmax(y)))
+    try:
+        found = bounds(y, *ends, level=LEVEL, **sides)
+    except DataError:
+        return None
+    rows = [
+        (
+            row.name,
+            f"{digits(row.lower)} to {digits(row.upper)}"
+            if row.lower != row.upper
+            else digits(row.lower),
+            f"{digits(row.ci_low)} to {digits(row.ci_high)}",
+        )
+        for row in found.rows
+    ]
+    caption = f"Bounds on the mean of {name}, if every outcome lies in the observed range"
+    return Table(caption, ("assumption", "bounds", f"{WIDE} interval"), rows)
+
+
+def _method(model) -> str:
+    """The class with its method, and the scale of the fit."""
+    method = getattr(model, "method", None)
+    said = type(model).__name__ + (f', method "{method}"' if method else "")
+    scale = getattr(model, "scale_", model.outcome_name_)
+    return said + ("" if scale == model.outcome_name_ else f", fitted on the scale {scale}")
+
+
+def _coefficients(model, naive):
+    """A table for each equation of a linear fit."""
+    headings = {
+        "outcome": f"Outcome equation: {getattr(model, 'scale_', model.outcome_name_)}",
+        "select": "Selection equation (probit)",
+        "mills": "Inverse Mills ratio",
+        "ancillary": "Errors",
+        "scale": "log σ(x)",
+    }
+    frame = model.result_.to_frame(level=0.95)
+    plain = getattr(getattr(naive, "result_", None), "params", {})
+    for equation in dict.fromkeys(frame.index.get_level_values(0)):
+        compared = equation == "outcome" and len(plain) > 0
+        header = (
+            "term",
+            "coefficient",
+            "std. error",
+            "p",
+            "95 % interval",
+        )
+        rows = []
+        for term, row in frame.loc[equation].iterrows():
+            ends = NONE
+            if np.isfinite([row.low, row.high]).all():
+                ends = f"{significant(row.low, 3)} to {significant(row.high, 3)}"
+            p = p_text(row.p) if math.isfinite(row.p) else NONE
+            shown = (str(term), significant(row.coef), significant(row.se, 3), p, ends)
+            rows.append((*shown, significant(plain.get((equation, term)))) if compared else shown)
+        yield Table(headings[equation], (*header, "naive") if compared else header, rows)
+
+
+def _columns(model, frame, s) -> Table:
+    """One row per column of X: its role, kind, missing values and means."""
+    both = ("in both equations", "instrument") if not s.all() else ("in the equation", "not used")
+    rows = []
+    for step, filled in model.columns_.read(frame, model.columns_.steps):
+        if (name := step.name) not in model.columns_.names:
+            continue
+        kind, means = f"category, {len(step.levels)} levels", (NONE, NONE)
+        if not step.is_category:  # means of what the model sees
+            values = np.where(filled.absent & step.strict, np.nan, filled.values[:, 0])
+            values = pd.Series(values)
+            kind, means = "number", (significant(values[m].mean(), 3) for m in (s, ~s))
+        role = both[step.instrument]
+        missing = f"{int(frame[name].isna().sum()) if name in frame else 0:,}"
+        rows.append((str(name), role, kind, missing, *means))
+    header = ("column", "role", "kind", "missing", "mean, with outcome", "mean, without")
+    return Table("Columns", header, rows, words=("role", "kind"))
 
 
 def _shown(value) -> str:
     """The same string in every process: functions by name, not by address."""
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, tuple | list):
         return ", ".join(_shown(item) for item in value) or "none"
     if callable(value):
         return getattr(value, "__name__", type(value).__name__)
     text = str(value)
     return type(value).__name__ if " at 0x" in text else text
+
+
+def _digits(decimals: int):
+    """Writes numbers with as many decimals, so that columns align; NaN as a dash."""
+
+    def write(value: float | None, *, signed: bool = False) -> str:
+        if value is None or not math.isfinite(value):
+            return NONE
+        text = f"{value:{'+' if signed else ''},.{decimals}f}"
+        return (text if text.strip("+-0.,") else text.lstrip("+-")).replace("-", "−")
+
+    return write
+
+
+def significant(value: float | None, digits: int = 4) -> str:
+    """With `digits` significant digits, for numbers on different scales."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    size = math.floor(math.log10(abs(value))) if value else 0
+    if -5 <= size < 7:
+        return _digits(max(0, digits - 1 - size) if value else 0)(value)
+    return f"{value:.{digits - 1}e}".replace("-", "−")

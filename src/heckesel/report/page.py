@@ -1,22 +1,57 @@
 """One self-contained HTML file from the contents: no scripts, no fonts, no network access."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from heckesel import plots
 from heckesel.atomic_files import check_output, write_atomically
+from heckesel.display import number
 from heckesel.errors import DataError, imported
-from heckesel.estimators.deep_heckman_regressor import DeepHeckmanRegressor
-from heckesel.estimators.heckman_classifier import HeckmanClassifier
-from heckesel.estimators.heckman_regressor import HeckmanRegressor
-from heckesel.report import figures
-from heckesel.report.contents import COEFFICIENT_LEVEL, Contents, report_contents
-from heckesel.report.drawings import Drawing
-from heckesel.report.formatting import Digits, ends, minus, p_value, percent, significant
-from heckesel.report.held_out_check import HeldOutCheck
-from heckesel.report.rho_section import RhoCurve
+from heckesel.report.contents import LEVEL, WIDE, Contents, Table, report_contents, significant
+
+WIDTH = 5.0  # inches, 360 units of SVG: on a phone 400 pixels wide, about one pixel each
+MOST_ROWS = 24  # of the table behind a figure
+SETTINGS: dict[Any, Any] = {
+    "font.size": 11.0,  # at least 10 pixels on a phone
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "heckesel",  # the same figure gives the same bytes
+    "text.parse_math": False,  # a name may hold dollar signs
+    "figure.constrained_layout.use": True,
+}
+VARIABLES = {  # colours follow the page into dark mode and print
+    plots.CORRECTED: "--corrected",
+    plots.NAIVE: "--naive",
+    plots.BAND: "--band",
+    plots.GRID: "--rule",
+    plots.SOFT: "--soft",
+    plots.INK: "--ink",
+    "#ffffff": "--page",
+    "#000000": "--soft",  # matplotlib's axes
+}
+# Inside an HTML page these are not needed, or would apply to the whole page.
+DROPPED = (
+    r"<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<style.*?</style>"
+    r'|<clipPath.*?</clipPath>|<!--.*?-->| clip-path="[^"]*"| xmlns(:\w+)?="[^"]*"| version="1.1"'
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """view : the viewBox of `svg`, which is what is inside the element; table : of its lines"""
+
+    name: str
+    title: str
+    description: str
+    view: str
+    svg: str
+    table: Table | None
 
 
 def write_report(
@@ -30,7 +65,7 @@ def write_report(
     sample_weight=None,
     groups=None,
     baseline=None,
-    pictures: Sequence[Drawing] = (),
+    pictures: Sequence[tuple[str, str, Callable]] = (),
     made: str | None = None,
 ) -> Path:
     """Write a self-contained HTML report on a fitted model.
@@ -48,11 +83,10 @@ def write_report(
     selected, sample_weight, groups : array-like, optional
         As they were given to ``fit``.
     baseline : estimator, optional
-        A fitted model to compare with. By default it is least squares (for two classes a probit)
-        for a linear model and, for networks, plain networks with the same options, which are fitted
-        here.
-    pictures : sequence of Drawing, optional
-        More figures, shown after the verdict.
+        A fitted model to compare with. By default it is the model itself, fitted to the selected
+        rows alone.
+    pictures : sequence of (title, description, draw), optional
+        More figures, shown after the verdict; ``draw(ax)`` draws on matplotlib axes.
     made : str, optional
         The date to print. Without it the same input gives the same bytes.
 
@@ -67,12 +101,6 @@ def write_report(
         If the model has no report, if X and y are not the data of the fit, or if the path cannot
         be written.
 
-    Notes
-    -----
-    Both the model and the naive fit are refitted without each of ten parts of the rows, networks
-    without each of five. The refits give the held-out check and the uncertainty of the change from
-    naive to corrected predictions. A report takes about five to ten times as long as the fit.
-
     Examples
     --------
     >>> import heckesel as hk
@@ -83,75 +111,26 @@ def write_report(
     >>> write_report(model, X, y, "report.html").name
     'report.html'
     """
-    if not isinstance(model, HeckmanRegressor | DeepHeckmanRegressor | HeckmanClassifier):
+    if not hasattr(type(model), "average") or type(model).__name__ == "DeepEnsembleRegressor":
         raise DataError(
             "a report needs a HeckmanRegressor, DeepHeckmanRegressor or HeckmanClassifier, not "
             f"{type(model).__name__}"
         )
     check_is_fitted(model)
-    path = check_output(path)  # before minutes of refits
+    path = check_output(path)
     for module in ("jinja2", "matplotlib"):
         imported(module, "reports need the report extra", "report")
     sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
     contents = report_contents(model, X, y, baseline=baseline, **sides)
-    title = f"Report on {contents.outcome}" if title is None else title
+    title = f"Report on {model.outcome_name_}" if title is None else title
     write_atomically(path, render(contents, title=title, pictures=pictures, made=made))
     return path
 
 
-def render(
-    contents: Contents, *, title: str, pictures: Sequence[Drawing] = (), made: str | None = None
-) -> str:
+def render(contents: Contents, *, title: str, pictures=(), made: str | None = None) -> str:
     """The page as a string."""
-    text = _template().render(
-        title=title,
-        made=made,
-        c=contents,
-        pictures=pictures,
-        figures=page_figures(contents),
-        level=COEFFICIENT_LEVEL,
-        equations=_equations(contents),
-    )
-    return re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text)  # keep "90 %" on one line
+    import jinja2
 
-
-def page_figures(contents: Contents) -> dict[str, Drawing]:
-    """The figures that the contents have numbers for."""
-    found: dict[str, Drawing] = {}
-    if contents.comparison is not None:
-        given = contents.comparison, contents.predicted, contents.digits
-        usable = contents.verdict_box.usable
-        found["regions"] = figures.regions_figure(*given, usable)
-        found["strips"] = figures.strips_figure(*given, usable)
-    if isinstance(contents.rho, RhoCurve):
-        found["rho"] = figures.rho_figure(contents.rho)
-    elif contents.rho is not None:
-        found["rho"] = figures.rho_values_figure(contents.rho)
-    if isinstance(contents.calibration, HeldOutCheck):
-        found["calibration"] = figures.calibration_figure(contents.calibration)
-    return found
-
-
-def _equations(contents: Contents) -> list[tuple[str, list]]:
-    """(heading, [(term, row), ...]) for each equation of a linear model."""
-    if contents.coefficients is None:
-        return []
-    headings = {
-        "outcome": f"{'Class (probit)' if contents.event else 'Outcome'}: {contents.scale}",
-        "select": "Selection (probit)",
-        "mills": "Inverse Mills ratio",
-        "ancillary": "Errors",
-        "scale": "log σ(x)",
-    }
-    frame = contents.coefficients
-    return [
-        (headings[name], list(frame.loc[name].iterrows()))
-        for name in dict.fromkeys(frame.index.get_level_values(0))
-    ]
-
-
-def _template():
-    jinja2 = imported("jinja2", "reports need the report extra", "report")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("heckesel.report"),
         autoescape=True,
@@ -159,8 +138,89 @@ def _template():
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (significant, ends, minus, percent, p_value):
-        environment.filters[function.__name__] = function
-    environment.filters["fixed"] = lambda value, decimals: Digits(decimals)(value)
+    environment.filters["minus"] = number
     environment.filters["thousands"] = "{:,}".format
-    return environment.get_template("report.html")
+    text = environment.get_template("report.html").render(
+        title=title,
+        made=made,
+        c=contents,
+        level=WIDE,
+        found=contents.model.identification_,
+        figures=figures_of(contents),
+        pictures=[figure(f"picture-{j}", *each) for j, each in enumerate(pictures, 1)],
+    )
+    return re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text)  # keep "90 %" on one line
+
+
+def figures_of(contents: Contents) -> dict[str, Figure]:
+    """The figures that the model has numbers for."""
+    model, naive, (frame, y, s) = contents.model, contents.naive, contents.data
+    if contents.means is None:
+        return {}
+    drawn = {
+        "strips": (
+            f"The {contents.outcome} over the probability of selection",
+            "Mean predictions for everyone with these columns, in groups of equal size; the cases "
+            f"least likely to be selected are on the left. The band is the {WIDE} interval of "
+            "the corrected mean.",
+            lambda ax: plots.by_selection(model, frame, naive=naive, level=LEVEL, ax=ax),
+        ),
+        "strength": (
+            "Probability of selection with and without the instruments",
+            "Each point is a case. The farther the points lie from the diagonal, the more the "
+            "instruments say about selection.",
+            lambda ax: plots.instrument_strength(model, frame, y, selected=s, ax=ax),
+        ),
+        "rho": (
+            "The log-likelihood over ρ",
+            "Higher values fit the data better; the curve is cut off 20 below its maximum.",
+            lambda ax: plots.rho_likelihood(model, level=LEVEL, ax=ax),
+        ),
+    }
+    if contents.sensitivity is not None:
+        drawn["sensitivity"] = (
+            "The mean of all cases over ρ",
+            "ρ = 0 is the naive answer. The thick part of the curve has a log-likelihood within 2 "
+            "of its maximum.",
+            lambda ax: plots.sensitivity(contents.sensitivity, "mean", ax=ax),
+        )
+    found = {}
+    for name, each in drawn.items():
+        try:
+            found[name] = figure(name, *each)
+        except DataError:  # the model has no likelihood over rho, or no instruments
+            continue
+    return found
+
+
+def figure(name: str, title: str, description: str, draw: Callable) -> Figure:
+    """What `draw` puts on axes as inline SVG, with a table of its lines."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure as Canvas
+
+    with rc_context(SETTINGS), StringIO() as written:
+        canvas = Canvas(figsize=(WIDTH, 4.0))
+        ax = canvas.subplots()
+        draw(ax)
+        for patch in (canvas.patch, ax.patch):
+            patch.set_visible(False)
+        canvas.savefig(written, format="svg", metadata={"Date": None})
+        text = written.getvalue()
+    text = re.sub(DROPPED, "", text, flags=re.DOTALL)
+    for colour, variable in VARIABLES.items():
+        text = re.sub(colour, f"var({variable})", text, flags=re.IGNORECASE)
+    text = re.sub(r'(?<= id=")|(?<=href="#)', f"{name}-", text)
+    (view,) = re.findall(r'<svg [^>]*?viewBox="([^"]*)"', text)
+    inside = text[text.index(">", text.index("<svg")) + 1 : text.rindex("</svg>")]
+    svg = re.sub(r"\s*\n\s*", "\n", inside).strip()
+    lines = {
+        str(line.get_label()): pd.Series(line.get_ydata(), index=line.get_xdata())
+        for line in ax.lines
+        if not str(line.get_label()).startswith("_") and len(line.get_xdata())
+    }
+    table = None
+    if lines:
+        values = pd.DataFrame(lines).iloc[:: max(1, len(next(iter(lines.values()))) // MOST_ROWS)]
+        rows = [tuple(significant(v, 3) for v in row) for row in values.itertuples()]
+        table = Table(title, (ax.get_xlabel(), *lines), rows)
+    return Figure(name, title, description, view, svg, table)

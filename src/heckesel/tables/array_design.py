@@ -1,6 +1,6 @@
 """Columns given as arrays or frames, without a formula: an intercept is added to each equation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -31,10 +31,16 @@ class ArrayDesign:
     scale_names: tuple[str, ...] = ()
     x_starts_w: bool = False
 
+    def to_saved(self) -> "ArrayDesign":
+        """The names without the rows."""
+        return replace(self, x=self.x[:0], w=self.w[:0]) if len(self.x) else self
+
     def given(self, data, x, w) -> tuple[np.ndarray, np.ndarray | None]:
         if data is not None:
             raise DataError("this fit was made from arrays; pass x=... (and w=...), not a frame")
         if x is None:
+            if not len(self.x):
+                raise DataError("the file of a saved model holds no rows; pass x=... (and w=...)")
             return self.x, self.w
         return (
             columns_of(x, "x", self.x_names)[0],

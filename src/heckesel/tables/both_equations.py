@@ -8,6 +8,7 @@ import pandas as pd
 from heckesel.data import SelectionData, selected_rows, selection_data, term_names
 from heckesel.errors import DataError
 from heckesel.tables.array_design import ArrayDesign, array_design, with_intercept
+from heckesel.tables.fit_input import known_values
 from heckesel.tables.fit_options import side_column
 from heckesel.tables.formula import (
     FormulaDesign,
@@ -19,7 +20,6 @@ from heckesel.tables.formula import (
     split_formula,
 )
 from heckesel.tables.frames import as_pandas, check_same_order
-from heckesel.tables.outcome.unobserved import known_values
 
 
 def columns_from_formulas(

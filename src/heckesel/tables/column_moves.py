@@ -11,8 +11,8 @@ import pandas as pd
 from scipy import sparse
 
 from heckesel.errors import DataError, did_you_mean
-from heckesel.tables.column_kinds import column_levels, is_number
 from heckesel.tables.frames import as_pandas
+from heckesel.tables.values import column_levels, is_number
 
 STEP = 1e-4  # of central differences, in standard deviations of the column
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from heckesel.data import SelectionData, batch_of, concatenate
 from heckesel.errors import DataError
-from heckesel.numerics.moments import Moments, moments_of
-from heckesel.tables.column_kinds import column_levels, merged_levels
+from heckesel.math.moments import Moments, moments_of
 from heckesel.tables.columns import Columns, learn_columns
 from heckesel.tables.formats.parquet import Part, frame_of, read_frames, read_part
 from heckesel.tables.formula import check_variables
 from heckesel.tables.formula_reader import HEAD_ROWS, sides_of
+from heckesel.tables.values import column_levels, label_of, merged_levels
 
 # Rows shuffled together. With a dozen columns they take 30 MB; a step takes some thousand of them.
 BUFFER_ROWS = 131_072
@@ -113,7 +113,11 @@ def learn_table(
         known = list(learned.levels)
         found = read_frames(parts, known, BUFFER_ROWS, partial(_levels, names=known), run)
         levels = {name: merged_levels(each[name] for each in found) for name in known}
-        learned = replace(learned, levels=levels)
+        steps = [
+            replace(step, levels=tuple(map(label_of, levels.get(step.name, ()))))
+            for step in learned.steps
+        ]
+        learned = replace(learned, steps=tuple(steps))
     side = sides["y"], sides["selected"], sides["sample_weight"]
     return TableReader(learned, *side, size, log)
 

@@ -25,9 +25,16 @@ from pandas.io.common import get_handle
 
 from heckesel.atomic_files import replacing
 from heckesel.errors import DataError, HeckeselError, did_you_mean, imported
-from heckesel.tables.column_kinds import first_code, is_text, stripped, with_points
 from heckesel.tables.frames import numbers_of
-from heckesel.tables.preparation.raw_values import MOST_GAP_WORDS, numbers_in, parsed
+from heckesel.tables.values import (
+    MOST_GAP_WORDS,
+    first_code,
+    is_text,
+    numbers_in,
+    parsed,
+    stripped,
+    with_points,
+)
 
 CSV = (".csv", ".tsv")
 METHODS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}

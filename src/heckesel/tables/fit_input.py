@@ -1,12 +1,15 @@
 """From the X and y of a fit to checked data; what predictions need later stays on the model.
 
 A model has the options `instruments`, `missing`, `on_problem`, `target_transform` and `unobserved`;
-`read_table` leaves `columns_`, `plan_`, `transform_`, `outcome_name_`, `groups_name_` and
-`n_features_in_` on it.
+`read_table` leaves `columns_`, `transform_`, `outcome_name_`, `groups_name_` and `n_features_in_`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Real
 
 import numpy as np
 import pandas as pd
@@ -18,21 +21,23 @@ from heckesel.data import (
     selected_rows,
     selection_data,
 )
-from heckesel.errors import ColumnError, DataError, is_one_of, warn_user
-from heckesel.numeric_input import numeric
-from heckesel.predictive.scales import TargetTransform, target_transform, transform_outcome
+from heckesel.errors import DataError, as_list, did_you_mean, is_one_of, warn_user
+from heckesel.numeric_input import check_scalars, numeric, unmasked
+from heckesel.scales import TargetTransform, target_transform, transform_outcome
 from heckesel.tables.columns import Columns, chosen_names, learn_columns, named_columns
 from heckesel.tables.frames import as_pandas, check_same_order, numbers_of
-from heckesel.tables.groups import repeated_units, split_groups
-from heckesel.tables.outcome.scale_choice import chosen_transform
-from heckesel.tables.outcome.unobserved import (
-    question,
-    unobserved_values,
-    without_unobserved,
-)
-from heckesel.tables.preparation.column_plan import reduced, without_term
-from heckesel.tables.preparation.learn_plan import check_plan, learn_plan
+from heckesel.tables.problems import learn_fixes, repeated_units
+from heckesel.tables.scale_choice import chosen_transform
 
+# Values that surveys and forms write where there is no answer.
+SUSPECTS = (0.0, -1.0, -9.0, -99.0, -999.0, 9.0, 99.0, 999.0, 9999.0)
+# A spike is a value of at least this share of the outcomes that is this many times as frequent as
+# every other value. Counts and grades have frequent values, too, but not one so far above the next.
+SPIKE_SHARE, SPIKE_RATIO = 0.05, 5
+# Of gifts and prices, round numbers are frequent, too: a third of the outcomes need not be so far
+# above them.
+LARGE_SHARE, LARGE_RATIO = 1 / 3, 2
+FEWEST_VALUES = 12  # with at most so many values, a frequent one is no surprise
 ON_PROBLEM = ("error", "fix")
 Check = Callable[[SelectionData], None]
 
@@ -119,31 +124,23 @@ def read_columns(
         columns, data = fixed_columns(
             model, X, outcome(), sides, groups=codes, check=check, linear=linear
         )
-        assert columns.plan is not None
-        if columns.plan.actions:
-            warn_user(f"on_problem='fix': {'. '.join(columns.plan.actions)}", UserWarning)
+        if columns.actions:
+            warn_user(f"on_problem='fix': {'. '.join(columns.actions)}", UserWarning)
     else:
         columns = learn_columns(X, model.instruments, missing=model.missing, linear=linear)
-        data = _data_of(columns, X, outcome(), sides, codes)
+        values = outcome()
+        data = _data_of(
+            columns.x(X),
+            columns.w(X),
+            values=values,
+            sides=sides,
+            groups=codes,
+            x_names=columns.x_names,
+            w_names=columns.w_names,
+        )
     keep_columns(model, columns, data.y_name)
     model.groups_name_ = None if found is None else found.name
     return data
-
-
-def _data_of(columns: Columns, X, values, sides: dict, groups) -> SelectionData:
-    _check_size(values)
-    names = {"x_names": columns.x_names, "w_names": columns.w_names}
-    data = selection_data(columns.x(X), columns.w(X), values, **sides, **names)
-    if groups is None:
-        return data
-    if len(groups) != data.n:
-        raise DataError(f"X has {data.n} rows but there are {len(groups)} groups, one per row")
-    return replace(data, groups=groups)
-
-
-def _check_size(values) -> None:
-    if len(values) == 1:
-        raise DataError("one sample (n_samples=1) is too few to fit a model; give more rows")
 
 
 def fixed_columns(
@@ -157,38 +154,45 @@ def fixed_columns(
     linear: bool = False,
     strict: bool = True,
 ) -> tuple[Columns, SelectionData]:
-    """The columns with a plan that fixes every problem of X, and the data of the fit.
+    """Columns that fix every problem of X, and the data of the fit.
 
     values : (n,) the outcome; sides : the other arguments of `selection_data`; groups : (n,) codes
     strict : whether it is an error if no instrument can be used
     """
     frame, from_frame = named_columns(X)
-    _check_size(values)
     instruments = chosen_names(model.instruments, tuple(frame.columns), from_frame)
+    if len(values) == 1:
+        raise DataError("one sample (n_samples=1) is too few to fit a model; give more rows")
     if len(values) != len(frame):
         raise DataError(f"X has {len(frame)} rows but y has {len(values)}")
     s = selected_rows(values, sides["selected"], sides["y_name"])
-    if groups is not None and len(groups) != len(frame):
-        raise DataError(f"X has {len(frame)} rows but there are {len(groups)} groups, one per row")
-    plan, clean = learn_plan(frame, np.where(s, values, np.nan), s, instruments, groups)
-    while True:
-        if strict or not plan.steps:
-            check_plan(plan)
-        columns = learn_columns(clean, plan.clean_instruments, linear=linear)
-        data = _data_of(columns, clean, values, sides, groups)
-        try:
-            check(data)
-        except ColumnError as error:
-            others = [term for term in error.terms if term not in data.instruments]
-            plan = without_term(plan, (others or error.terms)[-1], error.reason)
-            clean = reduced(clean, plan)
-        else:
-            return replace(columns, from_frame=from_frame, plan=plan), data
+    return learn_fixes(
+        frame,
+        instruments,
+        np.where(s, values, np.nan),
+        s,
+        partial(_data_of, values=values, sides=sides, groups=groups),
+        check=check,
+        from_frame=from_frame,
+        linear=linear,
+        strict=strict,
+    )
+
+
+def _data_of(x, w, *, values, sides: dict, groups, x_names, w_names) -> SelectionData:
+    if len(values) == 1:
+        raise DataError("one sample (n_samples=1) is too few to fit a model; give more rows")
+    data = selection_data(x, w, values, x_names=x_names, w_names=w_names, **sides)
+    if groups is None:
+        return data
+    if len(groups) != data.n:
+        raise DataError(f"X has {data.n} rows but there are {len(groups)} groups, one per row")
+    return replace(data, groups=groups)
 
 
 def keep_columns(model, columns: Columns, y_name: str) -> None:
     """Store what scikit-learn expects of a fitted model, and what predictions need."""
-    model.columns_, model.plan_, model.outcome_name_ = columns, columns.plan, y_name
+    model.columns_, model.outcome_name_ = columns, y_name
     model.n_features_in_ = len(columns.given_names)
     if columns.from_frame:
         model.feature_names_in_ = np.array(columns.given_names, dtype=object)
@@ -221,3 +225,205 @@ def one_column(values: np.ndarray, expected: str) -> np.ndarray:
     if values.ndim != 1:
         raise DataError(f"{expected} but has shape {values.shape}")
     return values
+
+
+def unobserved_values(given) -> list:
+    """The option `unobserved` as a list of numbers and strings."""
+    if given is None:
+        return []
+    values = list(given) if isinstance(given, list | tuple | set | frozenset) else [given]
+    if not all(isinstance(value, str | Real | np.bool_) for value in values):
+        raise DataError(
+            f"unobserved must be a value of the outcome or a list of values, got {given!r}"
+        )
+    return values
+
+
+def without_unobserved(values: np.ndarray, given) -> np.ndarray:
+    """(n,) outcomes with the values of `given` set to missing: NaN, or None for objects."""
+    codes = unobserved_values(given)
+    if not codes:
+        return values
+    if values.dtype == object:
+        labels = pd.Series(values, dtype=object)  # compared as in Python, whatever their type
+        return labels.mask(labels.isin(codes), None).to_numpy()
+    numbers = [float(code) for code in codes if not isinstance(code, str)]
+    return np.where(np.isin(values, numbers), np.nan, values)
+
+
+def known_values(column: pd.Series, given) -> pd.Series:
+    """A column of any type in which the values of `given` are missing."""
+    known = column.mask(column.isin(unobserved_values(given)))
+    return pd.to_numeric(known) if known.dtype == object else known
+
+
+def disguised(values: np.ndarray) -> float | None:
+    """The value that may stand for a missing outcome: a spike at one of SUSPECTS.
+
+    values : (n,) numbers, NaN where missing
+    """
+    found, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    if len(found) <= FEWEST_VALUES:
+        return None
+    most, second = np.argsort(counts)[:-3:-1]
+    rules = (SPIKE_SHARE, SPIKE_RATIO), (LARGE_SHARE, LARGE_RATIO)
+    least = min(max(share * counts.sum(), ratio * counts[second]) for share, ratio in rules)
+    spike = counts[most] >= least
+    return float(found[most]) if spike and found[most] in SUSPECTS else None
+
+
+def question(data) -> str:
+    """The sentence that points to a spike of the outcome; empty if there is none, and for rows
+    that are read from files one part at a time."""
+    value = disguised(data.y) if isinstance(data, SelectionData) else None
+    if value is None:
+        return ""
+    values, name = data.y, data.y_name
+    rows, n = np.count_nonzero(values == value), np.count_nonzero(~np.isnan(values))
+    return (
+        f"the outcome {name!r} is {value:g} in {rows:,} of {n:,} rows; if this value stands for a "
+        f"missing outcome, pass unobserved={value:g} (--unobserved {value:g} in the shell)"
+    )
+
+
+def label_column(y) -> np.ndarray:
+    """y as (n,) objects, missing ones None; a table of one column is that column."""
+    if y is None:
+        raise DataError("this estimator requires y to be passed, but the target y is None")
+    values = unmasked(y, "y")
+    if values.dtype.kind in "cV":
+        raise DataError(f"y must hold class labels but row 0 holds {values.flat[0]!r}")
+    values = one_column(values.astype(object), "y must be one column of labels")
+    values[pd.isna(values)] = None
+    return values
+
+
+def learn_classes(values, selected, name: str) -> np.ndarray:
+    """The two labels of the observed rows, in order; anything else is a `DataError`."""
+    seen = ~pd.isna(values)
+    if selected is not None:
+        mask = numeric(selected, "selected")
+        if mask.shape != values.shape:
+            raise DataError(f"selected has shape {mask.shape} but y has {values.shape}")
+        seen &= mask == 1.0
+    labels = values[seen]
+    check_scalars(labels, name)
+    if not len(labels):
+        raise DataError(f"the outcome {name!r} is missing in all {len(values)} rows")
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise DataError(
+            f"the outcome {name!r} mixes strings with other labels; use one kind of label"
+        )
+    present = np.array(labels.tolist())
+    if present.dtype.kind == "f" and not np.isfinite(present).all():
+        raise DataError(
+            f"the outcome {name!r} holds infinite values; set unobserved outcomes to missing"
+        )
+    from sklearn.utils.multiclass import type_of_target  # slow to import
+
+    kind = type_of_target(present)
+    if kind.startswith("continuous"):
+        raise DataError(
+            f"Unknown label type: {kind}. The outcome {name!r} holds numbers that are not class "
+            f"labels (first: {present[0]!r}); use HeckmanRegressor"
+        )
+    classes = np.unique(present)
+    if len(classes) == 1:
+        raise DataError(
+            f"the outcome {name!r} has one class only, {classes[0]!r}, among the {len(labels)} "
+            "observed rows, so there is nothing to distinguish; two classes are needed"
+        )
+    if len(classes) > 2:
+        raise DataError(
+            f"Only binary classification is supported. The type of the target is {kind}. "
+            f"The outcome {name!r} has {len(classes)} classes; merge them into two, or pass as "
+            "unobserved= the one that stands for a missing outcome"
+        )
+    return classes
+
+
+def class_codes(values, classes, selected, name: str) -> np.ndarray:
+    """(n,) 1 for the second class, 0 for the first, NaN where missing or not selected."""
+    codes = np.full(len(values), np.nan)
+    for code, label in enumerate(classes):
+        codes[values == label] = code
+    odd = np.isnan(codes) & ~pd.isna(values)
+    if selected is not None:
+        odd &= numeric(selected, "selected") == 1.0
+    if odd.any():
+        row = int(np.flatnonzero(odd)[0])
+        raise DataError(
+            f"the outcome {name!r} is {values[row]!r} in row {row}, but the classes of the fit "
+            f"are {classes[0]!r} and {classes[1]!r}"
+        )
+    return codes
+
+
+@dataclass(frozen=True)
+class Groups:
+    """name : of the column, None if it has none; codes : (n,) integers from 0"""
+
+    name: str | None
+    codes: np.ndarray
+
+
+def group_codes(values, n: int | None = None) -> np.ndarray:
+    """(n,) integer codes of labels, from 0 in the order of their first rows."""
+    values = unmasked(values, "groups")
+    n = len(values) if n is None and values.ndim else n
+    if values.shape != (n,):
+        raise DataError(f"groups have shape {values.shape} but there are {n} rows")
+    if pd.isna(values).any():
+        raise DataError("groups have missing values; every row needs a group")
+    if values.dtype == object:
+        values = np.array([str(value) for value in values])
+    codes, labels = pd.factorize(values)
+    if len(labels) < 2:
+        raise DataError("all rows are in one group; standard errors and folds need at least two")
+    return codes
+
+
+def split_groups(X, groups, model):
+    """X without the column that `groups` names, and the `Groups`, or None.
+
+    model : has `instruments` and perhaps `scale`, which must not name that column
+    """
+    if groups is None:
+        return X, None
+    columns = list(getattr(X, "columns", ()))
+    if isinstance(groups, list | tuple) and all(
+        isinstance(each, str) and each in columns for each in groups
+    ):
+        raise DataError(
+            f"groups must be one column, got {groups!r}; give one label per row, such as those of "
+            "two columns joined as text"
+        )
+    if not isinstance(groups, str):
+        check_same_order(X, groups=groups)
+        name = getattr(groups, "name", None)
+        return X, Groups(None if name is None else str(name), group_codes(groups))
+    if not (hasattr(X, "columns") or isinstance(X, dict)):
+        raise DataError(f"groups={groups!r} is a name but X has none; pass one value per row")
+    frame = as_pandas(X, "X")
+    names = [str(name) for name in frame.columns]
+    if groups not in names:
+        hint = did_you_mean(groups, names)
+        raise DataError(f"X has no column {groups!r}, given as groups{hint}")
+    _check_roles(groups, model)
+    position = names.index(groups)
+    codes = group_codes(frame.iloc[:, position])
+    return frame.drop(columns=frame.columns[position]), Groups(groups, codes)
+
+
+def _check_roles(name: str, model) -> None:
+    """Refuse an instrument or a column of sigma that is the group, or that is given by position."""
+    for option in ("instruments", "scale"):
+        given = getattr(model, option, None)
+        for item in [] if given is None else as_list(option, given):
+            if item == name:
+                raise DataError(f"{name!r} is given both as {option} and as groups")
+            if not isinstance(item, str):
+                raise DataError(
+                    f"groups={name!r} is not used as a regressor, which shifts the positions of "
+                    f"columns; give names in {option} instead of positions"
+                )

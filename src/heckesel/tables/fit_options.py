@@ -3,8 +3,8 @@
 import numpy as np
 
 from heckesel.errors import DataError, is_one_of, warn_user
+from heckesel.tables.fit_input import group_codes
 from heckesel.tables.formula import FormulaDesign, number_column
-from heckesel.tables.groups import group_codes
 
 COVARIANCES = ("information", "opg", "robust", "cluster")
 WEIGHT_KINDS = ("frequency", "probability")

@@ -12,7 +12,7 @@ from formulaic.parser.types import Factor, Term
 
 from heckesel.data import CONSTANT, term_names
 from heckesel.errors import DataError, did_you_mean
-from heckesel.tables import column_kinds
+from heckesel.tables import values as kinds
 from heckesel.tables.frames import as_pandas, numbers_of
 
 
@@ -47,7 +47,7 @@ class Equation:
         """(m, p); a level that did not occur in the fit raises an error."""
         check_variables(self.variables, frame)
         for name in self.variables:
-            if column_kinds.is_number(frame[name]) != (name in self.numbers):
+            if kinds.is_number(frame[name]) != (name in self.numbers):
                 was, now = (
                     ("number", "category") if name in self.numbers else ("category", "number")
                 )
@@ -166,7 +166,7 @@ def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: st
     variables = tuple(sorted({str(v) for v in spec.required_variables} & set(frame.columns)))
     matrix = np.full((len(frame), len(spec.column_names)), np.nan)
     matrix[complete] = np.asarray(materialised, dtype=float)
-    numbers = frozenset(name for name in variables if column_kinds.is_number(frame[name]))
+    numbers = frozenset(name for name in variables if kinds.is_number(frame[name]))
     return Equation(spec, variables, numbers), matrix
 
 
@@ -219,7 +219,7 @@ def with_categories(
     for factor, (kind, learned) in equation.spec.encoder_state.items():
         lists = [levels[factor] for levels in found if factor in levels]
         if "categories" in learned and lists:
-            learned = {"categories": list(column_kinds.merged_levels(lists))}
+            learned = {"categories": list(kinds.merged_levels(lists))}
         state[factor] = (kind, learned)
     spec = ModelSpec(formula=_parsed(right, role), encoder_state=state)
     return replace(equation, spec=_evaluate(spec, frame, right, role).model_spec)
@@ -308,10 +308,10 @@ def _evaluate(formula, frame, text, role):
 
 def _check_kind(column: pd.Series, name: str) -> None:
     """Refuse strings that are mostly numbers, dates and objects."""
-    kind = column_kinds.kind_of(column)
-    if kind == column_kinds.NEITHER:
+    kind = kinds.kind_of(column)
+    if kind == kinds.NEITHER:
         numbers_of(column, name)  # raises, and shows the first of them
-    if kind == column_kinds.NUMERALS and column.notna().any():
+    if kind == kinds.NUMERALS and column.notna().any():
         numbers = pd.to_numeric(column, errors="coerce")
         odd = column[numbers.isna() & column.notna()]
         shown = f"such as {odd.iloc[0]!r}" if len(odd) else "stored as text"

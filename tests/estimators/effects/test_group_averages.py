@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
 
 import heckesel as hk
-from reproduction.simulations.average_coverage import run_draw
 
 SMALL = {"hidden": (8,), "epochs": 30, "progress": False}
 DEEP = {
@@ -183,15 +181,6 @@ def test_arrays_and_other_columns(model):
     Z = X[["x", "z"]].to_numpy()
     plain = hk.HeckmanRegressor([1], method="two-step").fit(Z, Y)
     assert list(plain.margins(Z, "selection").index) == ["x0", "x1"]
-
-
-@pytest.mark.parametrize(("name", "draws"), [("linear, auto", 25), ("networks, two-step", 6)])
-def test_intervals_of_averages_cover(name, draws):
-    """90 % intervals: with a coverage of 85 % fewer hits than this have a probability of 1 %."""
-    found = [run_draw(name, 5000 + number) for number in range(draws)]
-    for target in ("population", "unselected"):
-        hits = sum(covers for *_, covers in (one[target] for one in found))
-        assert hits >= binom.ppf(0.01, draws, 0.85)
 
 
 DATA = Path(os.environ.get("HECKESEL_DATA", "nowhere")) / "thornton" / "thornton_hiv.csv"

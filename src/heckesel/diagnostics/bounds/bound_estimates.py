@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heckesel.classical.covariance import critical_value
 from heckesel.diagnostics.bounds.bounded_sample import BoundedSample
-from heckesel.linear.results.inference import critical_value
 
 ROUNDING = 1e-12  # cumulative shares err by less
 

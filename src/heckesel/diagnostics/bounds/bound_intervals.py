@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from heckesel.diagnostics.bounds.bound_estimates import End, Ends
 from heckesel.diagnostics.bounds.bounded_sample import BoundedSample
-from heckesel.numerics.bivariate import log_bivariate_cdf
+from heckesel.math.bivariate import log_bivariate_cdf
 
 INTERVALS = ("imbens-manski", "stoye")
 DRAWS = 5000  # of the errors of maxima; a 95 % quantile then has a relative error of about 2 %

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heckesel.linear.results.inference import cluster_freedom
+from heckesel.classical.covariance import cluster_freedom
 
 
 @dataclass(frozen=True)

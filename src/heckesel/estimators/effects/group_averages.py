@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from heckesel.classical.prediction import averages_table, effects_table
 from heckesel.estimators.effects.model_means import model_means
-from heckesel.linear.results.averages import averages_table, effects_table
 from heckesel.tables.column_moves import frame_of_rows, groups_of
 
 
@@ -150,9 +150,8 @@ class GroupAverages:
             if means.target != "population" or name not in columns.instruments
         ]
         means.check(frame)
-        if columns.plan is not None:
-            names = [name for name in names if name in columns.plan.varied]
-            frame = columns.plan.with_numbers(frame)
+        names = [name for name in names if name in columns.varied]
+        frame = columns.with_numbers(frame)
         return effects_table(
             frame,
             names,

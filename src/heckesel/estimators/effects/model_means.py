@@ -9,17 +9,17 @@ import pandas as pd
 from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from heckesel.diagnostics.verdict import NO_SELECTION
+from heckesel.classical.prediction import SELECTION
 from heckesel.errors import DataError, is_one_of, warn_user
-from heckesel.linear.results.averages import SELECTION
-from heckesel.numeric_input import check_level
-from heckesel.predictive.distribution import check_target
-from heckesel.predictive.mean_estimates import (
+from heckesel.margins import (
     MeanEstimates,
     Question,
     estimate_mixture,
     without_uncertainty,
 )
+from heckesel.numeric_input import check_level
+from heckesel.predictive import check_target
+from heckesel.verdict.identify import CONTRADICTED, MOSTLY_PRIOR, NOTHING_TO_CORRECT
 
 ROWS = 20_000  # that are computed together, unless one question needs more
 WITHOUT_FOLDS = (
@@ -113,7 +113,7 @@ def model_means(model, target: str, level: float) -> ModelMeans:
     if not is_one_of(target, (SELECTION,)):
         return ModelMeans(model, target_of(model, target), level)
     check_is_fitted(model)
-    if model.identification_.verdict == NO_SELECTION:
+    if model.identification_.verdict == NOTHING_TO_CORRECT:
         raise DataError(f"the fit had no unselected unit, so target={target!r} has no meaning")
     return ModelMeans(model, target, level)
 
@@ -123,9 +123,9 @@ def target_of(model, target: str) -> str:
     the caveat of the fit."""
     check_is_fitted(model)
     check_target(target)
-    if model.identification_.caveat is not None:
-        warn_user(model.identification_.caveat)
-    if model.identification_.verdict != NO_SELECTION:
+    if model.identification_.verdict in (MOSTLY_PRIOR, CONTRADICTED):
+        warn_user(str(model.identification_))
+    if model.identification_.verdict != NOTHING_TO_CORRECT:
         return target
     if target == "unselected":
         raise DataError("the fit had no unselected unit, so target='unselected' has no meaning")

@@ -16,10 +16,8 @@ from heckesel.estimators.heckman_regressor import HeckmanRegressor
 from heckesel.estimators.imputation.parameter_draws import draw_model
 from heckesel.estimators.network_options import seed_of
 from heckesel.estimators.selection_regressor import rows_for_target
-from heckesel.predictive.transformed import transformed
-from heckesel.tables.fit_input import outcome_column
-from heckesel.tables.labels import label_column
-from heckesel.tables.outcome.unobserved import without_unobserved
+from heckesel.predictive import transformed
+from heckesel.tables.fit_input import label_column, outcome_column, without_unobserved
 
 
 @dataclass(eq=False, repr=False)

@@ -10,14 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from heckesel.classical.heckman import fit_in_memory
+from heckesel.classical.probit_results import HeckmanProbitFit, LinearProbit, fit_binary
+from heckesel.classical.results import HeckmanFit
 from heckesel.errors import DataError
-from heckesel.linear.results.assemble import fit_in_memory
-from heckesel.linear.results.assemble_probit import fit_binary
-from heckesel.linear.results.heckman_fit import HeckmanFit
-from heckesel.linear.results.heckman_probit_fit import HeckmanProbitFit
-from heckesel.linear.results.probit_prediction import LinearProbit
 from heckesel.methods.linear_heckman import LinearModel
-from heckesel.predictive.distribution import RHO_LIMIT
+from heckesel.predictive import RHO_LIMIT
 
 
 def draw_model(model, rng):

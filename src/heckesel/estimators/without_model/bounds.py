@@ -4,6 +4,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from heckesel.classical.results import HeckmanFit
+from heckesel.classical.summary import ERRORS, NAMES
 from heckesel.data import SelectionData
 from heckesel.diagnostics.bounds.assumption_sets import bounds_rows, target
 from heckesel.diagnostics.bounds.bound_intervals import INTERVALS
@@ -11,8 +13,6 @@ from heckesel.diagnostics.bounds.bounded_sample import BoundedSample
 from heckesel.diagnostics.bounds.bounds_table import Bounds, BoundsRow
 from heckesel.errors import DataError, is_one_of, is_share
 from heckesel.estimators.without_model.bounds_input import bounded_sample
-from heckesel.linear.result_tables.fit_facts import ERRORS, NAMES
-from heckesel.linear.results.heckman_fit import HeckmanFit
 from heckesel.numeric_input import check_level
 from heckesel.tables.fit_options import groups_or_clusters
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import log_ndtr
 
+from heckesel.classical.probit import selection_probit
 from heckesel.data import SelectionData
 from heckesel.errors import IdentificationWarning
 from heckesel.fit_info import Candidate
-from heckesel.linear.probit import selection_probit
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.fitted_points import FORMS
 from heckesel.networks.rho.form_held_out import Folds

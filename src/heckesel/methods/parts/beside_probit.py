@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from heckesel.classical.probit import fit_probit
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.fit_info import EnsembleInfo
-from heckesel.linear.probit import fit_probit
+from heckesel.margins import ComponentMean
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
 from heckesel.on_disk import on_disk
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.mean_estimates import ComponentMean
+from heckesel.predictive import Predictive
 from heckesel.tables.array_design import with_intercept
 
 

@@ -16,7 +16,7 @@ from heckesel.networks.rho.last_layer import LastLayer
 from heckesel.networks.training.batches import Batch, DataScale, held_out
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.steps import parameter_count
-from heckesel.predictive.distribution import possible_covariance
+from heckesel.predictive import possible_covariance
 
 
 def ensemble_of(

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import log_ndtr
 
+from heckesel.classical.probit import fit_probit
 from heckesel.data import SelectionData
-from heckesel.linear.probit import fit_probit
 from heckesel.networks.losses.normal import PROBIT
 from heckesel.networks.training.batches import Batch, DataScale, held_out, with_constant
 from heckesel.networks.training.config import AUTO

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from heckesel.numerics.splines import DEGREE, Spline
+from heckesel.math.splines import DEGREE, Spline
 
 
 def spline_columns(graph, basis, x: str) -> str:

@@ -8,12 +8,11 @@ from scipy.special import log_ndtr
 
 from heckesel.errors import DataError
 from heckesel.fit_info import AutoInfo
+from heckesel.margins import ComponentMean
+from heckesel.math.special import averaged_index
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.form_mixture import FormMixture
-from heckesel.numerics.normal import averaged_index
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.mean_estimates import ComponentMean
-from heckesel.predictive.mixture import mix_predictives
+from heckesel.predictive import Predictive, mix_predictives
 
 
 @dataclass(frozen=True)

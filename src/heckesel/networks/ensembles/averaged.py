@@ -7,12 +7,11 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from heckesel.fit_info import SelectionInfo
+from heckesel.margins import ComponentMean
 from heckesel.networks.ensembles.outcome_ensemble import OutcomeEnsemble
 from heckesel.networks.ensembles.selection_ensemble import SelectionEnsemble
 from heckesel.networks.rho.rho_mixture import RhoMixture
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.mean_estimates import ComponentMean
-from heckesel.predictive.mixture import mix_predictives
+from heckesel.predictive import Predictive, mix_predictives
 
 
 @dataclass(frozen=True)

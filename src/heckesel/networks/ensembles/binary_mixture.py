@@ -18,17 +18,15 @@ from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
 
 from heckesel.errors import DataError
 from heckesel.fit_info import BinaryInfo
+from heckesel.margins import ComponentMean
+from heckesel.math.bivariate import log_conditional_cdf
+from heckesel.math.special import averaged_index, probit_of
 from heckesel.networks.ensembles.fold_means import over_folds
 from heckesel.networks.member_graphs import member_outputs, one_output, scaled
 from heckesel.networks.training.batches import DataScale
 from heckesel.networks.training.ensemble_training import Members
-from heckesel.numerics.bivariate import log_conditional_cdf
-from heckesel.numerics.normal import averaged_index, probit_of
 from heckesel.on_disk import on_disk
-from heckesel.predictive.distribution import check_target
-from heckesel.predictive.families import Normal
-from heckesel.predictive.mean_estimates import ComponentMean
-from heckesel.predictive.mixture import Mixture
+from heckesel.predictive import Mixture, Normal, check_target
 
 LEAST_VARIANCE = 1e-16  # of z if all members agree, so that the mixture has quantiles
 

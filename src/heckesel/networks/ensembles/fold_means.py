@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from heckesel.predictive.mean_estimates import ComponentMean, without_uncertainty
-from heckesel.predictive.scales import TargetTransform
-from heckesel.predictive.transformed import transformed
+from heckesel.margins import ComponentMean, without_uncertainty
+from heckesel.predictive import transformed
+from heckesel.scales import TargetTransform
 
 
 def fold_means(

@@ -9,10 +9,10 @@ import numpy as np
 
 from heckesel.errors import DataError
 from heckesel.fit_info import RhoInfo, SelectionInfo
+from heckesel.margins import ComponentMean
 from heckesel.networks.ensembles.fold_means import fold_means
 from heckesel.networks.rho.form_mixture import FormMixture
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.mean_estimates import ComponentMean
+from heckesel.predictive import Predictive
 
 
 @dataclass(frozen=True)

@@ -34,17 +34,17 @@ import torch
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import gammaln, log_ndtr, ndtri, stdtr
 
-from heckesel.likelihoods.shape import LOG_TAIL_ENDS, SKEWNESS_ENDS
-from heckesel.networks.rho import form_shape
-from heckesel.networks.rho.form_optima import SKEWNESS_SD, TAIL_SD
-from heckesel.numerics.normal import HALF_LOG_2PI
-from heckesel.numerics.sinh_arcsinh import population_moments
-from heckesel.numerics.student_torch import (
+from heckesel.classical.likelihood import LOG_TAIL_ENDS, SKEWNESS_ENDS
+from heckesel.math.sinh_arcsinh import population_moments
+from heckesel.math.special import HALF_LOG_2PI
+from heckesel.math.student_torch import (
     degrees_of_freedom,
     log_cdf_and_slopes,
     log_density_and_slopes,
 )
-from heckesel.predictive.distribution import RHO_LIMIT
+from heckesel.networks.rho import form_shape
+from heckesel.networks.rho.form_optima import SKEWNESS_SD, TAIL_SD
+from heckesel.predictive import RHO_LIMIT
 
 # At two degrees of freedom a t has no variance, and below three the few largest residuals determine
 # its standard deviation, which is the level.

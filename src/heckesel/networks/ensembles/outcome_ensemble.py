@@ -10,18 +10,16 @@ import torch
 from scipy.special import log_ndtr, logsumexp
 
 from heckesel.fit_info import SelectionInfo
+from heckesel.margins import ComponentMean
+from heckesel.math.special import inverse_mills
 from heckesel.networks.ensembles.fold_means import fold_means
 from heckesel.networks.ensembles.selection_ensemble import noise_factor_of
 from heckesel.networks.losses.outcome_selection import SCALARS, SHAPE, error_shape
 from heckesel.networks.member_graphs import log_factor, member_outputs, one_output, scaled
 from heckesel.networks.training.batches import DataScale, with_constant
 from heckesel.networks.training.ensemble_training import Members
-from heckesel.numerics.normal import inverse_mills
 from heckesel.on_disk import on_disk
-from heckesel.predictive.distribution import Predictive, check_target
-from heckesel.predictive.families import Normal
-from heckesel.predictive.mean_estimates import ComponentMean
-from heckesel.predictive.mixture import Mixture, mixed_given_selection
+from heckesel.predictive import Mixture, Normal, Predictive, check_target, mixed_given_selection
 
 
 @dataclass(frozen=True)

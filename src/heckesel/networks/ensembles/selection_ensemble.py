@@ -10,6 +10,7 @@ import numpy as np
 
 from heckesel.errors import DataError
 from heckesel.fit_info import EnsembleInfo, SelectionInfo
+from heckesel.margins import ComponentMean
 from heckesel.networks.ensembles.fold_means import fold_means
 from heckesel.networks.losses.normal import LOG_NOISE_FACTOR_LIMIT, LOG_VARIANCE_RANGE
 from heckesel.networks.member_graphs import (
@@ -24,13 +25,12 @@ from heckesel.networks.training.batches import DataScale
 from heckesel.networks.training.ensemble_training import Members
 from heckesel.networks.training.own_modules import ModuleMembers
 from heckesel.on_disk import on_disk
-from heckesel.predictive.distribution import (
+from heckesel.predictive import (
     Predictive,
     check_target,
     possible_covariance,
     predict_given_selection,
 )
-from heckesel.predictive.mean_estimates import ComponentMean
 
 
 def ensemble_moments(member_mean, member_variance):

@@ -2,6 +2,8 @@
 
 import torch
 
+from heckesel.math.bivariate_torch import log_bivariate_cdf_and_slopes
+from heckesel.math.special import log_ndtr_and_mills
 from heckesel.networks.losses.normal import (
     ATANH_RHO_LIMIT,
     Loss,
@@ -10,8 +12,6 @@ from heckesel.networks.losses.normal import (
     unselected_loss,
     weighted_sum,
 )
-from heckesel.numerics.bivariate_torch import log_bivariate_cdf_and_slopes
-from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
 
 def joint_binary(output, head, rows) -> Slopes:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import torch
 
+from heckesel.math.special import HALF_LOG_2PI, log_ndtr_and_mills
 from heckesel.networks.training.batches import Batch
-from heckesel.numerics.normal import HALF_LOG_2PI
-from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
 # Variances outside exp(-10) and exp(6) lead to overflow.
 LOG_VARIANCE_RANGE = (-10.0, 6.0)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import torch
 
+from heckesel.math.special import HALF_LOG_2PI, log_ndtr_and_mills
 from heckesel.networks.losses.normal import (
     Loss,
     Slopes,
@@ -25,8 +26,6 @@ from heckesel.networks.losses.normal import (
     product,
     weighted_sum,
 )
-from heckesel.numerics.normal import HALF_LOG_2PI
-from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
 COMPONENTS = 3
 # The sd of a component is between half and twice sigma. For outcomes with repeated values, such as

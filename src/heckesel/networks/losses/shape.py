@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from heckesel.likelihoods.shape import LOG_TAIL_ENDS, SKEWNESS_ENDS
+from heckesel.classical.likelihood import LOG_TAIL_ENDS, SKEWNESS_ENDS
 from heckesel.networks.losses.normal import (
     ATANH_RHO_LIMIT,
     Loss,

@@ -2,13 +2,13 @@
 
 import torch
 
-from heckesel.networks.losses.normal import ATANH_RHO_LIMIT, Loss, Slopes, product, weighted_sum
-from heckesel.numerics.student_torch import (
+from heckesel.math.student_torch import (
     LOG_EXTRA_DF_RANGE,
     degrees_of_freedom,
     log_cdf_and_slopes,
     log_density_and_slopes,
 )
+from heckesel.networks.losses.normal import ATANH_RHO_LIMIT, Loss, Slopes, product, weighted_sum
 
 
 def joint_student(output, head, rows) -> Slopes:

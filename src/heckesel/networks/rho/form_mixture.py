@@ -18,32 +18,28 @@ from scipy.special import log_ndtr, ndtri
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
 from heckesel.fit_info import ErrorModelInfo
+from heckesel.margins import ComponentMean
+from heckesel.math import student
+from heckesel.math.sinh_arcsinh import Moments, moments_given_selection, population_moments
+from heckesel.math.special import averaged_index, inverse_mills
+from heckesel.math.truncated import mean_of_selection
 from heckesel.networks.rho.fitted_points import FORMS, Design
 from heckesel.networks.rho.form_likelihood import Units
 from heckesel.networks.rho.form_optima import cholesky_factor
 from heckesel.networks.rho.form_posterior import Posterior
 from heckesel.networks.rho.form_student import DF
 from heckesel.networks.rho.rho_mixture import Basis
+from heckesel.networks.rho.shaped_mixture import ShapedMixture, mixed_shapes
 from heckesel.networks.training.batches import DataScale
-from heckesel.numerics import student
-from heckesel.numerics.normal import averaged_index, inverse_mills
-from heckesel.numerics.sinh_arcsinh import (
-    Moments,
-    moments_given_selection,
-    population_moments,
-)
-from heckesel.numerics.truncated_student import mean_of_selection
 from heckesel.on_disk import on_disk
-from heckesel.predictive.distribution import (
+from heckesel.predictive import (
     Predictive,
     check_target,
+    mix_predictives,
+    predict_shape,
     predict_student_given_selection,
 )
-from heckesel.predictive.mean_estimates import ComponentMean
-from heckesel.predictive.mixture import mix_predictives
-from heckesel.predictive.scales import TargetTransform
-from heckesel.predictive.shaped import predict_shape
-from heckesel.predictive.shaped_mixture import ShapedMixture, mixed_shapes
+from heckesel.scales import TargetTransform
 
 STUDENT = list(FORMS).index("t")
 STUDENT_MOMENTS = Moments(0.0, DF / (DF - 2), 0.0, 0.0, 0.0, 0.0)

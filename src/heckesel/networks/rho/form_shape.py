@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 import torch
 
+from heckesel.math.sinh_arcsinh import population_moments
+from heckesel.math.special import HALF_LOG_2PI, log_ndtr_and_mills, mills_excess
 from heckesel.networks.rho.form_likelihood import Moments, UnitSlopes
-from heckesel.numerics.normal import HALF_LOG_2PI
-from heckesel.numerics.normal_torch import log_ndtr_and_mills, mills_excess
-from heckesel.numerics.sinh_arcsinh import population_moments
 
 LOG_2 = 0.6931471805599453
 

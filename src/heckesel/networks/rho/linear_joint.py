@@ -2,7 +2,7 @@ r"""The joint likelihood of k models whose outcome is linear in given columns, c
 
 The columns are the last hidden layer of k networks, or spline bases. In Olsen's coordinates
 v = (gamma, delta, theta), theta = 1/sigma and delta = beta/sigma, the log-likelihood is concave
-at fixed a = atanh rho (see `heckesel.linear.joint`). Groups of coefficients have ridges,
+at fixed a = atanh rho (see `heckesel.classical.ml`). Groups of coefficients have ridges,
 
 .. math:: \ell(v; a) - \tfrac12 \sum_g \lambda_g |\delta_g|^2 ,
 
@@ -22,11 +22,10 @@ from dataclasses import dataclass
 
 import torch
 
+from heckesel.math.special import HALF_LOG_2PI, log_ndtr_and_mills, mills_excess
 from heckesel.networks.losses.normal import product, weighted_sum
 from heckesel.networks.rho.form_likelihood import Surface
 from heckesel.networks.training.batches import Batch, stack_datasets
-from heckesel.numerics.normal import HALF_LOG_2PI
-from heckesel.numerics.normal_torch import log_ndtr_and_mills, mills_excess
 
 # At the ends the prior sd of a coefficient is 300 (free) or 3e-5 (zero).
 RIDGE_RANGE = (1e-5, 1e9)

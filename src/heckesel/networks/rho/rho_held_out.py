@@ -23,12 +23,11 @@ import numpy as np
 import torch
 from scipy.special import logsumexp
 
+from heckesel.math.special import HALF_LOG_2PI, log_ndtr_and_mills
 from heckesel.networks.losses.normal import product
 from heckesel.networks.rho.linear_joint import Bases, Optima
 from heckesel.networks.rho.rho_curve import Evidence
 from heckesel.networks.training.batches import Batch
-from heckesel.numerics.normal import HALF_LOG_2PI
-from heckesel.numerics.normal_torch import log_ndtr_and_mills
 
 # Values of c and their prior. Known columns have c = 1; last layers, on draws that no experiment
 # uses, had 1.5 with one column and 8 to 14 with five interacting columns.

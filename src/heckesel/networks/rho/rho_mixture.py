@@ -11,19 +11,23 @@ import torch
 from scipy.special import log_ndtr
 
 from heckesel.fit_info import RhoInfo
+from heckesel.margins import ComponentMean
+from heckesel.math.special import averaged_index, inverse_mills
 from heckesel.networks.member_graphs import scaled
 from heckesel.networks.rho.linear_joint import Bases, bases_of, conditional_optima
 from heckesel.networks.rho.rho_curve import Curve, Models, curve_summary, rho_curves
 from heckesel.networks.rho.rho_held_out import HeldOut, split_held_out
 from heckesel.networks.rho.rho_prior import RhoPrior
 from heckesel.networks.training.batches import Batch, DataScale
-from heckesel.numerics.normal import averaged_index, inverse_mills
 from heckesel.on_disk import on_disk
-from heckesel.predictive.distribution import Predictive, check_target
-from heckesel.predictive.mean_estimates import ComponentMean
-from heckesel.predictive.mixture import mixed_given_selection, mixed_normal
-from heckesel.predictive.scales import TargetTransform
-from heckesel.predictive.transformed import mean_and_slopes
+from heckesel.predictive import (
+    Predictive,
+    check_target,
+    mean_and_slopes,
+    mixed_given_selection,
+    mixed_normal,
+)
+from heckesel.scales import TargetTransform
 
 # Size of the columns of all datasets whose curves are computed at the same time.
 COLUMN_BYTES = {"cpu": 32 * 2**20, "gpu": 2**30}

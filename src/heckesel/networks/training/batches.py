@@ -17,8 +17,8 @@ import torch
 
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.numerics.moments import Moments
-from heckesel.numerics.normal import inverse_mills, mills_delta
+from heckesel.math.moments import Moments
+from heckesel.math.special import inverse_mills, mills_delta
 from heckesel.on_disk import on_disk
 
 # The rows of each network start at a multiple of this, the alignment of vector instructions, so

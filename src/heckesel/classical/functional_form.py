@@ -1,0 +1,336 @@
+"""`fit.functional_form()`: which coefficients change sign under other error models."""
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from heckesel.classical.checks import check_estimable, check_scale
+from heckesel.classical.forms import scan_form
+from heckesel.classical.likelihood import ERROR_MODELS, GAUSSIAN, ErrorModel
+from heckesel.classical.ml import estimates_at, scan
+from heckesel.classical.rows import Sample, SampleScale, standardised_sample
+from heckesel.classical.stream import StreamedData
+from heckesel.data import SelectionData, scaled_weight
+from heckesel.display import block, heading, html_table, paragraphs
+from heckesel.errors import DataError, as_list, is_whole
+
+WIDTH = 78
+FORM_HEAD = ("error model", "log-lik", "AIC-best", "weight", "rho", "status")
+COEFFICIENT_HEAD = ("coefficient", "normal", "lowest*", "highest*", "")
+# A form that is ten units of AIC worse than the best one has hardly any weight.
+CLOSE_AIC = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class FormResult:
+    """An error model at its maximum; if its name contains "sigma(x)", sigma varies with columns of
+    x. params: Series by (equation, term), as in `hk.heckman`.
+
+    status: `converged`; `boundary` (rho = +-1, or a t that is normal is best); `max_iterations`.
+    """
+
+    name: str
+    loglik: float
+    rho: float
+    status: str
+    params: pd.Series
+    aic_weight: float = float("nan")
+
+    @property
+    def n_params(self) -> int:
+        return len(self.params)
+
+    @property
+    def aic(self) -> float:
+        return 2 * self.n_params - 2 * self.loglik
+
+    @property
+    def tau(self) -> float:
+        """Kendall's tau of the two errors, for Gaussian and t dependence."""
+        return float(2 / np.pi * np.arcsin(self.rho))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FunctionalForm:
+    """A fit under several error models, the result of ``fit.functional_form()``.
+
+    Attributes
+    ----------
+    forms : tuple of FormResult
+        The error models, best first.
+    terms : tuple of str
+        The outcome terms that are compared.
+    rows, rows_in_all : int
+        How many rows were used, and how many there are.
+    y_name : str
+        Name of the outcome.
+    """
+
+    forms: tuple[FormResult, ...]
+    terms: tuple[str, ...]
+    rows: int
+    rows_in_all: int
+    y_name: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """Table with one row per error model.
+
+        Returns
+        -------
+        DataFrame
+            ``loglik``, ``aic``, ``weight``, ``rho``, ``status``, then the coefficients.
+        """
+        columns = {
+            "loglik": [form.loglik for form in self.forms],
+            "aic": [form.aic for form in self.forms],
+            "weight": [form.aic_weight for form in self.forms],
+            "rho": [form.rho for form in self.forms],
+            "status": [form.status for form in self.forms],
+        }
+        frame = pd.DataFrame(columns, index=pd.Index([f.name for f in self.forms], name="form"))
+        coefficients = pd.DataFrame(self._coefficients, index=frame.index, columns=list(self.terms))
+        return pd.concat([frame, coefficients], axis=1)
+
+    @cached_property
+    def _coefficients(self) -> np.ndarray:
+        """(forms, terms)"""
+        return np.array(
+            [[form.params["outcome", term] for term in self.terms] for form in self.forms]
+        )
+
+    @cached_property
+    def weighed(self) -> tuple[str, ...]:
+        """Names of the error models that are considered: those within 10 AIC units of the best or
+        no worse than the normal model, except fits that ran out of iterations."""
+        normal = next(form.aic for form in self.forms if form.name == GAUSSIAN.name)
+        has_say = forms_to_weigh([form.aic for form in self.forms], normal)
+        return tuple(
+            form.name
+            for form, counts in zip(self.forms, has_say, strict=True)
+            if counts and form.status != "max_iterations"
+        )
+
+    @cached_property
+    def flips(self) -> tuple[str, ...]:
+        """Terms whose coefficient changes sign between the error models that are considered."""
+        low, high = self._ranges.T
+        flipped = (low < 0) & (high > 0)
+        return tuple(term for term, yes in zip(self.terms, flipped, strict=True) if yes)
+
+    @property
+    def _ranges(self) -> np.ndarray:
+        """(terms, 2) smallest and largest coefficient over the error models that are considered."""
+        some = self._coefficients[[form.name in self.weighed for form in self.forms]]
+        return np.column_stack([some.min(axis=0), some.max(axis=0)])
+
+    def __repr__(self) -> str:
+        return f"<FunctionalForm: best {self.forms[0].name}, flips {list(self.flips)}>"
+
+    def summary(self) -> str:
+        """Error models, the range of every coefficient, and a sentence.
+
+        Returns
+        -------
+        str
+        """
+        used = f"all {self.rows:,} rows"
+        if self.rows < self.rows_in_all:
+            used = f"{self.rows:,} of {self.rows_in_all:,} rows, drawn at random"
+        lines = [
+            "Sensitivity to the error distribution: "
+            f"{len(self.forms)} error models of {self.y_name}",
+            f"fitted on {used}",
+            *self._form_lines(),
+            *self._coefficient_lines(),
+            "-" * WIDTH,
+        ]
+        return "\n".join([*lines, *textwrap.wrap(self.sentence, WIDTH)])
+
+    def _repr_html_(self) -> str:
+        marked = [
+            (f"{name} *" if name in self.weighed else name, *rest)
+            for name, *rest in self._form_rows()
+        ]
+        return block(
+            heading("Sensitivity to the error distribution"),
+            html_table(FORM_HEAD, marked, left=("status",)),
+            html_table(COEFFICIENT_HEAD, self._coefficient_rows(), left=("",)),
+            paragraphs([self.sentence]),
+        )
+
+    def _form_rows(self) -> list[tuple[str, ...]]:
+        """The entries under FORM_HEAD."""
+        best = self.forms[0].aic
+        return [
+            (
+                form.name,
+                f"{form.loglik:.2f}",
+                f"{form.aic - best:.1f}",
+                f"{form.aic_weight:.3f}",
+                f"{form.rho:.3f}",
+                form.status,
+            )
+            for form in self.forms
+        ]
+
+    def _coefficient_rows(self) -> list[tuple[str, ...]]:
+        """The entries under COEFFICIENT_HEAD."""
+        normal = next(form.params for form in self.forms if form.name == GAUSSIAN.name)
+        found = []
+        for term, ends in zip(self.terms, self._ranges, strict=True):
+            numbers = (f"{value:.4g}" for value in (normal["outcome", term], *ends))
+            found.append((term, *numbers, "changes sign" if term in self.flips else ""))
+        return found
+
+    def _form_lines(self) -> list[str]:
+        lines = ["-" * WIDTH]
+        for name, loglik, aic, weight, rho, status in (FORM_HEAD, *self._form_rows()):
+            mark = "*" if name in self.weighed else " "
+            lines.append(f"{mark} {name:<20}{loglik:>14}{aic:>10}{weight:>8}{rho:>8}  {status}")
+        return lines
+
+    def _coefficient_lines(self) -> list[str]:
+        width = max(24, *(len(term) + 2 for term in self.terms))
+        lines = ["-" * WIDTH]
+        for term, normal, low, high, note in (COEFFICIENT_HEAD, *self._coefficient_rows()):
+            lines.append(f"  {term:<{width}}{normal:>12}{low:>12}{high:>12}  {note}".rstrip())
+        return lines
+
+    @property
+    def sentence(self) -> str:
+        """The finding in words."""
+        among = (
+            f"the {len(self.weighed)} error models marked * (within {CLOSE_AIC:g} AIC units of the "
+            "best, or no worse than the normal model)"
+        )
+        best = f"The best error model is {self.forms[0].name}."
+        values = [form.rho for form in self.forms if form.name in self.weighed]
+        turns = min(values) < 0 < max(values)
+        if not self.flips:
+            dependence = "does" if turns else "does not change sign either"
+            return (
+                f"None of the coefficients changes sign among {among}; the dependence of the two "
+                f"errors {dependence}. {best}"
+            )
+        verb = "changes" if len(self.flips) == 1 else "change"
+        dependence = ", and so does the dependence of the two errors" if turns else ""
+        return (
+            f"{', '.join(self.flips)} {verb} sign among {among}{dependence}: these signs depend on "
+            f"the assumed error distribution. {best}"
+        )
+
+
+def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
+    """Check, draw rows where there are many, fit every form, label the results."""
+    if isinstance(fit.data, StreamedData):
+        raise DataError(
+            "functional_form() needs the rows of the fit, but this fit was read from files and has "
+            "none; fit a frame with a sample of the rows"
+        )
+    if not fit.has_selection:
+        raise DataError("every unit was selected, so the errors have no dependence to compare")
+    if not (is_whole(rows) and is_whole(seed)) or rows < 1 or seed < 0:
+        raise DataError(f"rows must be positive and seed not negative, got {rows!r}, {seed!r}")
+    chosen = _checked_terms(terms, fit.data.x_names)
+    weight = scaled_weight(fit.data.weight, fit.weight_kind)  # AIC needs a scale
+    varying = _drawn(_with_scale(replace(fit.data, weight=weight)), rows, seed)
+    data = replace(varying, scale=None, scale_names=())
+    with threadpool_limits(1, user_api="blas"):
+        fits = fit_forms(data)
+        if varying.scale_names:
+            fits = with_weights((*fits, *fit_forms(varying, ERROR_MODELS.values())))
+    fits = tuple(sorted(fits, key=lambda form: form.aic))
+    return FunctionalForm(fits, chosen, data.n, fit.data.n, data.y_name)
+
+
+def _with_scale(data: SelectionData) -> SelectionData:
+    """Columns of log sigma(x): those of the fit, or every outcome column."""
+    if data.scale is not None:
+        return data
+    names = tuple(name for name in data.x_names if name != "Intercept")
+    columns = data.x[:, [data.x_names.index(name) for name in names]]
+    return replace(data, scale=columns, scale_names=names)
+
+
+def _checked_terms(terms, names) -> tuple[str, ...]:
+    if terms is None:
+        return tuple(name for name in names if name != "Intercept")
+    wanted = tuple(as_list("terms", terms))
+    for term in wanted:
+        if term not in names:
+            raise DataError(
+                f"there is no outcome term {term!r}; the terms are {', '.join(map(repr, names))}"
+            )
+    return wanted
+
+
+def _drawn(data: SelectionData, rows: int, seed: int) -> SelectionData:
+    if data.n <= rows:
+        return data
+    kept = np.sort(np.random.default_rng(seed).permutation(data.n)[:rows])
+    part = data.take(kept)
+    if part.s.all() or not part.s.any():
+        kind = "selected" if part.s.all() else "unselected"
+        raise DataError(f"all of the {rows} rows drawn are {kind}; increase rows=")
+    try:
+        check_estimable(part)
+        check_scale(part)
+    except DataError as error:
+        raise DataError(f"among the {rows} rows drawn, {error}; or give more rows=") from None
+    return part
+
+
+def varying_name(form: str) -> str:
+    """The name of an error model in which sigma varies with columns of x."""
+    return f"{form}, sigma(x)"
+
+
+def fit_forms(
+    data: SelectionData, forms: Iterable[ErrorModel] = tuple(ERROR_MODELS.values())
+) -> tuple[FormResult, ...]:
+    """Every error model by maximum likelihood, in the order given. If the data have columns of log
+    sigma(x), sigma varies with them."""
+    return fit_forms_to(*standardised_sample(data), data, forms)
+
+
+def fit_forms_to(
+    sample: Sample, scalings: SampleScale, names, forms: Iterable[ErrorModel]
+) -> tuple[FormResult, ...]:
+    """The same with standardised rows; names : what has x_names, w_names and scale_names"""
+    fits = []
+    for form in forms:
+        is_normal = form is GAUSSIAN and not sample.k
+        found = scan(sample, far_ends=False) if is_normal else scan_form(form, sample)
+        at = estimates_at(found.modes[0], sample, scalings)
+        labels = [
+            *(("outcome", name) for name in names.x_names),
+            *(("select", name) for name in names.w_names),
+            *(("ancillary", name) for name in ("atanh_rho", "log_sigma", *form.extra_labels)),
+            *(("scale", name) for name in names.scale_names),
+        ]
+        values = [at.beta, at.gamma, [at.atanh_rho, at.log_sigma], at.extra, at.scale]
+        index = pd.MultiIndex.from_tuples(labels, names=["equation", "term"])
+        params = pd.Series(np.concatenate(values), index)
+        name = varying_name(form.name) if names.scale_names else form.name
+        fits.append(FormResult(name, at.loglik, at.rho, at.status, params))
+    return with_weights(fits)
+
+
+def with_weights(fits: Sequence[FormResult]) -> tuple[FormResult, ...]:
+    """The same with their Akaike weights, exp(-AIC/2), normalised to sum to one."""
+    aic = np.array([fit.aic for fit in fits])
+    relative = np.exp(-0.5 * (aic - aic.min()))
+    pairs = zip(fits, relative / relative.sum(), strict=True)
+    return tuple(replace(fit, aic_weight=float(weight)) for fit, weight in pairs)
+
+
+def forms_to_weigh(aic, normal_aic: float) -> np.ndarray:
+    """Which error models are considered: those within CLOSE_AIC of the best, and all that fit no
+    worse than the normal model, which most fits report."""
+    aic = np.asarray(aic)
+    return aic <= max(np.min(aic) + CLOSE_AIC, normal_aic)

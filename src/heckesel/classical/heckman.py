@@ -1,0 +1,265 @@
+r"""Fits of the linear selection model as a `HeckmanFit`, without the verdict on identification."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from heckesel.classical.checks import (
+    LEAST_INFORMATION,
+    dependent_in,
+    refuse,
+    separating_combination,
+    warn_without_density,
+)
+from heckesel.classical.covariance import fit_least_squares, labelled, least_squares_covariance
+from heckesel.classical.forms import FormScan, form_covariance, scan_form
+from heckesel.classical.likelihood import ERROR_MODELS
+from heckesel.classical.ml import (
+    NEAR_BOUNDARY,
+    Estimates,
+    Scan,
+    estimates_at,
+    mode_covariance,
+    scan,
+    selected_mode,
+)
+from heckesel.classical.results import HeckmanFit, Mode, equation_labels
+from heckesel.classical.rows import Rows, Sample, SampleScale, standardised_sample
+from heckesel.classical.stream import (
+    Stream,
+    StreamedData,
+    check_selection,
+    check_stream,
+    open_stream,
+)
+from heckesel.classical.two_step import in_user_units, two_step_covariance, two_steps
+from heckesel.data import SelectionData
+from heckesel.errors import DataError
+from heckesel.tables.both_equations import split_outcome
+from heckesel.tables.cluster import cluster_of, in_threads
+from heckesel.tables.fit_options import check_instruments, covariance_kind
+from heckesel.tables.formats.parquet import parquet_parts
+from heckesel.tables.formula import FormulaDesign, split_formula
+from heckesel.tables.formula_reader import count_rows, learn_reader
+
+
+def fit_in_memory(
+    data: SelectionData, design, kind, options, method, errors, sample=None
+) -> HeckmanFit:
+    """By the method asked for, or by least squares if every unit was selected.
+
+    sample : `standardised_sample(data)`, if the caller has it
+    """
+    if data.s.all():
+        return _fit_ols(data, design, kind, options)
+    # Blocks are too small for several BLAS threads, which would spend their time waiting.
+    with threadpool_limits(1, user_api="blas"):
+        rows, scalings = sample or standardised_sample(data)
+        if method == "ml":
+            return fit_ml(rows, scalings, data, design, kind, options, errors)
+        return fit_both_steps(rows, scalings, data, design, kind, options)
+
+
+def _fit_ols(data: SelectionData, design, kind, options) -> HeckmanFit:
+    fit = fit_least_squares(data.x, data.y, data.weight)
+    covariance = least_squares_covariance(data.x, data.y, data.weight, fit, kind, **options)
+    params, cov = labelled([("outcome", name) for name in data.x_names], fit.beta, covariance)
+    mode = Mode(float("nan"), fit.sigma, fit.loglik, "converged", params, False)
+    rest = {"method": "least squares", "covariance": kind, "cov": cov, "data": data}
+    return HeckmanFit(**vars(mode), **rest, design=design, **options)
+
+
+def fit_ml(
+    rows: Rows,
+    scalings: SampleScale,
+    data: SelectionData | StreamedData,
+    design,
+    kind,
+    options,
+    errors="normal",
+) -> HeckmanFit:
+    form = ERROR_MODELS[errors]
+    found: Scan | FormScan
+    # the scale of probability weights is arbitrary
+    unit = rows.nonzero / rows.mass if options["weight_kind"] == "probability" else 1.0
+    ordered, given_ends = _selected_first(options, data), None
+    if scalings.scale is None and errors == "normal":
+        found = scan(rows)
+        selected = selected_mode(found.modes, unit)
+        covariance = mode_covariance(found.modes[selected], rows, scalings, kind, **ordered)
+    else:
+        found = scan_form(form, rows)
+        selected = selected_mode(found.modes, unit)
+        of_point = partial(
+            form_covariance, form, found.modes[selected], rows, scalings, kind, **ordered
+        )
+        covariance = of_point()
+        if np.isnan(covariance[0, 0]):
+            given_ends = of_point(given_ends=True)
+    of_gamma = found.modes[selected].hessian[: rows.q, : rows.q]
+    _check_separation_of_fit(rows, of_gamma, data.w_names)
+    estimates = [estimates_at(point, rows, scalings) for point in found.modes]
+    labels = [
+        *equation_labels(data),
+        *(("ancillary", name) for name in ("atanh_rho", "log_sigma", *form.extra_labels)),
+        *(("scale", name) for name in data.scale_names),
+    ]
+    # numbers come as log sigma, scale, atanh rho, extra
+    size, k = rows.p + rows.q, len(data.scale_names)
+    extra = range(size + k + 2, len(labels))
+    order = [*range(size), size + 1 + k, size, *extra, *range(size + 1, size + 1 + k)]
+    modes, block = tuple(_mode(item, labels, order) for item in estimates), np.ix_(order, order)
+    cov, given_rho = (
+        None if values is None else labelled(labels, np.zeros(len(order)), values[block])[1]
+        for values in (covariance, given_ends)
+    )
+    rest = {"method": "ml", "covariance": kind, "cov": cov, "data": data, "design": design}
+    more = {"modes": modes, "selected": selected, "scan": found, "errors": errors}
+    more["cov_given_rho"] = given_rho
+    return HeckmanFit(**vars(modes[selected]), **rest, **more, **options)
+
+
+def _mode(item: Estimates, labels, order) -> Mode:
+    params, _ = labelled(labels, item.vector[order], np.zeros((len(order),) * 2))
+    return Mode(item.rho, item.sigma, item.loglik, item.status, params, item.near_boundary)
+
+
+def fit_both_steps(
+    rows: Rows, scalings: SampleScale, data: SelectionData | StreamedData, design, kind, options
+) -> HeckmanFit:
+    stage = two_steps(rows, scalings)
+    _check_separation_of_fit(rows, stage.probit.hessian, data.w_names)
+    _check_mills(stage.gram, data.x_names)
+    fit = in_user_units(stage, scalings)
+    covariance = two_step_covariance(rows, scalings, stage, kind, **_selected_first(options, data))
+    labels = [*equation_labels(data), ("mills", "lambda")]
+    p, q = rows.p, rows.q
+    order = [*range(p), *range(p + 1, p + 1 + q), p]  # numbers come as beta, lambda, gamma
+    vector = np.concatenate([fit.beta, [fit.lambda_coef], fit.gamma])
+    params, cov = labelled(labels, vector[order], covariance[np.ix_(order, order)])
+    near = abs(fit.rho) > NEAR_BOUNDARY
+    mode = Mode(fit.rho, fit.sigma, float("nan"), fit.probit.status, params, near)
+    rest = {"method": "two-step", "covariance": kind, "cov": cov, "data": data}
+    return HeckmanFit(**vars(mode), **rest, design=design, **options)
+
+
+def _selected_first(options: dict, data: SelectionData | StreamedData) -> dict:
+    """Cluster codes in the order of a `Sample`."""
+    if options["clusters"] is None:
+        return options
+    assert isinstance(data, SelectionData)
+    return options | {"clusters": options["clusters"][np.argsort(~data.s, kind="stable")]}
+
+
+def _check_separation_of_fit(rows: Rows, hessian, names) -> None:
+    if np.linalg.eigvalsh(-hessian).min() >= LEAST_INFORMATION:
+        return
+    held = rows if isinstance(rows, Sample) else rows.part()
+    inside = held.w_selected[held.weight_selected > 0]
+    outside = held.w_unselected[held.weight_unselected > 0]
+    s = np.arange(len(inside) + len(outside)) < len(inside)
+    refuse(separating_combination(np.concatenate([inside, outside]), s, names))
+
+
+def _check_mills(gram, x_names) -> None:
+    position, others = dependent_in(gram)
+    if position is not None:
+        raise DataError(
+            "the inverse Mills ratio is a linear combination of "
+            f"{', '.join(repr(x_names[j]) for j in others) or 'nothing'} among the selected rows, "
+            "so the two-step cannot distinguish the correction from it; add a column to the "
+            "selection equation"
+        )
+
+
+def fit_files(
+    outcome,
+    select,
+    path,
+    *,
+    arrays: dict,
+    method: str,
+    errors: str,
+    scale: str | None,
+    instruments,
+    covariance,
+    clusters,
+    weights,
+    weight_kind: str,
+    client,
+) -> HeckmanFit:
+    """A fit that still has its sample of rows, for the verdict.
+
+    One pass over the files for levels and counts, one for moments, then one per evaluation.
+    """
+    _check_options(arrays, clusters, covariance, weights)
+    if outcome is None or select is None:
+        raise DataError("rows in files need both formulas: outcome='y ~ a', select='~ a + b'")
+    left, right = split_outcome(outcome)
+    indicator, select_right = split_formula(select, "selection")
+    run: Callable = in_threads if client is None else cluster_of(client)
+    parts = parquet_parts(path)
+    with threadpool_limits(1, user_api="blas"):
+        reader = learn_reader(
+            parts,
+            right,
+            select_right,
+            y=left,
+            indicator=indicator,
+            weights=weights,
+            scale=scale,
+            run=run,
+        )
+        if client is None and not reader.plain:
+            run = map  # formulas keep the interpreter busy, so threads would only wait
+        counts = list(run(partial(count_rows, reader), parts))
+        parts, counts = _with_rows(parts, counts, left)
+        rows, survey, kept = open_stream(Stream(parts, reader.checked, run), counts)
+        design = FormulaDesign(reader.outcome, reader.select, None, reader.scale)
+        check_instruments(instruments, kept, design)
+        odd = np.array([1.0 if survey.fraction is None else survey.fraction])
+        kind, _ = covariance_kind(covariance, None, odd, weight_kind, has_likelihood=method == "ml")
+        check_stream(rows, survey, kept)
+        if errors == "shape":
+            warn_without_density(kept)
+        rows = replace(rows, stream=replace(rows.stream, read=reader.read))
+        data = StreamedData(
+            rows=rows,
+            scalings=rows.scalings,
+            x_names=reader.outcome.names,
+            w_names=reader.select.names,
+            y_name=left,
+            instruments=kept.instruments,
+            n_selected=int(survey.xy.weight),
+            scale_names=kept.scale_names,
+        )
+        fit = partial(fit_ml, errors=errors) if method == "ml" else fit_both_steps
+        options = {"weight_kind": weight_kind, "clusters": None}
+        return fit(rows, rows.scalings, data, design, kind, options)
+
+
+def _check_options(arrays, clusters, covariance, weights) -> None:
+    given = [name for name, value in arrays.items() if value is not None]
+    if given:
+        raise DataError(
+            f"{given[0]}= is an array, but data= names files; name the columns in the formulas"
+            + (", as in select='s ~ a + b'" if given[0] == "selected" else "")
+        )
+    if clusters is not None or covariance == "cluster":
+        raise DataError(
+            "a cluster covariance needs all rows of a cluster at once; use covariance='robust', or "
+            "read the files into a frame"
+        )
+    if weights is not None and not isinstance(weights, str):
+        raise DataError("data= names files, so weights= must be the name of one of their columns")
+
+
+def _with_rows(parts, counts, y_name: str):
+    """Parts that hold a row of positive weight, after checking that both kinds of row exist."""
+    rows, selected = (sum(column) for column in zip(*counts, strict=True))
+    check_selection(selected, rows, y_name)
+    filled = [item for item in zip(parts, counts, strict=True) if item[1][0]]
+    return tuple(part for part, _ in filled), [count for _, count in filled]

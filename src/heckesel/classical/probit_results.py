@@ -1,0 +1,722 @@
+r"""Probabilities of a linear probit with selection, and how well the data determine them."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import log_ndtr, ndtr, ndtri_exp
+from threadpoolctl import threadpool_limits
+
+from heckesel import display as web
+from heckesel.classical.checks import (
+    RIDGE,
+    Event,
+    Overlap,
+    checked_probit,
+    fit_separated,
+    overlap_of,
+    refuse,
+    separates_all_rows,
+    separation,
+)
+from heckesel.classical.covariance import (
+    Test,
+    cluster_freedom,
+    covariance_of,
+    critical_value,
+    f_test,
+    labelled,
+)
+from heckesel.classical.heckprobit import (
+    binary_covariance,
+    binary_sample,
+    covariance_given_rho,
+    separated_covariance,
+)
+from heckesel.classical.likelihood import binary_units
+from heckesel.classical.ml import NEAR_BOUNDARY, Point, scan, selected_mode
+from heckesel.classical.prediction import LinearMeans, density, given_rho, variance_along
+from heckesel.classical.probit import fit_probit, probit_scores
+from heckesel.classical.profile import ConditionalFits, atanh_rho_interval, binary_fits
+from heckesel.classical.results import (
+    NamedEstimates,
+    SelectionFit,
+    equation_labels,
+    error_interval,
+    in_given_weights,
+    profile_level,
+)
+from heckesel.classical.rows import SampleScale
+from heckesel.classical.summary import (
+    augment_probit,
+    coefficient_block,
+    coefficient_html,
+    covariance_words,
+)
+from heckesel.classical.two_step import binary_score_test
+from heckesel.data import (
+    SelectionData,
+    check_complete,
+    check_not_tiny,
+    check_weights,
+    scaled_weight,
+)
+from heckesel.display import Summary
+from heckesel.errors import DataError, is_one_of, printable, warn_user
+from heckesel.math.bivariate import log_conditional_cdf
+from heckesel.math.special import inverse_mills
+from heckesel.numeric_input import check_level, ones_of
+from heckesel.tables.array_design import ArrayDesign, with_intercept
+from heckesel.tables.fit_options import covariance_kind, groups_or_clusters, side_column
+from heckesel.tables.formula import Equation, build_equation, evaluate_column, split_formula
+from heckesel.tables.frames import as_pandas
+
+ATANH_RHO = ("ancillary", "atanh_rho")
+
+
+def probit_index(fit, x, w, target: str) -> tuple[np.ndarray, np.ndarray]:
+    r"""(m,) z with P(y = 1) = Phi(z), and its (m, k) gradient in the order of `fit.params`.
+
+    * population: z = f = x'beta
+    * selected:   P = Phi_2(eta, f; rho) / Phi(eta)
+    * unselected: P = Phi_2(-eta, f; -rho) / Phi(-eta)
+
+    x : (m, p) and w : (m, q) with their constants. z is computed from the rarer class, whose
+    probability has more digits: dz = d log P / lambda(z). If all classes are separated, the three
+    have the same limit for any rho, and z = f is used.
+    """
+    p, gradient = x.shape[1], np.zeros((len(x), len(fit.params)))
+    f = x @ fit.params.to_numpy()[:p]
+    if target == "population" or not fit.has_selection or np.isnan(fit.rho):
+        gradient[:, :p] = x
+        return f, gradient
+    way = 1.0 if target == "selected" else -1.0
+    h, a = way * (w @ fit.params["select"].to_numpy()), way * fit.params[ATANH_RHO]
+    sign = np.where(log_conditional_cdf(f, h, a) < np.log(0.5), 1.0, -1.0)
+    units = binary_units(h, f, a, sign)
+    z = ndtri_exp(units.value - log_ndtr(h))
+    slope = sign / inverse_mills(z)
+    d_index, d_f, d_a = units.gradient
+    gradient[:, :p] = (slope * d_f)[:, None] * x
+    gradient[:, p:-1] = (slope * way * (d_index - inverse_mills(h)))[:, None] * w
+    gradient[:, -1] = slope * way * d_a
+    return sign * z, gradient
+
+
+def probit_means(fit, target: str) -> LinearMeans:
+    """The probability of the second class as the mean outcome."""
+
+    def outcome(fit, x, w, _):
+        z, gradient = probit_index(fit, x, w, target)
+        return ndtr(z), density(z)[:, None] * gradient
+
+    return LinearMeans(fit, target, outcome, is_binary=True)
+
+
+def probit_index_interval(fit, x, w, target: str, level: float) -> np.ndarray:
+    """(m, 2) interval of z, over all rho the data allow where these are given, otherwise by the
+    delta method; NaN where it depends on a coefficient without standard error."""
+    check_level(level)
+    if fit.over_rho is not None:
+        return _interval_over_rho(fit, x, w, target, level)
+    z, gradient = probit_index(fit, x, w, target)
+    cov = fit.cov if fit.cov_given_rho is None else fit.cov_given_rho
+    variance = variance_along(gradient, cov.to_numpy())
+    half = critical_value(level, fit.freedom) * np.sqrt(variance)
+    return np.column_stack([z - half, z + half])
+
+
+def _interval_over_rho(fit, x, w, target: str, level: float) -> np.ndarray:
+    over, values, variances = fit.over_rho, [], []
+    for at, covariance in enumerate(over.cov):
+        z, gradient = probit_index(given_rho(fit, at), x, w, target)
+        values.append(z)
+        variances.append(variance_along(gradient, covariance))
+    return over.interval(np.array(values), np.array(variances), level)
+
+
+@dataclass(frozen=True)
+class LinearProbit:
+    """A fit with params, cov, rho and has_selection, as the model of a classifier; x and w come
+    without constants."""
+
+    result: Any
+
+    def index_of_outcome(self, x, w, target: str) -> np.ndarray:
+        """(m,) z with P(second class) = Phi(z)."""
+        x, w = _constants(x, w)
+        return probit_index(self.result, x, w, target)[0]
+
+    def probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
+        """(m, 2) of the first and the second class."""
+        z = self.index_of_outcome(x, w, target)
+        return np.column_stack([ndtr(-z), ndtr(z)])
+
+    def log_probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
+        z = self.index_of_outcome(x, w, target)
+        return np.column_stack([log_ndtr(-z), log_ndtr(z)])
+
+    def interval(self, x, w, target: str, level: float) -> np.ndarray:
+        """(m, 2) of the second class's probability."""
+        x, w = _constants(x, w)
+        return ndtr(probit_index_interval(self.result, x, w, target, level))
+
+    def means(self, target: str, transform: None = None) -> LinearMeans:
+        """The probability of the second class of rows, with inference."""
+        fit = self.result
+        if fit.over_rho is None and fit.cov_given_rho is not None:
+            warn_user(f"the fit is at rho = {fit.rho:+.0f}; these intervals treat rho as known")
+            fit = replace(fit, cov=fit.cov_given_rho)
+        return probit_means(fit, target)
+
+    def matrices(self, x, w) -> tuple:
+        """x and w with constants; None where not needed, as the columns of log sigma(x)."""
+        x = None if x is None else with_intercept(x)
+        return x, None if w is None else with_intercept(w), None
+
+    def probability_graph(self, graph, x: str) -> tuple[str, str]:
+        """(1, m) population probabilities of the first and the second class in an ONNX graph."""
+        intercept, *slopes = self.result.params["outcome"]
+        index = graph.call("MatMul", x, graph.double(np.array(slopes)[:, None]))
+        index = graph.as_number(graph.call("Add", index, graph.double(np.array(intercept))))
+        z = graph.call("Transpose", index, perm=[1, 0])
+        return graph.normal_cdf(graph.call("Neg", z)), graph.normal_cdf(z)
+
+    def index(self, w) -> np.ndarray:
+        return with_intercept(w) @ self.result.params["select"].to_numpy()
+
+
+def _constants(x, w):
+    return with_intercept(x), None if w is None else with_intercept(w)
+
+
+SEPARATED = (
+    "the likelihood has no maximum: probabilities near 0 and 1 of these rows are extrapolations, "
+    "and coefficients that depend on these rows alone have no standard errors"
+)
+
+
+@dataclass(frozen=True)
+class BinaryMode:
+    """A local maximum of the likelihood. status: `converged`, `boundary`, `max_iterations` or
+    `separated`."""
+
+    rho: float
+    loglik: float
+    status: str
+    params: pd.Series
+    near_boundary: bool
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class HeckmanProbitFit(SelectionFit):
+    """A fitted probit with sample selection, the `result_` of a linear `HeckmanClassifier`.
+
+    Attributes
+    ----------
+    params, se : Series
+        Estimates and standard errors by (equation, term): ``"outcome"``, ``"select"`` and
+        ``("ancillary", "atanh_rho")``.
+    cov : DataFrame
+        Covariance of `params`; NaN where there is none.
+    cov_given_rho : DataFrame or None
+        At rho = +-1, where the likelihood has no interior maximum: the covariance of the other
+        parameters.
+    rho, loglik, status, near_boundary
+        Correlation of the errors, log-likelihood, how the fit ended, and whether \\|rho\\| > .99.
+    modes : tuple of BinaryMode
+        Every local maximum of the likelihood, best first.
+    separation : str or None
+        Which columns separate the classes, if any do. The status is then ``"separated"``.
+        Coefficients that the other rows determine have standard errors. If every row is separated,
+        no coefficient has one, and rho is NaN, because every rho fits equally well.
+    classes : ndarray of shape (2,)
+        The two classes.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> loans = hk.datasets.make_loans(2000, seed=0).frame
+    >>> X, y = loans.drop(columns="default"), loans["default"]
+    >>> fit = hk.HeckmanClassifier(["leniency"]).fit(X, y).result_
+    >>> fit.status, len(fit.modes)  # the second maximum is far below the first
+    ('converged', 2)
+    """
+
+    classes: np.ndarray
+    df: float = float("inf")
+    separation: str | None = None
+
+    @property
+    def title(self) -> str:
+        """The heading of the summary."""
+        name = "Probit with selection" if self.has_selection else "Probit, every unit selected"
+        return f"{name}: {self.data.y_name} = {self.classes[1]}"
+
+    @property
+    def design(self) -> ArrayDesign:
+        """The columns of both equations without their constants."""
+        x, w = self.data.x[:, 1:], self.data.w[:, 1:]
+        return ArrayDesign(x, w, self.data.x_names[1:], self.data.w_names[1:])
+
+    def mean_of(self, x, w, scale, target: str) -> np.ndarray:
+        """(m,) probability of the second class, given columns with constants."""
+        return ndtr(probit_index(self, x, w, target)[0])
+
+    def means(self, target: str) -> LinearMeans:
+        """The probability of the second class of rows, with inference.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected", "selection"}
+            As in `margins`.
+
+        Returns
+        -------
+        LinearMeans
+            What `average` and `margins` are computed from.
+        """
+        return probit_means(self, target)
+
+    @property
+    def error_parameters(self) -> tuple[str, ...]:
+        """Names of the parameters of the error distribution."""
+        return ("rho",) if self.has_selection else ()
+
+    @property
+    def separation_note(self) -> str:
+        """Note at the end of the summary if columns separate the classes."""
+        return f"Separated: {self.separation} ({SEPARATED})." if self.separation else ""
+
+    @cached_property
+    def loglik_independent(self) -> float:
+        """Log-likelihood at rho = 0: two probits."""
+        self._need_a_maximum()
+        data, s = self.data, self.data.s
+        outcome = fit_probit(data.x[s], data.y[s] == 1.0, data.weight[s]).loglik
+        return outcome + fit_probit(data.w, s, data.weight).loglik
+
+    def _need_a_maximum(self) -> None:
+        if self.separation is not None:
+            raise DataError(f"{self.separation}: the likelihood has no maximum to compare with")
+
+    def interval(
+        self, parameter: str = "rho", level: float = 0.95, method: str | None = None
+    ) -> tuple[float, float]:
+        """Confidence interval of rho.
+
+        Parameters
+        ----------
+        parameter : {"rho"}
+            The only parameter of the error distribution.
+        level : float
+            Confidence level.
+        method : {"wald", "profile"}, optional
+            ``"wald"`` is symmetric on the atanh scale. ``"profile"`` contains every value that a
+            likelihood-ratio test does not reject, including those near other modes. The default
+            is `inference`.
+
+        Returns
+        -------
+        low, high : float
+
+        Raises
+        ------
+        DataError
+            If the fit has no such interval.
+        """
+        if not self.has_selection:
+            raise DataError("every unit was selected, so there is no rho")
+        if parameter != "rho":
+            raise DataError(f"a probit has an interval of 'rho' only, not of {parameter!r}")
+        if is_one_of(method, ("profile",)):
+            self._need_a_maximum()
+        return error_interval(self, parameter, level, method, self._profile_interval)
+
+    def _profile_interval(self, _, level: float) -> tuple[float, float]:
+        rows, lowest = binary_sample(self.data)[0], profile_level(self, level)
+        low, high = atanh_rho_interval(rows, self.scan.modes, lowest)
+        return float(np.tanh(low)), float(np.tanh(high))
+
+    @cached_property
+    def over_rho(self) -> ConditionalFits | None:
+        """Fits with rho held at each value the data allow, where `inference` is "profile"."""
+        if self.inference == "wald":
+            return None
+        with threadpool_limits(1, user_api="blas"):
+            return binary_fits(*binary_sample(self.data), self.scan, self.selected)
+
+    def score_test(self) -> Test:
+        """Test that the inverse Mills ratio has no coefficient in the outcome equation.
+
+        Returns
+        -------
+        Test
+        """
+        self._need_a_maximum()
+        statistic = binary_score_test(self.data, self.covariance, self.weight_kind, self.clusters)
+        return f_test(statistic, 1, self.freedom)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ProbitResult(NamedEstimates):
+    """A fitted probit, the result of `hk.probit`.
+
+    Attributes
+    ----------
+    params, se : Series
+        Estimates and standard errors by ``("select", term)``.
+    cov : DataFrame
+        Covariance of `params`.
+    loglik, loglik_constant : float
+        Log-likelihood, and that of a probit with a constant only.
+    status : str
+        ``"converged"`` or ``"max_iterations"``.
+    n : int
+        Number of units; frequency weights count as rows.
+    covariance, name, equation, freedom
+        The covariance estimator, the outcome, how columns are made from new rows, and the degrees
+        of freedom of tests and intervals.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> fit = hk.probit("inlf ~ educ + kidslt6", hk.datasets.load_mroz())
+    >>> fit.to_frame().shape
+    (3, 6)
+    """
+
+    loglik: float
+    loglik_constant: float
+    status: str
+    covariance: str
+    n: int
+    name: str
+    equation: Equation
+    freedom: float = float("inf")
+
+    def predict(self, data) -> np.ndarray:
+        """Probability of selection.
+
+        Parameters
+        ----------
+        data : frame
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        return ndtr(self.equation.matrix(as_pandas(data)) @ self.params.to_numpy())
+
+    def augment(self, data) -> pd.DataFrame:
+        """Rows with their probability of selection.
+
+        Parameters
+        ----------
+        data : frame
+            Rows with the columns of the formula.
+
+        Returns
+        -------
+        DataFrame
+            The columns of the rows, ``fitted``, the probability, and ``residual``, the outcome
+            minus that.
+        """
+        return augment_probit(self, data)
+
+    @property
+    def pseudo_r2(self) -> float:
+        """McFadden's: 1 - loglik / loglik_constant."""
+        return 1 - self.loglik / self.loglik_constant
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Summary for printing.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        Summary
+            A string, which a notebook shows as HTML.
+        """
+        head = [
+            f"Probit of {self.name}, {self.n:,} units, covariance: {covariance_words(self)}",
+            f"Log-likelihood {self.loglik:.4f}, pseudo R2 {self.pseudo_r2:.4f}, "
+            f"status: {self.status}",
+        ]
+        table = (self.to_frame(level), level, self.name, self.freedom)
+        html = web.block(
+            web.heading(f"Probit of {self.name}"),
+            web.paragraphs([f"{self.n:,} units, covariance: {covariance_words(self)}", head[1]]),
+            coefficient_html(*table),
+        )
+        return Summary(printable("\n".join([*head, *coefficient_block(*table)])), html)
+
+    def __repr__(self) -> str:
+        return (
+            f"<ProbitResult {self.name}: {len(self.params)} terms, {self.n} units, {self.status}>"
+        )
+
+
+def fit_selection_probit(
+    w, s, weight, equation: Equation, *, name: str, covariance: str, weight_kind: str, clusters
+) -> ProbitResult:
+    """The probit of s (n,) on w (n, q), the columns that `equation` makes."""
+    counted = scaled_weight(weight, weight_kind)
+    fit = checked_probit(w, s, equation.names, counted)
+    scores = probit_scores(w, s, fit.gamma)
+    options = {"weight_kind": weight_kind, "clusters": clusters}
+    cov = covariance_of(covariance, fit.hessian, scores, counted, **options)
+    params, cov = labelled([("select", term) for term in equation.names], fit.gamma, cov)
+    constant = fit_probit(np.ones((len(s), 1)), s, counted)
+    loglik, loglik_constant = (one.loglik * weight.sum() / counted.sum() for one in (fit, constant))
+    return ProbitResult(
+        params=params,
+        cov=cov,
+        loglik=loglik,
+        loglik_constant=loglik_constant,
+        status=fit.status,
+        covariance=covariance,
+        n=round(weight.sum()) if weight_kind == "frequency" else int(np.count_nonzero(weight)),
+        name=name,
+        equation=equation,
+        freedom=cluster_freedom(clusters, weight),
+    )
+
+
+def probit(
+    formula: str,
+    data,
+    *,
+    covariance: str | None = None,
+    groups=None,
+    clusters=None,
+    weights=None,
+    weight_kind: str = "frequency",
+) -> ProbitResult:
+    """Fit a probit to a 0/1 column.
+
+    Parameters
+    ----------
+    formula : str
+        Formula with a left-hand side, such as ``"s ~ a + b"``.
+    data : frame or dict
+        The columns that the formula names.
+    covariance, groups, clusters, weights, weight_kind
+        As in `heckesel.heckman`.
+
+    Returns
+    -------
+    ProbitResult
+
+    Raises
+    ------
+    DataError
+        If the data or the options cannot be used.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> fit = hk.probit("inlf ~ educ + kidslt6", hk.datasets.load_mroz())
+    >>> fit
+    <ProbitResult inlf: 3 terms, 753 units, converged>
+    >>> print(fit.params["select", "kidslt6"].round(3))
+    -0.621
+    """
+    frame, groups = as_pandas(data), groups_or_clusters(groups, clusters)
+    name, right = split_formula(formula, "probit")
+    if name is None:
+        raise DataError(f"the formula {formula!r} needs a left-hand side: 's ~ a + b'")
+    s = _binary(evaluate_column(name, frame, "outcome"), name)
+    equation, w = build_equation(right, frame, np.ones(len(frame), bool), "probit")
+    rows = np.arange(len(w))
+    check_complete(w, equation.names, rows)
+    check_not_tiny(w, equation.names, rows)
+    weight = check_weights(side_column(weights, frame), len(frame), s)
+    kind, codes = covariance_kind(
+        covariance, side_column(groups, frame), weight, weight_kind, has_likelihood=True
+    )
+    options = {"covariance": kind, "weight_kind": weight_kind, "clusters": codes}
+    return fit_selection_probit(w, s, weight, equation, name=name, **options)
+
+
+def _binary(values, name: str) -> np.ndarray:
+    s = ones_of(values, f"column {name!r}")
+    if s.all() or not s.any():
+        raise DataError(
+            f"column {name!r} is {values[0]:g} in every row; there is nothing to explain"
+        )
+    return s
+
+
+def fit_binary(
+    data: SelectionData,
+    classes,
+    *,
+    covariance=None,
+    weight_kind: str = "frequency",
+    prefer_interior: bool = False,
+) -> HeckmanProbitFit:
+    """Maximum likelihood; data.y is 1 for the second class, 0 for the first, NaN where missing,
+    and x and w have their constants.
+
+    prefer_interior : whether a maximum at rho = +-1 must be clearly higher than an interior one to
+        be used, see `selected_mode`
+
+    An outcome that its columns separate gives a fit with status `separated` and a warning.
+    """
+    kind, codes = covariance_kind(
+        covariance, data.groups, data.weight, weight_kind, has_likelihood=True
+    )
+    if not data.s.all() and data.weight[~data.s].sum() == 0:
+        raise DataError("all unselected rows have weight zero")
+    sentence = _check_estimable(data, classes)
+    if sentence is not None:
+        warn_user(f"{sentence} ({SEPARATED})")
+    rest = {"classes": classes, "separation": sentence}
+    rest |= {"weight_kind": weight_kind, "clusters": codes}
+    counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
+    with threadpool_limits(1, user_api="blas"):
+        if data.s.all():
+            fit = _without_selection(counted, kind, rest)
+        elif sentence is not None and _all_apart(counted):
+            fit = _without_doubt(counted, kind, rest)
+        else:
+            fit = _ml(counted, kind, rest, prefer_interior)
+    return fit if weight_kind == "frequency" else in_given_weights(fit, data)
+
+
+def _check_estimable(data: SelectionData, classes) -> str | None:
+    """Refuse what no fit can use; what separates the outcome comes back as a sentence."""
+    used = data.weight > 0
+    rows = used & data.s
+    x, happened = data.x[rows], data.y[rows] == 1.0
+    if happened.all() or not happened.any():
+        raise DataError(
+            f"only one class of {data.y_name!r} has rows of positive weight, so there is nothing "
+            "to distinguish; two classes are needed"
+        )
+    if len(x) <= x.shape[1]:
+        raise DataError(
+            f"{len(x)} selected rows cannot determine {x.shape[1]} outcome coefficients; use fewer "
+            "columns or more rows"
+        )
+    if not data.s.all():
+        where = f"over all {int(used.sum())} rows"
+        refuse(separation(data.w[used], data.s[used], data.w_names, where)[1])
+    yes, no = (f"{data.y_name} = {label}" for label in (classes[1], classes[0]))
+    where = f"among the {len(x)} selected rows"
+    event = Event(f"the outcome {data.y_name!r}", yes, no)
+    error = separation(x, happened, data.x_names, where, event)[1]
+    return None if error is None else str(error)
+
+
+def _how(rest: dict) -> dict:
+    """The options of a covariance."""
+    return {name: rest[name] for name in ("weight_kind", "clusters")}
+
+
+def _all_apart(data: SelectionData) -> bool:
+    used = data.s & (data.weight > 0)
+    x, happened = data.x[used], data.y[used] == 1.0
+    return separates_all_rows(x, happened, fit_separated(x, happened, data.weight[used]).gamma)
+
+
+def _without_doubt(data: SelectionData, kind, rest) -> HeckmanProbitFit:
+    r"""A fit in which every observed class is separated, so that :math:`\Phi_2(\eta, \pm f;
+    \pm\rho)` goes to :math:`\Phi(\eta)` whatever rho is: selection is a separate probit, and there
+    is no rho."""
+    s, weight = data.s, data.weight
+    outcome = fit_separated(data.x[s], data.y[s] == 1.0, weight[s])
+    select = fit_probit(data.w, s, weight)
+    labels = [*equation_labels(data), ATANH_RHO]
+    values = np.concatenate([outcome.gamma, select.gamma, [np.nan]])
+    params, cov = labelled(labels, values, np.full((len(labels),) * 2, np.nan))
+    mode = BinaryMode(np.nan, outcome.loglik + select.loglik, "separated", params, False)
+    return HeckmanProbitFit(**vars(mode), method="ml", covariance=kind, cov=cov, data=data, **rest)
+
+
+def _ml(data: SelectionData, kind, rest, prefer_interior: bool) -> HeckmanProbitFit:
+    ridge = 0.0 if rest["separation"] is None else RIDGE
+    sample, scalings = binary_sample(data, ridge=ridge)
+    found = scan(sample)
+    selected = selected_mode(found.modes) if prefer_interior else 0
+    best = found.modes[selected]
+    labels = [*equation_labels(data), ATANH_RHO]
+    modes = tuple(_mode(point, scalings, labels, ridge) for point in found.modes)
+    if not ridge:
+        covariance = binary_covariance(data, best, sample, scalings, kind, **_how(rest))
+    else:
+        covariance = _of_overlap(data, best, modes[selected].params, kind, _how(rest))
+    _, cov = labelled(labels, modes[selected].params.to_numpy(), covariance)
+    given_rho = None
+    if best.status == "boundary" and not ridge:
+        known = covariance_given_rho(best, sample, scalings)
+        _, given_rho = labelled(labels, modes[selected].params, known)
+    more: dict = {"modes": modes, "selected": selected, "scan": found, "cov_given_rho": given_rho}
+    return HeckmanProbitFit(
+        **vars(modes[selected]), method="ml", covariance=kind, cov=cov, data=data, **more, **rest
+    )
+
+
+def _of_overlap(data: SelectionData, best: Point, params, kind: str, options: dict):
+    """Standard errors of the coefficients that the non-separated rows determine."""
+    overlap, values = _overlap(data), params.to_numpy()
+    if overlap is None or best.status != "converged":
+        return np.full((len(values),) * 2, np.nan)
+    return separated_covariance(data, values, overlap, kind, **options)
+
+
+def _overlap(data: SelectionData) -> Overlap | None:
+    """Rows of weight zero count as separated, because they have no effect."""
+    used = data.weight[data.s] > 0
+    x, happened = data.x[data.s], data.y[data.s] == 1.0
+    found = overlap_of(x[used], happened[used])
+    if found is None:
+        return None
+    rows = np.zeros(len(x), dtype=bool)
+    rows[used] = found.rows
+    return replace(found, rows=rows)
+
+
+def _mode(point: Point, scalings: SampleScale, labels, ridge: float) -> BinaryMode:
+    """A mode in the user's units; with a ridge, which its value has paid for, it is separated."""
+    q = len(scalings.w.scale)
+    paid = 0.5 * ridge * float(point.v[q:] @ point.v[q:])
+    values = [scalings.x.back @ point.v[q:], scalings.w.back @ point.v[:q], [point.a]]
+    params, _ = labelled(labels, np.concatenate(values), np.zeros((len(labels),) * 2))
+    rho, status = float(np.tanh(point.a)), "separated" if ridge else point.status
+    return BinaryMode(rho, point.value + paid, status, params, abs(rho) > NEAR_BOUNDARY)
+
+
+def _without_selection(data: SelectionData, kind, rest) -> HeckmanProbitFit:
+    happened, separated = data.y == 1.0, rest["separation"] is not None
+    fit = (fit_separated if separated else fit_probit)(data.x, happened, data.weight)
+    covariance = np.full_like(fit.hessian, np.nan)
+    overlap = _overlap(data) if separated else None
+    if not separated:
+        covariance = _probit_covariance(data.x, happened, data.weight, fit, kind, _how(rest))
+    elif overlap is not None:
+        rows, columns, sure = overlap.rows, overlap.columns, overlap.determined
+        x, event, weight = data.x[rows][:, columns], happened[rows], data.weight[rows]
+        how, codes = _how(rest), rest["clusters"]
+        how["clusters"] = None if codes is None else codes[rows]
+        part = _probit_covariance(x, event, weight, fit_probit(x, event, weight), kind, how)
+        covariance[np.ix_(columns, columns)] = part
+        covariance[~sure] = covariance[:, ~sure] = np.nan
+    params, cov = labelled([("outcome", name) for name in data.x_names], fit.gamma, covariance)
+    mode = BinaryMode(np.nan, fit.loglik, fit.status, params, False)
+    return HeckmanProbitFit(
+        **vars(mode), method="probit", covariance=kind, cov=cov, data=data, **rest
+    )
+
+
+def _probit_covariance(x, happened, weight, fit, kind: str, options: dict) -> np.ndarray:
+    scores = probit_scores(x, happened, fit.gamma)
+    return covariance_of(kind, fit.hessian, scores, weight, **options)

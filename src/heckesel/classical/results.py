@@ -1,0 +1,1090 @@
+r"""Coefficient tables and tests that all linear results share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtri, ndtr, stdtr
+from threadpoolctl import threadpool_limits
+
+from heckesel.classical import prediction
+from heckesel.classical import summary as table
+from heckesel.classical.covariance import (
+    Test,
+    cluster_freedom,
+    critical_value,
+    f_test,
+    fit_least_squares,
+    likelihood_ratio,
+    wald_test,
+)
+from heckesel.classical.forms import FormScan, restricted
+from heckesel.classical.functional_form import FunctionalForm, compare_forms
+from heckesel.classical.hypotheses import hypotheses_of
+from heckesel.classical.ml import CLEARLY_BETTER, Scan
+from heckesel.classical.prediction import LinearMeans
+from heckesel.classical.probit import fit_probit
+from heckesel.classical.profile import (
+    LARGEST_LEVEL,
+    ConditionalFits,
+    atanh_rho_interval,
+    highest,
+    likelihood_ratio_value,
+    linear_fits,
+    theta_interval,
+)
+from heckesel.classical.rows import ALL_ROWS_UP_TO, Rows, SampleScale, standardised_sample
+from heckesel.classical.stream import StreamedData, StreamedRows, loglik_at_zero
+from heckesel.classical.summary import augment, glance, slopes, tidy
+from heckesel.classical.two_step import bootstrap_two_step, linear_score_test
+from heckesel.data import RowSummary, SelectionData
+from heckesel.display import Summary
+from heckesel.errors import DataError, as_list, is_one_of, is_whole, printable
+from heckesel.numeric_input import check_level
+from heckesel.predictive import Predictive, transformed
+from heckesel.scales import TargetTransform
+from heckesel.tables.array_design import ArrayDesign
+from heckesel.tables.cluster import cluster_of
+from heckesel.tables.formula import FormulaDesign
+
+
+def in_given_weights(fit, data: SelectionData):
+    """A fit whose weights have mean one, as a fit to the weights of `data`. Only the
+    log-likelihoods depend on the scale of the weights."""
+    unit = data.weight.sum() / np.count_nonzero(data.weight)
+    modes = tuple(replace(mode, loglik=unit * mode.loglik) for mode in fit.modes)
+    return replace(fit, data=data, loglik=unit * fit.loglik, modes=modes)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class NamedEstimates:
+    """Estimates by (equation, term) with their covariance, and the inference from these alone."""
+
+    params: pd.Series
+    cov: pd.DataFrame
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of tests and intervals: G - 1 for G clusters, infinite without."""
+        return float("inf")
+
+    @cached_property
+    def se(self) -> pd.Series:
+        """Standard errors by (equation, term)."""
+        variance = np.diag(self.cov)
+        return pd.Series(np.sqrt(np.where(variance >= 0, variance, np.nan)), self.cov.index)
+
+    def to_frame(self, level: float = 0.95, method: str | None = None) -> pd.DataFrame:
+        """Table of coefficients.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+        method : {"wald", "profile"}, optional
+            How p-values and intervals are computed. ``"wald"`` uses the standard errors.
+            ``"profile"`` uses the profile likelihood for all but the selection equation, which
+            is valid even if rho is poorly identified. The default is that of the summary
+            (`inference`).
+
+        Returns
+        -------
+        DataFrame
+            ``coef``, ``se``, ``z``, ``p``, ``low`` and ``high`` by (equation, term). z is always
+            coef / se. With G clusters, p-values and intervals use t with G - 1 degrees of freedom.
+        """
+        check_level(level)
+        over_rho: ConditionalFits | None = getattr(self, "over_rho", None)  # a probit has no rho
+        _check_inference(method, over_rho)
+        freedom, z = self.freedom, self.params / self.se
+        half = critical_value(level, freedom) * self.se
+        frame = pd.DataFrame(
+            {
+                "coef": self.params,
+                "se": self.se,
+                "z": z,
+                "p": 2 * (ndtr(-np.abs(z)) if np.isinf(freedom) else stdtr(freedom, -np.abs(z))),
+                "low": self.params - half,
+                "high": self.params + half,
+            }
+        )
+        if over_rho is not None and method != "wald":
+            # the selection equation is a probit, which rho hardly affects
+            rows = (frame.index.get_level_values(0) != "select") | frame["se"].isna()
+            frame.loc[rows, "p"] = over_rho.p_values_of_params()[rows]
+            frame.loc[rows, ["low", "high"]] = over_rho.interval_of_params(level)[rows]
+        return frame
+
+    @property
+    def zvalues(self) -> pd.Series:
+        """Estimates divided by their standard errors, by (equation, term)."""
+        return self.params / self.se
+
+    @property
+    def pvalues(self) -> pd.Series:
+        """Two-sided p-values by (equation, term), as in the summary."""
+        return self.to_frame()["p"].rename(None)
+
+    @property
+    def nobs(self) -> int:
+        """Number of units, selected or not."""
+        return self.n  # type: ignore[attr-defined]
+
+    @property
+    def df_model(self) -> int:
+        """Number of slopes of the outcome equation; in a probit, of its only equation."""
+        return slopes(self)
+
+    @property
+    def df_resid(self) -> int:
+        """Number of units minus number of estimated parameters."""
+        return self.nobs - len(self.params)
+
+    @property
+    def aic(self) -> float:
+        """Akaike's information criterion."""
+        return 2 * len(self.params) - 2 * self.loglik  # type: ignore[attr-defined]
+
+    @property
+    def bic(self) -> float:
+        """Schwarz's information criterion."""
+        return np.log(self.nobs) * len(self.params) - 2 * self.loglik  # type: ignore[attr-defined]
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Confidence intervals of the coefficients, as in the summary.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        DataFrame
+            ``low`` and ``high`` by (equation, term).
+        """
+        return self.to_frame(level)[["low", "high"]]
+
+    def tidy(self, level: float = 0.95) -> pd.DataFrame:
+        """Table with one row per term.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        DataFrame
+            ``equation``, ``term``, ``estimate``, ``std_error``, ``statistic``, ``p_value``, ``low``
+            and ``high``. P-values and intervals are those of the summary.
+        """
+        return tidy(self, level)
+
+    def glance(self) -> pd.DataFrame:
+        """Table with one row that describes the fit.
+
+        Returns
+        -------
+        DataFrame
+            As far as the fit has them: ``nobs``, ``n_selected``, ``df_model``, ``df_resid``,
+            ``rho``, ``sigma``, ``loglik``, ``aic``, ``bic``, ``method``, ``errors``,
+            ``covariance``, ``inference``, ``status`` and ``verdict``.
+        """
+        return glance(self)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()  # type: ignore[attr-defined]
+
+    def wald_test(self, terms) -> Test:
+        """Wald test of linear hypotheses about the coefficients.
+
+        Parameters
+        ----------
+        terms : str or list of (equation, term)
+            Hypotheses such as ``"educ = 0, exper = expersq"`` or ``"2*educ - exper = 1"``, with
+            the names of the summary. A name stands for the first equation that has the term;
+            ``"select:age"`` names the equation. A list contains coefficients that are zero, such
+            as ``[("outcome", "age")]``, or strings.
+
+        Returns
+        -------
+        Test
+            ``statistic``, ``degrees_of_freedom`` and ``p_value`` of the joint test.
+
+        Raises
+        ------
+        DataError
+            If a coefficient does not exist, or a hypothesis is not linear or follows from others.
+
+        Notes
+        -----
+        The statistic of :math:`R\\theta = r` with the covariance V is
+        :math:`(R\\theta - r)'(RVR')^{-1}(R\\theta - r)`. It uses the standard errors also where
+        `inference` is ``"profile"``.
+        """
+        restrictions, constants = hypotheses_of(self, as_list("terms", terms))
+        used = restrictions.any(axis=0)  # others may have no variance
+        r = restrictions[:, used]
+        estimate = r @ self.params.to_numpy()[used] - constants
+        covariance = r @ self.cov.to_numpy()[np.ix_(used, used)] @ r.T
+        statistic, _ = wald_test(estimate, covariance)
+        return f_test(statistic, len(estimate), self.freedom)
+
+
+def keep_result(model, result) -> None:
+    """Set the result of an estimator and the attributes that scikit-learn expects of a linear
+    model."""
+    outcome = result.params["outcome"].drop("Intercept")
+    model.result_, model.rho_ = result, result.rho
+    model.intercept_ = float(result.params["outcome", "Intercept"])
+    model.coef_, model.coef_names_ = outcome.to_numpy(), tuple(outcome.index)
+    if hasattr(result, "sigma"):
+        model.sigma_ = result.sigma
+
+
+def _check_inference(method, over_rho: ConditionalFits | None) -> None:
+    if method is not None and not is_one_of(method, ("wald", "profile")):
+        raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
+    if method == "profile" and over_rho is None:
+        raise DataError("inference of this fit is 'wald'; use method='wald'")
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A local maximum of the likelihood of `hk.heckman`.
+
+    Attributes
+    ----------
+    rho, sigma : float
+        Correlation of the errors, and scale of the outcome error.
+    loglik : float
+        Log-likelihood.
+    status : str
+        ``"converged"``, ``"boundary"`` (rho = +-1) or ``"max_iterations"``.
+    params : Series
+        Estimates by (equation, term).
+    near_boundary : bool
+        Whether \\|rho\\| > .99.
+    """
+
+    rho: float
+    sigma: float
+    loglik: float
+    status: str
+    params: pd.Series
+    near_boundary: bool
+
+
+def reason_of(modes: tuple, selected: int) -> str:
+    """Why a fit uses this one of its modes, as a sentence; empty without a likelihood."""
+    if not modes:
+        return ""
+    used, best = modes[selected], modes[0]
+    if len(modes) == 1:
+        return "The likelihood has one maximum."
+    if selected:
+        gain, sign = best.loglik - used.loglik, "+" if best.rho > 0 else "-"
+        return (
+            f"It is an interior maximum. The maximum at rho = {sign}1 has a log-likelihood that is "
+            f"{gain:.2f} higher, but a maximum there is used only if the difference exceeds "
+            f"{CLEARLY_BETTER:g}."
+        )
+    return f"It is the highest of {len(modes)} maxima of the likelihood."
+
+
+def explain_modes(fit) -> tuple[str, pd.DataFrame]:
+    """The maximum that a probit with selection uses, in words, and one row for each maximum."""
+    if fit.has_selection:
+        used = f"Maximum likelihood was used, with rho = {fit.rho:.2f}."
+        sentence = f"{used} {reason_of(fit.modes, fit.selected)}".strip()
+    else:
+        sentence = "A plain probit was used, because every unit was selected."
+    rows = [
+        {
+            "estimator": fit.method,
+            "rho": mode.rho,
+            "loglik": mode.loglik,
+            "difference": mode.loglik - fit.modes[0].loglik,
+            "status": mode.status,
+            "chosen": position == fit.selected,
+        }
+        for position, mode in enumerate(fit.modes)
+    ]
+    columns = ["estimator", "rho", "loglik", "difference", "status", "chosen"]
+    return sentence, pd.DataFrame(rows, columns=columns)
+
+
+# The Wald statistic per instrument from which Wald tests and intervals of coefficients keep their
+# level in simulations (results/inference_coverage.json); the rule of thumb of 10 is not enough.
+WALD_HOLDS_FROM = 100.0
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SelectionFit(NamedEstimates):
+    """Estimates of both equations and of the dependence of their errors.
+
+    data : the rows of the fit, or a summary of them; scan : `Scan` or `FormScan`;
+    identification : the verdict, which is made elsewhere; selected : the position in `modes` of the
+    mode that is used; cov_given_rho : the covariance of the other parameters at rho = +-1
+    """
+
+    method: str
+    covariance: str
+    rho: float
+    loglik: float
+    status: str
+    near_boundary: bool
+    data: Any
+    modes: tuple = ()
+    scan: Any = field(default=None, metadata={"saved": False})
+    weight_kind: str = "frequency"
+    identification: Any = None
+    clusters: np.ndarray | None = field(default=None, metadata={"saved": False})
+    errors: str = "normal"
+    selected: int = 0
+    cov_given_rho: pd.DataFrame | None = None
+
+    # what needs the rows, which the file of a saved model does not hold
+    saved_properties: ClassVar = ("freedom", "inference", "over_rho", "shown")
+
+    @property
+    def has_selection(self) -> bool:
+        """Whether some units are unselected."""
+        return self.data.has_selection
+
+    @property
+    def selected_mode_reason(self) -> str:
+        """Why the mode of the estimates is used, in a sentence."""
+        return reason_of(self.modes, self.selected)
+
+    @cached_property
+    def inference(self) -> str:
+        """How p-values and intervals are computed by default: ``"wald"`` or ``"profile"``.
+
+        ``"profile"`` is for maximum likelihood with normal errors, a constant sigma and independent
+        rows in memory, if Wald tests and intervals do not hold (`wald_holds`).
+        """
+        has_likelihood = isinstance(self.scan, Scan) and isinstance(self.data, SelectionData)
+        by_model = self.covariance in ("information", "opg") and self.weight_kind == "frequency"
+        if not has_likelihood or not by_model or self.status == "separated":
+            return "wald"
+        return "wald" if self.wald_holds else "profile"
+
+    @cached_property
+    def wald_holds(self) -> bool:
+        """Whether rho is identified well enough for Wald tests and intervals.
+
+        It is if the Wald statistic of the instruments in the selection equation is at least
+        100 per instrument and the likelihood has no other maximum of similar height.
+        """
+        if not self.has_selection:
+            return True
+        instruments = [("select", name) for name in self.data.instruments]
+        if not instruments or self.status != "converged":
+            return False
+        if self.wald_test(instruments).statistic < WALD_HOLDS_FROM * len(instruments):
+            return False
+        if not isinstance(self.scan, Scan):
+            return True
+        lowest = highest(self.scan, self.selected) - 0.5 * likelihood_ratio_value(LARGEST_LEVEL)
+        return sum(mode.value >= lowest for mode in self.scan.modes) == 1
+
+    @property
+    def has_score_test(self) -> bool:
+        """Whether the fit has normal errors with a constant sigma."""
+        return self.method == "two-step" or isinstance(self.scan, Scan)
+
+    @property
+    def prefers_score(self) -> bool:
+        """Whether the score test is the default: not for files, which it reads some six more
+        times, unless other tests do not hold."""
+        return self.has_score_test and not (isinstance(self.data, StreamedData) and self.wald_holds)
+
+    def means(self, target: str) -> LinearMeans:
+        """The expected outcome of rows, with inference.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected", "selection"}
+            The mean outcome, as in `predict`, or the probability of selection itself.
+
+        Returns
+        -------
+        LinearMeans
+            What `average` and `margins` are computed from.
+        """
+        return prediction.outcome_means(self, target, getattr(self, "transform", None))
+
+    def mean_of(self, x, w, scale, target: str) -> np.ndarray:
+        """(m,) mean of the outcome on the scale of the fit, given columns with constants."""
+        return prediction.mean_and_gradient(self, x, w, target, scale)[0]
+
+    @cached_property
+    def freedom(self) -> float:
+        """Degrees of freedom of tests and intervals: G - 1 for G clusters, infinite without."""
+        return np.inf if self.clusters is None else cluster_freedom(self.clusters, self.data.weight)
+
+    @property
+    def n(self) -> int:
+        """Units; frequency weights count as rows."""
+        return self.data.units(self.weight_kind)
+
+    @property
+    def n_selected(self) -> int:
+        """Selected units; frequency weights count as rows."""
+        return self.data.units(self.weight_kind, selected=True)
+
+    @property
+    def separation_note(self) -> str:
+        """Note at the end of the summary of a fit whose classes are separated."""
+        return ""
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Summary for printing: coefficients, errors, tests, other modes and the verdict.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        Summary
+            A string, which a notebook shows as HTML.
+        """
+        if level == 0.95 and isinstance(self.data, RowSummary):
+            return Summary(printable(self.shown))
+        return table.summary(self, level)
+
+    @cached_property
+    def shown(self) -> str:
+        """The summary as text, which a saved model keeps."""
+        return str(self.summary())
+
+    def augment(self, data=None) -> pd.DataFrame:
+        """The rows of the fit with fitted values, residuals and probabilities of selection.
+
+        Parameters
+        ----------
+        data : frame, optional
+            New rows of a fit from formulas. A row counts as selected if its outcome is not missing.
+
+        Returns
+        -------
+        DataFrame
+            The columns of the rows, and ``selected``; ``fitted``, the mean of the outcome in the
+            population (for two classes the probability of the second); ``fitted_selected``, the
+            same given selection; ``residual``, the outcome minus ``fitted_selected``, NaN for
+            unselected units; ``p_selected``, the probability of selection; and ``inverse_mills``,
+            the mean of the selection error given selection. Values are NaN where a column of the
+            outcome equation is missing.
+
+        Raises
+        ------
+        DataError
+            If the fit has kept no rows, or the data has a column of one of these names.
+        """
+        return augment(self, data)
+
+    def test_rho_zero(self, kind: str | None = None) -> Test:
+        """Test that rho is zero.
+
+        Parameters
+        ----------
+        kind : {"score", "lr", "wald"}, optional
+            ``"score"`` tests whether the inverse Mills ratio belongs in the outcome equation. It
+            needs normal errors with a constant sigma, keeps its level with weak instruments and
+            with none, and follows the kind of covariance. ``"lr"`` is the likelihood-ratio test,
+            ``"wald"`` the Wald test of atanh rho (two-step: of lambda). The default is
+            ``"score"``, and for other error models ``"lr"`` or, where there is none, ``"wald"``.
+
+        Returns
+        -------
+        Test
+        """
+        return rho_test(self, kind)
+
+    def margins(
+        self,
+        target: str = "population",
+        level: float = 0.95,
+        *,
+        at=None,
+        by: str | None = None,
+        kind: str = "effect",
+    ) -> pd.DataFrame:
+        """Average marginal effects over the rows of the fit.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected", "selection"}
+            The mean outcome that changes, as in `predict`, or the probability of selection itself.
+            For two classes, the mean is the probability of the second class.
+        level : float
+            Confidence level.
+        at : dict, optional
+            Values to which columns are set in all rows, such as ``{"educ": 12}``. With lists,
+            ``{"educ": [12, 16]}``, there is one set of effects for each combination. Other columns
+            keep their values.
+        by : str, optional
+            Column of the formulas with groups: effects are averaged over the rows of each.
+        kind : {"effect", "elasticity"}
+            ``"effect"`` is the derivative with respect to a number and, for a category, the
+            difference between each level and the first. ``"elasticity"`` is the mean of
+            (dy/dx)(x/y), for numeric columns only.
+
+        Returns
+        -------
+        DataFrame
+            ``effect``, ``se``, ``z``, ``p``, ``low`` and ``high``, one row per variable or, with
+            `at` and `by`, per held values, group and variable.
+
+        Raises
+        ------
+        DataError
+            If an option cannot be used, or the fit holds no rows.
+
+        Notes
+        -----
+        se comes from the delta method with the covariance of the fit; z is effect / se. `inference`
+        names the method of the p-value and the interval. Rows and their weights are treated as
+        fixed. There is no elasticity if predictions have both signs.
+        """
+        return prediction.margins(self.means(target), level, at=at, by=by, kind=kind)
+
+    def average(
+        self, target: str = "population", level: float = 0.95, *, by: str | None = None
+    ) -> pd.Series | pd.DataFrame:
+        """Average of the expected outcome over the rows of the fit.
+
+        Parameters
+        ----------
+        target : {"population", "selected", "unselected", "selection"}
+            As in `margins`.
+        level : float
+            Confidence level.
+        by : str, optional
+            Column of the formulas with groups.
+
+        Returns
+        -------
+        Series or DataFrame
+            ``mean``, ``se``, ``low`` and ``high``; with `by`, one row per group, which starts with
+            ``n``, the number of its rows. Intervals are as in `margins`; those of probabilities are
+            computed on the probit scale.
+        """
+        return prediction.average(self.means(target), level, by)
+
+    def __repr__(self) -> str:
+        sigma = f"sigma {self.sigma:.4f}, " if hasattr(self, "sigma") else ""
+        verdict = self.identification.verdict if self.identification else "no verdict"
+        return (
+            f"<{type(self).__name__} {self.method}: rho {self.rho:.4f}, {sigma}{self.n_selected} "
+            f"of {self.n} selected, {self.status}; {verdict}>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class HeckmanFit(SelectionFit):
+    """A fitted selection model, the result of `hk.heckman`.
+
+    Attributes
+    ----------
+    params, se : Series
+        Estimates and standard errors by (equation, term). The equations are ``"outcome"`` and
+        ``"select"``, then for two-step ``("mills", "lambda")`` and for maximum likelihood
+        ``("ancillary", "atanh_rho")`` and ``("ancillary", "log_sigma")``. t errors add
+        ``"log_df"``, shape errors ``"skewness"`` and ``"log_tail"``. With ``scale=``, log sigma(x)
+        is ``"log_sigma"`` plus the ``"scale"`` coefficients times their columns.
+    cov : DataFrame
+        Covariance of `params`; NaN where there is none.
+    rho, sigma : float
+        Correlation of the errors, and scale of the outcome error: its standard deviation if the
+        errors are normal, times sqrt(df / (df - 2)) if they are t. With ``scale=``, sigma where
+        those columns are zero. With shape errors, rho is the correlation after the outcome error is
+        transformed to normality.
+    loglik : float
+        Log-likelihood; NaN for two-step.
+    status : str
+        ``"converged"``, ``"boundary"`` or ``"max_iterations"``.
+    near_boundary : bool
+        Whether \\|rho\\| > .99.
+    modes : tuple of Mode
+        Every local maximum of the likelihood, best first; empty for two-step.
+    identification : Identification
+        The verdict on whether the data support the correction.
+    method, covariance, weight_kind, errors : str
+        Options of the fit.
+    data, design, scan, clusters, selected, cov_given_rho
+        The rows; the design, which makes columns from new rows; the profile of the likelihood;
+        cluster codes; position in `modes` of the mode in use; covariance of the other parameters
+        at rho = +-1, unless errors are normal with a constant sigma.
+    transform : TargetTransform or None
+        The scale of the fit, if `target_transform` was given.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(1000, rho=0.5, alpha=1.0, seed=0).frame
+    >>> fit = hk.heckman("y ~ x", "~ x + z", frame)
+    >>> fit.status, fit.identification.verdict
+    ('converged', 'identified by an instrument')
+    >>> low, high = fit.interval("rho")
+    >>> bool(low < fit.rho < high)
+    True
+    """
+
+    sigma: float
+    data: SelectionData | StreamedData | RowSummary
+    design: FormulaDesign | ArrayDesign
+    transform: TargetTransform | None = None
+
+    @property
+    def title(self) -> str:
+        """The heading of the summary."""
+        if self.has_selection:
+            return "Heckman selection model"
+        return "Linear model, every unit selected"
+
+    @property
+    def error_parameters(self) -> tuple[str, ...]:
+        """Names of the parameters of the error distribution."""
+        if not self.has_selection:
+            return ("sigma",)
+        return ("rho", "sigma", *EXTRA[self.errors])
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of t errors; infinite for others."""
+        return float(np.exp(self._ancillary("log_df", np.inf)))
+
+    @property
+    def skewness(self) -> float:
+        """Epsilon of shape errors: positive if the right tail is longer; 0 for other errors."""
+        return self._ancillary("skewness", 0.0)
+
+    @property
+    def tail(self) -> float:
+        """Delta of shape errors: below 1 if tails are heavier than normal; 1 for other errors."""
+        return float(np.exp(self._ancillary("log_tail", 0.0)))
+
+    def _ancillary(self, name: str, otherwise: float) -> float:
+        return float(self.params.get(("ancillary", name), otherwise))
+
+    @property
+    def selected_mode(self) -> Mode | None:
+        """The mode that the estimates describe; None for two-step.
+
+        It is the highest one, unless that is at rho = +-1 and an interior one is about as high.
+        """
+        return self.modes[self.selected] if self.modes else None
+
+    def to_latex(self, level: float = 0.95) -> str:
+        """Table of coefficients for LaTeX, with booktabs rules.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        str
+        """
+        return table.latex(self, level)
+
+    def to_dict(self, level: float = 0.95) -> dict:
+        """Everything the summary shows, in a form that can be written as JSON.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        dict
+            Numbers that do not exist are None.
+        """
+        return table.as_dict(self, level)
+
+    @cached_property
+    def loglik_independent(self) -> float:
+        """Log-likelihood at rho = 0: probit plus least squares, if errors are normal."""
+        return loglik_independent(self)
+
+    def test_errors(self, kind: str = "wald") -> dict[str, Test]:
+        """Test normal errors and a constant sigma against shape errors and `scale=`.
+
+        Parameters
+        ----------
+        kind : {"wald", "lr"}
+            Wald test, or likelihood-ratio test, for which the smaller models are fitted.
+
+        Returns
+        -------
+        dict of str to Test
+            Tests of ``"no skewness"``, ``"normal tails"``, ``"normal errors"`` (both) and
+            ``"constant sigma"``, as far as the fit has these parameters.
+        """
+        return error_tests(self, kind)
+
+    def interval(
+        self, parameter: str, level: float = 0.95, method: str | None = None, *, client=None
+    ) -> tuple[float, float]:
+        """Confidence interval of a parameter of the error distribution.
+
+        Parameters
+        ----------
+        parameter : {"rho", "sigma", "df", "skewness", "tail"}
+            One of `error_parameters`.
+        level : float
+            Confidence level.
+        method : {"wald", "profile"}, optional
+            ``"wald"`` is symmetric on the atanh scale for rho and on the log scale for sigma, df
+            and tail. ``"profile"``, for rho and sigma with normal errors, contains every value that
+            a likelihood-ratio test does not reject, including those near other modes. If Wald
+            inference is not valid, the test statistic is divided by 1.25, its mean in simulations.
+            The default is `inference`; its profile interval of sigma, and of rho in large fits,
+            is computed from fits with rho held fixed.
+        client : dask.distributed.Client, optional
+            A cluster for the profile interval.
+
+        Returns
+        -------
+        low, high : float
+
+        Raises
+        ------
+        DataError
+            If the fit has no such interval.
+        """
+        profile = partial(profile_interval, self, client=client)
+        return error_interval(self, parameter, level, method, profile)
+
+    @cached_property
+    def over_rho(self) -> ConditionalFits | None:
+        """Fits with rho held at each value the data allow, where `inference` is "profile"."""
+        if self.inference == "wald":
+            return None
+        assert isinstance(self.data, SelectionData)
+        with threadpool_limits(1, user_api="blas"):
+            return linear_fits(*standardised_sample(self.data), self.scan, self.selected)
+
+    def score_test(self) -> Test:
+        """Test that the inverse Mills ratio has no coefficient in the outcome equation.
+
+        Files are read again.
+
+        Returns
+        -------
+        Test
+        """
+        rows, scalings, _ = rows_of(self.data, None)
+        clusters, start = self.clusters, None
+        if isinstance(rows, StreamedRows) and rows.kept is None:
+            start = np.linalg.solve(scalings.w.back, self.params["select"].to_numpy())
+        if clusters is not None:
+            assert isinstance(self.data, SelectionData)  # files have no clusters
+            clusters = clusters[np.argsort(~self.data.s, kind="stable")]
+        statistic, freedom = linear_score_test(
+            rows,
+            scalings,
+            self.covariance,
+            weight_kind=self.weight_kind,
+            clusters=clusters,
+            start=start,
+        )
+        return f_test(statistic, 1, freedom)
+
+    def bootstrap(self, replicates: int = 400, seed: int = 0, *, client=None) -> pd.DataFrame:
+        """Bootstrap of a two-step fit with Poisson weights.
+
+        Parameters
+        ----------
+        replicates : int
+            Number of replicates.
+        seed : int
+            The weight of a row (or cluster) depends only on the seed, the replicate and the
+            position of the row, so files and frames with the same rows give the same replicates.
+        client : dask.distributed.Client, optional
+            A cluster that computes the replicates.
+
+        Returns
+        -------
+        DataFrame
+            One row per replicate with every parameter, rho and sigma; NaN if a replicate has no
+            finite estimate.
+        """
+        return bootstrap_frame(self, replicates, seed, client)
+
+    def predict(self, data=None, *, x=None, w=None, target: str = "population") -> Predictive:
+        """Predictive distribution of the outcome.
+
+        Parameters
+        ----------
+        data : frame, optional
+            New rows of a fit from formulas. By default the rows of the fit.
+        x, w : array-like, optional
+            New rows of a fit from arrays.
+        target : {"population", "selected", "unselected"}
+            The outcome of any unit, or of a unit given that it was or was not selected. The last
+            two need the columns of the selection equation.
+
+        Returns
+        -------
+        Predictive
+            ``mean``, ``std`` and ``interval(level)`` for each row.
+        """
+        found = prediction.predict_rows(self, data, x, w, target)
+        return replace(transformed(found, self.transform), index=found.index)
+
+    def functional_form(self, terms=None, *, rows: int = 20_000, seed: int = 0) -> FunctionalForm:
+        """Fit the same equations under other error models.
+
+        Parameters
+        ----------
+        terms : list of str, optional
+            Outcome terms to compare; by default all slopes.
+        rows : int
+            If there are more rows than this, a random sample of them is used.
+        seed : int
+            Of that sample.
+
+        Returns
+        -------
+        FunctionalForm
+            Normal, t and shape errors with a constant sigma and with one that varies with x (or
+            with the columns of ``scale=``), and which coefficients change sign among the error
+            models that fit about as well as the best.
+        """
+        return compare_forms(self, terms, rows=rows, seed=seed)
+
+
+# parameters of the errors besides rho and sigma
+EXTRA: dict[str, tuple[str, ...]] = {"normal": (), "t": ("df",), "shape": ("skewness", "tail")}
+# each parameter: how it is estimated, and the function from that to the parameter
+ESTIMATED_AS: dict[str, tuple[str, Callable]] = {
+    "rho": ("atanh_rho", np.tanh),
+    "sigma": ("log_sigma", np.exp),
+    "df": ("log_df", np.exp),
+    "skewness": ("skewness", float),
+    "tail": ("log_tail", np.exp),
+}
+
+MOST_TERMS = 60  # parameters beyond which the default interval of rho is not searched for
+
+
+def _wald_interval(fit, parameter: str, level: float) -> tuple[float, float]:
+    label, back = ESTIMATED_AS[parameter]
+    term = ("ancillary", label)
+    half = critical_value(level, fit.freedom) * fit.se[term]
+    return float(back(fit.params[term] - half)), float(back(fit.params[term] + half))
+
+
+def _restricted_loglik(fit, *names: str) -> float:
+    """The log-likelihood if these parameters are zero."""
+    assert isinstance(fit.scan, FormScan)
+    with threadpool_limits(1, user_api="blas"):
+        rows, _, _ = rows_of(fit.data, None)
+        return fit.loglik + restricted(fit.scan, fit.scan.modes[fit.selected], rows, names)
+
+
+def _hypotheses(fit) -> dict[str, list]:
+    """The terms that are zero if the errors are normal with a constant sigma."""
+    tested: dict[str, list] = {}
+    if fit.errors == "shape":
+        skewness, tail = ("ancillary", "skewness"), ("ancillary", "log_tail")
+        tested = {"no skewness": [skewness], "normal tails": [tail]}
+        tested["normal errors"] = [skewness, tail]
+    if "scale" in fit.params.index.get_level_values(0):
+        tested["constant sigma"] = [term for term in fit.params.index if term[0] == "scale"]
+    return tested
+
+
+def error_tests(fit, kind: str) -> dict[str, Test]:
+    """Each of the hypotheses; `lr` fits the smaller models."""
+    if not is_one_of(kind, ("wald", "lr")):
+        raise DataError(f"kind must be 'wald' or 'lr', got {kind!r}")
+    if kind == "wald":
+        return {name: fit.wald_test(terms) for name, terms in _hypotheses(fit).items()}
+    _needs_independent_rows(fit, "likelihood ratio")
+    tests = {}
+    for name, terms in _hypotheses(fit).items():
+        zero = dict.fromkeys("scale" if term[0] == "scale" else term[1] for term in terms)
+        smaller = _restricted_loglik(fit, *zero)
+        tests[name] = likelihood_ratio(fit.loglik, smaller, fit.weight_kind, len(terms))
+    return tests
+
+
+def rho_test(fit, kind: str | None) -> Test:
+    """`score`: of the Mills ratio in the outcome equation; `wald`: of atanh rho, for two-step of
+    lambda; `lr`: likelihood ratio."""
+    if not fit.has_selection:
+        raise DataError("every unit was selected, so there is no rho to test")
+    if kind is not None and not is_one_of(kind, ("score", "wald", "lr")):
+        raise DataError(f"kind must be 'score', 'wald' or 'lr', got {kind!r}")
+    if kind is None:
+        kind = _default_test(fit)
+    if kind == "score":
+        if not fit.has_score_test:
+            raise DataError(
+                "the score test needs normal errors with a constant sigma; use 'lr' or 'wald'"
+            )
+        with threadpool_limits(1, user_api="blas"):
+            return fit.score_test()
+    if kind == "wald":
+        term = ("mills", "lambda") if fit.method == "two-step" else ("ancillary", "atanh_rho")
+        return fit.wald_test([term])
+    _needs_ml(fit, "the likelihood-ratio test")
+    _needs_independent_rows(fit, "likelihood ratio")
+    return likelihood_ratio(fit.loglik, fit.loglik_independent, fit.weight_kind)
+
+
+def _default_test(fit) -> str:
+    if fit.prefers_score:
+        return "score"
+    independent = fit.clusters is None and fit.weight_kind == "frequency"
+    return "lr" if independent and fit.method == "ml" else "wald"
+
+
+def loglik_independent(fit) -> float:
+    """The log-likelihood at rho = 0: probit plus least squares, if errors are normal."""
+    data = fit.data
+    if isinstance(fit.scan, FormScan):
+        return _restricted_loglik(fit, "atanh_rho")
+    if isinstance(data, StreamedData):
+        return loglik_at_zero(data, fit.scan.modes[0].v)
+    s = data.s
+    outcome = fit_least_squares(data.x[s], data.y[s], data.weight[s]).loglik
+    return outcome + fit_probit(data.w, s, data.weight).loglik
+
+
+def error_interval(
+    fit, parameter: str, level: float, method: str | None, profile: Callable
+) -> tuple[float, float]:
+    """A Wald or profile interval, after checking that the fit has one; by default the one that
+    the fit's other inference is.
+
+    profile : (parameter, level) -> the profile interval
+    """
+    check_level(level)
+    _needs_ml(fit, f"an interval of {parameter}", "for the two-step, use bootstrap()")
+    if not is_one_of(parameter, fit.error_parameters):
+        *most, last = map(repr, fit.error_parameters)
+        raise DataError(f"parameter must be {', '.join(most)} or {last}, got {parameter!r}")
+    if method is not None and not is_one_of(method, ("wald", "profile")):
+        raise DataError(f"method must be 'wald' or 'profile', got {method!r}")
+    if method is None:
+        method = fit.inference if parameter in ("rho", "sigma") else "wald"
+        # a search for the ends takes hundreds of fits for sigma, a dozen for rho
+        slow = parameter == "sigma" or fit.n > ALL_ROWS_UP_TO or len(fit.params) > MOST_TERMS
+        if method == "profile" and slow:
+            return _interval_over_rho(fit, parameter, level)
+    if method == "wald":
+        return _wald_interval(fit, parameter, level)
+    if fit.weight_kind == "probability":
+        raise DataError("with probability weights there is no profile likelihood; use 'wald'")
+    _needs_independent_rows(fit, "profile likelihood")
+    if not isinstance(fit.scan, Scan):
+        raise DataError(
+            "profile intervals need normal errors with a constant sigma; use method='wald'"
+        )
+    return profile(parameter, level)
+
+
+def _interval_over_rho(fit, parameter: str, level: float) -> tuple[float, float]:
+    """The interval between the fits with rho held, which exist already; a search for its ends takes
+    hundreds of further fits."""
+    if parameter == "rho":
+        low, high = np.tanh(fit.over_rho.interval_of_rho(level))
+    else:
+        place = fit.params.index.get_loc(("ancillary", "log_sigma"))
+        low, high = np.exp(fit.over_rho.interval_of_params(level)[place])
+    return float(low), float(high)
+
+
+def _needs_independent_rows(fit, what: str) -> None:
+    if fit.clusters is not None:
+        raise DataError(f"with clustered rows there is no {what}; use 'wald'")
+
+
+def _needs_ml(fit, what: str, way_out: str = "fit with method='ml'") -> None:
+    if fit.method != "ml":
+        raise DataError(f"{what} needs maximum likelihood, but this fit is {fit.method}; {way_out}")
+
+
+def rows_of(data: SelectionData | StreamedData, client) -> tuple[Rows, SampleScale, Callable]:
+    """Standardised rows, and a `map` for work on them. Workers read parts
+    of files; of rows in memory each worker gets all, and a part of the work."""
+    run: Callable = map if client is None else cluster_of(client)
+    if not isinstance(data, StreamedData):
+        return *standardised_sample(data), run
+    rows = data.rows
+    if client is not None:
+        rows = replace(rows, stream=replace(rows.stream, run=run))
+    return rows, data.scalings, map
+
+
+def profile_interval(fit, parameter: str, level: float, *, client) -> tuple[float, float]:
+    """Of rho or sigma, from the scan of a fit."""
+    rows, scalings, run = rows_of(fit.data, client)
+    lowest = profile_level(fit, level)
+    if parameter == "rho":
+        low, high = atanh_rho_interval(rows, fit.scan.modes, lowest, run)
+        return float(np.tanh(low)), float(np.tanh(high))
+    low, high = theta_interval(rows, fit.scan.modes, lowest, run)
+    return float(scalings.y_scale / high), float(scalings.y_scale / low)
+
+
+def profile_level(fit, level: float) -> float:
+    """The profile log-likelihood at the ends of an interval."""
+    c = float(chdtri(1, 1 - level))
+    if fit.inference == "profile":
+        c = likelihood_ratio_value(level)
+    return highest(fit.scan, fit.selected) - 0.5 * c
+
+
+def bootstrap_frame(fit, replicates: int, seed: int, client) -> pd.DataFrame:
+    """One row per replicate: every parameter of a two-step fit, rho and sigma."""
+    if not (is_whole(replicates) and is_whole(seed)) or replicates < 1 or seed < 0:
+        raise DataError(
+            f"replicates must be positive and seed not negative, got {replicates!r}, {seed!r}"
+        )
+    if fit.method != "two-step":
+        raise DataError("bootstrap() is for method='two-step'; ml has standard errors for rho")
+    data, clusters = _used(fit.data, fit.clusters)
+    rows, scalings, run = rows_of(data, client)
+    gamma = fit.params["select"].to_numpy()
+    with threadpool_limits(1, user_api="blas"):
+        how = {"frequency": fit.weight_kind == "frequency", "clusters": clusters, "seed": seed}
+        draws = bootstrap_two_step(rows, scalings, gamma, replicates=replicates, run=run, **how)
+    p = len(data.x_names)
+    order = [*range(p), *range(p + 1, p + 1 + len(gamma)), p, -2, -1]
+    extra = pd.MultiIndex.from_tuples([("derived", "rho"), ("derived", "sigma")])
+    return pd.DataFrame(draws[:, order], columns=fit.params.index.append(extra))
+
+
+def _used(data, clusters):
+    """Rows of positive weight, as files are read, and the codes of their clusters: those of the
+    selected rows and those of the unselected ones."""
+    if isinstance(data, StreamedData):
+        return data, None
+    used = data.weight > 0
+    if not used.all():
+        data, clusters = data.take(used), None if clusters is None else clusters[used]
+    if clusters is None:
+        return data, None
+    codes = np.unique(clusters, return_inverse=True)[1]
+    return data, (codes[data.s], codes[~data.s])
+
+
+def equation_labels(data: SelectionData | StreamedData):
+    return [
+        *(("outcome", name) for name in data.x_names),
+        *(("select", name) for name in data.w_names),
+    ]

@@ -1,1 +1,0 @@
-"""Inference that is valid even if rho is poorly identified."""

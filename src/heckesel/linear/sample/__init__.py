@@ -1,1 +1,0 @@
-"""Standardised rows of both equations, in memory or streamed from files."""

@@ -1,0 +1,252 @@
+r"""Means over groups of rows, with their uncertainty.
+
+The uncertainty of a mean is not the mean of uncertainties: errors of the predictions of two rows
+come from the same estimates. So every quantity is computed from the whole group under each
+parameter value, member or component, and its variation is the uncertainty.
+
+A model is a mixture of components j with weights :math:`w_j`. Under component j the quantity is
+:math:`q_j` with the variance :math:`v_j`, by the delta method, or by the jackknife from members
+that each hold out one fold. The quantity then has
+
+.. math:: \bar q = \sum_j w_j q_j, \qquad \mathrm{se}^2 = \sum_j w_j\,[v_j + (q_j - \bar q)^2],
+
+and the interval is that of the mixture of normals around :math:`q_j`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from heckesel.errors import DataError
+from heckesel.predictive import Mixture, Normal
+
+LEAST_VARIANCE = 1e-30  # so that a mixture whose components agree has quantiles
+
+
+@dataclass(frozen=True)
+class MeanEstimates:
+    """(g,) each: the quantity for g groups, and its inference."""
+
+    value: np.ndarray
+    se: np.ndarray
+    p: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
+class ComponentMean:
+    """The expected outcome of m rows under one component.
+
+    mean : (m,), or (folds, m) by members that held out each fold, for the jackknife
+    gradient : (m, P) in parameters with the covariance root root', root (P, d)
+    folds : how many parts the rows of the fit were split into, for the jackknife
+    predicted : (m,) the prediction of the component, if it is not the mean over folds
+    log_weight : (m,) of its prediction in that of the whole model; by default log weight
+    """
+
+    weight: float
+    mean: np.ndarray
+    gradient: np.ndarray | None = None
+    root: np.ndarray | None = None
+    folds: int | None = None
+    predicted: np.ndarray | None = None
+    log_weight: np.ndarray | None = None
+
+    @property
+    def prediction(self) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) the prediction, and the logarithm of its weight."""
+        own = self.mean if self.folds is None else self.mean.mean(axis=0)
+        mean = own if self.predicted is None else self.predicted
+        if self.log_weight is not None:
+            return mean, self.log_weight
+        with np.errstate(divide="ignore"):  # a weight may round to zero
+            return mean, np.full(len(mean), np.log(self.weight))
+
+    def take(self, rows: slice) -> "ComponentMean":
+        """The same of some of the rows, without the prediction."""
+        gradient = None if self.gradient is None else self.gradient[rows]
+        return ComponentMean(self.weight, self.mean[..., rows], gradient, self.root, self.folds)
+
+
+def without_uncertainty(mean) -> ComponentMean:
+    """A component whose uncertainty is not known, so that standard errors are NaN."""
+    return ComponentMean(1.0, mean, np.full((len(mean), 1), np.nan), np.ones((1, 1)))
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """of : from the means (m,) and the gradients (m, P) or None of several versions of the rows to
+    the quantity (g,) and its gradient (g, P) or None; is_average : whether it is a plain mean"""
+
+    of: Callable[[list[np.ndarray], list], tuple[np.ndarray, np.ndarray | None]]
+    is_average: bool = False
+
+
+def average_of(groups) -> Quantity:
+    """The mean over each group of rows, from one version of them."""
+
+    def quantity(means, gradients):
+        (mean,), (gradient,) = means, gradients
+        return groups.mean(mean), None if gradient is None else groups.mean(gradient)
+
+    return Quantity(quantity, is_average=True)
+
+
+def effect_of(groups, width: float) -> Quantity:
+    """The mean difference between rows after a change up and after one down, over `width`."""
+
+    def quantity(means, gradients):
+        change = groups.mean(means[0] - means[1]) / width
+        if gradients[0] is None:
+            return change, None
+        return change, groups.mean(gradients[0] - gradients[1]) / width
+
+    return Quantity(quantity)
+
+
+def elasticity_of(groups, column, width: float) -> Quantity:
+    r"""The mean of :math:`\frac{\partial \mu}{\partial x}\frac{x}{\mu}`, from rows after a change
+    up, after one down, and without; column : (m,) x"""
+
+    def quantity(means, gradients):
+        up, down, here = means
+        check_sign(here)
+        factor = column / (width * here)
+        elasticity = factor * (up - down)
+        if gradients[0] is None:
+            return groups.mean(elasticity), None
+        slope = factor[:, None] * (gradients[0] - gradients[1])
+        slope -= (elasticity / here)[:, None] * gradients[2]
+        return groups.mean(elasticity), groups.mean(slope)
+
+    return Quantity(quantity)
+
+
+def check_sign(mean) -> None:
+    """Refuse predictions of both signs, between which elasticities are infinite."""
+    odd = np.flatnonzero(~(mean * np.sign(mean[0]) > 0))
+    if len(odd):
+        raise DataError(
+            f"elasticities need predictions of one sign, but that of row 0 is {mean[0]:.4g} and "
+            f"that of row {odd[0]} is {mean[odd[0]]:.4g}; use kind='effect'"
+        )
+
+
+@dataclass(frozen=True)
+class Question:
+    """A quantity of rows that come in several versions, `versions` of them."""
+
+    quantity: Quantity
+    versions: int
+
+
+def estimate_mixture(
+    components: Iterable[ComponentMean],
+    questions: Sequence[Question],
+    level: float,
+    *,
+    is_probability: bool = False,
+) -> list[MeanEstimates]:
+    """The answers to some questions about a mixture.
+
+    components : each with the versions of the rows of all questions, one after the other
+    is_probability : whether the outcome is one; the interval of an average is then found on the
+        probit scale
+
+    The value is the quantity of the predictions of the whole model. Their weights may differ
+    between rows, as a component under which selection was unlikely counts less.
+    """
+    found: list[list[tuple]] = [[] for _ in questions]
+    mean, log_total = np.zeros(1), np.full(1, -np.inf)
+    for component in components:
+        prediction, log_weight = component.prediction
+        before, log_total = log_total, np.logaddexp(log_total, log_weight)
+        with np.errstate(invalid="ignore"):
+            mean = mean * np.exp(before - log_total) + prediction * np.exp(log_weight - log_total)
+        for place, (question, parts) in enumerate(_by_question(component, questions)):
+            found[place].append(_component(parts, question.quantity))
+    whole = ComponentMean(1.0, mean)
+    centres = [
+        question.quantity.of([part.mean for part in parts], [None] * question.versions)[0]
+        for question, parts in _by_question(whole, questions)
+    ]
+    return [
+        _estimates(each, centre, level, is_probability and question.quantity.is_average)
+        for each, centre, question in zip(found, centres, questions, strict=True)
+    ]
+
+
+def _by_question(component: ComponentMean, questions: Sequence[Question]):
+    """Each question, and the component at the versions of its rows."""
+    m = component.mean.shape[-1] // sum(question.versions for question in questions)
+    first = 0
+    for question in questions:
+        starts = range(first, first + m * question.versions, m)
+        yield question, [component.take(slice(start, start + m)) for start in starts]
+        first += m * question.versions
+
+
+def _estimates(found: list[tuple], centre, level: float, on_probit_scale: bool) -> MeanEstimates:
+    """From weight, value (g,), variance (g,) and degrees of freedom under each component."""
+    weight, value, variance, freedom = (np.array(each) for each in zip(*found, strict=True))
+    weight = weight[:, None] / weight.sum()  # (j, 1)
+    mean = (weight * value).sum(axis=0)
+    se = np.sqrt((weight * (variance + (value - mean) ** 2)).sum(axis=0))
+    value = value + (centre - mean)
+    if on_probit_scale:
+        z = ndtri(value)
+        ends = ndtr(_interval(weight, z, variance / _density(z) ** 2, freedom, level))
+    else:
+        ends = _interval(weight, value, variance, freedom, level)
+    return MeanEstimates(centre, se, _p_value(weight, value, variance, freedom), *ends)
+
+
+def _density(z):
+    return np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+
+
+def _component(parts: Sequence[ComponentMean], quantity: Quantity):
+    """Weight, value (g,), variance (g,) and degrees of freedom under one component."""
+    first = parts[0]
+    if first.folds is None:
+        value, slope = quantity.of([part.mean for part in parts], [part.gradient for part in parts])
+        assert slope is not None
+        return first.weight, value, ((slope @ first.root) ** 2).sum(axis=1), np.inf
+    means = zip(*(part.mean for part in parts), strict=True)
+    values = np.array([quantity.of(list(each), [None] * len(parts))[0] for each in means])
+    # the delete-a-group jackknife: each value was estimated without one of the folds
+    variance = (first.folds - 1) * values.var(axis=0)
+    if len(values) < 2:
+        variance = np.full_like(variance, np.nan)
+    return first.weight, values.mean(axis=0), variance, max(len(values) - 1, 1)
+
+
+def _interval(weight, value, variance, freedom, level: float) -> np.ndarray:
+    """(2, g) ends. A variance from few folds is itself uncertain, so standard deviations are
+    multiplied by the ratio of the t quantile to the normal one."""
+    high = (1 + level) / 2
+    longer = np.array([1.0 if np.isinf(df) else stdtrit(df, high) / ndtri(high) for df in freedom])
+    std = longer[:, None] * np.sqrt(variance)
+    exists = np.isfinite(std).all(axis=0)
+    ends = np.full((2, value.shape[1]), np.nan)
+    if exists.any():
+        shape = value[:, exists].shape
+        each = Normal(value[:, exists], np.sqrt(std[:, exists] ** 2 + LEAST_VARIANCE))
+        doubt = Mixture(np.broadcast_to(weight, shape), each)
+        ends[:, exists] = doubt.quantile(1 - high), doubt.quantile(high)
+    return ends
+
+
+def _p_value(weight, value, variance, freedom) -> np.ndarray:
+    """(g,) of the tests that the quantity is zero: twice the smaller tail beyond zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = value / np.sqrt(variance)
+    tails = [
+        [ndtr(side * row) if np.isinf(df) else stdtr(df, side * row) for side in (1, -1)]
+        for row, df in zip(z, freedom, strict=True)
+    ]  # (j, 2, g)
+    beyond = (weight[:, :, None] * np.array(tails)).sum(axis=0).min(axis=0)
+    return np.minimum(2 * beyond, 1.0)

@@ -1,0 +1,1 @@
+"""Special functions, truncated distributions, quadrature, splines and Newton's method."""

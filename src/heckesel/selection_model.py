@@ -1,0 +1,279 @@
+"""`hk.heckman`: the linear selection model with inference and a verdict."""
+
+import os
+from dataclasses import replace
+
+from threadpoolctl import threadpool_limits
+
+from heckesel.classical.checks import check_estimable, check_scale, warn_without_density
+from heckesel.classical.heckman import fit_files, fit_in_memory
+from heckesel.classical.likelihood import ERROR_MODELS
+from heckesel.classical.results import HeckmanFit, in_given_weights
+from heckesel.classical.rows import standardised_sample
+from heckesel.classical.stream import StreamedData
+from heckesel.data import SelectionData, scaled_weight
+from heckesel.errors import DataError, is_one_of, warn_user
+from heckesel.tables.array_design import ArrayDesign
+from heckesel.tables.both_equations import columns_from_arrays, columns_from_formulas
+from heckesel.tables.fit_input import on_scale
+from heckesel.tables.fit_options import (
+    check_instruments,
+    covariance_kind,
+    groups_or_clusters,
+    side_column,
+)
+from heckesel.tables.formula import FormulaDesign
+from heckesel.tables.frames import as_pandas
+from heckesel.verdict.fitted import identify_fit
+from heckesel.verdict.identify import CONTRADICTED, MOSTLY_PRIOR
+
+METHODS = ("ml", "two-step")
+ERRORS = tuple(ERROR_MODELS)
+
+
+def heckman(
+    outcome: str | None = None,
+    select: str | None = None,
+    data=None,
+    *,
+    y=None,
+    x=None,
+    w=None,
+    selected=None,
+    instruments=None,
+    method: str = "ml",
+    errors: str = "normal",
+    scale=None,
+    covariance: str | None = None,
+    groups=None,
+    clusters=None,
+    weights=None,
+    weight_kind: str = "frequency",
+    target_transform=None,
+    unobserved=None,
+    client=None,
+) -> HeckmanFit:
+    """Fit Heckman's selection model with a linear outcome.
+
+    Pass two formulas and a frame, ``heckman("wage ~ educ", "~ educ + kids", df)``, or arrays,
+    ``heckman(y=y, x=x, w=w)``. A unit whose outcome is missing is unselected, unless an indicator
+    is given.
+
+    Parameters
+    ----------
+    outcome : str, optional
+        Formula of the outcome equation, such as ``"wage ~ educ + age"``.
+    select : str, optional
+        Formula of the selection equation. Its left-hand side may be a 0/1 indicator of selection.
+    data : frame, dict, str or path, optional
+        The columns that the formulas name: a pandas or polars frame or a dict of columns. A string
+        or path names a Parquet file, a folder of them or a pattern such as ``"part-*.parquet"``.
+        Files are read again for each step, so memory use does not grow with the number of rows.
+    y, x, w : array-like, optional
+        Outcome, outcome columns and selection columns, instead of formulas. A constant is added to
+        both equations.
+    selected : array-like, optional
+        0/1 indicator of selection.
+    instruments : str or list of str, optional
+        Columns that must be excluded from the outcome equation. They are checked; the fit does not
+        depend on them.
+    method : {"ml", "two-step"}
+        Maximum likelihood with all modes, or Heckman's two-step estimator.
+    errors : {"normal", "t", "shape"}
+        Error distribution; ``"t"`` and ``"shape"`` need maximum likelihood. ``"t"`` is bivariate t
+        with estimated degrees of freedom; sigma is then a scale and not the standard deviation.
+        ``"shape"`` is sinh-arcsinh with estimated skewness and tail weight; the mean of the outcome
+        is then not x'beta.
+    scale : str or list of str, optional
+        Columns on which sigma depends, log sigma(x) = log_sigma + z'b: a formula such as
+        ``"~ educ + age"``, or with arrays the names of columns of `x`. Needs maximum likelihood.
+    covariance : {"information", "opg", "robust", "cluster"}, optional
+        Covariance estimator; for two-step, ``"information"`` is Heckman's. The default is
+        ``"information"``, ``"robust"`` with probability weights and ``"cluster"`` with groups.
+    groups : str or array-like, optional
+        Groups of dependent rows, such as the visits of one patient: a column name or values.
+    clusters : str or array-like, optional
+        Alias of `groups`.
+    weights : str or array-like, optional
+        Row weights, as a column name or as values.
+    weight_kind : {"frequency", "probability"}
+        A frequency weight counts identical rows; a probability weight is the inverse of a sampling
+        probability.
+    target_transform : {None, "log", "log1p", "sqrt", "yeo-johnson", "auto"} or (forward, inverse)
+        Scale on which the outcome is linear, as in `HeckmanRegressor`. Coefficients, rho, sigma and
+        the log-likelihood are on this scale, which names the outcome in tables, such as
+        "log(wage)". Predictions, averages and marginal effects are on the scale of the outcome.
+    unobserved : number or list of numbers, optional
+        Values of the outcome that stand for a missing one, such as 0 or 999.
+    client : dask.distributed.Client, optional
+        A cluster whose workers read the files.
+
+    Returns
+    -------
+    HeckmanFit
+        Estimates, standard errors, tests, predictions and the verdict on identification.
+
+    Raises
+    ------
+    DataError
+        If the data or the options cannot be used.
+
+    Warns
+    -----
+    IdentificationWarning
+        If there is no instrument, if the estimate of rho is at the boundary, if standard errors
+        are based on few clusters or rows, or if every unit was selected.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> women = hk.datasets.load_mroz()
+    >>> fit = hk.heckman(
+    ...     "lwage ~ educ + exper + expersq",
+    ...     "~ nwifeinc + educ + exper + expersq + age + kidslt6 + kidsge6",
+    ...     women,
+    ... )
+    >>> print(fit.params["outcome", "educ"].round(3), fit.se["outcome", "educ"].round(3))
+    0.108 0.015
+    """
+    check_model(method, errors, scale)
+    groups = groups_or_clusters(groups, clusters)
+    options: dict = {"method": method, "errors": errors}
+    options |= {"covariance": covariance, "weight_kind": weight_kind}
+    if isinstance(data, str | os.PathLike):
+        _check_of_frames(target_transform, unobserved)
+        arrays = {"y": y, "x": x, "w": w, "selected": selected}
+        options |= {"scale": scale, "instruments": instruments, "weights": weights}
+        fit = fit_files(
+            outcome, select, data, arrays=arrays, clusters=groups, client=client, **options
+        )
+        assert isinstance(fit.data, StreamedData)
+        verdict = identify_fit(fit)
+        fit = replace(fit, identification=verdict, data=fit.data.without_rows())
+        warn_of_fit(fit)
+        return fit
+    if client is not None:
+        raise DataError("client= reads files on a cluster; give data= as the path of Parquet files")
+    design: FormulaDesign | ArrayDesign
+    if outcome is not None:
+        checked, design = columns_from_formulas(
+            outcome,
+            select,
+            data,
+            weights=weights,
+            selected=selected,
+            scale=scale,
+            unobserved=unobserved,
+        )
+        groups = side_column(groups, as_pandas(data))
+    elif y is not None and x is not None and w is not None:
+        checked, design = columns_from_arrays(
+            y, x, w, selected=selected, weights=weights, scale=scale, unobserved=unobserved
+        )
+    else:
+        raise DataError("pass two formulas and a frame, or y=, x= and w=")
+    check_instruments(instruments, checked, design)
+    checked, transform = on_scale(checked, target_transform, linear=True)
+    fit = fit_checked(checked, design, clusters=groups, **options)
+    return replace(fit, transform=transform)
+
+
+def _check_of_frames(target_transform, unobserved) -> None:
+    if unobserved is not None:
+        raise DataError("unobserved= needs a frame; write missing outcomes to the files as such")
+    if target_transform is not None:
+        raise DataError(
+            "target_transform= needs a frame; with files write the scale into the formula, such as "
+            "'log(wage) ~ educ'"
+        )
+
+
+def check_model(method, errors="normal", scale=None, *, methods=METHODS) -> None:
+    """Refuse methods and errors that do not exist or do not go together."""
+    if not is_one_of(method, methods):
+        *most, last = map(repr, methods)
+        raise DataError(f"method must be {', '.join(most)} or {last}, got {method!r}")
+    if not is_one_of(errors, ERRORS):
+        raise DataError(f"errors must be 'normal', 't' or 'shape', got {errors!r}")
+    if method == "ml":
+        return
+    given = None if errors == "normal" else f"errors={errors!r}"
+    given = given if scale is None else "scale="
+    if given is not None and method == "auto":
+        raise DataError(f"method='auto' chooses the error model; use method='ml' with {given}")
+    if given is not None:
+        rest = "a constant sigma" if scale is not None else "normal errors"
+        raise DataError(f"method='two-step' assumes {rest}; use method='ml' with {given}")
+
+
+def fit_checked(
+    data: SelectionData,
+    design,
+    *,
+    method: str,
+    errors: str = "normal",
+    covariance=None,
+    clusters=None,
+    weight_kind: str = "frequency",
+) -> HeckmanFit:
+    """The fit with its verdict, to checked columns that include the constants."""
+    counted, kind, options = checked_fit(
+        data, covariance, clusters, weight_kind, has_likelihood=method == "ml"
+    )
+    if errors == "shape" and data.has_selection:
+        warn_without_density(data)
+    sample = None
+    if data.has_selection:
+        with threadpool_limits(1, user_api="blas"):  # as the fit itself, to the last bit
+            sample = standardised_sample(counted)
+    fit = fit_in_memory(counted, design, kind, options, method, errors, sample)
+    return with_verdict(fit, data, sample)
+
+
+def checked_fit(data: SelectionData, covariance, clusters, weight_kind, *, has_likelihood: bool):
+    """The data with weights that count rows, the kind of covariance and its options."""
+    selection = data.has_selection
+    kind, codes = covariance_kind(
+        covariance, clusters, data.weight, weight_kind, has_likelihood=has_likelihood and selection
+    )
+    if selection and data.weight[~data.s].sum() == 0:
+        raise DataError("all unselected rows have weight zero")
+    if data.scale is not None and not selection:
+        raise DataError(
+            "every unit has an outcome, so this is least squares with a constant sigma; omit scale="
+        )
+    check_estimable(data)
+    check_scale(data)
+    counted = replace(data, weight=scaled_weight(data.weight, weight_kind), groups=codes)
+    return counted, kind, {"weight_kind": weight_kind, "clusters": codes}
+
+
+def with_verdict(fit: HeckmanFit, data: SelectionData, sample=None) -> HeckmanFit:
+    fit = replace(fit, identification=identify_fit(fit, sample))
+    warn_of_fit(fit)
+    if fit.weight_kind == "frequency":
+        return fit
+    assert isinstance(fit.data, SelectionData)
+    return in_given_weights(fit, replace(fit.data, weight=data.weight))
+
+
+def warn_of_fit(fit, without_selection: str = "least squares") -> None:
+    """Warn that the fit did not converge, or that the data hardly support the correction.
+
+    without_selection : what the fit is if every unit was selected
+    """
+    if fit.status == "max_iterations":
+        from sklearn.exceptions import ConvergenceWarning  # slow to import
+
+        warn_user(
+            "the maximum of the likelihood was not found, so estimates and standard errors are "
+            "those of the last iteration; use fewer columns, or method='two-step'",
+            ConvergenceWarning,
+        )
+    if not fit.has_selection:
+        warn_user(
+            f"all {fit.data.n} rows have an outcome, so every unit was selected and there is "
+            f"nothing to correct: this is {without_selection}"
+        )
+    elif fit.identification.verdict in (MOSTLY_PRIOR, CONTRADICTED):
+        warn_user(str(fit.identification))

@@ -1,1 +1,0 @@
-"""Problems of the columns of a table, and the plan that fixes them."""

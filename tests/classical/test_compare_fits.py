@@ -1,0 +1,135 @@
+"""Fits side by side: every format holds the same numbers, whole names and nothing else."""
+
+import re
+
+import numpy as np
+import pytest
+from markdown_it import MarkdownIt
+
+import heckesel as hk
+from heckesel.errors import DataError
+
+WOMEN = hk.datasets.load_mroz().rename(columns={"kidslt6": "kids_<6 & under|6*"})
+ODD = "`kids_<6 & under|6*`"
+SELECT = f"~ nwifeinc + educ + exper + age + {ODD}"
+
+
+@pytest.fixture(scope="module")
+def fits():
+    return [
+        hk.heckman("lwage ~ educ + exper", SELECT, WOMEN),
+        hk.heckman(f"lwage ~ educ + {ODD}", SELECT, WOMEN, method="two-step"),
+        hk.probit(f"inlf ~ educ + {ODD}", WOMEN),
+    ]
+
+
+@pytest.fixture(scope="module")
+def compared(fits):
+    return hk.compare_fits(fits, names=["ML", "two_step", "<b>probit</b>"])
+
+
+def expected_rows(fits):
+    """(name, the strings of each fit), estimate and standard error, from the frames alone."""
+    labels = dict.fromkeys(label for fit in fits for label in fit.params.index)
+    for label in labels:
+        for values, shape in (("params", "{:.4f}"), ("se", "({:.4f})")):
+            yield (
+                label[1],
+                [
+                    shape.format(getattr(fit, values)[label]) if label in fit.params.index else ""
+                    for fit in fits
+                ],
+            )
+
+
+def test_the_text_has_every_estimate_with_its_standard_error(compared, fits):
+    lines = [re.split(r"\s{2,}", line.strip()) for line in str(compared).splitlines()]
+    for position, (name, values) in enumerate(expected_rows(fits)):
+        shown = [value for value in values if value]
+        assert ([name, *shown] if position % 2 == 0 else shown) in lines
+    assert ["Units", "753", "753", "753"] in lines
+    assert ["Selected", "428", "428"] in lines
+    assert ["rho", f"{fits[0].rho:.4f}", f"{fits[1].rho:.4f}"] in lines
+    verdicts = [fit.identification.verdict for fit in fits[:2]]
+    assert verdicts == ["contradicted", "supported by the instrument"]
+    assert ["Verdict", "contradicted", "supported by the"] in lines
+    assert ["instrument"] in lines
+    assert max(map(len, str(compared).splitlines())) == len(str(compared).splitlines()[0])
+
+
+def test_markdown_renders_to_the_same_strings(compared, fits):
+    tokens = MarkdownIt().enable("table").parse(compared.to_markdown())
+    strings = [
+        "".join(child.content for child in token.children)
+        for token in tokens
+        if token.type == "inline"
+    ]
+    table = [strings[at : at + 4] for at in range(0, len(strings) - 1, 4)]
+    assert table[0] == ["", "ML", "two_step", "<b>probit</b>"]
+    for position, (name, values) in enumerate(expected_rows(fits)):
+        assert [name if position % 2 == 0 else "", *values] in table
+
+
+def test_latex_rows_have_one_entry_for_each_fit(compared):
+    text = compared.to_latex(stars=True)
+    assert text.startswith(r"\begin{tabular}{lccc}" + "\n" + r"\toprule")
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    for row in rows:
+        bare = re.sub(r"\\&", "", row)
+        assert bare.count("&") == (0 if bare.startswith(r"\multicolumn") else 3), row
+    assert r"kids\_\textless{}6 \& under\textbar{}6*" in text
+    assert r"\textless{}b\textgreater{}probit" in text
+    assert not re.search(r"\de-\d", text)
+    assert "***" not in compared.to_latex()
+
+
+def test_stars_are_those_of_the_p_values_of_the_summary(fits):
+    fit = fits[0]
+    assert fit.inference == "profile"
+    text = hk.compare_fits([fit]).to_latex(stars=True)
+    for term, p in fit.pvalues["outcome"].items():
+        stars = "*" * ((p < 0.05) + (p < 0.01) + (p < 0.001))
+        (row,) = re.findall(rf"^{term} & (.*?) \\\\$", text.split("selection")[0], re.M)
+        assert re.findall(r"\\textsuperscript\{(\**)\}", row) == ([stars] if stars else [])
+
+
+def test_html_escapes_names(compared):
+    page = compared._repr_html_()
+    assert page == compared.to_html()
+    assert "&lt;b&gt;probit&lt;/b&gt;" in page
+    assert "<b>probit" not in page
+    assert "kids_&lt;6 &amp; under|6*" in page
+
+
+def test_the_frame_holds_the_numbers(compared, fits):
+    frame = compared.to_frame(0.9)
+    for name, fit in zip(compared.names, fits, strict=True):
+        own = frame[name].loc[list(fit.params.index)]
+        np.testing.assert_array_equal(own["estimate"], fit.params)
+        np.testing.assert_array_equal(own["p_value"], fit.pvalues)
+        np.testing.assert_array_equal(own[["low", "high"]], fit.conf_int(0.9))
+        assert frame[name].notna().any(axis=1).sum() == len(fit.params)
+    assert list(compared.glance().index) == list(compared.names)
+
+
+def test_estimators_are_compared_by_their_fits(fits):
+    rows = WOMEN[["educ", "age"]], WOMEN["lwage"]
+    model = hk.HeckmanRegressor(["age"], method="ml").fit(*rows)
+    compared = hk.compare_fits([model, fits[0]])
+    assert compared.names == ("(1)", "(2)")
+    assert compared.fits[0] is model.result_
+
+
+def test_compare_fits_refuses_wrong_arguments(fits):
+    for wrong, said in (
+        (fits[0], "needs a list of fits"),
+        ([], "needs a list of fits"),
+        ([hk.HeckmanRegressor()], "HeckmanRegressor has no table of coefficients"),
+        ([1], "int has no table"),
+    ):
+        with pytest.raises(DataError, match=said):
+            hk.compare_fits(wrong)
+    with pytest.raises(DataError, match="3 fits but 1 names"):
+        hk.compare_fits(fits, names="a")
+    with pytest.raises(DataError, match="'a' appears twice"):
+        hk.compare_fits(fits[:2], names=["a", "a"])

@@ -1,0 +1,179 @@
+"""`fit.functional_form()`: the fits of other error models, invariances, refusals, the docs."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import ndtri
+
+import heckesel as hk
+from heckesel.classical.forms import bounded_step, evaluate_form
+from heckesel.classical.functional_form import forms_to_weigh
+from heckesel.classical.likelihood import ERROR_MODELS
+from heckesel.classical.rows import standardised_sample
+from heckesel.data import selection_data
+from reproduction.e0_gate import fit_rand_hie
+
+
+@pytest.fixture(scope="module")
+def rand_hie():
+    return fit_rand_hie("ml")
+
+
+@pytest.fixture(scope="module")
+def compared(rand_hie):
+    return rand_hie.functional_form()
+
+
+@pytest.mark.parametrize("scale", [None, ["educ"]])
+def test_every_form_is_the_fit_of_hk_heckman(scale):
+    women = hk.datasets.load_mroz()
+    names = {"y": women.lwage, "x": women[["educ", "exper"]]}
+    names["w"] = women[["educ", "exper", "age", "kidslt6"]]
+    found = hk.heckman(**names, scale=scale).functional_form()
+    forms = {form.name: form for form in found.forms}
+    assert len(forms) == 6
+    for errors, name in (("normal", "Gaussian"), ("t", "Student t"), ("shape", "Shape")):
+        for varies, label in ((None, name), (scale or ["educ", "exper"], f"{name}, sigma(x)")):
+            fit, form = hk.heckman(**names, errors=errors, scale=varies), forms[label]
+            assert form.loglik == pytest.approx(fit.loglik, abs=1e-5)
+            assert form.aic == pytest.approx(fit.aic, abs=1e-4)
+            assert set(form.params.index) == set(fit.params.index)
+            np.testing.assert_allclose(
+                form.params[fit.params.index], fit.params, rtol=1e-3, atol=1e-5
+            )
+    assert "Shape, sigma(x)" in found.summary()
+
+
+def test_rand_hie_meets_the_maximum_known_from_other_programs(rand_hie, compared):
+    frame = compared.to_frame()
+    assert frame.loglik["Gaussian"] == pytest.approx(-10170.11, abs=0.05)
+    assert frame.logc["Gaussian"] == pytest.approx(-0.076, abs=1e-3)
+    assert (frame.loglik >= rand_hie.loglik_independent - 1e-7).all()
+    assert frame.weight.sum() == pytest.approx(1.0)
+    assert frame.aic.is_monotonic_increasing
+    relative = np.exp(-0.5 * (frame.aic - frame.aic.min()))
+    np.testing.assert_allclose(frame.weight, relative / relative.sum(), rtol=1e-9)
+    assert "all 5,574 rows" in compared.summary()
+
+
+def test_flips_are_the_coefficients_of_both_signs_among_the_forms_considered(compared):
+    frame = compared.to_frame().loc[list(compared.weighed)]
+    for term in compared.terms:
+        assert (term in compared.flips) == (frame[term].min() < 0 < frame[term].max())
+        line = rf"\n  {re.escape(term)} .*changes sign\n"
+        assert bool(re.search(line, compared.summary())) == (term in compared.flips)
+
+
+def draw_skewed(n, seed, theta=2.0):
+    """Errors that depend in one tail only."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.standard_normal((2, n))
+    u, w = rng.random((2, n))
+    v = ((w ** (-theta / (1 + theta)) - 1) * u**-theta + 1) ** (-1 / theta)
+    y = 1 + x + 1.5 * ndtri(v)
+    observed = 0.3 + 0.7 * x + 0.8 * z - ndtri(u) > 0
+    return pd.DataFrame({"x": x, "z": z, "y": np.where(observed, y, np.nan)})
+
+
+@pytest.mark.parametrize("name", ERROR_MODELS)
+@pytest.mark.parametrize("varies", [False, True])
+def test_score_and_hessian_of_the_sample_equal_differences(name, varies):
+    frame, form = draw_skewed(200, 1), ERROR_MODELS[name]
+    ones = np.ones(len(frame))
+    x, w = np.column_stack([ones, frame.x]), np.column_stack([ones, frame.x, frame.z])
+    columns = {"scale": x[:, 1:], "scale_names": ("x",)} if varies else {}
+    sample, _ = standardised_sample(replace(selection_data(x, w, frame.y.to_numpy()), **columns))
+    start = np.linspace(-0.3, 0.4, sample.q + sample.p)
+    point = np.concatenate([start, [1.1], [0.3] * sample.k, [0.4], form.extra])
+    _, score, hessian = evaluate_form(form, sample, point)
+    step = 1e-5
+    for axis, move in enumerate(step * np.eye(len(point))):
+        up, down = (evaluate_form(form, sample, point + sign * move) for sign in (1, -1))
+        slope, bend = (up[0] - down[0]) / (2 * step), (up[1] - down[1]) / (2 * step)
+        np.testing.assert_allclose(slope, score[axis], rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose(bend, hessian[axis], rtol=1e-6, atol=1e-5)
+
+
+def forms_of(frame, **options):
+    return hk.heckman("y ~ x", "~ x + z", frame, **options).functional_form().to_frame()
+
+
+def test_columns_in_other_units_change_no_form():
+    frame = draw_skewed(800, 5)
+    plain = forms_of(frame)
+    scaled = forms_of(frame.assign(x=1e6 * frame.x - 2e6, y=1e-3 * frame.y))
+    shift = np.log(1e-3) * frame.y.notna().sum()
+    np.testing.assert_allclose(scaled.loglik + shift, plain.loglik, atol=1e-5)
+    np.testing.assert_allclose(1e9 * scaled.x, plain.x, rtol=1e-4)
+    assert list(scaled.status) == list(plain.status)
+
+
+def test_a_weight_stands_for_repeated_rows_and_a_probability_weight_has_no_scale():
+    frame = draw_skewed(500, 6)
+    count = 1 + np.arange(500) % 2
+    weighted, repeated = (
+        forms_of(frame, weights=count),
+        forms_of(frame.loc[frame.index.repeat(count)]),
+    )
+    np.testing.assert_allclose(weighted.loglik, repeated.loglik, atol=1e-5)
+    np.testing.assert_allclose(weighted.x, repeated.x, atol=1e-4)
+    chance = np.random.default_rng(0).uniform(0.5, 2.0, len(frame))
+    small, large = (
+        forms_of(frame, weights=scale * chance, weight_kind="probability") for scale in (1.0, 50.0)
+    )
+    np.testing.assert_allclose(small.aic, large.aic, rtol=1e-7)
+    np.testing.assert_allclose(small.x, large.x, atol=1e-5)
+
+
+def test_a_long_table_uses_a_sample_of_its_rows():
+    fit = hk.heckman("y ~ x", "~ x + z", draw_skewed(3000, 8), method="two-step")
+    part = fit.functional_form("x", rows=700, seed=3)
+    assert "700 of 3,000 rows, drawn at random" in part.summary()
+    again = fit.functional_form("x", rows=700, seed=3)
+    pd.testing.assert_frame_equal(part.to_frame(), again.to_frame())
+    assert part.forms[0].loglik != fit.functional_form("x", rows=700, seed=4).forms[0].loglik
+    assert list(part.to_frame().columns) == ["loglik", "aic", "weight", "rho", "status", "x"]
+
+
+def test_wrong_requests_are_refused_in_a_sentence():
+    frame = draw_skewed(300, 9).assign(rare=lambda d: (np.arange(len(d)) == 7) * 1.0)
+    frame.loc[7, "y"] = 1.0
+    fit = hk.heckman("y ~ x", "~ x + z", frame)
+    with pytest.raises(hk.DataError, match="no outcome term 'z'; the terms are 'Intercept', 'x'"):
+        fit.functional_form(["z"])
+    with pytest.raises(hk.DataError, match="rows must be positive"):
+        fit.functional_form(rows=0)
+    with pytest.raises(hk.DataError, match="give more rows="):
+        fit.functional_form(rows=3)
+    thin = hk.heckman("y ~ x + rare", "~ x + z", frame)
+    with pytest.raises(hk.DataError, match="among the 40 rows drawn, column 'rare' is constant"):
+        thin.functional_form(rows=40)
+    complete = hk.heckman("y ~ x", "~ x + z", frame.dropna())
+    with pytest.raises(hk.DataError, match="every unit was selected"):
+        complete.functional_form()
+
+
+def test_a_climb_never_leaves_the_range_of_a_parameter():
+    step = bounded_step(np.array([1.0, 5.0]), -np.eye(2), np.array([-9, -1.0]), np.array([9, 0.0]))
+    np.testing.assert_allclose(step, [1.0, 0.0])  # the second stands at its end
+    step = bounded_step(np.array([1.0, 5.0]), -np.eye(2), np.array([-9, -1.0]), np.array([9, 1.0]))
+    np.testing.assert_allclose(step, [0.2, 1.0])
+
+
+def test_forms_close_to_the_best_or_no_worse_than_the_normal_are_considered():
+    aic = [100.0, 108.0, 130.0, 141.0]
+    assert forms_to_weigh(aic, 130.0).tolist() == [True, True, True, False]
+    assert forms_to_weigh(aic, 100.0).tolist() == [True, True, False, False]
+
+
+def test_the_section_of_the_docs_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "classic.md").read_text()
+    section = page.split("## Sensitivity to the error distribution")[1].split("\n## ")[0]
+    scope: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", section, re.DOTALL):
+        exec(compile(block, "classic.md", "exec"), scope)
+    assert "error models" in capsys.readouterr().out

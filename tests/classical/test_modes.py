@@ -1,0 +1,377 @@
+"""The scan over rho finds the global maximum: against twenty random starts on hard data."""
+
+import pickle
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_ndtr
+
+import heckesel as hk
+from heckesel.classical.ml import (
+    CLEARLY_BETTER,
+    at_zero,
+    evaluate,
+    point_at,
+    polish,
+    scan,
+    selected_mode,
+    solve_at,
+)
+from heckesel.classical.rows import cross_products, standardised_sample
+from heckesel.data import selection_data
+from heckesel.math.optimise import newton_step
+from heckesel.methods import fit_one, linear_heckman
+from reproduction.e0_gate import draw_linear, fit_mroz_greene
+
+SEEDS = range(40)
+SETTINGS = ("no instrument", "badly scaled", "outlier", "t(3) errors")
+
+
+def draw(setting, seed, n=500):
+    rng = np.random.default_rng([SETTINGS.index(setting), seed])
+    x, z, u, v = rng.standard_normal((4, n))
+    if setting == "t(3) errors":
+        shrink = np.sqrt(rng.chisquare(3, n) / 3)
+        u, v = u / shrink, v / shrink
+    y = 1 + x + 0.6 * u + 0.8 * v
+    index = 0.3 + 0.7 * x + (0 if setting == "no instrument" else 0.8 * z)
+    if setting == "outlier":
+        index[0], x[0] = 8.0, 8.0
+    observed = index + u > 0
+    w = [np.ones(n), x] if setting == "no instrument" else [np.ones(n), x, z]
+    if setting == "badly scaled":
+        x, y = 1e6 * x, 1e-3 * y
+        w[1] = x
+    return selection_data(
+        np.column_stack([np.ones(n), x]), np.column_stack(w), np.where(observed, y, np.nan)
+    )
+
+
+def plain_loglik(parameters, sample):
+    """The textbook formula in (gamma, beta, log sigma, atanh rho), with its gradient by chain."""
+    q, p = sample.q, sample.p
+    theta = np.exp(-parameters[-2])
+    point = np.concatenate(
+        [parameters[:q], theta * parameters[q : q + p], [theta], [parameters[-1]]]
+    )
+    value, score, _ = evaluate(sample, point)
+    gradient = np.concatenate(
+        [
+            score[:q],
+            theta * score[q : q + p],
+            [-theta * (score[q : q + p] @ parameters[q : q + p] + score[-2])],
+            [score[-1]],
+        ]
+    )
+    return -value, -gradient
+
+
+def best_of_random_starts(sample, rng, starts=20):
+    size = sample.q + sample.p + 2
+    best = -np.inf
+    for _ in range(starts):
+        start = np.append(rng.normal(0, 1, size - 2), [rng.normal(0, 0.5), rng.normal(0, 1)])
+        with np.errstate(all="ignore"):
+            found = minimize(
+                plain_loglik, start, (sample,), "L-BFGS-B", jac=True, options={"maxiter": 500}
+            )
+        if np.isfinite(found.fun):
+            best = max(best, -found.fun)
+    return best
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_random_start_beats_the_scan(setting):
+    behind = []
+    for seed in SEEDS:
+        sample, _ = standardised_sample(draw(setting, seed))
+        found = scan(sample).modes[0].value
+        behind.append(best_of_random_starts(sample, np.random.default_rng(seed)) - found)
+    assert max(behind) < 1e-6, f"worst seed {int(np.argmax(behind))}: {max(behind):.3g}"
+
+
+def test_the_objective_is_the_textbook_likelihood():
+    sample, _ = standardised_sample(draw("no instrument", 1))
+    rng = np.random.default_rng(0)
+    parameters = rng.normal(0, 0.3, sample.q + sample.p + 2)
+    gamma, beta = parameters[: sample.q], parameters[sample.q : -2]
+    sigma, rho = np.exp(parameters[-2]), np.tanh(parameters[-1])
+    e = (sample.residual_columns[:, -1] + sample.residual_columns[:, :-1] @ beta) / sigma
+    argument = (sample.w_selected @ gamma + rho * e) / np.sqrt(1 - rho**2)
+    direct = np.sum(-0.5 * e**2 - 0.5 * np.log(2 * np.pi) - np.log(sigma) + log_ndtr(argument))
+    direct += log_ndtr(-sample.w_unselected @ gamma).sum()
+    np.testing.assert_allclose(-plain_loglik(parameters, sample)[0], direct, rtol=1e-12)
+
+
+def test_score_and_hessian_of_the_sample_equal_differences():
+    sample, _ = standardised_sample(draw("badly scaled", 2))
+    size = sample.q + sample.p + 2
+    point = np.append(np.random.default_rng(1).normal(0, 0.3, size - 2), [0.9, 0.5])
+    _, score, hessian = evaluate(sample, point)
+    step = 1e-5
+    moves = [
+        (evaluate(sample, point + d), evaluate(sample, point - d)) for d in step * np.eye(size)
+    ]
+    slope = [(up[0] - down[0]) / (2 * step) for up, down in moves]
+    bend = [(up[1] - down[1]) / (2 * step) for up, down in moves]
+    np.testing.assert_allclose(score, slope, rtol=1e-7, atol=1e-5)
+    np.testing.assert_allclose(hessian, bend, rtol=1e-7, atol=1e-5)
+
+
+def test_greene_lists_the_global_mode_before_the_printed_one():
+    fit = fit_mroz_greene()
+    assert fit.loglik == pytest.approx(-1479.654, abs=5e-4)
+    assert fit.rho == pytest.approx(0.993, abs=5e-4)
+    assert fit.status == "converged"
+    assert fit.near_boundary
+    printed = [mode for mode in fit.modes if abs(mode.loglik + 1581.2577) < 6e-5]
+    assert len(printed) == 1
+    assert printed[0].rho == pytest.approx(-0.132, abs=6e-4)
+
+
+def test_modes_are_ordered_and_distinct():
+    for setting in SETTINGS:
+        sample, _ = standardised_sample(draw(setting, 5))
+        modes = scan(sample).modes
+        values = [mode.value for mode in modes]
+        assert values == sorted(values, reverse=True)
+        assert len({round(mode.a, 3) for mode in modes}) == len(modes)
+
+
+def test_a_mode_that_converged_has_no_slope_left():
+    for seed in (0, 1, 2):
+        sample, _ = standardised_sample(draw("outlier", seed))
+        for mode in scan(sample).modes:
+            if mode.status == "converged":
+                assert np.abs(mode.score).max() < 1e-6
+                assert np.linalg.eigvalsh(mode.hessian).max() < 0
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_the_curve_is_that_of_exact_optima(setting):
+    for seed, n in ((0, 500), (1, 500), (5, 60), (3, 2000)):
+        sample, _ = standardised_sample(draw(setting, seed, n))
+        points = scan(sample).points
+        exact = [solve_at(sample, point.a, point.v) for point in points]
+        heights = np.array([point.value for point in exact])
+        drop = heights.max() - heights
+        off = np.abs([point.value for point in points] - heights)
+        # a picture shows 20 of log-likelihood; what lies deeper may err by a hundredth of its depth
+        assert (off <= np.maximum(1e-3, 0.01 * drop)).all()
+        slopes = np.array([point.slope for point in exact])
+        assert (np.abs([point.slope for point in points] - slopes) < 0.5 * np.abs(slopes)).all()
+
+
+@pytest.mark.parametrize("a", [-2.0, 0.4, 3.5])
+def test_a_step_ahead_errs_by_third_order_in_height_and_second_in_slope(a):
+    sample, _ = standardised_sample(draw("t(3) errors", 4))
+    exact = solve_at(sample, a, at_zero(sample))
+    away = np.random.default_rng(0).standard_normal(len(exact.v))
+    away *= 0.1 / np.sqrt(-away @ exact.hessian[:-1, :-1] @ away)
+    ahead = [point_at(sample, exact.v + size * away, a).step_ahead() for size in (1.0, 0.5)]
+    height, half_height = (point.value - exact.value for point in ahead)
+    slope, half_slope = (point.slope - exact.slope for point in ahead)
+    # eight and four, but for the next order
+    assert height / half_height == pytest.approx(8, rel=0.15)
+    assert slope / half_slope == pytest.approx(4, rel=0.1)
+    for point, size in zip(ahead, (1.0, 0.5), strict=True):
+        off = point.v - exact.v
+        assert -off @ exact.hessian[:-1, :-1] @ off < (0.02 * size**2) ** 2
+
+
+def test_rows_in_any_memory_order_have_the_same_likelihood():
+    sample, _ = standardised_sample(draw("outlier", 1))
+    names = ("w_selected", "residuals", "w_unselected")
+    by_rows = replace(
+        sample, **{name: np.ascontiguousarray(getattr(sample, name)) for name in names}
+    )
+    point = np.append(np.random.default_rng(2).normal(0, 0.3, sample.q + sample.p), [0.9, -0.5])
+    for here, there in zip(evaluate(sample, point), evaluate(by_rows, point), strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-11, atol=1e-11)
+
+
+def test_columns_that_both_equations_share_are_summed_once():
+    rng = np.random.default_rng(0)
+    x, z, u, v = rng.standard_normal((4, 400))
+    far = np.where(rng.random(400) < 0.5, 0.01 * x, 50.0)  # its spread is that of some rows
+    observed = (0.3 + 0.7 * x + 0.8 * z + u > 0) & (far < 50)
+    y = np.where(observed, 1 + x + 0.6 * u + 0.8 * v, np.nan)
+    one = np.ones(400)
+    data = selection_data(
+        np.column_stack([x, 3 * one, v, far, 1e6 + x]),
+        np.column_stack([z, 1e6 + x, one, far, x]),
+        y,
+    )
+    sample, _ = standardised_sample(data)
+    shared = sample.shared
+    assert shared.own.tolist() == [2, 3, 5]  # v, far (whose digits would be lost) and y
+    w, r = sample.w_selected, sample.residual_columns
+    rebuilt = np.column_stack([w, r[:, shared.own]]) @ shared.expand
+    np.testing.assert_allclose(rebuilt, np.column_stack([w, r]), atol=1e-12)
+    point = np.append(np.random.default_rng(2).normal(0, 0.3, sample.q + sample.p), [0.9, 1.5])
+    plainly = evaluate(replace(sample, shared=None), point)
+    for here, there in zip(evaluate(sample, point), plainly, strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
+def test_a_long_table_keeps_shared_columns_once(monkeypatch, order):
+    rng = np.random.default_rng(5)
+    a, b, z, u, v = rng.standard_normal((5, 20_000))
+    y = np.where(0.3 + a - b + z + u > 0, 1 + a + 0.6 * u + 0.8 * v, np.nan)
+    one, own = np.ones(len(y)), np.where(np.isnan(y), np.nan, v + a)
+    w = np.column_stack([one, 1e3 + a, 5 * b, z])[:, order]
+    x = np.column_stack([one, 1e3 + a, 5 * b, own])
+    data = selection_data(x, w, y, weight=rng.uniform(0.5, 2, len(y)))
+    short, _ = standardised_sample(data)
+    monkeypatch.setattr("heckesel.classical.rows.ALL_ROWS_UP_TO", 100)
+    long, _ = standardised_sample(data)
+    assert long.residuals.shape[1] == 2  # own and y
+    assert long.p == short.p == 4
+    # adding the rows up in another order moves means of a thousand sd by 1e-13 of themselves
+    close = {"rtol": 1e-9, "atol": 1e-9}
+    np.testing.assert_allclose(long.residual_columns, short.residual_columns, **close)
+    np.testing.assert_allclose(long.w_unselected, short.w_unselected, **close)
+    np.testing.assert_allclose(long.subsample(50, 0).residuals.shape[1], 5)
+    point = np.append(rng.normal(0, 0.3, 8), [0.9, 0.5])
+    for here, there in zip(evaluate(long, point), evaluate(short, point), strict=True):
+        np.testing.assert_allclose(here, there, rtol=1e-8, atol=1e-6)
+
+
+def test_a_part_leads_to_the_optimum_of_all_rows_in_few_passes(monkeypatch):
+    sample, _ = standardised_sample(draw("outlier", 3, 60_000))
+    passes = []
+    summed = type(sample).sum
+    monkeypatch.setattr(
+        type(sample), "sum", lambda rows, f: (passes.append(rows.n), summed(rows, f))[1]
+    )
+    saved = scan(sample).modes[0]
+    assert passes.count(sample.n) == 3
+    start = scan(sample.part()).modes[0]
+    full = polish(sample, point_at(sample, start.v, start.a))  # Newton's method on all rows
+    assert passes.count(sample.n) >= 3 + 5
+    error = 1 / np.sqrt(-np.diag(full.hessian))
+    np.testing.assert_allclose((saved.v - full.v) / error[:-1], 0, atol=1e-11)
+    np.testing.assert_allclose(saved.hessian, full.hessian, rtol=1e-9, atol=1e-9 * sample.n)
+    assert saved.value == pytest.approx(full.value, rel=1e-14)
+
+
+def test_a_part_unlike_the_table_only_takes_more_passes(monkeypatch):
+    sample, _ = standardised_sample(draw("outlier", 3, 60_000))
+    first = sample.take(slice(0, 500), slice(0, 500))
+    for odd in (first, replace(first, residuals=3 * first.residuals)):
+        monkeypatch.setattr(type(sample), "part", lambda rows, odd=odd: odd)
+        found = scan(sample).modes[0]
+        monkeypatch.undo()
+        full = polish(sample, found)
+        assert found.status == "converged"
+        error = 1 / np.sqrt(-np.diag(full.hessian))
+        np.testing.assert_allclose((found.v - full.v) / error[:-1], 0, atol=1e-9)
+        np.testing.assert_allclose(found.hessian, full.hessian, rtol=1e-7, atol=1e-7 * sample.n)
+
+
+@pytest.mark.parametrize("n", [1, 5, 700, 4096, 10_001])
+@pytest.mark.parametrize(("k", "q"), [(1, 1), (1, 12), (3, 2), (16, 12), (30, 40)])
+def test_products_side_by_side_add_up_to_the_product(n, k, q):
+    rng = np.random.default_rng(n)
+    left, right = rng.standard_normal((k, n)), rng.standard_normal((n + 9, q))
+    for table in (np.asfortranarray(right)[4 : n + 4], right[4 : n + 4]):
+        found, bound = cross_products(left, table), np.abs(left) @ np.abs(table)
+        assert (np.abs(found - left @ table) <= 1e-15 * np.sqrt(n) * bound).all()
+
+
+def test_threads_change_no_digit_of_a_fit_or_of_its_verdict(monkeypatch):
+    rng = np.random.default_rng(2)
+    x, z, u, v = rng.standard_normal((4, 3000))
+    y = np.where(0.2 + x + z + u > 0, 1 + x + 0.6 * u + 0.8 * v, np.nan)
+    fits = []
+    for several_from in (0, np.inf):
+        monkeypatch.setattr("heckesel.classical.rows.SEVERAL_CORES_FROM", several_from)
+        monkeypatch.setattr("heckesel.classical.rows.FEWEST_ROWS", 500)
+        monkeypatch.setattr("heckesel.classical.rows.BLOCK_NUMBERS", 1)
+        fits.append(hk.heckman(y=y, x=x, w=np.column_stack([x, z])))
+    threaded, plain = fits
+    assert (threaded.params == plain.params).all()
+    assert (threaded.se == plain.se).all()
+    assert threaded.identification.evidence == plain.identification.evidence
+    assert str(threaded.identification) == str(plain.identification)
+
+
+def test_without_a_constant_in_w_nothing_is_shared():
+    rng = np.random.default_rng(0)
+    x, z, u = rng.standard_normal((3, 200))
+    y = np.where(x + z + u > 0, x + u, np.nan)
+    sample, _ = standardised_sample(selection_data(x[:, None], np.column_stack([x, z]), y))
+    assert sample.shared is None
+
+
+def test_a_sample_travels_without_what_can_be_computed_again():
+    sample, _ = standardised_sample(draw("outlier", 1))
+    plain = len(pickle.dumps(sample))
+    before = scan(sample).modes[0].value
+    assert len(pickle.dumps(sample)) == plain
+    assert scan(pickle.loads(pickle.dumps(sample))).modes[0].value == before
+
+
+def test_newton_steps_solve_their_equations_or_refuse():
+    rng = np.random.default_rng(0)
+    spread = np.array([1e-8, 1.0, 1e8])
+    columns = rng.standard_normal((20, 3)) * spread
+    gradient, hessian = rng.standard_normal(3) * spread, -columns.T @ columns
+    expected = np.linalg.solve(-hessian / np.outer(spread, spread), gradient / spread) / spread
+    np.testing.assert_allclose(newton_step(gradient, hessian), expected, rtol=1e-10)
+    saddle = hessian.copy()
+    saddle[0, 1] = saddle[1, 0] = 2 * np.sqrt(hessian[0, 0] * hessian[1, 1])
+    unknown = hessian.copy()
+    unknown[0, 2] = unknown[2, 0] = np.nan
+    for refused in (saddle, unknown, -hessian, np.zeros((3, 3))):
+        assert newton_step(gradient, refused) is None
+
+
+def test_an_interior_maximum_is_used_unless_the_boundary_is_far_ahead():
+    """The boundary is 1.82 above the interior maximum: both are listed, the inner one is used."""
+    frame = draw_linear(200, rho=0.9, seed=27)
+    fit = hk.heckman("y ~ x", "~ x + z", frame)
+    first, second = fit.modes[:2]
+    assert (first.status, second.status) == ("boundary", "converged")
+    assert 0 < first.loglik - second.loglik < CLEARLY_BETTER
+    assert fit.selected_mode is second
+    assert (fit.status, fit.rho, fit.loglik) == ("converged", second.rho, second.loglik)
+    pd.testing.assert_series_equal(fit.params, second.params)
+    assert np.isfinite(fit.se).all()
+    assert "1.82 higher" in fit.selected_mode_reason
+    assert "rho +1 (at the boundary)" in fit.summary()
+    assert fit.to_dict()["selected_mode"] == 1
+    model = hk.HeckmanRegressor(instruments=["z"], method="ml").fit(frame[["x", "z"]], frame.y)
+    assert (model.rho_, model.sigma_) == pytest.approx((fit.rho, fit.sigma), rel=1e-9)
+    plain = selection_data(frame[["x"]], frame[["x", "z"]], frame.y)
+    assert fit_one(linear_heckman, plain).estimates.rho == pytest.approx(fit.rho, rel=1e-9)
+    seen = fit.identification.evidence
+    assert seen["rho"] == pytest.approx(fit.rho)
+    assert seen["at_boundary"]  # which the report says, since it can mean that the model is wrong
+
+
+def test_selected_mode_compares_log_likelihoods_per_row():
+    boundary = SimpleNamespace(a=14.0, value=-100.0, status="boundary")
+    inside = SimpleNamespace(a=1.0, value=-100.0 - CLEARLY_BETTER, status="converged")
+    stopped = SimpleNamespace(a=0.5, value=-100.5, status="max_iterations")
+    assert selected_mode([boundary, stopped, inside]) == 2
+    assert selected_mode([boundary, inside], unit=1.01) == 0
+    assert selected_mode([inside, boundary]) == 0
+    # a df at its end, with rho inside, is no boundary of rho
+    ended = SimpleNamespace(a=0.4, value=-100.0, status="boundary")
+    assert selected_mode([ended, inside]) == 0
+    assert selected_mode([boundary, ended]) == 1
+
+
+def test_slopes_are_covered_where_the_boundary_often_wins():
+    """rho = .9, n = 200, a strong instrument: a tenth of the likelihoods peak at rho = 1."""
+    hits, draws = 0, 100
+    for seed in range(draws):
+        fit = hk.heckman("y ~ x", "~ x + z", draw_linear(200, rho=0.9, seed=300 + seed))
+        hits += abs(fit.params["outcome", "x"] - 2) < 1.96 * fit.se["outcome", "x"]
+    assert hits / draws > 0.95 - 3 * np.sqrt(0.95 * 0.05 / draws)  # .885; NaN never covers

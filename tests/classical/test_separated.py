@@ -1,0 +1,192 @@
+"""Outcomes that columns tell apart: a fit with a status, the limit of the likelihood, no errors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_ndtr
+from sklearn.svm import LinearSVC
+
+import heckesel as hk
+from heckesel.classical.checks import RIDGE, fit_separated
+from heckesel.classical.heckprobit import binary_sample
+from heckesel.classical.probit import fit_probit
+from heckesel.math.bivariate import log_bivariate_cdf
+
+RNG = np.random.default_rng(0)
+N = 400
+A, B, Z = RNG.normal(size=(3, N))
+DUMMY = (RNG.random(N) < 0.1).astype(float)
+U, E = RNG.multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]], N).T
+S = 0.5 + A + Z + U > 0
+X = np.column_stack([A, B, DUMMY, Z])
+QUASI = np.where(S, (A - B + E > 0) | (DUMMY == 1), np.nan)  # everyone with the dummy is a 1
+APART = np.where(S, A - B > 0, np.nan)
+
+
+def fitted(y, columns=X, **options):
+    with pytest.warns(hk.IdentificationWarning, match="perfectly"):
+        return hk.HeckmanClassifier([columns.shape[1] - 1], **options).fit(columns, y)
+
+
+def test_a_level_at_which_all_are_alike_gives_the_supremum_of_the_likelihood():
+    """In the limit rows with the dummy contribute log Phi(eta), and x is without it elsewhere."""
+    fit = fitted(QUASI).result_
+    rest, told = S & (DUMMY == 0), S & (DUMMY == 1)
+    x, w = np.column_stack([np.ones(N), A, B]), np.column_stack([np.ones(N), X])
+    sign = np.where(QUASI == 1, 1.0, -1.0)
+
+    def loss(point):
+        f, index, a = x @ point[:3], w @ point[3:8], point[8]
+        units = log_bivariate_cdf(index[rest], (sign * f)[rest], sign[rest] * a)
+        return -(units.sum() + log_ndtr(index[told]).sum() + log_ndtr(-index[~S]).sum())
+
+    found = minimize(loss, np.append(np.zeros(8), 0.3), method="BFGS")
+    params = fit.params.to_numpy()
+    kept = np.delete(params, 3)  # the dummy's coefficient, which is infinite there
+    # BFGS by differences stops at gradients of 1e-5; curvatures are above 10
+    np.testing.assert_allclose(kept, found.x, atol=2e-4)
+    assert fit.loglik == pytest.approx(-found.fun, abs=1e-5)
+    assert fit.status == "separated"
+    assert params[3] > 5
+    # second differences of the same function, at steps of 1e-4
+    ends = [(1, 1), (1, -1), (-1, 1), (-1, -1)]
+    steps = 1e-4 * np.eye(9)
+    hessian = [
+        [sum(i * j * loss(found.x + i * a + j * b) for i, j in ends) for a in steps] for b in steps
+    ]
+    expected = np.sqrt(np.diag(np.linalg.inv(np.array(hessian) / 4e-8)))
+    np.testing.assert_allclose(np.delete(fit.se.to_numpy(), 3), expected, rtol=2e-3)
+    assert np.isnan(fit.se.iloc[3])
+
+
+@pytest.mark.parametrize("kind", ["information", "robust", "opg"])
+def test_a_rare_level_leaves_the_other_standard_errors(kind):
+    """They are about those without its few rows, and those of a weight of two are those of two
+    rows."""
+    with_it = fitted(QUASI, covariance=kind)
+    rest = DUMMY == 0
+    without = hk.HeckmanClassifier([2], covariance=kind).fit(X[rest][:, [0, 1, 3]], QUASI[rest])
+    se, expected = with_it.result_.se, without.result_.se
+    np.testing.assert_allclose(se["outcome"].to_numpy()[:3], expected["outcome"], rtol=0.03)
+    np.testing.assert_allclose(se["ancillary"], expected["ancillary"], rtol=0.1)
+    twice = fitted(np.tile(QUASI, 2), np.tile(X, (2, 1)), covariance=kind).result_.se
+    model = hk.HeckmanClassifier([3], covariance=kind)
+    with pytest.warns(hk.IdentificationWarning, match="perfectly"):
+        weighted = model.fit(X, QUASI, sample_weight=np.full(N, 2)).result_.se
+    np.testing.assert_allclose(weighted, twice, rtol=1e-6, equal_nan=True)
+    # probabilities of rows without the dummy have intervals, the others none
+    interval = with_it.predict_proba_interval(X)
+    np.testing.assert_array_equal(np.isnan(interval[:, 0]), DUMMY == 1)
+    if without.result_.inference == "wald":  # which this kind of fit always uses
+        expected = without.predict_proba_interval(X[rest][:, [0, 1, 3]])
+        np.testing.assert_allclose(interval[rest], expected, atol=0.02)
+
+
+def test_what_the_other_rows_do_not_determine_has_no_standard_error():
+    expected = fitted(QUASI).result_.se["outcome"].to_numpy()
+    base = fitted(QUASI, np.column_stack([A, B, 1 - DUMMY, Z])).result_.se["outcome"]
+    assert list(base.isna()) == [True, False, False, True]  # the level is in the intercept
+    np.testing.assert_allclose(base.iloc[1:3], expected[1:3], rtol=1e-5)
+    mixed = fitted(QUASI, np.column_stack([A, B, DUMMY + A, Z])).result_.se["outcome"]
+    assert list(mixed.isna()) == [False, True, False, True]  # a combination of two columns
+    np.testing.assert_allclose(mixed.iloc[[0, 2]], expected[[0, 2]], rtol=1e-5)
+
+
+def test_without_selection_the_standard_errors_are_those_of_the_other_rows():
+    everyone = np.where(DUMMY == 1, 1.0, A - B + E > 0)
+    with pytest.warns(hk.IdentificationWarning):
+        fit = hk.HeckmanClassifier().fit(X[:, :3], everyone).result_
+    rest = DUMMY == 0
+    free = fit_probit(np.column_stack([np.ones(N), A, B])[rest], everyone[rest] == 1)
+    expected = np.sqrt(np.diag(np.linalg.inv(-free.hessian)))
+    np.testing.assert_allclose(fit.se.to_numpy()[:3], expected, rtol=1e-6)
+    assert np.isnan(fit.se.iloc[3])
+
+
+def test_perfectly_separated_classes_have_no_rho_and_a_probit_of_selection():
+    model = fitted(APART)
+    fit = model.result_
+    selection = fit_probit(np.column_stack([np.ones(N), X]), S)
+    assert np.isnan(fit.rho)
+    assert fit.loglik == pytest.approx(selection.loglik, abs=0.01)  # the classes cost nothing
+    np.testing.assert_allclose(fit.params["select"], selection.gamma, rtol=1e-9)
+    assert model.score(X, APART) == 1.0
+    np.testing.assert_array_equal(model.predict(X[S]), APART[S])
+    for target in ("selected", "unselected"):
+        np.testing.assert_array_equal(model.predict_proba(X, target), model.predict_proba(X))
+    assert model.identification_.verdict == "mostly prior"
+    assert np.isfinite(model.log_likelihood(X, APART))
+
+
+def test_the_direction_is_that_of_the_widest_margin():
+    """A support vector machine without slack is the independent witness."""
+    x = np.array([[0.0, 1.0], [1.0, 3.0], [-1.0, 0.5], [2.0, -1.0], [3.0, 1.0], [2.5, -2.0]])
+    scaled = (x - x.mean(axis=0)) / x.std(axis=0)
+    happened = np.array([True, True, True, False, False, False])
+    columns = np.column_stack([np.ones(6), scaled])
+    ours = fit_separated(columns, happened).gamma
+    machine = LinearSVC(loss="hinge", C=1e4, fit_intercept=False, tol=1e-8, max_iter=10**6)
+    theirs = machine.fit(columns, happened).coef_[0]
+    cosine = ours @ theirs / np.linalg.norm(ours) / np.linalg.norm(theirs)
+    assert cosine > 1 - 0.01  # log Phi falls as a square, so it gets there as 1/|gamma|^2
+
+
+@pytest.mark.parametrize("y", [QUASI, APART], ids=["in part", "all"])
+def test_the_summary_says_what_has_no_standard_errors(y):
+    model = fitted(y)
+    fit = model.result_
+    assert fit.se["outcome"].isna().any()
+    assert fit.se.isna().all() == (y is APART)
+    assert np.isnan(model.predict_proba_interval(X[:50])).any()
+    assert "Status: separated" in fit.summary()
+    assert "Separated: column" in fit.summary()
+    assert "no standard errors" in " ".join(fit.summary().split())
+    with pytest.raises(hk.DataError, match="no maximum"):
+        fit.test_rho_zero("lr")
+    with pytest.raises(hk.DataError, match=r"no maximum|no profile likelihood"):
+        fit.interval("rho", method="profile")
+    assert np.isfinite(model.predict_proba(X, "unselected")).all()
+
+
+def test_without_selection_separated_classes_are_predicted_too():
+    columns = X[:, :2]
+    with pytest.warns(hk.IdentificationWarning):
+        model = hk.HeckmanClassifier().fit(columns, (A - B > 0).astype(int))
+    assert model.result_.status == "separated"
+    assert model.score(columns, (A - B > 0).astype(int)) == 1.0
+
+
+def test_order_scale_and_frequency_of_rows_do_not_matter():
+    base = fitted(APART).result_.params
+    order = np.random.default_rng(1).permutation(N)
+    np.testing.assert_allclose(
+        fitted(APART[order], X[order]).result_.params, base, rtol=1e-5, equal_nan=True
+    )
+    factors = np.array([1e5, 1.0, 1.0, 1e-3])
+    scaled = fitted(APART, X * factors).result_.params
+    np.testing.assert_allclose(
+        scaled["outcome"].to_numpy()[1:] * factors[:3], base["outcome"].to_numpy()[1:], rtol=1e-4
+    )
+
+
+def test_the_ridge_is_in_score_and_hessian():
+    fit = fitted(QUASI).result_
+    sample, _ = binary_sample(fit.data)
+    sample = replace(sample, ridge=0.7)  # large enough to be seen by differences
+    point = np.append(0.3 * np.arange(1, sample.x.shape[1] + sample.q + 1) / 5, 0.2)
+    _, score, hessian = sample.evaluate(point)
+    step = 1e-5
+    for j in range(len(point)):
+        shift = step * np.eye(len(point))[j]
+        up, down = sample.evaluate(point + shift), sample.evaluate(point - shift)
+        np.testing.assert_allclose((up[0] - down[0]) / (2 * step), score[j], rtol=1e-6, atol=1e-5)
+        np.testing.assert_allclose((up[1] - down[1]) / (2 * step), hessian[j], rtol=1e-5, atol=1e-4)
+
+
+def test_the_ridge_moves_nothing_that_the_data_determine():
+    rows = S & (DUMMY == 0)
+    x, y = np.column_stack([np.ones(N), A, B])[rows], QUASI[rows] == 1
+    free = fit_probit(x, y)
+    np.testing.assert_allclose(fit_probit(x, y, ridge=RIDGE).gamma, free.gamma, rtol=1e-8)

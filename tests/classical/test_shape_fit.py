@@ -1,0 +1,356 @@
+"""`hk.heckman(errors="shape", scale=...)`: a second optimiser, nested fits, simulation, limits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_ndtr, ndtr
+
+import heckesel as hk
+from heckesel.classical.forms import evaluate_form
+from heckesel.classical.likelihood import ERROR_MODELS
+from heckesel.classical.ml import unit_scores
+from heckesel.classical.rows import standardised_sample
+from heckesel.predictive import Predictive, predict_given_selection, predict_shape
+
+NEAR_95 = 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)  # three Monte Carlo standard errors of 40 draws
+TARGETS = ("population", "selected", "unselected")
+
+
+def exponential(q, x, rng):
+    return -np.log(ndtr(-q)) - 1
+
+
+def outliers(q, x, rng):
+    return q + np.where(rng.random(len(q)) < 0.01, 10.0, 0.0)
+
+
+def varying(q, x, rng):
+    return q * np.exp(0.5 * x)
+
+
+def shaped(q, x, rng):
+    return np.exp(0.3 * x) * np.sinh((np.arcsinh(q) + 0.5) / 0.8)
+
+
+def draw(n, seed, errors=shaped, rho=0.5):
+    """y = 1 + x + e, e a function of a normal q with corr(u, q) = rho; z moves selection alone."""
+    rng = np.random.default_rng(seed)
+    x, z, u, v = rng.standard_normal((4, n))
+    y = 1 + x + errors(rho * u + np.sqrt(1 - rho**2) * v, x, rng)
+    observed = 0.3 + 0.5 * x + z + u > 0
+    return pd.DataFrame({"x": x, "z": z, "y": np.where(observed, y, np.nan), "hidden": y})
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return draw(1200, 8)
+
+
+@pytest.fixture(scope="module")
+def fit(frame):
+    return hk.heckman("y ~ x", "~ x + z", frame, errors="shape", scale="~ x")
+
+
+def textbook(parameters, frame):
+    """Minus the log-likelihood as the model is written."""
+    beta, gamma, rho = parameters[:2], parameters[2:5], np.tanh(parameters[5])
+    log_sigma, skewness, log_tail, slope = parameters[6:]
+    x, s = frame.x.to_numpy(), frame.y.notna().to_numpy()
+    index = gamma[0] + gamma[1] * x + gamma[2] * frame.z.to_numpy()
+    log_sigma = log_sigma + slope * x[s]
+    e = (frame.y.to_numpy()[s] - beta[0] - beta[1] * x[s]) / np.exp(log_sigma)
+    t = np.exp(log_tail) * np.arcsinh(e) - skewness
+    q = np.sinh(t)
+    density = -0.5 * q**2 - 0.5 * np.log(2 * np.pi) + log_tail + np.log(np.cosh(t))
+    selected = density - 0.5 * np.log1p(e**2) - log_sigma
+    selected += log_ndtr((index[s] + rho * q) / np.sqrt(1 - rho**2))
+    return -(selected.sum() + log_ndtr(-index[~s]).sum())
+
+
+def test_another_optimiser_finds_the_same_maximum(frame, fit):
+    start = np.array([0.5, 0.5, 0.0, 0.5, 0.5, 0.0, 0.2, 0.0, 0.0, 0.0])
+    found = minimize(textbook, start, (frame,), "BFGS", options={"gtol": 1e-4})
+    assert fit.status == "converged"
+    assert fit.loglik == pytest.approx(-found.fun, abs=1e-5)
+    np.testing.assert_allclose(fit.params, found.x, atol=5e-4)  # BFGS stops at a slope of 1e-4
+    assert fit.loglik == pytest.approx(-textbook(fit.params.to_numpy(), frame), abs=1e-8)
+
+
+def test_parameters_are_labelled_by_what_they_are(fit):
+    assert list(fit.params.index[-5:]) == [
+        ("ancillary", "atanh_rho"),
+        ("ancillary", "log_sigma"),
+        ("ancillary", "skewness"),
+        ("ancillary", "log_tail"),
+        ("scale", "x"),
+    ]
+    near = {("outcome", "x"): 1, ("ancillary", "skewness"): 0.5, ("scale", "x"): 0.3}
+    for term, truth in near.items():
+        assert abs(fit.params[term] - truth) < 4 * fit.se[term]
+    assert fit.skewness == fit.params["ancillary", "skewness"]
+    assert fit.interval("tail")[0] < fit.tail < fit.interval("tail")[1]
+
+
+def test_derivatives_with_a_varying_sigma_equal_differences(fit):
+    sample, _ = standardised_sample(fit.data)
+    point = fit.scan.modes[0].coordinates + 0.1 * np.cos(np.arange(10))
+    _, score, hessian = evaluate_form(ERROR_MODELS["shape"], sample, point)
+    step = 1e-5
+    for axis in range(len(point)):
+        move = step * (np.arange(len(point)) == axis)
+        up, down = (
+            evaluate_form(ERROR_MODELS["shape"], sample, point + sign * move) for sign in (1, -1)
+        )
+        np.testing.assert_allclose(
+            (up[0] - down[0]) / (2 * step), score[axis], rtol=1e-6, atol=1e-4
+        )
+        np.testing.assert_allclose(
+            (up[1] - down[1]) / (2 * step), hessian[axis], rtol=1e-5, atol=1e-3
+        )
+
+
+def test_scores_of_units_add_up_to_the_score(fit):
+    """In beta and log sigma, whose Jacobian the summed score lacks; elsewhere they are equal."""
+    sample, _ = standardised_sample(fit.data)
+    point = fit.scan.modes[0]
+    np.testing.assert_allclose(
+        unit_scores(sample, form=ERROR_MODELS["shape"], point=point).sum(0), 0, atol=1e-5
+    )
+    moved = replace(
+        point, v=point.v + 0.05, scale=point.scale - 0.1, a=point.a + 0.07, extra=point.extra + 0.07
+    )
+    _, score, _ = evaluate_form(ERROR_MODELS["shape"], sample, moved.coordinates)
+    units, q, p = (
+        unit_scores(sample, form=ERROR_MODELS["shape"], point=moved).sum(0),
+        sample.q,
+        sample.p,
+    )
+    np.testing.assert_allclose(units[p : p + q], score[:q], rtol=1e-9)
+    np.testing.assert_allclose(units[:p], moved.v[-1] * score[q : q + p], rtol=1e-9)
+    np.testing.assert_allclose(units[p + q + 1 :], score[p + q + 1 :], rtol=1e-9)
+    np.testing.assert_allclose(units[p + q], -(moved.v[q:] @ score[q : q + p + 1]), rtol=1e-9)
+
+
+def test_standard_errors_are_those_of_the_textbook_likelihood(frame, fit):
+    """The information in the user's units, by differences."""
+    at, step = fit.params.to_numpy(), 1e-3
+    size = len(at)
+    moves = step * np.eye(size)
+    hessian = np.empty((size, size))
+    for i in range(size):
+        for j in range(size):
+            corners = [(1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1)]
+            hessian[i, j] = sum(
+                sign * textbook(at + a * moves[i] + b * moves[j], frame) for a, b, sign in corners
+            ) / (4 * step**2)
+    np.testing.assert_allclose(fit.cov, np.linalg.inv(hessian), rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["opg", "robust", "cluster"])
+def test_every_covariance_is_near_the_information(frame, fit, kind):
+    clusters = np.arange(len(frame)) if kind == "cluster" else None
+    other = hk.heckman(
+        "y ~ x", "~ x + z", frame, errors="shape", scale="~ x", covariance=kind, clusters=clusters
+    )
+    np.testing.assert_allclose(other.se, fit.se, rtol=0.25)  # the model is right, n = 1200
+
+
+def test_units_and_repeated_rows_do_not_matter(frame, fit):
+    changed = frame.assign(x=100 * frame.x + 7, y=10 * frame.y - 3)
+    other = hk.heckman("y ~ x", "~ x + z", changed, errors="shape", scale="~ x")
+    for term in (("outcome", "x"), ("scale", "x"), ("ancillary", "skewness")):
+        factor = {"outcome": 0.1, "scale": 0.01, "ancillary": 1.0}[term[0]]
+        assert other.params[term] == pytest.approx(factor * fit.params[term], rel=1e-6)
+        assert other.se[term] == pytest.approx(factor * fit.se[term], rel=1e-6)
+    np.testing.assert_allclose(
+        other.predict(changed).mean, 10 * fit.predict(frame).mean - 3, rtol=1e-6, atol=1e-6
+    )
+    twice = hk.heckman(
+        "y ~ x", "~ x + z", frame, errors="shape", scale="~ x", weights=np.full(len(frame), 2.0)
+    )
+    np.testing.assert_allclose(twice.params, fit.params, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(twice.se, fit.se / np.sqrt(2), rtol=1e-6)
+
+
+def test_arrays_name_the_columns_of_sigma(frame, fit):
+    columns = {"x": frame[["x"]], "w": frame[["x", "z"]]}
+    other = hk.heckman(y=frame.y, **columns, errors="shape", scale=["x"])
+    np.testing.assert_allclose(other.params, fit.params, rtol=1e-9)
+    for target in TARGETS:
+        np.testing.assert_allclose(
+            other.predict(**columns, target=target).mean, fit.predict(target=target).mean
+        )
+
+
+def test_likelihood_ratios_are_those_of_the_nested_fits(frame, fit):
+    found = fit.test_errors("lr")
+    normal = hk.heckman("y ~ x", "~ x + z", frame, scale="~ x")
+    constant = hk.heckman("y ~ x", "~ x + z", frame, errors="shape")
+    assert found["normal errors"].statistic == pytest.approx(2 * (fit.loglik - normal.loglik))
+    assert found["normal errors"].degrees_of_freedom == 2
+    assert found["constant sigma"].statistic == pytest.approx(2 * (fit.loglik - constant.loglik))
+    wald = fit.test_errors()
+    assert list(wald) == ["no skewness", "normal tails", "normal errors", "constant sigma"]
+    z = fit.params["scale", "x"] / fit.se["scale", "x"]
+    assert wald["constant sigma"].statistic == pytest.approx(z**2)
+    text = fit.summary()
+    for line in ("shape errors", "log sigma:", "Test of normal errors", "Test of constant sigma"):
+        assert line in text
+    assert r"log\_tail" in fit.to_latex()
+    assert fit.to_dict()["tail"] == fit.tail
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_mean_is_that_of_the_quantiles(frame, fit, target):
+    found = fit.predict(frame.head(6), target=target)
+    t = np.linspace(-7, 7, 57)
+    levels, weights = ndtr(t), 0.25 * np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
+    values = found.quantile(levels)
+    np.testing.assert_allclose(weights @ values, found.mean, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(weights @ (values - found.mean) ** 2, found.std**2, rtol=1e-5)
+    np.testing.assert_allclose(found.cdf(values[25]), levels[25], rtol=1e-9)
+    step = 1e-5
+    slope = (found.cdf(values[30] + step) - found.cdf(values[30] - step)) / (2 * step)
+    np.testing.assert_allclose(np.log(slope), found.log_density(values[30]), atol=1e-5)
+    some = found.take(np.array([4, 1]))
+    np.testing.assert_allclose(some.quantile(0.3), found.quantile(0.3)[[4, 1]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_predictions_agree_with_the_hidden_outcomes(fit, target):
+    """Of 20,000 new units, whose outcomes are all known."""
+    new = draw(20_000, 99)
+    s = new.y.notna().to_numpy()
+    rows = {"population": np.full(len(s), True), "selected": s, "unselected": ~s}[target]
+    new = new[rows]
+    found = fit.predict(new, target=target)
+    # the estimates err by a standard error of .07 in the mean
+    assert abs(found.mean.mean() - new.hidden.mean()) < 0.2
+    low, high = found.interval(0.9).T
+    assert np.mean((low <= new.hidden) & (new.hidden <= high)) == pytest.approx(0.9, abs=0.03)
+
+
+def test_without_skewness_and_tails_predictions_are_the_normal_ones():
+    location, index = np.array([0.0, 1.0, -2.0]), np.array([-1.5, 0.2, 2.0])
+    none, sigma, a = np.zeros(3), np.array([0.5, 1.0, 2.0]), 0.8
+    y, rho = np.array([0.3, 0.5, -1.0]), np.tanh(0.8)
+    for shape, normal in (
+        (
+            predict_shape(location, none + 0.2, sigma, 0.0, 0.0),
+            Predictive.normal(location, none + 0.2, sigma**2),
+        ),
+        (
+            predict_shape(location, none, sigma, 0.0, 0.0, index=index, atanh_rho=a),
+            predict_given_selection(location, none, sigma, rho * sigma, index),
+        ),
+    ):
+        np.testing.assert_allclose(shape.mean, normal.mean, rtol=1e-8, atol=1e-12)
+        np.testing.assert_allclose(shape.std, normal.std, rtol=1e-8)
+        np.testing.assert_allclose(shape.cdf(y), normal.cdf(y), rtol=1e-8)
+        np.testing.assert_allclose(shape.log_density(y), normal.log_density(y), rtol=1e-8)
+    wide = predict_shape(location, none + 3.0, sigma, 0.7, -0.4, index=index, atanh_rho=a)
+    draws = wide.sample(200_000, seed=1)
+    np.testing.assert_allclose(draws.mean(axis=0), wide.mean, atol=0.05)
+    np.testing.assert_allclose(draws.std(axis=0), wide.std, rtol=0.05)
+
+
+@pytest.mark.parametrize("errors", ["normal", "t", "shape"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_gradient_of_the_mean_equals_differences(frame, errors, target):
+    """What standard errors of margins and predictions rest on, with a varying sigma."""
+    from heckesel.classical.prediction import mean_and_gradient
+
+    fit = hk.heckman("y ~ x", "~ x + z", frame.head(500), errors=errors, scale="~ x")
+    x = np.column_stack([np.ones(5), np.linspace(-1, 1, 5)])
+    w = np.column_stack([x, np.linspace(2, -2, 5)])
+    scale = x[:, 1:]
+    _, gradient = mean_and_gradient(fit, x, w, target, scale)
+    for position, step in enumerate(np.full(len(fit.params), 1e-5)):
+        means = []
+        for sign in (1, -1):
+            params = fit.params.copy()
+            params.iloc[position] += sign * step
+            ancillary = params["ancillary"]
+            moved = replace(
+                fit,
+                params=params,
+                rho=np.tanh(ancillary["atanh_rho"]),
+                sigma=np.exp(ancillary["log_sigma"]),
+            )
+            means.append(mean_and_gradient(moved, x, w, target, scale)[0])
+        np.testing.assert_allclose(
+            (means[0] - means[1]) / (2 * step), gradient[:, position], rtol=1e-5, atol=1e-7
+        )
+
+
+def test_margins_follow_the_mean(fit, frame):
+    for target in TARGETS:
+        effect = fit.margins(target).loc["x", "effect"]
+        up, down = (
+            fit.predict(frame.assign(x=frame.x + d), target=target).mean for d in (1e-4, -1e-4)
+        )
+        assert effect == pytest.approx(np.mean(up - down) / 2e-4, rel=1e-4)
+
+
+def covered(kind, draws, n, seed=5000, **options):
+    """How often a 95 % interval of the slope holds 1."""
+    hits = 0
+    for k in range(draws):
+        fit = hk.heckman("y ~ x", "~ x + z", draw(n, seed + k, kind), **options)
+        hits += abs(fit.params["outcome", "x"] - 1) < 1.96 * fit.se["outcome", "x"]
+    return hits / draws
+
+
+def test_exponential_errors_are_covered_and_normal_ones_are_not():
+    assert covered(exponential, 60, 1000, errors="shape") >= 0.88
+    assert covered(exponential, 60, 1000) < 0.6
+
+
+def test_one_percent_of_outliers_is_covered():
+    assert covered(outliers, 40, 600, errors="shape") > NEAR_95
+
+
+@pytest.mark.parametrize("errors", ["normal", "shape"])
+def test_a_sigma_that_varies_is_covered_with_its_column(errors):
+    assert covered(varying, 40, 600, errors=errors, scale="~ x") > NEAR_95
+
+
+def test_skewness_at_its_limit_leaves_the_other_standard_errors():
+    fit = hk.heckman("y ~ x", "~ x + z", draw(1000, 3, exponential), errors="shape")
+    assert fit.skewness == pytest.approx(3.0)
+    assert fit.status == "boundary"
+    assert np.isnan(fit.se["ancillary", "skewness"])
+    assert np.isfinite(fit.se.drop(("ancillary", "skewness"))).all()
+    assert "skewness is at a limit of its range" in fit.summary()
+    assert np.isfinite(fit.predict(target="unselected").std).all()
+
+
+def test_an_outcome_with_a_spike_is_warned_about(frame):
+    spiked = frame.assign(y=frame.y.clip(lower=0.5))
+    with pytest.warns(hk.IdentificationWarning, match=r"in 'y' \d+% of the outcomes equal 0\.5"):
+        hk.heckman("y ~ x", "~ x + z", spiked, errors="shape")
+
+
+def test_impossible_options_of_these_errors_are_refused(frame):
+    def ask(**options):
+        return hk.heckman("y ~ x", "~ x + z", frame, **options)
+
+    for options, sentence in (
+        ({"errors": "shape", "method": "two-step"}, "method='two-step' assumes normal errors"),
+        ({"scale": "~ x", "method": "two-step"}, "method='two-step' assumes a constant sigma"),
+        ({"scale": "y ~ x"}, "needs no left-hand side"),
+        ({"scale": "~ 0 + x"}, "removes the intercept"),
+        ({"scale": "~ 1"}, "names no column"),
+        ({"scale": "~ y"}, "is also on the right-hand side"),
+        ({"scale": "~ age"}, "no column 'age'"),
+        ({"scale": "~ x + I(2 * x)"}, "linear combination of 'x'"),
+    ):
+        with pytest.raises(hk.DataError, match=sentence):
+            ask(**options)
+    with pytest.raises(hk.DataError, match="x has no such column"):
+        hk.heckman(y=frame.y, x=frame[["x"]], w=frame[["x", "z"]], scale=["z"])
+    with pytest.raises(hk.DataError, match="every unit has an outcome"):
+        hk.heckman("hidden ~ x", "~ x + z", frame, scale="~ x")

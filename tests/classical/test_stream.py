@@ -1,0 +1,395 @@
+"""Fits from files: the same numbers as in memory, on one machine and on a cluster."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import heckesel as hk
+from heckesel.classical import rows as limits
+from heckesel.classical.rows import column_scale, column_scale_by
+from heckesel.math.moments import moments_of
+from heckesel.tables import cluster
+from heckesel.tables import formula_reader as reader
+from heckesel.tables.formats import parquet
+
+pytest.importorskip("pyarrow")
+
+N = 20_000
+OUTCOME, SELECT = "y ~ a + b", "~ a + b + z"
+# The same sums added in another order: 1e-13, and both fits stop within 1e-9 of the optimum.
+SAME = 1e-8
+
+
+def draw(n=N, seed=0):
+    """Columns on unlike scales, categories, counts, and rows whose outcome is missing."""
+    rng = np.random.default_rng(seed)
+    a, b, z, u, v = rng.standard_normal((5, n))
+    site, grade = rng.choice(list("pqr"), n), rng.integers(0, 3, n)
+    y = 1 + a - 0.5 * b + 0.3 * (site == "q") + 0.6 * u + 0.8 * v
+    s = 0.3 + 0.5 * a - 0.2 * b + 0.8 * z + 0.2 * grade + u > 0
+    return pd.DataFrame(
+        {
+            "y": np.where(s, y, np.nan),
+            "a": a,
+            "b": 1e3 * b + 5e4,
+            "z": z,
+            "site": site,
+            "grade": grade,
+            "count": rng.integers(0, 4, n),
+            "s": s.astype(int),
+        }
+    )
+
+
+FRAME = draw()
+
+
+def write(frame, folder, number=3, group=2500):
+    for k, rows in enumerate(np.array_split(np.arange(len(frame)), number)):
+        frame.iloc[rows].to_parquet(folder / f"part-{k}.parquet", row_group_size=group)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write(FRAME, tmp_path_factory.mktemp("rows"))
+
+
+@pytest.fixture(autouse=True)
+def _passes(monkeypatch):
+    """A search on a sample and several parts to a file, as in a table of millions."""
+    monkeypatch.setattr(limits, "ALL_ROWS_UP_TO", 5000)
+    monkeypatch.setattr(limits, "SCAN_ROWS", 4000)
+    monkeypatch.setattr(parquet, "PART_ROWS", 2500)
+    monkeypatch.setattr(reader, "PLAIN_ROWS", 1000)
+    monkeypatch.setattr(reader, "FORMULA_ROWS", 2000)
+
+
+def assert_same(streamed, held):
+    assert list(streamed.params.index) == list(held.params.index)
+    np.testing.assert_allclose(streamed.params, held.params, rtol=SAME, atol=SAME)
+    np.testing.assert_allclose(streamed.se, held.se, rtol=SAME)
+    np.testing.assert_allclose(streamed.loglik, held.loglik, rtol=1e-12)
+    np.testing.assert_allclose(streamed.rho, held.rho, rtol=SAME)
+    assert (streamed.n, streamed.n_selected) == (held.n, held.n_selected)
+    assert streamed.identification.verdict == held.identification.verdict
+    assert [m.status for m in streamed.modes] == [m.status for m in held.modes]
+
+
+OPTIONS = {
+    "ml": {},
+    "robust": {"covariance": "robust"},
+    "opg": {"covariance": "opg"},
+    "frequency weights, some zero": {"weights": "count"},
+    "probability weights": {"weights": "count", "weight_kind": "probability"},
+    "t errors": {"errors": "t"},
+    "shape errors": {"errors": "shape"},
+    "robust shape errors": {"errors": "shape", "covariance": "robust"},
+    "sigma(x)": {"scale": "~ a"},
+    "shape errors, sigma(x) by a category": {"errors": "shape", "scale": "~ b + site"},
+    "two-step": {"method": "two-step"},
+    "robust two-step": {"method": "two-step", "covariance": "robust"},
+    "weighted two-step": {"method": "two-step", "weights": "count", "weight_kind": "probability"},
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_files_give_what_memory_gives(folder, options):
+    streamed = hk.heckman(OUTCOME, SELECT, folder, **options)
+    assert_same(streamed, hk.heckman(OUTCOME, SELECT, FRAME, **options))
+
+
+def test_probability_weights_of_files_have_no_scale_either(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "ALL_ROWS_UP_TO", N)  # the same curve over rho, of all rows
+    frame = FRAME.assign(share=np.random.default_rng(1).uniform(50, 150, N))
+    options = {"weights": "share", "weight_kind": "probability"}
+    streamed = hk.heckman(OUTCOME, SELECT, write(frame, tmp_path), **options)
+    held = hk.heckman(OUTCOME, SELECT, frame, **options)
+    for name in ("wald", "rho_low", "rho_high"):
+        found, expected = (fit.identification.evidence[name] for fit in (streamed, held))
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "select"),
+    [
+        ("y ~ a + b + site", "~ a + b + z + C(grade) + site"),
+        ("{2 * y - 1} ~ a + I(a**2)", "s ~ a*site + np.tanh(z)"),
+        ("y ~ 0 + site + a", "~ a + z + {z > 1}"),
+        ("y ~ b + a", "~ z + a + b"),  # columns in another order than in the other equation
+    ],
+)
+def test_formulas_mean_what_they_mean_in_memory(folder, outcome, select):
+    streamed = hk.heckman(outcome, select, folder)
+    assert_same(streamed, hk.heckman(outcome, select, FRAME))
+    new = draw(50, seed=9)
+    for target in ("population", "selected", "unselected"):
+        given = streamed.predict(new, target=target)
+        held = hk.heckman(outcome, select, FRAME).predict(new, target=target)
+        np.testing.assert_allclose(given.mean, held.mean, rtol=1e-7)
+        np.testing.assert_allclose(given.std, held.std, rtol=1e-7)
+
+
+def test_a_level_that_only_the_last_file_holds_is_one_of_the_levels(tmp_path):
+    frame = FRAME.copy()
+    frame.loc[frame.index[-200:], "site"] = "a late one"
+    write(frame, tmp_path)
+    streamed = hk.heckman("y ~ a + site", "~ a + z + site", tmp_path)
+    assert ("outcome", "site[T.p]") in streamed.params.index  # 'a late one' sorts first
+    assert_same(streamed, hk.heckman("y ~ a + site", "~ a + z + site", frame))
+    with pytest.raises(hk.DataError, match="did not occur in the fit"):
+        streamed.predict(pd.DataFrame({"a": [0.0], "site": ["elsewhere"]}))
+
+
+def test_ordered_categories_keep_their_order(tmp_path):
+    frame = FRAME.assign(site=pd.Categorical(FRAME["site"], ["r", "p", "q"]))
+    write(frame, tmp_path)
+    streamed = hk.heckman("y ~ a + site", "~ a + z", tmp_path)
+    assert_same(streamed, hk.heckman("y ~ a + site", "~ a + z", frame))
+
+
+def test_outcome_columns_may_be_missing_where_nothing_was_selected(tmp_path):
+    frame = FRAME.copy()
+    frame.loc[frame["y"].isna(), "a"] = np.nan
+    write(frame, tmp_path)
+    assert_same(hk.heckman("y ~ a", "~ b + z", tmp_path), hk.heckman("y ~ a", "~ b + z", frame))
+
+
+@pytest.mark.parametrize("path", ["part-1.parquet", "part-[12].parquet"])
+def test_a_file_and_a_pattern_name_rows_too(folder, path):
+    rows = [
+        pd.read_parquet(folder / f"part-{k}.parquet") for k in ((1, 2) if "[" in path else (1,))
+    ]
+    streamed = hk.heckman(OUTCOME, SELECT, str(folder / path))
+    assert_same(streamed, hk.heckman(OUTCOME, SELECT, pd.concat(rows, ignore_index=True)))
+
+
+def test_few_rows_are_searched_in_full(folder, monkeypatch):
+    monkeypatch.setattr(limits, "ALL_ROWS_UP_TO", 50_000)
+    streamed, held = (hk.heckman(OUTCOME, SELECT, data) for data in (folder, FRAME))
+    assert_same(streamed, held)
+    np.testing.assert_allclose(streamed.scan.loglik, held.scan.loglik, rtol=1e-10)
+
+
+def test_a_streamed_fit_holds_no_rows_and_says_what_that_excludes(folder):
+    fit = hk.heckman(OUTCOME, SELECT, folder)
+    held = hk.heckman(OUTCOME, SELECT, FRAME)
+    assert len(pickle.dumps(fit)) < 100_000  # the scan's points; the rows take 1.3 MB
+    shown, expected = (each.summary().splitlines() for each in (fit, held))
+    differ = [pair for pair in zip(shown, expected, strict=True) if pair[0] != pair[1]]
+    # the score test of rho = 0 reads the rows
+    assert [line.partition(": ")[2][:5] for pair in differ for line in pair] == ["Wald ", "score"]
+    assert fit.to_dict()["terms"][0]["term"] == "Intercept"
+    np.testing.assert_allclose(fit.loglik_independent, held.loglik_independent, rtol=1e-10)
+    np.testing.assert_allclose(  # read again for every point of the curve
+        fit.interval("rho", method="profile"), held.interval("rho", method="profile"), rtol=1e-6
+    )
+    with pytest.raises(hk.DataError, match=r"fit.predict\(frame\)"):
+        fit.predict()
+    with pytest.raises(hk.DataError, match=r"margins\(\) needs rows"):
+        fit.margins()
+    with pytest.raises(hk.DataError, match=r"functional_form\(\) needs the rows"):
+        fit.functional_form()
+    with pytest.raises(hk.DataError, match=r"sensitivity\(\) needs the rows"):
+        hk.sensitivity(fit)
+
+
+def test_files_have_the_tests_and_predictions_of_shape_errors_too(folder):
+    fit, held = (hk.heckman(OUTCOME, SELECT, data, errors="shape") for data in (folder, FRAME))
+    assert fit.summary() == held.summary()
+    np.testing.assert_allclose(fit.loglik_independent, held.loglik_independent, rtol=1e-10)
+    for name, test in held.test_errors("lr").items():
+        assert fit.test_errors("lr")[name].statistic == pytest.approx(test.statistic, abs=1e-5)
+    new = FRAME.head(20)
+    np.testing.assert_allclose(
+        fit.predict(new, target="unselected").interval(0.9),
+        held.predict(new, target="unselected").interval(0.9),
+        rtol=1e-6,
+    )
+
+
+def test_without_an_instrument_a_streamed_fit_warns_too(folder):
+    with pytest.warns(hk.IdentificationWarning, match="mostly prior"):
+        hk.heckman("y ~ a + b", "~ a + b", folder, method="two-step")
+
+
+REFUSED = {
+    "learned transformation": ({"outcome": "y ~ center(a)"}, r"center\(a\) .* all rows at once"),
+    "term over rows": ({"outcome": "y ~ {a - a.mean()}"}, "depends on other rows, but files"),
+    "outcome over rows": ({"outcome": "{y - y.mean()} ~ a"}, "depends on other rows"),
+    "unknown column": ({"outcome": "y ~ aa"}, "no column 'aa'.*did you mean 'a'"),
+    "unknown weights": ({"weights": "counts"}, "no column 'counts'.*did you mean 'count'"),
+    "outcome on the right": ({"select": "~ y + z"}, "is also on the right-hand side"),
+    "sigma(x) of nothing": ({"scale": "~ 1"}, "names no column"),
+    "sigma(x) of a constant": ({"scale": "~ one"}, "'one' is constant"),
+    "sigma(x) with a hole": ({"scale": "~ hole"}, "in part-2.parquet, .*hole"),
+    "sigma(x) of y": ({"scale": "~ y"}, "is also on the right-hand side"),
+    "sigma(x) as a list": ({"scale": ["a"]}, "must be a formula"),
+    "cluster": ({"clusters": "grade"}, "use covariance='robust'"),
+    "array of weights": ({"weights": np.ones(N)}, "must be the name"),
+    "array of selection": ({"selected": np.ones(N)}, "select='s ~ a"),
+    "no formula": ({"outcome": None}, "need both formulas"),
+    "no client": ({"client": "tcp://somewhere"}, "must be a dask.distributed.Client, got str"),
+    "instrument not excluded": ({"instruments": "a"}, "also in the outcome equation"),
+    "fractions": ({"weights": "z2"}, "frequency weights must be whole numbers"),
+    "collinear": ({"outcome": "y ~ a + a2"}, "'a2' is a linear combination of 'a'"),
+    "constant": ({"outcome": "y ~ a + one"}, "'one' is constant"),
+    "separating": ({"select": "~ z + d"}, "'d' predicts selection perfectly"),
+    "separating beyond": ({"select": "~ z + t"}, "'t' predicts selection perfectly"),
+    "negative weight": ({"weights": "z"}, r"in part-0.parquet: weights must be"),
+    "bad number": ({"outcome": "y ~ hole"}, "in part-2.parquet, counting rows from its row .*hole"),
+}
+
+
+@pytest.fixture(scope="module")
+def odd_folder(tmp_path_factory):
+    s = FRAME["y"].notna()
+    hole = FRAME["a"].copy()
+    hole.iloc[np.flatnonzero(s)[-1]] = np.nan
+    odd = FRAME.assign(
+        a2=2 * FRAME["a"], one=3.0, d=(s & (FRAME["z"] > 1)).astype(int), hole=hole
+    ).assign(t=np.where(s, 2 + FRAME["z"] ** 2, -(FRAME["z"] ** 2)), z2=FRAME["z"] ** 2)
+    return write(odd, tmp_path_factory.mktemp("odd"))
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED.values(), ids=REFUSED)
+def test_impossible_calls_raise_one_sentence(odd_folder, change, message):
+    options = {"outcome": OUTCOME, "select": SELECT, "data": odd_folder} | change
+    with pytest.raises(hk.DataError, match=message):
+        hk.heckman(**options)
+
+
+def test_wrong_paths_and_files_without_both_kinds_of_units_are_refused(tmp_path, folder):
+    with pytest.raises(hk.DataError, match="there is no file"):
+        hk.heckman(OUTCOME, SELECT, tmp_path / "none.parquet")
+    with pytest.raises(hk.DataError, match=r"holds no \*.parquet"):
+        hk.heckman(OUTCOME, SELECT, tmp_path)
+    (tmp_path / "rows.csv").write_text("y,a\n1,2\n")
+    with pytest.raises(hk.DataError, match="is not a Parquet file"):
+        hk.heckman(OUTCOME, SELECT, tmp_path / "rows.csv")
+    with pytest.raises(hk.DataError, match="client= reads files"):
+        hk.heckman(OUTCOME, SELECT, FRAME, client=object())
+    for values, message in ((np.nan, "no row is selected"), (1.0, "every unit was selected")):
+        FRAME.assign(y=values).to_parquet(tmp_path / "all.parquet")
+        with pytest.raises(hk.DataError, match=message):
+            hk.heckman(OUTCOME, SELECT, tmp_path / "all.parquet")
+
+
+def test_a_level_missing_in_the_sample_is_estimated_from_the_whole_table(tmp_path):
+    """A level so rare that the sample lacks it, or sees it on one side only, is still estimated."""
+    frame = FRAME.assign(rare=0.0)
+    rare = np.random.default_rng(3).choice(N, 12, replace=False)
+    frame.loc[rare, "rare"] = 1.0
+    write(frame, tmp_path)
+    assert 0 < frame.loc[rare, "y"].notna().sum() < 12
+    formulas = "y ~ a + rare", "~ a + z + rare"
+    assert_same(hk.heckman(*formulas, tmp_path), hk.heckman(*formulas, frame))
+
+
+def test_joined_moments_are_those_of_all_rows():
+    values = np.random.default_rng(0).standard_normal((999, 3)) * [1, 1e-3, 1e3] + [0, 1e5, 7]
+    values[:, 0] = 2.0
+    joined = moments_of(values[:0])
+    for part in np.array_split(values, 7):
+        joined = joined.joined(moments_of(part))
+    np.testing.assert_allclose(joined.squares, ((values - values.mean(0)) ** 2).sum(0), rtol=1e-9)
+    for columns in (slice(None), slice(1, None)):
+        found, expected = (
+            column_scale_by(moments_of(values[:, columns])),
+            column_scale(values[:, columns]),
+        )
+        assert found.constant == expected.constant
+        np.testing.assert_allclose(found.centre, expected.centre, rtol=1e-12)
+        np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-9)
+
+
+def test_the_example_of_the_documentation_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "classic.md").read_text()
+    block = page.partition("## Data larger than memory")[2].partition("```python\n")[2]
+    scope: dict = {}
+    exec(compile(block.partition("```")[0], "classic.md", "exec"), scope)
+    assert_same(scope["fit"], hk.heckman(**_mroz()))
+    assert "Heckman selection model" in capsys.readouterr().out
+
+
+def _mroz() -> dict:
+    return {
+        "outcome": "lwage ~ educ + exper + expersq",
+        "select": "~ nwifeinc + educ + exper + expersq + age + kidslt6 + kidsge6",
+        "data": hk.datasets.load_mroz(),
+    }
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "two-step"}, {"errors": "shape"}])
+def test_a_cluster_gives_the_same_numbers(folder, client, options):
+    by_cluster = hk.heckman(OUTCOME, SELECT, folder, client=client, **options)
+    assert_same(by_cluster, hk.heckman(OUTCOME, SELECT, FRAME, **options))
+    here = hk.heckman(OUTCOME, SELECT, folder, **options)
+    # parts are added in their order wherever they were read; only batches differ in this test
+    np.testing.assert_allclose(by_cluster.params, here.params, rtol=1e-11)
+    assert pickle.loads(pickle.dumps(by_cluster)).summary() == here.summary()
+
+
+def test_categories_are_collected_by_the_workers(folder, client):
+    formulas = "y ~ a + site", "~ a + z + C(grade)"
+    assert_same(hk.heckman(*formulas, folder, client=client), hk.heckman(*formulas, FRAME))
+
+
+def test_a_worker_killed_in_the_middle_changes_nothing(folder, client, monkeypatch):
+    passes, victim = 0, None
+    plain_call = cluster.Cluster.__call__
+
+    def counted(self, function, items):
+        nonlocal passes, victim
+        passes += 1
+        if passes == 5:  # moments are known, the likelihood is being maximised
+            victim = next(iter(client.run(os.getpid).values()))
+            threading.Timer(0.02, os.kill, (victim, signal.SIGKILL)).start()
+            return plain_call(self, _slowly(function), items)
+        return plain_call(self, function, items)
+
+    monkeypatch.setattr(cluster.Cluster, "__call__", counted)
+    by_cluster = hk.heckman(OUTCOME, SELECT, folder, client=client)
+    monkeypatch.undo()
+    assert victim not in client.run(os.getpid).values()  # it is gone; its nanny has sent another
+    assert_same(by_cluster, hk.heckman(OUTCOME, SELECT, FRAME))
+
+
+def _slowly(function):
+    """So that the worker is killed with a task in its hands."""
+
+    def task(item):
+        time.sleep(0.05)
+        return function(item)
+
+    return task
+
+
+def test_levels_are_in_the_order_of_memory_if_a_later_batch_has_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "PART_ROWS", 1_000_000)  # one part of several batches
+    frame = FRAME[:5000].sort_values("site", ascending=False, kind="stable")
+    write(frame, tmp_path, number=1, group=5000)
+    formulas = ("y ~ a + site", "~ a + site + z")
+    assert_same(hk.heckman(*formulas, tmp_path), hk.heckman(*formulas, frame))
+
+
+@pytest.mark.parametrize("options", [{}, {"covariance": "robust", "method": "two-step"}])
+def test_the_score_test_reads_files_again(folder, options):
+    streamed, held = (hk.heckman(OUTCOME, SELECT, rows, **options) for rows in (folder, FRAME))
+    there, here = (fit.test_rho_zero("score") for fit in (streamed, held))
+    assert there.statistic == pytest.approx(here.statistic, rel=1e-8)
+    assert there.p_value == pytest.approx(here.p_value, rel=1e-6)
+
+
+def test_a_fit_of_files_with_no_instrument_is_tested_by_the_score(folder):
+    with pytest.warns(hk.IdentificationWarning):
+        fit = hk.heckman(OUTCOME, "~ a + b", folder)
+    assert fit.test_rho_zero().statistic == fit.test_rho_zero("score").statistic
+    assert "Test of rho = 0: score" in fit.summary()

@@ -1,0 +1,256 @@
+"""`hk.heckman(errors="t")`: against a second optimiser, simulation and its limits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import t as student
+
+import heckesel as hk
+from heckesel.classical.forms import evaluate_form
+from heckesel.classical.likelihood import ERROR_MODELS
+from heckesel.classical.ml import unit_scores
+from heckesel.classical.rows import standardised_sample
+from heckesel.math.truncated import variance_given_selection
+from heckesel.predictive import predict_student, predict_student_given_selection
+
+
+def draw(n, seed, *, rho=0.5, df=5.0, instrument=0.8):
+    rng = np.random.default_rng(seed)
+    x, z, u, v = rng.standard_normal((4, n))
+    e = rho * u + np.sqrt(1 - rho**2) * v
+    if np.isfinite(df):
+        mixing = np.sqrt(rng.chisquare(df, n) / df)
+        u, e = u / mixing, e / mixing
+    y = 1 + x + 1.5 * e
+    observed = 0.3 + x + instrument * z + u > 0
+    return pd.DataFrame({"x": x, "z": z, "y": np.where(observed, y, np.nan), "hidden": y})
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return draw(1500, 4)
+
+
+@pytest.fixture(scope="module")
+def fit(frame):
+    return hk.heckman("y ~ x", "~ x + z", frame, errors="t")
+
+
+def textbook(parameters, frame):
+    """Minus the log-likelihood as the model is written, through scipy.stats."""
+    beta, gamma, rho = parameters[:2], parameters[2:5], np.tanh(parameters[5])
+    sigma, nu = np.exp(parameters[6:])
+    index = gamma[0] + gamma[1] * frame.x.to_numpy() + gamma[2] * frame.z.to_numpy()
+    s = frame.y.notna().to_numpy()
+    e = (frame.y.to_numpy()[s] - beta[0] - beta[1] * frame.x.to_numpy()[s]) / sigma
+    argument = (index[s] + rho * e) / np.sqrt(1 - rho**2) * np.sqrt((nu + 1) / (nu + e**2))
+    selected = student.logpdf(e, nu) - np.log(sigma) + student.logcdf(argument, nu + 1)
+    return -(selected.sum() + student.logcdf(-index[~s], nu).sum())
+
+
+def test_another_optimiser_finds_the_same_maximum(frame, fit):
+    start = np.array([0.5, 0.5, 0.0, 0.5, 0.5, 0.0, 0.2, 2.0])
+    found = minimize(textbook, start, (frame,), "BFGS", options={"gtol": 1e-4})
+    assert fit.loglik == pytest.approx(-found.fun, abs=1e-5)
+    np.testing.assert_allclose(fit.params, found.x, atol=2e-4)  # BFGS stops at a slope of 1e-4
+    assert fit.loglik == pytest.approx(-textbook(fit.params.to_numpy(), frame), abs=1e-8)
+
+
+def test_standard_errors_are_those_of_the_differenced_likelihood(frame, fit):
+    point, step, size = fit.params.to_numpy(), 1e-4, len(fit.params)
+    moves = step * np.eye(size)
+    hessian = np.array(
+        [
+            [
+                textbook(point + a + b, frame)
+                - textbook(point + a - b, frame)
+                - textbook(point - a + b, frame)
+                + textbook(point - a - b, frame)
+                for b in moves
+            ]
+            for a in moves
+        ]
+    ) / (4 * step**2)
+    # second differences of a sum near 3000 keep about 1e-4 of the curvature
+    np.testing.assert_allclose(fit.se, np.sqrt(np.diag(np.linalg.inv(hessian))), rtol=1e-3)
+
+
+def test_labels_and_summary_say_t(fit):
+    assert list(fit.params["ancillary"].index) == ["atanh_rho", "log_sigma", "log_df"]
+    assert fit.params.index[-1] == ("ancillary", "log_df")
+    assert fit.df == pytest.approx(np.exp(fit.params["ancillary", "log_df"]))
+    assert "t errors" in fit.summary()
+    low, high = fit.interval("df")
+    assert low < fit.df < high
+    assert fit.to_dict()["errors"] == "t"
+    assert fit.test_rho_zero("lr").statistic == pytest.approx(
+        fit.test_rho_zero("wald").statistic, rel=0.25
+    )  # two tests of one hypothesis, equal to first order
+
+
+def test_scores_add_up_to_the_score_of_the_sample(fit):
+    sample, _ = standardised_sample(fit.data)
+    point = fit.scan.modes[0]
+    np.testing.assert_allclose(
+        unit_scores(sample, form=ERROR_MODELS["t"], point=point).sum(0), 0.0, atol=1e-5
+    )
+    moved = point.coordinates + 0.01
+    _, score, _ = evaluate_form(ERROR_MODELS["t"], sample, moved)
+    shifted = replace(point, v=moved[: len(point.v)], a=moved[-2], extra=moved[-1:])
+    scores = unit_scores(sample, form=ERROR_MODELS["t"], point=shifted).sum(0)
+    np.testing.assert_allclose(scores[2:5], score[:3], rtol=1e-9)  # gamma
+    np.testing.assert_allclose(scores[-2:], score[-2:], rtol=1e-9)  # atanh rho, log df
+
+
+def test_other_covariances_are_close_when_the_model_holds(frame):
+    plain, opg, robust = (
+        hk.heckman("y ~ x", "~ x + z", frame, errors="t", covariance=kind).se
+        for kind in ("information", "opg", "robust")
+    )
+    np.testing.assert_allclose(opg, plain, rtol=0.35)  # at n = 1500 they differ by some 10 %
+    np.testing.assert_allclose(robust, plain, rtol=0.35)
+    alone = hk.heckman("y ~ x", "~ x + z", frame, errors="t", clusters=np.arange(len(frame))).se
+    np.testing.assert_allclose(alone, robust, rtol=1e-9)
+
+
+def test_a_frequency_weight_stands_for_repeated_rows(frame):
+    part = frame.head(600)
+    weight = 1 + (np.arange(600) % 3)
+    weighted = hk.heckman("y ~ x", "~ x + z", part, errors="t", weights=weight)
+    repeated = hk.heckman("y ~ x", "~ x + z", part.loc[part.index.repeat(weight)], errors="t")
+    assert weighted.loglik == pytest.approx(repeated.loglik, abs=1e-7)
+    np.testing.assert_allclose(weighted.params, repeated.params, atol=1e-5)
+    np.testing.assert_allclose(weighted.se, repeated.se, rtol=1e-4)
+
+
+def test_a_column_in_other_units_changes_nothing_else(frame, fit):
+    scaled = frame.assign(x=1e6 * frame.x + 3e6, y=1e-3 * frame.y)
+    other = hk.heckman("y ~ x", "~ x + z", scaled, errors="t")
+    assert other.params["outcome", "x"] * 1e9 == pytest.approx(fit.params["outcome", "x"], rel=1e-6)
+    assert other.rho == pytest.approx(fit.rho, abs=1e-6)
+    assert other.df == pytest.approx(fit.df, rel=1e-6)
+
+
+def test_t_beats_the_normal_model_on_t_errors_and_is_closer_to_rho():
+    """No instrument, so that rho rests on the shape of the errors."""
+    gains, normal, t = [], [], []
+    for seed in range(10):
+        data = draw(2000, 100 + seed, instrument=0.0)
+        flat = hk.heckman("y ~ x", "~ x", data)
+        heavy = hk.heckman("y ~ x", "~ x", data, errors="t")
+        gains.append(heavy.loglik - flat.loglik)
+        normal.append(flat.rho)
+        t.append(heavy.rho)
+    assert min(gains) > 2  # 20 to 80 at this size
+    assert abs(np.mean(t) - 0.5) < 4 * np.std(t, ddof=1) / np.sqrt(len(t))
+    assert np.mean(np.abs(np.array(t) - 0.5)) < np.mean(np.abs(np.array(normal) - 0.5))
+
+
+def test_normal_errors_end_as_the_normal_fit():
+    data = draw(3000, 3, df=np.inf)
+    flat = hk.heckman("y ~ x", "~ x + z", data)
+    heavy = hk.heckman("y ~ x", "~ x + z", data, errors="t")
+    assert heavy.status == "boundary"
+    assert heavy.df == pytest.approx(1e5)
+    assert "nearly normal errors" in heavy.summary()
+    shared = flat.params.index
+    np.testing.assert_allclose(heavy.params[shared], flat.params, atol=1e-3)
+    np.testing.assert_allclose(heavy.se[shared], flat.se, rtol=1e-3)
+    assert np.isnan(heavy.se["ancillary", "log_df"])
+    for target in ("population", "selected", "unselected"):
+        ours, known = heavy.predict(target=target), flat.predict(target=target)
+        np.testing.assert_allclose(ours.mean, known.mean, atol=2e-3)
+        np.testing.assert_allclose(ours.std, known.std, rtol=1e-3)
+
+
+def test_intervals_cover_the_outcomes_of_each_group():
+    fitted = hk.heckman("y ~ x", "~ x + z", draw(10_000, 21, df=4.0), errors="t")
+    fresh = draw(20_000, 22, df=4.0)
+    s = fresh.y.notna().to_numpy()
+    for target, rows in (("population", s | ~s), ("selected", s), ("unselected", ~s)):
+        predictive = fitted.predict(fresh[rows], target=target)
+        low, high = predictive.interval(0.9).T
+        hidden = fresh.hidden.to_numpy()[rows]
+        inside = np.mean((hidden > low) & (hidden < high))
+        # four Monte-Carlo errors, and half a percent for the error of the fit
+        assert abs(inside - 0.9) < 4 * np.sqrt(0.09 / rows.sum()) + 0.005, target
+        error = hidden - predictive.mean
+        assert abs(error.mean()) < 4 * error.std() / np.sqrt(rows.sum()) + 0.05, target
+
+
+@pytest.mark.parametrize("target", ["population", "selected", "unselected"])
+def test_moments_quantiles_and_draws_describe_one_distribution(fit, frame, target):
+    predictive = fit.predict(frame.head(4), target=target)
+    draws = predictive.sample(100_000, seed=1)
+    error = predictive.std / np.sqrt(len(draws))
+    assert (np.abs(draws.mean(0) - predictive.mean) < 4 * error).all()
+    # a t with about 5 degrees of freedom has kurtosis 9: the sd errs by 1 % at this size
+    np.testing.assert_allclose(draws.std(0), predictive.std, rtol=0.05)
+    for level in (0.05, 0.5, 0.9):
+        y = predictive.quantile(level)
+        np.testing.assert_allclose(predictive.cdf(y), level, atol=1e-9)
+        slope = (predictive.cdf(y + 1e-5) - predictive.cdf(y - 1e-5)) / 2e-5
+        np.testing.assert_allclose(np.exp(predictive.log_density(y)), slope, rtol=1e-6)
+
+
+def test_the_epistemic_part_is_the_delta_method(fit, frame):
+    for target in ("selected", "unselected"):
+        rows = frame.head(3)
+        claimed = fit.predict(rows, target=target).epistemic
+        slopes = []
+        for name in fit.params.index:
+            sides = []
+            for step in (1e-5, -1e-5):
+                params = fit.params.copy()
+                params[name] += step
+                rho, sigma = np.tanh(params.iloc[5]), np.exp(params.iloc[6])
+                moved = replace(fit, params=params, rho=rho, sigma=sigma)
+                sides.append(moved.predict(rows, target=target).mean)
+            slopes.append((sides[0] - sides[1]) / 2e-5)
+        gradient = np.array(slopes)
+        expected = np.einsum("im,ij,jm->m", gradient, fit.cov.to_numpy(), gradient)
+        np.testing.assert_allclose(claimed, expected, rtol=1e-5)
+
+
+def test_without_a_variance_the_prediction_says_so():
+    data = draw(1500, 31, df=1.4)
+    fitted = hk.heckman("y ~ x", "~ x + z", data, errors="t")
+    assert 1 < fitted.df < 2
+    assert "no finite variance" in fitted.summary()
+    with pytest.warns(hk.IdentificationWarning, match="variance of the errors is infinite"):
+        predictive = fitted.predict(data.head(2))
+    assert np.isinf(predictive.std).all()
+    np.testing.assert_allclose(predictive.cdf(predictive.quantile(0.8)), 0.8, atol=1e-9)
+    with pytest.warns(hk.IdentificationWarning):
+        assert np.isfinite(fitted.predict(data.head(2), target="unselected").interval()).all()
+
+
+def test_margins_of_the_selected_follow_the_mean(fit, frame):
+    effect = fit.margins("selected").loc["x", "effect"]
+    up, down = (
+        fit.predict(frame.assign(x=frame.x + d), target="selected").mean for d in (1e-4, -1e-4)
+    )
+    assert effect == pytest.approx(np.mean(up - down) / 2e-4, rel=1e-4)
+
+
+def test_impossible_options_of_these_errors_are_refused(frame, fit):
+    with pytest.raises(hk.DataError, match="'normal', 't' or 'shape'"):
+        hk.heckman("y ~ x", "~ x + z", frame, errors="cauchy")
+    with pytest.raises(hk.DataError, match="method='two-step' assumes normal errors"):
+        hk.heckman("y ~ x", "~ x + z", frame, method="two-step", errors="t")
+    with pytest.raises(hk.DataError, match="profile intervals need normal errors"):
+        fit.interval("rho", method="profile")
+    with pytest.raises(hk.DataError, match="must be 'rho' or 'sigma'"):
+        hk.heckman("y ~ x", "~ x + z", frame).interval("df")
+
+
+def test_uncertainty_of_the_mean_widens_the_distribution_to_its_std():
+    location, epistemic, index = np.zeros(2), np.array([0.5, 3.0]), np.array([-0.8, 1.1])
+    whole = predict_student(location, epistemic, 1.3, 6.0)
+    np.testing.assert_allclose(whole.distribution.scale**2 * 6 / 4, whole.std**2)
+    given = predict_student_given_selection(location, epistemic, 1.3, 0.9, index, 6.0)
+    unit = variance_given_selection(index, given.distribution.rho, 6.0)
+    np.testing.assert_allclose(given.distribution.scale**2 * unit, given.std**2)

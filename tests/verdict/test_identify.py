@@ -1,0 +1,458 @@
+"""The verdict: its evidence against other programs and simulations, and what follows from it."""
+
+import json
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy.stats import norm, t
+
+import heckesel as hk
+from heckesel.classical.rows import standardised_sample
+from heckesel.classical.two_step import fit_two_step, lambda_influence, two_steps
+from heckesel.data import selection_data
+from heckesel.math.special import inverse_mills
+from heckesel.verdict.identify import (
+    CONTRADICTED,
+    MOSTLY_PRIOR,
+    NOTHING_TO_CORRECT,
+    SUPPORTED,
+    Identification,
+    conclude,
+)
+from heckesel.verdict.profile_curve import profile_curve
+from heckesel.verdict.row_evidence import linearity_test, repeated_rows
+from heckesel.verdict.strength import smooth_columns
+
+VALID = "normal errors, a valid instrument"
+ROWS = 1000
+
+
+def _draw(rng, *, instrument=None, strength=1.0, error=None, rho=0.5) -> pd.DataFrame:
+    """One table; instrument : of (x1, x2, noise); error : of (normal error, x1, uniform)"""
+    x1, x2, noise, u, v = rng.normal(size=(5, ROWS))
+    z = noise if instrument is None else instrument(x1, x2, noise)
+    e = rho * u + np.sqrt(1 - rho**2) * v
+    e = e if error is None else error(e, x1, rng.uniform(size=ROWS))
+    selected = 0.3 + 0.5 * x1 + strength * z + u > 0
+    y = 1 + x1 + x2 + e
+    return pd.DataFrame({"x1": x1, "x2": x2, "z": z, "y": np.where(selected, y, np.nan)})
+
+
+def _draw_two(rng) -> pd.DataFrame:
+    """Two instruments, of which the second affects the outcome."""
+    table = _draw(rng)
+    second = rng.normal(size=ROWS)
+    rejected = second + rng.normal(size=ROWS) < -1
+    y = (table["y"] + 0.5 * second).mask(rejected)
+    return table.assign(z2=second, y=y)
+
+
+def _draw_curved(rng) -> pd.DataFrame:
+    """The outcome has a product and a square that are missing in its equation."""
+    table = _draw(rng)
+    return table.assign(y=table["y"] + 0.5 * table["x1"] * table["x2"] + 0.3 * table["x1"] ** 2)
+
+
+def _draw_copies(rng) -> pd.DataFrame:
+    """Every fifth row, repeated five times."""
+    return _draw(rng).iloc[np.repeat(np.arange(ROWS // 5), 5)]
+
+
+CASES: dict[str, Callable[[np.random.Generator], pd.DataFrame]] = {
+    "normal errors, a valid instrument": _draw,
+    "exponential errors": lambda rng: _draw(rng, error=lambda e, x, t: -norm.logsf(e) - 1),
+    "log-normal errors": lambda rng: _draw(rng, error=lambda e, x, t: np.exp(e) - np.exp(0.5)),
+    "1 % outliers": lambda rng: _draw(rng, error=lambda e, x, t: np.where(t < 0.01, 10 * e, e)),
+    "sigma depends on x": lambda rng: _draw(rng, error=lambda e, x, t: e * np.exp(0.6 * x)),
+    "instrument = x1 * x2": lambda rng: _draw(rng, instrument=lambda a, b, t: a * b),
+    "instrument = x1 squared": lambda rng: _draw(rng, instrument=lambda a, b, t: a**2),
+    "instrument = 1 if x1 > 0": lambda rng: _draw(rng, instrument=lambda a, b, t: 1.0 * (a > 0)),
+    "two instruments, one invalid": _draw_two,
+    "the outcome lacks a curve and a product": _draw_curved,
+    "each row five times": _draw_copies,
+    "a weak instrument, rho = 0": lambda rng: _draw(rng, strength=0.15, rho=0.0),
+    "a noise column as instrument": lambda rng: _draw(rng, strength=0.0),
+}
+
+
+def fit_of(table):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hk.IdentificationWarning)
+        return hk.heckman("y ~ x1 + x2", f"~ {' + '.join(table.columns.drop('y'))}", table)
+
+
+def verdicts(name: str, draws: int) -> Counter:
+    fits = [fit_of(CASES[name](np.random.default_rng(seed))) for seed in range(draws)]
+    return Counter(fit.identification.verdict for fit in fits)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    """A straight line, an instrument, rho .6."""
+    rng = np.random.default_rng(3)
+    n = 1500
+    x, z, u, v = rng.normal(size=(4, n))
+    y = 1 + x + 0.7 * (0.6 * u + 0.8 * v)
+    seen = 0.2 + 0.5 * x + 0.8 * z + u > 0
+    return pd.DataFrame({"x": x, "z": z, "y": np.where(seen, y, np.nan)})
+
+
+@pytest.fixture(scope="module")
+def found(linear):
+    return hk.identify(linear[["x", "z"]], linear["y"], instruments=["z"])
+
+
+def test_instrument_strength_is_that_of_statsmodels_probit(linear, found):
+    s = linear["y"].notna().astype(float)
+    full = sm.Probit(s, sm.add_constant(linear[["x", "z"]])).fit(disp=0, tol=1e-12)
+    reduced = sm.Probit(s, sm.add_constant(linear[["x"]])).fit(disp=0, tol=1e-12)
+    assert found.evidence["wald"] == pytest.approx(full.tvalues["z"] ** 2, rel=1e-6)
+    assert found.evidence["likelihood_ratio"] == pytest.approx(2 * (full.llf - reduced.llf))
+
+
+def test_the_error_of_rho_is_that_of_a_regression_on_the_mills_ratio(linear, found):
+    s = linear["y"].notna()
+    probit = sm.Probit(s.astype(float), sm.add_constant(linear[["x", "z"]])).fit(disp=0)
+    index = (sm.add_constant(linear[["x", "z"]]) @ probit.params)[s]
+    mills, columns = (
+        inverse_mills(index.to_numpy()),
+        smooth_columns(linear.loc[s, ["x"]].to_numpy()),
+    )
+    fit = sm.OLS(mills, sm.add_constant(columns)).fit()
+    assert found.evidence["mills_share"] == pytest.approx(1 - fit.rsquared, abs=1e-6)
+    bias = 1 / (found.evidence["share_beyond_smooth"] * found.evidence["wald"])
+    units = fit.ssr**2 / (fit.resid**4).sum()
+    few = t.ppf(0.975, units) / norm.ppf(0.975)
+    expected = np.hypot(few * fit.ssr**-0.5, bias)  # errors of variance one
+    assert found.evidence["rho_error"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_error_of_rho_is_the_spread_of_its_two_step_estimates():
+    """1000 rows, rho = 0 and a known line: 60 draws have a standard deviation within 4 errors."""
+    estimates, stated = [], []
+    for seed in range(60):
+        rng = np.random.default_rng([7, seed])
+        x, z, u, v = rng.normal(size=(4, 1000))
+        y = np.where(0.5 * x + 0.7 * z + u > 0, 1 + x + v, np.nan)
+        table = pd.DataFrame({"x": x, "z": z, "y": y})
+        fit = hk.heckman("y ~ x", "~ x + z", table, method="two-step")
+        estimates.append(fit.params["mills", "lambda"])
+        stated.append(fit.identification.evidence["rho_error"])
+    assert np.std(estimates) == pytest.approx(np.mean(stated), rel=4 / np.sqrt(2 * 60))
+
+
+def test_an_instrument_that_moves_only_units_without_outcomes_is_weak():
+    """Only three of a thousand selected units are in the other arm."""
+    rng = np.random.default_rng(2)
+    z, x, u, v = rng.random(4000) < 0.5, *rng.normal(size=(3, 4000))
+    y = np.where(3.2 * z - 3.2 + 0.1 * x + u > 0, 1 + x + 0.5 * u + v, np.nan)
+    found = hk.identify(np.column_stack([x, z]), y, instruments=[1])
+    assert found.evidence["wald"] > 100
+    assert found.verdict == MOSTLY_PRIOR
+    assert "the error of rho from it alone is" in found.sentence
+
+
+@pytest.mark.parametrize("curved", [True, False])
+def test_an_instrument_that_is_a_function_of_x_is_weak(curved):
+    rng = np.random.default_rng(5)
+    x, u, v, other = rng.normal(size=(4, 3000))
+    z = x**2 if curved else other
+    y = np.where(0.5 * x + 0.3 * z + u > 0, 1 + x + 0.6 * u + 0.8 * v, np.nan)
+    found = hk.identify(pd.DataFrame({"x": x, "z": z}), y, instruments=["z"])
+    assert found.evidence["wald"] > 100  # strong by the test alone
+    if curved:
+        assert found.verdict == MOSTLY_PRIOR
+        assert "explain all but 0.0% of its effect" in found.sentence
+    else:
+        assert found.verdict == SUPPORTED
+        assert found.evidence["share_beyond_smooth"] == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("function", ["probit", "identify"])
+def test_columns_that_separate_together_are_refused(function):
+    a, b = np.random.default_rng(3).normal(size=(2, 200))
+    s = a + b > 0
+    frame, y = pd.DataFrame({"a": a, "b": b, "s": s.astype(float)}), np.where(s, 1 + a, np.nan)
+    calls = {
+        "probit": lambda: hk.probit("s ~ a + b", frame),
+        "identify": lambda: hk.identify(frame[["a", "b"]], y, instruments=["b"]),
+    }
+    with pytest.raises(hk.DataError, match="'a', 'b' together predict selection perfectly"):
+        calls[function]()
+
+
+def test_an_estimate_at_the_end_of_its_range_contradicts_the_model():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    u = rng.normal(size=60)
+    y = np.where(table.a + table.b + u > 0, 1 + table.a + 2 * u, np.nan)
+    with pytest.warns(hk.IdentificationWarning, match="the end of its range"):
+        model = hk.HeckmanRegressor(["b"], method="ml").fit(table, y)
+    assert model.result_.status == "boundary"
+    assert model.identification_.verdict == CONTRADICTED
+
+
+def test_the_interval_from_the_grid_is_the_exact_profile_interval(linear):
+    fit = hk.heckman("y ~ x", "~ x + z", linear)
+    curve = profile_curve(fit.scan)
+    exact = fit.interval("rho", level=0.9, method="profile")
+    # cubics between grid values half an interval apart, read off at 4001 points
+    np.testing.assert_allclose(curve.interval, exact, atol=4e-3)
+    assert fit.identification.evidence["rho"] == pytest.approx(fit.rho)
+    assert fit.identification.evidence["rho_low"] == curve.interval[0]
+
+
+def test_without_an_instrument_the_verdict_is_mostly_prior_and_says_where_to_look(linear):
+    for found in (
+        hk.identify(linear[["x"]], linear["y"]),
+        hk.heckman("y ~ x", "~ x", linear).identification,
+    ):
+        assert found.verdict == MOSTLY_PRIOR
+        assert "so rho comes from the assumed form of the errors" in found.sentence
+        assert "sensor, site, annotator" in found.action
+
+
+def test_everything_of_an_identification_is_shown(found):
+    assert str(found) == f"{found.verdict}: {found.sentence} {found.action}"
+    assert found.to_dict() == json.loads(json.dumps(found.to_dict()))
+    assert list(found.to_dict()) == ["verdict", "sentence", "action", "evidence"]
+    for shown in (repr(found), found._repr_html_()):
+        for piece in (SUPPORTED, "chi2(1)", "Wald statistic", "Mills ratio", "hk.test_instruments"):
+            assert piece in shown
+
+
+def test_every_row_selected_is_nothing_to_correct(linear):
+    seen = linear.dropna()
+    found = hk.identify(seen[["x", "z"]], seen["y"], instruments=["z"])
+    assert found.verdict == NOTHING_TO_CORRECT
+
+
+def test_a_column_that_contains_the_outcome_contradicts_the_model(linear):
+    leaky = linear.assign(copy=linear["y"].fillna(0) + 1e-5 * linear["z"])
+    found = hk.identify(leaky[["x", "z", "copy"]], leaky["y"], instruments=["z"])
+    assert found.verdict == CONTRADICTED
+    assert found.action == "Omit 'copy'."
+
+
+def test_a_network_ensemble_has_the_range_of_its_members(linear):
+    model = hk.DeepHeckmanRegressor(
+        ["z"], epochs=40, n_members=2, progress=False, method="two-step"
+    )
+    evidence = model.fit(linear[["x", "z"]], linear["y"]).identification_.evidence
+    assert evidence["member_rho_low"] == pytest.approx(model.rho_.min())
+    assert evidence["member_rho_high"] == pytest.approx(model.rho_.max())
+
+
+def test_two_modes_of_about_the_same_height_leave_rho_open(linear):
+    evidence = hk.heckman("y ~ x", "~ x + z", linear).identification.evidence
+    modes = [{"rho": evidence["rho"], "loglik": 0.0}, {"rho": -0.4, "loglik": -1.5}]
+    found = conclude(evidence | {"modes": modes})
+    assert found.verdict == MOSTLY_PRIOR
+    assert "another maximum at rho = -0.40, 1.5 log-units lower" in found.sentence
+
+
+def small_table(seed: int):
+    """A small table of any kind, and how to fit it."""
+    rng = np.random.default_rng([13, seed])
+    n, strength = int(rng.integers(60, 400)), rng.choice([0.0, 0.3, 1.0, 2.0])
+    x, z, z2, u, v = rng.normal(size=(5, n))
+    e = rng.choice([-1, 1]) * 0.6 * u + 0.8 * v
+    e = [e, np.exp(e), e * np.exp(0.5 * x), 3 * u][rng.integers(4)]
+    y = 1 + x + e + rng.choice([0.0, 0.0, 0.8]) * z2 + rng.choice([0.0, 0.5]) * x**2
+    seen = 0.3 + 0.5 * x + strength * (z + z2) + u > 0
+    table = pd.DataFrame({"x": x, "z": z, "z2": z2, "y": np.where(seen, y, np.nan)})
+    excluded = [[], ["z"], ["z", "z2"]][rng.integers(3)]
+    return table, excluded, ["ml", "two-step", "identify", "shape"][seed % 4]
+
+
+def identification_of(table, excluded, method) -> Identification:
+    if method == "identify":
+        return hk.identify(table[["x", *excluded]], table["y"], instruments=excluded or None)
+    errors = {"errors": "shape"} if method == "shape" else {"method": method}
+    return hk.heckman("y ~ x", f"~ {' + '.join(['x', *excluded])}", table, **errors).identification
+
+
+def test_verdict_sentence_action_and_numbers_never_contradict_each_other():
+    seen = set()
+    for seed in range(60):
+        table, excluded, method = small_table(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", hk.IdentificationWarning)
+            found = identification_of(table, excluded, method)
+        seen.add(found.verdict)
+        e = found.evidence
+        json.dumps(found.to_dict(), allow_nan=False)
+        strong = bool(excluded) and e.get("rho_error", np.inf) <= 0.25
+        flat = e.get("rho_low", 0) < -0.5 and e.get("rho_high", 0) > 0.5
+        rejected = e.get("overidentification_p", 1) < 1e-3 or abs(e.get("contrast", 0)) > 3
+        moved = e.get("better_errors_p", 1) < 1e-3 and abs(e["most_moved"]) > 1
+        at_end = abs(e.get("rho", 0)) > 0.99999
+        bad = rejected or moved or (at_end and (strong or ("rho_low" in e and not flat)))
+        assert (found.verdict == CONTRADICTED) == bad
+        if found.verdict == SUPPORTED:
+            assert strong
+            assert not flat
+            assert not at_end
+            assert e.get("linearity_p", 1) >= 1e-3
+            assert min(e.get("residual_normality_p", 1), e.get("constant_sigma_p", 1)) >= 1e-3
+            assert f"rho with an error of {e['rho_error']:.2f}" in found.sentence
+        elif not bad and not strong:
+            assert "rho comes from" in found.sentence or "effect, so the" in found.sentence
+        assert found.action.endswith(".")
+        known = {f"{abs(value):.1f}" for value in numbers_in(e)}
+        for number in re.findall(r"= (\d+\.\d)[,) ]", found.sentence):
+            assert number in known
+    assert len(seen) == 3
+
+
+def numbers_in(values):
+    for value in values.values() if isinstance(values, dict) else values:
+        if isinstance(value, dict | list):
+            yield from numbers_in(value)
+        elif isinstance(value, int | float):
+            yield value
+
+
+@pytest.mark.parametrize("case", [name for name in CASES if name != VALID])
+def test_data_that_could_mislead_are_never_called_supported(case):
+    assert SUPPORTED not in verdicts(case, 4)
+
+
+@pytest.mark.parametrize("case", ["exponential errors", "log-normal errors", "sigma depends on x"])
+def test_wrong_errors_that_change_estimates_contradict_the_model(case):
+    assert verdicts(case, 4)[CONTRADICTED] >= 3
+
+
+def test_a_valid_instrument_with_normal_errors_supports_the_correction():
+    """Tests at 1 in 1000 leave room for one draw of ten."""
+    assert verdicts(VALID, 10)[SUPPORTED] >= 9
+
+
+def test_wages_in_levels_contradict_normal_errors_with_a_reason():
+    women = hk.datasets.load_mroz()
+    with pytest.warns(hk.IdentificationWarning, match="contradicted"):
+        fit = hk.heckman(
+            "wage ~ educ + exper + expersq", "~ educ + exper + expersq + age + kidslt6", women
+        )
+    assert "errors='shape'" in fit.identification.sentence
+    assert abs(fit.identification.evidence["contrast"]) > 3
+
+
+def test_both_estimators_agree_within_their_standard_error_under_the_model():
+    fits = [fit_of(CASES[VALID](np.random.default_rng(100 + seed))) for seed in range(40)]
+    contrasts = [fit.identification.evidence["contrast"] for fit in fits]
+    # 40 draws: four Monte Carlo standard errors of a mean, and of a standard deviation
+    assert abs(np.mean(contrasts)) < 4 / np.sqrt(40)
+    assert abs(np.std(contrasts) - 1) < 4 / np.sqrt(80)
+
+
+def test_a_part_of_a_long_table_is_enough():
+    """Beyond 50,000 rows 20,000 are looked at, where the optimum of all rows is not the optimum."""
+    rng = np.random.default_rng(2)
+    x, z, u, v = rng.normal(size=(4, 60_000))
+    y = np.where(0.3 + z + u > 0, 1 + x + 0.5 * u + v, np.nan)
+    fit = hk.heckman("y ~ x", "~ x + z", pd.DataFrame({"x": x, "z": z, "y": y}))
+    assert fit.identification.verdict == SUPPORTED
+    assert abs(fit.identification.evidence["contrast"]) < 3
+
+
+def test_the_influence_of_a_unit_is_what_leaving_it_out_changes():
+    fit = fit_of(CASES[VALID](np.random.default_rng(5)))
+    data = fit.data
+    sample, scalings = standardised_sample(data)
+    influence = lambda_influence(sample, two_steps(sample, scalings)) * scalings.y_scale
+    order = np.argsort(~data.s, kind="stable")  # selected units first
+    largest = int(np.argmax(np.abs(influence)))
+    kept = np.arange(data.n) != order[largest]
+    change = fit_two_step(data).lambda_coef - fit_two_step(data.take(kept)).lambda_coef
+    assert change == pytest.approx(influence[largest], rel=0.1)
+
+
+@pytest.mark.parametrize("options", [{"errors": "shape"}, {"method": "two-step"}])
+def test_other_estimators_are_tested_for_linearity_too(options):
+    table = CASES["the outcome lacks a curve and a product"](np.random.default_rng(3))
+    with pytest.warns(hk.IdentificationWarning, match="not linear in its columns"):
+        fit = hk.heckman("y ~ x1 + x2", "~ x1 + x2 + z", table, **options)
+    assert fit.identification.verdict == MOSTLY_PRIOR
+    assert fit.identification.evidence["linearity_p"] < 1e-10
+    fit = hk.heckman("y ~ x1 * x2 + I(x1**2)", "~ x1 + x2 + z", table)
+    assert fit.identification.verdict == SUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("kind", "strength"), [("normal", None), ("exponential", 1.0), ("sigma depends on x", 1.0)]
+)
+def test_the_test_of_linearity_keeps_its_level(strength, kind):
+    """Whatever the errors: at 5 %, 80 draws, three Monte Carlo standard errors above it."""
+    draws, n, rejected = 80, 600, 0
+    for seed in range(draws):
+        rng = np.random.default_rng([11, seed])
+        x, (z, u, v) = rng.normal(size=(n, 2)), rng.normal(size=(3, n))
+        e = 0.6 * u + 0.8 * v
+        e = {"normal": e, "exponential": -norm.logsf(e)}.get(kind, e * np.exp(0.4 * x[:, 0]))
+        s = 0.5 * x[:, 0] - 0.3 * x[:, 1] + (strength or 0.0) * z + u > 0
+        w, names = (x, ("a", "b")) if strength is None else (np.column_stack([x, z]), tuple("abz"))
+        y = np.where(s, x.sum(axis=1) + e, np.nan)
+        data = selection_data(x, w, y, x_names=("a", "b"), w_names=names)
+        rejected += linearity_test(data)["linearity_p"] < 0.05
+    assert rejected / draws < 0.05 + 3 * np.sqrt(0.05 * 0.95 / draws)
+
+
+def test_copies_are_counted_unless_the_outcome_has_few_values():
+    rng = np.random.default_rng(4)
+    x, s = rng.integers(0, 3, size=(500, 1)) * 1.0, rng.random(500) < 0.7
+    exact = np.where(s, rng.normal(size=500), np.nan)
+    table = pd.DataFrame({"x": x[:, 0], "z": rng.normal(size=500), "y": exact})
+    twice = pd.concat([table, table])
+    found = hk.identify(twice[["x", "z"]], twice["y"], instruments=["z"])
+    assert found.evidence["repeated_rows"] == s.sum()
+    assert f"{s.sum()} selected rows are exact copies of other rows" in found.sentence
+    few = twice.assign(y=np.round(twice["y"]))
+    assert "repeated_rows" not in hk.identify(few[["x", "z"]], few["y"]).evidence
+    data = selection_data(x, x, exact, x_names=("x",), w_names=("x",))
+    assert repeated_rows(data) == {}
+
+
+def test_a_two_step_rho_beyond_one_is_reported():
+    rng = np.random.default_rng(9)
+    x, u = rng.normal(size=(2, 500))
+    table = pd.DataFrame({"x": x, "y": np.where(0.3 + 0.5 * x + u > 0, 1 + x + u, np.nan)})
+    with pytest.warns(hk.IdentificationWarning):
+        fit = hk.heckman("y ~ x", "~ x", table, method="two-step")
+    assert abs(fit.rho) > 1
+    assert "which is not a possible correlation" in fit.identification.sentence
+
+
+def test_a_category_is_named_once():
+    rng = np.random.default_rng(1)
+    x, u, v = rng.normal(size=(3, 1000))
+    where = rng.integers(0, 3, 1000)
+    table = pd.DataFrame({"x": x, "site": np.array(["a", "b", "c"])[where]})
+    y = np.where(x + where - 1 + u > 0, x + 0.5 * u + v, np.nan)
+    found = hk.identify(table, y, instruments=["site"])
+    assert found.sentence.startswith("site affects selection (chi2(2)")
+
+
+def test_the_memory_of_a_verdict_does_not_grow_with_the_number_of_levels():
+    """3,000 different strings in 6,000 rows; one 0/1 column for each takes 144 MB."""
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    n = 6000
+    x, z, u = rng.normal(size=(3, n))
+    days = pd.Timestamp("2019-01-01") + pd.to_timedelta(rng.integers(0, 1200, n), "D")
+    X = pd.DataFrame({"x": x, "z": z, "who": rng.integers(0, 3000, n), "day": days.astype(str)})
+    X["who"] = "u" + X["who"].astype(str)
+    y = np.where(x + z + u > 0, x + u, np.nan)
+    tracemalloc.start()
+    found = hk.identify(X, y, instruments=["z"], on_problem="fix")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.evidence["rows"] == n
+    assert peak < 100e6
