@@ -17,7 +17,7 @@ _HOMES = {
     "sensitivity": "heckesel.estimators.sensitivity",
     "bounds": "heckesel.estimators.without_model.bounds",
     "HeckmanFit": "heckesel.classical.results",
-    "HeckmanRegressor": "heckesel.estimators.heckman_regressor",
+    "HeckmanRegressor": "heckesel.regressor",
     "HeckmanClassifier": "heckesel.estimators.heckman_classifier",
     "DeepHeckmanRegressor": "heckesel.estimators.deep_heckman_regressor",
     "DeepEnsembleRegressor": "heckesel.estimators.deep_ensemble_regressor",

@@ -45,6 +45,8 @@ class ComponentMean:
     folds : how many parts the rows of the fit were split into, for the jackknife
     predicted : (m,) the prediction of the component, if it is not the mean over folds
     log_weight : (m,) of its prediction in that of the whole model; by default log weight
+    calibrated : whether the interval is that of the components themselves, not moved to the
+        prediction, with normal quantiles for the jackknife
     """
 
     weight: float
@@ -54,6 +56,7 @@ class ComponentMean:
     folds: int | None = None
     predicted: np.ndarray | None = None
     log_weight: np.ndarray | None = None
+    calibrated: bool = False
 
     @property
     def prediction(self) -> tuple[np.ndarray, np.ndarray]:
@@ -68,7 +71,14 @@ class ComponentMean:
     def take(self, rows: slice) -> "ComponentMean":
         """The same of some of the rows, without the prediction."""
         gradient = None if self.gradient is None else self.gradient[rows]
-        return ComponentMean(self.weight, self.mean[..., rows], gradient, self.root, self.folds)
+        return ComponentMean(
+            self.weight,
+            self.mean[..., rows],
+            gradient,
+            self.root,
+            self.folds,
+            calibrated=self.calibrated,
+        )
 
 
 def without_uncertainty(mean) -> ComponentMean:
@@ -191,10 +201,16 @@ def _by_question(component: ComponentMean, questions: Sequence[Question]):
 
 def _estimates(found: list[tuple], centre, level: float, on_probit_scale: bool) -> MeanEstimates:
     """From weight, value (g,), variance (g,) and degrees of freedom under each component."""
-    weight, value, variance, freedom = (np.array(each) for each in zip(*found, strict=True))
+    weight, value, variance, freedom, calibrated = (
+        np.array(each) for each in zip(*found, strict=True)
+    )
     weight = weight[:, None] / weight.sum()  # (j, 1)
     mean = (weight * value).sum(axis=0)
     se = np.sqrt((weight * (variance + (value - mean) ** 2)).sum(axis=0))
+    if calibrated.all():
+        low, high = _interval(weight, value, variance, freedom, level)
+        p = _p_value(weight, value, variance, freedom)
+        return MeanEstimates(centre, se, p, np.minimum(low, centre), np.maximum(high, centre))
     value = value + (centre - mean)
     if on_probit_scale:
         z = ndtri(value)
@@ -214,14 +230,15 @@ def _component(parts: Sequence[ComponentMean], quantity: Quantity):
     if first.folds is None:
         value, slope = quantity.of([part.mean for part in parts], [part.gradient for part in parts])
         assert slope is not None
-        return first.weight, value, ((slope @ first.root) ** 2).sum(axis=1), np.inf
+        return first.weight, value, ((slope @ first.root) ** 2).sum(axis=1), np.inf, False
     means = zip(*(part.mean for part in parts), strict=True)
     values = np.array([quantity.of(list(each), [None] * len(parts))[0] for each in means])
     # the delete-a-group jackknife: each value was estimated without one of the folds
     variance = (first.folds - 1) * values.var(axis=0)
     if len(values) < 2:
         variance = np.full_like(variance, np.nan)
-    return first.weight, values.mean(axis=0), variance, max(len(values) - 1, 1)
+    freedom = np.inf if first.calibrated else max(len(values) - 1, 1)
+    return first.weight, values.mean(axis=0), variance, freedom, first.calibrated
 
 
 def _interval(weight, value, variance, freedom, level: float) -> np.ndarray:

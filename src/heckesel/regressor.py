@@ -1,21 +1,28 @@
 """`HeckmanRegressor`: any learner for the selected, and rho from the instrument alone."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from heckesel.classical.results import keep_result
+from heckesel.classical.spline_profile import fit_profile
 from heckesel.correction.corrected import Corrected
 from heckesel.correction.law import fit_law
 from heckesel.correction.prior import rho_prior
 from heckesel.correction.rho import posterior, what_the_instrument_says
 from heckesel.correction.selection import fit_selection
-from heckesel.data import SelectionData
-from heckesel.errors import DataError, is_one_of, is_whole, warn_user
-from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.data import SelectionData, kind_of_weights, scaled_weight
+from heckesel.diagnostics.column_problems import check_fit
+from heckesel.errors import DataError, is_one_of, is_whole
+from heckesel.estimators.identify import listing_problems
+from heckesel.estimators.selection_regressor import SelectionRegressor, identify
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
 from heckesel.learners.splines import learn_basis
+from heckesel.methods.linear_heckman import linear_model
 from heckesel.numeric_input import seed_of
+from heckesel.selection_model import check_model, fit_checked
+from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import read_table
 from heckesel.verdict.learned import verdict_of
 
@@ -46,8 +53,9 @@ class HeckmanRegressor(SelectionRegressor):
         Error distribution of ``"profile"`` and ``"ml"``.
     scale : str, int or list of these, optional
         Columns on which sigma depends, for ``"ml"``.
-    cv : int or "auto", default="auto"
-        Folds of the learner and of selection.
+    cv : int, splitter, iterable or "auto", default="auto"
+        Folds of the learner and of selection, as in scikit-learn. ``"auto"`` is 10, 5 or 3 folds
+        by the number of selected rows.
     missing : {"error", "indicator"}
         ``"indicator"`` imputes the mean of a missing x and adds a missing indicator.
     on_problem : {"error", "fix"}
@@ -111,6 +119,7 @@ class HeckmanRegressor(SelectionRegressor):
     n_jobs: int | None = None
     verbose: bool = False
 
+    @listing_problems
     def fit(self, X, y, *, selected=None, sample_weight=None, groups=None):
         """Fit the model.
 
@@ -140,14 +149,20 @@ class HeckmanRegressor(SelectionRegressor):
         """
         check_options(self)
         sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
+        if self.method != "auto":
+            return self._fit_classical(X, y, sides)
         prior, seed = rho_prior(self.rho_prior), seed_of(self.random_state)
         data = read_table(self, X, y, **sides, check=check_enough)
+        check_enough(data)
         x, z, places = outcome_columns(data)
         s, groups = data.s, data.groups
 
         # Folds are drawn once. Groups stay together; the selected are spread evenly.
-        count = min(fold_count(self.cv, int(s.sum())), max(2, int(s.sum()) // 2))
-        folds = spread_folds(s, groups, count, seed)
+        folds = folds_of(self.cv, s, groups, seed)
+        if not data.weight.all():
+            data, folds = data.take(data.weight > 0), folds[data.weight > 0]
+            x, z, places = outcome_columns(data)
+            s, groups = data.s, data.groups
 
         # E[y | x, s = 1], out of fold
         mine = x[s], data.y[s], data.weight[s]
@@ -163,7 +178,7 @@ class HeckmanRegressor(SelectionRegressor):
             # the likelihood of rho, and nothing else informs it
             evidence = what_the_instrument_says(
                 data.y[s] - held_out, index[s], averages[:, s], columns[s],
-                learn_basis(x[s], curved=s.sum() > 10 * x.shape[1] + 100)(x[s]),
+                learn_basis(x[s], data.weight[s], curved=s.sum() > 10 * x.shape[1] + 100)(x[s]),
                 data.weight[s], None if groups is None else groups[s], selection.covariance,
                 contrast, values=selection.distinct,
             )
@@ -175,6 +190,34 @@ class HeckmanRegressor(SelectionRegressor):
         self.identification_ = verdict_of(data, evidence, rho, prior)
         return self
 
+    def _fit_classical(self, X, y, sides):
+        """Linear two-step and maximum likelihood, and splines averaged over rho."""
+        linear = self.method != "profile"
+        data = read_table(self, X, y, **sides, check=check_fit, linear=linear)
+        if not linear:
+            self.identification_ = identify(data)
+            prior = None if self.rho_prior is None else rho_prior(self.rho_prior).density
+            self.fitted_ = fit_profile(data, errors=self.errors, prior=prior)
+            self.rho_ = float(np.average(self.fitted_.info.rho, weights=[mode.weight for mode in self.fitted_.info.modes]))
+            return self
+
+        weight_kind = kind_of_weights(None, data.weight)
+        names = () if self.scale is None else self.columns_.x_names_of(self.scale, "scale")
+        checked, design = with_constants(data, names)
+        result = fit_checked(
+            checked,
+            design,
+            method=self.method,
+            errors=self.errors,
+            clusters=data.groups,
+            weight_kind=weight_kind,
+        )
+        keep_result(self, result)
+        counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
+        self.fitted_ = linear_model(result, counted)
+        self.identification_ = result.identification
+        return self
+
 
 def outcome_columns(data: SelectionData):
     """x (n, p) of everyone, z (n, d), and the places of the instruments among the columns of w."""
@@ -183,13 +226,24 @@ def outcome_columns(data: SelectionData):
     return data.w[:, others], data.w[:, places], places
 
 
-def spread_folds(s, groups, count: int, seed: int) -> np.ndarray:
-    """(n,) folds; without groups each fold has its share of the selected."""
+def folds_of(cv, s, groups, seed: int) -> np.ndarray:
+    """(n,) folds; without groups each has its share of the selected.
+
+    cv : as in scikit-learn; groups stay together only in folds that are drawn here
+    """
+    selected = int(s.sum())
+    if not (is_one_of(cv, ("auto",)) or is_whole(cv)):
+        splits = cv.split(np.zeros((len(s), 1)), s, groups) if hasattr(cv, "split") else cv
+        folds = np.zeros(len(s), dtype=int)
+        for k, (_, out) in enumerate(splits):
+            folds[out] = k
+        return folds
+    count = min(fold_count(cv, selected), max(2, selected // 2))
     if groups is not None:
         return draw_folds(len(s), groups, min(count, groups.max() + 1), seed)
     folds = np.empty(len(s), dtype=int)
-    folds[s] = draw_folds(int(s.sum()), None, count, seed)
-    folds[~s] = draw_folds(int((~s).sum()), None, count, seed + 1)
+    folds[s] = draw_folds(selected, None, count, seed)
+    folds[~s] = draw_folds(len(s) - selected, None, count, seed + 1)
     return folds
 
 
@@ -204,6 +258,8 @@ def check_enough(data: SelectionData) -> None:
 def check_options(model) -> None:
     if not is_one_of(model.method, METHODS):
         raise DataError(f"method must be one of {', '.join(METHODS)}, got {model.method!r}")
+    if model.method in ("two-step", "ml"):
+        check_model(model.method, model.errors, model.scale)
     if isinstance(model.learner, str) and model.learner not in LEARNERS:
         raise DataError(
             f"learner must be one of {', '.join(LEARNERS)} or a scikit-learn regressor, got "
@@ -211,5 +267,9 @@ def check_options(model) -> None:
         )
     if not (isinstance(model.learner, str) or hasattr(model.learner, "fit")):
         raise DataError(f"learner must have a method fit, got {model.learner!r}")
-    if not (is_one_of(model.cv, ("auto",)) or (is_whole(model.cv) and model.cv >= 2)):
-        raise DataError(f"cv must be 'auto' or a whole number from 2 on, got {model.cv!r}")
+    whole = is_whole(model.cv) and model.cv >= 2
+    splits = hasattr(model.cv, "split") or hasattr(model.cv, "__iter__")
+    if not (is_one_of(model.cv, ("auto",)) or whole or (splits and not isinstance(model.cv, str))):
+        raise DataError(
+            f"cv must be 'auto', a whole number from 2 on or a splitter, got {model.cv!r}"
+        )

@@ -27,8 +27,8 @@ from heckesel.correction.law import Law
 from heckesel.correction.rho import Posterior
 from heckesel.correction.selection import Selection, mills
 from heckesel.learners.crossfit import OutcomeFit
-from heckesel.predictive.distribution import Predictive
-from heckesel.predictive.mean_estimates import ComponentMean
+from heckesel.margins import ComponentMean
+from heckesel.predictive import Predictive
 
 
 @dataclass(frozen=True)
@@ -106,4 +106,4 @@ class Corrected:
             mean = self.law.inside(members + normal * theta + flat * beta)
             if transform is not None:
                 mean = transform.inverse(mean)
-            yield ComponentMean(weight, mean, folds=len(members), predicted=predicted)
+            yield ComponentMean(weight, mean, folds=len(members), predicted=predicted, calibrated=True)

@@ -21,7 +21,7 @@ LEVELS = np.concatenate([[0.001, 0.0025, 0.005], np.linspace(0.01, 0.99, 197), [
 SPREAD_STEPS = 3
 FAR = 9.0  # squared standardised residual beyond which one row counts no more
 INSIDE = 2e-3  # distance of a tilted mean from the ends of the support, as a share of the range
-TILT_STEPS = 40
+TILT_STEPS = 60
 
 
 @dataclass(frozen=True)
@@ -178,21 +178,25 @@ def tilt(base, values, mean):
 
     Newton's method in a bracket: the mean rises with kappa, and its slope is the variance.
     """
+    if len(values) == 1:
+        return np.ones((len(mean), 1))
     unit = (values - values[0]) / (values[-1] - values[0])
     target = (mean - values[0]) / (values[-1] - values[0])
     log_base = np.log(np.maximum(base, 1e-12))
-    kappa, low, high = np.zeros(len(mean)), np.full(len(mean), -1e4), np.full(len(mean), 1e4)
+    kappa, low, high = np.zeros(len(mean)), np.full(len(mean), -1e3), np.full(len(mean), 1e3)
     for _ in range(TILT_STEPS):
         p = log_base + kappa[:, None] * unit
         p = np.exp(p - p.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         now = p @ unit
         gap = target - now
-        if np.abs(gap).max(initial=0.0) < 1e-10:
+        if np.abs(gap).max(initial=0.0) < 1e-12:
             break
         low, high = np.where(gap > 0, kappa, low), np.where(gap < 0, kappa, high)
-        step = kappa + gap / np.maximum(p @ unit**2 - now**2, 1e-12)
-        kappa = np.where((step > low) & (step < high), step, 0.5 * (low + high))
+        newton = gap / np.maximum(p @ unit**2 - now**2, 1e-12)
+        step = kappa + np.clip(newton, -10.0, 10.0)  # far from the root the slope is tiny
+        step = np.where((step > low) & (step < high), step, 0.5 * (low + high))
+        kappa = np.where(np.abs(gap) < 1e-12, kappa, step)
     return p
 
 

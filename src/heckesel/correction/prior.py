@@ -38,6 +38,10 @@ class RhoPrior:
     normal_share: float
     label: str
 
+    def density(self, rho):
+        """The density behind points at any rho, up to a constant."""
+        return np.interp(rho, RHO, self.point)
+
 
 def spike_and_slab(spike: float, slab: float = SLAB, share: float = SLAB_SHARE) -> np.ndarray:
     density = (1 - share) * _t3(spike) + share * _t3(slab)

@@ -164,7 +164,7 @@ class Selection:
 
 def fit_selection(x, z, s, weight, folds, clusters):
     """The fitted selection, and its index out of fold (n,)."""
-    design, law = _design(x, z), None
+    design = _design(x, z, weight)
     law = _instrument_law(x, z, design, weight)
     columns = design.columns(x, z)
     bent = design.bent(x.shape[1], z.shape[1])
@@ -262,15 +262,15 @@ def cluster_sums(values, clusters):
     return total
 
 
-def _design(x, z):
+def _design(x, z, weight):
     arms = None
     if z.shape[1]:
         found = np.unique(z[:: max(1, len(z) // BLOCK)], axis=0)
         if len(found) <= MOST_ARMS:
             found = np.unique(z, axis=0)
         arms = found if len(found) <= MOST_ARMS else None
-    z_basis = learn_basis(z) if z.shape[1] and arms is None else None
-    return Design(learn_basis(x), z_basis, arms)
+    z_basis = learn_basis(z, weight) if z.shape[1] and arms is None else None
+    return Design(learn_basis(x, weight), z_basis, arms)
 
 
 def _instrument_law(x, z, design, weight):

@@ -24,7 +24,7 @@ from heckesel.predictive import (
 )
 from heckesel.saving import save
 from heckesel.tables.fit_input import outcome_column
-from heckesel.tables.frames import check_same_order, library_of, like_input, row_labels
+from heckesel.tables.frames import check_same_order, library_of, row_labels
 from heckesel.verdict.fitted import identify_data
 from heckesel.verdict.identify import NOTHING_TO_CORRECT, Identification
 
@@ -63,9 +63,8 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
 
         Returns
         -------
-        mean : array or series of shape (m,)
-            In the library that X comes from (NumPy, pandas or polars).
-        std : array or series of shape (m,)
+        mean : ndarray of shape (m,)
+        std : ndarray of shape (m,)
             Only with ``return_std=True``.
 
         Raises
@@ -76,8 +75,7 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
         if not isinstance(return_std, bool | np.bool_):
             raise DataError(f"return_std must be True or False, got {return_std!r}")
         mean, std = predicted_numbers(self, X, target, lambda found: (found.mean, found.std))
-        mean = like_input(mean, X, self.outcome_name_)  # type: ignore[attr-defined]
-        return (mean, like_input(std, X, "std")) if return_std else mean
+        return (mean, std) if return_std else mean
 
     def predict_interval(self, X, level: float = 0.9, target: str = "population") -> np.ndarray:
         """Predict equal-tailed intervals for the outcome.

@@ -74,38 +74,54 @@ def _natural(t: np.ndarray, knots: np.ndarray) -> np.ndarray:
     return slopes[:, :-1] - slopes[:, -1:]
 
 
-def learn_basis(x: np.ndarray, *, curved: bool = True) -> Basis:
+def learn_basis(x: np.ndarray, weight=None, *, curved: bool = True) -> Basis:
     """The basis of these rows; `curved=False` leaves 1 and x."""
     p, h = x.shape[1], KNOTS - 2
+    weight = np.ones(len(x)) if weight is None else weight
+    some = slice(None, None, max(1, len(x) // BLOCK))
+
+    def quantile(values, levels):
+        # of the inverted distribution function, in which a weight is a number of copies
+        return np.quantile(values, levels, axis=0, weights=weight[some], method="inverted_cdf")
+
     low, high = x.min(axis=0), x.max(axis=0)
-    inner, outer = np.quantile(x[:: max(1, len(x) // BLOCK)], [0.005, 0.995], axis=0)
+    inner, outer = quantile(x[some], [0.005, 0.995])
     width = np.where(outer > inner, (1 + MARGIN) * (outer - inner), np.inf)
     low, high = np.maximum(low, outer - width), np.minimum(high, inner + width)
     x = np.clip(x, low, high)
-    center, scale = x.mean(axis=0), x.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
+    center, scale = _moments(x, weight)
     knots, line, size = np.full((p, KNOTS), np.nan), np.zeros((p, 2, h)), np.ones((p, h))
-    sample = (x[:: max(1, len(x) // BLOCK)] - center) / scale
+    sample, share = (x[some] - center) / scale, weight[some]
     for j in range(p if curved else 0):
         values = np.unique(sample[:, j])
-        at = np.quantile(sample[:, j], np.linspace(0.03, 0.97, KNOTS))
-        if len(np.unique(at)) < KNOTS:
-            at = np.quantile(values, np.linspace(0.03, 0.97, KNOTS))
         if len(values) < KNOTS + 2:
             continue
+        levels = np.linspace(0.03, 0.97, KNOTS)
+        at = quantile(sample[:, j], levels)
+        if len(np.unique(at)) < KNOTS:
+            at = np.quantile(values, levels)
         curves = _natural(sample[:, j], at)
         straight = np.column_stack([np.ones(len(sample)), sample[:, j]])
-        line[j] = np.linalg.lstsq(straight, curves, rcond=None)[0]
-        spread = (curves - straight @ line[j]).std(axis=0)
+        root = np.sqrt(share)[:, None]
+        line[j] = np.linalg.lstsq(root * straight, root * curves, rcond=None)[0]
+        spread = _moments(curves - straight @ line[j], share)[1]
         if spread.min() > 1e-8 * np.abs(curves).max():
             knots[j], size[j] = at, spread
-    pairs = np.array(np.triu_indices(p, 1)) if curved and 1 < p <= MOST_FOR_PRODUCTS else np.zeros((2, 0), int)
+    few = curved and 1 < p <= MOST_FOR_PRODUCTS
+    pairs = np.array(np.triu_indices(p, 1)) if few else np.zeros((2, 0), int)
     products = sample[:, pairs[0]] * sample[:, pairs[1]]
-    spread = products.std(axis=0)
-    pairs, products = pairs[:, spread > 1e-8], products[:, spread > 1e-8]
+    middle, spread = _moments(products, share)
+    vary = np.ptp(products, axis=0) > 1e-8
     return Basis(
-        center, scale, low, high, knots, line, size, pairs, products.mean(axis=0), products.std(axis=0)
+        center, scale, low, high, knots, line, size, pairs[:, vary], middle[vary], spread[vary]
     )
+
+
+def _moments(values, weight):
+    """Weighted means and standard deviations, 1 for a constant column."""
+    center = np.average(values, axis=0, weights=weight)
+    scale = np.sqrt(np.average((values - center) ** 2, axis=0, weights=weight))
+    return center, np.where(scale > 0, scale, 1.0)
 
 
 @dataclass(frozen=True)
@@ -126,7 +142,7 @@ def cross_fit_ridge(x, y, weight, folds, *, curved: bool):
 
     The penalty is the one with the lowest held-out loss.
     """
-    basis, count = learn_basis(x, curved=curved), folds.max() + 1
+    basis, count = learn_basis(x, weight, curved=curved), folds.max() + 1
     q = basis.width
     gram, cross = np.zeros((count, q, q)), np.zeros((count, q))
     for start in range(0, len(x), BLOCK):

@@ -257,3 +257,11 @@ def _fit(data: SelectionData) -> LinearHeckmanFit:
 def _with_constant(values):
     values = np.asarray(values, dtype=float)
     return np.column_stack([values, np.ones(len(values))])
+
+
+def linear_model(result, data: SelectionData) -> LinearModel:
+    """The fit as a model; at rho = +-1 with `LinearModel.at_boundary`. data : of the fit, with
+    weights that count rows"""
+    if result.scan is None or result.status != "boundary":
+        return LinearModel(result)
+    return LinearModel(result, _fit(data))

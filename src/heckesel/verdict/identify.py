@@ -147,6 +147,12 @@ LINES = {
     "two-step, {contrast:+.1f} standard errors apart",
     "linearity_p": "p-value of squares and products of the outcome columns: {linearity_p:.2g}, "
     "mainly {most_curved}",
+    "normal_rho": "rho that the instruments show: {normal_rho:.2f} with an error of "
+    "{normal_rho_error:.2f} if errors are normal, {flat_rho:.2f} with an error of "
+    "{flat_rho_error:.2f} if the unselected have the same mean residual whatever the instrument",
+    "posterior_rho": "rho with the prior ({prior}): {posterior_rho:.2f}, 90 % interval "
+    "{posterior_rho_low:.2f} to {posterior_rho_high:.2f}",
+    "bend_p": "p-value of a bend in the mean residual that neither reading allows: {bend_p:.2g}",
     "better_errors": "best error model: {better_errors}, {better_errors_gain:.1f} log-units better "
     "than normal errors, with rho {better_errors_rho:.2f}, on {form_rows:,} rows",
 }

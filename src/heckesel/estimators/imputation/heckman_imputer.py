@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heckesel.errors import DataError, is_whole
 from heckesel.estimators.heckman_classifier import HeckmanClassifier
-from heckesel.estimators.heckman_regressor import HeckmanRegressor
+from heckesel.regressor import HeckmanRegressor
 from heckesel.estimators.imputation.parameter_draws import draw_model
 from heckesel.estimators.network_options import seed_of
 from heckesel.estimators.selection_regressor import rows_for_target
@@ -35,7 +35,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Columns of X that affect selection but not the outcome, by name or position.
     estimator : estimator of heckesel, optional
         The model. The default is ``HeckmanClassifier()`` if the outcome has two distinct values,
-        and ``HeckmanRegressor()`` otherwise.
+        and ``HeckmanRegressor(method="ml")`` otherwise.
     shift : float, default=0.0
         Number added to every imputed value, on the scale of the outcome; for two classes, to the
         probit index of the second class. Use it to find how far the outcomes must differ from the
@@ -206,7 +206,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _default_model(self, column):
         observed = label_column(column)
         distinct = set(observed[~pd.isna(observed)].tolist())
-        return HeckmanClassifier() if len(distinct) == 2 else HeckmanRegressor()
+        return HeckmanClassifier() if len(distinct) == 2 else HeckmanRegressor(method="ml")
 
     def _check_table(self, X, *, reset: bool) -> None:
         """scikit-learn's checks of shape, names and number of columns."""

@@ -1,0 +1,236 @@
+"""`HeckmanRegressor(method="auto")`: the correction, its interval and its verdict."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import heckesel as hk
+
+
+def draw(n=1500, rho=0.8, alpha=1.0, seed=0, levels=None):
+    """x, z and y with y = x + sin 2x + e; z is normal, or has this number of levels."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=n), rng.normal(size=n)
+    if levels is not None:
+        z = rng.integers(0, levels, n) - (levels - 1) / 2
+    u, other = rng.normal(size=(2, n))
+    y = x + np.sin(2 * x) + rho * u + np.sqrt(1 - rho**2) * other
+    selected = -0.5 * x + alpha * z + u > 0
+    X = pd.DataFrame({"x": x, "z": z})
+    return X, np.where(selected, y, np.nan), y, selected
+
+
+def fit(X, y, **options):
+    return hk.HeckmanRegressor(["z"], **({"learner": "splines"} | options)).fit(X, y)
+
+
+def test_the_estimate_of_rho_is_centred_on_the_truth():
+    for rho in (0.0, 0.6, -0.6):
+        found = [fit(*draw(rho=rho, seed=seed)[:2]) for seed in range(12)]
+        values = np.array([each.identification_.evidence["normal_rho"] for each in found])
+        errors = np.array([each.identification_.evidence["normal_rho_error"] for each in found])
+        # three standard errors of the mean of twelve estimates
+        assert abs(values.mean() - rho) < 3 * errors.mean() / np.sqrt(12)
+        # and their spread is what the errors say: chi2(11) lies in this range in 99.8 %
+        assert 0.17 < np.mean(((values - values.mean()) / errors) ** 2) < 2.6
+
+
+def test_a_strong_instrument_corrects_most_of_the_bias_of_the_unselected():
+    X, y, truth, selected = draw(n=4000, rho=0.8)
+    model = fit(X, y)
+    naive = fit(X, y, rho_prior=1e-6)
+    hidden = X[~selected]
+    errors = [
+        abs(m.average(hidden, target="unselected").loc["all", "mean"] - truth[~selected].mean())
+        for m in (model, naive)
+    ]
+    assert errors[0] < 0.35 * errors[1]
+    row = model.average(hidden, target="unselected").loc["all"]
+    assert row["low"] < truth[~selected].mean() < row["high"]
+    assert model.identification_.verdict == "supported by the instrument"
+
+
+@pytest.mark.parametrize("levels", [None, 2, 4])
+def test_population_predictions_do_not_depend_on_z(levels):
+    X, y, *_ = draw(levels=levels)
+    model = fit(X, y)
+    moved = X.assign(z=X["z"].sample(frac=1.0, random_state=0).to_numpy())
+    np.testing.assert_array_equal(model.predict(X), model.predict(moved))
+    np.testing.assert_array_equal(model.predict(X), model.predict(X[["x"]]))
+    assert np.ptp(model.predict(X, target="unselected") - model.predict(moved, target="unselected"))
+
+
+def test_without_an_instrument_the_prior_alone_speaks():
+    X, y, *_ = draw()
+    with pytest.warns(hk.IdentificationWarning, match="no instrument"):
+        model = hk.HeckmanRegressor(learner="splines").fit(X[["x"]], y)
+    assert model.identification_.verdict == "mostly prior"
+    assert model.rho_ == pytest.approx(0, abs=1e-9)
+    np.testing.assert_allclose(model.predict(X[["x"]]), model.predict(X[["x"]], target="selected"))
+    row = model.average(X[["x"]], target="unselected").loc["all"]
+    assert row["high"] - row["low"] > 0.2  # and the interval shows it
+
+
+def test_an_arm_in_which_nobody_is_selected_says_nothing():
+    X, y, *_ = draw(levels=2)
+    y = np.where(X["z"] > 0, y, np.nan)
+    model = fit(X, y)
+    assert model.identification_.verdict == "mostly prior"
+    assert "rho_error" not in model.identification_.evidence
+    assert model.rho_ == pytest.approx(0, abs=1e-9)
+    assert np.isfinite(model.predict_interval(X, target="unselected")).all()
+
+
+def test_a_prior_replaces_the_default():
+    X, y, *_ = draw(rho=0.8)
+    scale, uniform = (fit(X, y, rho_prior=prior) for prior in (1e-6, "uniform"))
+    assert abs(scale.rho_) < 1e-4
+    assert uniform.rho_ > fit(X, y).rho_ - 0.02
+    density = fit(X, y, rho_prior=lambda rho: float(rho < 0))
+    assert density.rho_ < 0
+    for bad in (-1.0, "flat", lambda rho: -1.0, float("nan"), True):
+        with pytest.raises(hk.DataError, match="rho_prior"):
+            fit(X, y, rho_prior=bad)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        lambda y: (y > 0).astype(float),
+        lambda y: np.clip(np.round(y), -1, 3),
+        lambda y: np.maximum(y, 0.0),  # a spike at 0
+        lambda y: np.exp(y),
+        lambda y: 1 / (1 + np.exp(-y)),
+    ],
+)
+@pytest.mark.parametrize("target", ["population", "selected", "unselected"])
+def test_no_prediction_leaves_the_range_of_the_outcome(outcome, target):
+    X, y, truth, _ = draw(rho=0.9)
+    values = outcome(truth)
+    model = fit(X, np.where(np.isnan(y), np.nan, values))
+    found = model.predict_distribution(X, target=target)
+    low, high = values.min(), np.inf if values.max() > 10 else max(values.max(), 1.0)
+    for numbers in (found.mean, found.interval(0.99), found.sample(3, seed=1)):
+        assert np.isfinite(numbers).all()
+        assert (numbers >= min(low, 0) - 1e-12).all()
+        assert (numbers <= high + 1e-12).all()
+    if len(np.unique(values)) <= 12:
+        assert set(np.unique(found.sample(2, seed=0))) <= set(np.unique(values))
+        np.testing.assert_allclose(found.cdf(values.max()), 1.0)
+        # a tilted law has the mean that it was asked for
+        points = found.distribution
+        np.testing.assert_allclose(points.probability @ points.values, found.mean, atol=1e-8)
+
+
+def test_intervals_cover_the_hidden_outcomes():
+    covered = []
+    for seed in range(6):
+        X, y, truth, selected = draw(n=2000, rho=0.8, seed=seed)
+        ends = fit(X, y).predict_interval(X[~selected], target="unselected")
+        covered.append(np.mean((truth[~selected] >= ends[:, 0]) & (truth[~selected] <= ends[:, 1])))
+    # about 6,000 outcomes: three standard errors are .012, and the prior costs some
+    assert 0.86 < np.mean(covered) < 0.94
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        LinearRegression(),
+        RandomForestRegressor(20, random_state=0),
+        make_pipeline(StandardScaler(), KNeighborsRegressor(20)),
+        make_pipeline(make_column_transformer((StandardScaler(), [0])), Ridge()),
+    ],
+)
+def test_any_regressor_is_a_learner(learner):
+    X, y, *_ = draw(n=600)
+    model = fit(X, y, learner=learner)
+    assert np.isfinite(model.predict(X)).all()
+    assert model.learner_ == type(learner).__name__
+
+
+class Broken(LinearRegression):
+    def predict(self, X):
+        return np.full(len(X), np.nan)
+
+
+def test_a_learner_that_fails_is_named():
+    X, y, *_ = draw(n=300)
+    with pytest.raises(hk.DataError, match="Broken"):
+        fit(X, y, learner=Broken())
+    weight = np.linspace(1, 2, len(X))
+    model = hk.HeckmanRegressor(["z"], learner=KNeighborsRegressor())
+    with pytest.raises(hk.DataError, match="KNeighborsRegressor does not take sample_weight"):
+        model.fit(X, y, sample_weight=weight)
+    for bad in ("trees", 3):
+        with pytest.raises(hk.DataError, match="learner"):
+            fit(X, y, learner=bad)
+
+
+def test_copied_rows_in_groups_are_no_more_evidence():
+    X, y, *_ = draw(n=800)
+    once = fit(X, y).identification_.evidence["normal_rho_error"]
+    both, groups = pd.concat([X, X]), np.tile(np.arange(len(X)), 2)
+    model = hk.HeckmanRegressor(["z"], learner="splines")
+    twice = model.fit(both, np.tile(y, 2), groups=groups).identification_.evidence
+    assert twice["normal_rho_error"] == pytest.approx(once, rel=0.1)
+    naive = model.fit(both, np.tile(y, 2)).identification_.evidence["normal_rho_error"]
+    assert naive < 0.8 * once
+
+
+def test_all_selected_leaves_nothing_to_correct():
+    X, _, truth, _ = draw(n=400)
+    with pytest.warns(hk.IdentificationWarning, match="nothing to correct"):
+        model = fit(X, truth)
+    assert model.identification_.verdict == "nothing to correct"
+    assert np.isfinite(model.predict_interval(X)).all()
+    with pytest.raises(hk.DataError, match="no unselected unit"):
+        model.predict(X, target="unselected")
+
+
+def test_few_selected_rows_are_fitted_or_refused():
+    X, y, *_ = draw(n=400)
+    seen = np.flatnonzero(~np.isnan(y))
+    y[seen[12:]] = np.nan
+    assert np.isfinite(fit(X, y).predict_interval(X)).all()
+    y[seen[3:]] = np.nan
+    with pytest.raises(hk.DataError, match="3 rows have an outcome"):
+        fit(X, y)
+
+
+def test_a_constant_outcome_is_predicted():
+    X, y, *_ = draw(n=300)
+    found = fit(X, np.where(np.isnan(y), np.nan, 2.0)).predict_distribution(X)
+    np.testing.assert_allclose(found.mean, 2.0)
+    np.testing.assert_allclose(found.interval(), 2.0)
+
+
+@pytest.mark.parametrize("learner", ["linear", "splines", "boosting"])
+def test_a_saved_model_predicts_the_same(tmp_path, learner):
+    X, y, *_ = draw(n=900, levels=3)
+    model = fit(X, y, learner=learner)
+    model.save(tmp_path / "model.heckesel")
+    loaded = hk.load(tmp_path / "model.heckesel")
+    for target in ("population", "selected", "unselected"):
+        for level in (0.5, 0.9):
+            np.testing.assert_array_equal(
+                model.predict_interval(X, level, target), loaded.predict_interval(X, level, target)
+            )
+    assert loaded.identification_ == model.identification_
+    pd.testing.assert_frame_equal(model.average(X), loaded.average(X))
+
+
+def test_the_same_seed_gives_the_same_numbers_on_any_number_of_workers():
+    X, y, *_ = draw(n=700)
+    one, two = (fit(X, y, learner="boosting", n_jobs=jobs).predict(X) for jobs in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_scikit_learn_accepts_the_estimator():
+    check_estimator(hk.HeckmanRegressor(learner="linear"))
