@@ -10,7 +10,7 @@ import sys
 from itertools import takewhile
 from pathlib import Path
 
-from heckesel.atomic_files import write_atomically
+from heckesel.io import write_atomically
 from reproduction.audit.audit_page import audit_md, read_audit
 from reproduction.pages.beyond_paper import ours_md
 from reproduction.pages.beyond_paper.main_results import main_results

@@ -17,14 +17,14 @@ import numpy as np
 from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
-from heckesel.atomic_files import write_atomically
 from heckesel.classical.covariance import f_test
 from heckesel.classical.heckman import fit_in_memory
 from heckesel.classical.probit_results import LinearProbit, fit_binary
 from heckesel.classical.rows import standardised_sample
 from heckesel.classical.two_step import linear_score_test
 from heckesel.data import SelectionData
-from heckesel.tables.array_design import array_design
+from heckesel.io import write_atomically
+from heckesel.tables.formula import array_design
 
 PATH = Path(__file__).parents[2] / "results" / "inference_coverage.json"
 STRENGTHS = {"none": None, "weak": 0.1, "strong": 1.0}  # coefficient of z in the selection equation

@@ -17,8 +17,8 @@ from heckesel.methods import fit_one, linear_heckman
 from heckesel.methods.linear_auto import LinearChoice, choose
 from heckesel.methods.linear_heckman import LinearModel
 from heckesel.selection_model import METHODS, check_model, checked_fit, fit_checked, with_verdict
-from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import group_codes, read_table
+from heckesel.tables.formula import with_constants
 
 
 @dataclass(eq=False, repr=False)
