@@ -32,7 +32,7 @@ from heckesel.datasets.outside import PAPERS_FILES, load_evaluation_tables, load
 from heckesel.errors import DataError
 from heckesel.selection_model import heckman
 from heckesel.verdict.strength import wald_evidence
-from reproduction.draws.reporting_panel import (
+from reproduction.reporting_panel import (
     FEWEST_ROWS,
     Panel,
     build_panel,

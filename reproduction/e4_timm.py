@@ -28,7 +28,7 @@ from heckesel.datasets.outside import TIMM_FILES, load_timm_results
 from heckesel.errors import IdentificationWarning
 from heckesel.metrics import coverage
 from heckesel.selection_model import heckman
-from reproduction.draws.reporting_panel import FEWEST_SCORES, ability, long_frame, standardise
+from reproduction.reporting_panel import FEWEST_SCORES, ability, long_frame, standardise
 from reproduction.runner import attempt
 
 ABILITIES = ("known", "reported")

@@ -7,8 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from heckesel import __version__
-from heckesel.atomic_files import write_atomically
 from heckesel.errors import DataError
+from heckesel.io import write_atomically
 from reproduction import EXPERIMENTS
 
 SCHEMA = 1

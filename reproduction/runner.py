@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from heckesel.atomic_files import write_atomically
 from heckesel.errors import DataError, HeckeselError, IdentificationWarning
+from heckesel.io import write_atomically
 from reproduction import load
 from reproduction.result_files import (
     cell_key,

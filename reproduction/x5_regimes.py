@@ -22,7 +22,8 @@ from heckesel.methods import load_method
 from heckesel.metrics import evaluate
 from heckesel.networks.ensembles.selection_ensemble import with_networks
 from heckesel.networks.training.config import NetworkConfig
-from reproduction.draws.regime_draws import (
+from reproduction.problems import AUTO, AutoFit, fit_auto
+from reproduction.regime_draws import (
     ERRORS,
     INSTRUMENTS,
     OUTCOMES,
@@ -32,7 +33,6 @@ from reproduction.draws.regime_draws import (
     Draw,
     draw_regime,
 )
-from reproduction.problems import AUTO, AutoFit, fit_auto
 from reproduction.runner import attempt
 
 DESIGN_SEEDS, FRESH_SEEDS = range(2), range(100, 108)

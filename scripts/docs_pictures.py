@@ -160,8 +160,8 @@ def simulation() -> plt.Figure:
     titles = {
         "plain": "ignores selection",
         "model": "corrected, with the lottery",
-        "open_ended": "profile, no instrument",
-        "signed": "profile, sign of ρ known",
+        "open_ended": "no instrument",
+        "signed": "no instrument, sign of ρ known",
     }
     figure, panels = plt.subplots(
         2, 2, figsize=(7, 4.4), sharex=True, sharey=True, layout="constrained"

@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from heckesel.atomic_files import check_output, replacing, write_atomically
 from heckesel.errors import DataError
+from heckesel.io import check_output, replacing, write_atomically
 
 HANGING = """
 import sys, time
-from heckesel.atomic_files import replacing
+from heckesel.io import replacing
 with replacing(sys.argv[1]) as scratch:
     scratch.write_text("half")
     print(scratch, flush=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from heckesel.atomic_files import write_atomically
+from heckesel.io import write_atomically
 from reproduction.audit.published_fits import PUBLISHED_FITS
 from reproduction.audit.refit import audit_row
 

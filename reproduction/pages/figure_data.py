@@ -14,14 +14,14 @@ from scipy.stats import norm
 from heckesel.datasets.simulated import INDEX_SLOPE, controlled_f0
 from heckesel.metrics import AGAINST_BELOW
 from reproduction import e2_semireal, x4_calibrated
-from reproduction.draws.regime_draws import ERRORS as X5_ERRORS
-from reproduction.draws.regime_draws import INSTRUMENTS
-from reproduction.draws.regime_draws import RHOS as X5_RHOS
 from reproduction.e1_controlled import RHOS
 from reproduction.pages.beyond_paper import x1_page, x4_page, x5_page
 from reproduction.pages.beyond_paper.x6_page import errors_by_outcome
 from reproduction.pages.macros import main_panels
 from reproduction.pages.rows import Results, over_seeds
+from reproduction.regime_draws import ERRORS as X5_ERRORS
+from reproduction.regime_draws import INSTRUMENTS
+from reproduction.regime_draws import RHOS as X5_RHOS
 
 TRAINED = (
     *("heckman_two_step", "heckman_joint", "blind_two_head", "deep_ensemble"),

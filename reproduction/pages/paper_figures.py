@@ -8,12 +8,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from reproduction.draws.regime_draws import ERRORS as X5_ERRORS
 from reproduction.pages import figure_style as style
 from reproduction.pages.beyond_paper.x4_page import TABLES
 from reproduction.pages.beyond_paper.x5_page import WHERE
 from reproduction.pages.beyond_paper.x6_page import draw_errors
 from reproduction.pages.method_labels import LABELS
+from reproduction.regime_draws import ERRORS as X5_ERRORS
 
 SELECTED_AGAINST, DARK = "#EEEEEE", "#333333"
 NOMINAL = (":", "black", "nominal 90 %")

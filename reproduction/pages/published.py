@@ -10,7 +10,7 @@ import sys
 from itertools import takewhile
 from pathlib import Path
 
-from heckesel.atomic_files import write_atomically
+from heckesel.io import write_atomically
 from reproduction.audit.audit_page import audit_md, read_audit
 from reproduction.pages.beyond_paper import ours_md
 from reproduction.pages.beyond_paper.main_results import main_results
@@ -91,8 +91,16 @@ def _indented(value, depth: int) -> str:
     return json.dumps(value)
 
 
+FOREST = """![Errors of four methods, with intervals, on real outcomes](paper/figures/x6.png)
+
+*Real people, selected by real decisions, whose outcomes are known: the mean of the unselected,
+as each method predicts it with a 90 % interval, less the truth. Each row is an outcome.*"""
+
+
 def with_main_results(page: str, folder_results: Path) -> str:
-    """The README with its table of main results."""
+    """The README with its table of main results and, once it is drawn, the forest plot of X6."""
+    if (folder_results.parent / "paper" / "figures" / "x6.png").exists():
+        page = page.replace("<!-- forest plot -->", FOREST)
     table = main_results(read_results(folder_results))
     lines, header = page.split("\n"), table.split("\n")[0].split("|")[1]
     first = next(at for at, line in enumerate(lines) if line.startswith(f"|{header}|"))
@@ -106,10 +114,10 @@ def main() -> int:
     paper = Path("paper")
     for path in regenerate(Path("results"), paper, train="--train" in sys.argv[1:]):
         print(path)
-    readme = Path("README.md")
-    write_atomically(readme, with_main_results(readme.read_text(encoding="utf-8"), Path("results")))
     for path in draw_figures(paper / "figures"):
         print(path)
+    readme = Path("README.md")
+    write_atomically(readme, with_main_results(readme.read_text(encoding="utf-8"), Path("results")))
     return 0
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from heckesel.classical.probit import fit_probit
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, seed_of
 from heckesel.diagnostics.column_problems import check_fit
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.identify import listing_problems
@@ -15,8 +15,7 @@ from heckesel.estimators.selection_regressor import (
     identify,
     identify_with_warning,
 )
-from heckesel.numeric_input import seed_of
-from heckesel.progress import progress_bar
+from heckesel.io import progress_bar
 from heckesel.scales import on_other_scale
 from heckesel.tables.fit_input import read_table
 from heckesel.verdict.identify import (

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
+from heckesel.data import check_level, numeric, ones_of
 from heckesel.errors import DataError, is_share, is_whole
-from heckesel.numeric_input import check_level, numeric, ones_of
 from heckesel.predictive import Normal, Predictive
 
 __all__ = [

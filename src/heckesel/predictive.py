@@ -22,6 +22,7 @@ from scipy.special import log_ndtr, logsumexp, ndtr, ndtri, stdtrit
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from heckesel import display as web
+from heckesel.data import check_level, numeric
 from heckesel.errors import DataError, is_one_of, is_whole, warn_user
 from heckesel.math import student, truncated
 from heckesel.math.sinh_arcsinh import moments_given_selection, population_moments, stretch
@@ -33,7 +34,6 @@ from heckesel.math.truncated import (
     quantile_given_selection,
     sample_given_selection,
 )
-from heckesel.numeric_input import check_level, numeric
 from heckesel.scales import TargetTransform
 
 TARGETS = ("population", "selected", "unselected")

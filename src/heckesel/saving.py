@@ -39,8 +39,8 @@ import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
 from heckesel import __version__
-from heckesel.atomic_files import write_atomically
 from heckesel.errors import DataError, HeckeselError, cannot_import, imported, printable
+from heckesel.io import write_atomically
 
 FORMAT = 1
 LARGEST_HEADER = 2**24  # bytes; the JSON of a fit with ten thousand columns takes less than half

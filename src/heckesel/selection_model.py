@@ -13,16 +13,17 @@ from heckesel.classical.rows import standardised_sample
 from heckesel.classical.stream import StreamedData
 from heckesel.data import SelectionData, scaled_weight
 from heckesel.errors import DataError, is_one_of, warn_user
-from heckesel.tables.array_design import ArrayDesign
-from heckesel.tables.both_equations import columns_from_arrays, columns_from_formulas
 from heckesel.tables.fit_input import on_scale
-from heckesel.tables.fit_options import (
+from heckesel.tables.formula import (
+    ArrayDesign,
+    FormulaDesign,
     check_instruments,
+    columns_from_arrays,
+    columns_from_formulas,
     covariance_kind,
     groups_or_clusters,
     side_column,
 )
-from heckesel.tables.formula import FormulaDesign
 from heckesel.tables.frames import as_pandas
 from heckesel.verdict.fitted import identify_fit
 from heckesel.verdict.identify import CONTRADICTED, MOSTLY_PRIOR

@@ -14,7 +14,7 @@ from heckesel.classical.probit_results import fit_binary
 from heckesel.classical.profile import MEAN_OF_STATISTIC
 from heckesel.classical.rows import standardised_sample
 from heckesel.classical.two_step import linear_score_test
-from reproduction.simulations.inference_coverage import SEED, SETTINGS, Setting, draw, run_binary
+from reproduction.inference_coverage import SEED, SETTINGS, Setting, draw, run_binary
 from tests.classical.test_modes import plain_loglik
 
 

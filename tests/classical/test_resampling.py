@@ -7,8 +7,8 @@ from scipy.stats import chisquare, poisson
 
 import heckesel as hk
 from heckesel.classical.two_step import poisson_counts
-from heckesel.tables import formula_reader as reader
-from heckesel.tables.formats import parquet
+from heckesel.tables import stream as parquet
+from heckesel.tables import stream as reader
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("distributed")

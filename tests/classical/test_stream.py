@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
+from heckesel import io as cluster
 from heckesel.classical import rows as limits
 from heckesel.classical.rows import column_scale, column_scale_by
 from heckesel.math.moments import moments_of
-from heckesel.tables import cluster
-from heckesel.tables import formula_reader as reader
-from heckesel.tables.formats import parquet
+from heckesel.tables import stream as parquet
+from heckesel.tables import stream as reader
 
 pytest.importorskip("pyarrow")
 

@@ -17,7 +17,7 @@ import pytest
 
 import heckesel as hk
 from heckesel import saving
-from heckesel.atomic_files import replacing
+from heckesel.io import replacing
 from tests.cli.command_line import run
 
 N = 300

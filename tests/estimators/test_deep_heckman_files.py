@@ -17,7 +17,7 @@ from heckesel.tables.column_reader import (
     survey,
     together,
 )
-from heckesel.tables.formats.parquet import Part, parquet_parts
+from heckesel.tables.stream import Part, parquet_parts
 
 pytest.importorskip("pyarrow")
 torch = pytest.importorskip("torch")

@@ -11,12 +11,12 @@ import pytest
 
 import heckesel as hk
 from heckesel.data import selection_data
+from heckesel.io import Cluster
 from heckesel.methods import fit_one
 from heckesel.methods.heckman_auto import AutoConfig
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.ensemble_training import member_blocks
 from heckesel.networks.training.local_workers import Processes
-from heckesel.tables.cluster import Cluster
 
 pytest.importorskip("distributed")
 pytest.importorskip("torch")

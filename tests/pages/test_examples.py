@@ -15,11 +15,6 @@ def example(name):
     return module
 
 
-def test_convolutional_networks_are_corrected_too():
-    biases = example("images").main(n=600, epochs=60, members=1)
-    assert abs(biases["two-step"]) < 0.6 * abs(biases["blind"])
-
-
 def test_mini_batches_from_a_long_table(capsys):
     bias = example("million_rows").main(n=30_000, epochs=120, members=1)
     assert abs(bias) < 0.15  # the naive bias is .44

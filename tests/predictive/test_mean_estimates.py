@@ -13,8 +13,8 @@ from heckesel.margins import (
     average_of,
     elasticity_of,
     estimate_mixture,
+    groups_of,
 )
-from heckesel.tables.column_moves import groups_of
 
 FRAME = pd.DataFrame({"g": ["a", "b", "a", "b", "b"]})
 RNG = np.random.default_rng(3)

@@ -11,8 +11,7 @@ from sklearn.preprocessing import PowerTransformer
 import heckesel as hk
 from heckesel.predictive import Predictive, predict_given_selection, transformed
 from heckesel.saving import read_content, write_content
-from heckesel.scales import named_transform, transform_outcome
-from heckesel.tables.scale_choice import choose_scale
+from heckesel.scales import choose_scale, named_transform, transform_outcome
 
 SCALES = {
     "log": named_transform("log"),

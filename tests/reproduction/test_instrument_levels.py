@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from reproduction import instrument_levels as instruments
 from reproduction.pages.beyond_paper import instruments_page
 from reproduction.pages.rows import Results, flat
-from reproduction.simulations import instrument_levels as instruments
 
 
 def cell(**changes):

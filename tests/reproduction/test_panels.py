@@ -10,8 +10,8 @@ import pytest
 
 from heckesel.errors import DataError
 from reproduction import e4_panels, e4_timm
-from reproduction.draws.reporting_panel import ability, build_panel, pair_frame, panel_frame
 from reproduction.e0_gate import draw_linear
+from reproduction.reporting_panel import ability, build_panel, pair_frame, panel_frame
 
 PUBLISHED = json.loads((Path(__file__).parents[1] / "reference" / "e4_published.json").read_text())
 needs_data = pytest.mark.skipif(

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import skew, spearmanr
 
+from reproduction import regime_draws as draws
 from reproduction import x5_regimes as x5
-from reproduction.draws import regime_draws as draws
 from reproduction.pages.beyond_paper import chapter, x5_page
 from reproduction.pages.rows import Results
 

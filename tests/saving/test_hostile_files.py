@@ -151,7 +151,7 @@ TWICE = {"$tuple": ["x", "x"]}
 CHANGES = {
     "two-step": [
         set_at("$object", value="builtins:Unpickler"),
-        set_at("$object", value="heckesel.atomic_files:Path"),
+        set_at("$object", value="heckesel.io:Path"),
         set_at("$object", value="heckesel.nothing:Model"),
         set_at("$object", value=5),
         set_at("parameters", value={"evil": 1}),

@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import heckesel as hk
-from heckesel import atomic_files as atomic
+from heckesel import io as atomic
 from heckesel.predictive import TARGETS
 from tests.small_models import MODELS, SMALL, N, X, Y, fitted, heavy_tailed
 
@@ -223,7 +223,7 @@ def test_a_linear_model_needs_no_torch(path):
 
 def test_no_pickle_is_imported_for_saving_or_loading():
     package = Path(hk.__file__).parent
-    for path in (package / "atomic_files.py", package / "saving.py"):
+    for path in (package / "io.py", package / "saving.py"):
         source = path.read_text()
         assert "import pickle" not in source
         assert "eval(" not in source

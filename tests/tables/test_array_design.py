@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from heckesel.tables.array_design import array_design, with_intercept
-from heckesel.tables.both_equations import columns_from_arrays
+from heckesel.tables.formula import array_design, columns_from_arrays, with_intercept
 
 NO_OPTIONS = {"selected": None, "weights": None, "scale": None}
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from heckesel.tables.cluster import in_threads
+from heckesel.io import in_threads
 
 
 def test_results_come_in_the_order_of_the_items():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.tables.column_moves import groups_of, held_values, moves_of
+from heckesel.margins import groups_of, held_values, moves_of
 
 FRAME = pd.DataFrame(
     {

@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 
+from reproduction.instrument_levels import ERRORS, RHOS
 from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.beyond_paper.targets import Requirement, TargetRow, target_row
 from reproduction.pages.rows import Results, matching
-from reproduction.simulations.instrument_levels import ERRORS, RHOS
 
 SHAPES = {"normal": "normal", "chi2": "centred χ²(3)", "scale": "σ(x)"}
 DESIGNS = {

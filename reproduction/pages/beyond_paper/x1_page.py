@@ -30,7 +30,6 @@ COLUMNS = (
     md.Column("main mode, smallest", "mode0_rho", lambda v: f"{v.min():.3f}" if len(v) else ""),
     md.Column("median", "mode0_rho", lambda v: f"{np.median(v):.3f}" if len(v) else ""),
 )
-MORE_COLUMNS = [c for c in COLUMNS if c.header in ("coverage", "bias", "interval score")]
 
 
 def targets(results: Results) -> list[TargetRow]:
@@ -41,7 +40,7 @@ def targets(results: Results) -> list[TargetRow]:
 
 def parts(results: Results) -> dict[str, str]:
     tables = {f"{d}_{a:g}": _table(results, d, a) for d, a in product(DRAWS, ALPHAS)}
-    return tables | {"wrong_sign": _wrong_sign(results), "more": _more(results)}
+    return tables | {"wrong_sign": _wrong_sign(results)}
 
 
 def values(results: Results, draw: str, method: str, metric: str, **cell):
@@ -120,18 +119,3 @@ def _table(results: Results, draw: str, alpha: float) -> str:
         find = partial(_at(results, draw, method, rho, alpha)[1], prior=prior or "uniform")
         lines.append(([md.decimal(rho), LABELS[method], prior], find))
     return md.metric_table(("ρ", "method", "prior"), COLUMNS, lines)
-
-
-def _more(results: Results) -> str:
-    lines = []
-    for method in WEIGHING:
-        shares = []
-        for rho in RHOS:
-            cell = {"draw": "more interactions", "method": method, "rho": rho}
-            low, high = (md.seed_values(results.x1, k, **cell) for k in ("rho_low", "rho_high"))
-            shares.append(float(np.mean((low <= rho) & (rho <= high))))
-            shown = [c.show(values(results, metric=c.metric, **cell)) for c in MORE_COLUMNS]
-            lines.append([md.decimal(rho), LABELS[method], *shown, f"{100 * shares[-1]:.0f} %"])
-        lines.append(["all", LABELS[method], "", "", "", f"{100 * np.mean(shares):.0f} %"])
-    headers = [column.header for column in MORE_COLUMNS]
-    return md.table(["ρ", "method", *headers, "intervals that contain ρ"], lines)

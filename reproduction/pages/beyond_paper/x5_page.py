@@ -8,12 +8,12 @@ from itertools import product
 import numpy as np
 from scipy.stats import t as student
 
-from reproduction.draws.regime_draws import ERRORS, INSTRUMENTS, RHOS
 from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.beyond_paper.targets import Requirement, TargetRow, target_row
 from reproduction.pages.method_labels import LABELS
 from reproduction.pages.rows import Results, Row
 from reproduction.problems import AUTO
+from reproduction.regime_draws import ERRORS, INSTRUMENTS, RHOS
 from reproduction.x5_regimes import FRESH_SEEDS
 from reproduction.x5_regimes import METHODS as RUN
 

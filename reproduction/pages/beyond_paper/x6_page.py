@@ -300,7 +300,7 @@ def draw_errors(data: dict):
     """A forest plot: a panel for each method, a row for each outcome, the truth at 0. An arrow
     where an estimate lies outside the panel."""
     rows = data["outcomes"]
-    figure, [axes] = style.panel_grid(1, len(FOREST), height=1 + 0.105 * len(rows), sharey=True)
+    figure, [axes] = style.panel_grid(1, len(FOREST), height=1 + 0.085 * len(rows), sharey=True)
     starts = [
         at for at, row in enumerate(rows) if not at or row["source"] != rows[at - 1]["source"]
     ]
@@ -316,11 +316,11 @@ def draw_errors(data: dict):
         for start in starts[1:]:
             axis.axhline(start - 0.5, color="#DDDDDD", lw=0.5)
         axis.axvline(0, color="black", lw=0.7)
+        axis.tick_params(axis="y", length=0)
         axis.set(xlim=(-REACH, REACH), title=method)
     ends = [*starts[1:], len(rows)]
     middles = [(start + end - 1) / 2 for start, end in zip(starts, ends, strict=True)]
     axes[0].set_yticks(middles, [rows[start]["source"] for start in starts])
-    axes[0].tick_params(axis="y", length=0)
     axes[0].set_ylim(len(rows) - 0.5, -0.5)
     figure.supxlabel("estimate less known mean of the unselected, in standard deviations", size=8)
     return figure

@@ -38,12 +38,15 @@ from heckesel.classical.stream import (
 from heckesel.classical.two_step import in_user_units, two_step_covariance, two_steps
 from heckesel.data import SelectionData
 from heckesel.errors import DataError
-from heckesel.tables.both_equations import split_outcome
-from heckesel.tables.cluster import cluster_of, in_threads
-from heckesel.tables.fit_options import check_instruments, covariance_kind
-from heckesel.tables.formats.parquet import parquet_parts
-from heckesel.tables.formula import FormulaDesign, split_formula
-from heckesel.tables.formula_reader import count_rows, learn_reader
+from heckesel.io import cluster_of, in_threads
+from heckesel.tables.formula import (
+    FormulaDesign,
+    check_instruments,
+    covariance_kind,
+    split_formula,
+    split_outcome,
+)
+from heckesel.tables.stream import count_rows, learn_reader, parquet_parts
 
 
 def fit_in_memory(

@@ -19,14 +19,24 @@ import pandas as pd
 from scipy.special import log_ndtr, ndtr, ndtri, stdtr
 
 from heckesel.classical.covariance import critical_value
-from heckesel.data import check_complete
+from heckesel.data import check_complete, check_level
 from heckesel.errors import DataError, HeckeselError, is_one_of, warn_user
-from heckesel.margins import MeanEstimates, Quantity, average_of, effect_of, elasticity_of
+from heckesel.margins import (
+    Groups,
+    MeanEstimates,
+    Move,
+    Quantity,
+    average_of,
+    effect_of,
+    elasticity_of,
+    groups_of,
+    held_values,
+    moves_of,
+)
 from heckesel.math import student
 from heckesel.math.sinh_arcsinh import moments_given_selection, population_moments
 from heckesel.math.special import HALF_LOG_2PI, inverse_mills, mills_delta
 from heckesel.math.truncated import mean_of_selection
-from heckesel.numeric_input import check_level
 from heckesel.predictive import (
     Predictive,
     check_target,
@@ -37,7 +47,6 @@ from heckesel.predictive import (
     predict_student_given_selection,
 )
 from heckesel.scales import TargetTransform
-from heckesel.tables.column_moves import Groups, Move, groups_of, held_values, moves_of
 from heckesel.tables.frames import numbers_of, row_labels
 
 

@@ -59,18 +59,27 @@ from heckesel.classical.two_step import binary_score_test
 from heckesel.data import (
     SelectionData,
     check_complete,
+    check_level,
     check_not_tiny,
     check_weights,
+    ones_of,
     scaled_weight,
 )
 from heckesel.display import Summary
 from heckesel.errors import DataError, is_one_of, printable, warn_user
 from heckesel.math.bivariate import log_conditional_cdf
 from heckesel.math.special import inverse_mills
-from heckesel.numeric_input import check_level, ones_of
-from heckesel.tables.array_design import ArrayDesign, with_intercept
-from heckesel.tables.fit_options import covariance_kind, groups_or_clusters, side_column
-from heckesel.tables.formula import Equation, build_equation, evaluate_column, split_formula
+from heckesel.tables.formula import (
+    ArrayDesign,
+    Equation,
+    build_equation,
+    covariance_kind,
+    evaluate_column,
+    groups_or_clusters,
+    side_column,
+    split_formula,
+    with_intercept,
+)
 from heckesel.tables.frames import as_pandas
 
 ATANH_RHO = ("ancillary", "atanh_rho")

@@ -40,15 +40,13 @@ from heckesel.classical.rows import ALL_ROWS_UP_TO, Rows, SampleScale, standardi
 from heckesel.classical.stream import StreamedData, StreamedRows, loglik_at_zero
 from heckesel.classical.summary import augment, glance, slopes, tidy
 from heckesel.classical.two_step import bootstrap_two_step, linear_score_test
-from heckesel.data import RowSummary, SelectionData
+from heckesel.data import RowSummary, SelectionData, check_level
 from heckesel.display import Summary
 from heckesel.errors import DataError, as_list, is_one_of, is_whole, printable
-from heckesel.numeric_input import check_level
+from heckesel.io import cluster_of
 from heckesel.predictive import Predictive, transformed
 from heckesel.scales import TargetTransform
-from heckesel.tables.array_design import ArrayDesign
-from heckesel.tables.cluster import cluster_of
-from heckesel.tables.formula import FormulaDesign
+from heckesel.tables.formula import ArrayDesign, FormulaDesign
 
 
 def in_given_weights(fit, data: SelectionData):

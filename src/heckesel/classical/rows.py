@@ -12,8 +12,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData
+from heckesel.io import in_threads
 from heckesel.math.moments import Moments, moments_of
-from heckesel.tables.cluster import in_threads
 
 # Threads take turns between two operations of numpy, so these should not be short.
 BLOCK_ROWS, FEWEST_ROWS = 32_768, 8192

@@ -42,8 +42,8 @@ from heckesel.classical.rows import (
 )
 from heckesel.data import SelectionData, concatenate
 from heckesel.errors import DataError
+from heckesel.io import in_threads
 from heckesel.math.moments import Moments, moments_of
-from heckesel.tables.cluster import in_threads
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def fit(out, report, method, as_json, **given):
         --kind classification --out loans.heckesel
     heckesel fit wages.parquet --outcome wage --method ml --transform log --out w.heckesel
     """
-    from heckesel.atomic_files import check_outputs, replacing
+    from heckesel.io import check_outputs, replacing
 
     check_outputs({f"the table {given['data']}": given["data"]}, {"--out": out, "--report": report})
     options = _options(given)

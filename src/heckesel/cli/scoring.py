@@ -65,7 +65,7 @@ def predict(model, data, level, target, out, force, **given):
     heckesel predict loans.heckesel refused.csv --target unselected --level 0.8 --out p.parquet
     """
     import heckesel as hk
-    from heckesel.atomic_files import check_outputs
+    from heckesel.io import check_outputs
     from heckesel.tables import files
     from heckesel.verdict.identify import CONTRADICTED
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from heckesel.classical.ml import estimates_over_rho
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, numeric
 from heckesel.display import block, html_table, number, number_text, paragraphs
 from heckesel.errors import DataError
-from heckesel.numeric_input import numeric
 from heckesel.verdict.profile_curve import new_axes
 
 # Evenly spaced in atanh rho: |rho| up to .96, denser where estimates change faster.

@@ -8,7 +8,7 @@ from heckesel.data import SelectionData
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.network_options import predicting_in_float64, seed_of, training_options
 from heckesel.estimators.selection_regressor import warn_no_selection
-from heckesel.progress import progress_bar
+from heckesel.io import progress_bar
 from heckesel.verdict.fitted import checked_selection, identify_data
 from heckesel.verdict.identify import NOTHING_TO_CORRECT, Identification, conclude
 from heckesel.verdict.profile_curve import held_out_profile

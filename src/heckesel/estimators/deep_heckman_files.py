@@ -11,16 +11,16 @@ from heckesel.classical.stream import Stream, check_selection, check_stream, ope
 from heckesel.data import SelectionData
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.network_options import AUTO, predicting_in_float64, seed_of
+from heckesel.io import progress_bar
 from heckesel.methods import DEEP, load_method, names_of
 from heckesel.networks.ensembles.convergence import check_training
 from heckesel.networks.training.batches import data_scale_from_moments
 from heckesel.networks.training.config import NetworkConfig
 from heckesel.networks.training.streamed import RowsOnDisk
-from heckesel.progress import progress_bar
 from heckesel.scales import LOG
 from heckesel.tables import column_reader
 from heckesel.tables.fit_input import keep_columns
-from heckesel.tables.formats.parquet import parquet_parts
+from heckesel.tables.stream import parquet_parts
 from heckesel.verdict.identify import Identification, conclude
 from heckesel.verdict.strength import error_of_rho, wald_evidence
 

@@ -15,9 +15,9 @@ from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.network_options import NetworkRegressor, network_config, train
 from heckesel.estimators.selection_regressor import identify
 from heckesel.fit_info import Candidate, as_dictionary
+from heckesel.io import cluster_of
 from heckesel.methods import DEEP, method_of, names_of, with_error_models, with_rho_prior
 from heckesel.scales import target_transform
-from heckesel.tables.cluster import cluster_of
 from heckesel.tables.fit_input import read_table
 from heckesel.verdict.identify import NOTHING_TO_CORRECT, conclude
 

@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score
 
 from heckesel.classical.probit_results import LinearProbit, fit_binary
 from heckesel.classical.results import explain_modes, keep_result
-from heckesel.data import SelectionData, check_weights, kind_of_weights, selected_rows
+from heckesel.data import SelectionData, check_level, check_weights, kind_of_weights, selected_rows
 from heckesel.diagnostics.column_problems import check_fit
 from heckesel.errors import warn_user
 from heckesel.estimators.classifier_networks import (
@@ -22,10 +22,8 @@ from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.scoring import class_log_likelihood, codes_of
 from heckesel.estimators.selection_regressor import check_predictions, rows_for_target
 from heckesel.fit_info import as_dictionary
-from heckesel.numeric_input import check_level
 from heckesel.saving import save
 from heckesel.selection_model import warn_of_fit
-from heckesel.tables.both_equations import with_constants
 from heckesel.tables.fit_input import (
     class_codes,
     label_column,
@@ -33,6 +31,7 @@ from heckesel.tables.fit_input import (
     read_columns,
     without_unobserved,
 )
+from heckesel.tables.formula import with_constants
 from heckesel.tables.frames import check_same_order, like_input
 from heckesel.verdict.fitted import identify_classes
 

@@ -10,8 +10,8 @@ from heckesel.data import SelectionData
 from heckesel.device import ALL_GPUS
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.io import progress_bar
 from heckesel.methods import load_method, method_of
-from heckesel.progress import progress_bar
 from heckesel.scales import SHIFTS, YEO_JOHNSON, on_other_scale
 
 AUTO = "auto"

@@ -16,9 +16,8 @@ from heckesel.diagnostics.sensitivity_curves import (
 )
 from heckesel.errors import DataError, as_list
 from heckesel.estimators.selection_regressor import SelectionRegressor
-from heckesel.tables.array_design import with_intercept
 from heckesel.tables.fit_input import read_table
-from heckesel.tables.formula import FormulaDesign
+from heckesel.tables.formula import FormulaDesign, with_intercept
 
 
 def sensitivity(

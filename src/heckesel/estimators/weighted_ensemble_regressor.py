@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, numeric
 from heckesel.diagnostics.column_problems import check_fit
 from heckesel.errors import DataError, warn_user
 from heckesel.estimators.deep_ensemble_regressor import EnsembleRegressor
 from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.network_options import network_config, train
-from heckesel.numeric_input import numeric
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.frames import check_same_order
 

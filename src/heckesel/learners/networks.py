@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, seed_of
 from heckesel.errors import DataError
-from heckesel.numeric_input import seed_of
 
 LEAST_FOR_FOLDS = 100  # rows, so that a fold has twenty for early stopping
 

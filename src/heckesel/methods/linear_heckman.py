@@ -31,7 +31,7 @@ from heckesel.predictive import (
     predict_given_selection,
 )
 from heckesel.scales import TargetTransform
-from heckesel.tables.array_design import with_intercept
+from heckesel.tables.formula import with_intercept
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from heckesel.display import number, p_text
 from heckesel.errors import DataError
 from heckesel.estimators.sensitivity import sensitivity
 from heckesel.estimators.without_model.bounds import bounds
+from heckesel.margins import frame_of_rows
 from heckesel.metrics import AGAINST_BELOW, WELL_FROM, regions
 from heckesel.plots import group_averages, outcome_of, selection_probability
-from heckesel.tables.column_moves import frame_of_rows
 from heckesel.tables.fit_input import (
     class_codes,
     label_column,

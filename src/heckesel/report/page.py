@@ -11,9 +11,9 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel import plots
-from heckesel.atomic_files import check_output, write_atomically
 from heckesel.display import number
 from heckesel.errors import DataError, imported
+from heckesel.io import check_output, write_atomically
 from heckesel.report.contents import LEVEL, WIDE, Contents, Table, report_contents, significant
 
 WIDTH = 5.0  # inches, 360 units of SVG: on a phone 400 pixels wide, about one pixel each

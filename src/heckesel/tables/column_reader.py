@@ -10,9 +10,8 @@ from heckesel.data import SelectionData, batch_of, concatenate
 from heckesel.errors import DataError
 from heckesel.math.moments import Moments, moments_of
 from heckesel.tables.columns import Columns, learn_columns
-from heckesel.tables.formats.parquet import Part, frame_of, read_frames, read_part
 from heckesel.tables.formula import check_variables
-from heckesel.tables.formula_reader import HEAD_ROWS, sides_of
+from heckesel.tables.stream import HEAD_ROWS, Part, frame_of, read_frames, read_part, sides_of
 from heckesel.tables.values import column_levels, label_of, merged_levels
 
 # Rows shuffled together. With a dozen columns they take 30 MB; a step takes some thousand of them.

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from heckesel.data import MISSING_INDICATOR, term_names
+from heckesel.data import MISSING_INDICATOR, check_scalars, term_names, unmasked
 from heckesel.errors import ColumnError, DataError, as_list, did_you_mean, is_one_of, warn_user
-from heckesel.numeric_input import check_scalars, unmasked
 from heckesel.tables import values as raw
 from heckesel.tables.frames import as_pandas, numbers_of
 

@@ -23,8 +23,8 @@ import numpy as np
 import pandas as pd
 from pandas.io.common import get_handle
 
-from heckesel.atomic_files import replacing
 from heckesel.errors import DataError, HeckeselError, did_you_mean, imported
+from heckesel.io import replacing
 from heckesel.tables.frames import numbers_of
 from heckesel.tables.values import (
     MOST_GAP_WORDS,

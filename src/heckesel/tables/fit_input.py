@@ -16,18 +16,19 @@ import pandas as pd
 
 from heckesel.data import (
     SelectionData,
+    check_scalars,
     kind_of_weights,
+    numeric,
     scaled_weight,
     selected_rows,
     selection_data,
+    unmasked,
 )
 from heckesel.errors import DataError, as_list, did_you_mean, is_one_of, warn_user
-from heckesel.numeric_input import check_scalars, numeric, unmasked
-from heckesel.scales import TargetTransform, target_transform, transform_outcome
+from heckesel.scales import TargetTransform, chosen_transform, target_transform, transform_outcome
 from heckesel.tables.columns import Columns, chosen_names, learn_columns, named_columns
 from heckesel.tables.frames import as_pandas, check_same_order, numbers_of
 from heckesel.tables.problems import learn_fixes, repeated_units
-from heckesel.tables.scale_choice import chosen_transform
 
 # Values that surveys and forms write where there is no answer.
 SUSPECTS = (0.0, -1.0, -9.0, -99.0, -999.0, 9.0, 99.0, 999.0, 9999.0)

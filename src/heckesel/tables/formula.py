@@ -1,4 +1,5 @@
-"""From formulas and a frame to the columns of both equations, and again at prediction."""
+"""The columns of outcome and selection equation, from formulas and a frame or from arrays, and
+again at prediction; and the options of such a fit."""
 
 import re
 import warnings
@@ -10,10 +11,28 @@ from formulaic import Formula, ModelSpec, SimpleFormula
 from formulaic.errors import DataMismatchWarning, FormulaicError
 from formulaic.parser.types import Factor, Term
 
-from heckesel.data import CONSTANT, term_names
-from heckesel.errors import DataError, did_you_mean
+from heckesel.data import (
+    CONSTANT,
+    SelectionData,
+    numeric,
+    selected_rows,
+    selection_data,
+    term_names,
+)
+from heckesel.errors import DataError, did_you_mean, is_one_of, warn_user
+from heckesel.io import in_threads
 from heckesel.tables import values as kinds
-from heckesel.tables.frames import as_pandas, numbers_of
+from heckesel.tables.fit_input import group_codes, known_values
+from heckesel.tables.frames import as_pandas, check_same_order, numbers_of
+
+# Long tables are copied by several threads: touching new memory takes longer than copying.
+ROWS_PER_THREAD = 1 << 16
+GLANCE_ROWS = 64  # that distinguish most columns
+COVARIANCES = ("information", "opg", "robust", "cluster")
+WEIGHT_KINDS = ("frequency", "probability")
+FEW_CLUSTERS = 20  # below, even t(G - 1) rejects a true hypothesis too often
+# A standard error from n equal rows has itself a relative error of about 1/sqrt(2n): a tenth at 50.
+FEW_ROWS = 50
 
 
 @dataclass(frozen=True)
@@ -318,4 +337,375 @@ def _check_kind(column: pd.Series, name: str) -> None:
         raise DataError(
             f"column {name!r} should hold numbers but has values {shown}; convert it, or write "
             f"C({name}) if its values are categories and make the column categorical"
+        )
+
+
+# Arrays
+
+
+@dataclass(frozen=True)
+class ArrayDesign:
+    """x : (n, p) and w : (n, q) as the user gave them, without intercepts.
+
+    scale_names : columns of x that log sigma(x) depends on
+    x_starts_w : whether the first columns of w equal those of x
+    """
+
+    x: np.ndarray
+    w: np.ndarray
+    x_names: tuple[str, ...]
+    w_names: tuple[str, ...]
+    scale_names: tuple[str, ...] = ()
+    x_starts_w: bool = False
+
+    def to_saved(self) -> "ArrayDesign":
+        """The names without the rows."""
+        return replace(self, x=self.x[:0], w=self.w[:0]) if len(self.x) else self
+
+    def given(self, data, x, w) -> tuple[np.ndarray, np.ndarray | None]:
+        if data is not None:
+            raise DataError("this fit was made from arrays; pass x=... (and w=...), not a frame")
+        if x is None:
+            if not len(self.x):
+                raise DataError("the file of a saved model holds no rows; pass x=... (and w=...)")
+            return self.x, self.w
+        return (
+            columns_of(x, "x", self.x_names)[0],
+            None if w is None else columns_of(w, "w", self.w_names)[0],
+        )
+
+    def outcome_matrix(self, given) -> np.ndarray:
+        return with_intercept(given[0])
+
+    def selection_matrix(self, given) -> np.ndarray:
+        if given[1] is None:
+            raise DataError("this target needs the selection columns too; pass w=...")
+        if len(given[0]) != len(given[1]):
+            raise DataError(f"x has {len(given[0])} rows but w has {len(given[1])}")
+        return with_intercept(given[1])
+
+    def scale_matrix(self, given) -> np.ndarray | None:
+        """(m, k) columns of log sigma(x); None where sigma is constant."""
+        if not self.scale_names:
+            return None
+        return given[0][:, [self.x_names.index(name) for name in self.scale_names]]
+
+    def table(self, target: str) -> tuple[pd.DataFrame, list[str]]:
+        """The columns that the target depends on, and their names; a name in both equations is one
+        column."""
+        needed = {name: self.w[:, j] for j, name in enumerate(self.w_names)}
+        if target == "population":
+            needed = {}
+        if target != "selection":
+            needed |= {name: self.x[:, j] for j, name in enumerate(self.x_names)}
+        names = [name for name in (*self.x_names, *self.w_names) if name in needed]
+        return pd.DataFrame(needed), list(dict.fromkeys(names))
+
+    def matrices(self, frame: pd.DataFrame, target: str) -> tuple:
+        """x, w and the columns of log sigma(x) of the rows of such a frame; None if not needed."""
+        x, w, scale = None, None, None
+        if target != "selection":
+            x = frame[list(self.x_names)].to_numpy()
+            scale = self.scale_matrix((x, None))
+        if target != "population":
+            w = with_intercept(frame[list(self.w_names)].to_numpy())
+        return None if x is None else with_intercept(x), w, scale
+
+
+def array_design(x, w, scale=None) -> ArrayDesign:
+    """Columns of w without a name take that of an equal column of x, so that the others are
+    recognised as instruments. scale : names of columns of x."""
+    x_values, x_names = columns_of(x, "x")
+    w_values, w_names = columns_of(w, "w")
+    if len(x_values) != len(w_values):
+        raise DataError(f"x has {len(x_values)} rows but w has {len(w_values)}")
+    if x_names is None and w_names is not None:
+        x_names = _matched(x_values, w_values, w_names, "x")
+    x_names = x_names or tuple(f"x{j}" for j in range(x_values.shape[1]))
+    first = _starts_with(w_values, x_values)
+    known = x_names if first else ()
+    rest = w_values[:, len(known) :]
+    w_names = w_names or (*known, *_matched(rest, x_values, x_names, "w", len(known)))
+    scale_names = _scale_names(scale, x_names)
+    return ArrayDesign(x_values, w_values, x_names, w_names, scale_names, first)
+
+
+def _starts_with(values: np.ndarray, first: np.ndarray) -> bool:
+    """Whether the first columns of `values` equal `first`."""
+    columns = values[:, : first.shape[1]]
+    if not np.array_equal(columns[:GLANCE_ROWS], first[:GLANCE_ROWS]):
+        return False
+    blocks = _blocks(len(values))
+    return all(in_threads(lambda rows: np.array_equal(columns[rows], first[rows]), blocks))
+
+
+def _blocks(count: int) -> list[slice]:
+    starts = range(0, count, ROWS_PER_THREAD)
+    return [slice(start, start + ROWS_PER_THREAD) for start in starts]
+
+
+def _scale_names(scale, x_names) -> tuple[str, ...]:
+    """Those that log sigma(x) depends on; a formula needs a frame."""
+    if scale is None:
+        return ()
+    if isinstance(scale, str):
+        raise DataError(
+            "with arrays, scale= is a list of names of columns of x, such as ['x0'], not a formula"
+        )
+    names = tuple(map(str, scale))
+    for name in names:
+        if name not in x_names:
+            raise DataError(f"scale= names {name!r}, but x has no such column")
+    if not names:
+        raise DataError("scale= names no column of x; omit it")
+    return names
+
+
+def _matched(values, others, names, prefix: str, first: int = 0) -> tuple[str, ...]:
+    """Each column's name: that of an equal column of the others, or its number from `first` on."""
+    return tuple(
+        _equal_column(column, others, names) or f"{prefix}{j}"
+        for j, column in enumerate(values.T, first)
+    )
+
+
+def _equal_column(column, others, names) -> str | None:
+    for j, name in enumerate(names):
+        here = others[:GLANCE_ROWS, j]
+        if not ((column[:GLANCE_ROWS] == here) | np.isnan(here)).all():
+            continue
+        if np.array_equal(column, others[:, j]):
+            return name
+        there = ~np.isnan(others[:, j])
+        if there.any() and np.array_equal(column[there], others[there, j]):
+            return name
+    return None
+
+
+def columns_of(values, role: str, expected: tuple[str, ...] | None = None):
+    """(n, p) float64 and the names, or None where the input has none."""
+    names: tuple[str, ...] | None = None
+    if not hasattr(values, "columns"):
+        array = numeric(values, role)
+        if array.ndim not in (1, 2):
+            raise DataError(f"{role} must be a table of rows and columns, got shape {array.shape}")
+        if array.ndim == 1:
+            array, name = array[:, None], getattr(values, "name", None)
+            names = None if name is None else (str(name),)
+    else:
+        frame = as_pandas(values, role)
+        names = tuple(str(name) for name in frame.columns)
+        if expected is not None:
+            missing = [name for name in expected if name not in names]
+            if missing:
+                raise DataError(f"{role} lacks the column {missing[0]!r} of the fit")
+            names = expected
+        array = np.column_stack([number_column(frame, name) for name in names])
+    if expected is not None and array.shape[1] != len(expected):
+        raise DataError(f"{role} has {array.shape[1]} columns but the fit had {len(expected)}")
+    return array, names
+
+
+def with_intercept(values: np.ndarray) -> np.ndarray:
+    matrix = np.empty((len(values), values.shape[1] + 1))
+
+    def fill(rows: slice) -> None:
+        matrix[rows, 0] = 1.0
+        matrix[rows, 1:] = values[rows]
+
+    blocks = _blocks(len(values))
+    for _ in (in_threads if len(blocks) > 1 else map)(fill, blocks):
+        pass
+    return matrix
+
+
+# Both equations
+
+
+def columns_from_formulas(
+    outcome, select, data, *, weights, selected, scale, unobserved=None
+) -> tuple[SelectionData, FormulaDesign]:
+    """The checked columns, and how to make them from another frame."""
+    if data is None:
+        raise DataError("formulas need data=, a frame or a dict of columns")
+    if select is None:
+        raise DataError("the selection formula is missing: select='~ a + b'")
+    check_same_order(data, of="data", selected=selected, weights=weights)
+    frame = as_pandas(data)
+    left, right = split_outcome(outcome)
+    indicator, select_right = split_formula(select, "selection")
+    known = frame if unobserved is None else outcome_known(frame, left, unobserved)
+    y = evaluate_column(left, known, "outcome")
+    if indicator is not None and selected is not None:
+        raise DataError(f"select= names the indicator {indicator!r}; omit selected=")
+    if indicator is not None:
+        selected = evaluate_column(indicator, frame, "selection indicator")
+    needed = selected_rows(y, selected, left)
+    outcome_equation, x = build_equation(right, frame, needed, "outcome")
+    select_equation, w = build_equation(select_right, frame, np.ones(len(frame), bool), "selection")
+    scale_equation, z = scale_columns(scale, frame, needed) if scale is not None else (None, None)
+    used = {*outcome_equation.variables, *select_equation.variables}
+    used |= set() if scale_equation is None else set(scale_equation.variables)
+    check_not_explained_by_itself(left, used)
+    checked = selection_data(
+        x,
+        w,
+        y,
+        selected=selected,
+        weight=side_column(weights, frame),
+        x_names=outcome_equation.names,
+        w_names=select_equation.names,
+        y_name=left,
+        excluded=select_equation.columns_beyond(outcome_equation.variables),
+    )
+    if scale_equation is not None:
+        checked = replace(checked, scale=z, scale_names=scale_equation.names[1:])
+    # A copy, because the user may change the frame later.
+    held = frame[sorted(used)].copy()
+    return checked, FormulaDesign(outcome_equation, select_equation, held, scale_equation)
+
+
+def outcome_known(frame: pd.DataFrame, left: str, unobserved) -> pd.DataFrame:
+    """The frame in which the values `unobserved` of the outcome are missing, before a function such
+    as log is applied to it."""
+    names = [left] if left in frame.columns else outcome_variables(left)
+    if len(names) != 1 or names[0] not in frame.columns:
+        raise DataError(
+            f"unobserved= needs one column as the outcome, but {left!r} has "
+            f"{', '.join(names) or 'none'}; set its values to missing before the fit"
+        )
+    return frame.assign(**{names[0]: known_values(frame[names[0]], unobserved)})
+
+
+def split_outcome(outcome) -> tuple[str, str]:
+    """Both sides of the outcome formula, which needs a left one."""
+    left, right = split_formula(outcome, "outcome")
+    if left is None:
+        raise DataError(f"the outcome formula {outcome!r} needs a left-hand side: 'y ~ a + b'")
+    return left, right
+
+
+def columns_from_arrays(
+    y, x, w, *, selected, weights, scale, unobserved=None
+) -> tuple[SelectionData, ArrayDesign]:
+    """The checked columns with a constant first, and the design without constants."""
+    if unobserved is not None:
+        y = known_values(y if isinstance(y, pd.Series) else pd.Series(np.asarray(y)), unobserved)
+    check_same_order(x, of="x", w=w, y=y, selected=selected, weights=weights)
+    design = array_design(x, w, scale)
+    w_matrix = with_intercept(design.w)
+    size = design.x.shape[1] + 1
+    checked = selection_data(
+        w_matrix[:, :size] if design.x_starts_w else with_intercept(design.x),
+        w_matrix,
+        y,
+        selected=selected,
+        weight=weights,
+        x_names=("Intercept", *term_names(design.x_names)),
+        w_names=("Intercept", *term_names(design.w_names)),
+        y_name=str(getattr(y, "name", None) or "y"),
+    )
+    if scale is not None:
+        z = design.scale_matrix((design.x, None))
+        checked = replace(checked, scale=z, scale_names=design.scale_names)
+    return checked, design
+
+
+def with_constants(data: SelectionData, scale=()) -> tuple[SelectionData, ArrayDesign]:
+    """The same of data that were checked without constants; scale : names in x."""
+    design = ArrayDesign(data.x, data.w, data.x_names, data.w_names, scale)
+    checked = replace(
+        data,
+        x=with_intercept(data.x),
+        w=with_intercept(data.w),
+        x_names=("Intercept", *data.x_names),
+        w_names=("Intercept", *data.w_names),
+        scale=design.scale_matrix((data.x, None)),
+        scale_names=scale,
+    )
+    return checked, design
+
+
+# Options of a linear fit
+
+
+def side_column(values, frame):
+    """Weights or clusters: a column's name or the values themselves."""
+    if not isinstance(values, str):
+        return values
+    if values in frame.columns and frame[values].dtype.kind in "OUS":
+        return frame[values].to_numpy()
+    return number_column(frame, values)
+
+
+def groups_or_clusters(groups, clusters):
+    """The option under either of its names."""
+    if groups is not None and clusters is not None:
+        raise DataError("groups= and clusters= are two names for the same option; pass only one")
+    return clusters if groups is None else groups
+
+
+def check_instruments(instruments, checked, design) -> None:
+    """Refuse instruments that are in the outcome equation or not in the selection equation."""
+    if instruments is None:
+        return
+    if not isinstance(instruments, str | list | tuple):
+        raise DataError(f"instruments must be a name or a list of names, got {instruments!r}")
+    for name in [instruments] if isinstance(instruments, str) else instruments:
+        in_outcome, in_select = checked.x_names, checked.w_names
+        if isinstance(design, FormulaDesign):
+            in_outcome, in_select = design.outcome.variables, design.select.variables
+        if name in in_outcome:
+            raise DataError(
+                f"the instrument {name!r} is also in the outcome equation, so it is not an "
+                "exclusion restriction; remove it from that equation"
+            )
+        if name not in in_select:
+            raise DataError(f"the instrument {name!r} is not in the selection equation; add it")
+
+
+def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool):
+    """The covariance to compute and the clusters as integer codes, after checking that they,
+    the weights and the method go together."""
+    if not is_one_of(weight_kind, WEIGHT_KINDS):
+        raise DataError(f"weight_kind must be 'frequency' or 'probability', got {weight_kind!r}")
+    fractions = weight != np.round(weight)
+    if weight_kind == "frequency" and fractions.any():
+        raise DataError(
+            f"frequency weights must be whole numbers, but one is {weight[fractions][0]:g}; "
+            "use weight_kind='probability'"
+        )
+    if kind is None:
+        kind = "robust" if weight_kind == "probability" else "information"
+        kind = "cluster" if clusters is not None else kind
+    if not is_one_of(kind, COVARIANCES):
+        raise DataError(f"covariance must be one of {', '.join(COVARIANCES)}, got {kind!r}")
+    if kind == "opg" and not has_likelihood:
+        raise DataError("covariance='opg' needs a likelihood; use covariance='robust'")
+    if weight_kind == "probability" and kind in ("information", "opg"):
+        raise DataError(f"covariance={kind!r} is not valid with probability weights; use 'robust'")
+    if (kind == "cluster") != (clusters is not None):
+        raise DataError("groups= and covariance='cluster' go together")
+    codes = None if clusters is None else group_codes(clusters, len(weight))
+    _warn_of_few(codes, weight, weight_kind)
+    return kind, codes
+
+
+def _warn_of_few(codes, weight, weight_kind: str) -> None:
+    """Warn of few clusters, or of a few rows of large weight."""
+    clusters = None if codes is None else len(np.unique(codes[weight > 0]))
+    if clusters is not None and clusters < FEW_CLUSTERS:
+        warn_user(
+            f"{clusters} clusters are few for a cluster covariance: standard errors tend to be too "
+            f"small; p-values and intervals use t with {clusters - 1} degrees of freedom"
+        )
+    if weight_kind != "probability" or codes is not None:
+        return
+    share = weight / weight.sum()
+    effective, rows = 1 / (share @ share), np.count_nonzero(weight)
+    if effective < min(FEW_ROWS, rows / 2):
+        warn_user(
+            f"a few large probability weights dominate: {rows} rows are equivalent to "
+            f"{effective:.0f} of equal weight, and standard errors tend to be too small; trim the "
+            "weights or check them for errors"
         )

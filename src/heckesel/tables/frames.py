@@ -5,8 +5,8 @@ import importlib
 import narwhals.stable.v1 as nw
 import pandas as pd
 
+from heckesel.data import numeric
 from heckesel.errors import DataError
-from heckesel.numeric_input import numeric
 
 
 def as_pandas(data, name="data") -> pd.DataFrame:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from heckesel.classical.prediction import averages_table, effects_table
 from heckesel.estimators.effects.model_means import model_means
-from heckesel.tables.column_moves import frame_of_rows, groups_of
+from heckesel.margins import frame_of_rows, groups_of
 
 
 class GroupAverages:

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.classical.prediction import SELECTION
+from heckesel.data import check_level
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.margins import (
     MeanEstimates,
@@ -17,7 +18,6 @@ from heckesel.margins import (
     estimate_mixture,
     without_uncertainty,
 )
-from heckesel.numeric_input import check_level
 from heckesel.predictive import check_target
 from heckesel.verdict.identify import CONTRADICTED, MOSTLY_PRIOR, NOTHING_TO_CORRECT
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtr, stdtrit
 
+from heckesel.data import check_level, numeric
 from heckesel.errors import DataError
-from heckesel.numeric_input import check_level, numeric
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel.classical.results import HeckmanFit
 from heckesel.classical.summary import ERRORS, NAMES
-from heckesel.data import SelectionData
+from heckesel.data import SelectionData, check_level
 from heckesel.diagnostics.bounds.assumption_sets import bounds_rows, target
 from heckesel.diagnostics.bounds.bound_intervals import INTERVALS
 from heckesel.diagnostics.bounds.bounded_sample import BoundedSample
 from heckesel.diagnostics.bounds.bounds_table import Bounds, BoundsRow
 from heckesel.errors import DataError, is_one_of, is_share
 from heckesel.estimators.without_model.bounds_input import bounded_sample
-from heckesel.numeric_input import check_level
-from heckesel.tables.fit_options import groups_or_clusters
+from heckesel.tables.formula import groups_or_clusters
 
 
 def bounds(

@@ -5,13 +5,12 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-from heckesel.data import LARGEST, kind_of_weights, selection_data
+from heckesel.data import LARGEST, kind_of_weights, numeric, ones_of, selection_data, unmasked
 from heckesel.diagnostics.bounds.assumption_sets import ColumnNames
 from heckesel.diagnostics.bounds.bounded_sample import BoundedSample
 from heckesel.errors import DataError
-from heckesel.numeric_input import numeric, ones_of, unmasked
 from heckesel.tables.fit_input import outcome_column
-from heckesel.tables.fit_options import covariance_kind
+from heckesel.tables.formula import covariance_kind
 from heckesel.tables.frames import as_pandas, check_same_order
 
 

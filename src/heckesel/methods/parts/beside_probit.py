@@ -15,7 +15,7 @@ from heckesel.margins import ComponentMean
 from heckesel.networks.ensembles.selection_ensemble import GaussianEnsemble
 from heckesel.on_disk import on_disk
 from heckesel.predictive import Predictive
-from heckesel.tables.array_design import with_intercept
+from heckesel.tables.formula import with_intercept
 
 
 @dataclass(frozen=True)

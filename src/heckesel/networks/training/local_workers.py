@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from threadpoolctl import threadpool_limits
 
-from heckesel.tables.cluster import in_threads
+from heckesel.io import in_threads
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Size of tests of rho = 0 and coverage of intervals, by strength of the instrument.
 
-``python -m reproduction.simulations.inference_coverage`` writes `results/inference_coverage.json`.
+``python -m reproduction.inference_coverage`` writes `results/inference_coverage.json`.
 The model is correctly specified in every draw: x and z are standard normal, s = 1[x + strength z +
 u > 0], and either y = 1 + x + e or y = 1[x + e > 0], where e and u are normal with correlation rho.
 """
@@ -17,16 +17,16 @@ import numpy as np
 from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
-from heckesel.atomic_files import write_atomically
 from heckesel.classical.covariance import f_test
 from heckesel.classical.heckman import fit_in_memory
 from heckesel.classical.probit_results import LinearProbit, fit_binary
 from heckesel.classical.rows import standardised_sample
 from heckesel.classical.two_step import linear_score_test
 from heckesel.data import SelectionData
-from heckesel.tables.array_design import array_design
+from heckesel.io import write_atomically
+from heckesel.tables.formula import array_design
 
-PATH = Path(__file__).parents[2] / "results" / "inference_coverage.json"
+PATH = Path(__file__).parents[1] / "results" / "inference_coverage.json"
 STRENGTHS = {"none": None, "weak": 0.1, "strong": 1.0}  # coefficient of z in the selection equation
 RHOS = (0.0, 0.5, 0.9)
 SEED = 20

@@ -1,1 +1,0 @@
-"""Data that experiments draw or build: regimes of X5, repeated units and reporting panels."""

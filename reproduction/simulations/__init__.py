@@ -1,1 +1,0 @@
-"""Simulations of tests, intervals and verdicts, each with its committed results."""
