@@ -93,22 +93,6 @@ def test_every_string_survives_a_csv_round_trip(text, tmp_path):
         assert [row[0] for row in csv.reader(file)][1:] == [text, "other"]
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "said"),
-    [
-        ("a,b\n" + "1" * 200_000 + ",2\n", [], "field larger than field limit"),
-        ("a,b\n1,2\n", ["--delimiter", '"'], "other than a quote, space or line break"),
-        ("a,b\n1,2\n", ["--delimiter", "\n"], "other than a quote, space or line break"),
-    ],
-)
-def test_an_unreadable_csv_file_is_refused_in_one_sentence(text, options, said, tmp_path, capsys):
-    (tmp_path / "t.csv").write_text(text, newline="")
-    shown = run(capsys, "diagnose", tmp_path / "t.csv", "--outcome", "a", *options)
-    assert shown.code == 2
-    assert said in shown.err
-    assert shown.err.count("\n") == 1
-
-
 def test_predictions_do_not_replace_columns_of_the_same_name(table, tmp_path, capsys):
     columns = {"mean": "a", "low": "b", "predicted_low": "c"}
     drawn().assign(**columns).to_csv(tmp_path / "u.csv", index=False)
