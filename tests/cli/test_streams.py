@@ -163,10 +163,11 @@ def test_escapes_in_a_model_file_do_not_reach_the_terminal(tmp_path, capsys):
     assert shown.code == 0
     assert "\x1b" not in shown.out + shown.err
     drawn()[["x", "z"]].to_csv(tmp_path / "new.csv", index=False)
-    sent = on_a_terminal("predict", tmp_path / "m", tmp_path / "new.csv", "--quiet")
+    predict = ["predict", tmp_path / "m", tmp_path / "new.csv", "--force", "--quiet"]
+    sent = on_a_terminal(*predict)
     assert b"probability that \\x1b[31mout\\rcome is no" in sent or b"\\x1b[31myes" in sent
     assert b"\x1b" not in sent
-    shown = run(capsys, "predict", tmp_path / "m", tmp_path / "new.csv")  # to a program
+    shown = run(capsys, *predict)  # to a program
     assert f",{RED}yes\n" in shown.out
 
 
