@@ -15,14 +15,15 @@ from threadpoolctl import threadpool_limits
 
 from heckesel.data import SelectionData, selection_data
 from heckesel.datasets.simulated import draw_errors
-from heckesel.verdict.validity.exclusion_inequalities import (
+from heckesel.verdict.validity import (
+    detectable_by,
+    detectable_effects,
     inequality_test,
+    overidentification_test,
     pairs_of,
+    validity_sample,
     violations_of,
 )
-from heckesel.verdict.validity.inequality_power import detectable_effects
-from heckesel.verdict.validity.overidentification import detectable_by, overidentification_test
-from heckesel.verdict.validity.validity_sample import validity_sample
 from reproduction.runner import attempt
 
 LEVEL = 0.05

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import heckesel as hk
 from heckesel.errors import DataError, IdentificationWarning
+from heckesel.metrics import coverage, crps
 from reproduction.runner import attempt
 from reproduction.truth.sources import FILES, OUTCOMES, SOURCES, KnownOutcome, load_outcome
 
@@ -157,9 +158,9 @@ def mean_row(mean, low, high, truth, truth_se, sd) -> dict[str, float]:
 
 def rows_row(predicted, y: np.ndarray, sd: float, n_values: int) -> dict[str, float]:
     """The hidden rows one by one: CRPS, and coverage or the distance of the PIT from uniform."""
-    row = {"crps": hk.metrics.crps(y, predicted) / sd}
+    row = {"crps": crps(y, predicted) / sd}
     if n_values > FEW_VALUES:
-        row["rows_covered"] = hk.metrics.coverage(y, predicted, level=LEVEL)
+        row["rows_covered"] = coverage(y, predicted, level=LEVEL)
     else:
         before = predicted.cdf(np.nextafter(y, -np.inf))
         row["pit_distance"] = pit_distance(before, predicted.cdf(y))

@@ -20,9 +20,9 @@ from heckesel.estimators.selection_regressor import SelectionRegressor, identify
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
 from heckesel.learners.splines import learn_basis
 from heckesel.methods.linear_heckman import linear_model
-from heckesel.numeric_input import seed_of
+from heckesel.data import seed_of
 from heckesel.selection_model import check_model, fit_checked
-from heckesel.tables.both_equations import with_constants
+from heckesel.tables.formula import with_constants
 from heckesel.tables.fit_input import read_table
 from heckesel.verdict.learned import verdict_of
 

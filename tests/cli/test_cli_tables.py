@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel.tables.files import read_table
 from tests.cli.command_line import run
 
 ROLES = ["--outcome", "repaid", "--instruments", "branch"]
@@ -200,47 +199,6 @@ def written(tmp_path, text, name="t.csv", encoding="utf-8"):
     return path
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a,b\n1,x\n2,y\n",
-        "\ufeffa,b\n1,x\n2,y\n",
-        "a;b\n1;x\n2;y\n",
-        "a\tb\n1\tx\n2\ty\n",
-        "a|b\r\n1|x\r\n2|y\r\n",
-        '"a","b"\n"1","x"\n"2","y"',
-        "\n\na,b\n1,x\n\n2,y\n",
-        " a , b \n 1 , x \n 2 ,y\n",
-    ],
-)
-def test_csv_dialects_are_detected(text, tmp_path):
-    table = read_table(written(tmp_path, text))
-    read = table.columns(["a", "b"])
-    np.testing.assert_array_equal(read["a"], [1.0, 2.0])
-    assert list(read["b"]) == ["x", "y"]
-
-
-def test_a_delimiter_inside_quoted_values_is_not_a_delimiter(tmp_path):
-    table = read_table(written(tmp_path, 'a;"b, c"\n1,5;2\n2,5;3\n'), decimal=",")
-    assert list(table.frame.columns) == ["a", "b, c"]
-    np.testing.assert_array_equal(table.columns(["a"])["a"], [1.5, 2.5])
-
-
-def test_huge_integers_and_all_codes_for_missing_values_are_read_as_numbers(tmp_path):
-    text = "a,b\n123456789012345678901234567890,NA\n-1e300, nan \n,null\n.,3\n"
-    read = read_table(written(tmp_path, text)).columns(["a", "b"])
-    np.testing.assert_array_equal(read["a"], [1.2345678901234568e29, -1e300, np.nan, np.nan])
-    np.testing.assert_array_equal(read["b"], [np.nan, np.nan, np.nan, 3.0])
-
-
-def test_a_parquet_file_keeps_booleans_and_categories(tmp_path):
-    frame = pd.DataFrame({"a": [True, False], "b": pd.Categorical(["x", "y"]), "c": [1, 2]})
-    frame.to_parquet(tmp_path / "t.parquet")
-    read = read_table(tmp_path / "t.parquet").columns(["a", "b", "c"])
-    assert read["a"].dtype == bool
-    assert list(read["b"].cat.categories) == ["x", "y"]
-
-
 def test_levels_are_compared_as_written(tmp_path, capsys):
     """A model fitted to booleans and codes predicts from a CSV file with the same values."""
     frame = loans().assign(
@@ -254,54 +212,6 @@ def test_levels_are_compared_as_written(tmp_path, capsys):
     shown = run(capsys, "predict", tmp_path / "m", tmp_path / "t.csv")
     found = pd.read_csv(io.StringIO(shown.out))["mean"]
     np.testing.assert_allclose(found, model.predict(frame), rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("text", "fragment"),
-    [
-        ("a,b\n1,2\n3,x\n4,5\n", "column 'b' of .* row 1 \\(line 3\\) has 'x'"),
-        ('a,b\n1,"1,5"\n3,"2,5"\n', "for decimal commas give --decimal ,"),
-        ("a,b\n1,2\n3\n", "line 3 of .* has 1 fields, but the header has 2"),
-        ("a,b\n1,2\n3,4,5\n", "line 3 of .* has 3 fields, but the header has 2"),
-        ('a,b\n1,"2\n3,4\n', "a quote is not closed"),
-        ("a,a\n1,2\n", "'a' appears twice"),
-        ("a,b\n", "a header but no rows"),
-        ("", "is empty"),
-        (" \n\n", "is empty"),
-        ("a,b\n1,\0\n", "contains zero bytes, so it is not text"),
-    ],
-)
-def test_an_unreadable_table_is_refused_in_one_sentence(text, fragment, tmp_path):
-    path = written(tmp_path, text)
-    with pytest.raises(hk.DataError, match=fragment) as caught:
-        read_table(path).numbers("b", "column")
-    assert "\n" not in str(caught.value)
-
-
-def test_binary_files_are_refused(tmp_path):
-    for content in (
-        b"a,b\n1,\x81\xe9\n",
-        b"a,b\n1,\x02\xe9\n",
-        b"a,b\n1,\0\xe9\n",
-        os.urandom(500),
-    ):
-        path = tmp_path / "t.csv"
-        path.write_bytes(content)
-        with pytest.raises(hk.DataError, match=r"UTF-8|zero bytes|not valid CSV"):
-            read_table(path)
-    (tmp_path / "t.parquet").write_bytes(b"PAR1" + b"x" * 40)
-    with pytest.raises(hk.DataError, match="cannot be read as Parquet"):
-        read_table(tmp_path / "t.parquet")
-
-
-def test_dates_and_lists_in_parquet_are_refused_by_column(tmp_path):
-    frame = pd.DataFrame({"day": pd.to_datetime(["2020-01-01"]), "list": [[1, 2]]})
-    frame.to_parquet(tmp_path / "t.parquet")
-    table = read_table(tmp_path / "t.parquet")
-    with pytest.raises(hk.DataError, match="'day' holds dates"):
-        table.numbers("day", "outcome")
-    with pytest.raises(hk.DataError, match=r"'list' holds lists"):
-        table.numbers("list", "outcome")
 
 
 def test_a_linear_fit_prints_its_coefficients_and_one_verdict(data, tmp_path, capsys):

@@ -10,7 +10,6 @@ from importlib.metadata import version
 import pytest
 
 import heckesel as hk
-from heckesel import saving
 from tests.cli.command_line import drawn, run
 
 ROLES = ["--outcome", "y", "--instruments", "z", "--method", "ml"]
@@ -116,28 +115,6 @@ def test_a_model_for_numbers_names_the_column_of_lists(folder, capsys):
     assert "column 'x'" in shown.err
 
 
-def test_a_header_of_60_mb_is_refused_before_it_is_read(folder, monkeypatch):
-    path, size = folder / "m", 60 * 2**20
-    with open(path, "wb") as file:
-        file.write(size.to_bytes(8, "little") + b'{"__metadata__": {}}')
-        file.truncate(8 + size)
-    monkeypatch.setattr(saving, "safe_open", lambda *_: pytest.fail("the header was read"))
-    with pytest.raises(hk.DataError, match="its header has 62,914,560 bytes"):
-        hk.load(path)
-    path.write_bytes((2**63).to_bytes(8, "little") + b"{}")
-    with pytest.raises(hk.DataError, match="truncated"):
-        hk.load(path)
-
-
-def test_a_model_whose_header_could_not_be_read_is_not_written(folder, monkeypatch):
-    frame = drawn()
-    model = hk.HeckmanRegressor(["z"]).fit(frame[["x", "z"]], frame["y"])
-    monkeypatch.setattr(saving, "LARGEST_HEADER", 100)
-    with pytest.raises(hk.DataError, match="merge rare categories"):
-        model.save(folder / "m")
-    assert not (folder / "m").exists()
-
-
 @pytest.mark.parametrize(
     "typed",
     [
@@ -166,42 +143,6 @@ def test_a_misspelt_device_is_refused_without_torch(folder):
     )
     shown = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
     assert (shown.returncode, shown.stdout) == (2, "[]\n")
-
-
-NETWORKS = [
-    hk.DeepHeckmanRegressor,
-    hk.DeepEnsembleRegressor,
-    hk.WeightedEnsembleRegressor,
-    lambda *given, **options: hk.HeckmanClassifier(*given, outcome="network", **options),
-]
-
-
-@pytest.mark.parametrize("kind", NETWORKS)
-@pytest.mark.parametrize(
-    ("device", "said"),
-    [
-        ("gpuu", "device must be .*, got 'gpuu'"),
-        ("cuda", "torch finds no CUDA cards"),
-        ("cuda:7", "device is 'cuda:7', but torch finds no CUDA cards"),
-        (None, "got 'None'"),
-    ],
-)
-def test_an_unavailable_device_is_refused_in_one_sentence(device, said, kind, monkeypatch):
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    y = (drawn()["y"] > 0).astype(float).where(drawn()["y"].notna())
-    with pytest.raises(hk.DataError, match=said):
-        kind(["z"], device=device).fit(drawn()[["x", "z"]], y)
-
-
-def test_a_second_gpu_is_refused_if_there_is_one(monkeypatch):
-    from heckesel.networks.training.config import torch_device
-
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
-    assert str(torch_device("auto")) == "cuda"
-    assert str(torch_device("cuda:0")) == "cuda:0"
-    with pytest.raises(hk.DataError, match="'cuda:1', but torch finds 1 CUDA card on"):
-        torch_device("cuda:1")
 
 
 @pytest.mark.parametrize("error", ["ImportError", "OSError", "RuntimeError"])

@@ -9,21 +9,19 @@ import pytest
 import heckesel as hk
 from heckesel.data import selection_data
 from heckesel.math.special import inverse_mills, mills_delta
-from heckesel.verdict.validity.exclusion_inequalities import (
+from heckesel.verdict.validity import (
+    detectable_by,
+    detectable_effects,
     inequality_test,
+    overidentification_test,
     p_values,
     pairs_of,
+    second_step,
     trimmed_means,
+    validity_of,
+    validity_sample,
     violations,
 )
-from heckesel.verdict.validity.inequality_power import detectable_effects
-from heckesel.verdict.validity.instrument_tests import validity_of
-from heckesel.verdict.validity.overidentification import (
-    detectable_by,
-    overidentification_test,
-    second_step,
-)
-from heckesel.verdict.validity.validity_sample import validity_sample
 
 
 def draw(n=800, seed=0, *, rho=0.5, strength=0.5, effect=0.0, count=1, binary=False):

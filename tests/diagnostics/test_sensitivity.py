@@ -9,10 +9,10 @@ import statsmodels.api as sm
 
 import heckesel as hk
 from heckesel.data import selection_data
-from heckesel.diagnostics.sensitivity_curves import Sensitivity
 from heckesel.methods import fit_one, spline_joint
 from heckesel.networks.rho.fixed_rho import means_over_rho
 from heckesel.networks.training.batches import data_scale_of
+from heckesel.verdict.sensitivity import Sensitivity
 
 FAST = {"epochs": 60, "n_members": 2, "progress": False}
 

@@ -1,10 +1,5 @@
 """Saved classifiers: the same to the last bit, and what a file may not say."""
 
-import subprocess
-import sys
-from copy import copy
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,8 +7,7 @@ import heckesel as hk
 from heckesel.predictive import TARGETS
 from tests.saving.small_classifiers import CLASSIFIERS, NETWORK, fitted
 from tests.saving.test_hostile_files import refused_if, set_at
-from tests.small_models import N, X
-from tests.small_models import fitted as fitted_regressor
+from tests.small_models import X
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::heckesel.errors.IdentificationWarning"),
@@ -57,28 +51,6 @@ def test_a_loaded_classifier_predicts_bit_identically(name, tmp_path):
     loaded.save(path)  # and once more
 
 
-@pytest.mark.parametrize("name", ["linear", "networks"])
-def test_no_row_of_the_data_is_in_the_file(name, tmp_path):
-    from safetensors.numpy import load_file
-
-    model, *_ = fitted(name)
-    model.save(tmp_path / "m")
-    assert all(N not in tensor.shape for tensor in load_file(tmp_path / "m").values())
-
-
-def test_a_linear_classifier_needs_no_torch(tmp_path):
-    path = tmp_path / "m"
-    fitted("linear")[0].save(path)
-    code = (
-        "import sys, heckesel as hk; m = hk.load(sys.argv[1]); m.save(sys.argv[1]); "
-        "print('torch' in sys.modules, m.rho_)"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
-    ).stdout
-    assert printed.split() == ["False", str(fitted("linear")[0].rho_)]
-
-
 FITTED = ("fitted", "fitted_")
 
 
@@ -104,20 +76,3 @@ def test_a_prior_that_is_a_function_is_refused(tmp_path):
     _, _, y = fitted("networks")
     with pytest.raises(hk.DataError, match="rho_prior is a function"):
         model.fit(X, y).save(tmp_path / "m")
-
-
-@pytest.mark.parametrize("name", ["two-step", "ensemble on folds"])
-def test_tails_of_regressors_chosen_on_held_out_rows_are_kept(name, tmp_path):
-    model = copy(fitted_regressor(name)[0])
-    inside = getattr(model.fitted_, "outcome", None)
-    model.fitted_ = (
-        replace(model.fitted_, tail_df=4.0)
-        if inside is None
-        else replace(model.fitted_, outcome=replace(inside, tail_df=4.0))
-    )
-    model.save(tmp_path / "m")
-    np.testing.assert_array_equal(
-        hk.load(tmp_path / "m").predict_interval(X), model.predict_interval(X)
-    )
-    normal = fitted_regressor(name)[0].predict_interval(X)
-    assert not np.array_equal(model.predict_interval(X), normal)

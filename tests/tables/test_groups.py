@@ -16,7 +16,7 @@ from heckesel.estimators.compare_models import compare_models
 from heckesel.methods.linear_auto import split_rows
 from heckesel.networks.training.batches import assign_folds
 from heckesel.tables.problems import repeated_units as repeated_units_question
-from heckesel.verdict.model_evidence import normality
+from heckesel.verdict.checks import normality
 from tests.cli.command_line import run
 from tests.repeated_units import all_outcomes, repeated_units
 

@@ -124,9 +124,7 @@ def test_the_shell_warns_of_a_spike_and_accepts_unobserved(name, tmp_path, capsy
     assert "--unobserved 0 in the shell" in shown.out
     shown = run(capsys, "diagnose", path, *ROLES, "--unobserved", "0")
     assert "\nIdentification: supported by the instrument" in shown.out
-    shown = run(
-        capsys, "fit", path, *ROLES, "--unobserved", "0", "--method", "ml", "--out", out
-    )
+    shown = run(capsys, "fit", path, *ROLES, "--unobserved", "0", "--method", "ml", "--out", out)
     expected = hk.HeckmanRegressor(["z"], method="ml", unobserved=0).fit(
         frame[["x", "z"]], frame["salary"]
     )

@@ -17,6 +17,7 @@ from heckesel.classical.rows import standardised_sample
 from heckesel.classical.two_step import fit_two_step, lambda_influence, two_steps
 from heckesel.data import selection_data
 from heckesel.math.special import inverse_mills
+from heckesel.verdict.checks import linearity_test, repeated_rows
 from heckesel.verdict.identify import (
     CONTRADICTED,
     MOSTLY_PRIOR,
@@ -26,7 +27,6 @@ from heckesel.verdict.identify import (
     conclude,
 )
 from heckesel.verdict.profile_curve import profile_curve
-from heckesel.verdict.row_evidence import linearity_test, repeated_rows
 from heckesel.verdict.strength import smooth_columns
 
 VALID = "normal errors, a valid instrument"

@@ -397,3 +397,16 @@ def _separated_rows(x, happened) -> np.ndarray:
         return apart
     direction = separating_direction(x, happened)
     return apart if direction is None else direction.margins > STRICTLY
+
+
+def residual(columns, values, weight) -> np.ndarray:
+    """(n,) of a weighted regression on a constant and the columns."""
+    root, design = np.sqrt(weight), np.column_stack([np.ones(len(values)), columns])
+    return values - design @ np.linalg.lstsq(root[:, None] * design, root * values, rcond=None)[0]
+
+
+def unexplained_share(columns, values, weight) -> float:
+    """1 - R2 of a weighted regression on a constant and the columns."""
+    centred = values - np.average(values, weights=weight)
+    total = float(weight @ centred**2)
+    return float(weight @ residual(columns, centred, weight) ** 2) / total if total else 0.0

@@ -10,11 +10,11 @@ from heckesel.classical.checks import (
     check_estimable,
     checked_probit,
     exact_outcome,
+    unexplained_share,
 )
 from heckesel.data import SelectionData
 from heckesel.tables.columns import Columns
 from heckesel.tables.fit_input import fixed_columns, outcome_column, split_groups
-from heckesel.verdict.strength import unexplained_share
 
 
 def check_fit(data: SelectionData) -> None:

@@ -14,7 +14,7 @@ from heckesel.errors import ColumnError, DataError, is_share, is_whole
 from heckesel.tables.fit_input import read_table
 from heckesel.verdict.fitted import identify_data
 from heckesel.verdict.identify import Identification
-from heckesel.verdict.validity.instrument_tests import LEVEL, InstrumentValidity, validity_of
+from heckesel.verdict.validity import LEVEL, InstrumentValidity, validity_of
 
 
 def listing_problems(fit):

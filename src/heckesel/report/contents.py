@@ -15,8 +15,6 @@ from heckesel import __version__
 from heckesel.data import selected_rows
 from heckesel.display import number, p_text
 from heckesel.errors import DataError
-from heckesel.estimators.sensitivity import sensitivity
-from heckesel.estimators.without_model.bounds import bounds
 from heckesel.margins import frame_of_rows
 from heckesel.metrics import AGAINST_BELOW, WELL_FROM, regions
 from heckesel.plots import group_averages, outcome_of, selection_probability
@@ -27,7 +25,9 @@ from heckesel.tables.fit_input import (
     split_groups,
     without_unobserved,
 )
+from heckesel.verdict.bounds import bounds
 from heckesel.verdict.identify import NOTHING_TO_CORRECT, TONES
+from heckesel.verdict.sensitivity import sensitivity
 
 LEVEL = 0.9
 WIDE = f"{100 * LEVEL:.0f} %"

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import chdtrc
 from threadpoolctl import threadpool_limits
 
-from heckesel.classical.checks import checked_probit
+from heckesel.classical.checks import checked_probit, unexplained_share
 from heckesel.classical.covariance import covariance_of, inverse
 from heckesel.classical.ml import Scan
 from heckesel.classical.probit import (
@@ -22,12 +22,11 @@ from heckesel.classical.rows import Rows, SampleScale, do_all
 from heckesel.classical.stream import StreamedData
 from heckesel.data import SelectionData, scaled_weight
 from heckesel.tables.fit_input import question
+from heckesel.verdict.checks import linearity_test, model_evidence, repeated_rows
 from heckesel.verdict.identify import Identification, conclude, nothing_to_correct
-from heckesel.verdict.model_evidence import model_evidence
 from heckesel.verdict.profile_curve import profile_curve
-from heckesel.verdict.row_evidence import linearity_test, repeated_rows
-from heckesel.verdict.strength import error_of_rho, unexplained_share, wald_evidence
-from heckesel.verdict.validity.overidentification import agreement
+from heckesel.verdict.strength import error_of_rho, wald_evidence
+from heckesel.verdict.validity import agreement
 
 LEAK = 1e-6  # share of the outcome's variance that a column which contains it leaves unexplained
 

@@ -22,6 +22,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from heckesel.classical.checks import residual, unexplained_share
 from heckesel.classical.covariance import meat, wald_test
 from heckesel.data import CONSTANT, SelectionData
 from heckesel.math.special import inverse_mills
@@ -168,16 +169,3 @@ def _best_step(column: np.ndarray, order, left, weight) -> tuple[float, np.ndarr
     gain[ordered[1:] == ordered[:-1]] = -1.0  # equal values cannot be split
     best = int(gain.argmax())
     return float(gain[best]), column, float(ordered[best])
-
-
-def residual(columns, values, weight) -> np.ndarray:
-    """(n,) of a weighted regression on a constant and the columns."""
-    root, design = np.sqrt(weight), np.column_stack([np.ones(len(values)), columns])
-    return values - design @ np.linalg.lstsq(root[:, None] * design, root * values, rcond=None)[0]
-
-
-def unexplained_share(columns, values, weight) -> float:
-    """1 - R2 of a weighted regression on a constant and the columns."""
-    centred = values - np.average(values, weights=weight)
-    total = float(weight @ centred**2)
-    return float(weight @ residual(columns, centred, weight) ** 2) / total if total else 0.0

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import multivariate_normal
 
-from heckesel.diagnostics.bounds.bound_intervals import imbens_manski_value, stoye_values
+from heckesel.verdict.bounds import imbens_manski_value, stoye_values
 
 LEVEL = 0.95
 

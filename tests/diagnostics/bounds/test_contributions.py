@@ -5,13 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heckesel.diagnostics.bounds.bound_intervals import linearised
-from heckesel.diagnostics.bounds.bounded_sample import BoundedSample
-from heckesel.diagnostics.bounds.double_sampling import follow_up_end
-from heckesel.diagnostics.bounds.missing_at_random import missing_at_random_end
-from heckesel.diagnostics.bounds.monotone_instrument import independent_end, monotone_end
-from heckesel.diagnostics.bounds.trimming import trimming_end
-from heckesel.diagnostics.bounds.worst_case import potential_outcome_end, worst_case_end
+from heckesel.verdict.bounds import (
+    BoundedSample,
+    follow_up_end,
+    independent_end,
+    linearised,
+    missing_at_random_end,
+    monotone_end,
+    potential_outcome_end,
+    trimming_end,
+    worst_case_end,
+)
 
 N = 120
 STRATA = np.arange(N) % 2

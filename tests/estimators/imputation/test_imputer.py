@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import heckesel as hk
-from heckesel.estimators.imputation.parameter_draws import draw_model
+from heckesel.imputer import draw_model
 from tests import small_models
 from tests.saving.small_classifiers import fitted
 

@@ -10,7 +10,7 @@ from scipy.stats import t
 from sklearn.exceptions import NotFittedError
 
 import heckesel as hk
-from heckesel.diagnostics.bounds.bound_intervals import stoye_values
+from heckesel.verdict.bounds import stoye_values
 
 NUMBERS = ["lower", "upper", "ci_low", "ci_high"]
 
@@ -158,7 +158,7 @@ def test_the_model_is_the_last_row(tmp_path):
     with pytest.raises(hk.DataError, match="not for a int"):
         hk.bounds(frame["y"], -9, 9, model=3)
     model.save(tmp_path / "m")
-    with pytest.raises(hk.DataError, match="a saved model does not contain the rows"):
+    with pytest.raises(hk.DataError, match="a saved model does not hold"):
         hk.bounds(frame["y"], -9, 9, model=hk.load(tmp_path / "m"))
     with pytest.raises(NotFittedError):
         hk.bounds(frame["y"], -9, 9, model=hk.HeckmanRegressor())

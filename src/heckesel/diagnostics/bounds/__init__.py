@@ -1,1 +1,0 @@
-"""Bounds that need no model: worst case, trimming, follow-up, monotone instruments, intervals."""

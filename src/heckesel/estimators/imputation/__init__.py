@@ -1,1 +1,0 @@
-"""Multiple imputation of the unselected: completed tables and Rubin's rules."""

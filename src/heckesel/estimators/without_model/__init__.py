@@ -1,1 +1,0 @@
-"""Public functions that assume no model of selection."""

@@ -1,0 +1,939 @@
+r"""Tests of the exclusion restriction, and the direct effects that they can detect.
+
+*Two or more instruments: do they agree?* If all are valid, the mean outcome of the selected is
+
+.. math:: E[y|x, z, s = 1] = f(x) + g(w'\gamma, x)
+
+for any distribution of the errors: the k instruments enter only through the index, so k - 1 other
+directions of them, given x, have no effect. The test adds these directions to a regression of y
+on smooth functions of x, the index t, its inverse Mills ratio lambda, lambda squared and lambda
+times x (exact if sigma is linear in x). Since t is among the columns, it does not matter which of
+the instruments is omitted.
+
+*Any number: Huber and Mellace's inequalities.* Take two groups of units with equal x and different
+values of the instrument, such that more units are selected in the second group.
+If it affects the outcome only through selection, and affects the selection of all units in the same
+direction, every unit selected in the first group would have been selected in the second. They make
+up the share q = P(s=1|1)/P(s=1|2) of the selected of the second group. Their mean outcome, which is
+observed in the first group, therefore lies between the means of the lowest and of the highest share
+q of the outcomes of the second group (Huber and Mellace, Empirical Economics 2014).
+
+Covariates: the inequalities hold for y - f(x) with any function f, and for any weights that give
+both groups the same distribution of x. Here f is a smooth regression among the selected, and the
+weights are overlap weights, P(other group|x). Groups are levels of a discrete instrument, or thirds
+of the residuals of a continuous one given x; all pairs of groups are compared.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+from scipy.special import chdtri, chndtr, ndtr
+from threadpoolctl import threadpool_limits
+
+from heckesel.classical.checks import checked_probit
+from heckesel.classical.covariance import inverse, meat, wald_test
+from heckesel.classical.ml import Estimates, estimates_at, scan
+from heckesel.classical.probit import HARDLY_ANY_RIDGE, ProbitFit, fit_probit, probit_scores
+from heckesel.classical.rows import standardised_sample
+from heckesel.data import CONSTANT, SelectionData, kind_of_weights
+from heckesel.display import block, box, p_equation, plain
+from heckesel.errors import ColumnError, DataError, printable
+from heckesel.math.special import inverse_mills, mills_delta
+from heckesel.verdict.identify import named_instruments
+from heckesel.verdict.strength import smooth_columns
+
+MOST_ROWS = 10_000
+INDEPENDENT = 1e-7  # singular values below this share of the largest are rounding
+MOST_UNITS = 1e12  # whole weights that add up to more cannot count units
+
+
+@dataclass(frozen=True)
+class ValiditySample:
+    """At most 10,000 units; a row with a frequency weight is repeated, so that units are
+    independent and all other weights are probability weights.
+
+    w : (n, q), its constant first; z : (n, k) instruments; x : (n1, p) of the selected
+    known : (n, h) everything that is not an instrument and is complete in all rows
+    probit : of s on w; effects : (k,) its coefficients of the instruments
+    units : the number of units with positive weight, before sampling
+    groups : (n,) integer codes of dependent units, or None
+    """
+
+    w: np.ndarray
+    z: np.ndarray
+    x: np.ndarray
+    known: np.ndarray
+    s: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+    instruments: tuple[str, ...]
+    probit: ProbitFit
+    units: int
+    groups: np.ndarray | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.s)
+
+    @cached_property
+    def covariates(self) -> np.ndarray:
+        """(n, h) orthonormal columns: a constant and smooth functions of the known columns."""
+        return spanning(smooth_columns(self.known))
+
+    @cached_property
+    def smooth(self) -> np.ndarray:
+        """(n1, h) the same for the columns of x among the selected."""
+        return spanning(smooth_columns(self.x))
+
+    @property
+    def effects(self) -> np.ndarray:
+        return self.probit.gamma[-self.z.shape[1] :]
+
+    @property
+    def z_sd(self) -> np.ndarray:
+        """(k,)"""
+        return sd(self.z, self.weight)
+
+    @property
+    def y_sd(self) -> float:
+        """Of the outcome among the selected."""
+        return float(sd(self.y[self.s], self.weight[self.s]))
+
+
+def validity_sample(data: SelectionData, seed: int) -> ValiditySample:
+    """x and w of `data` may have a constant column or not.
+
+    A column that is collinear in w, or that predicts selection perfectly, is an error; if only the
+    sampled units have this problem, the column is omitted.
+    """
+    data, units = _units(data, seed)
+    chosen = [data.w_names.index(name) for name in data.instruments]
+    others = [j for j, name in enumerate(data.w_names) if j not in chosen and name != CONSTANT]
+    determined, chosen, probit = _selection(data, others, chosen, sampled=units > data.n)
+    z = data.w[:, chosen]
+    new = [
+        j
+        for j, name in enumerate(data.x_names)
+        if name not in data.w_names and not np.isnan(data.x[:, j]).any()
+    ]
+    x = data.x[data.s]
+    return ValiditySample(
+        w=np.column_stack([np.ones(data.n), data.w[:, determined], z]),
+        z=z,
+        x=x[:, np.ptp(x, axis=0) > 0],
+        known=np.column_stack([data.w[:, others], data.x[:, new]]),
+        s=data.s,
+        y=data.y,
+        weight=data.weight,
+        instruments=tuple(data.w_names[j] for j in chosen),
+        probit=probit,
+        units=units,
+        groups=data.groups,
+    )
+
+
+def _selection(
+    data: SelectionData, others: list[int], chosen: list[int], *, sampled: bool
+) -> tuple[list[int], list[int], ProbitFit]:
+    """The columns of w that the units determine, other ones and instruments, and their probit."""
+    while True:
+        kept = [*others, *chosen]
+        w = np.column_stack([np.ones(data.n), data.w[:, kept]])
+        names = (CONSTANT, *(data.w_names[j] for j in kept))
+        try:
+            return others, chosen, checked_probit(w, data.s, names, data.weight)
+        except ColumnError as error:
+            omitted = [j for j in kept if data.w_names[j] in error.terms][:1]
+            if not sampled or not omitted or omitted == chosen:
+                raise
+            others = [j for j in others if j not in omitted]
+            chosen = [j for j in chosen if j not in omitted]
+
+
+def _units(data: SelectionData, seed: int) -> tuple[SelectionData, int]:
+    """At most 10,000 random units, and the number of all units."""
+    data = data.take(data.weight > 0)
+    counts = (data.weight > 0).astype(float)
+    if kind_of_weights(None, data.weight) == "frequency" and data.weight.sum() < MOST_UNITS:
+        counts = data.weight
+    ends = np.cumsum(counts)
+    units = round(ends[-1])
+    if units > MOST_ROWS:
+        chosen = np.sort(np.random.default_rng(seed).choice(units, MOST_ROWS, replace=False))
+    else:
+        chosen = np.arange(units)
+    repeated = units > data.n
+    data = data.take(np.searchsorted(ends, chosen, side="right"))
+    return (replace(data, weight=np.ones(data.n)) if repeated else data), units
+
+
+def sd(values, weight) -> np.ndarray:
+    """Weighted standard deviation of each column."""
+    centred = values - np.average(values, axis=0, weights=weight)
+    return np.sqrt(np.average(centred**2, axis=0, weights=weight))
+
+
+def spanning(columns: np.ndarray) -> np.ndarray:
+    """(n, h) orthonormal columns with the span of a constant and `columns`."""
+    scale = np.abs(columns).max(axis=0, initial=0.0)
+    kept = columns[:, scale > 0] / scale[scale > 0]
+    centred = kept - kept.mean(axis=0)
+    left, size, _ = np.linalg.svd(centred, full_matrices=False)
+    varying = left[:, size > INDEPENDENT * max(size.max(initial=0.0), 1.0)]
+    return np.column_stack([np.full(len(columns), len(columns) ** -0.5), varying])
+
+
+POWER = 0.8
+LARGEST_EFFECT = 1.0  # sd of y per sd of the instrument; the search ends here
+HALVINGS = 6  # of the range from 0 to the largest effect, to 1/64
+
+
+def smallest_effects(power: Callable[[float], float]) -> tuple[float, float]:
+    """The negative and the positive effect at which the power reaches 80 %; infinite beyond 1.
+
+    power : of an effect with its sign
+    """
+    return -_smallest(lambda effect: power(-effect)), _smallest(power)
+
+
+def _smallest(power: Callable[[float], float]) -> float:
+    """By bisection, as the power increases with the effect."""
+    if not power(LARGEST_EFFECT) >= POWER:  # NaN if the test has no covariance there
+        return math.inf
+    low, high = 0.0, LARGEST_EFFECT
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    return high
+
+
+ALL = "all instruments together"
+ROWS_PER_COLUMN = 10  # selected rows needed for each column of the regression
+SEED = 20_792  # fixed, so that the same data always give the same verdict
+LEAST_NEW = 1e-4  # share of a column's variance that others must not explain
+ROUNDING = 1e-24  # of a squared length: what projections leave of a constant column
+
+
+@dataclass(frozen=True)
+class SecondStep:
+    """Least squares of y among the selected, with the covariance that allows for estimated columns.
+
+    coefficients : (c,), covariance : (c, c), residuals : (n1,)
+    """
+
+    coefficients: np.ndarray
+    covariance: np.ndarray
+    residuals: np.ndarray
+
+
+@dataclass(frozen=True)
+class Overidentification:
+    """Wald test that some directions of the instruments have no direct effect on the outcome.
+
+    fit : y of the selected -> the regression, whose first coefficients are tested
+    z : (n1, k) instruments of the selected, with unit variance over all units
+    """
+
+    statistic: float
+    degrees_of_freedom: int
+    p_value: float
+    fit: Callable[[np.ndarray], SecondStep]
+    z: np.ndarray
+
+
+@dataclass(frozen=True)
+class JustIdentified:
+    """The two-step estimate with one instrument excluded and the others in the outcome equation.
+
+    instrument : `ALL` if every instrument is excluded
+    lambda_coef : the coefficient of the inverse Mills ratio, rho sigma; NaN, with the others, where
+    columns of the outcome equation explain the inverse Mills ratio
+    """
+
+    instrument: str
+    lambda_coef: float
+    se: float
+    rho: float
+
+
+def overidentification_test(sample: ValiditySample) -> Overidentification | None:
+    """None if there are too few selected units, or x explains all but one of the instruments."""
+    z = sample.z[sample.s] / sample.z_sd
+    weakest_first = np.argsort(np.abs(sample.effects) * sample.z_sd)
+    generated, slopes = selection_columns(sample)
+    kept = weakest_first[
+        new_columns(np.column_stack([sample.smooth, generated[:, :1]]), z[:, weakest_first])
+    ]
+    room = len(z) // ROWS_PER_COLUMN - sample.smooth.shape[1] - len(kept)
+    if room < 2 or not len(kept):
+        return None
+    fixed = np.column_stack([z[:, kept], sample.smooth])
+    chosen = new_columns(fixed, generated)[:room]
+    fit = partial(second_step, sample, fixed, generated[:, chosen], slopes[:, chosen])
+    step = fit(sample.y[sample.s])
+    statistic, p = wald_test(*_first(step, len(kept)))
+    return Overidentification(statistic, len(kept), p, fit, z) if np.isfinite(p) else None
+
+
+def agreement(data: SelectionData) -> dict:
+    """Evidence on whether two or more instruments contradict each other."""
+    if len(data.instruments) < 2 or len(np.unique(data.y[data.s])) <= 2:
+        return {}
+    try:
+        test = overidentification_test(validity_sample(data.take(data.weight > 0), SEED))
+    except DataError:  # a random part may be collinear although all rows are not
+        return {}
+    if test is None or not np.isfinite(test.p_value):
+        return {}
+    return {"overidentification": test.statistic, "overidentification_p": test.p_value}
+
+
+def detectable_by(
+    test: Overidentification, sample: ValiditySample, level: float
+) -> list[tuple[float, float]]:
+    """For each instrument the smallest effects caught with 80 % probability, in sd of y per sd.
+
+    By the noncentral chi-squared distribution. Its covariance is that of y with the effect, because
+    a part of the effect follows the index and varies with its estimate.
+    """
+    y, df = sample.y[sample.s], test.degrees_of_freedom
+    before, _ = _first(test.fit(y), df)
+    critical = chdtri(df, level)
+
+    def power(effect: float, z: np.ndarray) -> float:
+        after, covariance = _first(test.fit(y + effect * sample.y_sd * z), df)
+        return 1 - chndtr(critical, df, wald_test(after - before, covariance)[0])
+
+    return [smallest_effects(partial(power, z=column)) for column in test.z.T]
+
+
+def _first(step: SecondStep, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first coefficients and their covariance."""
+    return step.coefficients[:count], step.covariance[:count, :count]
+
+
+def just_identified(sample: ValiditySample) -> list[JustIdentified]:
+    """Each instrument alone, then all of them."""
+    index = sample.w[sample.s] @ sample.probit.gamma
+    mills = inverse_mills(index)
+    delta = mills_delta(index, mills)
+    z, found = sample.z[sample.s], []
+    alone = list(range(len(sample.instruments)))
+    for excluded in [*alone, None]:
+        rest = [] if excluded is None else [j for j in alone if j != excluded]
+        fixed = spanning(np.column_stack([sample.smooth, z[:, rest]]))
+        name = ALL if excluded is None else sample.instruments[excluded]
+        if not new_columns(fixed, mills[:, None]):
+            found.append(JustIdentified(name, np.nan, np.nan, np.nan))
+            continue
+        step = second_step(sample, fixed, mills[:, None], -delta[:, None], sample.y[sample.s])
+        c = float(step.coefficients[-1])
+        squares = step.residuals**2 + c**2 * delta
+        sigma = np.sqrt(np.average(squares, weights=sample.weight[sample.s]))
+        se = float(np.sqrt(step.covariance[-1, -1]))
+        found.append(JustIdentified(name, c, se, float(c / sigma)))
+    return found
+
+
+def second_step(sample: ValiditySample, fixed, generated, slopes, y) -> SecondStep:
+    r"""y on `fixed` and on functions of the estimated index, `generated` with these `slopes`.
+
+    y : (n1,) of the selected
+
+    With design d, residual r, A = sum d d' and probit scores, the influence of a unit is
+
+    .. math:: A^{-1}\Big[\frac{d r}{1 - h} + \sum(r\,\dot d - d\,c'\dot d)\,w'\;I_\gamma^{-1}
+              \text{score}\Big]
+
+    where the dot is the derivative by the index and c are the coefficients. The leverage h makes
+    the covariance that of a jackknife (HC3), which does not understate it if there are few rows.
+    With groups of dependent units, their influences are added up first.
+    """
+    weight, w = sample.weight[sample.s], sample.w[sample.s]
+    columns = np.column_stack([fixed, generated])
+    scale = np.sqrt(np.mean(columns**2, axis=0))
+    d = columns / scale
+    moving = np.column_stack([np.zeros_like(fixed), slopes]) / scale
+    bread = inverse(d.T @ (d * weight[:, None]))
+    coefficients = bread @ (d.T @ (weight * y))
+    r = y - d @ coefficients
+    leverage = weight * np.sum((d @ bread) * d, axis=1)
+    # a unit that alone determines a coefficient has residual 0, and adds nothing
+    own = np.divide(r, 1 - leverage, out=np.zeros_like(r), where=leverage < 1 - 1e-8)
+    slope = (moving * r[:, None] - d * (moving @ coefficients)[:, None]) * weight[:, None]
+    first = probit_scores(sample.w, sample.s, sample.probit.gamma)
+    influence = first @ inverse(-sample.probit.hessian) @ (w.T @ slope)
+    influence[sample.s] += d * own[:, None]
+    how = {"weight_kind": "probability", "clusters": sample.groups}
+    middle = meat(influence, sample.weight, **how)
+    covariance = bread @ middle @ bread / np.outer(scale, scale)
+    return SecondStep(coefficients / scale, covariance, r)
+
+
+def selection_columns(sample: ValiditySample) -> tuple[np.ndarray, np.ndarray]:
+    """Functions of the index among the selected, the index first, and their derivatives by it."""
+    index = sample.w[sample.s] @ sample.probit.gamma
+    mills = inverse_mills(index)
+    fall = -mills_delta(index, mills)  # the derivative of the inverse Mills ratio
+    x = sample.x - sample.x.mean(axis=0)
+    columns = [index, mills, mills**2, *(mills * x.T)]
+    slopes = [np.ones_like(index), fall, 2 * mills * fall, *(fall * x.T)]
+    return np.column_stack(columns), np.column_stack(slopes)
+
+
+def new_columns(fixed, columns) -> list[int]:
+    """Positions of the columns that `fixed` and earlier ones do not explain."""
+    basis = np.linalg.qr(fixed)[0]
+    kept: list[int] = []
+    for j, column in enumerate(columns.T):
+        left = column - basis @ (basis.T @ column)
+        left = left - basis @ (basis.T @ left)  # again, for the digits that the first one lost
+        size = float(left @ left)
+        variation = float(np.sum((column - column.mean()) ** 2))
+        if size > max(LEAST_NEW * variation, ROUNDING * float(column @ column)):
+            kept.append(j)
+            basis = np.column_stack([basis, left / np.sqrt(size)])
+    return kept
+
+
+GROUPS = 3
+MOST_LEVELS = 10  # an instrument with more distinct values is continuous
+FEWEST_SELECTED = 20  # of each group: a trimmed mean of fewer is noise
+FEWEST_EFFECTIVE = 10  # the same after weighting, by Kish's count
+DRAWS = 499
+BATCH_ELEMENTS = 2_000_000  # of the matrix of bootstrap weights, 16 MB
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two groups of rows with their overlap weights, the one with fewer selected units first."""
+
+    low: np.ndarray
+    high: np.ndarray
+    low_weight: np.ndarray
+    high_weight: np.ndarray
+
+
+@dataclass(frozen=True)
+class InequalityTest:
+    """statistic : the largest violation in standard errors, below 0 if there is none."""
+
+    statistic: float
+    p_value: float
+
+
+def inequality_test(sample: ValiditySample, pairs: list[Pair], seed: int) -> InequalityTest:
+    """The largest studentised violation, with a bootstrap p-value.
+
+    Inequalities that are slack by more than sqrt(log n) standard errors do not enter the
+    bootstrap, as in Andrews and Soares' generalised moment selection.
+    """
+    r, found = violations_of(sample, pairs)
+    draws = _bootstrap(r, sample, pairs, seed)
+    se = draws.std(axis=0)
+    t = found / se
+    p = p_values(t[None], draws / se - t, sample.n)[0]
+    return InequalityTest(float(t.max()), float(p))
+
+
+def violations_of(sample: ValiditySample, pairs: list[Pair]) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) residuals of y, and the (j,) violations of the inequalities in the data."""
+    r = np.zeros(sample.n)
+    r[sample.s] = regress(sample.covariates, sample.s, sample.weight, sample.y)[sample.s]
+    return r, violations(r[None], sample.s[None], sample.weight[None], pairs)[0]
+
+
+def p_values(t: np.ndarray, centred: np.ndarray, n: int) -> np.ndarray:
+    """(m,) p-values of the largest of each row of t.
+
+    t : (m, j) studentised violations; centred : (b, j) draws of them under t = 0
+    """
+    binding = t > -np.sqrt(np.log(n))
+    largest = np.where(binding[:, None], centred[None], -np.inf).max(axis=2)  # (m, b)
+    above = np.sum(largest >= t.max(axis=1, keepdims=True), axis=1)
+    return np.where(binding.any(axis=1), (1 + above) / (1 + centred.shape[0]), 1.0)
+
+
+def regress(columns, s, weight, target) -> np.ndarray:
+    """(n,) residuals of a weighted least squares among the selected."""
+    root = np.sqrt(weight[s])
+    coefficients = np.linalg.lstsq(columns[s] * root[:, None], target[s] * root, rcond=None)[0]
+    return target - columns @ coefficients
+
+
+def pairs_of(sample: ValiditySample) -> list[Pair]:
+    """All pairs of groups of the instruments' joint effect on selection that overlap in x."""
+    groups = _groups(sample)
+    count = groups.max() + 1
+    pairs = [
+        _pair(sample, np.flatnonzero(groups == a), np.flatnonzero(groups == b))
+        for a in range(count)
+        for b in range(a + 1, count)
+    ]
+    return [pair for pair in pairs if _effective(sample, pair) >= FEWEST_EFFECTIVE]
+
+
+def _effective(sample: ValiditySample, pair: Pair) -> float:
+    """Kish's effective number of selected units in the smaller group."""
+    sides = ((pair.low, pair.low_weight), (pair.high, pair.high_weight))
+    masses = [(sample.weight[rows] * share)[sample.s[rows]] for rows, share in sides]
+    # a group that x predicts perfectly has no mass at all
+    return min(mass.sum() ** 2 / max((mass**2).sum(), 1e-300) for mass in masses)
+
+
+def _groups(sample: ValiditySample) -> np.ndarray:
+    """(n,) 0 for the units that the instruments make least likely to be selected."""
+    value = sample.z @ sample.effects
+    if len(np.unique(value)) > MOST_LEVELS:
+        value = regress(sample.covariates, np.ones(sample.n, bool), sample.weight, value)
+    _, level, counts = np.unique(value, return_inverse=True, return_counts=True)
+    middle = (np.cumsum(counts) - counts / 2) / len(value)  # the mean rank of each level
+    groups = np.unique((GROUPS * middle[level]).astype(int), return_inverse=True)[1]
+    while groups.max() > 0:
+        selected = np.bincount(groups, weights=sample.s)
+        least = int(selected.argmin())
+        if selected[least] >= FEWEST_SELECTED:
+            break
+        groups = groups - (groups >= max(least, 1))  # merged with a neighbour
+    return groups
+
+
+def _pair(sample: ValiditySample, low: np.ndarray, high: np.ndarray) -> Pair:
+    rows = np.concatenate([low, high])
+    is_high = np.arange(len(rows)) >= len(low)
+    columns, weight = sample.covariates[rows], sample.weight[rows]
+    probit = fit_probit(columns, is_high, weight, ridge=HARDLY_ANY_RIDGE)
+    share = ndtr(columns @ probit.gamma)
+    overlap = np.where(is_high, 1 - share, share)
+    return Pair(low, high, overlap[~is_high], overlap[is_high])
+
+
+def _bootstrap(r, sample: ValiditySample, pairs, seed: int) -> np.ndarray:
+    """(DRAWS, j) violations with exponential weights on the rows, or on groups of them."""
+    rng = np.random.default_rng(seed)
+    step = max(1, BATCH_ELEMENTS // sample.n)
+    own = slice(None) if sample.groups is None else sample.groups
+    drawn = sample.n if sample.groups is None else int(sample.groups.max()) + 1
+    return np.concatenate(
+        [
+            violations(
+                r[None],
+                sample.s[None],
+                sample.weight * rng.standard_exponential((min(step, DRAWS - begun), drawn))[:, own],
+                pairs,
+            )
+            for begun in range(0, DRAWS, step)
+        ]
+    )
+
+
+def violations(r, s, mass, pairs: list[Pair]) -> np.ndarray:
+    """(b, 2 pairs) how far the mean of the low group is above the upper and below the lower bound.
+
+    r, s, mass : (b, n) or (1, n) residuals, selection and weights of the rows
+    """
+    return np.column_stack([_violations_of(r, s, mass, pair) for pair in pairs])
+
+
+def _violations_of(r, s, mass, pair: Pair) -> np.ndarray:
+    low, high = _chosen(pair.low, s), _chosen(pair.high, s)
+    low_mass, high_mass = mass[:, pair.low] * pair.low_weight, mass[:, pair.high] * pair.high_weight
+    low_selected = low_mass[:, low] * s[:, pair.low[low]]
+    high_selected = high_mass[:, high] * s[:, pair.high[high]]
+    kept = low_selected.sum(axis=1)
+    mean = np.einsum("bi,bi->b", *np.broadcast_arrays(low_selected, r[:, pair.low[low]])) / kept
+    rate_low = kept / low_mass.sum(axis=1)
+    rate_high = high_selected.sum(axis=1) / high_mass.sum(axis=1)
+    values = r[:, pair.high[high]]
+    order = np.argsort(values, axis=1)
+    values = np.take_along_axis(values, order, axis=1)
+    if len(order) == 1:
+        high_selected = high_selected[:, order[0]]
+    else:
+        high_selected = np.take_along_axis(high_selected, order, axis=1)
+    share = np.minimum(rate_low / rate_high, 1.0)
+    lower, upper = trimmed_means(values, high_selected, share)
+    return np.column_stack([mean - upper, lower - mean])
+
+
+def _chosen(rows, s) -> np.ndarray:
+    """Positions of the rows that are selected in at least one draw."""
+    return np.flatnonzero(s[:, rows].any(axis=0))
+
+
+def trimmed_means(values, mass, share) -> tuple[np.ndarray, np.ndarray]:
+    """Means of the lowest and of the highest `share` of a distribution, (b,) each.
+
+    values : (b, m) or (1, m), increasing along rows; mass : (b, m); share : (b,)
+    """
+    below, sums = np.cumsum(mass, axis=1), np.cumsum(mass * values, axis=1)
+    total, kept = below[:, -1], share * below[:, -1]
+    lowest = _sum_up_to(kept, values, below, sums)
+    highest = sums[:, -1] - _sum_up_to(total - kept, values, below, sums)
+    return lowest / kept, highest / kept
+
+
+def _sum_up_to(bound, values, below, sums) -> np.ndarray:
+    """(b,) mass times values of the lowest part whose mass is `bound`."""
+    rows = np.arange(len(below))
+    at = np.minimum((below < bound[:, None]).sum(axis=1), below.shape[1] - 1)
+    value = values[rows if len(values) > 1 else 0, at]
+    return sums[rows, at] - (below[rows, at] - bound) * value
+
+
+MOST_DRAWS, FEWEST_DRAWS = 200, 100
+DRAWN_ROWS = 1_000_000  # over all draws, as long as there are enough draws: a few seconds
+
+
+def detectable_effects(
+    sample: ValiditySample, pairs: list[Pair], level: float, seed: int
+) -> tuple[float, float]:
+    """The smallest negative and positive effect caught with 80 % probability.
+
+    In sd of y per sd of the instruments' joint effect on selection; infinite beyond 1.
+    """
+    draws = _Draws(sample, pairs, seed)
+    # the same draws at all effects make the power increase smoothly
+    return smallest_effects(lambda effect: draws.power(effect, level))
+
+
+class _Draws:
+    """Simulated datasets: residuals of the errors, of the instrument, and selection, (m, n)."""
+
+    def __init__(self, sample: ValiditySample, pairs: list[Pair], seed: int):
+        rng = np.random.default_rng([seed, 1])  # not the stream of the bootstrap
+        fit = _normal_fit(sample)
+        draws = min(MOST_DRAWS, max(FEWEST_DRAWS, DRAWN_ROWS // sample.n))
+        u, v = rng.standard_normal((2, draws, sample.n))
+        self.s = sample.w @ fit.gamma + u > 0
+        errors = fit.sigma * (fit.rho * u + np.sqrt(1 - fit.rho**2) * v)
+        value = sample.z @ sample.effects
+        unit = sample.y_sd / sd(value, sample.weight)
+        self.errors = _residuals(sample, self.s, errors)
+        self.instrument = _residuals(sample, self.s, np.broadcast_to(value * unit, u.shape))
+        self.pairs, self.weight = pairs, sample.weight[None]
+
+    def power(self, effect: float, level: float) -> float:
+        r = self.errors + effect * self.instrument
+        found = violations(r, self.s, self.weight, self.pairs)
+        t = found / found.std(axis=0)
+        return float(np.mean(p_values(t, t - t.mean(axis=0), r.shape[1]) <= level))
+
+
+def _normal_fit(sample: ValiditySample) -> Estimates:
+    """Maximum likelihood with smooth functions of the covariates in the outcome equation."""
+    columns = spanning(sample.covariates[sample.s])
+    x = np.full((sample.n, columns.shape[1]), np.nan)
+    x[sample.s] = columns
+    x_names, w_names = (
+        tuple(f"{letter}{j}" for j in range(values.shape[1]))
+        for letter, values in (("x", x), ("w", sample.w))
+    )
+    names = (x_names, w_names, "y")
+    data = SelectionData(x, sample.w, sample.s, sample.y, sample.weight, *names)
+    rows, scalings = standardised_sample(data)
+    return estimates_at(scan(rows, far_ends=False).modes[0], rows, scalings)
+
+
+def _residuals(sample: ValiditySample, s, values) -> np.ndarray:
+    """(m, n) values minus their regression on the covariates among the selected of each draw."""
+    columns, weight = sample.covariates, sample.weight
+    left = np.empty(values.shape)
+    for row, chosen, target in zip(left, s, values, strict=True):
+        mass = weight * chosen
+        gram = columns.T @ (columns * mass[:, None])
+        row[:] = (
+            target - columns @ np.linalg.lstsq(gram, columns.T @ (mass * target), rcond=None)[0]
+        )
+    return left
+
+
+REJECTED = "rejected"
+NOT_REJECTED = "not rejected"
+WITHOUT_POWER = "not rejected, with little power"
+NOT_TESTED = "not tested"
+# How it is coloured.
+TONES = {REJECTED: "bad", NOT_REJECTED: "good", WITHOUT_POWER: "caution", NOT_TESTED: "plain"}
+OVERIDENTIFICATION, INEQUALITIES = "overidentification", "inequalities"
+LEVEL = 0.05
+EXACT = 1e-10  # unexplained share of the variance of y below which it is rounding error
+
+
+@dataclass(frozen=True)
+class ValidityTest:
+    """One test of the validity of instruments.
+
+    Attributes
+    ----------
+    name : str
+        ``"overidentification"`` or ``"inequalities"``.
+    statistic : float
+        A Wald statistic; or the largest violation of an inequality in standard errors, which is
+        negative if all inequalities hold in the data.
+    degrees_of_freedom : int or None
+        Of the Wald statistic.
+    p_value : float
+    detectable : dict of str to tuple of float
+        For each instrument, the smallest negative and positive direct effect on y that the test
+        detects with a probability of 80 %, in standard deviations of y per standard deviation of
+        the instrument. An infinite value means that no effect up to 1 is detectable. Empty if it
+        was not computed, as for an outcome with two values.
+    """
+
+    __test__ = False  # not a test class for pytest
+
+    name: str
+    statistic: float
+    degrees_of_freedom: int | None
+    p_value: float
+    detectable: dict[str, tuple[float, float]]
+
+
+@dataclass(frozen=True, repr=False)
+class InstrumentValidity:
+    """Whether the data contradict the validity of the instruments.
+
+    Attributes
+    ----------
+    verdict : str
+        ``"rejected"``, ``"not rejected"``, ``"not rejected, with little power"`` or
+        ``"not tested"``.
+    sentence : str
+        The reason for the verdict.
+    p_value : float
+        The smallest p-value times the number of tests; NaN if there is none.
+    level : float
+        Probability of rejecting valid instruments.
+    instruments : tuple of str
+    tests : tuple of ValidityTest
+    fits : tuple of JustIdentified
+        For two or more instruments: the estimates with each of them as the only excluded column,
+        and those with all of them.
+    rows, rows_used : int
+        Rows of positive weight, and how many of them the tests used.
+
+    Notes
+    -----
+    ``print(result)`` shows the verdict with all tests; `to_frame` and `to_dict` return them.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=0.3, seed=0).frame
+    >>> invalid = frame["y"] + 0.5 * frame["z"]
+    >>> hk.test_instruments(frame[["x", "z"]], invalid, instruments=["z"]).verdict
+    'rejected'
+    """
+
+    verdict: str
+    sentence: str
+    p_value: float
+    level: float
+    instruments: tuple[str, ...]
+    tests: tuple[ValidityTest, ...]
+    fits: tuple[JustIdentified, ...]
+    rows: int
+    rows_used: int
+
+    def __str__(self) -> str:
+        return printable("\n".join([f"{self.verdict}: {self.sentence}", *self.details()]))
+
+    def __repr__(self) -> str:
+        return f"<InstrumentValidity {self}>"
+
+    def _repr_html_(self) -> str:
+        return block(box(TONES[self.verdict], self.verdict, self.sentence, self.details()))
+
+    def details(self) -> list[str]:
+        """List the tests in words.
+
+        Returns
+        -------
+        list of str
+        """
+        lines = [line for test in self.tests for line in _test_lines(test)]
+        if self.fits:
+            lines.append("coefficient of the inverse Mills ratio with each instrument alone:")
+            width = max(len(fit.instrument) for fit in self.fits)
+            lines += [
+                f"  {fit.instrument:<{width}}  {fit.lambda_coef:8.3f}  (standard error "
+                f"{fit.se:.3f}; rho {fit.rho:.2f})"
+                for fit in self.fits
+            ]
+        if self.rows_used < self.rows:
+            lines.append(f"rows used: {self.rows_used:,} of {self.rows:,}, at random")
+        return lines
+
+    def to_frame(self):
+        """Return one row per test and instrument as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns are ``test``, ``instrument``, ``statistic``, ``degrees_of_freedom``,
+            ``p_value``, ``detectable_negative`` and ``detectable_positive``.
+        """
+        import pandas as pd
+
+        rows = [
+            (test.name, name, test.statistic, test.degrees_of_freedom, test.p_value, *ends)
+            for test in self.tests
+            for name, ends in (test.detectable or {ALL: (math.nan, math.nan)}).items()
+        ]
+        names = ["test", "instrument", "statistic", "degrees_of_freedom", "p_value"]
+        names += ["detectable_negative", "detectable_positive"]
+        return pd.DataFrame(rows, columns=names).astype({"degrees_of_freedom": "Int64"})
+
+    def to_dict(self) -> dict:
+        """Return everything as a dict that is safe to write as JSON.
+
+        Returns
+        -------
+        dict
+            A number that is not finite is None: a detectable effect beyond 1, or the p-value of
+            instruments that were not tested.
+        """
+        return plain(asdict(self))
+
+
+def validity_of(
+    data: SelectionData, *, level: float = LEVEL, seed: int = 0, power: bool = True
+) -> InstrumentValidity:
+    """All tests that the data allow; x and w may have a constant column or not.
+
+    power : whether to compute the detectable effects, which take most of the time
+    """
+    data = data.take(data.weight > 0)
+    if data.s.all():
+        return _untested(data, level, "every unit has an outcome, so no instrument is needed.")
+    if not data.instruments:
+        return _untested(data, level, "there is no instrument.")
+    with threadpool_limits(1, user_api="blas"):
+        sample = validity_sample(data, seed)
+        found = [] if _explained(sample) else _tests(sample, level, seed, power)
+        agree = any(test.name == OVERIDENTIFICATION for test in found)
+        fits = tuple(just_identified(sample)) if agree else ()
+    if not found:
+        why = (
+            "there are too few selected units, or other columns explain the outcome or the "
+            "instrument."
+        )
+        return replace(_untested(data, level, why), rows=sample.units)
+    p = min(1.0, len(found) * min(test.p_value for test in found))
+    verdict, sentence = _verdict(found, p, level, sample.instruments)
+    return InstrumentValidity(
+        verdict=verdict,
+        sentence=sentence,
+        p_value=p,
+        level=level,
+        instruments=sample.instruments,
+        tests=tuple(found),
+        fits=fits,
+        rows=sample.units,
+        rows_used=sample.n,
+    )
+
+
+def _untested(data: SelectionData, level: float, sentence: str) -> InstrumentValidity:
+    names = tuple(data.instruments)
+    return InstrumentValidity(NOT_TESTED, sentence, math.nan, level, names, (), (), data.n, 0)
+
+
+def _explained(sample: ValiditySample) -> bool:
+    """Whether x explains the outcome exactly, so that there is no error to compare."""
+    y = sample.y[sample.s]
+    r = regress(sample.covariates, sample.s, sample.weight, sample.y)[sample.s]
+    return bool(y.min() == y.max() or np.mean(r**2) <= EXACT * sample.y_sd**2)
+
+
+def _tests(sample: ValiditySample, level: float, seed: int, power: bool) -> list[ValidityTest]:
+    several = len(sample.instruments) > 1
+    # A mean of zeros and ones is not a smooth function of x plus a function of the index.
+    two_values = len(np.unique(sample.y[sample.s])) <= 2
+    pairs = pairs_of(sample)
+    of_both = several and not two_values
+    level = level / 2 if of_both and pairs else level
+    found = [_overidentification(sample, level, power)] if of_both else []
+    if pairs:
+        found.append(_inequalities(sample, pairs, level, seed, power and not two_values))
+    return [test for test in found if test is not None]
+
+
+def _overidentification(sample: ValiditySample, level: float, power: bool) -> ValidityTest | None:
+    found = overidentification_test(sample)
+    if found is None:
+        return None
+    ends = detectable_by(found, sample, level) if power else []
+    detectable = dict(zip(sample.instruments, ends, strict=power))
+    numbers = (found.statistic, found.degrees_of_freedom, found.p_value)
+    return ValidityTest(OVERIDENTIFICATION, *numbers, detectable)
+
+
+def _inequalities(
+    sample: ValiditySample, pairs: list[Pair], level: float, seed: int, power: bool
+) -> ValidityTest:
+    found = inequality_test(sample, pairs, seed)
+    detectable = {}
+    # the power is that of a normal model, which takes some units to fit
+    if power and sample.s.sum() > 2 * sample.covariates.shape[1]:
+        low, high = detectable_effects(sample, pairs, level, seed)
+        if len(sample.instruments) > 1:
+            detectable = {ALL: (low, high)}
+        else:  # the effects are along the index, in which the instrument may have a minus sign
+            along = sample.effects[0] > 0
+            detectable = {sample.instruments[0]: (low, high) if along else (-high, -low)}
+    return ValidityTest(INEQUALITIES, found.statistic, None, found.p_value, detectable)
+
+
+def _verdict(tests, p: float, level: float, instruments) -> tuple[str, str]:
+    named, one = named_instruments(instruments)
+    if p <= level:
+        least = min(tests, key=lambda test: test.p_value)
+        if least.name == OVERIDENTIFICATION:
+            why = (
+                f"the levels of {named} contradict one another, so it affects the outcome directly"
+                if one
+                else f"{named} cannot all be valid: at least one affects the outcome directly"
+            )
+        else:
+            why = (
+                f"{named} {'affects' if one else 'affect'} the outcome directly, or "
+                f"{'does' if one else 'do'} not shift the selection of all units in the same "
+                "direction"
+            )
+        advice = f"do not use {'it as an instrument' if one else 'them as instruments'}"
+        return REJECTED, f"{why} ({p_equation(p)}); {advice}."
+    known = [ends for test in tests for ends in test.detectable.values()]
+    if known and not np.isfinite(known).any():
+        return WITHOUT_POWER, (
+            f"the data do not contradict the validity of {named} ({p_equation(p)}), but the tests "
+            "have little power even against a direct effect of one standard deviation of the "
+            "outcome per standard deviation of the instrument."
+        )
+    unnoticed = "smaller direct effects than those listed" if known else "direct effects"
+    return NOT_REJECTED, (
+        f"the data do not contradict the validity of {named} ({p_equation(p)}); {unnoticed} may "
+        "have gone unnoticed."
+    )
+
+
+def _test_lines(test: ValidityTest) -> list[str]:
+    if test.degrees_of_freedom is None:
+        size = f"largest violation {test.statistic:.2f} standard errors"
+    else:
+        size = f"chi2({test.degrees_of_freedom}) = {test.statistic:.1f}"
+    lines = [f"{test.name}: {size}, {p_equation(test.p_value)}"]
+    for name, (low, high) in test.detectable.items():
+        caught = [f"{end:+.2f}" for end in (low, high) if math.isfinite(end)]
+        if len(caught) == 2:
+            what = f"beyond {caught[0]} or {caught[1]}"
+        elif caught:
+            sign = "positive" if math.isfinite(low) else "negative"
+            what = f"beyond {caught[0]}, but no {sign} effect up to 1"
+        else:
+            what = "none up to 1"
+        lines.append(f"  {name}: detectable direct effects: {what} (sd of y per sd, power 80 %)")
+    return lines

@@ -1,1 +1,0 @@
-"""Tests of the exclusion restriction: inequalities, overidentification, and their power."""
