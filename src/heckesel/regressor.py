@@ -12,7 +12,7 @@ from heckesel.correction.law import fit_law
 from heckesel.correction.prior import rho_prior
 from heckesel.correction.rho import posterior, what_the_instrument_says
 from heckesel.correction.selection import fit_selection
-from heckesel.data import SelectionData, kind_of_weights, scaled_weight
+from heckesel.data import SelectionData, kind_of_weights, scaled_weight, seed_of
 from heckesel.diagnostics.column_problems import check_fit
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.identify import listing_problems
@@ -20,10 +20,9 @@ from heckesel.estimators.selection_regressor import SelectionRegressor, identify
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
 from heckesel.learners.splines import learn_basis
 from heckesel.methods.linear_heckman import linear_model
-from heckesel.data import seed_of
 from heckesel.selection_model import check_model, fit_checked
-from heckesel.tables.formula import with_constants
 from heckesel.tables.fit_input import read_table
+from heckesel.tables.formula import with_constants
 from heckesel.verdict.learned import verdict_of
 
 LEARNERS = ("auto", "linear", "splines", "boosting")
@@ -166,7 +165,9 @@ class HeckmanRegressor(SelectionRegressor):
 
         # E[y | x, s = 1], out of fold
         mine = x[s], data.y[s], data.weight[s]
-        outcome, held_out = fit_outcome(self.learner, *mine, folds[s], seed=seed, n_jobs=self.n_jobs)
+        outcome, held_out = fit_outcome(
+            self.learner, *mine, folds[s], seed=seed, n_jobs=self.n_jobs
+        )
         law = fit_law(x[s], data.y[s], held_out, data.weight[s], folds[s])
 
         selection = rho = evidence = None
@@ -174,13 +175,21 @@ class HeckmanRegressor(SelectionRegressor):
             # P(s = 1 | x, z), out of fold, and its averages over z
             selection, index, averages, columns = fit_selection(x, z, s, data.weight, folds, groups)
             mean_p, mean_phi, _, _ = selection.averages(x[~s])
-            contrast = np.average(mean_phi / mean_p / np.maximum(1 - mean_p, 1e-12), weights=data.weight[~s])
+            contrast = np.average(
+                mean_phi / mean_p / np.maximum(1 - mean_p, 1e-12), weights=data.weight[~s]
+            )
             # the likelihood of rho, and nothing else informs it
             evidence = what_the_instrument_says(
-                data.y[s] - held_out, index[s], averages[:, s], columns[s],
+                data.y[s] - held_out,
+                index[s],
+                averages[:, s],
+                columns[s],
                 learn_basis(x[s], data.weight[s], curved=s.sum() > 10 * x.shape[1] + 100)(x[s]),
-                data.weight[s], None if groups is None else groups[s], selection.covariance,
-                contrast, values=selection.distinct,
+                data.weight[s],
+                None if groups is None else groups[s],
+                selection.covariance,
+                contrast,
+                values=selection.distinct,
             )
             rho = posterior(evidence, prior)
             self.rho_, self.rho_interval_ = rho.rho, rho.rho_interval()
@@ -198,7 +207,11 @@ class HeckmanRegressor(SelectionRegressor):
             self.identification_ = identify(data)
             prior = None if self.rho_prior is None else rho_prior(self.rho_prior).density
             self.fitted_ = fit_profile(data, errors=self.errors, prior=prior)
-            self.rho_ = float(np.average(self.fitted_.info.rho, weights=[mode.weight for mode in self.fitted_.info.modes]))
+            self.rho_ = float(
+                np.average(
+                    self.fitted_.info.rho, weights=[mode.weight for mode in self.fitted_.info.modes]
+                )
+            )
             return self
 
         weight_kind = kind_of_weights(None, data.weight)

@@ -106,4 +106,6 @@ class Corrected:
             mean = self.law.inside(members + normal * theta + flat * beta)
             if transform is not None:
                 mean = transform.inverse(mean)
-            yield ComponentMean(weight, mean, folds=len(members), predicted=predicted, calibrated=True)
+            yield ComponentMean(
+                weight, mean, folds=len(members), predicted=predicted, calibrated=True
+            )

@@ -17,7 +17,9 @@ SPIKE = 0.1  # share of one value from which a continuous outcome is tilted, too
 AT_BOUND = 0.01  # share of values at the minimum or maximum from which it is a bound
 MOST_VALUES = 80  # that represent a spiky outcome
 NODES = 20  # means at which the distribution of the values is estimated
-LEVELS = np.concatenate([[0.001, 0.0025, 0.005], np.linspace(0.01, 0.99, 197), [0.995, 0.9975, 0.999]])
+LEVELS = np.concatenate(
+    [[0.001, 0.0025, 0.005], np.linspace(0.01, 0.99, 197), [0.995, 0.9975, 0.999]]
+)
 SPREAD_STEPS = 3
 FAR = 9.0  # squared standardised residual beyond which one row counts no more
 INSIDE = 2e-3  # distance of a tilted mean from the ends of the support, as a share of the range
@@ -49,7 +51,9 @@ class Law:
         """(m,) variance of the residual of a selected unit."""
         if self.spread is None:
             return np.full(len(x), self.variance)
-        return np.exp(self.spread.predict_members(x).mean(axis=0).clip(*self._limits) + self.spread_shift)
+        return np.exp(
+            self.spread.predict_members(x).mean(axis=0).clip(*self._limits) + self.spread_shift
+        )
 
     @property
     def _limits(self):
@@ -93,7 +97,17 @@ def fit_law(x, y, held_out, weight, folds) -> Law:
     at = (cumulative - 0.5 * weight[order]) / cumulative[-1]
     quantiles = np.interp(LEVELS, at, e[order])
     middle, sd = _moments(quantiles)
-    return Law(nothing, nothing, np.zeros((0, 0)), (quantiles - middle) / sd, spread, shift, variance, low, high)
+    return Law(
+        nothing,
+        nothing,
+        np.zeros((0, 0)),
+        (quantiles - middle) / sd,
+        spread,
+        shift,
+        variance,
+        low,
+        high,
+    )
 
 
 def support(y):
@@ -104,7 +118,7 @@ def support(y):
         return values[0], values[-1], values
     low = values[0] if share[0] >= AT_BOUND else 0.0 if values[0] >= 0 else -np.inf
     high = values[-1] if share[-1] >= AT_BOUND else np.inf
-    if 0 <= values[0] and values[-1] <= 1:
+    if values[0] >= 0 and values[-1] <= 1:
         high = 1.0
     if share.max() < SPIKE:
         return low, high, np.zeros(0)
@@ -112,7 +126,11 @@ def support(y):
     rest = y[~np.isin(y, atoms)]
     if len(rest):
         count = min(MOST_VALUES, len(np.unique(rest)))
-        atoms = np.unique(np.concatenate([atoms, np.quantile(rest, (np.arange(count) + 0.5) / count, method="nearest")]))
+        atoms = np.unique(
+            np.concatenate(
+                [atoms, np.quantile(rest, (np.arange(count) + 0.5) / count, method="nearest")]
+            )
+        )
     return values[0], values[-1], atoms
 
 
@@ -133,7 +151,9 @@ def _base(y, held_out, weight, values):
     base = np.empty((len(nodes), len(values)))
     for j, node in enumerate(nodes):
         kernel = np.exp(-0.5 * ((held_out - node) / width) ** 2)
-        near = kernel @ one + 5.0 * np.average(weight) * overall  # five rows of the overall distribution
+        near = (
+            kernel @ one + 5.0 * np.average(weight) * overall
+        )  # five rows of the overall distribution
         base[j] = near / near.sum()
     return nodes, base
 
@@ -169,7 +189,9 @@ def _moments(quantiles):
     total = width.sum()
     middle = 0.5 * (quantiles[1:] + quantiles[:-1])
     mean = width @ middle / total
-    second = width @ ((quantiles[1:] ** 2 + quantiles[1:] * quantiles[:-1] + quantiles[:-1] ** 2) / 3)
+    second = width @ (
+        (quantiles[1:] ** 2 + quantiles[1:] * quantiles[:-1] + quantiles[:-1] ** 2) / 3
+    )
     return mean, max(np.sqrt(max(second / total - mean**2, 0)), 1e-12)
 
 
@@ -272,7 +294,9 @@ class Tilted:
 
     def cdf(self, y):
         y = np.asarray(y, dtype=float)
-        below = np.concatenate([np.zeros((len(self.probability), 1)), np.cumsum(self.probability, axis=1)], axis=1)
+        below = np.concatenate(
+            [np.zeros((len(self.probability), 1)), np.cumsum(self.probability, axis=1)], axis=1
+        )
         count = np.searchsorted(self.values, y, side="right")
         if count.ndim <= 1:
             return np.minimum(below[np.arange(len(below)), np.broadcast_to(count, len(below))], 1.0)
@@ -281,14 +305,27 @@ class Tilted:
     def sample(self, size, rng):
         below = np.cumsum(self.probability, axis=1)
         draw = rng.random((size, len(below)))
-        place = np.stack([(row[:, None] > below[:, :-1]).sum(axis=1) for row in draw]) if size else np.zeros((0, len(below)), int)
+        place = (
+            np.stack([(row[:, None] > below[:, :-1]).sum(axis=1) for row in draw])
+            if size
+            else np.zeros((0, len(below)), int)
+        )
         return self.values[place]
 
     def log_density(self, y):
         """The log probability of the nearest value."""
         y = np.broadcast_to(np.asarray(y, dtype=float), (*np.shape(y)[:-1], len(self.probability)))
         near = np.abs(y[..., None] - self.values).argmin(axis=-1)
-        return np.log(np.maximum(np.take_along_axis(np.broadcast_to(self.probability, (*near.shape, len(self.values))), near[..., None], -1)[..., 0], 1e-300))
+        return np.log(
+            np.maximum(
+                np.take_along_axis(
+                    np.broadcast_to(self.probability, (*near.shape, len(self.values))),
+                    near[..., None],
+                    -1,
+                )[..., 0],
+                1e-300,
+            )
+        )
 
     def take(self, rows):
         return replace(self, probability=self.probability[rows])

@@ -70,7 +70,14 @@ def rho_prior(given=None) -> RhoPrior:
         raise DataError(
             f"rho_prior must be a positive scale, 'uniform' or a density of rho, got {given!r}"
         )
-    if density.shape != RHO.shape or not np.isfinite(density).all() or (density < 0).any() or not density.any():
-        raise DataError("rho_prior must be a density that is finite, not negative and not zero everywhere")
+    if (
+        density.shape != RHO.shape
+        or not np.isfinite(density).all()
+        or (density < 0).any()
+        or not density.any()
+    ):
+        raise DataError(
+            "rho_prior must be a density that is finite, not negative and not zero everywhere"
+        )
     density = density / density.sum()
     return RhoPrior(density, density, EXTRAPOLATION, NORMAL_SHARE, label)

@@ -150,7 +150,15 @@ def what_the_instrument_says(
     small = len(r) / max(len(r) - space.shape[1], 1) * count / (count - 1)
     bend = _bend(e, contrasts, rest((p - mean_p) ** 2), clusters) if values > 3 else np.nan
     return Evidence(
-        i.T @ e, b, small * scores.T @ scores, drift, float(count - 1), rms, curvature, contrast, bend
+        i.T @ e,
+        b,
+        small * scores.T @ scores,
+        drift,
+        float(count - 1),
+        rms,
+        curvature,
+        contrast,
+        bend,
     )
 
 
@@ -183,7 +191,9 @@ class Posterior:
         The variance is that behind intervals, around the mean behind points.
         """
         mean = normal * (self.point[NORMAL] @ self.theta) + flat * (self.point[FLAT] @ self.beta)
-        wide = normal * (self.interval[NORMAL] @ self.theta) + flat * (self.interval[FLAT] @ self.beta)
+        wide = normal * (self.interval[NORMAL] @ self.theta) + flat * (
+            self.interval[FLAT] @ self.beta
+        )
         second = normal**2 * (self.interval[NORMAL] @ self.theta**2)
         second = second + flat**2 * (self.interval[FLAT] @ self.beta**2)
         return mean, np.maximum(second - wide**2, 0.0) + (wide - mean) ** 2
@@ -233,6 +243,4 @@ def posterior(evidence: Evidence, prior: RhoPrior) -> Posterior:
         kernel = np.exp(-0.5 * ((RHO[:, None] - RHO) / prior.extrapolation) ** 2)
         likelihood = likelihood @ (kernel / kernel.sum(axis=1, keepdims=True)).T
     point, interval = likelihood * prior.point, likelihood * prior.interval
-    return Posterior(
-        point / point.sum(), interval / interval.sum(), evidence.theta, evidence.beta
-    )
+    return Posterior(point / point.sum(), interval / interval.sum(), evidence.theta, evidence.beta)

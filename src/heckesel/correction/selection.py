@@ -20,7 +20,9 @@ DRAWS = 32  # values of continuous instruments that averages run over
 STEPS, DECREMENT = 50, 1e-8
 PENALTIES = 10.0 ** np.array([-3.5, -2.5, -1.5, 0.0])  # per row, of curved columns and products
 MAIN = 1e-6  # penalty per row of the main effects
-PRIOR_SD = 4.0  # of main effects: where an arm or level has only one outcome, its index stays finite
+PRIOR_SD = (
+    4.0  # of main effects: where an arm or level has only one outcome, its index stays finite
+)
 FEWEST = 8  # selected units in an arm that can be compared with other arms
 LARGE = 100_000  # rows from which the index is not cross-fitted: its error is negligible there
 INDEPENDENT = 0.01  # p-value below which the distribution of z is taken to depend on x
@@ -99,7 +101,12 @@ class InstrumentLaw:
         if used.all() or not used.any():
             return self
         coef = None if self.coef is None else self.coef[used]
-        return replace(self, values=self.values[used], shares=self.shares[used] / self.shares[used].sum(), coef=coef)
+        return replace(
+            self,
+            values=self.values[used],
+            shares=self.shares[used] / self.shares[used].sum(),
+            coef=coef,
+        )
 
     def weights(self, unit):
         """(m, a) or (a,)"""
@@ -147,7 +154,10 @@ class Selection:
             p = np.exp(log_ndtr(base))
             return np.stack([p, density(base), p**2, base * density(base)])
         r = design.z_part(law.values[:1]).shape[1]
-        z_coef, products = self.coef[x_width : x_width + r], self.coef[x_width + r :].reshape(x.shape[1], -1)
+        z_coef, products = (
+            self.coef[x_width : x_width + r],
+            self.coef[x_width + r :].reshape(x.shape[1], -1),
+        )
         weights = np.broadcast_to(law.weights(unit), (len(x), len(law.values)))
         center = 0.0 if law.mean is None else np.column_stack([np.ones(len(x)), unit]) @ law.mean
         found = np.zeros((4, len(x)))
@@ -168,7 +178,9 @@ def fit_selection(x, z, s, weight, folds, clusters):
     law = _instrument_law(x, z, design, weight)
     columns = design.columns(x, z)
     bent = design.bent(x.shape[1], z.shape[1])
-    sample = slice(None) if len(x) <= 20_000 else np.random.default_rng(0).permutation(len(x))[:20_000]
+    sample = (
+        slice(None) if len(x) <= 20_000 else np.random.default_rng(0).permutation(len(x))[:20_000]
+    )
     best = np.inf, None, None
     for penalty in PENALTIES if bent.any() else PENALTIES[:1]:
         n = weight[sample].sum()
@@ -298,7 +310,11 @@ def _instrument_law(x, z, design, weight):
     if dependent:
         from sklearn.linear_model import LogisticRegression
 
-        rows = slice(None) if len(x) <= 50_000 else np.random.default_rng(0).permutation(len(x))[:50_000]
+        rows = (
+            slice(None)
+            if len(x) <= 50_000
+            else np.random.default_rng(0).permutation(len(x))[:50_000]
+        )
         logit = LogisticRegression(C=10.0, max_iter=200).fit(unit[rows], code[rows], weight[rows])
         both = np.column_stack([logit.intercept_, logit.coef_])
         if len(logit.classes_) == 2:

@@ -116,8 +116,12 @@ def _boosting(x, y, weight, inside, out, seed: int):
         random_state=seed,
     )
     return model.fit(
-        x[inside], y[inside], weight[inside],
-        X_val=x[out], y_val=y[out], sample_weight_val=weight[out],
+        x[inside],
+        y[inside],
+        weight[inside],
+        X_val=x[out],
+        y_val=y[out],
+        sample_weight_val=weight[out],
     )
 
 

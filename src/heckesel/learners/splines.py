@@ -59,7 +59,9 @@ class Basis:
         parts = [np.ones((len(x), 1)), unit]
         for j in np.flatnonzero(self.curved):
             curves = _natural(unit[:, j], self.knots[j])
-            parts.append((curves - self.line[j, 0] - unit[:, j, None] * self.line[j, 1]) / self.size[j])
+            parts.append(
+                (curves - self.line[j, 0] - unit[:, j, None] * self.line[j, 1]) / self.size[j]
+            )
         if self.pairs.shape[1]:
             products = unit[:, self.pairs[0]] * unit[:, self.pairs[1]]
             parts.append((products - self.pair_center) / self.pair_scale)
@@ -161,9 +163,7 @@ def cross_fit_ridge(x, y, weight, folds, *, curved: bool):
     best = np.inf, None
     for penalty in PENALTIES if curved else PENALTIES[:1]:
         ridge = n * np.where(basis.bent, penalty, free)
-        coef = np.stack(
-            [_solve(total - gram[k], right - cross[k], ridge) for k in range(count)]
-        )
+        coef = np.stack([_solve(total - gram[k], right - cross[k], ridge) for k in range(count)])
         loss = squares.sum() - 2 * np.sum(coef * cross) + np.einsum("ki,kij,kj", coef, gram, coef)
         if loss < best[0]:
             best = loss, coef

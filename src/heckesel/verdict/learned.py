@@ -3,6 +3,7 @@
 import numpy as np
 
 from heckesel.errors import warn_user
+from heckesel.verdict.fitted import leaking_column
 from heckesel.verdict.identify import (
     CONFIRM,
     CONTRADICTED,
@@ -15,7 +16,6 @@ from heckesel.verdict.identify import (
     named_instruments,
     nothing_to_correct,
 )
-from heckesel.verdict.fitted import leaking_column
 
 USE_INTERVALS = (
     "Use the intervals, which show what the prior allows, rather than the corrected means alone."
