@@ -195,7 +195,6 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     ),
     "summary": (_method(fitted, "summary"), ("level",)),
     "to_dict": (_method(fitted, "to_dict"), ("level",)),
-    "to_latex": (_method(fitted, "to_latex"), ("level",)),
     "margins": (_method(fitted, "margins"), ("target", "level", "at", "by", "kind")),
     "average": (_method(fitted, "average"), ("target", "level", "by")),
     "margins of a model": (

@@ -21,7 +21,6 @@ from heckesel.tables.formula import (
     columns_from_arrays,
     columns_from_formulas,
     covariance_kind,
-    groups_or_clusters,
     side_column,
 )
 from heckesel.tables.frames import as_pandas
@@ -47,7 +46,6 @@ def heckman(
     scale=None,
     covariance: str | None = None,
     groups=None,
-    clusters=None,
     weights=None,
     weight_kind: str = "frequency",
     target_transform=None,
@@ -93,8 +91,6 @@ def heckman(
         ``"information"``, ``"robust"`` with probability weights and ``"cluster"`` with groups.
     groups : str or array-like, optional
         Groups of dependent rows, such as the visits of one patient: a column name or values.
-    clusters : str or array-like, optional
-        Alias of `groups`.
     weights : str or array-like, optional
         Row weights, as a column name or as values.
     weight_kind : {"frequency", "probability"}
@@ -138,7 +134,6 @@ def heckman(
     0.108 0.015
     """
     check_model(method, errors, scale)
-    groups = groups_or_clusters(groups, clusters)
     options: dict = {"method": method, "errors": errors}
     options |= {"covariance": covariance, "weight_kind": weight_kind}
     if isinstance(data, str | os.PathLike):

@@ -58,21 +58,6 @@ def test_effects_on_the_probability_of_selection_are_those_of_statsmodels(two_st
         )
 
 
-def test_contrasts_of_the_probability_of_selection_are_those_of_statsmodels():
-    """With one indicator beside numbers their discrete change is a contrast of two levels."""
-    frame = FRAME.assign(kind=pd.Categorical(np.where(FRAME["kind"] == "a", "a", "b")))
-    fit = hk.heckman("y ~ x + kind", "~ x + z + kind", frame, method="two-step")
-    other = (frame["kind"] == "b").astype(float)
-    w = sm.add_constant(FRAME[["x", "z"]].assign(other=other))
-    probit = sm.Probit(FRAME["s"], w).fit(disp=0, tol=1e-12)
-    theirs = probit.get_margeff(dummy=True).summary_frame().loc["other"]
-    ours = fit.margins("selection").loc["kind[b]", ["effect", "se", "z", "p", "low", "high"]]
-    np.testing.assert_allclose(ours, theirs.to_numpy(), rtol=1e-5, atol=1e-12)
-    theirs = probit.get_margeff(atexog={1: 0.5, 3: 1.0}, dummy=True).summary_frame()
-    held = fit.margins("selection", at={"x": 0.5, "kind": "b"}).loc[(0.5, "b", "z")]
-    np.testing.assert_allclose(held[["effect", "se"]], theirs.iloc[1, :2], rtol=1e-5)
-
-
 def test_elasticities_of_the_probability_of_selection_are_those_of_statsmodels(two_steps):
     theirs = probit_of_statsmodels().get_margeff(method="eyex").summary_frame()
     ours = two_steps.margins("selection", kind="elasticity")
@@ -139,14 +124,6 @@ def test_effects_are_differences_of_predictions(fit, target):
     np.testing.assert_array_equal(averages["n"], groups.size())
 
 
-def test_without_groups_an_average_is_a_series(two_steps):
-    one = two_steps.average("unselected", 0.8)
-    assert list(one.index) == ["mean", "se", "low", "high"]
-    assert one["high"] - one["low"] == pytest.approx(2 * 1.2815516 * one["se"])
-    parts, n = two_steps.average("unselected", by="kind"), len(FRAME)
-    assert one["mean"] == pytest.approx((parts["mean"] * parts["n"]).sum() / n)
-
-
 def test_frequency_weights_are_repeated_rows():
     weight = np.arange(len(FRAME)) % 3
     frame = FRAME.assign(weight=weight)
@@ -158,15 +135,6 @@ def test_frequency_weights_are_repeated_rows():
         long.average("selected", by="kind")[names],
         rtol=1e-6,
     )
-
-
-def test_arrays_have_the_same_effects(two_steps):
-    kinds = pd.get_dummies(FRAME["kind"], drop_first=True, dtype=float)
-    x = pd.concat([FRAME[["x"]], kinds], axis=1)
-    arrays = hk.heckman(y=FRAME["y"], x=x, w=x.assign(z=FRAME["z"]), method="two-step")
-    for target in ("population", "unselected", "selection"):
-        ours, other = (each.margins(target).loc["x"] for each in (arrays, two_steps))
-        np.testing.assert_allclose(ours, other, rtol=1e-6)
 
 
 def test_a_weak_instrument_has_intervals_over_rho_on_the_probit_scale():
@@ -187,21 +155,6 @@ def test_a_weak_instrument_has_intervals_over_rho_on_the_probit_scale():
         for move in (step, -step)
     ]
     assert effects.loc["x", "effect"] == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5)
-
-
-def test_a_p_value_follows_the_interval_where_rho_passes_zero():
-    """Given any rho but zero, z affects the outcome of the unselected; at zero it does not."""
-    rng = np.random.default_rng(8)
-    u, e, x, z = rng.standard_normal((4, 400))
-    frame = pd.DataFrame({"x": x, "z": z, "y": np.where(x + 0.3 * z + u > 0, 1 + x + e, np.nan)})
-    fit = hk.heckman("y ~ x", "~ x + z", frame)
-    assert fit.inference == "profile"
-    assert fit.over_rho.atanh_rho[0] < 0 < fit.over_rho.atanh_rho[-1]
-    p = fit.margins("unselected").loc["z", "p"]
-    assert 0.01 < p < 0.99
-    for level, inside in ((1 - p + 0.01, True), (1 - p - 0.01, False)):
-        found = fit.margins("unselected", level).loc["z"]
-        assert (found["low"] < 0 < found["high"]) == inside
 
 
 def test_options_that_cannot_be_used_are_refused(two_steps):

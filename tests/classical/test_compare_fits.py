@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from markdown_it import MarkdownIt
 
 import heckesel as hk
 from heckesel.errors import DataError
@@ -57,19 +56,6 @@ def test_the_text_has_every_estimate_with_its_standard_error(compared, fits):
     assert max(map(len, str(compared).splitlines())) == len(str(compared).splitlines()[0])
 
 
-def test_markdown_renders_to_the_same_strings(compared, fits):
-    tokens = MarkdownIt().enable("table").parse(compared.to_markdown())
-    strings = [
-        "".join(child.content for child in token.children)
-        for token in tokens
-        if token.type == "inline"
-    ]
-    table = [strings[at : at + 4] for at in range(0, len(strings) - 1, 4)]
-    assert table[0] == ["", "ML", "two_step", "<b>probit</b>"]
-    for position, (name, values) in enumerate(expected_rows(fits)):
-        assert [name if position % 2 == 0 else "", *values] in table
-
-
 def test_latex_rows_have_one_entry_for_each_fit(compared):
     text = compared.to_latex(stars=True)
     assert text.startswith(r"\begin{tabular}{lccc}" + "\n" + r"\toprule")
@@ -81,24 +67,6 @@ def test_latex_rows_have_one_entry_for_each_fit(compared):
     assert r"\textless{}b\textgreater{}probit" in text
     assert not re.search(r"\de-\d", text)
     assert "***" not in compared.to_latex()
-
-
-def test_stars_are_those_of_the_p_values_of_the_summary(fits):
-    fit = fits[0]
-    assert fit.inference == "profile"
-    text = hk.compare_fits([fit]).to_latex(stars=True)
-    for term, p in fit.pvalues["outcome"].items():
-        stars = "*" * ((p < 0.05) + (p < 0.01) + (p < 0.001))
-        (row,) = re.findall(rf"^{term} & (.*?) \\\\$", text.split("selection")[0], re.M)
-        assert re.findall(r"\\textsuperscript\{(\**)\}", row) == ([stars] if stars else [])
-
-
-def test_html_escapes_names(compared):
-    page = compared._repr_html_()
-    assert page == compared.to_html()
-    assert "&lt;b&gt;probit&lt;/b&gt;" in page
-    assert "<b>probit" not in page
-    assert "kids_&lt;6 &amp; under|6*" in page
 
 
 def test_the_frame_holds_the_numbers(compared, fits):

@@ -10,12 +10,9 @@ from scipy.special import ndtr
 
 import heckesel as hk
 from heckesel.classical import ml as profile
-from heckesel.classical.covariance import inverse
 from heckesel.classical.profile import MEAN_OF_STATISTIC, THETA, _conditional
-from heckesel.classical.rows import column_scale, standardised_sample
+from heckesel.classical.rows import standardised_sample
 from heckesel.classical.two_step import SELECTED, Resampled, fit_replicates
-from heckesel.display import latex_escaped
-from heckesel.math.truncated import cdf_given_selection, quantile_given_selection
 from reproduction.e0_gate import draw_linear
 
 RNG = np.random.default_rng(0)
@@ -35,10 +32,6 @@ def test_rows_of_weight_zero_count_nowhere(options):
     zeroed = fit(weights=weights, weight_kind="probability", **options)
     without = fit(FRAME[FRAME.group >= 10], weights="share", weight_kind="probability", **options)
     np.testing.assert_allclose(zeroed.cov, without.cov, rtol=1e-8, atol=1e-14)
-
-
-def test_an_indefinite_information_has_no_inverse():
-    assert np.isnan(inverse(np.diag([1.0, -1.0]))).all()
 
 
 def test_frequencies_reach_likelihood_bic_and_margins():
@@ -71,17 +64,6 @@ def test_parameter_uncertainty_widens_the_distribution_itself():
     np.testing.assert_allclose(predictive.sample(200_000).std(0), predictive.std, rtol=0.01)
 
 
-def test_p_values_and_intervals_follow_their_definition():
-    frame = fit().to_frame(0.9)
-    np.testing.assert_allclose(frame.p, 2 * ndtr(-frame.z.abs()))
-    np.testing.assert_allclose(frame.high - frame.coef, 1.6448536269514722 * frame.se)
-
-
-def test_probability_weights_have_no_likelihood_ratio():
-    with pytest.raises(hk.DataError, match="no likelihood ratio"):
-        fit(weights="share", weight_kind="probability").test_rho_zero("lr")
-
-
 def test_a_fit_at_the_boundary_is_contradicted_and_has_a_wald_test_of_the_probit():
     x, z, u = np.random.default_rng(0).standard_normal((3, 120))
     y = np.where(0.3 + x + z + u > 0, 1 + x + u, np.nan)
@@ -102,18 +84,6 @@ def test_a_negative_two_step_variance_gives_no_wald_test():
     assert np.isnan(found.test_rho_zero("wald").statistic)
     assert 0 < found.test_rho_zero().p_value < 1  # needs no variance of the correction
     assert not (found.predict().epistemic < 0).any()
-
-
-def test_outcomes_of_the_unselected_cannot_be_seen():
-    found = fit(FRAME.assign(y=FRAME.y.fillna(1e9)), selected=FRAME.y.notna())
-    assert np.isnan(found.data.y[~found.data.s]).all()
-
-
-def test_a_scan_of_a_subsample_leads_to_the_mode_of_all_rows():
-    sample, _ = standardised_sample(fit(draw_linear(60_000, rho=0.6, seed=1)).data)
-    by_part, by_all = profile.scan(sample).modes[0], profile._scan_all(sample).modes[0]
-    assert by_part.value == pytest.approx(by_all.value, abs=1e-6)
-    assert abs(sample.subsample(20_000, 1).n - 20_000) <= 1
 
 
 def test_a_profile_interval_spans_modes_of_similar_height():
@@ -158,31 +128,16 @@ def test_shifted_and_nearly_collinear_columns_are_fitted():
     assert np.isfinite(hk.heckman("y ~ x + close", "~ x + z", close).se).all()
 
 
-def test_checks_look_at_rows_with_weight_only():
-    weights = (FRAME.index % 2).to_numpy(float)
-    flat = FRAME.assign(k=1.0 + (weights == 0))
-    with pytest.raises(hk.DataError, match="constant"):
-        hk.heckman("y ~ x + k", "~ x + z", flat, weights=weights)
-
-
 def test_separation_is_seen_from_below_too():
     below = FRAME.assign(t=np.where(FRAME.y.notna(), -1 - FRAME.share, 1 + FRAME.share))
     with pytest.raises(hk.DataError, match="'t' predicts selection perfectly"):
         hk.heckman("y ~ x", "~ x + t", below)
 
 
-def test_a_constant_other_than_one_is_mapped_back():
-    values = np.column_stack([np.full(9, 4.0), np.arange(9.0)])
-    scaling, coefficients = column_scale(values), np.array([0.3, 2.0])
-    np.testing.assert_allclose(
-        values @ (scaling.back @ coefficients), scaling.apply(values) @ coefficients
-    )
-
-
 def test_least_squares_by_cluster_is_statsmodels():
     full = FRAME.assign(y=1 + FRAME.x + FRAME.share)
     with pytest.warns(hk.IdentificationWarning):
-        found = fit(full, clusters="group")
+        found = fit(full, groups="group")
     model = sm.OLS(full.y, sm.add_constant(full[["x"]]))
     peer = model.fit(cov_type="cluster", cov_kwds={"groups": full.group})
     np.testing.assert_allclose(found.se, peer.bse, rtol=1e-9)
@@ -190,20 +145,6 @@ def test_least_squares_by_cluster_is_statsmodels():
     with pytest.warns(hk.IdentificationWarning):
         tiny = fit(full, weights=np.full(600, 1e-6), weight_kind="probability")
     assert tiny.sigma == pytest.approx(found.sigma)
-
-
-def test_a_weighted_probit_equals_repeated_rows():
-    frame = FRAME.assign(s=FRAME.y.notna() * 1.0)
-    short = hk.probit("s ~ x", frame, weights="count")
-    long = hk.probit("s ~ x", frame.loc[frame.index.repeat(frame["count"])])
-    assert short.loglik_constant == pytest.approx(long.loglik_constant)
-    np.testing.assert_allclose(short.cov, long.cov, rtol=1e-8)
-
-
-def test_far_quantiles_invert():
-    p = np.array([1e-9, 1 - 1e-9])
-    e = quantile_given_selection(p, -3.0, 0.9)
-    np.testing.assert_allclose(cdf_given_selection(e, -3.0, 0.9), p, atol=1e-13, rtol=1e-5)
 
 
 def test_the_sigma_interval_is_that_of_the_whole_surface():
@@ -229,93 +170,13 @@ def test_the_sigma_interval_is_that_of_the_whole_surface():
         assert best_over_rho(outside) < level
 
 
-def test_separation_by_the_first_level_of_a_category_is_found():
-    sites = np.random.default_rng(0).choice(list("abc"), 600)
-    sites[(sites == "a") & FRAME.y.isna()] = "b"
-    for options in ({"method": "ml"}, {"method": "two-step"}):
-        with pytest.raises(hk.DataError, match="together predict selection perfectly"):
-            hk.heckman("y ~ x", "~ x + z + site", FRAME.assign(site=sites), **options)
-
-
-def test_few_selected_among_many_rows_are_all_scanned():
-    rng = np.random.default_rng(0)
-    x, z, u, v = rng.standard_normal((4, 200_000))
-    y = np.where(-5 + 0.5 * x + 0.8 * z + u > 0, 1 + x + 0.5 * u + v, np.nan)
-    sample, _ = standardised_sample(
-        hk.heckman(y=y, x=pd.Series(x, name="x"), w=pd.DataFrame({"x": x, "z": z})).data
-    )
-    part = sample.subsample(20_000, 0)
-    assert len(part.w_selected) == len(sample.w_selected)
-    expected = 20_000 * sample.weight_selected.sum() / sample.n
-    assert part.weight_selected.sum() == pytest.approx(expected)
-    by_part, by_all = profile.scan(sample).modes[0], profile._scan_all(sample).modes[0]
-    assert by_part.value == pytest.approx(by_all.value, abs=1e-6)
-
-
-def test_an_outcome_that_a_formula_cannot_transform_is_no_missing_outcome():
-    with pytest.raises(hk.DataError, match=r"'np.log\(y\)' is not a number in"):
-        hk.heckman("np.log(y) ~ x", "~ x + z", FRAME)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "select", "instruments"),
-    [
-        ("y ~ np.log(x + 9)", "~ x", ()),
-        ("y ~ 0 + x", "~ x", ()),
-        ("y ~ x + z", "~ x * z", ()),
-        ("y ~ x", "~ x + z + I(z**2)", ("z", "I(z ** 2)")),
-    ],
-)
-def test_instruments_are_columns_of_variables_the_outcome_does_not_use(
-    outcome, select, instruments
-):
-    assert hk.heckman(outcome, select, FRAME).data.instruments == instruments
-
-
-def test_a_fit_without_an_instrument_always_warns():
-    with pytest.warns(hk.IdentificationWarning, match="mostly prior"):
-        hk.heckman("y ~ x", "~ x", FRAME)
-
-
-def test_the_fit_keeps_its_own_rows():
-    frame = FRAME.copy()
-    found = fit(frame)
-    before = found.predict().mean
-    frame["x"] *= 100
-    np.testing.assert_array_equal(found.predict().mean, before)
-
-
-def test_a_category_cannot_become_a_number():
-    kinds = FRAME.assign(k=pd.Categorical(FRAME["count"]))
-    found = hk.heckman("y ~ x + k", "~ x + z", kinds)
-    with pytest.raises(hk.DataError, match="'k' was a category in the fit and is a number now"):
-        found.predict(FRAME.assign(k=FRAME["count"]))
-
-
-def test_probability_weights_have_no_profile_interval():
-    with pytest.raises(hk.DataError, match="no profile likelihood"):
-        fit(weights="share", weight_kind="probability").interval("rho", method="profile")
-
-
 def test_rows_in_clusters_have_no_likelihood_of_their_own():
-    found = fit(clusters="group")
+    found = fit(groups="group")
     for ask in (found.test_rho_zero, lambda how: found.interval("rho", method=how)):
         with pytest.raises(hk.DataError, match="with clustered rows there is no"):
             ask("lr" if ask == found.test_rho_zero else "profile")
     assert "assumes independent rows" in found.summary()
     assert "independent" not in fit().summary()
-
-
-def test_the_summary_says_what_to_trust_without_an_instrument():
-    without, said = hk.heckman("y ~ x", "~ x", FRAME), "too weak for Wald inference: p-values"
-    assert said in without.summary()
-    assert "P-values and intervals: profile likelihood" in without.summary()
-    robust = hk.heckman("y ~ x", "~ x", FRAME, covariance="robust")
-    assert "too weak for Wald inference: these" in robust.summary()
-    with_instrument = fit().summary()
-    assert "P-values and intervals: Wald" in with_instrument
-    assert said not in with_instrument
-    assert "too weak" not in with_instrument
 
 
 def test_wald_intervals_undercover_without_an_instrument_and_profiles_do_not():
@@ -330,33 +191,6 @@ def test_wald_intervals_undercover_without_an_instrument_and_profiles_do_not():
                 low, high = found.interval("rho", method=method)
                 held[method] += low <= 0 <= high
     assert held["wald"] < 51 <= held["profile"]
-
-
-def test_margins_without_x_of_the_unselected_are_refused():
-    seen = FRAME.y.notna().to_numpy()
-    x = FRAME[["x"]].where(seen[:, None])
-    found = hk.heckman(y=FRAME.y, x=x, w=FRAME[["x", "z"]].rename(columns={"x": "v"}))
-    with pytest.raises(hk.DataError, match="have no usable value in 'x'"):
-        found.margins()
-
-
-def test_columns_of_the_summary_table_are_separated():
-    mroz = hk.datasets.load_mroz()
-    select = "~ nwifeinc + educ + exper + expersq + age + kidslt6 + kidsge6"
-    text = hk.heckman("lwage ~ educ + exper + expersq", select, mroz).summary()
-    rows = [line.split() for line in text.splitlines() if line.startswith("  expersq")]
-    assert [len(row) for row in rows] == [7, 7]
-    assert {len(line) for line in text.splitlines() if line.startswith("  expersq")} == {78}
-
-
-def test_names_are_escaped_for_latex_character_by_character():
-    assert latex_escaped(r"a{b}\c_d") == r"a\{b\}\textbackslash{}c\_d"
-
-
-def test_probit_checks_its_weights():
-    frame = FRAME.assign(s=FRAME.y.notna() * 1.0)
-    with pytest.raises(hk.DataError, match="not negative"):
-        hk.probit("s ~ x", frame, weights=np.full(600, -1.0))
 
 
 def test_faults_of_a_long_table_are_found_wherever_they_are():

@@ -86,7 +86,7 @@ def test_strings_and_labels_mean_the_same(fit):
 
 
 def test_clusters_give_an_f_test():
-    fit = hk.heckman("lwage ~ educ + exper", "~ educ + exper + age", WOMEN, clusters="kidsge6")
+    fit = hk.heckman("lwage ~ educ + exper", "~ educ + exper + age", WOMEN, groups="kidsge6")
     found = fit.wald_test("educ = 0, exper = 0")
     assert np.isfinite(found.denominator)
     assert found == fit.wald_test([("outcome", "educ"), ("outcome", "exper")])

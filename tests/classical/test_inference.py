@@ -140,40 +140,6 @@ def test_two_step_sandwich_equals_autodiff(kind, weights):
     np.testing.assert_allclose(fit.cov.to_numpy(), expected, rtol=1e-6, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", ["ml", "two-step"])
-@pytest.mark.parametrize("kind", ["information", "opg", "robust", "cluster"])
-def test_a_frequency_weight_is_a_repeated_row(method, kind):
-    if (method, kind) == ("two-step", "opg"):
-        with pytest.raises(hk.DataError, match="covariance='opg' needs a likelihood"):
-            hk.heckman("y ~ x", "~ x + z", FRAME, method=method, covariance=kind)
-        return
-    repeated = FRAME.loc[FRAME.index.repeat(FRAME.frequency)].reset_index(drop=True)
-    plain = options(kind, "none")
-    long = hk.heckman("y ~ x", "~ x + z", repeated, method=method, **plain)
-    short = hk.heckman("y ~ x", "~ x + z", FRAME, method=method, weights="frequency", **plain)
-    np.testing.assert_allclose(short.params, long.params, rtol=1e-8)
-    np.testing.assert_allclose(short.cov, long.cov, rtol=1e-6, atol=1e-12)
-    assert short.n == long.n == FRAME.frequency.sum()
-    assert (short.rho, short.sigma) == pytest.approx((long.rho, long.sigma), rel=1e-8)
-
-
-@pytest.mark.parametrize("method", ["ml", "two-step"])
-def test_scaling_probability_weights_changes_nothing(method):
-    one, two = (
-        hk.heckman(
-            "y ~ x",
-            "~ x + z",
-            FRAME.assign(weight=scale * FRAME.probability),
-            method=method,
-            weights="weight",
-            weight_kind="probability",
-        )
-        for scale in (1.0, 7.0)
-    )
-    np.testing.assert_allclose(one.cov, two.cov, rtol=1e-6, atol=1e-13)
-    np.testing.assert_allclose(one.params, two.params, rtol=1e-7)
-
-
 def test_two_step_model_covariance_equals_its_sampling_covariance():
     """Under the model, over 400 fresh samples; blocks between the equations included."""
     fits = []

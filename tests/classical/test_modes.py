@@ -1,8 +1,6 @@
 """The scan over rho finds the global maximum: against twenty random starts on hard data."""
 
-import pickle
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,17 +11,14 @@ from scipy.special import log_ndtr
 import heckesel as hk
 from heckesel.classical.ml import (
     CLEARLY_BETTER,
-    at_zero,
     evaluate,
     point_at,
     polish,
     scan,
-    selected_mode,
     solve_at,
 )
-from heckesel.classical.rows import cross_products, standardised_sample
+from heckesel.classical.rows import standardised_sample
 from heckesel.data import selection_data
-from heckesel.math.optimise import newton_step
 from heckesel.methods import fit_one, linear_heckman
 from reproduction.e0_gate import draw_linear, fit_mroz_greene
 
@@ -133,15 +128,6 @@ def test_greene_lists_the_global_mode_before_the_printed_one():
     assert printed[0].rho == pytest.approx(-0.132, abs=6e-4)
 
 
-def test_modes_are_ordered_and_distinct():
-    for setting in SETTINGS:
-        sample, _ = standardised_sample(draw(setting, 5))
-        modes = scan(sample).modes
-        values = [mode.value for mode in modes]
-        assert values == sorted(values, reverse=True)
-        assert len({round(mode.a, 3) for mode in modes}) == len(modes)
-
-
 def test_a_mode_that_converged_has_no_slope_left():
     for seed in (0, 1, 2):
         sample, _ = standardised_sample(draw("outlier", seed))
@@ -164,34 +150,6 @@ def test_the_curve_is_that_of_exact_optima(setting):
         assert (off <= np.maximum(1e-3, 0.01 * drop)).all()
         slopes = np.array([point.slope for point in exact])
         assert (np.abs([point.slope for point in points] - slopes) < 0.5 * np.abs(slopes)).all()
-
-
-@pytest.mark.parametrize("a", [-2.0, 0.4, 3.5])
-def test_a_step_ahead_errs_by_third_order_in_height_and_second_in_slope(a):
-    sample, _ = standardised_sample(draw("t(3) errors", 4))
-    exact = solve_at(sample, a, at_zero(sample))
-    away = np.random.default_rng(0).standard_normal(len(exact.v))
-    away *= 0.1 / np.sqrt(-away @ exact.hessian[:-1, :-1] @ away)
-    ahead = [point_at(sample, exact.v + size * away, a).step_ahead() for size in (1.0, 0.5)]
-    height, half_height = (point.value - exact.value for point in ahead)
-    slope, half_slope = (point.slope - exact.slope for point in ahead)
-    # eight and four, but for the next order
-    assert height / half_height == pytest.approx(8, rel=0.15)
-    assert slope / half_slope == pytest.approx(4, rel=0.1)
-    for point, size in zip(ahead, (1.0, 0.5), strict=True):
-        off = point.v - exact.v
-        assert -off @ exact.hessian[:-1, :-1] @ off < (0.02 * size**2) ** 2
-
-
-def test_rows_in_any_memory_order_have_the_same_likelihood():
-    sample, _ = standardised_sample(draw("outlier", 1))
-    names = ("w_selected", "residuals", "w_unselected")
-    by_rows = replace(
-        sample, **{name: np.ascontiguousarray(getattr(sample, name)) for name in names}
-    )
-    point = np.append(np.random.default_rng(2).normal(0, 0.3, sample.q + sample.p), [0.9, -0.5])
-    for here, there in zip(evaluate(sample, point), evaluate(by_rows, point), strict=True):
-        np.testing.assert_allclose(here, there, rtol=1e-11, atol=1e-11)
 
 
 def test_columns_that_both_equations_share_are_summed_once():
@@ -218,30 +176,6 @@ def test_columns_that_both_equations_share_are_summed_once():
         np.testing.assert_allclose(here, there, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 1, 0, 2]])
-def test_a_long_table_keeps_shared_columns_once(monkeypatch, order):
-    rng = np.random.default_rng(5)
-    a, b, z, u, v = rng.standard_normal((5, 20_000))
-    y = np.where(0.3 + a - b + z + u > 0, 1 + a + 0.6 * u + 0.8 * v, np.nan)
-    one, own = np.ones(len(y)), np.where(np.isnan(y), np.nan, v + a)
-    w = np.column_stack([one, 1e3 + a, 5 * b, z])[:, order]
-    x = np.column_stack([one, 1e3 + a, 5 * b, own])
-    data = selection_data(x, w, y, weight=rng.uniform(0.5, 2, len(y)))
-    short, _ = standardised_sample(data)
-    monkeypatch.setattr("heckesel.classical.rows.ALL_ROWS_UP_TO", 100)
-    long, _ = standardised_sample(data)
-    assert long.residuals.shape[1] == 2  # own and y
-    assert long.p == short.p == 4
-    # adding the rows up in another order moves means of a thousand sd by 1e-13 of themselves
-    close = {"rtol": 1e-9, "atol": 1e-9}
-    np.testing.assert_allclose(long.residual_columns, short.residual_columns, **close)
-    np.testing.assert_allclose(long.w_unselected, short.w_unselected, **close)
-    np.testing.assert_allclose(long.subsample(50, 0).residuals.shape[1], 5)
-    point = np.append(rng.normal(0, 0.3, 8), [0.9, 0.5])
-    for here, there in zip(evaluate(long, point), evaluate(short, point), strict=True):
-        np.testing.assert_allclose(here, there, rtol=1e-8, atol=1e-6)
-
-
 def test_a_part_leads_to_the_optimum_of_all_rows_in_few_passes(monkeypatch):
     sample, _ = standardised_sample(draw("outlier", 3, 60_000))
     passes = []
@@ -260,30 +194,6 @@ def test_a_part_leads_to_the_optimum_of_all_rows_in_few_passes(monkeypatch):
     assert saved.value == pytest.approx(full.value, rel=1e-14)
 
 
-def test_a_part_unlike_the_table_only_takes_more_passes(monkeypatch):
-    sample, _ = standardised_sample(draw("outlier", 3, 60_000))
-    first = sample.take(slice(0, 500), slice(0, 500))
-    for odd in (first, replace(first, residuals=3 * first.residuals)):
-        monkeypatch.setattr(type(sample), "part", lambda rows, odd=odd: odd)
-        found = scan(sample).modes[0]
-        monkeypatch.undo()
-        full = polish(sample, found)
-        assert found.status == "converged"
-        error = 1 / np.sqrt(-np.diag(full.hessian))
-        np.testing.assert_allclose((found.v - full.v) / error[:-1], 0, atol=1e-9)
-        np.testing.assert_allclose(found.hessian, full.hessian, rtol=1e-7, atol=1e-7 * sample.n)
-
-
-@pytest.mark.parametrize("n", [1, 5, 700, 4096, 10_001])
-@pytest.mark.parametrize(("k", "q"), [(1, 1), (1, 12), (3, 2), (16, 12), (30, 40)])
-def test_products_side_by_side_add_up_to_the_product(n, k, q):
-    rng = np.random.default_rng(n)
-    left, right = rng.standard_normal((k, n)), rng.standard_normal((n + 9, q))
-    for table in (np.asfortranarray(right)[4 : n + 4], right[4 : n + 4]):
-        found, bound = cross_products(left, table), np.abs(left) @ np.abs(table)
-        assert (np.abs(found - left @ table) <= 1e-15 * np.sqrt(n) * bound).all()
-
-
 def test_threads_change_no_digit_of_a_fit_or_of_its_verdict(monkeypatch):
     rng = np.random.default_rng(2)
     x, z, u, v = rng.standard_normal((4, 3000))
@@ -299,37 +209,6 @@ def test_threads_change_no_digit_of_a_fit_or_of_its_verdict(monkeypatch):
     assert (threaded.se == plain.se).all()
     assert threaded.identification.evidence == plain.identification.evidence
     assert str(threaded.identification) == str(plain.identification)
-
-
-def test_without_a_constant_in_w_nothing_is_shared():
-    rng = np.random.default_rng(0)
-    x, z, u = rng.standard_normal((3, 200))
-    y = np.where(x + z + u > 0, x + u, np.nan)
-    sample, _ = standardised_sample(selection_data(x[:, None], np.column_stack([x, z]), y))
-    assert sample.shared is None
-
-
-def test_a_sample_travels_without_what_can_be_computed_again():
-    sample, _ = standardised_sample(draw("outlier", 1))
-    plain = len(pickle.dumps(sample))
-    before = scan(sample).modes[0].value
-    assert len(pickle.dumps(sample)) == plain
-    assert scan(pickle.loads(pickle.dumps(sample))).modes[0].value == before
-
-
-def test_newton_steps_solve_their_equations_or_refuse():
-    rng = np.random.default_rng(0)
-    spread = np.array([1e-8, 1.0, 1e8])
-    columns = rng.standard_normal((20, 3)) * spread
-    gradient, hessian = rng.standard_normal(3) * spread, -columns.T @ columns
-    expected = np.linalg.solve(-hessian / np.outer(spread, spread), gradient / spread) / spread
-    np.testing.assert_allclose(newton_step(gradient, hessian), expected, rtol=1e-10)
-    saddle = hessian.copy()
-    saddle[0, 1] = saddle[1, 0] = 2 * np.sqrt(hessian[0, 0] * hessian[1, 1])
-    unknown = hessian.copy()
-    unknown[0, 2] = unknown[2, 0] = np.nan
-    for refused in (saddle, unknown, -hessian, np.zeros((3, 3))):
-        assert newton_step(gradient, refused) is None
 
 
 def test_an_interior_maximum_is_used_unless_the_boundary_is_far_ahead():
@@ -353,19 +232,6 @@ def test_an_interior_maximum_is_used_unless_the_boundary_is_far_ahead():
     seen = fit.identification.evidence
     assert seen["rho"] == pytest.approx(fit.rho)
     assert seen["at_boundary"]  # which the report says, since it can mean that the model is wrong
-
-
-def test_selected_mode_compares_log_likelihoods_per_row():
-    boundary = SimpleNamespace(a=14.0, value=-100.0, status="boundary")
-    inside = SimpleNamespace(a=1.0, value=-100.0 - CLEARLY_BETTER, status="converged")
-    stopped = SimpleNamespace(a=0.5, value=-100.5, status="max_iterations")
-    assert selected_mode([boundary, stopped, inside]) == 2
-    assert selected_mode([boundary, inside], unit=1.01) == 0
-    assert selected_mode([inside, boundary]) == 0
-    # a df at its end, with rho inside, is no boundary of rho
-    ended = SimpleNamespace(a=0.4, value=-100.0, status="boundary")
-    assert selected_mode([ended, inside]) == 0
-    assert selected_mode([boundary, ended]) == 1
 
 
 def test_slopes_are_covered_where_the_boundary_often_wins():

@@ -1,9 +1,8 @@
 """`target_transform` and `unobserved` of `hk.heckman`, against computations by hand."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import norm, yeojohnson
+from scipy.stats import norm
 
 import heckesel as hk
 
@@ -81,32 +80,6 @@ def test_a_lognormal_mean_given_selection_has_a_closed_form(wages):
     assert fit.average(target="selected")["mean"] == pytest.approx(expected.mean(), rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::heckesel.IdentificationWarning")
-def test_auto_names_the_scale_it_chose(wages):
-    fit = hk.heckman(*FORMULAS, wages, target_transform="auto")
-    assert fit.transform.name == "log"
-    assert "log(wage)" in str(fit.summary())
-    power = hk.heckman(*FORMULAS, wages, target_transform="yeo-johnson").transform.parameter
-    y = wages["wage"].dropna().to_numpy()
-    z = hk.heckman(*FORMULAS, wages, target_transform="yeo-johnson").data.y
-    np.testing.assert_allclose(z[~np.isnan(z)], yeojohnson(y, power), rtol=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore::heckesel.IdentificationWarning")
-@pytest.mark.parametrize("left", ["wage", "log(wage)"])
-@pytest.mark.parametrize("code", [0, -99, 999, "", "NA"])
-def test_unobserved_values_are_missing_outcomes(wages, left, code):
-    values = wages["wage"].astype(object) if isinstance(code, str) else wages["wage"]
-    marked = wages.assign(wage=values.where(wages["wage"].notna(), code))
-    expected = hk.heckman(f"{left} ~ x", "~ x + z", wages)
-    fit = hk.heckman(f"{left} ~ x", "~ x + z", marked, unobserved=code)
-    pd.testing.assert_series_equal(fit.params, expected.params)
-    arrays = {"x": wages[["x"]], "w": wages[["x", "z"]]}
-    fit = hk.heckman(y=marked["wage"], unobserved=[code], **arrays)
-    expected = hk.heckman(y=wages["wage"], **arrays)
-    pd.testing.assert_series_equal(fit.params, expected.params)
-
-
 def test_what_has_no_meaning_on_another_scale_is_refused(wages, tmp_path):
     fit = hk.heckman(*FORMULAS, wages, target_transform="log")
     with pytest.raises(hk.DataError, match="sensitivity is on the scale of the fit"):
@@ -119,10 +92,3 @@ def test_what_has_no_meaning_on_another_scale_is_refused(wages, tmp_path):
     for options in ({"unobserved": 0}, {"target_transform": "log"}):
         with pytest.raises(hk.DataError, match=f"{next(iter(options))}= needs a frame"):
             hk.heckman(*FORMULAS, str(tmp_path / "w.parquet"), **options)
-
-
-def test_bounds_know_unobserved_values(wages):
-    y = wages["wage"].clip(upper=5)
-    expected = hk.bounds(y, 0.0, 5.0)
-    found = hk.bounds(y.fillna(-1), 0.0, 5.0, unobserved=-1)
-    assert [*found] == [*expected]

@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 
 import heckesel as hk
 from heckesel.classical import profile as conditional_fits
-from heckesel.classical import results as error_parameters
 from heckesel.classical.probit_results import fit_binary
 from heckesel.classical.profile import MEAN_OF_STATISTIC
 from heckesel.classical.rows import standardised_sample
@@ -57,7 +56,7 @@ def test_the_score_test_follows_the_covariance():
     peer = least_squares_on_mills(frame, cov_type="HC0")
     # of a factor n / (n - 1), n counts all rows
     assert robust.statistic == pytest.approx(peer.tvalues[2] ** 2 * 299 / 300, rel=1e-6)
-    cluster = hk.heckman("y ~ x", "~ x + z", frame, clusters="group").test_rho_zero()
+    cluster = hk.heckman("y ~ x", "~ x + z", frame, groups="group").test_rho_zero()
     groups = {"groups": frame.group[s], "use_correction": False}
     peer = least_squares_on_mills(frame, cov_type="cluster", cov_kwds=groups)
     assert cluster.statistic == pytest.approx(peer.tvalues[2] ** 2 * 29 / 30, rel=1e-6)
@@ -148,15 +147,6 @@ def test_weak_fits_have_profile_inference(weak):
         weak.to_frame(0.99999)
 
 
-def test_p_values_and_intervals_agree(weak):
-    """A p-value of 5 % belongs to a 95 % interval that ends at zero."""
-    over = weak.over_rho
-    variances = np.diagonal(over.cov, axis1=1, axis2=2)[:, :1]
-    for end in over.interval(over.params[:, :1], variances, 0.95)[0]:
-        (p,) = over.p_values(over.params[:, :1] - end, variances)
-        assert p == pytest.approx(0.05, abs=1e-9)
-
-
 def test_averages_and_margins_use_the_same_intervals(weak):
     slope = weak.to_frame(0.9).loc[("outcome", "x")]
     effect = weak.margins(level=0.9).loc["x"]
@@ -181,36 +171,6 @@ def test_intervals_of_probabilities_cover_without_an_instrument():
     )
     assert default > 0.86 - 3 * np.sqrt(0.86 * 0.14 / 15)
     assert wald < default - 0.1
-
-
-def test_saved_models_keep_their_intervals(tmp_path):
-    frame = frame_of(400, rho=0.0, seed=3)
-    label = np.where(frame.y.isna(), None, np.where(frame.y > 1, "yes", "no"))
-    with pytest.warns(hk.IdentificationWarning):
-        model = hk.HeckmanClassifier().fit(frame[["x"]], pd.Series(label, dtype=object))
-    assert model.result_.inference == "profile"
-    model.save(tmp_path / "model.heckesel")
-    loaded = hk.load(tmp_path / "model.heckesel")
-    for target in ("population", "unselected"):
-        np.testing.assert_array_equal(
-            loaded.predict_proba_interval(frame[["x"]], target=target),
-            model.predict_proba_interval(frame[["x"]], target=target),
-        )
-    np.testing.assert_array_equal(loaded.result_.to_frame(), model.result_.to_frame())
-
-
-@pytest.mark.parametrize("parameter", ["rho", "sigma"])
-def test_long_and_wide_tables_take_the_intervals_of_the_fits_with_rho_held(monkeypatch, parameter):
-    """The ends differ from those of a search by a few percent of the interval's length."""
-    frame = frame_of(4000, strength=0.2)
-    searched = hk.heckman("y ~ x", "~ x + z", frame)
-    assert searched.inference == "profile"
-    exact = np.array(searched.interval(parameter, 0.95))
-    monkeypatch.setattr(conditional_fits, "ALL_ROWS_UP_TO", 1000)
-    monkeypatch.setattr(error_parameters, "ALL_ROWS_UP_TO", 1000)
-    found = np.array(hk.heckman("y ~ x", "~ x + z", frame).interval(parameter, 0.95))
-    assert np.abs(found - exact).max() < 0.05 * np.ptp(exact)
-    assert (found != exact).any()
 
 
 def test_a_likelihood_that_is_flat_at_its_highest_end_has_a_mode_there():

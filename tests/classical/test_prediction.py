@@ -94,13 +94,6 @@ def test_a_two_step_rho_beyond_one_cannot_predict_the_selected():
     assert np.isfinite(fit.predict().mean).all()
 
 
-def test_marginal_effects_of_a_linear_model_are_its_coefficients(linear):
-    effects = linear.margins()
-    np.testing.assert_allclose(effects.loc["x", "effect"], linear.params["outcome", "x"], rtol=1e-9)
-    np.testing.assert_allclose(effects.loc["x", "se"], linear.se["outcome", "x"], rtol=1e-8)
-    assert "z" not in effects.index
-
-
 def test_marginal_effects_on_the_selected_equal_the_formula(linear):
     """beta - gamma rho sigma mean(delta), and its standard error by differences."""
     fit = linear

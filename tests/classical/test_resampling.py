@@ -7,8 +7,6 @@ from scipy.stats import chisquare, poisson
 
 import heckesel as hk
 from heckesel.classical.two_step import poisson_counts
-from heckesel.tables import stream as parquet
-from heckesel.tables import stream as reader
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("distributed")
@@ -43,23 +41,6 @@ def folder(tmp_path_factory):
     for k, rows in enumerate(np.array_split(np.arange(N), 2)):
         FRAME.iloc[rows].to_parquet(folder / f"part-{k}.parquet", row_group_size=700)
     return folder
-
-
-@pytest.fixture(autouse=True)
-def _parts(monkeypatch):
-    monkeypatch.setattr(parquet, "PART_ROWS", 1500)
-    monkeypatch.setattr(reader, "PLAIN_ROWS", 501)
-
-
-def test_counts_of_a_row_do_not_depend_on_the_rows_or_replicates_beside_it():
-    mean = np.random.default_rng(0).integers(0, 5, 1000).astype(float)
-    whole = poisson_counts(7, range(6), 0, 0, mean)
-    for first, last in ((0, 3), (1, 6), (2, 500), (4, 5), (997, 1000)):
-        part = poisson_counts(7, range(2, 5), 0, first, mean[first:last])
-        np.testing.assert_array_equal(part, whole[2:5, first:last])
-    assert (whole[:, mean == 0] == 0).all()
-    assert not np.array_equal(whole, poisson_counts(8, range(6), 0, 0, mean))
-    assert not np.array_equal(whole, poisson_counts(7, range(6), 1, 0, mean))
 
 
 @pytest.mark.parametrize("mean", [1.0, 3.0, 45.5, 80.0])
@@ -106,33 +87,11 @@ def test_a_replicate_is_the_fit_to_rows_repeated_as_often_as_they_count():
     np.testing.assert_allclose(found.iloc[1], expected, rtol=1e-7)
 
 
-def test_fewer_replicates_are_the_first_of_more():
-    fit = hk.heckman(*FORMULAS, FRAME, method="two-step")
-    few, many = fit.bootstrap(3, seed=1), fit.bootstrap(70, seed=1)
-    np.testing.assert_allclose(few, many[:3], rtol=1e-9)
-
-
-@pytest.mark.parametrize("options", [{}, {"clusters": "group"}], ids=["rows", "clusters"])
-def test_a_cluster_draws_the_bootstrap_of_one_machine(client, options):
-    fit = hk.heckman(*FORMULAS, FRAME, method="two-step", **options)
-    here, there = fit.bootstrap(140, seed=2), fit.bootstrap(140, seed=2, client=client)
-    pd.testing.assert_frame_equal(here, there, check_exact=True)
-
-
 def test_a_cluster_that_reads_files_draws_the_bootstrap_of_one_machine(client, folder):
     fit = hk.heckman(*FORMULAS, folder, method="two-step")
     here, there = fit.bootstrap(20, seed=2), fit.bootstrap(20, seed=2, client=client)
     # parts are the same; workers read them in batches of their own size
     np.testing.assert_allclose(here, there, rtol=1e-10)
-
-
-@pytest.mark.parametrize("parameter", ["rho", "sigma"])
-def test_a_cluster_finds_the_profile_interval_of_one_machine(client, parameter):
-    fit = hk.heckman(*FORMULAS, FRAME)
-    here, there = (
-        fit.interval(parameter, method="profile", client=each) for each in (None, client)
-    )
-    assert here == there
 
 
 def test_a_profile_interval_of_files_is_read_by_the_cluster(client, folder):
@@ -142,12 +101,3 @@ def test_a_profile_interval_of_files_is_read_by_the_cluster(client, folder):
         held.interval("rho", method="profile"),
         rtol=1e-7,
     )
-
-
-def test_a_client_without_map_is_refused():
-    fit = hk.heckman(*FORMULAS, FRAME)
-    with pytest.raises(hk.DataError, match=r"must be a dask.distributed.Client, got int"):
-        fit.interval("rho", method="profile", client=3)
-    two_step = hk.heckman(*FORMULAS, FRAME, method="two-step")
-    with pytest.raises(hk.DataError, match=r"must be a dask.distributed.Client, got int"):
-        two_step.bootstrap(5, client=3)

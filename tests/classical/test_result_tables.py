@@ -1,7 +1,6 @@
 """Results as tables: against statsmodels, against the equations of the fit, and as printed."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import statsmodels.api as sm
 from scipy import integrate, stats
@@ -60,21 +59,6 @@ def test_a_probit_has_the_tables_of_statsmodels():
     rows = ours.augment(WOMEN)
     np.testing.assert_allclose(rows["fitted"], theirs.predict(), rtol=1e-6)
     np.testing.assert_allclose(rows["residual"], theirs.resid_response, atol=1e-6)
-
-
-def test_the_tables_are_those_of_the_summary(weak):
-    assert weak.inference == "profile"
-    table = weak.tidy(0.9).set_index(["equation", "term"])
-    text = weak.summary(0.9)
-    for (_, term), row in table.iterrows():
-        numbers = f"{row.statistic:>8.2f}{row.p_value:>7.3f}"
-        assert any(line.startswith(f"  {term} ") and numbers in line for line in text.splitlines())
-        assert f"{row.high:.3f}" in text or f"{row.high:.1e}" in text
-    wald = weak.to_frame(method="wald")
-    assert abs(weak.pvalues["outcome", "exper"] - wald.loc[("outcome", "exper"), "p"]) > 0.001
-    pd.testing.assert_series_equal(weak.pvalues, table["p_value"], check_names=False)
-    pd.testing.assert_frame_equal(weak.conf_int(0.9), table[["low", "high"]])
-    pd.testing.assert_series_equal(weak.zvalues, table["statistic"], check_names=False)
 
 
 def test_one_row_describes_a_fit_as_published(weak):
@@ -151,13 +135,6 @@ def test_two_classes_have_probabilities_that_match_the_estimator(classes):
     ]
 
 
-def test_missing_columns_of_unselected_units_leave_gaps():
-    frame = FRAME.assign(x=FRAME.x.where(FRAME.y.notna()))
-    rows = hk.heckman("y ~ x", "~ z", frame).augment()
-    assert rows.fitted.isna().equals(frame.x.isna())
-    assert rows.p_selected.notna().all()
-
-
 def test_augment_refuses_duplicate_columns_and_fits_without_rows(two_step, tmp_path):
     with pytest.raises(DataError, match="adds a column 'fitted', which the data has; rename it"):
         two_step.augment(WOMEN.assign(fitted=0))
@@ -171,44 +148,3 @@ def test_augment_refuses_duplicate_columns_and_fits_without_rows(two_step, tmp_p
     np.testing.assert_array_equal(arrays.augment().residual, held.augment().residual)
     with pytest.raises(DataError, match="fit from formulas"):
         arrays.augment(FRAME)
-
-
-def test_loaded_models_have_tables(classes, tmp_path):
-    classes.save(tmp_path / "m.heckesel")
-    loaded = hk.load(tmp_path / "m.heckesel").result_
-    pd.testing.assert_frame_equal(loaded.tidy(), classes.result_.tidy())
-    found, expected = loaded.glance(), classes.result_.glance()
-    pd.testing.assert_frame_equal(found, expected[found.columns])
-    assert "<pre>" in loaded._repr_html_()
-
-
-def test_a_name_is_never_cut():
-    long = "I(educ + 0 * educ ** 2 + 0 * educ ** 3 + 0 * educ ** 4)"
-    fit = hk.heckman(f"lwage ~ {long}", f"~ {long} + age", WOMEN)
-    for text in (fit.summary(), fit.to_latex(), fit.summary()._repr_html_(), fit.functional_form()):
-        text = text if isinstance(text, str) else text.summary()
-        assert long.replace(" ", "") in text.replace(" ", "").replace(r"\textasciicircum{}", "^")
-    lines = fit.summary().splitlines()
-    rows = [line for line in lines if line.startswith(f"  {long}")]
-    assert len(rows) == 2
-    rule = next(line for line in lines if line.startswith("---"))
-    assert {len(line) for line in rows} == {len(rule)}
-
-
-def test_predictions_are_tables_with_the_labels_of_their_rows():
-    labelled = FRAME.rename(index=lambda k: f"<u{k}>")
-    model = hk.HeckmanRegressor(["z"], method="ml").fit(labelled[["x", "z"]], labelled["y"])
-    found = model.predict_distribution(labelled[["x", "z"]], "unselected")
-    table = found.to_frame(0.8)
-    assert table.index.equals(labelled.index)
-    assert list(table) == ["mean", "std", "epistemic", "aleatoric", "low", "high"]
-    np.testing.assert_array_equal(table[["low", "high"]], found.interval(0.8))
-    np.testing.assert_allclose(table["std"] ** 2, table["epistemic"] + table["aleatoric"])
-    assert list(found.take([3, 1]).to_frame().index) == ["<u3>", "<u1>"]
-    assert "&lt;u3&gt;" in found._repr_html_()
-    assert "<u3>" not in found._repr_html_()
-    fit = hk.heckman("y ~ x", "~ x + z", labelled)
-    assert fit.predict().to_frame().index.equals(labelled.index)
-    assert fit.predict(labelled[:5]).to_frame().index.equals(labelled.index[:5])
-    arrays = hk.heckman(y=FRAME.y.to_numpy(), x=FRAME[["x"]].to_numpy(), w=FRAME[["z"]].to_numpy())
-    assert list(arrays.predict().to_frame().index) == list(range(600))

@@ -1,7 +1,5 @@
 """Outcomes that columns tell apart: a fit with a status, the limit of the likelihood, no errors."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -9,8 +7,7 @@ from scipy.special import log_ndtr
 from sklearn.svm import LinearSVC
 
 import heckesel as hk
-from heckesel.classical.checks import RIDGE, fit_separated
-from heckesel.classical.heckprobit import binary_sample
+from heckesel.classical.checks import fit_separated
 from heckesel.classical.probit import fit_probit
 from heckesel.math.bivariate import log_bivariate_cdf
 
@@ -133,31 +130,6 @@ def test_the_direction_is_that_of_the_widest_margin():
     assert cosine > 1 - 0.01  # log Phi falls as a square, so it gets there as 1/|gamma|^2
 
 
-@pytest.mark.parametrize("y", [QUASI, APART], ids=["in part", "all"])
-def test_the_summary_says_what_has_no_standard_errors(y):
-    model = fitted(y)
-    fit = model.result_
-    assert fit.se["outcome"].isna().any()
-    assert fit.se.isna().all() == (y is APART)
-    assert np.isnan(model.predict_proba_interval(X[:50])).any()
-    assert "Status: separated" in fit.summary()
-    assert "Separated: column" in fit.summary()
-    assert "no standard errors" in " ".join(fit.summary().split())
-    with pytest.raises(hk.DataError, match="no maximum"):
-        fit.test_rho_zero("lr")
-    with pytest.raises(hk.DataError, match=r"no maximum|no profile likelihood"):
-        fit.interval("rho", method="profile")
-    assert np.isfinite(model.predict_proba(X, "unselected")).all()
-
-
-def test_without_selection_separated_classes_are_predicted_too():
-    columns = X[:, :2]
-    with pytest.warns(hk.IdentificationWarning):
-        model = hk.HeckmanClassifier().fit(columns, (A - B > 0).astype(int))
-    assert model.result_.status == "separated"
-    assert model.score(columns, (A - B > 0).astype(int)) == 1.0
-
-
 def test_order_scale_and_frequency_of_rows_do_not_matter():
     base = fitted(APART).result_.params
     order = np.random.default_rng(1).permutation(N)
@@ -169,24 +141,3 @@ def test_order_scale_and_frequency_of_rows_do_not_matter():
     np.testing.assert_allclose(
         scaled["outcome"].to_numpy()[1:] * factors[:3], base["outcome"].to_numpy()[1:], rtol=1e-4
     )
-
-
-def test_the_ridge_is_in_score_and_hessian():
-    fit = fitted(QUASI).result_
-    sample, _ = binary_sample(fit.data)
-    sample = replace(sample, ridge=0.7)  # large enough to be seen by differences
-    point = np.append(0.3 * np.arange(1, sample.x.shape[1] + sample.q + 1) / 5, 0.2)
-    _, score, hessian = sample.evaluate(point)
-    step = 1e-5
-    for j in range(len(point)):
-        shift = step * np.eye(len(point))[j]
-        up, down = sample.evaluate(point + shift), sample.evaluate(point - shift)
-        np.testing.assert_allclose((up[0] - down[0]) / (2 * step), score[j], rtol=1e-6, atol=1e-5)
-        np.testing.assert_allclose((up[1] - down[1]) / (2 * step), hessian[j], rtol=1e-5, atol=1e-4)
-
-
-def test_the_ridge_moves_nothing_that_the_data_determine():
-    rows = S & (DUMMY == 0)
-    x, y = np.column_stack([np.ones(N), A, B])[rows], QUASI[rows] == 1
-    free = fit_probit(x, y)
-    np.testing.assert_allclose(fit_probit(x, y, ridge=RIDGE).gamma, free.gamma, rtol=1e-8)

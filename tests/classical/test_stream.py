@@ -1,10 +1,6 @@
 """Fits from files: the same numbers as in memory, on one machine and on a cluster."""
 
-import os
 import pickle
-import signal
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +8,9 @@ import pandas as pd
 import pytest
 
 import heckesel as hk
-from heckesel import io as cluster
 from heckesel.classical import rows as limits
 from heckesel.classical.rows import column_scale, column_scale_by
 from heckesel.math.moments import moments_of
-from heckesel.tables import stream as parquet
-from heckesel.tables import stream as reader
 
 pytest.importorskip("pyarrow")
 
@@ -60,16 +53,6 @@ def write(frame, folder, number=3, group=2500):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return write(FRAME, tmp_path_factory.mktemp("rows"))
-
-
-@pytest.fixture(autouse=True)
-def _passes(monkeypatch):
-    """A search on a sample and several parts to a file, as in a table of millions."""
-    monkeypatch.setattr(limits, "ALL_ROWS_UP_TO", 5000)
-    monkeypatch.setattr(limits, "SCAN_ROWS", 4000)
-    monkeypatch.setattr(parquet, "PART_ROWS", 2500)
-    monkeypatch.setattr(reader, "PLAIN_ROWS", 1000)
-    monkeypatch.setattr(reader, "FORMULA_ROWS", 2000)
 
 
 def assert_same(streamed, held):
@@ -137,68 +120,11 @@ def test_formulas_mean_what_they_mean_in_memory(folder, outcome, select):
         np.testing.assert_allclose(given.std, held.std, rtol=1e-7)
 
 
-def test_a_level_that_only_the_last_file_holds_is_one_of_the_levels(tmp_path):
-    frame = FRAME.copy()
-    frame.loc[frame.index[-200:], "site"] = "a late one"
-    write(frame, tmp_path)
-    streamed = hk.heckman("y ~ a + site", "~ a + z + site", tmp_path)
-    assert ("outcome", "site[T.p]") in streamed.params.index  # 'a late one' sorts first
-    assert_same(streamed, hk.heckman("y ~ a + site", "~ a + z + site", frame))
-    with pytest.raises(hk.DataError, match="did not occur in the fit"):
-        streamed.predict(pd.DataFrame({"a": [0.0], "site": ["elsewhere"]}))
-
-
-def test_ordered_categories_keep_their_order(tmp_path):
-    frame = FRAME.assign(site=pd.Categorical(FRAME["site"], ["r", "p", "q"]))
-    write(frame, tmp_path)
-    streamed = hk.heckman("y ~ a + site", "~ a + z", tmp_path)
-    assert_same(streamed, hk.heckman("y ~ a + site", "~ a + z", frame))
-
-
 def test_outcome_columns_may_be_missing_where_nothing_was_selected(tmp_path):
     frame = FRAME.copy()
     frame.loc[frame["y"].isna(), "a"] = np.nan
     write(frame, tmp_path)
     assert_same(hk.heckman("y ~ a", "~ b + z", tmp_path), hk.heckman("y ~ a", "~ b + z", frame))
-
-
-@pytest.mark.parametrize("path", ["part-1.parquet", "part-[12].parquet"])
-def test_a_file_and_a_pattern_name_rows_too(folder, path):
-    rows = [
-        pd.read_parquet(folder / f"part-{k}.parquet") for k in ((1, 2) if "[" in path else (1,))
-    ]
-    streamed = hk.heckman(OUTCOME, SELECT, str(folder / path))
-    assert_same(streamed, hk.heckman(OUTCOME, SELECT, pd.concat(rows, ignore_index=True)))
-
-
-def test_few_rows_are_searched_in_full(folder, monkeypatch):
-    monkeypatch.setattr(limits, "ALL_ROWS_UP_TO", 50_000)
-    streamed, held = (hk.heckman(OUTCOME, SELECT, data) for data in (folder, FRAME))
-    assert_same(streamed, held)
-    np.testing.assert_allclose(streamed.scan.loglik, held.scan.loglik, rtol=1e-10)
-
-
-def test_a_streamed_fit_holds_no_rows_and_says_what_that_excludes(folder):
-    fit = hk.heckman(OUTCOME, SELECT, folder)
-    held = hk.heckman(OUTCOME, SELECT, FRAME)
-    assert len(pickle.dumps(fit)) < 100_000  # the scan's points; the rows take 1.3 MB
-    shown, expected = (each.summary().splitlines() for each in (fit, held))
-    differ = [pair for pair in zip(shown, expected, strict=True) if pair[0] != pair[1]]
-    # the score test of rho = 0 reads the rows
-    assert [line.partition(": ")[2][:5] for pair in differ for line in pair] == ["Wald ", "score"]
-    assert fit.to_dict()["terms"][0]["term"] == "Intercept"
-    np.testing.assert_allclose(fit.loglik_independent, held.loglik_independent, rtol=1e-10)
-    np.testing.assert_allclose(  # read again for every point of the curve
-        fit.interval("rho", method="profile"), held.interval("rho", method="profile"), rtol=1e-6
-    )
-    with pytest.raises(hk.DataError, match=r"fit.predict\(frame\)"):
-        fit.predict()
-    with pytest.raises(hk.DataError, match=r"margins\(\) needs rows"):
-        fit.margins()
-    with pytest.raises(hk.DataError, match=r"functional_form\(\) needs the rows"):
-        fit.functional_form()
-    with pytest.raises(hk.DataError, match=r"sensitivity\(\) needs the rows"):
-        hk.sensitivity(fit)
 
 
 def test_files_have_the_tests_and_predictions_of_shape_errors_too(folder):
@@ -213,11 +139,6 @@ def test_files_have_the_tests_and_predictions_of_shape_errors_too(folder):
         held.predict(new, target="unselected").interval(0.9),
         rtol=1e-6,
     )
-
-
-def test_without_an_instrument_a_streamed_fit_warns_too(folder):
-    with pytest.warns(hk.IdentificationWarning, match="mostly prior"):
-        hk.heckman("y ~ a + b", "~ a + b", folder, method="two-step")
 
 
 REFUSED = {
@@ -337,59 +258,9 @@ def test_a_cluster_gives_the_same_numbers(folder, client, options):
     assert pickle.loads(pickle.dumps(by_cluster)).summary() == here.summary()
 
 
-def test_categories_are_collected_by_the_workers(folder, client):
-    formulas = "y ~ a + site", "~ a + z + C(grade)"
-    assert_same(hk.heckman(*formulas, folder, client=client), hk.heckman(*formulas, FRAME))
-
-
-def test_a_worker_killed_in_the_middle_changes_nothing(folder, client, monkeypatch):
-    passes, victim = 0, None
-    plain_call = cluster.Cluster.__call__
-
-    def counted(self, function, items):
-        nonlocal passes, victim
-        passes += 1
-        if passes == 5:  # moments are known, the likelihood is being maximised
-            victim = next(iter(client.run(os.getpid).values()))
-            threading.Timer(0.02, os.kill, (victim, signal.SIGKILL)).start()
-            return plain_call(self, _slowly(function), items)
-        return plain_call(self, function, items)
-
-    monkeypatch.setattr(cluster.Cluster, "__call__", counted)
-    by_cluster = hk.heckman(OUTCOME, SELECT, folder, client=client)
-    monkeypatch.undo()
-    assert victim not in client.run(os.getpid).values()  # it is gone; its nanny has sent another
-    assert_same(by_cluster, hk.heckman(OUTCOME, SELECT, FRAME))
-
-
-def _slowly(function):
-    """So that the worker is killed with a task in its hands."""
-
-    def task(item):
-        time.sleep(0.05)
-        return function(item)
-
-    return task
-
-
-def test_levels_are_in_the_order_of_memory_if_a_later_batch_has_the_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "PART_ROWS", 1_000_000)  # one part of several batches
-    frame = FRAME[:5000].sort_values("site", ascending=False, kind="stable")
-    write(frame, tmp_path, number=1, group=5000)
-    formulas = ("y ~ a + site", "~ a + site + z")
-    assert_same(hk.heckman(*formulas, tmp_path), hk.heckman(*formulas, frame))
-
-
 @pytest.mark.parametrize("options", [{}, {"covariance": "robust", "method": "two-step"}])
 def test_the_score_test_reads_files_again(folder, options):
     streamed, held = (hk.heckman(OUTCOME, SELECT, rows, **options) for rows in (folder, FRAME))
     there, here = (fit.test_rho_zero("score") for fit in (streamed, held))
     assert there.statistic == pytest.approx(here.statistic, rel=1e-8)
     assert there.p_value == pytest.approx(here.p_value, rel=1e-6)
-
-
-def test_a_fit_of_files_with_no_instrument_is_tested_by_the_score(folder):
-    with pytest.warns(hk.IdentificationWarning):
-        fit = hk.heckman(OUTCOME, "~ a + b", folder)
-    assert fit.test_rho_zero().statistic == fit.test_rho_zero("score").statistic
-    assert "Test of rho = 0: score" in fit.summary()

@@ -45,54 +45,6 @@ def test_estimates_and_verdict_do_not_depend_on_the_scale_of_the_weights(method)
         assert one.loglik_independent < one.loglik
 
 
-def test_a_probability_weight_of_one_is_no_weight():
-    plain = hk.heckman("y ~ x", "~ x", FRAME).identification.evidence
-    for one in (0.5, 3.0):
-        fit = hk.heckman(
-            "y ~ x", "~ x", FRAME, weights=np.full(len(FRAME), one), weight_kind="probability"
-        )
-        for key in ("rho_low", "rho_high"):
-            assert fit.identification.evidence[key] == pytest.approx(plain[key], abs=1e-9)
-
-
-def test_evidence_of_identify_does_not_depend_on_the_scale_of_the_weights():
-    found = [
-        hk.identify(
-            FRAME[["x", "z"]], FRAME["y"], instruments=["z"], sample_weight=scale * SHARE
-        ).evidence
-        for scale in SCALES
-    ]
-    for key in ("wald", "likelihood_ratio", "rho_low", "rho_high", "residual_normality_p"):
-        values = [each[key] for each in found]
-        assert values == pytest.approx([values[1]] * 3, rel=1e-6)
-
-
-def test_copies_and_weights_are_the_same_evidence():
-    X, y = FRAME[["x", "z"]], FRAME["y"]
-    copied = np.tile(np.arange(len(FRAME)), 4)
-    four = hk.identify(X, y, instruments=["z"], sample_weight=np.full(len(FRAME), 4)).evidence
-    long = hk.identify(X.iloc[copied], y.iloc[copied], instruments=["z"]).evidence
-    few = hk.identify(X[:200], y[:200], instruments=["z"]).evidence
-    zeros = np.where(np.arange(len(FRAME)) < 200, 1.0, 0.0)
-    zeroed = hk.identify(X, y, instruments=["z"], sample_weight=zeros).evidence
-    for key in ("wald", "residual_skewness", "residual_normality_p", "rho_low"):
-        assert zeroed[key] == pytest.approx(few[key], rel=1e-9)
-    for key in ("wald", "residual_normality_p"):
-        assert four[key] == pytest.approx(long[key], rel=0.1)
-
-
-def test_intervals_of_networks_do_not_depend_on_the_scale_of_the_weights():
-    X, y = FRAME[["x"]], FRAME["y"]
-    options = {"method": "profile", "epochs": 30, "n_members": 5, "progress": False}
-    found = []
-    for scale in (1.0, 100.5):
-        model = hk.DeepHeckmanRegressor(**{"method": "two-step"} | options).fit(
-            X, y, sample_weight=scale * SHARE
-        )
-        found.append(model.predict_interval(X[:20]))
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
-
-
 def test_a_boundary_fit_does_not_depend_on_the_scale_of_the_weights():
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "b"])

@@ -184,7 +184,7 @@ CASES = {
         "selected must be 0 or 1 but row 0 holds nan",
     ),
     "cluster not known": (
-        fit(clusters=np.array([pd.NA, *"ab" * 100][:200], dtype=object)),
+        fit(groups=np.array([pd.NA, *"ab" * 100][:200], dtype=object)),
         "groups have missing values",
     ),
     "three dimensions": (fit_arrays(x=np.zeros((200, 1, 1))), "got shape (200, 1, 1)"),
@@ -211,10 +211,10 @@ CASES = {
         "is not valid with probability weights",
     ),
     "cluster without clusters": (fit(covariance="cluster"), "go together"),
-    "one cluster": (fit(clusters=np.zeros(200)), "all rows are in one group"),
-    "clusters of another length": (fit(clusters=np.zeros(3)), "groups have shape (3,)"),
+    "one cluster": (fit(groups=np.zeros(200)), "all rows are in one group"),
+    "clusters of another length": (fit(groups=np.zeros(3)), "groups have shape (3,)"),
     "missing cluster": (
-        fit(clusters=np.where(GOOD.index == 1, np.nan, GOOD.index % 5)),
+        fit(groups=np.where(GOOD.index == 1, np.nan, GOOD.index % 5)),
         "groups have missing values",
     ),
     "no data": (fit(data=None), "formulas need data="),

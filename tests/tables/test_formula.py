@@ -118,7 +118,7 @@ def test_the_summary_frame_latex_and_dict_agree():
 
     fit = hk.heckman("y ~ x", "~ x + z", FRAME)
     frame = fit.to_frame()
-    text, tex = fit.summary(), fit.to_latex()
+    text, tex = fit.summary(), hk.compare_fits([fit]).to_latex()
     content = json.loads(json.dumps(fit.to_dict()))
     assert "supported by the instrument" in text
     assert r"\bottomrule" in tex

@@ -90,18 +90,6 @@ def test_repeating_each_row_in_its_group_changes_no_standard_error(name):
     np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
 
 
-def test_groups_and_clusters_are_one_option():
-    X, y = repeated_units(3, units=50, rows=4)
-    frame = X.assign(y=y)
-    fits = [
-        hk.heckman("y ~ g0 + x", "~ g0 + x + z", frame, **{option: "id"})
-        for option in ("groups", "clusters")
-    ]
-    pd.testing.assert_series_equal(fits[0].se, fits[1].se)
-    model = hk.HeckmanRegressor(["z"], method="ml").fit(X[["g0", "x", "z"]], y, groups=X["id"])
-    np.testing.assert_allclose(model.result_.se, fits[0].se, rtol=1e-6)
-
-
 def test_probabilities_have_the_interval_of_their_average():
     """Of one row, which both compute on the probit scale with t(G - 1)."""
     X, y = repeated_units(10, units=12, rows=20)
@@ -281,10 +269,6 @@ WRONG = {
     "one group": (lambda: _fit(np.zeros(90)), "all rows are in one group"),
     "another length": (lambda: _fit(np.arange(30)), "X has 90 rows but there are 30 groups"),
     "a missing one": (lambda: _fit([None, *range(89)]), "groups have missing values"),
-    "two names": (
-        lambda: hk.heckman(y=[1.0], x=[1.0], w=[1.0], groups=[1], clusters=[1]),
-        "two names for the same option",
-    ),
     "too few groups": (
         lambda: hk.DeepHeckmanRegressor(["z"], **SMALL).fit(
             *repeated_units(9, units=4, rows=60), groups="id"

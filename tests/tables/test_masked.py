@@ -139,7 +139,7 @@ def test_masks_in_formulas_clusters_propensities_and_metrics(units):
     with pytest.raises(hk.DataError, match="row 3"):
         hk.probit("s ~ a", columns | {"s": masked_at(s, 3)})
     with pytest.raises(hk.DataError, match="groups have missing"):
-        hk.heckman("y ~ a", "~ a + z", columns, clusters=masked_at(np.arange(N) % 30, 3))
+        hk.heckman("y ~ a", "~ a + z", columns, groups=masked_at(np.arange(N) % 30, 3))
     model = hk.WeightedEnsembleRegressor([2], epochs=2, progress=False)
     with pytest.raises(hk.DataError, match=r"propensity .* row 3"):
         model.fit(X, columns["y"], propensity=masked_at(np.full(N, 0.5), 3))

@@ -19,9 +19,9 @@ from heckesel.data import SelectionData, scaled_weight
 from heckesel.display import block, heading, html_table, paragraphs
 from heckesel.errors import DataError, as_list, is_whole
 
-WIDTH = 78
-FORM_HEAD = ("error model", "log-lik", "AIC-best", "weight", "rho", "status")
-COEFFICIENT_HEAD = ("coefficient", "normal", "lowest*", "highest*", "")
+RULE = "-" * 78
+FORM_HEAD = ("  error model", "log-lik", "AIC-best", "weight", "rho", "status")
+COEFFICIENT_HEAD = ("  coefficient", "normal", "lowest*", "highest*", "")
 # A form that is ten units of AIC worse than the best one has hardly any weight.
 CLOSE_AIC = 10.0
 
@@ -141,65 +141,37 @@ class FunctionalForm:
         used = f"all {self.rows:,} rows"
         if self.rows < self.rows_in_all:
             used = f"{self.rows:,} of {self.rows_in_all:,} rows, drawn at random"
-        lines = [
-            "Sensitivity to the error distribution: "
-            f"{len(self.forms)} error models of {self.y_name}",
-            f"fitted on {used}",
-            *self._form_lines(),
-            *self._coefficient_lines(),
-            "-" * WIDTH,
-        ]
-        return "\n".join([*lines, *textwrap.wrap(self.sentence, WIDTH)])
+        lines = [f"Sensitivity to the error distribution: {self.y_name}, fitted on {used}", RULE]
+        for row in (FORM_HEAD, *self._form_rows()):
+            lines.append("{:<22}{:>14}{:>10}{:>8}{:>8}  {}".format(*row))
+        lines.append(RULE)
+        width = max(24, *(len(term) + 2 for term in self.terms))
+        for term, *numbers, note in (COEFFICIENT_HEAD, *self._coefficient_rows()):
+            lines.append(f"{term:<{width}}{''.join(f'{n:>12}' for n in numbers)}  {note}".rstrip())
+        return "\n".join([*lines, RULE, *textwrap.wrap(self.sentence, len(RULE))])
 
     def _repr_html_(self) -> str:
-        marked = [
-            (f"{name} *" if name in self.weighed else name, *rest)
-            for name, *rest in self._form_rows()
-        ]
         return block(
             heading("Sensitivity to the error distribution"),
-            html_table(FORM_HEAD, marked, left=("status",)),
-            html_table(COEFFICIENT_HEAD, self._coefficient_rows(), left=("",)),
+            html_table(FORM_HEAD, list(self._form_rows()), left=("status",)),
+            html_table(COEFFICIENT_HEAD, list(self._coefficient_rows()), left=("",)),
             paragraphs([self.sentence]),
         )
 
-    def _form_rows(self) -> list[tuple[str, ...]]:
+    def _form_rows(self):
         """The entries under FORM_HEAD."""
-        best = self.forms[0].aic
-        return [
-            (
-                form.name,
-                f"{form.loglik:.2f}",
-                f"{form.aic - best:.1f}",
-                f"{form.aic_weight:.3f}",
-                f"{form.rho:.3f}",
-                form.status,
-            )
-            for form in self.forms
-        ]
+        for form in self.forms:
+            behind = form.aic - self.forms[0].aic
+            name = f"{'*' if form.name in self.weighed else ' '} {form.name}"
+            numbers = (f"{form.loglik:.2f}", f"{behind:.1f}", f"{form.aic_weight:.3f}")
+            yield name, *numbers, f"{form.rho:.3f}", form.status
 
-    def _coefficient_rows(self) -> list[tuple[str, ...]]:
+    def _coefficient_rows(self):
         """The entries under COEFFICIENT_HEAD."""
         normal = next(form.params for form in self.forms if form.name == GAUSSIAN.name)
-        found = []
         for term, ends in zip(self.terms, self._ranges, strict=True):
             numbers = (f"{value:.4g}" for value in (normal["outcome", term], *ends))
-            found.append((term, *numbers, "changes sign" if term in self.flips else ""))
-        return found
-
-    def _form_lines(self) -> list[str]:
-        lines = ["-" * WIDTH]
-        for name, loglik, aic, weight, rho, status in (FORM_HEAD, *self._form_rows()):
-            mark = "*" if name in self.weighed else " "
-            lines.append(f"{mark} {name:<20}{loglik:>14}{aic:>10}{weight:>8}{rho:>8}  {status}")
-        return lines
-
-    def _coefficient_lines(self) -> list[str]:
-        width = max(24, *(len(term) + 2 for term in self.terms))
-        lines = ["-" * WIDTH]
-        for term, normal, low, high, note in (COEFFICIENT_HEAD, *self._coefficient_rows()):
-            lines.append(f"  {term:<{width}}{normal:>12}{low:>12}{high:>12}  {note}".rstrip())
-        return lines
+            yield f"  {term}", *numbers, "changes sign" if term in self.flips else ""
 
     @property
     def sentence(self) -> str:
@@ -236,37 +208,27 @@ def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
         raise DataError("every unit was selected, so the errors have no dependence to compare")
     if not (is_whole(rows) and is_whole(seed)) or rows < 1 or seed < 0:
         raise DataError(f"rows must be positive and seed not negative, got {rows!r}, {seed!r}")
-    chosen = _checked_terms(terms, fit.data.x_names)
-    weight = scaled_weight(fit.data.weight, fit.weight_kind)  # AIC needs a scale
-    varying = _drawn(_with_scale(replace(fit.data, weight=weight)), rows, seed)
-    data = replace(varying, scale=None, scale_names=())
-    with threadpool_limits(1, user_api="blas"):
-        fits = fit_forms(data)
-        if varying.scale_names:
-            fits = with_weights((*fits, *fit_forms(varying, ERROR_MODELS.values())))
-    fits = tuple(sorted(fits, key=lambda form: form.aic))
-    return FunctionalForm(fits, chosen, data.n, fit.data.n, data.y_name)
-
-
-def _with_scale(data: SelectionData) -> SelectionData:
-    """Columns of log sigma(x): those of the fit, or every outcome column."""
-    if data.scale is not None:
-        return data
-    names = tuple(name for name in data.x_names if name != "Intercept")
-    columns = data.x[:, [data.x_names.index(name) for name in names]]
-    return replace(data, scale=columns, scale_names=names)
-
-
-def _checked_terms(terms, names) -> tuple[str, ...]:
-    if terms is None:
-        return tuple(name for name in names if name != "Intercept")
-    wanted = tuple(as_list("terms", terms))
-    for term in wanted:
+    names = fit.data.x_names
+    slopes = tuple(name for name in names if name != "Intercept")
+    chosen = slopes if terms is None else tuple(as_list("terms", terms))
+    for term in chosen:
         if term not in names:
             raise DataError(
                 f"there is no outcome term {term!r}; the terms are {', '.join(map(repr, names))}"
             )
-    return wanted
+    weight = scaled_weight(fit.data.weight, fit.weight_kind)  # AIC needs a scale
+    varying = replace(fit.data, weight=weight)
+    if varying.scale is None:  # log sigma(x) with every outcome column
+        columns = varying.x[:, [names.index(name) for name in slopes]]
+        varying = replace(varying, scale=columns, scale_names=slopes)
+    varying = _drawn(varying, rows, seed)
+    data = replace(varying, scale=None, scale_names=())
+    with threadpool_limits(1, user_api="blas"):
+        fits = fit_forms(data)
+        if varying.scale_names:
+            fits = with_weights((*fits, *fit_forms(varying)))
+    fits = tuple(sorted(fits, key=lambda form: form.aic))
+    return FunctionalForm(fits, chosen, data.n, fit.data.n, data.y_name)
 
 
 def _drawn(data: SelectionData, rows: int, seed: int) -> SelectionData:

@@ -75,7 +75,6 @@ from heckesel.tables.formula import (
     build_equation,
     covariance_kind,
     evaluate_column,
-    groups_or_clusters,
     side_column,
     split_formula,
     with_intercept,
@@ -184,14 +183,6 @@ class LinearProbit:
         """x and w with constants; None where not needed, as the columns of log sigma(x)."""
         x = None if x is None else with_intercept(x)
         return x, None if w is None else with_intercept(w), None
-
-    def probability_graph(self, graph, x: str) -> tuple[str, str]:
-        """(1, m) population probabilities of the first and the second class in an ONNX graph."""
-        intercept, *slopes = self.result.params["outcome"]
-        index = graph.call("MatMul", x, graph.double(np.array(slopes)[:, None]))
-        index = graph.as_number(graph.call("Add", index, graph.double(np.array(intercept))))
-        z = graph.call("Transpose", index, perm=[1, 0])
-        return graph.normal_cdf(graph.call("Neg", z)), graph.normal_cdf(z)
 
     def index(self, w) -> np.ndarray:
         return with_intercept(w) @ self.result.params["select"].to_numpy()
@@ -505,7 +496,6 @@ def probit(
     *,
     covariance: str | None = None,
     groups=None,
-    clusters=None,
     weights=None,
     weight_kind: str = "frequency",
 ) -> ProbitResult:
@@ -517,7 +507,7 @@ def probit(
         Formula with a left-hand side, such as ``"s ~ a + b"``.
     data : frame or dict
         The columns that the formula names.
-    covariance, groups, clusters, weights, weight_kind
+    covariance, groups, weights, weight_kind
         As in `heckesel.heckman`.
 
     Returns
@@ -538,7 +528,7 @@ def probit(
     >>> print(fit.params["select", "kidslt6"].round(3))
     -0.621
     """
-    frame, groups = as_pandas(data), groups_or_clusters(groups, clusters)
+    frame = as_pandas(data)
     name, right = split_formula(formula, "probit")
     if name is None:
         raise DataError(f"the formula {formula!r} needs a left-hand side: 's ~ a + b'")

@@ -681,20 +681,6 @@ class HeckmanFit(SelectionFit):
         """
         return self.modes[self.selected] if self.modes else None
 
-    def to_latex(self, level: float = 0.95) -> str:
-        """Table of coefficients for LaTeX, with booktabs rules.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level.
-
-        Returns
-        -------
-        str
-        """
-        return table.latex(self, level)
-
     def to_dict(self, level: float = 0.95) -> dict:
         """Everything the summary shows, in a form that can be written as JSON.
 

@@ -15,9 +15,6 @@ from heckesel.classical.rows import ALL_ROWS_UP_TO
 from heckesel.data import SelectionData
 from heckesel.display import (
     Summary,
-    latex_escaped,
-    latex_number,
-    latex_p,
     number_text,
     p_text,
     plain,
@@ -152,33 +149,6 @@ def coefficient_html(
     share = f"{100 * level:g}%"
     head = ("", "coef", "std err", letter, f"P>|{letter}|", f"{share} low", f"{share} high")
     return web.html_table(head, rows)
-
-
-def latex(fit, level: float) -> str:
-    """A booktabs table, one block per equation."""
-    frame, letter = fit.to_frame(level), letter_of(fit.freedom)
-    lines = [
-        r"\begin{tabular}{lrrrrrr}",
-        r"\toprule",
-        rf" & coef & std err & ${letter}$ & $P>|{letter}|$ & "
-        rf"\multicolumn{{2}}{{c}}{{{100 * level:g}\% interval}} \\",
-    ]
-    for equation in dict.fromkeys(frame.index.get_level_values(0)):
-        heading = latex_escaped(heading_of(equation, fit.data.y_name))
-        lines += [r"\midrule", rf"\multicolumn{{7}}{{l}}{{\textit{{{heading}}}}} \\"]
-        for term, row in frame.loc[equation].iterrows():
-            shown = [latex_number(row.coef), latex_number(row.se), latex_number(row.z, 2)]
-            shown += [latex_p(row.p), latex_number(row.low, 3), latex_number(row.high, 3)]
-            lines.append(rf"{latex_escaped(term)} & {' & '.join(shown)} \\")
-    lines += [
-        r"\midrule",
-        rf"\multicolumn{{7}}{{l}}{{$\rho = {fit.rho:.4f}$, $\sigma = {fit.sigma:.4f}$, "
-        rf"{fit.n_selected} of {fit.n} selected; {latex_escaped(fit.identification.verdict)}; "
-        rf"p-values and intervals: {INFERENCE[fit.inference]}}} \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "\n".join(lines)
 
 
 def as_dict(fit, level: float) -> dict:

@@ -18,12 +18,11 @@ from heckesel.classical.ml import (
     selected_mode,
     standardised_hessian,
 )
-from heckesel.classical.prediction import LinearMeans, covariance_of_known, outcome_means
+from heckesel.classical.prediction import LinearMeans, outcome_means
 from heckesel.classical.rows import standardised_sample
 from heckesel.data import SelectionData
 from heckesel.errors import warn_user
 from heckesel.fit_info import LinearInfo
-from heckesel.math.sinh_arcsinh import population_moments
 from heckesel.predictive import (
     Predictive,
     check_target,
@@ -123,110 +122,6 @@ class LinearModel:
         if self.result.errors != "t":
             return index
         return -np.sign(index) * ndtri(stdtr(self.result.df, -np.abs(index)))
-
-    def graph(self, graph, x: str):
-        r"""The population prediction at x (m, p) in an ONNX graph, with a = (1, x):
-
-        .. math:: a'\beta + \sigma m, \qquad
-                  \sigma^2 v + a'(V_0 + 2\sigma V_1 + \sigma^2 V_2)\,a .
-
-        m and v are the moments of :math:`e = (y - x'\beta)/\sigma`. x is measured from the point c
-        where the second part is smallest, so that no digits cancel in float32.
-        """
-        found = self._population()
-        centre = _centre_of(found.covariances[0])
-        shift = np.eye(len(found.beta))
-        shift[0, 1:] = centre
-        apart = graph.centred(x, centre)
-        mean = _affine(graph, apart, shift @ found.beta)
-        doubt, *others = (
-            _quadratic(graph, apart, shift @ each @ shift.T) for each in found.covariances
-        )
-        variance = np.float64(found.variance)
-        if found.log_sigma is not None:
-            sigma = graph.call("Exp", _affine(graph, apart, shift @ found.log_sigma))
-            variance = graph.call("Mul", graph.square(sigma), variance)
-            mean = graph.call("Add", mean, graph.call("Mul", sigma, np.float64(found.mean)))
-            if others:
-                linear, squared = others
-                more = graph.call("Add", linear, graph.call("Mul", squared, sigma))
-                doubt = graph.call("Add", doubt, graph.call("Mul", more, sigma))
-        possible = graph.call("GreaterOrEqual", doubt, np.float32(0))
-        doubt = graph.call("Where", possible, doubt, np.float32(np.nan))  # as in `predict`
-        variance = graph.call("Add", doubt, variance)
-        last = np.array([1])
-        mean, variance = graph.call("Squeeze", mean, last), graph.call("Squeeze", variance, last)
-        errors = self.result.errors
-        return graph.part(mean, variance, errors, df=self.result.df if errors == "t" else None)
-
-    def _population(self) -> Population:
-        if self.at_boundary is not None:
-            found, order = self.at_boundary, np.roll(np.arange(len(self.at_boundary.covariance)), 1)
-            beta, sigma = found.estimates.beta[order], found.estimates.sigma
-            return Population(beta, (found.covariance[np.ix_(order, order)],), variance=sigma**2)
-        result, df = self._used(), self.result.df
-        params, covariance = result.params, covariance_of_known(result)
-        beta, names = params["outcome"].to_numpy(), list(params["outcome"].index)
-        size, scale = len(beta), result.data.scale_names
-        variance = 1.0 if np.isinf(df) else df / (df - 2) if df > 2 else np.inf
-        covariances: tuple[np.ndarray, ...] = (covariance[:size, :size],)
-        mean = 0.0
-        if result.errors == "shape":
-            ancillary, labels = params["ancillary"], list(params.index)
-            moments = population_moments(ancillary["skewness"], ancillary["log_tail"])
-            mean, variance = float(moments.mean), float(moments.variance)
-            slope = np.zeros((len(params), size))  # of the mean less a'beta, divided by sigma
-            slope[labels.index(("ancillary", "log_sigma")), 0] = mean
-            slope[labels.index(("ancillary", "skewness")), 0] = moments.d_skewness
-            slope[labels.index(("ancillary", "log_tail")), 0] = moments.d_log_tail
-            for name in scale:
-                slope[labels.index(("scale", name)), names.index(name)] = mean
-            across = covariance[:size] @ slope
-            covariances = (*covariances, across + across.T, slope.T @ covariance @ slope)
-        if scale:
-            log_sigma = np.zeros(size)
-            log_sigma[0] = params["ancillary", "log_sigma"]
-            log_sigma[[names.index(name) for name in scale]] = params["scale"]
-            return Population(beta, covariances, variance, mean, log_sigma)
-        sigma = result.sigma
-        together = sum(sigma**power * each for power, each in enumerate(covariances))
-        beta = beta + sigma * mean * np.eye(size)[0]
-        return Population(beta, (together,), sigma**2 * variance)
-
-
-@dataclass(frozen=True)
-class Population:
-    """Arrays for `LinearModel.graph`, the constant first. covariances : V_0, 2 V_1 and V_2; mean,
-    variance : of e. Where sigma is constant, all of it is part of beta, V_0 and the variance, and
-    log_sigma is None."""
-
-    beta: np.ndarray
-    covariances: tuple[np.ndarray, ...]
-    variance: float
-    mean: float = 0.0
-    log_sigma: np.ndarray | None = None
-
-
-def _affine(graph, apart: str, vector) -> str:
-    """(m, 1) of (1, apart)'vector."""
-    return graph.call("Add", graph.call("MatMul", apart, vector[1:, None]), vector[:1])
-
-
-def _quadratic(graph, apart: str, matrix) -> str:
-    """(m, 1) of (1, apart)'matrix(1, apart), for a symmetric matrix."""
-    across = graph.call("MatMul", apart, matrix[1:, 1:])
-    across = graph.call("Add", across, 2 * matrix[:1, 1:])
-    bent = graph.call("ReduceSum", graph.call("Mul", across, apart), np.array([1]), keepdims=1)
-    return graph.call("Add", bent, matrix[0, 0])
-
-
-def _centre_of(covariance) -> np.ndarray:
-    """The x at which x'Vx is smallest; 0 if there is none."""
-    try:
-        centre = -np.linalg.solve(covariance[1:, 1:], covariance[1:, 0])
-    except np.linalg.LinAlgError:
-        return np.zeros(len(covariance) - 1)
-    return centre if np.isfinite(centre).all() else np.zeros(len(centre))
 
 
 def fit_many(
