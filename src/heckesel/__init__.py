@@ -33,7 +33,7 @@ _HOMES = {
     "IdentificationWarning": "heckesel.errors",
 }
 
-_PACKAGES = ("datasets", "plots")
+_PACKAGES = ("datasets", "metrics", "plots")
 
 __all__ = [*_PACKAGES, *_HOMES]
 
