@@ -151,7 +151,7 @@ class HeckmanRegressor(SelectionRegressor):
         if self.method != "auto":
             return self._fit_classical(X, y, sides)
         prior, seed = rho_prior(self.rho_prior), seed_of(self.random_state)
-        data = read_table(self, X, y, **sides, check=check_enough)
+        data = read_table(self, X, y, **sides, check=check_enough, linear=True)
         check_enough(data)
         x, z, places = outcome_columns(data)
         s, groups = data.s, data.groups
