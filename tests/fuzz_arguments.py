@@ -41,12 +41,12 @@ def data():
 @cache
 def regressor():
     X, y = data()
-    return hk.HeckmanRegressor(["z"]).fit(X, y)
+    return hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
 
 
 @cache
 def classifier():
-    return hk.HeckmanClassifier(["z"]).fit(_X(), _classes())
+    return hk.HeckmanClassifier(["z"], method="ml").fit(_X(), _classes())
 
 
 def _classes():

@@ -38,7 +38,7 @@ X, Y = table()
 MODELS = {
     "linear": hk.HeckmanRegressor(["z"], method="ml", missing="indicator"),
     "linear shape": hk.HeckmanRegressor(["z"], method="ml", errors="shape", missing="indicator"),
-    "linear auto": hk.HeckmanRegressor(["z"], missing="indicator"),
+    "linear auto": hk.HeckmanRegressor(["z"], missing="indicator", method="ml"),
     "linear two-step": hk.HeckmanRegressor("z", method="two-step", missing="indicator"),
     "two-step": hk.DeepHeckmanRegressor(method="two-step", **SMALL),
     "two-step on folds": hk.DeepHeckmanRegressor(

@@ -113,7 +113,9 @@ def shown():
     frame = frame.rename(columns={"x": NAME, "y": f"y {NAME}"}).rename(index=lambda k: LABEL)
     X, y = frame[[NAME, "z"]], frame[f"y {NAME}"]
     model = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
-    classes = hk.HeckmanClassifier(["z"]).fit(X, (y > 0).astype(float).where(y.notna()))
+    classes = hk.HeckmanClassifier(["z"], method="ml").fit(
+        X, (y > 0).astype(float).where(y.notna())
+    )
     named = frame.assign(s=y.notna() * 1.0)
     return {
         "fit": model.result_,

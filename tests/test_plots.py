@@ -33,7 +33,7 @@ def model(draw):
 @pytest.fixture(scope="module")
 def classifier(draw):
     X, y = draw
-    return hk.HeckmanClassifier(["z"]).fit(X, (y > 0).astype(float).where(y.notna()))
+    return hk.HeckmanClassifier(["z"], method="ml").fit(X, (y > 0).astype(float).where(y.notna()))
 
 
 def every_picture(model, X, y):
@@ -176,7 +176,7 @@ def test_right_probabilities_lie_inside_the_band_and_wrong_ones_do_not():
     X = pd.DataFrame({"x": rng.normal(size=4000), "z": rng.normal(size=4000)})
     u, e = rng.normal(size=(2, 4000))
     seen, y = X["z"] + u > 0, (X["x"] + e > 0.5).astype(float)
-    model = hk.HeckmanClassifier(["z"]).fit(X, y.where(seen))
+    model = hk.HeckmanClassifier(["z"], method="ml").fit(X, y.where(seen))
     new = pd.DataFrame({"x": rng.normal(size=4000), "z": 0.0})
     right = (new["x"] + rng.normal(size=4000) > 0.5).astype(float)
     for outcome, inside in ((right, True), (1 - right, False)):

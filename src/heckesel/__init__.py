@@ -18,7 +18,7 @@ _HOMES = {
     "bounds": "heckesel.verdict.bounds",
     "HeckmanFit": "heckesel.classical.results",
     "HeckmanRegressor": "heckesel.regressor",
-    "HeckmanClassifier": "heckesel.estimators.heckman_classifier",
+    "HeckmanClassifier": "heckesel.classifier",
     "DeepHeckmanRegressor": "heckesel.estimators.deep_heckman_regressor",
     "DeepEnsembleRegressor": "heckesel.estimators.deep_ensemble_regressor",
     "WeightedEnsembleRegressor": "heckesel.estimators.weighted_ensemble_regressor",

@@ -16,7 +16,7 @@ from heckesel.classical.probit_results import HeckmanProbitFit, LinearProbit, fi
 from heckesel.classical.results import HeckmanFit
 from heckesel.data import check_level, numeric
 from heckesel.errors import DataError, is_whole
-from heckesel.estimators.heckman_classifier import HeckmanClassifier
+from heckesel.classifier import HeckmanClassifier
 from heckesel.regressor import HeckmanRegressor
 from heckesel.estimators.network_options import seed_of
 from heckesel.estimators.selection_regressor import rows_for_target

@@ -52,6 +52,8 @@ class HeckmanRegressor(SelectionRegressor):
         Error distribution of ``"profile"`` and ``"ml"``.
     scale : str, int or list of these, optional
         Columns on which sigma depends, for ``"ml"``.
+    covariance : {"information", "opg", "robust", "cluster"}, optional
+        Covariance of the estimates of ``"two-step"`` and ``"ml"``, as in `heckesel.heckman`.
     cv : int, splitter, iterable or "auto", default="auto"
         Folds of the learner and of selection, as in scikit-learn. ``"auto"`` is 10, 5 or 3 folds
         by the number of selected rows.
@@ -109,6 +111,7 @@ class HeckmanRegressor(SelectionRegressor):
     rho_prior: Any = None
     errors: str = "normal"
     scale: Any = None
+    covariance: str | None = None
     cv: Any = "auto"
     missing: str = "error"
     on_problem: str = "error"
@@ -150,53 +153,9 @@ class HeckmanRegressor(SelectionRegressor):
         sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
         if self.method != "auto":
             return self._fit_classical(X, y, sides)
-        prior, seed = rho_prior(self.rho_prior), seed_of(self.random_state)
+        # as in linear models a category has no column for its first level, in x as in w
         data = read_table(self, X, y, **sides, check=check_enough, linear=True)
-        check_enough(data)
-        x, z, places = outcome_columns(data)
-        s, groups = data.s, data.groups
-
-        # Folds are drawn once. Groups stay together; the selected are spread evenly.
-        folds = folds_of(self.cv, s, groups, seed)
-        if not data.weight.all():
-            data, folds = data.take(data.weight > 0), folds[data.weight > 0]
-            x, z, places = outcome_columns(data)
-            s, groups = data.s, data.groups
-
-        # E[y | x, s = 1], out of fold
-        mine = x[s], data.y[s], data.weight[s]
-        outcome, held_out = fit_outcome(
-            self.learner, *mine, folds[s], seed=seed, n_jobs=self.n_jobs
-        )
-        law = fit_law(x[s], data.y[s], held_out, data.weight[s], folds[s])
-
-        selection = rho = evidence = None
-        if data.has_selection:
-            # P(s = 1 | x, z), out of fold, and its averages over z
-            selection, index, averages, columns = fit_selection(x, z, s, data.weight, folds, groups)
-            mean_p, mean_phi, _, _ = selection.averages(x[~s])
-            contrast = np.average(
-                mean_phi / mean_p / np.maximum(1 - mean_p, 1e-12), weights=data.weight[~s]
-            )
-            # the likelihood of rho, and nothing else informs it
-            evidence = what_the_instrument_says(
-                data.y[s] - held_out,
-                index[s],
-                averages[:, s],
-                columns[s],
-                learn_basis(x[s], data.weight[s], curved=s.sum() > 10 * x.shape[1] + 100)(x[s]),
-                data.weight[s],
-                None if groups is None else groups[s],
-                selection.covariance,
-                contrast,
-                values=selection.distinct,
-            )
-            rho = posterior(evidence, prior)
-            self.rho_, self.rho_interval_ = rho.rho, rho.rho_interval()
-
-        self.fitted_ = Corrected(outcome, law, selection, rho, places)
-        self.learner_, self.losses_ = outcome.name, outcome.losses
-        self.identification_ = verdict_of(data, evidence, rho, prior)
+        learn(self, data)
         return self
 
     def _fit_classical(self, X, y, sides):
@@ -222,6 +181,7 @@ class HeckmanRegressor(SelectionRegressor):
             design,
             method=self.method,
             errors=self.errors,
+            covariance=self.covariance,
             clusters=data.groups,
             weight_kind=weight_kind,
         )
@@ -230,6 +190,61 @@ class HeckmanRegressor(SelectionRegressor):
         self.fitted_ = linear_model(result, counted)
         self.identification_ = result.identification
         return self
+
+
+def learn(model, data: SelectionData) -> None:
+    """The whole method: what `fit` does with the data of a table.
+
+    model : has learner, cv, rho_prior, random_state and n_jobs; what was learned is set on it
+    """
+    prior, seed = rho_prior(model.rho_prior), seed_of(model.random_state)
+    check_enough(data)
+    kind = kind_of_weights(None, data.weight)
+    data = replace(data, weight=scaled_weight(data.weight, kind))
+    x, z, places = outcome_columns(data)
+    s, groups = data.s, data.groups
+
+    # Folds are drawn once. Groups stay together; the selected are spread evenly.
+    folds = folds_of(model.cv, s, groups, seed)
+    if not data.weight.all():
+        data, folds = data.take(data.weight > 0), folds[data.weight > 0]
+        x, z, places = outcome_columns(data)
+        s, groups = data.s, data.groups
+
+    # E[y | x, s = 1], out of fold
+    mine = x[s], data.y[s], data.weight[s]
+    outcome, held_out = fit_outcome(
+        model.learner, *mine, folds[s], seed=seed, n_jobs=model.n_jobs
+    )
+    law = fit_law(x[s], data.y[s], held_out, data.weight[s], folds[s])
+
+    selection = rho = evidence = None
+    if data.has_selection:
+        # P(s = 1 | x, z), out of fold, and its averages over z
+        selection, index, averages, columns = fit_selection(x, z, s, data.weight, folds, groups)
+        mean_p, mean_phi, _, _ = selection.averages(x[~s])
+        contrast = np.average(
+            mean_phi / mean_p / np.maximum(1 - mean_p, 1e-12), weights=data.weight[~s]
+        )
+        # the likelihood of rho, and nothing else informs it
+        evidence = what_the_instrument_says(
+            data.y[s] - held_out,
+            index[s],
+            averages[:, s],
+            columns[s],
+            learn_basis(x[s], data.weight[s], curved=s.sum() > 10 * x.shape[1] + 100)(x[s]),
+            data.weight[s],
+            None if groups is None else groups[s],
+            selection.covariance,
+            contrast,
+            values=selection.distinct,
+        )
+        rho = posterior(evidence, prior)
+        model.rho_, model.rho_interval_ = rho.rho, rho.rho_interval()
+
+    model.fitted_ = Corrected(outcome, law, selection, rho, places)
+    model.learner_, model.losses_ = outcome.name, outcome.losses
+    model.identification_ = verdict_of(data, evidence, rho, prior)
 
 
 def outcome_columns(data: SelectionData):
@@ -271,7 +286,7 @@ def check_enough(data: SelectionData) -> None:
 def check_options(model) -> None:
     if not is_one_of(model.method, METHODS):
         raise DataError(f"method must be one of {', '.join(METHODS)}, got {model.method!r}")
-    if model.method in ("two-step", "ml"):
+    if model.method in ("two-step", "ml") and hasattr(model, "errors"):
         check_model(model.method, model.errors, model.scale)
     if isinstance(model.learner, str) and model.learner not in LEARNERS:
         raise DataError(

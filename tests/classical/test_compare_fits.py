@@ -92,7 +92,7 @@ def test_compare_fits_refuses_wrong_arguments(fits):
     for wrong, said in (
         (fits[0], "needs a list of fits"),
         ([], "needs a list of fits"),
-        ([hk.HeckmanRegressor()], "HeckmanRegressor has no table of coefficients"),
+        ([hk.HeckmanRegressor(method="ml")], "HeckmanRegressor has no table of coefficients"),
         ([1], "int has no table"),
     ):
         with pytest.raises(DataError, match=said):

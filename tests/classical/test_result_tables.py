@@ -31,7 +31,9 @@ def two_step():
 @pytest.fixture(scope="module")
 def classes():
     loans = hk.datasets.make_loans(1500, seed=0).frame
-    return hk.HeckmanClassifier(["leniency"]).fit(loans.drop(columns="default"), loans["default"])
+    return hk.HeckmanClassifier(["leniency"], method="ml").fit(
+        loans.drop(columns="default"), loans["default"]
+    )
 
 
 def test_a_probit_has_the_tables_of_statsmodels():

@@ -64,12 +64,14 @@ def test_a_rare_level_leaves_the_other_standard_errors(kind):
     rows."""
     with_it = fitted(QUASI, covariance=kind)
     rest = DUMMY == 0
-    without = hk.HeckmanClassifier([2], covariance=kind).fit(X[rest][:, [0, 1, 3]], QUASI[rest])
+    without = hk.HeckmanClassifier([2], covariance=kind, method="ml").fit(
+        X[rest][:, [0, 1, 3]], QUASI[rest]
+    )
     se, expected = with_it.result_.se, without.result_.se
     np.testing.assert_allclose(se["outcome"].to_numpy()[:3], expected["outcome"], rtol=0.03)
     np.testing.assert_allclose(se["ancillary"], expected["ancillary"], rtol=0.1)
     twice = fitted(np.tile(QUASI, 2), np.tile(X, (2, 1)), covariance=kind).result_.se
-    model = hk.HeckmanClassifier([3], covariance=kind)
+    model = hk.HeckmanClassifier([3], covariance=kind, method="ml")
     with pytest.warns(hk.IdentificationWarning, match="perfectly"):
         weighted = model.fit(X, QUASI, sample_weight=np.full(N, 2)).result_.se
     np.testing.assert_allclose(weighted, twice, rtol=1e-6, equal_nan=True)
@@ -94,7 +96,7 @@ def test_what_the_other_rows_do_not_determine_has_no_standard_error():
 def test_without_selection_the_standard_errors_are_those_of_the_other_rows():
     everyone = np.where(DUMMY == 1, 1.0, A - B + E > 0)
     with pytest.warns(hk.IdentificationWarning):
-        fit = hk.HeckmanClassifier().fit(X[:, :3], everyone).result_
+        fit = hk.HeckmanClassifier(method="ml").fit(X[:, :3], everyone).result_
     rest = DUMMY == 0
     free = fit_probit(np.column_stack([np.ones(N), A, B])[rest], everyone[rest] == 1)
     expected = np.sqrt(np.diag(np.linalg.inv(-free.hessian)))

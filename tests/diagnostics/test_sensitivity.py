@@ -111,7 +111,7 @@ def test_last_layers_at_a_fixed_rho_agree_with_the_classic_fit(frame, fit):
         hk.DeepHeckmanRegressor(["z"], method="averaged", **FAST),
         hk.DeepHeckmanRegressor(["z"], **FAST),
         hk.DeepEnsembleRegressor(["z"], **FAST),
-        hk.HeckmanRegressor(["z"]),
+        hk.HeckmanRegressor(["z"], method="ml"),
     ],
     ids=["two-step", "profile", "averaged", "auto", "ensemble", "linear"],
 )
@@ -167,7 +167,7 @@ def test_the_average_is_over_the_rows_asked_for(kind, frame):
         model, at = hk.heckman(y=y, x=X[["x"]], w=X), few[["x"]]
     else:
         linear, deep = (
-            hk.HeckmanRegressor(["z"]),
+            hk.HeckmanRegressor(["z"], method="ml"),
             hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST),
         )
         model, at = (linear if kind == "regressor" else deep).fit(X, y), few
@@ -196,16 +196,18 @@ def test_networks_count_rows_as_their_fit_did(frame):
 
 def test_fits_without_a_sensitivity_are_refused(frame, tmp_path):
     X, y = frame[["x", "z"]], frame["y"]
-    linear = hk.HeckmanRegressor(["z"]).fit(X, y)
+    linear = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
     linear.save(tmp_path / "model.heckesel")
     with pytest.raises(hk.DataError, match="was loaded or read from files"):
         hk.sensitivity(hk.load(tmp_path / "model.heckesel"))
     with pytest.raises(hk.DataError, match="no outcome column 'educ'"):
         hk.sensitivity(linear, effects=["educ"])
-    logs = hk.HeckmanRegressor(["z"], target_transform="log").fit(X, np.exp(y))
+    logs = hk.HeckmanRegressor(["z"], target_transform="log", method="ml").fit(X, np.exp(y))
     with pytest.raises(hk.DataError, match="without target_transform"):
         hk.sensitivity(logs)
-    classes = hk.HeckmanClassifier(["z"]).fit(X, (y > 2).astype(float).where(y.notna()))
+    classes = hk.HeckmanClassifier(["z"], method="ml").fit(
+        X, (y > 2).astype(float).where(y.notna())
+    )
     with pytest.raises(hk.DataError, match="not for a HeckmanClassifier"):
         hk.sensitivity(classes)
     unseen = frame.assign(x=frame["x"].where(y.notna()), w=frame["x"])

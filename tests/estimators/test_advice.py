@@ -50,7 +50,7 @@ def test_a_missing_value_at_prediction_suggests_the_option_of_the_fit(women, tmp
 def test_missing_values_that_determine_selection_are_named(women, chosen, said):
     rows = women.index[women["lwage"].notna() == chosen][:2]
     women.loc[rows, "educ"] = np.nan
-    model = hk.HeckmanRegressor(["age", "kidslt6"], missing="indicator")
+    model = hk.HeckmanRegressor(["age", "kidslt6"], missing="indicator", method="ml")
     with pytest.raises(hk.DataError, match=f"^{said}") as caught:
         model.fit(women.drop(columns="lwage"), women["lwage"])
     assert str(caught.value).endswith("; impute 'educ' or drop it")
@@ -59,7 +59,7 @@ def test_missing_values_that_determine_selection_are_named(women, chosen, said):
 def test_a_column_missing_for_all_unselected_rows_is_refused(women):
     women.loc[women["lwage"].isna(), "educ"] = np.nan
     women.loc[5, "educ"] = np.nan
-    model = hk.HeckmanRegressor(["age", "kidslt6"], missing="indicator")
+    model = hk.HeckmanRegressor(["age", "kidslt6"], missing="indicator", method="ml")
     with pytest.raises(hk.DataError, match="in which 'educ' is not missing is selected"):
         model.fit(women.drop(columns="lwage"), women["lwage"])
 
@@ -74,14 +74,14 @@ def test_dates_are_refused_and_not_read_as_numbers_or_categories(women, days):
     X = women.drop(columns="lwage").assign(day=days)
     missing = "indicator" if X["day"].isna().any() else "error"
     with pytest.raises(hk.DataError, match=r"^column 'day' holds dates; convert it to numbers"):
-        hk.HeckmanRegressor(["age"], missing=missing).fit(X, women["lwage"])
+        hk.HeckmanRegressor(["age"], missing=missing, method="ml").fit(X, women["lwage"])
 
 
 def test_an_estimator_does_not_suggest_a_formula(women):
     X = women.drop(columns="lwage").astype({"educ": object})
     X.loc[7, "educ"] = "twelve"
     with pytest.raises(hk.DataError, match=r"row 7 holds 'twelve'; convert it to a number$"):
-        hk.HeckmanRegressor(["age"]).fit(X, women["lwage"])
+        hk.HeckmanRegressor(["age"], method="ml").fit(X, women["lwage"])
 
 
 def test_kind_regression_is_not_suggested_for_string_classes(women, tmp_path, capsys):

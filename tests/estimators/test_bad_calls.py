@@ -11,9 +11,9 @@ RNG = np.random.default_rng(5)
 X = pd.DataFrame(RNG.normal(size=(40, 2)), columns=["a", "b"])
 Y = pd.Series(np.where(X["b"] + RNG.normal(size=40) > 0, X["a"], np.nan), name="y")
 USES = {
-    "an instrument that is no column": lambda: hk.HeckmanRegressor("c").fit(X, Y),
-    "an instrument beyond the columns": lambda: hk.HeckmanRegressor([7]).fit(X, Y),
-    "instruments alone": lambda: hk.HeckmanRegressor(["a", "b"]).fit(X, Y),
+    "an instrument that is no column": lambda: hk.HeckmanRegressor("c", method="ml").fit(X, Y),
+    "an instrument beyond the columns": lambda: hk.HeckmanRegressor([7], method="ml").fit(X, Y),
+    "instruments alone": lambda: hk.HeckmanRegressor(["a", "b"], method="ml").fit(X, Y),
     "an unknown method": lambda: hk.HeckmanRegressor(method="x").fit(X, Y),
     "an unknown deep method": lambda: hk.DeepHeckmanRegressor(method="x").fit(X, Y),
     "a prior without profile": lambda: hk.DeepHeckmanRegressor(
@@ -22,13 +22,19 @@ USES = {
     "an unknown prior": lambda: hk.DeepHeckmanRegressor(
         "b", method="profile", rho_prior="up", **SMALL
     ).fit(X, Y),
-    "an unknown transform": lambda: hk.HeckmanRegressor(target_transform="x").fit(X, Y),
-    "an unknown way with gaps": lambda: hk.HeckmanRegressor(missing="drop").fit(X, Y),
-    "no y": lambda: hk.HeckmanRegressor().fit(X, None),
-    "y of another length": lambda: hk.HeckmanRegressor("b").fit(X, Y[:10]),
-    "y that is nowhere": lambda: hk.HeckmanRegressor("b").fit(X, Y * np.nan),
-    "selected that is no mask": lambda: hk.HeckmanRegressor("b").fit(X, Y, selected=Y * 0 + 3),
-    "negative weights": lambda: hk.HeckmanRegressor("b").fit(X, Y, sample_weight=-np.ones(40)),
+    "an unknown transform": lambda: hk.HeckmanRegressor(target_transform="x", method="ml").fit(
+        X, Y
+    ),
+    "an unknown way with gaps": lambda: hk.HeckmanRegressor(missing="drop", method="ml").fit(X, Y),
+    "no y": lambda: hk.HeckmanRegressor(method="ml").fit(X, None),
+    "y of another length": lambda: hk.HeckmanRegressor("b", method="ml").fit(X, Y[:10]),
+    "y that is nowhere": lambda: hk.HeckmanRegressor("b", method="ml").fit(X, Y * np.nan),
+    "selected that is no mask": lambda: hk.HeckmanRegressor("b", method="ml").fit(
+        X, Y, selected=Y * 0 + 3
+    ),
+    "negative weights": lambda: hk.HeckmanRegressor("b", method="ml").fit(
+        X, Y, sample_weight=-np.ones(40)
+    ),
     "weights of another length": lambda: good().score(X, Y, sample_weight=np.ones(3)),
     "a column too few": lambda: good().predict(X[["b"]]),
     "a level beyond one": lambda: good().predict_interval(X, 1.5),
@@ -44,7 +50,7 @@ USES = {
 
 
 def good():
-    return hk.HeckmanRegressor("b").fit(X, Y)
+    return hk.HeckmanRegressor("b", method="ml").fit(X, Y)
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES.keys())

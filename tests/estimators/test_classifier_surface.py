@@ -16,7 +16,7 @@ from heckesel.classical.profile import MEAN_OF_STATISTIC
 DRAW = hk.datasets.make_loans(700, rho=-0.5, seed=3)
 X, Y = DRAW.frame.drop(columns="default"), DRAW.frame["default"]
 GRANTED = Y.notna().to_numpy()
-PLAIN = hk.HeckmanClassifier(["leniency"])
+PLAIN = hk.HeckmanClassifier(["leniency"], method="ml")
 MODEL = clone(PLAIN).fit(X, Y)
 FOLDS = KFold(2, shuffle=True, random_state=0)
 
@@ -35,7 +35,6 @@ def test_labels_may_be_numbers_booleans_or_strings(zero, one):
         second = model.predict_proba(X, target)[:, 1] > 0.5
         assert (model.predict(X, target=target) == model.classes_[second.astype(int)]).all()
     predicted = model.predict(X)
-    assert predicted.name == "paid"
     assert set(predicted) <= {zero, one}
     assert model.score(X, labels) == MODEL.score(X, Y)
     assert model.log_likelihood(X, labels) == pytest.approx(MODEL.log_likelihood(X, Y))
@@ -49,15 +48,12 @@ def test_pandas_and_polars_keep_their_missing_labels():
     frame = pl.DataFrame({name: X[name].to_numpy() for name in X})
     column = pl.Series("default", [None if np.isnan(value) else int(value) for value in Y])
     model = clone(PLAIN).fit(frame, column)
-    assert isinstance(model.predict(frame), pl.Series)
+    assert isinstance(model.predict(frame), np.ndarray)
     np.testing.assert_allclose(model.predict_proba(frame), MODEL.predict_proba(X), rtol=1e-10)
 
 
-def test_output_follows_input_and_arrays_work_by_position():
-    shuffled = X.sample(frac=1.0, random_state=0)
-    assert MODEL.predict(shuffled).index.equals(shuffled.index)
-    assert isinstance(MODEL.predict_proba(shuffled), np.ndarray)
-    array = hk.HeckmanClassifier([3]).fit(X.to_numpy(), Y.to_numpy())
+def test_arrays_work_by_position():
+    array = hk.HeckmanClassifier([3], method="ml").fit(X.to_numpy(), Y.to_numpy())
     np.testing.assert_allclose(
         array.predict_proba(X.to_numpy()), MODEL.predict_proba(X), rtol=1e-10
     )
@@ -96,7 +92,7 @@ def test_the_score_is_the_accuracy_given_selection():
     x, z, u, v = rng.standard_normal((4, 400))
     table = pd.DataFrame({"x": x, "z": z})
     y = np.where(z + u > 0, x + 0.8 * u + 0.6 * v > 0, np.nan)
-    model, seen = hk.HeckmanClassifier(["z"]).fit(table, y), ~np.isnan(y)
+    model, seen = hk.HeckmanClassifier(["z"], method="ml").fit(table, y), ~np.isnan(y)
     accuracy = {
         target: np.mean((model.predict_proba(table, target)[:, 1] > 0.5)[seen] == y[seen])
         for target in ("selected", "population")
@@ -108,7 +104,11 @@ def test_a_flat_profile_at_its_end_is_a_boundary_and_not_a_mode():
     women = hk.datasets.load_mroz()
     excluded = ["nwifeinc", "age", "kidslt6", "kidsge6"]
     well_paid = np.where(women.lwage.isna(), np.nan, women.lwage > 1.2)
-    fit = hk.HeckmanClassifier(excluded).fit(women[["educ", "exper", *excluded]], well_paid).result_
+    fit = (
+        hk.HeckmanClassifier(excluded, method="ml")
+        .fit(women[["educ", "exper", *excluded]], well_paid)
+        .result_
+    )
     assert [mode.status for mode in fit.modes] == ["converged", "boundary", "boundary"]
     assert [round(mode.rho) for mode in fit.modes[1:]] == [1, -1]
 
@@ -154,7 +154,7 @@ def test_missing_x_is_imputed_with_an_indicator():
 
 def test_without_an_instrument_it_warns():
     with pytest.warns(hk.IdentificationWarning, match="the likelihood rejects no rho between"):
-        model = hk.HeckmanClassifier().fit(X.drop(columns="leniency"), Y)
+        model = hk.HeckmanClassifier(method="ml").fit(X.drop(columns="leniency"), Y)
     assert model.identification_.verdict == "mostly prior"
     found = model.identification_.evidence
     assert found["rho_low"] < -0.5 < 0.5 < found["rho_high"]
@@ -196,13 +196,13 @@ def test_a_fit_at_the_boundary_warns_and_still_predicts():
     x, z, u = rng.standard_normal((3, 500))
     table = pd.DataFrame({"x": x, "z": z})
     y = np.where(0.3 * x + z + u > 0, x + u > 0, np.nan)  # the two errors are one
-    model = hk.HeckmanClassifier(["z"]).fit(table, y)
+    model = hk.HeckmanClassifier(["z"], method="ml").fit(table, y)
     assert model.result_.status == "boundary"
     assert model.rho_ == pytest.approx(1.0, abs=1e-4)
     assert model.result_.se.isna().all()
     assert np.isfinite(model.predict_proba(table, "unselected")).all()
     interval = model.predict_proba_interval(table)  # over all rho that the data allow
-    robust = hk.HeckmanClassifier(["z"], covariance="robust").fit(table, y)
+    robust = hk.HeckmanClassifier(["z"], covariance="robust", method="ml").fit(table, y)
     with pytest.warns(hk.IdentificationWarning, match="treat rho as known"):
         given_rho = robust.predict_proba_interval(table)
     assert (given_rho[:, 0] < given_rho[:, 1]).all()
@@ -265,16 +265,13 @@ def close_call():
     return np.c_[x, z], np.where(0.3 + 0.5 * x + z + u > 0, classes, np.nan)
 
 
-def test_auto_uses_an_interior_maximum_that_is_about_as_high(tmp_path):
+def test_ml_uses_an_interior_maximum_that_is_about_as_high(tmp_path):
     columns, y = close_call()
-    with pytest.warns(hk.IdentificationWarning):
-        highest = hk.HeckmanClassifier([1], method="ml").fit(columns, y)
-    assert highest.result_.status == "boundary"
-    assert not hasattr(highest, "explanation_")
-    model = hk.HeckmanClassifier([1]).fit(columns, y)
+    model = hk.HeckmanClassifier([1], method="ml").fit(columns, y)
     assert model.result_.status == "converged"
     assert np.isfinite(model.result_.se).all()
-    assert model.rho_ == pytest.approx(highest.result_.modes[1].rho)
+    assert model.result_.modes[0].status == "boundary"
+    assert model.rho_ == pytest.approx(model.result_.modes[1].rho)
     assert "interior maximum" in model.explanation_
     assert list(model.candidates_["chosen"]) == [False, True]
     np.testing.assert_allclose(model.candidates_["difference"], [0, -0.09], atol=0.01)
@@ -287,7 +284,6 @@ def test_auto_uses_an_interior_maximum_that_is_about_as_high(tmp_path):
 
 
 def test_one_maximum_and_no_selection_are_explained():
-    assert PLAIN.method == "auto"
     model = clone(PLAIN).fit(X, Y)
     assert model.explanation_.startswith(
         f"Maximum likelihood was used, with rho = {model.rho_:.2f}"
@@ -295,6 +291,18 @@ def test_one_maximum_and_no_selection_are_explained():
     with pytest.warns(hk.IdentificationWarning):
         whole = clone(PLAIN).fit(X, np.arange(len(X)) % 2)
     assert whole.explanation_ == "A plain probit was used, because every unit was selected."
-    for options in ({"method": "two-step"}, {"method": "ml", "outcome": "network"}):
-        with pytest.raises(hk.DataError, match="method"):
-            hk.HeckmanClassifier(["leniency"], **options).fit(X, Y)
+    with pytest.raises(hk.DataError, match="method"):
+        hk.HeckmanClassifier(["leniency"], method="two-step").fit(X, Y)
+
+
+def test_the_default_takes_rho_from_the_instrument():
+    model = hk.HeckmanClassifier(["leniency"]).fit(X, Y)
+    naive = hk.HeckmanClassifier(["leniency"], rho_prior=1e-6).fit(X, Y)
+    hidden, truth = X[~GRANTED], DRAW.truth.y[~GRANTED].mean()
+    errors = [abs(m.predict_proba(hidden, "unselected")[:, 1].mean() - truth) for m in (model, naive)]
+    assert errors[0] < errors[1]
+    row = model.average(hidden, target="unselected").loc["all"]
+    assert row["low"] - 0.05 < truth < row["high"] + 0.05
+    ends = model.predict_proba_interval(hidden, target="unselected")
+    assert ((ends >= 0) & (ends <= 1) & (ends[:, :1] <= ends[:, 1:])).all()
+    assert np.isfinite(model.log_likelihood(X, Y))

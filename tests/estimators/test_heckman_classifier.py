@@ -25,7 +25,7 @@ DRAW = hk.datasets.make_loans(1500, rho=-0.6, seed=5)
 LOANS = DRAW.frame
 X, Y = LOANS[[*COLUMNS, "leniency"]], LOANS["default"]
 GRANTED = Y.notna().to_numpy()
-MODEL = hk.HeckmanClassifier(["leniency"]).fit(X, Y)
+MODEL = hk.HeckmanClassifier(["leniency"], method="ml").fit(X, Y)
 
 
 def mroz():
@@ -44,7 +44,11 @@ def statspai_name(equation, term):
 @pytest.mark.parametrize("name", ["mroz", "loans"])
 def test_estimates_and_standard_errors_are_those_of_statspai(name, covariance):
     columns, y, instruments = mroz() if name == "mroz" else (X, Y, ["leniency"])
-    fit = hk.HeckmanClassifier(instruments, covariance=covariance).fit(columns, y).result_
+    fit = (
+        hk.HeckmanClassifier(instruments, covariance=covariance, method="ml")
+        .fit(columns, y)
+        .result_
+    )
     expected = STATSPAI[name][covariance]
     names = [statspai_name(*label) for label in fit.params.index]
     np.testing.assert_allclose(fit.params, [expected["params"][n] for n in names], rtol=1e-9)
@@ -68,7 +72,7 @@ def test_with_independent_errors_it_equals_two_probits():
 
 def test_without_selection_it_equals_the_probit_of_statsmodels():
     with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
-        model = hk.HeckmanClassifier(["leniency"]).fit(X, DRAW.truth.y)
+        model = hk.HeckmanClassifier(["leniency"], method="ml").fit(X, DRAW.truth.y)
     expected = sm.Probit(DRAW.truth.y, sm.add_constant(X[COLUMNS])).fit(disp=0)
     np.testing.assert_allclose(model.result_.params, expected.params, rtol=1e-6)
     np.testing.assert_allclose(model.result_.se, expected.bse, rtol=1e-6)
@@ -111,7 +115,9 @@ def test_estimates_lie_within_their_errors_of_the_truth():
     z = []
     for seed in range(8):
         loans = hk.datasets.make_loans(1200, rho=-0.6, seed=100 + seed).frame
-        fit = hk.HeckmanClassifier(["leniency"]).fit(loans.drop(columns="default"), loans.default)
+        fit = hk.HeckmanClassifier(["leniency"], method="ml").fit(
+            loans.drop(columns="default"), loans.default
+        )
         z.append(((fit.result_.params - truth) / fit.result_.se).to_numpy())
     assert np.abs(np.mean(z, axis=0)).max() < 3.5 / np.sqrt(8)
     assert 0.5 < np.std(z) < 1.5  # the standard errors have the right size: 72 values
@@ -132,7 +138,7 @@ def test_rejected_applicants_are_predicted_better_than_by_the_naive_model():
     columns, y = loans.frame.drop(columns="default"), loans.frame["default"]
     granted, truth = y.notna().to_numpy(), loans.truth.y
     rejected = (
-        hk.HeckmanClassifier(["leniency"])
+        hk.HeckmanClassifier(["leniency"], method="ml")
         .fit(columns, y)
         .predict_proba(columns[~granted], "unselected")[:, 1]
     )

@@ -34,13 +34,13 @@ SMALL = {
     "progress": False,
 }
 MODELS = {
-    "linear": hk.HeckmanRegressor([-1]),
+    "linear": hk.HeckmanRegressor([-1], method="ml"),
     "linear ml": hk.HeckmanRegressor([-1], method="ml"),
     "two-step": hk.DeepHeckmanRegressor([-1], method="two-step", **SMALL),
     "joint": hk.DeepHeckmanRegressor([-1], method="joint", **SMALL),
     "ensemble": hk.DeepEnsembleRegressor([-1], **SMALL),
     "weighted": hk.WeightedEnsembleRegressor([-1], **SMALL),
-    "classes": hk.HeckmanClassifier([-1]),
+    "classes": hk.HeckmanClassifier([-1], method="ml"),
     "class networks": hk.HeckmanClassifier([-1], outcome="network", **SMALL),
 }
 
@@ -86,7 +86,7 @@ def test_every_estimator_takes_the_sparse_columns_of_a_default_encoder(name):
 
 def test_columns_that_add_up_to_one_are_refused_with_both_ways_out():
     X, y = table()
-    pipeline = make_pipeline(encoder(), hk.HeckmanRegressor([-1]))
+    pipeline = make_pipeline(encoder(), hk.HeckmanRegressor([-1], method="ml"))
     with pytest.raises(hk.DataError, match=r"drop one of them, or set on_problem='fix'$"):
         pipeline.fit(X, y)
     first = make_pipeline(encoder(drop="first"), hk.HeckmanRegressor([-1], method="ml")).fit(X, y)
@@ -108,7 +108,7 @@ def test_a_wide_sparse_table_has_three_ways_out():
     X = sparse.csr_array((200_000, 30_000))
     y = np.where(np.arange(200_000) % 2, 1.0, np.nan)
     with pytest.raises(hk.DataError, match=r"max_categories=40.* or pass X\.toarray\(\)"):
-        hk.HeckmanRegressor().fit(X, y)
+        hk.HeckmanRegressor(method="ml").fit(X, y)
 
 
 def test_a_limited_encoder_makes_a_wide_table_narrow():
@@ -198,11 +198,13 @@ def test_probabilities_are_cross_predicted_with_the_code_of_the_missing_class():
     """scikit-learn numbers the classes in sorted order before it splits: NaN is the last one, and
     its column is zero."""
     X, y = table()
-    classes, folds = outcome_for(hk.HeckmanClassifier(), y), KFold(2)
-    coded = hk.HeckmanClassifier(["z"], unobserved=2)
+    classes, folds = outcome_for(hk.HeckmanClassifier(method="ml"), y), KFold(2)
+    coded = hk.HeckmanClassifier(["z"], unobserved=2, method="ml")
     found = cross_val_predict(coded, X[["x", "z"]], classes, cv=folds, method="predict_proba")
     train, test = next(folds.split(X))
-    model = hk.HeckmanClassifier(["z"]).fit(X[["x", "z"]].iloc[train], classes.iloc[train])
+    model = hk.HeckmanClassifier(["z"], method="ml").fit(
+        X[["x", "z"]].iloc[train], classes.iloc[train]
+    )
     expected = model.predict_proba(X[["x", "z"]].iloc[test])
     np.testing.assert_allclose(found[test], np.column_stack([expected, np.zeros(len(test))]))
 
@@ -224,7 +226,9 @@ def test_polars_in_is_polars_out():
     assert isinstance(predictive.take([0, 1]).to_frame(), polars.DataFrame)
     assert predictive._repr_html_() == expected.predict_distribution(X)._repr_html_()
     assert isinstance(pickle.loads(pickle.dumps(predictive)).to_frame(), polars.DataFrame)
-    binary = hk.HeckmanClassifier(["z"]).fit(frame, (outcome > 0).cast(float).fill_nan(None))
+    binary = hk.HeckmanClassifier(["z"], method="ml").fit(
+        frame, (outcome > 0).cast(float).fill_nan(None)
+    )
     assert isinstance(binary.predict(frame), polars.Series)
 
 

@@ -24,9 +24,9 @@ SMALL = {
     "progress": False,
 }
 MODELS = [
-    hk.HeckmanRegressor(),
+    hk.HeckmanRegressor(method="ml"),
     hk.HeckmanRegressor(method="two-step"),
-    hk.HeckmanClassifier(),
+    hk.HeckmanClassifier(method="ml"),
     hk.HeckmanClassifier(outcome="network", **{**SMALL, "n_members": 2, "folds": 2}),
     hk.DeepHeckmanRegressor(**SMALL),
     hk.DeepEnsembleRegressor(**SMALL),
@@ -57,7 +57,7 @@ def test_only_the_check_of_weight_equivalence_may_fail():
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_classifier_fails_only_checks_with_more_columns_than_rows():
-    results = check_estimator(hk.HeckmanClassifier(), on_fail=None, on_skip=None)
+    results = check_estimator(hk.HeckmanClassifier(method="ml"), on_fail=None, on_skip=None)
     failed = {r["check_name"]: str(r["exception"]) for r in results if r["status"] == "failed"}
     assert set(failed) == set(EXPECTED_FAILED_CHECKS["HeckmanClassifier"])
     assert all("use fewer columns or more rows" in reason for reason in failed.values())
@@ -78,7 +78,7 @@ def test_sparse_columns_are_read_as_dense_ones(kind):
     X, y = encoder.fit_transform(frame), frame["y"]
     assert sparse.issparse(X)
     X, classes = kind(X), (y > 0).astype(float).where(y.notna())
-    model, binary = hk.HeckmanRegressor([4], method="ml"), hk.HeckmanClassifier([4])
+    model, binary = hk.HeckmanRegressor([4], method="ml"), hk.HeckmanClassifier([4], method="ml")
     np.testing.assert_array_equal(
         model.fit(X, y).predict(X), model.fit(X.toarray(), y).predict(X.toarray())
     )
@@ -97,8 +97,8 @@ def test_the_classifier_is_cross_validated_with_missing_classes():
     X, y = frame[["x", "z"]], frame["y"]
     classes = (y > 0).astype(float).where(y.notna())
     folds = list(KFold(3, shuffle=True, random_state=0).split(X))
-    nan = cross_val_score(hk.HeckmanClassifier(["z"]), X, classes, cv=folds)
-    coded = hk.HeckmanClassifier(["z"], unobserved=-1)
+    nan = cross_val_score(hk.HeckmanClassifier(["z"], method="ml"), X, classes, cv=folds)
+    coded = hk.HeckmanClassifier(["z"], unobserved=-1, method="ml")
     np.testing.assert_array_equal(cross_val_score(coded, X, classes.fillna(-1), cv=folds), nan)
     # whole numbers of folds stratify by the label of a missing class, too
     scores = cross_val_score(coded, X, classes.fillna(-1), cv=3)
@@ -115,10 +115,10 @@ def test_selected_is_routed_to_fit_and_score():
     classes = (frame["y"] > 0).astype(int)  # of unselected rows, too: those must not count
     folds = list(KFold(3, shuffle=True, random_state=0).split(X))
     expected = cross_val_score(
-        hk.HeckmanClassifier(["z"]), X, classes.where(selected == 1), cv=folds
+        hk.HeckmanClassifier(["z"], method="ml"), X, classes.where(selected == 1), cv=folds
     )
     with config_context(enable_metadata_routing=True):
-        model = hk.HeckmanClassifier(["z"])
+        model = hk.HeckmanClassifier(["z"], method="ml")
         model.set_fit_request(selected=True).set_score_request(selected=True)
         found = cross_val_score(model, X, classes, cv=folds, params={"selected": selected})
     np.testing.assert_array_equal(found, expected)
@@ -127,7 +127,7 @@ def test_selected_is_routed_to_fit_and_score():
 def test_a_wide_sparse_table_is_refused_before_it_fills_the_memory():
     X = sparse.csr_matrix((200_000, 30_000))
     y = np.where(np.arange(200_000) % 2, 1.0, np.nan)
-    for call in (hk.HeckmanRegressor().fit, hk.DeepHeckmanRegressor().fit, hk.identify):
+    for call in (hk.HeckmanRegressor(method="ml").fit, hk.DeepHeckmanRegressor().fit, hk.identify):
         with pytest.raises(hk.DataError, match="sparse with 200,000 rows and 30,000 columns"):
             call(X, y)
 

@@ -32,12 +32,12 @@ def labels(zero="bad", one="good", *, seen=True, apart=False):
 
 
 CLASSIFIERS = {
-    "linear": (hk.HeckmanClassifier(["z"], missing="indicator"), X, labels()),
-    "truths": (hk.HeckmanClassifier(["z"]), FEW, labels(False, True)),
-    "nothing to correct": (hk.HeckmanClassifier(["z"]), FEW, labels(0, 1, seen=False)),
-    "separated": (hk.HeckmanClassifier(["z"]), FEW, labels(0, 1, apart=True)),
+    "linear": (hk.HeckmanClassifier(["z"], missing="indicator", method="ml"), X, labels()),
+    "truths": (hk.HeckmanClassifier(["z"], method="ml"), FEW, labels(False, True)),
+    "nothing to correct": (hk.HeckmanClassifier(["z"], method="ml"), FEW, labels(0, 1, seen=False)),
+    "separated": (hk.HeckmanClassifier(["z"], method="ml"), FEW, labels(0, 1, apart=True)),
     "separated in part": (
-        hk.HeckmanClassifier(["z"]),
+        hk.HeckmanClassifier(["z"], method="ml"),
         FEW.assign(rare=RARE),
         labels(0, 1).mask(RARE & labels(0, 1).notna(), 1),
     ),

@@ -121,7 +121,9 @@ def test_trees_made_to_deceive_are_refused(name, path):
 
 
 def test_a_learner_of_another_package_needs_skops(path):
-    model = hk.HeckmanRegressor().fit(X[:, [0, 2]][~np.isnan(X[:, 2])], Y[~np.isnan(X[:, 2])])
+    model = hk.HeckmanRegressor(method="ml").fit(
+        X[:, [0, 2]][~np.isnan(X[:, 2])], Y[~np.isnan(X[:, 2])]
+    )
     model.learner_ = Ridge().fit(X[:, :1], Y)
     try:
         import skops.io

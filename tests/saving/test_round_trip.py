@@ -82,7 +82,7 @@ def test_a_fit_at_the_boundary_and_one_without_selection_are_saved_too(path):
     s = x[:, 0] + x[:, 1] + u > 0
     perfect = hk.HeckmanRegressor([1], method="ml").fit(x, np.where(s, 1 + x[:, 0] + 2 * u, np.nan))
     assert perfect.result_.status == "boundary"
-    whole = hk.HeckmanRegressor().fit(x, 1 + x[:, 0] + u)
+    whole = hk.HeckmanRegressor(method="ml").fit(x, 1 + x[:, 0] + u)
     deep = hk.DeepHeckmanRegressor(epochs=3, n_members=1, progress=False, method="two-step").fit(
         x, x[:, 0] + u
     )
@@ -107,7 +107,7 @@ def test_no_row_of_the_data_is_in_the_file(name, path):
 def test_levels_that_are_numbers_or_booleans_survive_saving(path):
     frame = X.assign(code=np.arange(N) % 4)
     frame["code"] = frame["code"].astype("category")
-    model = hk.HeckmanRegressor(["z"], missing="indicator").fit(frame, Y)
+    model = hk.HeckmanRegressor(["z"], missing="indicator", method="ml").fit(frame, Y)
     model.save(path)
     loaded = hk.load(path)
     assert loaded.columns_.levels == model.columns_.levels
@@ -122,7 +122,7 @@ def test_levels_that_are_numbers_or_booleans_survive_saving(path):
     ("model", "fragment"),
     [
         (
-            hk.HeckmanRegressor(["z"], target_transform=(np.arcsinh, np.sinh)),
+            hk.HeckmanRegressor(["z"], target_transform=(np.arcsinh, np.sinh), method="ml"),
             "target_transform.0 is a function, which cannot be saved",
         ),
         (
@@ -155,14 +155,14 @@ def test_functions_and_generators_are_refused_and_leave_no_file(model, fragment,
 def test_levels_of_other_types_are_saved_as_they_are_written(path):
     frame = X[["x", "z"]].assign(day=np.array(["2020-01-01", "2020-01-02"] * (N // 2), "M8[D]"))
     frame["day"] = frame["day"].astype("category")
-    model = hk.HeckmanRegressor(["z"]).fit(frame, Y)
+    model = hk.HeckmanRegressor(["z"], method="ml").fit(frame, Y)
     model.save(path)
     np.testing.assert_array_equal(hk.load(path).predict(frame), model.predict(frame))
 
 
 def test_a_model_that_was_not_fitted_is_not_saved(path):
     with pytest.raises(NotFittedError):
-        hk.HeckmanRegressor().save(path)
+        hk.HeckmanRegressor(method="ml").save(path)
 
 
 def test_a_subclass_is_not_saved_as_something_else(path):

@@ -307,21 +307,21 @@ def test_the_only_instrument_is_never_omitted_and_another_not_in_silence():
     X, y = drawn()
     X = X.assign(code=[f"unit {j}" for j in range(N)])
     with pytest.raises(hk.DataError, match=r"no instrument can be used \(code: omitted, since it"):
-        hk.HeckmanRegressor(["code"], on_problem="fix").fit(X, y)
+        hk.HeckmanRegressor(["code"], on_problem="fix", method="ml").fit(X, y)
     two = hk.HeckmanRegressor(["z", "code"], method="ml", on_problem="fix")
     with pytest.warns(UserWarning, match="code: omitted, since it has 600 different strings"):
         two.fit(X, y)
     report = hk.column_report(X, y, instruments=["code"])
     assert report.error.startswith("no instrument can be used")
     with pytest.raises(hk.DataError, match="no column is left to predict the outcome from"):
-        hk.HeckmanRegressor(["z"], on_problem="fix").fit(X[["code", "z"]], y)
+        hk.HeckmanRegressor(["z"], on_problem="fix", method="ml").fit(X[["code", "z"]], y)
 
 
 def test_an_error_lists_all_problems_at_once():
     X, y = drawn()
     messy = X.assign(year=2020, again=X["x"], gap=X["x"].where(X.index > 9) ** 2)
     for call in (
-        lambda: hk.HeckmanRegressor(["z"]).fit(messy, y),
+        lambda: hk.HeckmanRegressor(["z"], method="ml").fit(messy, y),
         lambda: hk.identify(messy, y, instruments=["z"]),
     ):
         with pytest.raises(hk.DataError, match=r"column 'gap' is missing") as caught:
@@ -330,7 +330,7 @@ def test_an_error_lists_all_problems_at_once():
         for said in ("year: omitted", "again: omitted", "gap: 10 missing values"):
             assert said in str(caught.value)
     with pytest.raises(hk.DataError, match=r"drop it$"):  # a single one is as before
-        hk.HeckmanRegressor(["z"]).fit(X.assign(year=2020), y)
+        hk.HeckmanRegressor(["z"], method="ml").fit(X.assign(year=2020), y)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_values_without_a_meaning_for_a_model_are_named(values, said):
 def test_another_value_of_on_problem_is_refused(value):
     X, y = drawn()
     with pytest.raises(hk.DataError, match="on_problem must be 'error' or 'fix'"):
-        hk.HeckmanRegressor(["z"], on_problem=value).fit(X, y)
+        hk.HeckmanRegressor(["z"], on_problem=value, method="ml").fit(X, y)
 
 
 def test_rows_that_cannot_be_predicted_have_a_reason():

@@ -24,11 +24,11 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 SMALL = {"n_members": 5, "hidden": (4,), "epochs": 5, "progress": False}
 ESTIMATORS = {
     "linear": hk.HeckmanRegressor(["z"], method="ml"),
-    "linear auto": hk.HeckmanRegressor(["z"]),
+    "linear auto": hk.HeckmanRegressor(["z"], method="ml"),
     "two-step": hk.DeepHeckmanRegressor(["z"], method="two-step", **SMALL),
     "ensemble": hk.DeepEnsembleRegressor(["z"], **SMALL),
     "weighted": hk.WeightedEnsembleRegressor(["z"], **SMALL),
-    "classes": hk.HeckmanClassifier(["z"]),
+    "classes": hk.HeckmanClassifier(["z"], method="ml"),
 }
 
 
@@ -94,7 +94,7 @@ def test_probabilities_have_the_interval_of_their_average():
     """Of one row, which both compute on the probit scale with t(G - 1)."""
     X, y = repeated_units(10, units=12, rows=20)
     classes = (y > 0).astype(float).where(y.notna())
-    model = hk.HeckmanClassifier(["z"]).fit(X[["x", "z"]], classes, groups=X["id"])
+    model = hk.HeckmanClassifier(["z"], method="ml").fit(X[["x", "z"]], classes, groups=X["id"])
     found = model.average(X.head(1), level=0.9).loc["all", ["low", "high"]]
     np.testing.assert_allclose(model.predict_proba_interval(X.head(1), 0.9)[0], found, rtol=1e-9)
 
@@ -131,7 +131,7 @@ def test_a_column_that_names_units_raises_the_question():
     X, y = repeated_units(5, units=60, rows=3)
     asked = "'id' repeats 60 values; if rows with the same id belong to one unit, pass groups='id'"
     with pytest.warns(UserWarning, match=asked):
-        hk.HeckmanRegressor(["z"]).fit(X, y)
+        hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
     assert asked in str(hk.column_report(X, y, instruments=["z"]))
     assert hk.column_report(X, y, instruments=["z"], groups="id").question == ""
     plain = X[["x", "z", "id"]].rename(columns={"id": "grid"})
@@ -257,7 +257,9 @@ def test_scikit_learn_routes_groups_to_the_fit_and_to_the_folds():
 
 def _fit(groups, instruments=("z",), X=None):
     frame, y = repeated_units(9, units=30, rows=3)
-    return hk.HeckmanRegressor(list(instruments)).fit(frame if X is None else X, y, groups=groups)
+    return hk.HeckmanRegressor(list(instruments), method="ml").fit(
+        frame if X is None else X, y, groups=groups
+    )
 
 
 WRONG = {

@@ -42,7 +42,11 @@ def fit_arrays(X, y, **options):
 
 
 def fit_regressor(X, y, selected=None, weights=None):
-    return hk.HeckmanRegressor([2]).fit(X, y, selected=selected, sample_weight=weights).result_
+    return (
+        hk.HeckmanRegressor([2], method="ml")
+        .fit(X, y, selected=selected, sample_weight=weights)
+        .result_
+    )
 
 
 def fit_networks(X, y, selected=None, weights=None):
@@ -87,8 +91,8 @@ def test_a_masked_class_is_a_missing_one(labels, units):
     classes = labels[(y > 1).astype(int)]
     there = classes.astype(object)
     there[~s] = None
-    one = hk.HeckmanClassifier([2]).fit(X, np.ma.array(classes, mask=~s))
-    other = hk.HeckmanClassifier([2]).fit(X, there)
+    one = hk.HeckmanClassifier([2], method="ml").fit(X, np.ma.array(classes, mask=~s))
+    other = hk.HeckmanClassifier([2], method="ml").fit(X, there)
     np.testing.assert_array_equal(one.coef_, other.coef_)
     assert one.result_.n_selected == s.sum()
 
@@ -171,7 +175,7 @@ def test_values_that_are_no_numbers_are_refused(kind, units):
         with pytest.raises(hk.DataError, match=REFUSED):
             hk.heckman("y ~ a", "~ a + z", changed)
         with pytest.raises(hk.DataError, match=REFUSED):
-            hk.HeckmanRegressor(["z"]).fit(changed[["a", "z"]], changed["y"])
+            hk.HeckmanRegressor(["z"], method="ml").fit(changed[["a", "z"]], changed["y"])
         with pytest.raises(hk.DataError, match=REFUSED):
             hk.heckman(y=changed["y"], x=changed[["a"]], w=changed[["a", "z"]])
     with pytest.raises(hk.DataError, match="weights"):
@@ -202,6 +206,6 @@ def test_missing_values_of_pandas_are_missing(units):
 )
 def test_arrays_of_the_wrong_shape_are_refused(X, y, sentence):
     with pytest.raises(hk.DataError, match=sentence):
-        hk.HeckmanRegressor().fit(X, y)
+        hk.HeckmanRegressor(method="ml").fit(X, y)
     with pytest.raises(hk.DataError, match="must be one column"):
         hk.bounds(np.array(3.0), 0, 1)

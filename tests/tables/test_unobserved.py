@@ -90,28 +90,32 @@ def test_strings_and_labels_can_stand_for_a_missing_outcome():
     assert found.rho_ == linear.rho_
     labels = np.where(y > 10, "high", "low").astype(object)
     classes = pd.Series(labels).where(y.notna(), None)
-    expected = hk.HeckmanClassifier(["z"]).fit(X, classes)
-    model = hk.HeckmanClassifier(["z"], unobserved="unknown")
+    expected = hk.HeckmanClassifier(["z"], method="ml").fit(X, classes)
+    model = hk.HeckmanClassifier(["z"], unobserved="unknown", method="ml")
     found = model.fit(X, classes.fillna("unknown"))
     assert (found.rho_, list(found.classes_)) == (expected.rho_, ["high", "low"])
     assert found.score(X, classes.fillna("unknown")) == expected.score(X, classes)
     with pytest.raises(
         hk.DataError, match="pass as unobserved= the one that stands for a missing outcome"
     ):
-        hk.HeckmanClassifier(["z"]).fit(X, classes.fillna("unknown"))
+        hk.HeckmanClassifier(["z"], method="ml").fit(X, classes.fillna("unknown"))
 
 
 @pytest.mark.parametrize("given", [pd.NA, pd.DataFrame({"a": [1]}), object(), [[0]], {"a": 1}])
 def test_an_unusable_value_is_refused(given):
     frame = placement()
     with pytest.raises(hk.DataError, match="unobserved must be a value of the outcome or a list"):
-        hk.HeckmanRegressor(["z"], unobserved=given).fit(frame[["x", "z"]], frame["salary"])
+        hk.HeckmanRegressor(["z"], unobserved=given, method="ml").fit(
+            frame[["x", "z"]], frame["salary"]
+        )
 
 
 def test_the_error_for_a_log_of_zero_names_the_option_unobserved():
     frame = placement()
     with pytest.raises(hk.DataError, match=r"unobserved=0 \(--unobserved 0 in the shell\)"):
-        hk.HeckmanRegressor(["z"], target_transform="log").fit(frame[["x", "z"]], frame["salary"])
+        hk.HeckmanRegressor(["z"], target_transform="log", method="ml").fit(
+            frame[["x", "z"]], frame["salary"]
+        )
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtri
 
 from heckesel.correction.law import Law
 from heckesel.correction.rho import Posterior
@@ -109,3 +109,30 @@ class Corrected:
             yield ComponentMean(
                 weight, mean, folds=len(members), predicted=predicted, calibrated=True
             )
+
+
+@dataclass(frozen=True)
+class CorrectedClasses:
+    """The same for an outcome of 0 and 1: probabilities of the two classes."""
+
+    corrected: Corrected
+
+    def probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
+        """(m, 2)"""
+        second = self.corrected.predict(x, w, target).mean
+        return np.column_stack([1 - second, second])
+
+    def log_probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
+        return np.log(self.probabilities(x, w, target))
+
+    def interval(self, x, w, target: str, level: float) -> np.ndarray:
+        """(m, 2) of the second class, between 0 and 1"""
+        found = self.corrected.predict(x, w, target)
+        half = ndtri((1 + level) / 2) * np.sqrt(found.epistemic)
+        return np.clip(found.mean[:, None] + half[:, None] * np.array([-1.0, 1.0]), 0.0, 1.0)
+
+    def index(self, w):
+        return self.corrected.index(w)
+
+    def component_means(self, x, w, target: str, *, folds, transform):
+        return self.corrected.component_means(x, w, target, folds=folds, transform=transform)

@@ -124,7 +124,7 @@ def test_separated_classes_leave_standard_errors_of_what_they_do_not_concern():
     event = (Y > 9).astype(float).where(Y.notna())
     rare = ~event.eq(1.0) & (np.arange(len(X)) % 4 == 0)
     table = X.assign(rare=np.where(rare, "b", "a"))[["x", "rare", "z"]]
-    model = fitted(hk.HeckmanClassifier(["z"]), event, table)
+    model = fitted(hk.HeckmanClassifier(["z"], method="ml"), event, table)
     assert model.result_.status == "separated"
     assert np.isfinite(model.average(table, "selection")["se"].to_numpy()).all()
     se = model.average(table, by="rare")["se"]
@@ -195,7 +195,9 @@ def test_hidden_averages_of_real_people_are_within_two_and_a_half_standard_error
     people = pd.read_csv(DATA).replace({"hiv2004": {-1: np.nan}})
     people = people.dropna(subset=["got", "any", "tinc", *x, outcome])
     features, hidden = people[[*x, "any", "tinc"]], people["got"] == 0
-    model = hk.HeckmanRegressor(["any", "tinc"]).fit(features, people[outcome].mask(hidden))
+    model = hk.HeckmanRegressor(["any", "tinc"], method="ml").fit(
+        features, people[outcome].mask(hidden)
+    )
     truth = people[outcome][hidden]
     found = model.average(features[hidden], "unselected").loc["all"]
     assert found["n"] == hidden.sum()

@@ -88,7 +88,7 @@ def test_draws_of_groups_have_the_standard_errors_of_clusters(classes):
     if classes:
         rows["y"] = (rows["y"] > 1).astype(float).where(rows["y"].notna())
     table = pd.concat([rows.assign(id=np.arange(200))] * 5, ignore_index=True)
-    estimator = hk.HeckmanClassifier() if classes else TWO_STEP
+    estimator = hk.HeckmanClassifier(method="ml") if classes else TWO_STEP
     imputer = hk.HeckmanImputer("y", instruments=["z"], estimator=estimator)
     model = imputer.fit(table, groups="id").model_
     rng = np.random.default_rng(0)
@@ -229,7 +229,11 @@ def test_networks_for_two_classes_are_drawn_by_member():
         ({"outcome": "y", "instruments": "nothing"}, "X has no column 'nothing', the instrument"),
         ({"outcome": "y", "estimator": StandardScaler()}, "must be an estimator of heckesel"),
         (
-            {"outcome": "y", "instruments": "z", "estimator": hk.HeckmanRegressor("z")},
+            {
+                "outcome": "y",
+                "instruments": "z",
+                "estimator": hk.HeckmanRegressor("z", method="ml"),
+            },
             "give instruments to the imputer or to its estimator, not to both",
         ),
     ],

@@ -1,4 +1,4 @@
-"""`HeckmanClassifier`: a probit with sample selection, linear or with networks."""
+"""`HeckmanClassifier`: two classes, seen only for the selected."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
@@ -9,19 +9,15 @@ from sklearn.metrics import accuracy_score
 
 from heckesel.classical.probit_results import LinearProbit, fit_binary
 from heckesel.classical.results import explain_modes, keep_result
+from heckesel.correction.corrected import CorrectedClasses
 from heckesel.data import SelectionData, check_level, check_weights, kind_of_weights, selected_rows
 from heckesel.diagnostics.column_problems import check_fit
-from heckesel.errors import warn_user
-from heckesel.estimators.classifier_networks import (
-    check_options,
-    fit_binary_networks,
-    verdict_on_networks,
-)
+from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.effects.group_averages import GroupAverages
 from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.scoring import class_log_likelihood, codes_of
 from heckesel.estimators.selection_regressor import check_predictions, rows_for_target
-from heckesel.fit_info import as_dictionary
+from heckesel.regressor import check_enough, check_options, learn
 from heckesel.saving import save
 from heckesel.selection_model import warn_of_fit
 from heckesel.tables.fit_input import (
@@ -32,113 +28,89 @@ from heckesel.tables.fit_input import (
     without_unobserved,
 )
 from heckesel.tables.formula import with_constants
-from heckesel.tables.frames import check_same_order, like_input
+from heckesel.tables.frames import check_same_order
 from heckesel.verdict.fitted import identify_classes
+
+
+METHODS = ("auto", "ml")
 
 
 @dataclass(eq=False, repr=False)
 class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
-    r"""Probit with sample selection, with a linear index or networks.
+    r"""Probabilities of two classes for everyone, when the class is seen only for the selected.
 
-    The class is observed only for selected units. In credit scoring this is reject inference:
-    repayment is known only for granted loans.
+    In credit scoring this is reject inference: repayment is known only for granted loans.
 
     Parameters
     ----------
     instruments : str, int or list of these, optional
         Columns of X, by name or position, that affect selection but not the class
         (exclusion restrictions).
-    outcome : {"linear", "network"}, default="linear"
-        "linear" is a linear index, with standard errors. "network" is an ensemble of networks at
-        several values of rho, weighted by their held-out likelihood.
+    learner : {"auto", "linear", "splines", "boosting"} or estimator, default="auto"
+        Learner of the probability of the second class among the selected, as in
+        `HeckmanRegressor`: a regressor of 0 and 1.
     method : {"auto", "ml"}, default="auto"
-        Both are maximum likelihood with a linear outcome, the only estimator that the linear
-        classifier has. If the likelihood has several maxima over rho, "ml" uses the highest.
-        "auto" prefers an interior maximum to one at rho = -1 or 1 that is not clearly higher.
+        ``"auto"`` takes rho from the instrument and a prior calibrated on real data. ``"ml"`` is
+        the linear probit with sample selection, with standard errors.
+    rho_prior : float, "uniform" or callable, optional
+        Prior of rho for ``"auto"``, as in `HeckmanRegressor`.
     covariance : {"information", "opg", "robust"}, optional
-        Covariance of the estimates of a linear outcome. By default "information", and "robust"
-        with probability weights.
-    weight_kind : {"frequency", "probability"}, optional
-        Meaning of `sample_weight` for a linear outcome. By default whole numbers are frequencies
-        and other numbers probability weights. The estimates are the same.
-    missing : {"error", "indicator"}, default="error"
-        What to do with missing values in X: raise an error, or impute the mean and add a missing
-        indicator.
-    on_problem : {"error", "fix"}, default="error"
+        Covariance of the estimates of ``"ml"``. By default "information", and "robust" with
+        probability weights.
+    cv : int, splitter, iterable or "auto", default="auto"
+        Folds of the learner and of selection.
+    missing : {"error", "indicator"}
+        "indicator" imputes the mean of a missing x and adds a missing indicator.
+    on_problem : {"error", "fix"}
         "fix" omits or transforms unusable columns; see `heckesel.column_report`.
     unobserved : label or list of labels, optional
-        Labels that stand for a missing class, such as "unknown" or 9.
-    rho_prior : None, "positive", "negative", (low, high) or callable, default=None
-        Prior knowledge about rho, for networks: a sign, an interval or a density. A prior with the
-        wrong sign is worse than no prior.
-    n_members : int, default=5
-        Networks at each rho.
-    folds : int, default=5
-        Number of folds; each network holds out one, for early stopping and to weight rho.
-    hidden, epochs, learning_rate, weight_decay, batch_size, device, dtype, random_state, progress
-        The networks and their training, as in `DeepHeckmanRegressor`.
+        Values of y that stand for a missing class.
+    random_state : int, RandomState or None, default=0
+        Seed of folds and learners.
+    n_jobs : int, optional
+        Workers for the folds of the learner, through joblib.
+    verbose : bool, default=False
+        Whether to print the stages of the fit.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        The two classes, sorted.
+        The labels, sorted.
     identification_ : Identification
-        Whether the data support the correction, and the evidence.
-    rho_ : float or ndarray
-        Correlation of the two errors; with networks one value per mode, best first.
-    coef_, intercept_ : ndarray and float
-        Linear index of `classes_[1]`, in the order of `coef_names_`. Linear outcome only.
+        The verdict: how far the correction can be trusted, why, and what to do.
+    rho_ : float
+        Posterior mean of the correlation of the errors, or its estimate with ``"ml"``.
     result_ : HeckmanProbitFit
-        Standard errors, tests, `modes` and `summary()`. Linear outcome only.
-    explanation_ : str
-        With method "auto", which maximum is used and why. Linear outcome only.
-    candidates_ : DataFrame
-        With method "auto", one row for each maximum of the likelihood. Linear outcome only.
-    info_ : dict
-        Summary of the training. Networks only.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str
-        Names of the columns, if X was a frame.
+        The probit with sample selection, for ``"ml"``.
 
     Notes
     -----
-    The model is :math:`y = 1[f(x) + e > 0]`, observed if :math:`w'\gamma + u > 0`, where e and u
-    are standard normal with correlation :math:`\rho`.
+    The probability of the unselected is moved by a shift of the log-odds, such that it differs
+    from that of the selected as the correction of the mean says.
 
     Examples
     --------
     >>> import heckesel as hk
-    >>> loans = hk.datasets.make_loans(2000, seed=0).frame
-    >>> X, y = loans.drop(columns="default"), loans["default"]
-    >>> model = hk.HeckmanClassifier(["leniency"]).fit(X, y)
-    >>> model.identification_.verdict
-    'supported by the instrument'
-    >>> model.predict_proba(X, target="unselected").shape
-    (2000, 2)
+    >>> loans = hk.datasets.make_loans(1000, seed=0).frame
+    >>> X = loans.drop(columns=["default"])
+    >>> model = hk.HeckmanClassifier(instruments=["officer"], learner="linear").fit(X, loans["default"])
+    >>> model.predict_proba(X).shape
+    (1000, 2)
     """
 
     instruments: Any = None
     _: KW_ONLY
-    outcome: str = "linear"
+    learner: Any = "auto"
     method: str = "auto"
+    rho_prior: Any = None
     covariance: str | None = None
-    weight_kind: str | None = None
+    cv: Any = "auto"
     missing: str = "error"
     on_problem: str = "error"
     unobserved: Any = None
-    rho_prior: Any = None
-    n_members: int = 5
-    folds: int = 5
-    hidden: tuple[int, ...] = (32, 32)
-    epochs: int = 1500
-    learning_rate: float | None = None
-    weight_decay: float = 1e-3
-    batch_size: int | None = None
-    device: str = "auto"
-    dtype: str = "float32"
     random_state: Any = 0
-    progress: bool = True
+    n_jobs: int | None = None
+    verbose: bool = False
 
     @listing_problems
     def fit(self, X, y, *, selected=None, sample_weight=None, groups=None):
@@ -169,6 +141,8 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
             If the data or an option cannot be used, for instance if a column predicts the class
             perfectly.
         """
+        if not is_one_of(self.method, METHODS):
+            raise DataError(f"method must be 'auto' or 'ml', got {self.method!r}")
         check_options(self)
         check_same_order(X, y=y)
         name = str(getattr(y, "name", None) or "y")
@@ -178,34 +152,35 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
             self.classes_ = learn_classes(values, selected, name)
             return class_codes(values, self.classes_, selected, name)
 
-        linear = self.outcome == "linear"
+        classical = self.method == "ml"
+        check = check_fit if classical else check_enough
         data = read_columns(
-            self, X, outcome, name, selected, sample_weight, groups, check=check_fit, linear=linear
+            self, X, outcome, name, selected, sample_weight, groups, check=check, linear=True
         )
-        return self._fit_linear(data) if linear else self._fit_networks(data)
+        return self._fit_probit(data) if classical else self._fit_corrected(data)
 
-    def _fit_linear(self, data: SelectionData):
+    def _fit_corrected(self, data: SelectionData):
+        if data.y[data.s].min() == data.y[data.s].max():
+            raise DataError(
+                f"only one class of {data.y_name!r} was observed, so there is nothing to learn"
+            )
+        learn(self, data)
+        self.fitted_ = CorrectedClasses(self.fitted_)
+        return self
+
+    def _fit_probit(self, data: SelectionData):
         fit = fit_binary(
             with_constants(data)[0],
             self.classes_,
             covariance=self.covariance,
-            weight_kind=kind_of_weights(self.weight_kind, data.weight),
-            prefer_interior=self.method == "auto",
+            weight_kind=kind_of_weights(None, data.weight),
+            prefer_interior=True,
         )
         self.identification_ = identify_classes(fit)
         keep_result(self, replace(fit, identification=self.identification_))
         warn_of_fit(self.result_, "a plain probit")
-        if self.method == "auto":
-            self.explanation_, self.candidates_ = explain_modes(self.result_)
+        self.explanation_, self.candidates_ = explain_modes(self.result_)
         self.fitted_: Any = LinearProbit(self.result_)
-        return self
-
-    def _fit_networks(self, data: SelectionData):
-        self.fitted_ = fit_binary_networks(self, data)
-        self.info_ = as_dictionary(self.fitted_.info)
-        self.identification_ = verdict_on_networks(data, self.fitted_.info.curve)
-        modes = self.identification_.evidence.get("modes", [])
-        self.rho_ = np.array([mode["rho"] for mode in modes] or [np.nan])
         return self
 
     def predict(self, X, *, target: str = "population"):
@@ -220,13 +195,11 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        array or series of shape (m,)
-            Labels from `classes_`, in the library that X comes from.
+        ndarray of shape (m,)
+            Labels from `classes_`.
         """
         probability = self.predict_proba(X, target)
-        return like_input(
-            self.classes_[(probability[:, 1] > 0.5).astype(int)], X, self.outcome_name_
-        )
+        return self.classes_[(probability[:, 1] > 0.5).astype(int)]
 
     def predict_proba(self, X, target: str = "population") -> np.ndarray:
         """Predict the probability of each class.
@@ -284,15 +257,12 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
 
         Notes
         -----
-        Intervals are computed for z, where P = Phi(z). A linear outcome uses the delta method if
-        the instruments identify rho well. Otherwise it uses the profile likelihood: the interval
-        covers all values of rho that the data allow. Networks use the disagreement between members
-        and between values of rho.
+        With ``"auto"`` the interval is that of the posterior of rho and of the members. With ``"ml"`` it is computed for z, where P = Phi(z), by the delta method if
+        the instruments identify rho well, and otherwise by the profile likelihood.
         """
         x, w, target = rows_for_target(self, X, target)
         check_level(level)
-        linear = self.outcome == "linear"
-        if linear and self.result_.over_rho is None and self.result_.cov_given_rho is not None:
+        if self.method == "ml" and self.result_.over_rho is None and self.result_.cov_given_rho is not None:
             warn_user(f"the fit is at rho = {self.rho_:+.0f}; these intervals treat rho as known")
         return self.fitted_.interval(x, w, target, level)
 
