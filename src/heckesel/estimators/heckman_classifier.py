@@ -17,7 +17,7 @@ from heckesel.estimators.classifier_networks import (
     fit_binary_networks,
     verdict_on_networks,
 )
-from heckesel.estimators.effects.group_averages import GroupAverages
+from heckesel.estimators.group_averages import GroupAverages
 from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.scoring import class_log_likelihood, codes_of
 from heckesel.estimators.selection_regressor import check_predictions, rows_for_target
