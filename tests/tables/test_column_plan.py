@@ -321,7 +321,7 @@ def test_an_error_lists_all_problems_at_once():
     X, y = drawn()
     messy = X.assign(year=2020, again=X["x"], gap=X["x"].where(X.index > 9) ** 2)
     for call in (
-        lambda: hk.HeckmanRegressor(["z"]).fit(messy, y),
+        lambda: hk.HeckmanRegressor(["z"], method="ml").fit(messy, y),
         lambda: hk.identify(messy, y, instruments=["z"]),
     ):
         with pytest.raises(hk.DataError, match=r"column 'gap' is missing") as caught:
@@ -330,7 +330,7 @@ def test_an_error_lists_all_problems_at_once():
         for said in ("year: omitted", "again: omitted", "gap: 10 missing values"):
             assert said in str(caught.value)
     with pytest.raises(hk.DataError, match=r"drop it$"):  # a single one is as before
-        hk.HeckmanRegressor(["z"]).fit(X.assign(year=2020), y)
+        hk.HeckmanRegressor(["z"], method="ml").fit(X.assign(year=2020), y)
 
 
 @pytest.mark.parametrize(

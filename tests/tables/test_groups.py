@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 SMALL = {"n_members": 5, "hidden": (4,), "epochs": 5, "progress": False}
 ESTIMATORS = {
     "linear": hk.HeckmanRegressor(["z"], method="ml"),
-    "linear auto": hk.HeckmanRegressor(["z"]),
+    "linear auto": hk.HeckmanRegressor(["z"], method="ml"),
     "two-step": hk.DeepHeckmanRegressor(["z"], method="two-step", **SMALL),
     "ensemble": hk.DeepEnsembleRegressor(["z"], **SMALL),
     "weighted": hk.WeightedEnsembleRegressor(["z"], **SMALL),
@@ -131,7 +131,7 @@ def test_a_column_that_names_units_raises_the_question():
     X, y = repeated_units(5, units=60, rows=3)
     asked = "'id' repeats 60 values; if rows with the same id belong to one unit, pass groups='id'"
     with pytest.warns(UserWarning, match=asked):
-        hk.HeckmanRegressor(["z"]).fit(X, y)
+        hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
     assert asked in str(hk.column_report(X, y, instruments=["z"]))
     assert hk.column_report(X, y, instruments=["z"], groups="id").question == ""
     plain = X[["x", "z", "id"]].rename(columns={"id": "grid"})

@@ -42,7 +42,11 @@ def fit_arrays(X, y, **options):
 
 
 def fit_regressor(X, y, selected=None, weights=None):
-    return hk.HeckmanRegressor([2]).fit(X, y, selected=selected, sample_weight=weights).result_
+    return (
+        hk.HeckmanRegressor([2], method="ml")
+        .fit(X, y, selected=selected, sample_weight=weights)
+        .result_
+    )
 
 
 def fit_networks(X, y, selected=None, weights=None):
@@ -171,7 +175,7 @@ def test_values_that_are_no_numbers_are_refused(kind, units):
         with pytest.raises(hk.DataError, match=REFUSED):
             hk.heckman("y ~ a", "~ a + z", changed)
         with pytest.raises(hk.DataError, match=REFUSED):
-            hk.HeckmanRegressor(["z"]).fit(changed[["a", "z"]], changed["y"])
+            hk.HeckmanRegressor(["z"], method="ml").fit(changed[["a", "z"]], changed["y"])
         with pytest.raises(hk.DataError, match=REFUSED):
             hk.heckman(y=changed["y"], x=changed[["a"]], w=changed[["a", "z"]])
     with pytest.raises(hk.DataError, match="weights"):

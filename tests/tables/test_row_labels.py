@@ -10,7 +10,7 @@ import heckesel as hk
 DRAW = hk.datasets.make_controlled(300, rho=0.6, alpha=1.0, seed=0)
 X, Y = DRAW.frame[["x", "z"]], DRAW.frame["y"]
 ONES, CHOSEN = pd.Series(1.0, X.index), Y.notna()
-MODEL = hk.HeckmanRegressor(["z"]).fit(X, Y)
+MODEL = hk.HeckmanRegressor(["z"], method="ml").fit(X, Y)
 BINARY = (Y > 0).astype(float).where(Y.notna())
 CLASSES = hk.HeckmanClassifier(["z"]).fit(X, BINARY)
 NETWORKS = {"n_members": 1, "hidden": (4,), "epochs": 2, "device": "cpu", "progress": False}
@@ -22,13 +22,15 @@ def mixed(column):
 
 WEIGHTED = hk.WeightedEnsembleRegressor(["z"], folds=None, **NETWORKS)
 CALLS = {
-    "y": lambda: hk.HeckmanRegressor(["z"]).fit(X, mixed(Y)),
+    "y": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(X, mixed(Y)),
     "y of networks": lambda: hk.DeepHeckmanRegressor(
         ["z"], **{"method": "two-step"} | NETWORKS
     ).fit(X, mixed(Y)),
-    "y as a frame": lambda: hk.HeckmanRegressor(["z"]).fit(X, mixed(Y).to_frame()),
-    "selected": lambda: hk.HeckmanRegressor(["z"]).fit(X, Y, selected=mixed(CHOSEN)),
-    "sample_weight": lambda: hk.HeckmanRegressor(["z"]).fit(X, Y, sample_weight=mixed(ONES)),
+    "y as a frame": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(X, mixed(Y).to_frame()),
+    "selected": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(X, Y, selected=mixed(CHOSEN)),
+    "sample_weight": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(
+        X, Y, sample_weight=mixed(ONES)
+    ),
     "y of a score": lambda: MODEL.score(X, mixed(Y)),
     "y of a likelihood": lambda: MODEL.log_likelihood(X, mixed(Y)),
     "y of a verdict": lambda: hk.identify(X, mixed(Y), instruments=["z"]),
@@ -51,13 +53,13 @@ def test_the_same_labels_in_another_order_are_refused(case):
 
 def test_both_ways_out_lead_out():
     expected = MODEL.coef_
-    found = hk.HeckmanRegressor(["z"]).fit(X, mixed(Y).reindex(X.index)).coef_
+    found = hk.HeckmanRegressor(["z"], method="ml").fit(X, mixed(Y).reindex(X.index)).coef_
     np.testing.assert_array_equal(found, expected)
     y = mixed(Y)
     relabelled = X.loc[y.index].reset_index(drop=True)  # each x beside its y, under another label
     with pytest.raises(hk.DataError, match=r"or y\.to_numpy\(\) if rows correspond by position"):
-        hk.HeckmanRegressor(["z"]).fit(relabelled, y)
-    found = hk.HeckmanRegressor(["z"]).fit(relabelled, y.to_numpy()).coef_
+        hk.HeckmanRegressor(["z"], method="ml").fit(relabelled, y)
+    found = hk.HeckmanRegressor(["z"], method="ml").fit(relabelled, y.to_numpy()).coef_
     np.testing.assert_allclose(found, expected, rtol=1e-8)  # sums in another order
 
 
