@@ -262,7 +262,19 @@ class HeckmanProbitFit(SelectionFit):
         return ArrayDesign(x, w, self.data.x_names[1:], self.data.w_names[1:])
 
     def mean_of(self, x, w, scale, target: str) -> np.ndarray:
-        """(m,) probability of the second class, given columns with constants."""
+        """Probability of the second class.
+
+        Parameters
+        ----------
+        x, w, scale : ndarray or None
+            Columns of the outcome, of selection, and of log sigma, constants included.
+        target : {"population", "selected", "unselected"}
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
         return ndtr(probit_index(self, x, w, target)[0])
 
     def means(self, target: str) -> LinearMeans:
