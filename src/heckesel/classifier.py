@@ -13,7 +13,7 @@ from heckesel.correction.corrected import CorrectedClasses
 from heckesel.data import SelectionData, check_level, check_weights, kind_of_weights, selected_rows
 from heckesel.diagnostics.column_problems import check_fit
 from heckesel.errors import DataError, is_one_of, warn_user
-from heckesel.estimators.effects.group_averages import GroupAverages
+from heckesel.estimators.group_averages import GroupAverages
 from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.scoring import class_log_likelihood, codes_of
 from heckesel.estimators.selection_regressor import check_predictions, rows_for_target

@@ -22,6 +22,7 @@ from heckesel.estimators.network_options import seed_of
 from heckesel.estimators.selection_regressor import rows_for_target
 from heckesel.methods.linear_heckman import LinearModel
 from heckesel.predictive import RHO_LIMIT, transformed
+from heckesel.regressor import HeckmanRegressor
 from heckesel.tables.fit_input import label_column, outcome_column, without_unobserved
 
 

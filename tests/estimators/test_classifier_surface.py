@@ -296,9 +296,12 @@ def test_one_maximum_and_no_selection_are_explained():
 
 
 def test_the_default_takes_rho_from_the_instrument():
+    draw = hk.datasets.make_loans(4000, rho=-0.5, seed=0)
+    X, Y = draw.frame.drop(columns="default"), draw.frame["default"]
+    GRANTED = Y.notna().to_numpy()
     model = hk.HeckmanClassifier(["leniency"]).fit(X, Y)
     naive = hk.HeckmanClassifier(["leniency"], rho_prior=1e-6).fit(X, Y)
-    hidden, truth = X[~GRANTED], DRAW.truth.y[~GRANTED].mean()
+    hidden, truth = X[~GRANTED], draw.truth.y[~GRANTED].mean()
     errors = [abs(m.predict_proba(hidden, "unselected")[:, 1].mean() - truth) for m in (model, naive)]
     assert errors[0] < errors[1]
     row = model.average(hidden, target="unselected").loc["all"]

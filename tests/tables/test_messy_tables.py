@@ -31,7 +31,7 @@ ACTIONS = {
     "bird_strikes": {
         "operator": "equals opid",
         "remarks": "different strings in",
-        "atype": "no level has enough rows",
+        "atype": "treated as other",
         "date": "turned into trend",
         "birds_struck": "codes such as 2-10",
         "effect": "missing values used as a level",
@@ -67,7 +67,7 @@ ACTIONS = {
         "status": "constant among the",
         "stream": "rare level (Arts",
     },
-    "mailing": {"agent": "no level has enough rows", "last_gift": "imputed by the mean"},
+    "mailing": {"agent": "treated as other", "last_gift": "imputed by the mean"},
 }
 
 

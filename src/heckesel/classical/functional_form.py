@@ -1,7 +1,7 @@
 """`fit.functional_form()`: which coefficients change sign under other error models."""
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from heckesel.classical.checks import check_estimable, check_scale
 from heckesel.classical.forms import scan_form
-from heckesel.classical.likelihood import ERROR_MODELS, GAUSSIAN, ErrorModel
+from heckesel.classical.likelihood import ERROR_MODELS, GAUSSIAN
 from heckesel.classical.ml import estimates_at, scan
 from heckesel.classical.rows import Sample, SampleScale, standardised_sample
 from heckesel.classical.stream import StreamedData
@@ -48,11 +48,6 @@ class FormResult:
     @property
     def aic(self) -> float:
         return 2 * self.n_params - 2 * self.loglik
-
-    @property
-    def tau(self) -> float:
-        """Kendall's tau of the two errors, for Gaussian and t dependence."""
-        return float(2 / np.pi * np.arcsin(self.rho))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -224,9 +219,9 @@ def compare_forms(fit, terms, *, rows: int, seed: int) -> FunctionalForm:
     varying = _drawn(varying, rows, seed)
     data = replace(varying, scale=None, scale_names=())
     with threadpool_limits(1, user_api="blas"):
-        fits = fit_forms(data)
+        fits = fit_forms(*standardised_sample(data), data)
         if varying.scale_names:
-            fits = with_weights((*fits, *fit_forms(varying)))
+            fits = with_weights((*fits, *fit_forms(*standardised_sample(varying), varying)))
     fits = tuple(sorted(fits, key=lambda form: form.aic))
     return FunctionalForm(fits, chosen, data.n, fit.data.n, data.y_name)
 
@@ -252,33 +247,24 @@ def varying_name(form: str) -> str:
     return f"{form}, sigma(x)"
 
 
-def fit_forms(
-    data: SelectionData, forms: Iterable[ErrorModel] = tuple(ERROR_MODELS.values())
-) -> tuple[FormResult, ...]:
-    """Every error model by maximum likelihood, in the order given. If the data have columns of log
-    sigma(x), sigma varies with them."""
-    return fit_forms_to(*standardised_sample(data), data, forms)
-
-
-def fit_forms_to(
-    sample: Sample, scalings: SampleScale, names, forms: Iterable[ErrorModel]
-) -> tuple[FormResult, ...]:
-    """The same with standardised rows; names : what has x_names, w_names and scale_names"""
+def fit_forms(sample: Sample, scalings: SampleScale, data) -> tuple[FormResult, ...]:
+    """Every error model by maximum likelihood, to standardised rows. If these have columns of log
+    sigma(x), sigma varies with them. data : what has x_names, w_names and scale_names"""
     fits = []
-    for form in forms:
+    for form in ERROR_MODELS.values():
         is_normal = form is GAUSSIAN and not sample.k
         found = scan(sample, far_ends=False) if is_normal else scan_form(form, sample)
         at = estimates_at(found.modes[0], sample, scalings)
         labels = [
-            *(("outcome", name) for name in names.x_names),
-            *(("select", name) for name in names.w_names),
+            *(("outcome", name) for name in data.x_names),
+            *(("select", name) for name in data.w_names),
             *(("ancillary", name) for name in ("atanh_rho", "log_sigma", *form.extra_labels)),
-            *(("scale", name) for name in names.scale_names),
+            *(("scale", name) for name in data.scale_names),
         ]
         values = [at.beta, at.gamma, [at.atanh_rho, at.log_sigma], at.extra, at.scale]
         index = pd.MultiIndex.from_tuples(labels, names=["equation", "term"])
         params = pd.Series(np.concatenate(values), index)
-        name = varying_name(form.name) if names.scale_names else form.name
+        name = varying_name(form.name) if data.scale_names else form.name
         fits.append(FormResult(name, at.loglik, at.rho, at.status, params))
     return with_weights(fits)
 

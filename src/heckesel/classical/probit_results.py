@@ -262,7 +262,19 @@ class HeckmanProbitFit(SelectionFit):
         return ArrayDesign(x, w, self.data.x_names[1:], self.data.w_names[1:])
 
     def mean_of(self, x, w, scale, target: str) -> np.ndarray:
-        """(m,) probability of the second class, given columns with constants."""
+        """Probability of the second class.
+
+        Parameters
+        ----------
+        x, w, scale : ndarray or None
+            Columns of the outcome, of selection, and of log sigma, constants included.
+        target : {"population", "selected", "unselected"}
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
         return ndtr(probit_index(self, x, w, target)[0])
 
     def means(self, target: str) -> LinearMeans:
@@ -464,32 +476,6 @@ class ProbitResult(NamedEstimates):
         )
 
 
-def fit_selection_probit(
-    w, s, weight, equation: Equation, *, name: str, covariance: str, weight_kind: str, clusters
-) -> ProbitResult:
-    """The probit of s (n,) on w (n, q), the columns that `equation` makes."""
-    counted = scaled_weight(weight, weight_kind)
-    fit = checked_probit(w, s, equation.names, counted)
-    scores = probit_scores(w, s, fit.gamma)
-    options = {"weight_kind": weight_kind, "clusters": clusters}
-    cov = covariance_of(covariance, fit.hessian, scores, counted, **options)
-    params, cov = labelled([("select", term) for term in equation.names], fit.gamma, cov)
-    constant = fit_probit(np.ones((len(s), 1)), s, counted)
-    loglik, loglik_constant = (one.loglik * weight.sum() / counted.sum() for one in (fit, constant))
-    return ProbitResult(
-        params=params,
-        cov=cov,
-        loglik=loglik,
-        loglik_constant=loglik_constant,
-        status=fit.status,
-        covariance=covariance,
-        n=round(weight.sum()) if weight_kind == "frequency" else int(np.count_nonzero(weight)),
-        name=name,
-        equation=equation,
-        freedom=cluster_freedom(clusters, weight),
-    )
-
-
 def probit(
     formula: str,
     data,
@@ -532,26 +518,39 @@ def probit(
     name, right = split_formula(formula, "probit")
     if name is None:
         raise DataError(f"the formula {formula!r} needs a left-hand side: 's ~ a + b'")
-    s = _binary(evaluate_column(name, frame, "outcome"), name)
+    s = ones_of(evaluate_column(name, frame, "outcome"), f"column {name!r}")
+    if s.all() or not s.any():
+        raise DataError(
+            f"column {name!r} is {float(s[0]):g} in every row; there is nothing to explain"
+        )
     equation, w = build_equation(right, frame, np.ones(len(frame), bool), "probit")
     rows = np.arange(len(w))
     check_complete(w, equation.names, rows)
     check_not_tiny(w, equation.names, rows)
     weight = check_weights(side_column(weights, frame), len(frame), s)
-    kind, codes = covariance_kind(
+    kind, clusters = covariance_kind(
         covariance, side_column(groups, frame), weight, weight_kind, has_likelihood=True
     )
-    options = {"covariance": kind, "weight_kind": weight_kind, "clusters": codes}
-    return fit_selection_probit(w, s, weight, equation, name=name, **options)
-
-
-def _binary(values, name: str) -> np.ndarray:
-    s = ones_of(values, f"column {name!r}")
-    if s.all() or not s.any():
-        raise DataError(
-            f"column {name!r} is {values[0]:g} in every row; there is nothing to explain"
-        )
-    return s
+    counted = scaled_weight(weight, weight_kind)
+    fit = checked_probit(w, s, equation.names, counted)
+    scores = probit_scores(w, s, fit.gamma)
+    options = {"weight_kind": weight_kind, "clusters": clusters}
+    cov = covariance_of(kind, fit.hessian, scores, counted, **options)
+    params, cov = labelled([("select", term) for term in equation.names], fit.gamma, cov)
+    constant = fit_probit(np.ones((len(s), 1)), s, counted)
+    loglik, loglik_constant = (one.loglik * weight.sum() / counted.sum() for one in (fit, constant))
+    return ProbitResult(
+        params=params,
+        cov=cov,
+        loglik=loglik,
+        loglik_constant=loglik_constant,
+        status=fit.status,
+        covariance=kind,
+        n=round(weight.sum()) if weight_kind == "frequency" else int(np.count_nonzero(weight)),
+        name=name,
+        equation=equation,
+        freedom=cluster_freedom(clusters, weight),
+    )
 
 
 def fit_binary(
@@ -578,16 +577,16 @@ def fit_binary(
     sentence = _check_estimable(data, classes)
     if sentence is not None:
         warn_user(f"{sentence} ({SEPARATED})")
-    rest = {"classes": classes, "separation": sentence}
-    rest |= {"weight_kind": weight_kind, "clusters": codes}
+    rest = {"classes": classes, "separation": sentence, "covariance": kind}
+    options = {"weight_kind": weight_kind, "clusters": codes}
     counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
     with threadpool_limits(1, user_api="blas"):
         if data.s.all():
-            fit = _without_selection(counted, kind, rest)
+            fit = _without_selection(counted, rest, options)
         elif sentence is not None and _all_apart(counted):
-            fit = _without_doubt(counted, kind, rest)
+            fit = _without_doubt(counted, rest | options)
         else:
-            fit = _ml(counted, kind, rest, prefer_interior)
+            fit = _ml(counted, rest, options, prefer_interior)
     return fit if weight_kind == "frequency" else in_given_weights(fit, data)
 
 
@@ -616,18 +615,13 @@ def _check_estimable(data: SelectionData, classes) -> str | None:
     return None if error is None else str(error)
 
 
-def _how(rest: dict) -> dict:
-    """The options of a covariance."""
-    return {name: rest[name] for name in ("weight_kind", "clusters")}
-
-
 def _all_apart(data: SelectionData) -> bool:
     used = data.s & (data.weight > 0)
     x, happened = data.x[used], data.y[used] == 1.0
     return separates_all_rows(x, happened, fit_separated(x, happened, data.weight[used]).gamma)
 
 
-def _without_doubt(data: SelectionData, kind, rest) -> HeckmanProbitFit:
+def _without_doubt(data: SelectionData, rest) -> HeckmanProbitFit:
     r"""A fit in which every observed class is separated, so that :math:`\Phi_2(\eta, \pm f;
     \pm\rho)` goes to :math:`\Phi(\eta)` whatever rho is: selection is a separate probit, and there
     is no rho."""
@@ -638,11 +632,11 @@ def _without_doubt(data: SelectionData, kind, rest) -> HeckmanProbitFit:
     values = np.concatenate([outcome.gamma, select.gamma, [np.nan]])
     params, cov = labelled(labels, values, np.full((len(labels),) * 2, np.nan))
     mode = BinaryMode(np.nan, outcome.loglik + select.loglik, "separated", params, False)
-    return HeckmanProbitFit(**vars(mode), method="ml", covariance=kind, cov=cov, data=data, **rest)
+    return HeckmanProbitFit(**vars(mode), method="ml", cov=cov, data=data, **rest)
 
 
-def _ml(data: SelectionData, kind, rest, prefer_interior: bool) -> HeckmanProbitFit:
-    ridge = 0.0 if rest["separation"] is None else RIDGE
+def _ml(data: SelectionData, rest, options, prefer_interior: bool) -> HeckmanProbitFit:
+    ridge, kind = 0.0 if rest["separation"] is None else RIDGE, rest["covariance"]
     sample, scalings = binary_sample(data, ridge=ridge)
     found = scan(sample)
     selected = selected_mode(found.modes) if prefer_interior else 0
@@ -650,9 +644,12 @@ def _ml(data: SelectionData, kind, rest, prefer_interior: bool) -> HeckmanProbit
     labels = [*equation_labels(data), ATANH_RHO]
     modes = tuple(_mode(point, scalings, labels, ridge) for point in found.modes)
     if not ridge:
-        covariance = binary_covariance(data, best, sample, scalings, kind, **_how(rest))
+        covariance = binary_covariance(data, best, sample, scalings, kind, **options)
     else:
-        covariance = _of_overlap(data, best, modes[selected].params, kind, _how(rest))
+        overlap, values = _overlap(data), modes[selected].params.to_numpy()
+        covariance = np.full((len(values),) * 2, np.nan)
+        if overlap is not None and best.status == "converged":
+            covariance = separated_covariance(data, values, overlap, kind, **options)
     _, cov = labelled(labels, modes[selected].params.to_numpy(), covariance)
     given_rho = None
     if best.status == "boundary" and not ridge:
@@ -660,16 +657,8 @@ def _ml(data: SelectionData, kind, rest, prefer_interior: bool) -> HeckmanProbit
         _, given_rho = labelled(labels, modes[selected].params, known)
     more: dict = {"modes": modes, "selected": selected, "scan": found, "cov_given_rho": given_rho}
     return HeckmanProbitFit(
-        **vars(modes[selected]), method="ml", covariance=kind, cov=cov, data=data, **more, **rest
+        **vars(modes[selected]), method="ml", cov=cov, data=data, **more, **rest, **options
     )
-
-
-def _of_overlap(data: SelectionData, best: Point, params, kind: str, options: dict):
-    """Standard errors of the coefficients that the non-separated rows determine."""
-    overlap, values = _overlap(data), params.to_numpy()
-    if overlap is None or best.status != "converged":
-        return np.full((len(values),) * 2, np.nan)
-    return separated_covariance(data, values, overlap, kind, **options)
 
 
 def _overlap(data: SelectionData) -> Overlap | None:
@@ -694,28 +683,24 @@ def _mode(point: Point, scalings: SampleScale, labels, ridge: float) -> BinaryMo
     return BinaryMode(rho, point.value + paid, status, params, abs(rho) > NEAR_BOUNDARY)
 
 
-def _without_selection(data: SelectionData, kind, rest) -> HeckmanProbitFit:
+def _without_selection(data: SelectionData, rest, options) -> HeckmanProbitFit:
     happened, separated = data.y == 1.0, rest["separation"] is not None
     fit = (fit_separated if separated else fit_probit)(data.x, happened, data.weight)
     covariance = np.full_like(fit.hessian, np.nan)
     overlap = _overlap(data) if separated else None
-    if not separated:
-        covariance = _probit_covariance(data.x, happened, data.weight, fit, kind, _how(rest))
-    elif overlap is not None:
-        rows, columns, sure = overlap.rows, overlap.columns, overlap.determined
+    if overlap is not None or not separated:
+        rows, columns = slice(None), np.arange(data.x.shape[1])
+        if overlap is not None:
+            rows, columns = overlap.rows, overlap.columns
         x, event, weight = data.x[rows][:, columns], happened[rows], data.weight[rows]
-        how, codes = _how(rest), rest["clusters"]
-        how["clusters"] = None if codes is None else codes[rows]
-        part = _probit_covariance(x, event, weight, fit_probit(x, event, weight), kind, how)
-        covariance[np.ix_(columns, columns)] = part
-        covariance[~sure] = covariance[:, ~sure] = np.nan
+        codes = None if options["clusters"] is None else options["clusters"][rows]
+        part = fit if overlap is None else fit_probit(x, event, weight)
+        scores = probit_scores(x, event, part.gamma)
+        how = rest["covariance"], part.hessian, scores, weight
+        covariance[np.ix_(columns, columns)] = covariance_of(*how, **options | {"clusters": codes})
+    if overlap is not None:
+        unknown = ~overlap.determined
+        covariance[unknown] = covariance[:, unknown] = np.nan
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.gamma, covariance)
     mode = BinaryMode(np.nan, fit.loglik, fit.status, params, False)
-    return HeckmanProbitFit(
-        **vars(mode), method="probit", covariance=kind, cov=cov, data=data, **rest
-    )
-
-
-def _probit_covariance(x, happened, weight, fit, kind: str, options: dict) -> np.ndarray:
-    scores = probit_scores(x, happened, fit.gamma)
-    return covariance_of(kind, fit.hessian, scores, weight, **options)
+    return HeckmanProbitFit(**vars(mode), method="probit", cov=cov, data=data, **rest, **options)

@@ -418,7 +418,19 @@ class SelectionFit(NamedEstimates):
         return prediction.outcome_means(self, target, getattr(self, "transform", None))
 
     def mean_of(self, x, w, scale, target: str) -> np.ndarray:
-        """(m,) mean of the outcome on the scale of the fit, given columns with constants."""
+        """Mean of the outcome on the scale of the fit.
+
+        Parameters
+        ----------
+        x, w, scale : ndarray or None
+            Columns of the outcome, of selection, and of log sigma, constants included.
+        target : {"population", "selected", "unselected"}
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
         return prediction.mean_and_gradient(self, x, w, target, scale)[0]
 
     @cached_property
@@ -629,8 +641,8 @@ class HeckmanFit(SelectionFit):
     >>> import heckesel as hk
     >>> frame = hk.datasets.make_controlled(1000, rho=0.5, alpha=1.0, seed=0).frame
     >>> fit = hk.heckman("y ~ x", "~ x + z", frame)
-    >>> fit.status, fit.identification.verdict
-    ('converged', 'identified by an instrument')
+    >>> fit.status
+    'converged'
     >>> low, high = fit.interval("rho")
     >>> bool(low < fit.rho < high)
     True

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from heckesel.data import SelectionData, check_weights, marked_rows, selected_rows
 from heckesel.diagnostics.column_problems import check_errors
 from heckesel.errors import DataError, HeckeselError, warn_user
-from heckesel.estimators.effects.group_averages import GroupAverages
-from heckesel.estimators.effects.model_means import target_of
+from heckesel.estimators.group_averages import GroupAverages, target_of
 from heckesel.predictive import (
     TARGETS,
     Predictive,

@@ -54,7 +54,7 @@ def check_same_order(table, *, of: str = "X", **columns) -> None:
     Labels of other kinds, or repeated ones, do not identify rows.
     """
     index = getattr(table, "index", None)
-    if not isinstance(index, pd.Index):
+    if not isinstance(index, pd.Index) or not len(index):
         return
     for name, column in columns.items():
         other = getattr(column, "index", None)

@@ -40,6 +40,8 @@ from heckesel.tables.columns import (
 # simulations 40 is best if levels hardly differ, and 3 if they differ by as much as the errors do.
 FEWEST_ROWS = 10
 MOST_LEVELS = 40  # the most frequent ones; the rest is `other`
+# If most rows are in rare levels, levels need FEWER_ROWS, but there is one per ROWS_PER_LEVEL rows.
+FEWER_ROWS, ROWS_PER_LEVEL = 3, 50
 NUMBERED = 0.95  # share of distinct values in a column that numbers the units
 TEXT_LENGTH = 30  # characters: longer strings are sentences
 # A column that is missing in more of the rows on one side, and in fewer on the other, repeats
@@ -77,9 +79,10 @@ class _Learning:
     numbers: dict[str, np.ndarray] = field(default_factory=dict)
     labels: dict[str, pd.Series] = field(default_factory=dict)
 
-    def enough(self, selected, unselected):
+    def enough(self, selected, unselected, fewest: int | None = None):
         """Whether so many rows determine a coefficient in both equations."""
-        return (selected >= FEWEST_ROWS) & (self.s.all() | (unselected >= FEWEST_ROWS))
+        fewest = FEWEST_ROWS if fewest is None else fewest
+        return (selected >= fewest) & (self.s.all() | (unselected >= fewest))
 
     def enough_of(self, rows: np.ndarray) -> bool:
         return bool(self.enough(rows[self.s].sum(), rows[~self.s].sum()))
@@ -340,8 +343,12 @@ def _category(learning: _Learning, name, source, kind, labels: pd.Series, how: d
     counts = counts.fillna(0).astype(int)
     total = counts.sum(axis=1)
     few = ~learning.enough(counts["in"], counts["out"]) & (len(counts) > 2)
-    if (~few).sum() > MOST_LEVELS:
-        few |= ~total.index.isin(total[~few].nlargest(MOST_LEVELS).index)
+    most = MOST_LEVELS
+    if total[few].sum() > len(given) / 2:
+        few = ~learning.enough(counts["in"], counts["out"], FEWER_ROWS)
+        most = min(MOST_LEVELS, len(s) // ROWS_PER_LEVEL)
+    if (~few).sum() > most:
+        few |= ~total.index.isin(total[~few].nlargest(most).index)
     kept, rare = sorted(total.index[~few]), sorted(total.index[few])
     if not kept:
         return None, []

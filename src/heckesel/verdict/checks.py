@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import chdtrc
 
 from heckesel.classical.covariance import inverse, meat, wald_test
-from heckesel.classical.functional_form import FormResult, fit_forms_to
-from heckesel.classical.likelihood import ERROR_MODELS, GAUSSIAN
+from heckesel.classical.functional_form import FormResult, fit_forms
+from heckesel.classical.likelihood import GAUSSIAN
 from heckesel.classical.ml import Point, point_at, polish, standardised_hessian, unit_scores
 from heckesel.classical.results import HeckmanFit
 from heckesel.classical.rows import Rows, Sample, SampleScale
@@ -228,15 +228,15 @@ def _other_errors(fit: HeckmanFit, sample: Sample, scalings: SampleScale) -> dic
     """The error model with the best AIC, and its effect on rho and the coefficients."""
     if sample.n > FORM_ROWS:
         sample = sample.subsample(FORM_ROWS, SEED)
-    data, forms = fit.data, tuple(ERROR_MODELS.values())
+    data = fit.data
     varies = [name != "Intercept" for name in data.x_names]
     columns = sample.residual_columns[:, :-1][:, varies]
     names = tuple(name for name in data.x_names if name != "Intercept")
     try:
-        fits = list(fit_forms_to(sample, scalings, data, forms))
+        fits = list(fit_forms(sample, scalings, data))
         if names and len(columns) >= ROWS_PER_COLUMN * len(names):
             varying = replace(sample, scale_columns=-columns)
-            fits += fit_forms_to(varying, scalings, replace(data, scale_names=names), forms)
+            fits += fit_forms(varying, scalings, replace(data, scale_names=names))
     except np.linalg.LinAlgError:  # a random part may be collinear although all rows are not
         return {}
     normal, best = fits[0], min(fits, key=lambda each: each.aic)

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 import heckesel as hk
 
-REFERENCE = json.loads((Path(__file__).parents[2] / "reference" / "lee_statspai.json").read_text())
+REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "lee_statspai.json").read_text())
 CASES = [name for name in REFERENCE if name != "statspai"]
 
 

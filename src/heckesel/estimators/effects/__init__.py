@@ -1,1 +1,0 @@
-"""Averages and marginal effects of fitted estimators."""
