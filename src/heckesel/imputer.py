@@ -17,7 +17,6 @@ from heckesel.classical.results import HeckmanFit
 from heckesel.data import check_level, numeric
 from heckesel.errors import DataError, is_whole
 from heckesel.classifier import HeckmanClassifier
-from heckesel.regressor import HeckmanRegressor
 from heckesel.estimators.network_options import seed_of
 from heckesel.estimators.selection_regressor import rows_for_target
 from heckesel.methods.linear_heckman import LinearModel
