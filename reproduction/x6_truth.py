@@ -35,8 +35,8 @@ METHODS = ("naive", "ensemble", "two-step", "ml", "profile", "prior", "auto", "d
 CLASSIFIERS = ("classifier", "naive classifier")  # for outcomes with two values
 LONG = ("ensemble", "profile")
 # Source -> the constants of the prior of rho that were chosen without this source.
-_PRIORS = Path(__file__).parent / "truth" / "held_out_priors.json"
-HELD_OUT = json.loads(_PRIORS.read_text(encoding="utf-8")) if _PRIORS.exists() else {}
+PRIORS = Path(__file__).parent / "truth" / "held_out_priors.json"
+HELD_OUT = json.loads(PRIORS.read_text(encoding="utf-8")) if PRIORS.exists() else {}
 chunk_of = "{0.source}: {0.outcome}".format
 
 
