@@ -80,6 +80,8 @@ class HeckmanRegressor(SelectionRegressor):
         Posterior mean of the correlation of the errors, or its estimate for classical methods.
     rho_interval_ : tuple of float
         90 % interval of rho, for ``"auto"``.
+    evidence_ : Evidence or None
+        What the instrument says about rho, before the prior; None if every unit was selected.
     learner_ : str
         The learner that was used, for ``"auto"``.
     losses_ : dict
@@ -242,6 +244,7 @@ def learn(model, data: SelectionData) -> None:
         rho = posterior(evidence, prior)
         model.rho_, model.rho_interval_ = rho.rho, rho.rho_interval()
 
+    model.evidence_ = evidence
     model.fitted_ = Corrected(outcome, law, selection, rho, places)
     model.learner_, model.losses_ = outcome.name, outcome.losses
     model.identification_ = verdict_of(data, evidence, rho, prior)

@@ -52,7 +52,7 @@ class Corrected:
         noise = self.law.noise(x)
         mean = selected_mean
         if self.selection is not None:
-            normal, flat, removed, removed_1 = self._shift(x, w, target)
+            normal, flat, removed, removed_1 = self.shift(x, w, target)
             move, doubt = self.rho.moments(normal, flat)
             mean, epistemic = mean + move, epistemic + doubt
             squared = self.rho.rho_squared
@@ -72,7 +72,7 @@ class Corrected:
         inside[self.places] = True
         return w[:, ~inside], w[:, inside]
 
-    def _shift(self, x, w, target: str):
+    def shift(self, x, w, target: str):
         """Coefficients (m,) of theta and of beta, and the variance of u that the target and
         selection remove, per rho^2."""
         mean_p, mean_phi, _, mean_q_phi = self.selection.averages(x)
@@ -100,7 +100,7 @@ class Corrected:
         predicted = self.predict(x, w, target).mean
         parts, normal, flat = [(1.0, 0.0, 0.0)], 0.0, 0.0
         if self.selection is not None:
-            normal, flat, _, _ = self._shift(x, w, target)
+            normal, flat, _, _ = self.shift(x, w, target)
             parts = self.rho.components()
         for weight, theta, beta in parts:
             mean = self.law.inside(members + normal * theta + flat * beta)
