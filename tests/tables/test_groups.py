@@ -24,7 +24,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 SMALL = {"n_members": 5, "hidden": (4,), "epochs": 5, "progress": False}
 ESTIMATORS = {
     "linear": hk.HeckmanRegressor(["z"], method="ml"),
-    "linear auto": hk.HeckmanRegressor(["z"], method="ml"),
     "two-step": hk.DeepHeckmanRegressor(["z"], method="two-step", **SMALL),
     "ensemble": hk.DeepEnsembleRegressor(["z"], **SMALL),
     "weighted": hk.WeightedEnsembleRegressor(["z"], **SMALL),
