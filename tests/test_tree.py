@@ -81,7 +81,7 @@ def test_a_fit_with_the_defaults_enters_few_files():
         if event == "call" and function and path.startswith(f"{PACKAGE}/"):
             entered.add(path[len(str(PACKAGE)) + 1 :])
 
-    model = heckesel.HeckmanRegressor(instruments=["z"], method="ml")
+    model = heckesel.HeckmanRegressor(instruments=["z"])
     sys.setprofile(called)
     try:
         model.fit(table[["x", "z"]], table["y"])
