@@ -229,10 +229,6 @@ def test_bounds_are_what_filling_in_the_extremes_gives():
         hk.bounds(y, 4, 0)
 
 
-def test_the_curve_can_be_drawn(fit):
-    assert hk.sensitivity(fit).plot("x").get_ylabel() == "x"
-
-
 def test_the_default_method_moves_the_mean_by_the_mills_term_of_each_rho():
     frame = hk.datasets.make_controlled(600, rho=0.6, alpha=1.0, seed=0).frame
     X, y = frame[["x", "z"]], frame["y"]

@@ -17,7 +17,6 @@ from heckesel.display import block, html_table, number, number_text, paragraphs
 from heckesel.errors import DataError, as_list
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import FormulaDesign, with_intercept
-from heckesel.verdict.profile_curve import new_axes
 
 # Evenly spaced in atanh rho: |rho| up to .96, denser where estimates change faster.
 RHO = np.tanh(np.linspace(-2.0, 2.0, 21))
@@ -136,30 +135,6 @@ class Sensitivity:
             for rho, loglik, *values in zip(self.rho, *columns, strict=True)
         ]
         return block(html_table(names, rows, caption=CAPTION), paragraphs([self._flips()]))
-
-    def plot(self, name: str = "mean", axes=None):
-        """Plot one conclusion over rho, grey where the likelihood is far below its best.
-
-        Parameters
-        ----------
-        name : str, default "mean"
-            A key of `values`.
-        axes : matplotlib.axes.Axes, optional
-            Axes to draw on. By default, a new figure is created.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        axes = axes or new_axes()
-        axes.plot(self.rho, self.values[name], color="0.75")
-        plausible = np.where(self.loglik > -PLAUSIBLE, self.values[name], np.nan)
-        label = f"within {PLAUSIBLE:g} log-likelihood units of the best"
-        axes.plot(self.rho, plausible, "o-", color="#0072B2", label=label)
-        axes.axvline(0.0, color="0.5", lw=0.8)
-        axes.set(xlabel="rho, held fixed", ylabel=name, xlim=(-1, 1))
-        axes.legend(frameon=False)
-        return axes
 
 
 def linear_sensitivity(data: SelectionData, points, weight, rho: np.ndarray) -> Sensitivity:
