@@ -31,10 +31,10 @@ from reproduction.x6_truth import PRIORS
 
 SLAB = 0.3
 GRID = {
-    "spike": (0.03, 0.05, 0.06, 0.08),
-    "interval": (0.06, 0.07, 0.08, 0.10, 0.14),
-    "share": (0.02, 0.04, 0.08),
-    "extrapolation": (0.03, 0.05, 0.07, 0.10),
+    "spike": (0.03, 0.06, 0.10),
+    "interval": (0.06, 0.08, 0.12),
+    "share": (0.04, 0.10, 0.16),
+    "extrapolation": (0.05, 0.07, 0.10),
     "normal": (0.2, 1 / 3, 0.5),
 }
 HARM, MOST_HARM, LEAST_COVERAGE = 0.05, 0.03, 0.88
