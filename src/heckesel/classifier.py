@@ -31,7 +31,6 @@ from heckesel.tables.formula import with_constants
 from heckesel.tables.frames import check_same_order
 from heckesel.verdict.fitted import identify_classes
 
-
 METHODS = ("auto", "ml")
 
 

@@ -12,14 +12,14 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from heckesel.classical.heckman import fit_in_memory
+from heckesel.classical.linear_model import LinearModel
 from heckesel.classical.probit_results import HeckmanProbitFit, LinearProbit, fit_binary
 from heckesel.classical.results import HeckmanFit
+from heckesel.classifier import HeckmanClassifier
 from heckesel.data import check_level, numeric
 from heckesel.errors import DataError, is_whole
-from heckesel.classifier import HeckmanClassifier
 from heckesel.estimators.network_options import seed_of
 from heckesel.estimators.selection_regressor import rows_for_target
-from heckesel.methods.linear_heckman import LinearModel
 from heckesel.predictive import RHO_LIMIT, transformed
 from heckesel.regressor import HeckmanRegressor
 from heckesel.tables.fit_input import label_column, outcome_column, without_unobserved

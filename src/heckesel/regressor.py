@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from heckesel.classical.linear_model import linear_model
 from heckesel.classical.results import keep_result
 from heckesel.classical.spline_profile import fit_profile
 from heckesel.correction.corrected import Corrected
@@ -19,7 +20,6 @@ from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.selection_regressor import SelectionRegressor, identify
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
 from heckesel.learners.splines import learn_basis
-from heckesel.methods.linear_heckman import linear_model
 from heckesel.selection_model import check_model, fit_checked
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import with_constants

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
 import heckesel as hk
+from heckesel.classical import linear_model as linear_heckman
 from heckesel.classical.ml import (
     CLEARLY_BETTER,
     evaluate,
@@ -19,7 +20,7 @@ from heckesel.classical.ml import (
 )
 from heckesel.classical.rows import standardised_sample
 from heckesel.data import selection_data
-from heckesel.methods import fit_one, linear_heckman
+from heckesel.methods import fit_one
 from reproduction.e0_gate import draw_linear, fit_mroz_greene
 
 SEEDS = range(40)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from heckesel.classical import linear_model as linear_heckman
 from heckesel.classical.two_step import fit_two_step
 from heckesel.data import selection_data
 from heckesel.errors import DataError
@@ -17,7 +18,6 @@ from heckesel.methods import (
     heckman_joint,
     heckman_two_step,
     least_squares,
-    linear_heckman,
     mc_dropout,
     oracle,
     skyline,

@@ -118,7 +118,7 @@ def test_a_masked_x_is_imputed_on_request(units):
     rows = [(row, 1) for row in range(0, N, 7)]
     plain = X.copy()
     plain[tuple(zip(*rows, strict=True))] = np.nan
-    options = {"instruments": [2], "missing": "indicator"}
+    options = {"instruments": [2], "missing": "indicator", "method": "ml"}
     y = np.where(s, y, np.nan)
     one = hk.HeckmanRegressor(**options).fit(masked_at(X, *rows), y)
     other = hk.HeckmanRegressor(**options).fit(plain, y)

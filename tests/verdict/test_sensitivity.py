@@ -229,5 +229,19 @@ def test_bounds_are_what_filling_in_the_extremes_gives():
         hk.bounds(y, 4, 0)
 
 
-def test_the_curve_can_be_drawn(fit):
-    assert hk.sensitivity(fit).plot("x").get_ylabel() == "x"
+def test_the_default_method_moves_the_mean_by_the_mills_term_of_each_rho():
+    frame = hk.datasets.make_controlled(600, rho=0.6, alpha=1.0, seed=0).frame
+    X, y = frame[["x", "z"]], frame["y"]
+    model = hk.HeckmanRegressor(["z"], learner="linear", rho_prior=lambda rho: rho > 0.5)
+    model.fit(X, y)
+    found = hk.sensitivity(model, X, rho=[-0.5, 0.0, 0.3, 0.7])
+    assert (np.diff(found.values["mean"]) < 0).all()  # the selected have the larger errors
+    weight = np.arange(len(X)) % 3 + 1.0
+    weighted = hk.sensitivity(model, X, rho=[0.3], sample_weight=weight)
+    expected = np.average(weighted.predictions[0], weights=weight)
+    assert weighted.values["mean"][0] == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(weighted.predictions[0], found.predictions[2], rtol=1e-12)
+    assert found.loglik[3] == 0
+    assert (found.loglik[:3] < -50).all()  # the prior excludes them
+    with pytest.raises(hk.DataError, match=r"sensitivity\(model, X\)"):
+        hk.sensitivity(model)

@@ -17,10 +17,10 @@ from scipy.stats import t as student
 from heckesel.errors import DataError
 
 POINT_SPIKE = 0.06  # s of the prior behind point predictions
-INTERVAL_SPIKE = 0.08  # s behind intervals, wider, since the harm there is to be too narrow
-SLAB, SLAB_SHARE = 0.3, 0.10  # S and omega
+INTERVAL_SPIKE = 0.07  # s behind intervals, wider, since the harm there is to be too narrow
+SLAB, SLAB_SHARE = 0.3, 0.05  # S and omega
 EXTRAPOLATION = 0.07  # sd of rho among the unselected around that at the margin of the instrument
-NORMAL_SHARE = 1 / 3  # prior probability of the normal reading against the flat one
+NORMAL_SHARE = 0.5  # prior probability of the normal reading against the flat one
 RHO = np.linspace(-0.985, 0.985, 395)
 
 

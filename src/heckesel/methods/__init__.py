@@ -107,10 +107,11 @@ METHODS = {
         explains=True,
     ),
     "linear_heckman": Method(
-        "linear, maximum likelihood", "linear-ml", "HeckmanRegressor", outcome="linear"
-    ),
-    "linear_auto": Method(
-        "linear, automatic choice", "linear-auto", "HeckmanRegressor", module=None, outcome="linear"
+        "linear, maximum likelihood",
+        "linear-ml",
+        "HeckmanRegressor",
+        module="heckesel.classical.linear_model",
+        outcome="linear",
     ),
     "linear_two_step": Method(
         "linear, two-step", "linear-two-step", "HeckmanRegressor", module=None

@@ -124,7 +124,7 @@ def report_contents(
         if corrects:
             usable = TONES[verdict.verdict] != "bad"
             means, changes, headline = _comparison(model, naive, frame, s, digits, usable=usable)
-        curves = _sensitivity(model) if corrects and not event else None
+        curves = _sensitivity(model, frame) if corrects and not event else None
     packages = ("numpy", "scipy", "pandas", "scikit-learn")
     return Contents(
         model=model,
@@ -261,12 +261,12 @@ def _estimate(digits, row, suffix: str = "") -> str:
     return f"{digits(mean)} ({digits(low)} to {digits(high)})"
 
 
-def _sensitivity(model):
+def _sensitivity(model, frame):
     """None if there is no likelihood over rho for normal errors and a constant sigma."""
     if model.get_params().get("scale") is not None:
         return None
     try:
-        return sensitivity(model)
+        return sensitivity(model, frame)
     except DataError:
         return None
 

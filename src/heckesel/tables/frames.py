@@ -1,7 +1,5 @@
 """Frames of any library as pandas, with unique column names."""
 
-import importlib
-
 import narwhals.stable.v1 as nw
 import pandas as pd
 
@@ -78,15 +76,3 @@ def library_of(table) -> str | None:
     if isinstance(table, pd.DataFrame | dict) or not hasattr(table, "columns"):
         return None
     return nw.get_native_namespace(nw.from_native(table, eager_only=True)).__name__
-
-
-def like_input(values, table, name: str):
-    """`values` (m,) as a column of the library `table` comes from, rows labelled as its rows are;
-    an array where `table` is none of theirs."""
-    if isinstance(table, pd.DataFrame):
-        return pd.Series(values, index=table.index, name=name)
-    library = library_of(table)
-    if library is None:
-        return values
-    native = importlib.import_module(library)
-    return nw.new_series(name, values, native_namespace=native).to_native()

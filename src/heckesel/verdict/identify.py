@@ -324,7 +324,8 @@ def _doubts(e: dict) -> list[tuple[str, str]]:
             (
                 f"the outcome is not linear in its columns ({p_equation(e['linearity_p'])}, mainly "
                 f"in {e['most_curved']}), which can look like selection",
-                "Add squares and products of the columns, or use hk.HeckmanRegressor.",
+                "Add squares and products of the columns, or use the default method of "
+                "hk.HeckmanRegressor.",
             )
         )
     if e.get("largest_influence", 0.0) > INFLUENTIAL:

@@ -1,4 +1,4 @@
-"""The verdict on a fit of `HeckmanRegressor`: what the instrument said, and what the prior added."""
+"""The verdict on a fit of `HeckmanRegressor`: what instrument and prior contributed."""
 
 import numpy as np
 
@@ -85,7 +85,8 @@ def _conclude(e: dict) -> Identification:
     if not instruments:
         return Identification(
             MOSTLY_PRIOR,
-            "there is no instrument, so the data say nothing about rho and the prior determines it.",
+            "there is no instrument, so the data say nothing about rho and the prior determines "
+            "it.",
             f"{FIND_AN_INSTRUMENT} {USE_INTERVALS}",
             e,
         )

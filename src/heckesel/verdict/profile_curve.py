@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
+from scipy.interpolate import CubicHermiteSpline
 from scipy.special import chdtri
 
 from heckesel.classical.ml import NEAR_BOUNDARY, Scan, selected_mode
-from heckesel.errors import HeckeselError
 from heckesel.verdict.identify import RIVAL
 
 LEVEL = 0.9
@@ -77,40 +76,6 @@ class ProfileCurve:
             "rows_profiled": self.rows,
         }
 
-    def plot(self, axes=None):
-        """Plot the curve with its modes and interval.
-
-        Parameters
-        ----------
-        axes : matplotlib.axes.Axes, optional
-            Axes to draw on. By default, a new figure is created.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        axes = axes or new_axes()
-        axes.axvspan(*self.interval, color="0.9", label=f"{100 * self.level:g} % interval")
-        axes.plot(self.rho, self.loglik, color="#0072B2")
-        for rho, height in self.modes:
-            axes.plot(rho, height, "o", color="#D55E00")
-            axes.annotate(f"{rho:.2f}", (rho, height), (0, 6), textcoords="offset points")
-        lowest = max(float(self.loglik.min()), -20.0)
-        axes.set(xlabel="rho", ylabel="log-likelihood", xlim=(-1, 1), ylim=(lowest, 2.5))
-        axes.legend(loc="lower center", frameon=False)
-        return axes
-
-
-def new_axes():
-    """matplotlib axes in a new figure."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise HeckeselError(
-            "plots need matplotlib, which is not installed: pip install 'heckesel[report]'"
-        ) from None
-    return plt.subplots(figsize=(5.5, 3.2), layout="constrained")[1]
-
 
 def profile_curve(found: Scan, level: float = LEVEL, *, unit: float = 1.0) -> ProfileCurve:
     """The curve of a scan. A scan of some of the rows is scaled up to all of them.
@@ -136,21 +101,6 @@ def profile_curve(found: Scan, level: float = LEVEL, *, unit: float = 1.0) -> Pr
     return ProfileCurve(
         np.tanh(fine[shown]), curve[shown] - best, modes, ends, level, found.rows, selected
     )
-
-
-def held_out_profile(rho, loglik, rows: int) -> ProfileCurve:
-    """The curve of the held-out log-likelihood at each rho of an increasing grid.
-
-    Between grid values the curve is monotone, so its modes are grid values.
-    """
-    a, height = np.arctanh(np.asarray(rho)), np.asarray(loglik) - np.max(loglik)
-    fine = np.linspace(a[0], a[-1], STEPS // STEPS_SHOWN)
-    curve = PchipInterpolator(a, height)(fine)
-    ends = _not_rejected(fine, curve, -_allowed_drop(LEVEL))
-    rises = np.concatenate([[True], np.diff(height) > 0, [False]])
-    peaks = np.flatnonzero(rises[:-1] & ~rises[1:])
-    modes = sorted(((float(rho[at]), float(height[at])) for at in peaks), key=lambda m: -m[1])
-    return ProfileCurve(np.tanh(fine), curve, tuple(modes), ends, LEVEL, rows)
 
 
 def _allowed_drop(level: float) -> float:

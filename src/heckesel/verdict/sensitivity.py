@@ -1,6 +1,6 @@
 """`hk.sensitivity`: how much the conclusions of a model depend on rho, fixed at several values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,13 +8,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel.classical.ml import estimates_over_rho
 from heckesel.classical.results import HeckmanFit
-from heckesel.data import SelectionData, numeric
+from heckesel.correction.corrected import Corrected
+from heckesel.correction.rho import NORMAL
+from heckesel.correction.rho import RHO as GRID
+from heckesel.data import SelectionData, check_weights, numeric
 from heckesel.diagnostics.column_problems import check_fit
 from heckesel.display import block, html_table, number, number_text, paragraphs
 from heckesel.errors import DataError, as_list
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import FormulaDesign, with_intercept
-from heckesel.verdict.profile_curve import new_axes
 
 # Evenly spaced in atanh rho: |rho| up to .96, denser where estimates change faster.
 RHO = np.tanh(np.linspace(-2.0, 2.0, 21))
@@ -134,30 +136,6 @@ class Sensitivity:
         ]
         return block(html_table(names, rows, caption=CAPTION), paragraphs([self._flips()]))
 
-    def plot(self, name: str = "mean", axes=None):
-        """Plot one conclusion over rho, grey where the likelihood is far below its best.
-
-        Parameters
-        ----------
-        name : str, default "mean"
-            A key of `values`.
-        axes : matplotlib.axes.Axes, optional
-            Axes to draw on. By default, a new figure is created.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-        """
-        axes = axes or new_axes()
-        axes.plot(self.rho, self.values[name], color="0.75")
-        plausible = np.where(self.loglik > -PLAUSIBLE, self.values[name], np.nan)
-        label = f"within {PLAUSIBLE:g} log-likelihood units of the best"
-        axes.plot(self.rho, plausible, "o-", color="#0072B2", label=label)
-        axes.axvline(0.0, color="0.5", lw=0.8)
-        axes.set(xlabel="rho, held fixed", ylabel=name, xlim=(-1, 1))
-        axes.legend(frameon=False)
-        return axes
-
 
 def linear_sensitivity(data: SelectionData, points, weight, rho: np.ndarray) -> Sensitivity:
     """Sensitivity of a linear model, refitted at each rho (j,); the mean is over points (m, p),
@@ -217,15 +195,16 @@ def sensitivity(
 ) -> Sensitivity:
     """Refit a model with rho fixed at several values.
 
-    Networks keep their hidden layers; their last layer is refitted at each rho. For
-    ``method="averaged"`` and ``method="auto"`` these are the networks of the two-step.
+    Networks keep their hidden layers; their last layer is refitted at each rho. The default method
+    of `HeckmanRegressor` predicts with each rho in place of its posterior.
 
     Parameters
     ----------
     model : HeckmanFit or fitted regressor
         The result of `heckesel.heckman`, or a fitted regressor.
     X, y, selected, sample_weight : array-like, optional
-        The data of the fit, which regressors with networks need.
+        The data of the fit, which regressors with networks need. The default method of
+        `HeckmanRegressor` needs X only.
     at : frame or array-like, optional
         Rows over which the population outcome is averaged. By default all rows of the fit.
     effects : str or list of str
@@ -267,6 +246,11 @@ def sensitivity(
     if hasattr(model, "result_"):
         points = None if at is None else with_intercept(model.columns_.x(at))
         return _classic(model.result_.data, points, effects, values)
+    if isinstance(model.fitted_, Corrected):
+        points = X if at is None else at
+        if points is None:
+            raise DataError("pass the rows to average over: sensitivity(model, X)")
+        return _corrected(model, points, effects, values, sample_weight if at is None else None)
     if X is None or y is None:
         raise DataError("networks need the X and y of their fit: sensitivity(model, X, y)")
     options = ("instruments", "missing", "on_problem", "unobserved")
@@ -275,6 +259,31 @@ def sensitivity(
     rows = {"selected": selected, "sample_weight": sample_weight}
     data = read_table(table, X, y, **rows, check=check_fit, ask=False)
     return _deep(model, data, X if at is None else at, effects, values, everyone=at is None)
+
+
+def _corrected(model, at, effects, rho, weight) -> Sensitivity:
+    """The prediction of the default method in its normal reading, with all weight on one rho; the
+    curve `loglik` is the logarithm of the posterior weight of rho."""
+    fitted = model.fitted_
+    if fitted.rho is None:
+        raise DataError("every unit has an outcome, so nothing depends on rho")
+    if effects:
+        raise DataError("effects= is for hk.heckman and networks; average model.margins instead")
+    x, lowest = model.columns_.x(at), np.finfo(float).tiny
+    weight = check_weights(weight, len(x), np.ones(len(x), dtype=bool))
+    known = fitted.rho.interval[NORMAL]
+    found = []
+    for value in rho:
+        mass = np.zeros_like(fitted.rho.point)
+        j = np.clip(np.searchsorted(GRID, value), 1, len(GRID) - 1)
+        share = (value - GRID[j - 1]) / (GRID[j] - GRID[j - 1])
+        mass[NORMAL, j - 1], mass[NORMAL, j] = 1 - share, share
+        fixed = replace(fitted.rho, point=mass, interval=mass)
+        found.append(replace(fitted, rho=fixed).predict(x).mean)
+    loglik = np.log(np.maximum(np.interp(rho, GRID, known), lowest))
+    predictions = np.array(found)
+    mean = predictions @ weight / weight.sum()
+    return Sensitivity(rho, loglik - loglik.max(), {"mean": mean}, predictions)
 
 
 def _check_scale(transform) -> None:
