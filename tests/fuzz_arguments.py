@@ -137,7 +137,7 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     ),
     "HeckmanClassifier.fit": (
         partial(_fit, hk.HeckmanClassifier, OF_FIT),
-        (*OF_TABLE, "outcome", "rho_prior"),
+        (*OF_TABLE, "method"),
     ),
     # not hidden, n_members, device, learning_rate and weight_decay, and no epochs by the million
     "DeepHeckmanRegressor.fit": (
@@ -150,9 +150,6 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
                 "folds",
                 "noise",
                 "tails",
-                "errors",
-                "selection",
-                "rho_prior",
             ),
         ),
     ),

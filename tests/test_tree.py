@@ -17,7 +17,7 @@ PACKAGE = Path(heckesel.__file__).parent
 ROOT = PACKAGE.parent.parent
 # Folders and files of the library, by layer. A layer imports itself and the layers before it.
 LAYERS = [
-    "errors on_disk io device display math",
+    "errors io device display math",
     "data fit_info predictive scales metrics tables datasets",
     "networks deep learners correction classical methods diagnostics verdict bounds "
     "sensitivity margins",

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from heckesel.methods import fit_one
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
@@ -20,7 +21,6 @@ from heckesel.classical.ml import (
 )
 from heckesel.classical.rows import standardised_sample
 from heckesel.data import selection_data
-from heckesel.methods import fit_one
 from reproduction.e0_gate import draw_linear, fit_mroz_greene
 
 SEEDS = range(40)

@@ -65,11 +65,10 @@ def _known_truth(console, out: Path) -> Path:
         "   selection but not y.\n"
     )
     naive = hk.DeepEnsembleRegressor(["z"], **NETWORKS).fit(X, y)
-    model = hk.DeepHeckmanRegressor(["z"], method="profile", **NETWORKS).fit(X, y)
+    model = hk.DeepHeckmanRegressor(["z"], **NETWORKS).fit(X, y)
     console.print(_evaluated({"naive ensemble": naive, "corrected ensemble": model}))
-    best = model.info_["modes"][0]
-    low, high = model.info_["rho_interval"]
-    console.print(f"rho: {best['rho']:.2f}, 90 % interval {low:.2f} to {high:.2f}; truth {RHO:g}")
+    low, high = model.rho_.min(), model.rho_.max()
+    console.print(f"rho: {model.rho_.mean():.2f}, members {low:.2f} to {high:.2f}; truth {RHO:g}")
     console.print(textwrap.fill(f"Verdict: {model.identification_}", WIDTH), "\n")
     return write_report(
         model,
