@@ -1,7 +1,7 @@
 """A pool with its test points, a method fitted to many of them, and the metrics of a fit."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,6 @@ import pandas as pd
 import heckesel as hk
 from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import Controlled, SemiReal, Truth
-from heckesel.fit_info import as_dictionary
 from heckesel.metrics import evaluate
 from reproduction import baselines
 from reproduction.runner import attempt
@@ -88,7 +87,8 @@ def problem_row(problem: Problem, fit) -> dict[str, float]:
 def metrics_row(fit, x, truth: Truth) -> dict[str, float]:
     """Metrics of the population prediction at x, and the estimates of rho and sigma."""
     row = evaluate(truth.y, fit.predict(x), f0=truth.f0, propensity_x=truth.propensity_x)
-    info = {} if isinstance(fit, AutoFit) else as_dictionary(fit.info)
+    found = {} if isinstance(fit, AutoFit) else asdict(fit.info)
+    info = {name: value for name, value in found.items() if value is not None}
     if "weight" in info:  # a mixture has too many points to list them
         row["rho_hat"] = float(np.average(info["rho"], weights=info["weight"]))
     elif "rho" in info:

@@ -9,10 +9,10 @@ from itertools import product
 
 import numpy as np
 
+from heckesel.classical.spline_profile import RhoInfo
 from heckesel.datasets import make_controlled, make_interactions
 from heckesel.datasets.simulated import interactions_f0
 from heckesel.deep.training import NetworkConfig
-from heckesel.fit_info import RhoInfo
 from reproduction import baselines
 from reproduction.baselines import Oracle
 from reproduction.e1_controlled import ALPHAS, POOL, RHOS, SEEDS, SIGMA, controlled_problem
