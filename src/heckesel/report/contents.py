@@ -131,7 +131,7 @@ def report_contents(
             means, changes, headline = _comparison(model, naive, frame, s, digits, usable=usable)
         curves = _sensitivity(model, frame) if corrects and not event else None
         scenarios, turn = None if curves is None else _scenarios(curves, digits), ""
-        if corrects and hasattr(model.fitted_, "rho"):
+        if corrects and has_posterior(model):
             scenarios, turn = _priors(model, naive, frame, s, digits)
     packages = ("numpy", "scipy", "pandas", "scikit-learn")
     return Contents(
@@ -177,9 +177,14 @@ def _rows_of_fit(model, *, weighted: bool) -> int | None:
     return None if weighted else result.n
 
 
+def has_posterior(model) -> bool:
+    """Whether rho has a posterior: prior times what the instrument says."""
+    return hasattr(getattr(model.fitted_, "rho", None), "interval")
+
+
 def _naive(model, frame, labels, s, sides):
     """The same model of the selected rows alone, which is what ignoring selection means."""
-    if hasattr(model.fitted_, "rho"):  # its outcome model is that of the selected
+    if has_posterior(model):  # its outcome model is that of the selected
         twin = copy(model)
         twin.fitted_ = replace(model.fitted_, selection=None, rho=None)
         return twin
