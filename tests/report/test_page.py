@@ -200,6 +200,24 @@ def test_the_answer_at_known_rho_and_the_bounds_are_those_of_the_library(linear,
     np.testing.assert_allclose(numbers(worst[1]), tuple(found), atol=0.005)
 
 
+def test_the_default_shows_several_priors_and_a_naive_model_without_another_fit(tmp_path):
+    X, y, _ = linear_draw(800)
+    model = hk.HeckmanRegressor(["z"], learner="linear").fit(X, y)
+    text, page, tables = written(tmp_path, model, X, y)
+    assert "posterior-title" in page.ids
+    rows = {row[0]: row for row in tables["The answer for several priors, with 90\xa0% intervals"]}
+    everyone = model.average(X).iloc[0][["mean", "low", "high"]]
+    np.testing.assert_allclose(numbers(rows["of this fit"][3]), everyone, atol=0.006)
+    uniform = hk.HeckmanRegressor(["z"], learner="linear", rho_prior="uniform").fit(X, y)
+    assert numbers(rows["uniform"][1])[0] == pytest.approx(uniform.rho_, abs=0.006)
+    found = uniform.average(X).iloc[0][["mean", "low", "high"]]
+    np.testing.assert_allclose(numbers(rows["uniform"][3]), found, atol=0.006)
+    learner = LinearRegression().fit(X.loc[y.notna(), ["x"]], y[y.notna()])
+    naive = numbers(tables[MEANS][3][2])[0]
+    assert naive == pytest.approx(learner.predict(X[["x"]]).mean(), abs=0.02)  # mean of folds
+    assert "The difference from the naive mean of all is clear" in text
+
+
 def test_coefficients_stand_beside_those_of_least_squares(linear, tmp_path):
     model, X, y, _ = linear
     _, _, tables = written(tmp_path, model, X, y)
