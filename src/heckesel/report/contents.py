@@ -38,9 +38,9 @@ REGIONS = {
     "mid": f"sometimes selected ({100 * AGAINST_BELOW:.0f} % to {100 * WELL_FROM:.0f} %)",
     "well": f"mostly selected ({100 * WELL_FROM:.0f} % or more)",
 }
-MOST_ROWS = 2000  # to average over for each prior
+MOST_ROWS = 20_000  # to average over for each prior
 PRIORS = (0.05, 0.3)  # scales of t distributions with three degrees of freedom
-SCALES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # among which the conclusion may turn
+SCALES = (0.02, 0.05, 0.2, 0.5)  # among which the conclusion may turn
 RHO_SHOWN = (-0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.9)
 
 
@@ -358,7 +358,10 @@ def _priors(model, naive, frame, s, digits) -> tuple[Table, str]:
             "The difference from the naive mean of all is clear if the prior of ρ has a scale of "
             f"{turned:g} or more."
         )
-    return Table(f"The answer for several priors, with {WIDE} intervals", head, shown), sentence
+    caption = f"The answer for several priors, with {WIDE} intervals"
+    if len(cases) < len(frame):
+        caption += f", over {len(cases):,} of the cases"
+    return Table(caption, head, shown), sentence
 
 
 def _bounds(values, s, name, event: bool, digits, sides) -> Table | None:
