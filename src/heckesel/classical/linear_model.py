@@ -138,13 +138,6 @@ class LinearModel:
         return -np.sign(index) * ndtri(stdtr(self.result.df, -np.abs(index)))
 
 
-def fit_many(
-    datas, *, seeds=None, config=None, device=None, progress=None
-) -> list[LinearHeckmanFit]:
-    """The best of all modes over rho (see `selected_mode`); nothing is random or configurable."""
-    return [_fit(data) for data in datas]
-
-
 def _fit(data: SelectionData) -> LinearHeckmanFit:
     x, x_names = _with_constant(data.x), (*data.x_names, "Intercept")
     w, w_names = _with_constant(data.w), (*data.w_names, "Intercept")
