@@ -62,7 +62,7 @@ def classifier():
 def test_averages_are_means_of_predictions(model, target):
     """A linear fit of logs is evaluated at its estimates, where predictions average over them."""
     found = model.average(ROWS, target, by="place")
-    groups = model.predict(ROWS, target=target).groupby(ROWS["place"])
+    groups = pd.Series(model.predict(ROWS, target=target)).groupby(ROWS["place"])
     on_estimates = isinstance(model, hk.HeckmanRegressor) and model.transform_ is not None
     np.testing.assert_allclose(found["mean"], groups.mean(), rtol=0.01 if on_estimates else 1e-9)
     np.testing.assert_array_equal(found["n"], groups.size())
@@ -77,14 +77,14 @@ def test_effects_are_differences_of_predictions(model, target):
     found = model.margins(ROWS, target, at={"kind": "b"}, by="place")
     held = ROWS.assign(kind="b")
     up, down = (model.predict(held.assign(flag=flag), target=target) for flag in (1, 0))
-    expected = (up - down).groupby(ROWS["place"]).mean()
+    expected = pd.Series(up - down).groupby(ROWS["place"]).mean()
     ours = found.xs("flag[1]", level="variable").droplevel(0)["effect"]
     is_linear = isinstance(model, hk.HeckmanRegressor)
     np.testing.assert_allclose(ours, expected, rtol=0.02 if is_linear else 1e-8, atol=1e-9)
     up, down = (
         model.predict(held.assign(x=ROWS["x"] + move), target=target) for move in (1e-3, -1e-3)
     )
-    slope = ((up - down) / 2e-3).groupby(ROWS["place"]).mean()
+    slope = pd.Series((up - down) / 2e-3).groupby(ROWS["place"]).mean()
     ours = found.xs("x", level="variable").droplevel(0)["effect"]
     np.testing.assert_allclose(ours, slope, rtol=0.03)  # ReLU-like kinks within a step
     assert {"kind[b]", "x", "flag[1]"} <= set(found.index.get_level_values("variable"))
