@@ -22,7 +22,6 @@ EXPERIMENTS = {
     "x4": "reproduction.x4_calibrated",
     "x5": "reproduction.x5_regimes",
     "x6": "reproduction.x6_truth",
-    "instruments": "reproduction.instrument_levels",
 }
 
 

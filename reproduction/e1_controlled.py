@@ -12,8 +12,8 @@ from itertools import product
 
 from heckesel.datasets import Controlled, make_controlled
 from heckesel.datasets.simulated import controlled_f0
-from heckesel.methods.oracle import OracleConfig
-from heckesel.networks.training.config import NetworkConfig
+from heckesel.deep.training import NetworkConfig
+from reproduction.baselines import Oracle
 from reproduction.problems import TRAINED, Problem, as_data, run_cells
 
 RHOS, ALPHAS, SEEDS = (0.0, 0.3, 0.6, 0.9), (0.0, 1.0), range(8)
@@ -21,7 +21,7 @@ POOL, TEST, TEST_SEED_OFFSET = 2000, 3000, 10_000
 SIGMA = 0.5
 METHODS = (*TRAINED, "oracle")
 NETWORK = NetworkConfig(standardise=False)
-ORACLE = OracleConfig(f0=lambda x: controlled_f0(x[:, 0]), sigma=SIGMA)
+ORACLE = Oracle(f0=lambda x: controlled_f0(x[:, 0]), sigma=SIGMA)
 chunk_of = "{0.method}".format  # over the whole grid: 64 cells of five networks
 
 

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from heckesel.methods import load_method
+from heckesel.deep.methods import fit_joint
 from reproduction.e1_controlled import NETWORK, problem
 from reproduction.problems import rho_row
 
@@ -40,5 +40,5 @@ def cells(quick: bool = False) -> list[Cell]:
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     config = replace(NETWORK, warm_up=cells[0].warm_up, **SCHEDULES[cells[0].schedule])
     datas, seeds = [problem(cell).data for cell in cells], [cell.seed for cell in cells]
-    fits = load_method("heckman_joint").fit_many(datas, seeds=seeds, config=config, device=device)
+    fits = fit_joint(datas, seeds, config, device=device)
     return [rho_row(fit) | {"loss": float(np.mean(fit.info.training_loss))} for fit in fits]

@@ -12,7 +12,7 @@ from itertools import product
 
 from heckesel.datasets import SemiReal, induce_selection, load_california_housing, load_wine_quality
 from heckesel.datasets.shipped import FILES
-from heckesel.networks.training.config import NetworkConfig
+from heckesel.deep.training import NetworkConfig
 from reproduction.problems import TRAINED, Problem, as_data, run_cells
 
 # loader, outcome, rows of the pool and of the test set

@@ -1,7 +1,7 @@
 """A pool with its test points, a method fitted to many of them, and the metrics of a fit."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
@@ -9,12 +9,8 @@ import pandas as pd
 import heckesel as hk
 from heckesel.data import SelectionData, selection_data
 from heckesel.datasets import Controlled, SemiReal, Truth
-from heckesel.fit_info import as_dictionary
-from heckesel.methods import load_method
-from heckesel.methods.skyline import SkylineConfig
-from heckesel.methods.weighted_ensemble import WeightedConfig
 from heckesel.metrics import evaluate
-from heckesel.networks.ensembles.selection_ensemble import with_networks
+from reproduction import baselines
 from reproduction.runner import attempt
 
 AUTO = "auto"  # the default HeckmanRegressor
@@ -73,26 +69,12 @@ def run_cells(
 ) -> list:
     """Fits the method `name` to `problem(cell)` of every cell and returns a row for each, or the
     exception: `row(problem, fit)`, by default `problem_row`.
-
-    Some baselines get more than the data: the weighted ensemble the true propensities, the skyline
-    all outcomes. Networks predict on the device they were trained on.
     """
     problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
     row = row or problem_row
     if name == AUTO:
         return [attempt(lambda one: row(one, fit_auto(one.data)), one) for one in problems]
-    options: dict = {"config": network, "device": device}
-    if name == "oracle":
-        options = {"config": oracle}
-    elif name == "gp":
-        options = {}
-    elif name == "weighted_ensemble":
-        options["config"] = [WeightedConfig(one.truth.propensity, network) for one in problems]
-    elif name == "skyline":
-        options["config"] = [SkylineConfig(one.truth.y, network) for one in problems]
-    fits = load_method(name).fit_many([one.data for one in problems], seeds=seeds, **options)
-    if "device" in options:
-        fits = [with_networks(fit, lambda networks: networks.on(device)) for fit in fits]
+    fits = baselines.fit(name, problems, seeds, network, device=device, oracle=oracle)
     return [attempt(row, *pair) for pair in zip(problems, fits, strict=True)]
 
 
@@ -105,7 +87,8 @@ def problem_row(problem: Problem, fit) -> dict[str, float]:
 def metrics_row(fit, x, truth: Truth) -> dict[str, float]:
     """Metrics of the population prediction at x, and the estimates of rho and sigma."""
     row = evaluate(truth.y, fit.predict(x), f0=truth.f0, propensity_x=truth.propensity_x)
-    info = {} if isinstance(fit, AutoFit) else as_dictionary(fit.info)
+    found = {} if isinstance(fit, AutoFit) else asdict(fit.info)
+    info = {name: value for name, value in found.items() if value is not None}
     if "weight" in info:  # a mixture has too many points to list them
         row["rho_hat"] = float(np.average(info["rho"], weights=info["weight"]))
     elif "rho" in info:

@@ -9,13 +9,12 @@ from itertools import product
 
 import numpy as np
 
+from heckesel.classical.spline_profile import RhoInfo
 from heckesel.datasets import make_controlled, make_interactions
 from heckesel.datasets.simulated import interactions_f0
-from heckesel.fit_info import RhoInfo
-from heckesel.methods import load_method
-from heckesel.methods.oracle import OracleConfig
-from heckesel.methods.spline_joint import SplineConfig
-from heckesel.networks.training.config import NetworkConfig
+from heckesel.deep.training import NetworkConfig
+from reproduction import baselines
+from reproduction.baselines import Oracle
 from reproduction.e1_controlled import ALPHAS, POOL, RHOS, SEEDS, SIGMA, controlled_problem
 from reproduction.problems import Problem, metrics_row
 from reproduction.runner import attempt
@@ -31,7 +30,7 @@ DRAWS = {
     "interactions": (make_interactions, 4000),
 }
 NETWORK = NetworkConfig()
-ORACLE = OracleConfig(f0=interactions_f0, sigma=SIGMA)
+ORACLE = Oracle(f0=interactions_f0, sigma=SIGMA)
 chunk_of = "{0.draw} {0.method} {0.prior}".format
 
 
@@ -64,17 +63,8 @@ def problem(cell: Cell) -> Problem:
 
 def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     problems = [problem(cell) for cell in cells]
-    method, prior = load_method(cells[0].method), cells[0].prior
-    datas = [one.data for one in problems]
-    if cells[0].method == "oracle":
-        fits = method.fit_many(datas, config=ORACLE)
-    else:
-        config: object = NETWORK
-        if cells[0].method == PROFILE:
-            pairs = "all" if datas[0].x.shape[1] > 1 else ()
-            config = SplineConfig(interactions=pairs, rho_prior=prior)
-        seeds = [cell.seed for cell in cells]
-        fits = method.fit_many(datas, seeds=seeds, config=config, device=device)
+    seeds, given = [cell.seed for cell in cells], {"oracle": ORACLE, "prior": cells[0].prior}
+    fits = baselines.fit(cells[0].method, problems, seeds, NETWORK, device=device, **given)
     return [attempt(_row, *pair) for pair in zip(problems, fits, strict=True)]
 
 

@@ -8,7 +8,7 @@ The pools, seeds and test rows of A-E2 (California housing, wine quality) and of
 from dataclasses import dataclass
 from itertools import product
 
-from heckesel.networks.training.config import NetworkConfig
+from heckesel.deep.training import NetworkConfig
 from reproduction import e1_controlled, e2_semireal
 from reproduction.problems import AUTO, Problem, problem_row, run_cells
 

@@ -18,10 +18,9 @@ from itertools import product
 
 import numpy as np
 
-from heckesel.methods import load_method
+from heckesel.deep.training import NetworkConfig
 from heckesel.metrics import evaluate
-from heckesel.networks.ensembles.selection_ensemble import with_networks
-from heckesel.networks.training.config import NetworkConfig
+from reproduction import baselines
 from reproduction.problems import AUTO, AutoFit, fit_auto
 from reproduction.regime_draws import (
     ERRORS,
@@ -116,11 +115,9 @@ def run_chunk(cells: list[Cell], device: str = "auto") -> list:
     if cells[0].method == AUTO:
         return [attempt(_auto_row, cell) for cell in cells]
     problems, seeds = [problem(cell) for cell in cells], [cell.seed for cell in cells]
-    method = load_method(cells[0].method)
     started = time.perf_counter()
-    fits = method.fit_many([p.data for p in problems], seeds=seeds, config=NETWORK, device=device)
+    fits = baselines.fit(cells[0].method, problems, seeds, NETWORK, device=device)
     seconds = (time.perf_counter() - started) / len(cells)
-    fits = [with_networks(fit, lambda networks: networks.on(device)) for fit in fits]
     return [attempt(row, *pair, seconds) for pair in zip(problems, fits, strict=True)]
 
 

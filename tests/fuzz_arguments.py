@@ -129,7 +129,7 @@ def _distribution():
 
 OF_FIT = ("X", "y", "selected", "sample_weight")
 OF_TABLE = (*OF_FIT, "instruments", "missing", "unobserved", "covariance", "weight_kind")
-OF_HECKMAN = ("method", "errors", "covariance", "clusters", "weights", "weight_kind")
+OF_HECKMAN = ("method", "errors", "covariance", "groups", "weights", "weight_kind")
 CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "HeckmanRegressor.fit": (
         partial(_fit, hk.HeckmanRegressor, OF_FIT),
@@ -137,7 +137,7 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     ),
     "HeckmanClassifier.fit": (
         partial(_fit, hk.HeckmanClassifier, OF_FIT),
-        (*OF_TABLE, "outcome", "rho_prior"),
+        (*OF_TABLE, "method"),
     ),
     # not hidden, n_members, device, learning_rate and weight_decay, and no epochs by the million
     "DeepHeckmanRegressor.fit": (
@@ -150,15 +150,12 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
                 "folds",
                 "noise",
                 "tails",
-                "errors",
-                "selection",
-                "rho_prior",
             ),
         ),
     ),
     "heckman": (_heckman, ("outcome", "select", "data", "selected", "instruments", *OF_HECKMAN)),
     "heckman of arrays": (_arrays, ("y", "x", "w", "selected", "instruments", *OF_HECKMAN)),
-    "probit": (_probit, ("formula", "data", "covariance", "clusters", "weights", "weight_kind")),
+    "probit": (_probit, ("formula", "data", "covariance", "groups", "weights", "weight_kind")),
     "identify": (
         _identify,
         (*OF_FIT, "instruments", "missing", "target_transform", "unobserved"),

@@ -6,8 +6,6 @@ import numpy as np
 from sklearn.base import clone
 
 import heckesel as hk
-from heckesel.data import selection_data
-from heckesel.fit_info import as_dictionary
 
 N = 240
 SMALL = {
@@ -41,22 +39,11 @@ MODELS = {
     "linear auto": hk.HeckmanRegressor(["z"], missing="indicator", method="ml"),
     "linear two-step": hk.HeckmanRegressor("z", method="two-step", missing="indicator"),
     "two-step": hk.DeepHeckmanRegressor(method="two-step", **SMALL),
-    "two-step on folds": hk.DeepHeckmanRegressor(
-        method="two-step", folds=2, noise="varying", selection="network", **SMALL
-    ),
+    "two-step on folds": hk.DeepHeckmanRegressor(folds=2, noise="varying", **SMALL),
     "joint": hk.DeepHeckmanRegressor(method="joint", **SMALL),
-    "joint varying": hk.DeepHeckmanRegressor(method="joint", folds=2, noise="varying", **SMALL),
-    "joint t": hk.DeepHeckmanRegressor(method="joint", errors="t", **SMALL),
-    "joint shape": hk.DeepHeckmanRegressor(method="joint", errors="shape", folds=2, **SMALL),
-    "joint scale": hk.DeepHeckmanRegressor(method="joint", scale=["x", "größe"], **SMALL),
-    "averaged": hk.DeepHeckmanRegressor(method="averaged", folds=2, **SMALL),
-    "profile": hk.DeepHeckmanRegressor(method="profile", rho_prior=(-0.5, 1.0), **SMALL),
-    "profile shape and scale": hk.DeepHeckmanRegressor(
-        method="profile", errors="shape", scale="x", **SMALL
-    ),
+    "joint on folds": hk.DeepHeckmanRegressor(method="joint", folds=2, **SMALL),
     "ensemble": hk.DeepEnsembleRegressor(**SMALL),
     "ensemble on folds": hk.DeepEnsembleRegressor(folds=2, **SMALL),
-    "weighted": hk.WeightedEnsembleRegressor(**SMALL),
     "linear log": hk.HeckmanRegressor(
         ["z"], method="ml", missing="indicator", target_transform="log"
     ),
@@ -70,29 +57,3 @@ def fitted(name):
     model = clone(MODELS[name])
     y = np.exp(Y / 4) if model.target_transform == "log" else Y
     return model.fit(X, y), y
-
-
-NUMBERS = X[["x", "z"]].assign(wave=np.sin(np.arange(N)), flag=(np.arange(N) % 7 < 3) * 1.0)
-
-
-@cache
-def with_splines(interactions="all", names=("x", "wave", "flag")):
-    """A model of these columns of NUMBERS whose mixture is over splines; flag has no curve."""
-    from heckesel.methods import fit_one, spline_joint
-
-    table, y = NUMBERS[[*names, "z"]], Y + 2 * NUMBERS["x"] * NUMBERS["wave"] ** 2
-    model = hk.DeepHeckmanRegressor(method="profile", **SMALL).fit(table, y)
-    data = selection_data(table[[*names]], table, y)
-    config = spline_joint.SplineConfig(interactions=interactions)
-    model.fitted_ = fit_one(spline_joint, data, config=config)
-    model.info_ = as_dictionary(model.fitted_.info)
-    return model
-
-
-@cache
-def averaged_with_splines():
-    """An average of three on columns of NUMBERS."""
-    table = NUMBERS[["x", "wave", "z"]]
-    model = hk.DeepHeckmanRegressor(method="averaged", folds=2, **SMALL).fit(table, Y)
-    assert model.info_["averaged"] == ["two-step", "likelihood", "splines"]
-    return model

@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 import heckesel as hk
 from heckesel.imputer import draw_model
 from tests import small_models
-from tests.saving.small_classifiers import fitted
 
 RHO = 0.6
 DATA = Path(os.environ.get("HECKESEL_DATA", "nowhere")) / "thornton" / "thornton_hiv.csv"
@@ -189,7 +188,7 @@ def test_it_is_a_step_of_a_pipeline(table):
     assert list(steps[0].get_feature_names_out()) == ["x", "z", "y"]
 
 
-NETWORKS = ["two-step", "joint varying", "averaged", "profile", "joint shape", "ensemble"]
+NETWORKS = ["two-step", "joint", "two-step on folds", "ensemble"]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -201,22 +200,10 @@ def test_draws_of_a_model_average_to_its_prediction(name):
     draws = np.stack([draw_model(model, rng).predict(x).mean for _ in range(300)])
     predictive = model.fitted_.predict(x)
     error = draws.std(axis=0) / np.sqrt(len(draws))
-    # theta enters as 1/theta, whose mean over draws differs in the second order
-    slack = 0.05 * np.sqrt(predictive.epistemic)
-    assert (abs(draws.mean(axis=0) - predictive.mean) < 4 * error + slack).all()
+    assert (abs(draws.mean(axis=0) - predictive.mean) < 4 * error).all()
     np.testing.assert_allclose(draws.var(axis=0), predictive.epistemic, rtol=0.5)
     one = draw_model(model, rng).predict(x)
     np.testing.assert_allclose(one.epistemic, 0.0, atol=1e-12)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_networks_for_two_classes_are_drawn_by_member():
-    model, columns, _ = fitted("networks")
-    rng, x = np.random.default_rng(0), model.columns_.x(columns)[:20]
-    draws = [draw_model(model, rng).probabilities(x)[:, 1] for _ in range(300)]
-    error = np.std(draws, axis=0) / np.sqrt(300)
-    expected = model.fitted_.probabilities(x)[:, 1]
-    assert (abs(np.mean(draws, axis=0) - expected) < 4 * error + 1e-9).all()
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ def classifier(draw):
 def every_picture(model, X, y):
     """A call of each function, with everything but `ax`."""
     curves = hk.sensitivity(model, rho=RHO)
+    auto = hk.HeckmanRegressor(["z"], learner="linear").fit(X[["x", "z"]], y)
     return {
         "bounds": lambda ax=None: hk.plots.bounds(hk.bounds(y, -9.0, 9.0), ax=ax),
         "coefficients": lambda ax=None: hk.plots.coefficients(model, ax=ax),
@@ -46,6 +47,7 @@ def every_picture(model, X, y):
         "by_selection": lambda ax=None: hk.plots.by_selection(model, X, ax=ax),
         "calibration": lambda ax=None: hk.plots.calibration(model, X, y, ax=ax),
         "rho_likelihood": lambda ax=None: hk.plots.rho_likelihood(model, ax=ax),
+        "rho_posterior": lambda ax=None: hk.plots.rho_posterior(auto, ax=ax),
         "sensitivity": lambda ax=None: hk.plots.sensitivity(curves, "x", ax=ax),
         "instrument_strength": lambda ax=None: hk.plots.instrument_strength(model, ax=ax),
     }
@@ -108,7 +110,7 @@ def test_estimates_without_intervals_say_so():
     frame = hk.datasets.make_controlled(300, rho=0.5, alpha=1.0, seed=0).frame
     frame["y"] = frame["y"].where(frame["y"].isna(), 3.0 * frame["x"] + 2.0 * frame["z"])
     groups = np.arange(300) // 5
-    fit = hk.heckman("y ~ x", "~ x + z", frame, covariance="cluster", clusters=groups)
+    fit = hk.heckman("y ~ x", "~ x + z", frame, covariance="cluster", groups=groups)
     assert fit.status == "boundary"
     ax = hk.plots.coefficients(fit)
     assert "so no intervals" in ax.get_legend().get_texts()[-1].get_text()
@@ -211,6 +213,18 @@ def test_the_curve_over_rho_marks_the_estimate(model):
     assert band.get_x() + band.get_width() == pytest.approx(high, rel=1e-12)
 
 
+def test_the_posterior_is_that_of_the_interval_and_the_prior_that_of_the_option(draw):
+    X, y = draw
+    model = hk.HeckmanRegressor(["z"], learner="linear", rho_prior="uniform").fit(X[["x", "z"]], y)
+    ax = hk.plots.rho_posterior(model)
+    (rho, posterior), (_, prior) = line(ax, "posterior"), line(ax, "prior")
+    np.testing.assert_allclose(prior, prior[0])
+    share = np.cumsum(posterior) / posterior.sum()
+    low, high = model.rho_interval_
+    # read off a grid of steps of .005
+    np.testing.assert_allclose(np.interp([0.05, 0.95], share, rho), [low, high], atol=0.006)
+
+
 def test_the_breakdown_point_lies_on_the_curve(model):
     curves = hk.sensitivity(model, rho=RHO)
     middle = float(np.interp(0.3, RHO, curves.values["x"]))
@@ -263,6 +277,7 @@ def test_rows_in_groups_have_no_likelihood_ratio(draw, tmp_path):
         (lambda m, X, y: hk.plots.calibration(m.result_, X, y), "needs a fitted estimator"),
         (lambda m, X, y: hk.plots.sensitivity(m), "draws the result of hk.sensitivity"),
         (lambda m, X, y: hk.plots.rho_likelihood(3), "no likelihood over rho"),
+        (lambda m, X, y: hk.plots.rho_posterior(m), "no posterior of rho"),
         (lambda m, X, y: hk.plots.rho_likelihood(m, ax=3), "must be matplotlib axes"),
     ],
 )

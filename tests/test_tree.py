@@ -17,10 +17,9 @@ PACKAGE = Path(heckesel.__file__).parent
 ROOT = PACKAGE.parent.parent
 # Folders and files of the library, by layer. A layer imports itself and the layers before it.
 LAYERS = [
-    "errors on_disk io device display math",
-    "data fit_info predictive scales metrics tables datasets",
-    "networks deep learners correction classical methods diagnostics verdict bounds "
-    "sensitivity margins",
+    "errors io device display math",
+    "data predictive scales metrics tables datasets",
+    "deep learners correction classical diagnostics verdict margins",
     "saving selection_model estimators regressor classifier deep_regressor imputer plots report "
     "cli",
     "__init__ __main__",

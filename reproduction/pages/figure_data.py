@@ -115,14 +115,14 @@ def by_regime(results: Results) -> dict:
 
 def train_example() -> dict:
     """Figure 1 (a): one pool, f0, and the bands of two ensembles trained on it, on the CPU."""
-    from heckesel.methods import fit_one
+    from reproduction import baselines
     from reproduction.e1_controlled import NETWORK, Cell, problem
 
     one = problem(Cell(**EXAMPLE, method=""))
     x = np.linspace(-3, 3, 121)
     bands = {}
     for method in EXAMPLE_METHODS:
-        fit = fit_one(method, one.data, seed=EXAMPLE["seed"], config=NETWORK, device="cpu")
+        (fit,) = baselines.fit(method, [one], [EXAMPLE["seed"]], NETWORK, device="cpu")
         predicted = fit.predict(x[:, None])
         low, high = predicted.interval(0.9).T
         band = {"mean": predicted.mean, "low": low, "high": high}

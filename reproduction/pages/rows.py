@@ -30,7 +30,6 @@ class Results:
     x4: Sequence[Row] = field(default=())
     x5: Sequence[Row] = field(default=())
     x6: Sequence[Row] = field(default=())
-    instruments: Sequence[Row] = field(default=())
 
 
 def flat(rows: Iterable[dict]) -> list[Row]:
@@ -63,7 +62,7 @@ def read_results(folder: Path) -> Results:
     found = {}
     for part in fields(Results):
         path = results_path(part.name.replace("_", "-"), folder)
-        own = part.name.startswith("x") or part.name == "instruments"
+        own = part.name.startswith("x")
         if path.exists():
             read = succeeded if own else flat
             found[part.name] = read(read_rows(path))

@@ -184,11 +184,7 @@ def best(table: Table, tried, rows) -> int:
 
 
 def main(workers: int = 2) -> None:
-    keys = [
-        key
-        for key in OUTCOMES
-        if SOURCES[key[0]].instruments and not SOURCES[key[0]].doubtful
-    ]
+    keys = [key for key in OUTCOMES if SOURCES[key[0]].instruments and not SOURCES[key[0]].doubtful]
     fits = Parallel(n_jobs=workers, batch_size=1)(delayed(fit_outcome)(*key) for key in keys)
     table = Table(fits)
     tried = grid(table)
@@ -200,9 +196,7 @@ def main(workers: int = 2) -> None:
         encoding="utf-8",
     )
     left_out = {
-        key: np.array(
-            [tried[chosen[source]][1][key][j] for j, source in enumerate(table.source)]
-        )
+        key: np.array([tried[chosen[source]][1][key][j] for j, source in enumerate(table.source)])
         for key in tried[0][1]
     }
     at = best(table, tried, everything)

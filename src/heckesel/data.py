@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 import numpy as np
 
 from heckesel.errors import DataError, is_share
-from heckesel.on_disk import on_disk
 
 CONSTANT = "Intercept"
 HOLDS_DATES = "holds dates; convert it to numbers, such as years since 2000"
@@ -341,12 +340,12 @@ def check_weight_values(weight: np.ndarray) -> None:
 class DataScale:
     """Centre and scale of x (p,), w (q,) and y (one number each)."""
 
-    x_centre: np.ndarray = field(metadata=on_disk("p"))
-    x_scale: np.ndarray = field(metadata=on_disk("p", positive=True))
-    w_centre: np.ndarray = field(metadata=on_disk("q"))
-    w_scale: np.ndarray = field(metadata=on_disk("q", positive=True))
+    x_centre: np.ndarray
+    x_scale: np.ndarray
+    w_centre: np.ndarray
+    w_scale: np.ndarray
     y_centre: float
-    y_scale: float = field(metadata=on_disk(positive=True))
+    y_scale: float
 
     @classmethod
     def of(cls, data: SelectionData, standardise: bool = True) -> DataScale:

@@ -56,7 +56,7 @@ class _NetworkRegressor(SelectionRegressor):
     folds: int | str | None = AUTO
     tails: str = AUTO
 
-    def network_config(self, selected: int):
+    def _config(self, selected: int):
         """The options as a `NetworkConfig` with every "auto" resolved, for `selected` selected
         units.
 
@@ -91,7 +91,7 @@ class _NetworkRegressor(SelectionRegressor):
         """Set `fitted_` and `info_`; method None is the plain ensemble."""
         from heckesel.deep import methods
 
-        config = self.network_config(int(data.s.sum()))
+        config = self._config(int(data.s.sum()))
         methods.check_outcome(data)
         fit = {
             None: methods.fit_plain,

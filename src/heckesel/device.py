@@ -4,13 +4,8 @@ import re
 
 from heckesel.errors import DataError
 
-ALL_GPUS = "cuda:*"
-
 
 def check_device(name) -> None:
     """Refuse a name that is not a device."""
-    if not re.fullmatch(r"auto|cpu|cuda(:\d+|:\*)?", str(name)):
-        raise DataError(
-            f"device must be 'auto', 'cpu', 'cuda', 'cuda:0' or 'cuda:*' (all GPUs), got "
-            f"{str(name)!r}"
-        )
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", str(name)):
+        raise DataError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:0', got {str(name)!r}")

@@ -16,9 +16,8 @@ from heckesel.classical.linear_model import LinearModel
 from heckesel.classical.probit_results import HeckmanProbitFit, LinearProbit, fit_binary
 from heckesel.classical.results import HeckmanFit
 from heckesel.classifier import HeckmanClassifier
-from heckesel.data import check_level, numeric
+from heckesel.data import check_level, numeric, seed_of
 from heckesel.errors import DataError, is_whole
-from heckesel.estimators.network_options import seed_of
 from heckesel.estimators.selection_regressor import rows_for_target
 from heckesel.predictive import RHO_LIMIT, transformed
 from heckesel.regressor import HeckmanRegressor
@@ -361,7 +360,7 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not gaps.any():
             return [_completed(X, self.outcome, gaps, np.empty(0)) for _ in range(m)]
         x, w, _ = rows_for_target(self.model_, _rows(rest, gaps), "unselected")
-        entropy = seed_of(self) if seed is None else seed
+        entropy = seed_of(self.random_state) if seed is None else seed
         try:
             streams = np.random.SeedSequence(entropy).spawn(m)
         except (TypeError, ValueError):

@@ -33,6 +33,7 @@ __all__ = [
     "effect",
     "instrument_strength",
     "rho_likelihood",
+    "rho_posterior",
     "sensitivity",
 ]
 
@@ -534,6 +535,51 @@ def rho_likelihood(fit, *, level: float = 0.9, ax=None):
     lowest = float(height.min())
     ax.set(xlim=(-1.03, 1.03), ylim=(1.05 * lowest - 0.3, 0.16 * max(-lowest, 2.0)))
     return tidy(ax, "ρ, correlation of the errors", "log-likelihood below its maximum")
+
+
+def rho_posterior(model, *, ax=None):
+    """Draw the prior of rho and its posterior, which adds what the instrument says.
+
+    Parameters
+    ----------
+    model : HeckmanRegressor or HeckmanClassifier
+        A fit with ``method="auto"``.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on. By default, a new figure is created.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the model has no posterior of rho.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(500, rho=0.5, alpha=1.0, seed=0).frame
+    >>> model = hk.HeckmanRegressor(["z"], learner="linear").fit(frame[["x", "z"]], frame["y"])
+    >>> hk.plots.rho_posterior(model).get_ylabel()
+    'density'
+    """
+    rho = getattr(getattr(model, "fitted_", None), "rho", None)
+    if not hasattr(rho, "interval"):
+        raise DataError(
+            f"there is no posterior of rho in this {type(model).__name__}; a fit with "
+            "method='auto' and unselected units has one"
+        )
+    from heckesel.correction.prior import RHO, rho_prior
+
+    ax, step = axes_or_new(ax), RHO[1] - RHO[0]
+    prior, posterior = rho_prior(model.rho_prior).interval, rho.interval.sum(axis=0)
+    ax.fill_between(RHO, posterior / step, color=BAND, lw=0)
+    ax.plot(RHO, posterior / step, color=CORRECTED, lw=2, label="posterior")
+    ax.plot(RHO, prior / step, color=NAIVE, lw=2, ls="--", label="prior")
+    ax.axvline(0.0, **DASHED)
+    ax.set(xlim=(-1, 1), ylim=(0, None))
+    return tidy(ax, "ρ, correlation of the errors", "density")
 
 
 def sensitivity(curves: Sensitivity, name: str = "mean", *, threshold: float = 0.0, ax=None):

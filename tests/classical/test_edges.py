@@ -26,7 +26,7 @@ def fit(data=FRAME, **options):
     return hk.heckman("y ~ x", "~ x + z", data, **options)
 
 
-@pytest.mark.parametrize("options", [{"covariance": "robust"}, {"clusters": "group"}])
+@pytest.mark.parametrize("options", [{"covariance": "robust"}, {"groups": "group"}])
 def test_rows_of_weight_zero_count_nowhere(options):
     weights = np.where(FRAME.group < 10, 0.0, FRAME.share)
     zeroed = fit(weights=weights, weight_kind="probability", **options)

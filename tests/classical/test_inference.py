@@ -45,7 +45,7 @@ ALLOWED = [
 
 
 def options(kind, weights):
-    clusters = {"clusters": "group"} if kind == "cluster" else {}
+    clusters = {"groups": "group"} if kind == "cluster" else {}
     return {"covariance": kind} | clusters | WEIGHTS[weights]
 
 

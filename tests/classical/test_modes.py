@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr
 
 import heckesel as hk
-from heckesel.classical import linear_model as linear_heckman
 from heckesel.classical.ml import (
     CLEARLY_BETTER,
     evaluate,
@@ -20,7 +19,6 @@ from heckesel.classical.ml import (
 )
 from heckesel.classical.rows import standardised_sample
 from heckesel.data import selection_data
-from heckesel.methods import fit_one
 from reproduction.e0_gate import draw_linear, fit_mroz_greene
 
 SEEDS = range(40)
@@ -228,8 +226,6 @@ def test_an_interior_maximum_is_used_unless_the_boundary_is_far_ahead():
     assert fit.to_dict()["selected_mode"] == 1
     model = hk.HeckmanRegressor(instruments=["z"], method="ml").fit(frame[["x", "z"]], frame.y)
     assert (model.rho_, model.sigma_) == pytest.approx((fit.rho, fit.sigma), rel=1e-9)
-    plain = selection_data(frame[["x"]], frame[["x", "z"]], frame.y)
-    assert fit_one(linear_heckman, plain).estimates.rho == pytest.approx(fit.rho, rel=1e-9)
     seen = fit.identification.evidence
     assert seen["rho"] == pytest.approx(fit.rho)
     assert seen["at_boundary"]  # which the report says, since it can mean that the model is wrong

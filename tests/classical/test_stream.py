@@ -153,7 +153,7 @@ REFUSED = {
     "sigma(x) with a hole": ({"scale": "~ hole"}, "in part-2.parquet, .*hole"),
     "sigma(x) of y": ({"scale": "~ y"}, "is also on the right-hand side"),
     "sigma(x) as a list": ({"scale": ["a"]}, "must be a formula"),
-    "cluster": ({"clusters": "grade"}, "use covariance='robust'"),
+    "cluster": ({"groups": "grade"}, "use covariance='robust'"),
     "array of weights": ({"weights": np.ones(N)}, "must be the name"),
     "array of selection": ({"selected": np.ones(N)}, "select='s ~ a"),
     "no formula": ({"outcome": None}, "need both formulas"),

@@ -1,7 +1,6 @@
 """Weights that do not count rows have no scale: nothing but the log-likelihood depends on it."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import heckesel as hk
@@ -43,21 +42,6 @@ def test_estimates_and_verdict_do_not_depend_on_the_scale_of_the_weights(method)
         assert logliks == pytest.approx([one.loglik] * 3, rel=1e-9)
         assert one.modes[0].loglik == one.loglik
         assert one.loglik_independent < one.loglik
-
-
-def test_a_boundary_fit_does_not_depend_on_the_scale_of_the_weights():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(80, 2)), columns=["a", "b"])
-    u = rng.normal(size=80)
-    y = np.where(table.a + table.b + u > 0, 1 + table.a + 2 * u, np.nan)
-    stds = []
-    for scale in SCALES:
-        model = hk.HeckmanRegressor(["b"], method="ml", weight_kind="probability")
-        model.fit(table, y, sample_weight=np.full(80, scale))
-        assert model.result_.status == "boundary"
-        stds.append(np.sqrt(model.predict_distribution(table).epistemic))
-    np.testing.assert_allclose(stds[0], stds[1], rtol=1e-6)
-    np.testing.assert_allclose(stds[2], stds[1], rtol=1e-6)
 
 
 def test_probit_counts_units_and_keeps_the_scale_of_its_likelihood():

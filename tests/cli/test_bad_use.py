@@ -37,10 +37,12 @@ def folder(tmp_path_factory):
     )
     good.to_csv(place / "loans.csv", index=False)
     X, y = good.drop(columns="repaid"), good["repaid"]
-    model = hk.HeckmanRegressor(["branch"]).fit(X, y)
+    model = hk.HeckmanRegressor(["branch"], method="ml").fit(X, y)
     model.save(place / "loans.heckesel")
-    hk.HeckmanRegressor([1]).fit(good[["income", "branch"]].to_numpy(), y).save(place / "array")
-    hk.HeckmanRegressor(["branch"]).fit(X, X["income"]).save(place / "whole")
+    hk.HeckmanRegressor([1], method="ml").fit(good[["income", "branch"]].to_numpy(), y).save(
+        place / "array"
+    )
+    hk.HeckmanRegressor(["branch"], method="ml").fit(X, X["income"]).save(place / "whole")
     (place / "cut").write_bytes((place / "loans.heckesel").read_bytes()[:-50])
     found = saving.read_content(place / "loans.heckesel")
     with pytest.MonkeyPatch.context() as patch:

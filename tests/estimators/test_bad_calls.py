@@ -16,11 +16,8 @@ USES = {
     "instruments alone": lambda: hk.HeckmanRegressor(["a", "b"], method="ml").fit(X, Y),
     "an unknown method": lambda: hk.HeckmanRegressor(method="x").fit(X, Y),
     "an unknown deep method": lambda: hk.DeepHeckmanRegressor(method="x").fit(X, Y),
-    "a prior without profile": lambda: hk.DeepHeckmanRegressor(
-        rho_prior="positive", method="two-step"
-    ).fit(X, Y),
-    "an unknown prior": lambda: hk.DeepHeckmanRegressor(
-        "b", method="profile", rho_prior="up", **SMALL
+    "varying noise in the joint likelihood": lambda: hk.DeepHeckmanRegressor(
+        "b", method="joint", noise="varying", folds=2, **SMALL | {"n_members": 2}
     ).fit(X, Y),
     "an unknown transform": lambda: hk.HeckmanRegressor(target_transform="x", method="ml").fit(
         X, Y

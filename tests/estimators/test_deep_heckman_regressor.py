@@ -12,7 +12,6 @@ from sklearn.exceptions import NotFittedError
 import heckesel as hk
 
 FAST = {"epochs": 60, "n_members": 2, "progress": False}
-PROFILE = {"method": "profile"}
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +19,7 @@ def draw():
     return hk.datasets.make_controlled(800, rho=0.9, alpha=1.0, seed=0)
 
 
-@pytest.fixture(scope="module", params=["two-step", "joint", "profile"])
+@pytest.fixture(scope="module", params=["two-step", "joint"])
 def fitted(request, draw):
     model = hk.DeepHeckmanRegressor(instruments=["z"], method=request.param, **FAST)
     return model.fit(draw.frame[["x", "z"]], draw.frame["y"])
@@ -36,8 +35,7 @@ def test_predictions_have_their_shapes_for_all_three_targets(fitted, draw):
         predictive = fitted.predict_distribution(table, target)
         assert predictive.quantile([0.1, 0.9]).shape == (2, 800)
         assert (predictive.quantile(0.9) > predictive.quantile(0.1)).all()
-    found = len(fitted.info_["modes"]) if fitted.method == "profile" else 2
-    assert fitted.rho_.shape == fitted.sigma_.shape == (found,)
+    assert fitted.rho_.shape == fitted.sigma_.shape == (2,)
 
 
 def test_the_population_needs_no_instrument_but_the_selected_do(fitted, draw):
@@ -132,7 +130,7 @@ TABLE = GOOD[["x", "z"]]
 CASES = {
     "unknown method": ({"method": "three-step"}, "method must be one of two-step, joint"),
     "an outcome without errors": (
-        {"method": "auto", "y": (1 + 2 * GOOD.x).where(GOOD.y.notna()).rename("y")},
+        {"y": (1 + 2 * GOOD.x).where(GOOD.y.notna()).rename("y")},
         "the outcome 'y' is an exact linear function of its columns among the",
     ),
     "instrument that is not there": (
@@ -161,86 +159,19 @@ CASES = {
     ),
     "no member": ({"n_members": 0}, "n_members must be at least 1"),
     "unknown dtype": ({"dtype": "half"}, "dtype must be one of"),
-    "a prior for a method without one": (
-        {"rho_prior": "positive"},
-        "rho_prior needs method='auto' or 'profile', but method is 'two-step'",
+    "varying noise in the joint likelihood": (
+        {"method": "joint", "noise": "varying", "folds": 2},
+        'noise="varying" needs method="two-step"',
     ),
-    "unknown sign": (
-        PROFILE | {"rho_prior": "plus"},
-        "rho_prior must be one of uniform, positive, negative, an interval or a function",
-    ),
-    "interval beyond one": (
-        PROFILE | {"rho_prior": (0.5, 2)},
-        "a rho_prior interval needs -1 <= low < high <= 1, got (0.5, 2)",
-    ),
-    "a prior that is one number": (
-        PROFILE | {"rho_prior": 0.5},
-        "a rho_prior interval is two numbers, got 0.5",
-    ),
-    "a prior that is no density": (
-        PROFILE | {"rho_prior": np.sin, "epochs": 1},
-        "finite, not negative, and positive somewhere",
-    ),
-    "profile with t errors": (PROFILE | {"errors": "t"}, "supports normal and shape errors"),
-    "profile with varying noise": (
-        PROFILE | {"noise": "varying"},
-        'does not support noise="varying"',
-    ),
-    "shape errors in two steps": (
-        {"errors": "shape"},
-        "errors='shape' needs method='joint' or 'profile', but method is 'two-step'",
-    ),
-    "sigma of x in two steps": (
-        {"scale": ["x"]},
-        "scale= needs method='joint' or 'profile', but method is 'two-step'",
-    ),
-    "sigma of a column that X does not have": (
-        PROFILE | {"scale": "age"},
-        "X has no column 'age', which scale names",
-    ),
-    "sigma of an instrument": (PROFILE | {"scale": "z"}, "scale names the instrument 'z'"),
-    "sigma of no column": (PROFILE | {"scale": []}, "scale= names no column"),
-    "sigma of a missing value": (
-        PROFILE | {"scale": pd.NA},
-        "scale must be a name or a list of names, got <NA>",
-    ),
-    "shape errors without selection": (
-        PROFILE | {"errors": "shape", "y": GOOD.y.fillna(0)},
-        "every unit has an outcome",
-    ),
+    "folds that are no number": ({"folds": "five"}, "folds must be a whole number, 'auto' or None"),
+    "unknown tails": ({"tails": "long"}, "tails must be one of normal, auto"),
+    "a generator that is none": ({"random_state": "x"}, "random_state must be a whole number"),
 }
-
-
-def profile(**options):
-    return hk.DeepHeckmanRegressor(["z"], **PROFILE, **FAST | options)
 
 
 def test_the_training_summary_can_be_written_as_json(fitted):
     back = json.loads(json.dumps(fitted.info_))
     assert back == fitted.info_
-    if fitted.method == "profile":
-        low, high = back["rho_interval"]
-        assert -1 < low < high < 1
-        assert sum(mode["weight"] for mode in back["modes"]) == pytest.approx(1)
-        np.testing.assert_array_equal(fitted.rho_, [mode["rho"] for mode in back["modes"]])
-
-
-def test_a_profile_without_selection_is_a_plain_ensemble(draw):
-    model = profile(rho_prior="positive")
-    with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
-        model.fit(draw.frame[["x", "z"]], draw.truth.y)
-    assert "modes" not in model.info_
-    assert np.isnan(model.rho_).all()
-    assert np.isfinite(model.predict(draw.frame[["x"]])).all()
-
-
-def test_a_prior_on_the_sign_of_rho_is_respected(draw):
-    table, y = draw.frame[["x", "z"]], draw.frame["y"]
-    known, unknown = profile(rho_prior="negative").fit(table, y), profile().fit(table, y)
-    assert known.fitted_.points.rho.max() <= 0.1  # a grid value stands for the cell around it
-    assert unknown.fitted_.points.rho.min() > 0
-    repeated = profile().fit(table, y)
-    np.testing.assert_array_equal(repeated.predict(table), unknown.predict(table))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -39,9 +39,7 @@ MODELS = {
     "two-step": hk.DeepHeckmanRegressor([-1], method="two-step", **SMALL),
     "joint": hk.DeepHeckmanRegressor([-1], method="joint", **SMALL),
     "ensemble": hk.DeepEnsembleRegressor([-1], **SMALL),
-    "weighted": hk.WeightedEnsembleRegressor([-1], **SMALL),
     "classes": hk.HeckmanClassifier([-1], method="ml"),
-    "class networks": hk.HeckmanClassifier([-1], outcome="network", **SMALL),
 }
 
 
@@ -178,7 +176,7 @@ def test_intervals_and_distributions_of_a_pipeline_and_of_a_search():
     np.testing.assert_allclose(mean, plain.predict(X, target="unselected"), rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["linear ml", "two-step", "class networks"])
+@pytest.mark.parametrize("name", ["linear ml", "two-step"])
 def test_searches_run_in_two_processes(name):
     X, y = table()
     model = MODELS[name]
@@ -254,7 +252,7 @@ def test_a_linear_fit_that_did_not_converge_warns(monkeypatch):
         hk.heckman("y ~ x", "~ x + z", frame)
 
 
-NETWORKS = ["two-step", "joint", "ensemble", "weighted", "class networks"]
+NETWORKS = ["two-step", "joint", "ensemble"]
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -20,7 +20,6 @@ MODELS = {
     "two-step": hk.HeckmanRegressor(["z"], method="two-step"),
     "deep": hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | SMALL),
     "ensemble": hk.DeepEnsembleRegressor(["z"], **SMALL),
-    "weighted": hk.WeightedEnsembleRegressor(["z"], **SMALL),
 }
 LINEAR = MODELS["ml"]
 DRAW = hk.datasets.make_controlled(400, rho=0.6, alpha=1.0, seed=0)
@@ -271,7 +270,7 @@ def test_missing_values_of_pandas_extension_types_are_missing():
     np.testing.assert_allclose(again.predict(gaps), model.predict(gaps), rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["deep", "ensemble", "weighted"])
+@pytest.mark.parametrize("name", ["deep", "ensemble"])
 def test_a_prediction_does_not_depend_on_the_rows_beside_it(name):
     model = fitted(name, hidden=(64, 64))
     alone = [model.predict(X.iloc[[row]]).item() for row in range(20)]
@@ -285,21 +284,6 @@ def test_a_second_fit_drops_the_column_names_of_the_first():
     assert not hasattr(model, "feature_names_in_")
 
 
-def test_known_propensities_replace_the_probit():
-    model = clone(MODELS["weighted"])
-    default = clone(model).fit(X, Y)
-    same = clone(model).fit(X, Y, propensity=default.propensity_)
-    flat = clone(model).fit(X, Y, propensity=np.full(400, 0.5))
-    plain = clone(MODELS["ensemble"]).fit(X, Y)
-    np.testing.assert_array_equal(same.predict(X), default.predict(X))
-    np.testing.assert_allclose(flat.predict(X), plain.predict(X), rtol=1e-5)  # float32 weights
-    assert np.abs(default.predict(X) - plain.predict(X)).max() > 0.01
-    with pytest.raises(hk.DataError, match="row 3 has 0"):
-        model.fit(X, Y, propensity=np.where(np.arange(400) == 3, 0.0, 0.5))
-    with pytest.warns(hk.IdentificationWarning, match="below 0.001"):
-        model.fit(X, Y, propensity=np.where(Y.notna(), 1e-4, 0.5))
-
-
 def test_a_baseline_can_be_fitted_if_the_probit_cannot():
     table = X.assign(x=X.x + 10 * Y.notna())  # x separates the selected from the others
     model = clone(MODELS["ensemble"]).fit(table, Y)
@@ -307,8 +291,6 @@ def test_a_baseline_can_be_fitted_if_the_probit_cannot():
     assert "predicts selection perfectly" in model.identification_.sentence
     with pytest.raises(hk.DataError, match="there is no joint likelihood"):
         model.log_likelihood(table, Y)
-    with pytest.raises(hk.DataError, match="predicts selection perfectly"):
-        clone(MODELS["weighted"]).fit(table, Y)
 
 
 @each_model

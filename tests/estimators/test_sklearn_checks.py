@@ -27,10 +27,9 @@ MODELS = [
     hk.HeckmanRegressor(method="ml"),
     hk.HeckmanRegressor(method="two-step"),
     hk.HeckmanClassifier(method="ml"),
-    hk.HeckmanClassifier(outcome="network", **{**SMALL, "n_members": 2, "folds": 2}),
     hk.DeepHeckmanRegressor(**SMALL),
     hk.DeepEnsembleRegressor(**SMALL),
-    hk.WeightedEnsembleRegressor(**SMALL),
+    hk.Networks(**{k: v for k, v in SMALL.items() if k != "progress"}, folds=None),
     hk.HeckmanImputer(),
 ]
 

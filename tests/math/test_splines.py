@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from heckesel.classical.spline_profile import SURFACE_KNOTS, spline_basis
 from heckesel.math.splines import INNER_KNOTS, spline_of
-from heckesel.methods.spline_joint import SURFACE_KNOTS, spline_basis
 
 RNG = np.random.default_rng(0)
 DRAWS = {
@@ -106,12 +106,12 @@ def test_each_curve_and_each_surface_has_a_ridge_of_its_own_and_lines_have_none(
     wiggles, small = INNER_KNOTS + 2, SURFACE_KNOTS + 2
     surfaces = [small + 1, (small + 1) ** 2, small + 1]  # pairs (0, 1), (0, 2), (1, 2)
     widths = [4, wiggles, wiggles, *surfaces]
-    assert columns.shape == (1, 500, sum(widths))
+    assert columns.shape == (500, sum(widths))
     assert basis.membership.shape == (sum(widths), 5)
     np.testing.assert_array_equal(basis.membership.sum(axis=0), widths[1:])
     np.testing.assert_array_equal(basis.membership.sum(axis=1), np.arange(sum(widths)) >= 4)
-    np.testing.assert_array_equal(columns[0, :, :4], np.column_stack([np.ones(500), x]))
+    np.testing.assert_array_equal(columns[:, :4], np.column_stack([np.ones(500), x]))
     first = 4 + 2 * wiggles
-    np.testing.assert_allclose(columns[0, :, first], x[:, 0] * x[:, 1])
+    np.testing.assert_allclose(columns[:, first], x[:, 0] * x[:, 1])
     chosen = spline_basis(x, [(2, 0)])
-    np.testing.assert_allclose(chosen.columns(x)[0, :, first], x[:, 2] * x[:, 0])
+    np.testing.assert_allclose(chosen.columns(x)[:, first], x[:, 2] * x[:, 0])

@@ -9,15 +9,6 @@ from sklearn.base import clone
 import heckesel as hk
 from tests.small_models import N, X
 
-NETWORK = {
-    "outcome": "network",
-    "missing": "indicator",
-    "epochs": 12,
-    "n_members": 2,
-    "folds": 2,
-    "hidden": (4,),
-    "progress": False,
-}
 FEW, RARE = X[["x", "z"]], np.arange(N) % 12 == 0
 
 
@@ -40,17 +31,6 @@ CLASSIFIERS = {
         hk.HeckmanClassifier(["z"], method="ml"),
         FEW.assign(rare=RARE),
         labels(0, 1).mask(RARE & labels(0, 1).notna(), 1),
-    ),
-    "networks": (hk.HeckmanClassifier(["z"], **NETWORK), X, labels()),
-    "networks, a sign": (
-        hk.HeckmanClassifier(["z"], rho_prior="positive", **NETWORK),
-        X,
-        labels(1.0, 2.0),
-    ),
-    "networks, no selection": (
-        hk.HeckmanClassifier(**NETWORK),
-        FEW,
-        labels(False, True, seen=False),
     ),
 }
 

@@ -5,9 +5,8 @@ import pytest
 
 import heckesel as hk
 from heckesel.predictive import TARGETS
-from tests.saving.small_classifiers import CLASSIFIERS, NETWORK, fitted
+from tests.saving.small_classifiers import CLASSIFIERS, fitted
 from tests.saving.test_hostile_files import refused_if, set_at
-from tests.small_models import X
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::heckesel.errors.IdentificationWarning"),
@@ -41,17 +40,13 @@ def test_a_loaded_classifier_predicts_bit_identically(name, tmp_path):
     for what in before:
         np.testing.assert_array_equal(before[what], after[what], err_msg=what)
     np.testing.assert_array_equal(loaded.rho_, model.rho_)
-    if model.outcome == "linear":
-        assert loaded.result_.summary() == model.result_.summary()
-        assert loaded.result_.status == model.result_.status
-        np.testing.assert_array_equal(loaded.result_.to_frame(), model.result_.to_frame())
-        np.testing.assert_array_equal(loaded.coef_, model.coef_)
-    else:
-        assert loaded.info_ == model.info_
+    assert loaded.result_.summary() == model.result_.summary()
+    assert loaded.result_.status == model.result_.status
+    np.testing.assert_array_equal(loaded.result_.to_frame(), model.result_.to_frame())
+    np.testing.assert_array_equal(loaded.coef_, model.coef_)
     loaded.save(path)  # and once more
 
 
-FITTED = ("fitted", "fitted_")
 
 
 @pytest.mark.parametrize(
@@ -62,8 +57,6 @@ FITTED = ("fitted", "fitted_")
         ("linear", set_at("fitted", "classes_", "shape", value=[3]), "do not form"),
         ("linear", set_at("fitted", "result_", "rho", value="high"), "'high' for 'rho'"),
         ("linear", set_at("fitted", "result_", "params", "$series", value=5), "in place of fields"),
-        ("networks", set_at(*FITTED, "weight", value=lambda weight: weight[:-1].copy()), "form"),
-        ("networks", set_at(*FITTED, "members", "parameters", value=lambda p: p[:, :9].copy()), ""),
     ],
 )
 def test_an_altered_file_is_refused_with_a_sentence(name, change, message, tmp_path):
@@ -71,8 +64,3 @@ def test_an_altered_file_is_refused_with_a_sentence(name, change, message, tmp_p
     assert message in refused_if(tmp_path / "m", change)
 
 
-def test_a_prior_that_is_a_function_is_refused(tmp_path):
-    model = hk.HeckmanClassifier(["z"], rho_prior=lambda rho: 1 + rho, **NETWORK)
-    _, _, y = fitted("networks")
-    with pytest.raises(hk.DataError, match="rho_prior is a function"):
-        model.fit(X, y).save(tmp_path / "m")

@@ -11,8 +11,8 @@ from sklearn.model_selection import GroupKFold, cross_val_score
 
 import heckesel as hk
 from heckesel.data import selection_data
+from heckesel.deep.training import assign_folds
 from heckesel.estimators.compare_models import compare_models
-from heckesel.networks.training.batches import assign_folds
 from heckesel.tables.problems import repeated_units as repeated_units_question
 from heckesel.verdict.checks import normality
 from tests.cli.command_line import run
@@ -24,7 +24,6 @@ ESTIMATORS = {
     "linear": hk.HeckmanRegressor(["z"], method="ml"),
     "two-step": hk.DeepHeckmanRegressor(["z"], method="two-step", **SMALL),
     "ensemble": hk.DeepEnsembleRegressor(["z"], **SMALL),
-    "weighted": hk.WeightedEnsembleRegressor(["z"], **SMALL),
     "classes": hk.HeckmanClassifier(["z"], method="ml"),
 }
 
@@ -270,10 +269,6 @@ WRONG = {
             *repeated_units(9, units=4, rows=60), groups="id"
         ),
         "4 groups with selected units cannot be split into 5 folds",
-    ),
-    "files": (
-        lambda: hk.DeepHeckmanRegressor(["z"]).fit("rows/", "y", groups="id"),
-        "groups= needs folds",
     ),
 }
 

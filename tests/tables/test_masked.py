@@ -56,16 +56,11 @@ def fit_networks(X, y, selected=None, weights=None):
     return model.fit(X, y, selected=selected, sample_weight=weights)
 
 
-def fit_weighted(X, y, selected=None, weights=None):
-    model = hk.WeightedEnsembleRegressor([2], epochs=5, n_members=2, hidden=(4,), progress=False)
-    return model.fit(X, y, selected=selected, sample_weight=weights)
-
-
 def fit_identify(X, y, selected=None, weights=None):
     return hk.identify(X, y, instruments=[2], selected=selected, sample_weight=weights)
 
 
-FITS = [fit_arrays, fit_regressor, fit_networks, fit_weighted, fit_identify]
+FITS = [fit_arrays, fit_regressor, fit_networks, fit_identify]
 
 
 def told(result):
@@ -144,9 +139,6 @@ def test_masks_in_formulas_clusters_propensities_and_metrics(units):
         hk.probit("s ~ a", columns | {"s": masked_at(s, 3)})
     with pytest.raises(hk.DataError, match="groups have missing"):
         hk.heckman("y ~ a", "~ a + z", columns, groups=masked_at(np.arange(N) % 30, 3))
-    model = hk.WeightedEnsembleRegressor([2], epochs=2, progress=False)
-    with pytest.raises(hk.DataError, match=r"propensity .* row 3"):
-        model.fit(X, columns["y"], propensity=masked_at(np.full(N, 0.5), 3))
     predictive = Predictive.normal(np.zeros(N), np.zeros(N), np.ones(N))
     assert np.isnan(predictive.cdf(masked_at(y, 3))[3])
     for metric in (metrics.coverage, metrics.crps, metrics.rmse, metrics.evaluate):

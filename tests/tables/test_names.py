@@ -24,10 +24,8 @@ MODELS = {
     "linear": (hk.HeckmanRegressor, {}),
     "two-step": (hk.HeckmanRegressor, {"method": "two-step"}),
     "classifier": (hk.HeckmanClassifier, {}),
-    "network classifier": (hk.HeckmanClassifier, {"outcome": "network", **NETWORKS}),
     "joint": (hk.DeepHeckmanRegressor, {"method": "joint", **NETWORKS}),
     "ensemble": (hk.DeepEnsembleRegressor, NETWORKS),
-    "weighted": (hk.WeightedEnsembleRegressor, NETWORKS),
 }
 pytestmark = pytest.mark.filterwarnings("ignore")
 

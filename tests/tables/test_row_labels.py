@@ -20,7 +20,6 @@ def mixed(column):
     return column.sample(frac=1.0, random_state=1)
 
 
-WEIGHTED = hk.WeightedEnsembleRegressor(["z"], folds=None, **NETWORKS)
 CALLS = {
     "y": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(X, mixed(Y)),
     "y of networks": lambda: hk.DeepHeckmanRegressor(
@@ -37,7 +36,6 @@ CALLS = {
     "y of classes": lambda: hk.HeckmanClassifier(["z"], method="ml").fit(X, mixed(BINARY)),
     "y of an accuracy": lambda: CLASSES.score(X, mixed(BINARY)),
     "y of their likelihood": lambda: CLASSES.log_likelihood(X, mixed(BINARY)),
-    "propensity": lambda: WEIGHTED.fit(X, Y, propensity=mixed(ONES / 2)),
     "weights": lambda: hk.heckman("y ~ x", "~ x + z", DRAW.frame, weights=mixed(ONES)),
     "w": lambda: hk.heckman(y=Y, x=X[["x"]], w=mixed(X)),
 }

@@ -1,17 +1,13 @@
 """Sensitivity to rho: what must come out at rho-hat and at zero, breakdown points and bounds."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
 
 import heckesel as hk
-from heckesel.data import selection_data
-from heckesel.methods import fit_one, spline_joint
-from heckesel.networks.rho.fixed_rho import means_over_rho
-from heckesel.networks.training.batches import data_scale_of
+from heckesel.classical.spline_profile import fit_profile, means_over_rho
+from heckesel.data import DataScale, selection_data
 from heckesel.verdict.sensitivity import Sensitivity
 
 FAST = {"epochs": 60, "n_members": 2, "progress": False}
@@ -83,20 +79,14 @@ def test_rand_hie_loses_the_sign_of_logc_before_rho_is_minus_a_quarter():
     assert -0.3 < found.breakdown("logc") < -0.2
 
 
-class Straight:
-    """x and a constant as one column set."""
-
-    membership = np.array([[1.0], [0.0]])
-
-    def columns(self, x):
-        return np.column_stack([x, np.ones(len(x))])[None]
-
-
 def test_last_layers_at_a_fixed_rho_agree_with_the_classic_fit(frame, fit):
     data = selection_data(frame[["x"]], frame[["x", "z"]], frame["y"])
-    rho = np.array([-0.5, 0.0, 0.6])
+    rho, scaling = np.array([-0.5, 0.0, 0.6]), DataScale.of(data)
     new = np.array([[-1.0], [0.5]])
-    means, _ = means_over_rho(data, data_scale_of(data, True), Straight(), rho, new)
+    # x and a constant as the columns of one network
+    columns, at = (np.column_stack([scaling.x(x), np.ones(len(x))]) for x in (data.x[data.s], new))
+    ridge = np.array([[1.0], [0.0]])
+    means, _ = means_over_rho(data, scaling, [columns], [at], [ridge], rho)
     classic = hk.sensitivity(fit, rho=rho)
     expected = classic.values["Intercept"][:, None] + classic.values["x"][:, None] * new[:, 0]
     # the ridge on the slope shrinks it by about its variance over its square
@@ -107,13 +97,11 @@ def test_last_layers_at_a_fixed_rho_agree_with_the_classic_fit(frame, fit):
     "model",
     [
         hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST),
-        hk.DeepHeckmanRegressor(["z"], method="profile", **FAST),
-        hk.DeepHeckmanRegressor(["z"], method="averaged", **FAST),
-        hk.DeepHeckmanRegressor(["z"], **FAST),
+        hk.DeepHeckmanRegressor(["z"], method="joint", **FAST),
         hk.DeepEnsembleRegressor(["z"], **FAST),
         hk.HeckmanRegressor(["z"], method="ml"),
     ],
-    ids=["two-step", "profile", "averaged", "auto", "ensemble", "linear"],
+    ids=["two-step", "joint", "ensemble", "linear"],
 )
 def test_every_regressor_has_a_curve(model, frame):
     X, y = frame[["x", "z"]], frame["y"]
@@ -135,11 +123,11 @@ def test_splines_at_a_fixed_rho_are_those_of_a_fit_with_a_prior_on_it_alone(a, f
     model = hk.DeepHeckmanRegressor(
         ["z"], epochs=1, n_members=1, progress=False, method="two-step"
     ).fit(X, y)
-    model.fitted_ = fit_one(spline_joint, data)
+    model.fitted_ = fit_profile(data, interactions=())
     found = hk.sensitivity(model, X, y, rho=[np.tanh(a)])
-    # An interval of a hundredth around a value of the grid: the curve is near linear in it.
-    prior = tuple(np.tanh([a - 0.005, a + 0.005]))
-    there = fit_one(spline_joint, data, config=spline_joint.SplineConfig(rho_prior=prior))
+    # An interval around a value of the grid: the curve is near linear in it.
+    low, high = np.tanh([a - 0.05, a + 0.05])
+    there = fit_profile(data, interactions=(), prior=lambda rho: ((low < rho) & (rho < high)) * 1.0)
     np.testing.assert_allclose(found.predictions[0], there.predict(data.x).mean, atol=1e-3)
 
 
@@ -153,9 +141,6 @@ def test_networks_need_the_rows_of_their_fit(frame):
         hk.sensitivity(model, frame[["x", "z"]], frame["y"], effects=["z"])
     with pytest.raises(hk.DataError, match="between -1 and 1"):
         hk.sensitivity(model, frame[["x", "z"]], frame["y"], rho=[1.0])
-    model.fitted_ = SimpleNamespace(main=None)  # what "auto" keeps where splines have all weight
-    with pytest.raises(hk.DataError, match="used splines alone; fit with method='two-step'"):
-        hk.sensitivity(model, frame[["x", "z"]], frame["y"])
 
 
 @pytest.mark.parametrize("kind", ["formula", "arrays", "regressor", "networks"])

@@ -10,7 +10,6 @@ from types import ModuleType
 
 from reproduction import load
 from reproduction.pages.beyond_paper import (
-    instruments_page,
     x1_page,
     x4_page,
     x5_page,
@@ -28,7 +27,6 @@ CHAPTERS: dict[str, ModuleType] = {
     "x4": x4_page,
     "x5": x5_page,
     "x6": x6_page,
-    "instruments": instruments_page,
 }
 
 

@@ -22,7 +22,6 @@ from heckesel.classical.prediction import LinearMeans, outcome_means
 from heckesel.classical.rows import standardised_sample
 from heckesel.data import SelectionData
 from heckesel.errors import warn_user
-from heckesel.fit_info import LinearInfo
 from heckesel.predictive import (
     Predictive,
     check_target,
@@ -31,6 +30,21 @@ from heckesel.predictive import (
 )
 from heckesel.scales import TargetTransform
 from heckesel.tables.formula import with_intercept
+
+
+@dataclass(frozen=True)
+class LinearInfo:
+    """A linear fit.
+
+    sigma, rho : one number each, in a list as for members of an ensemble
+    training_loss : minus the mean log-likelihood of a unit
+    status : "converged", "boundary" (no interior optimum) or "max_iterations"
+    """
+
+    sigma: list[float]
+    rho: list[float] | None = None
+    training_loss: list[float] | None = None
+    status: str | None = None
 
 
 @dataclass(frozen=True)
@@ -122,13 +136,6 @@ class LinearModel:
         if self.result.errors != "t":
             return index
         return -np.sign(index) * ndtri(stdtr(self.result.df, -np.abs(index)))
-
-
-def fit_many(
-    datas, *, seeds=None, config=None, device=None, progress=None
-) -> list[LinearHeckmanFit]:
-    """The best of all modes over rho (see `selected_mode`); nothing is random or configurable."""
-    return [_fit(data) for data in datas]
 
 
 def _fit(data: SelectionData) -> LinearHeckmanFit:

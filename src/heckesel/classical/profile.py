@@ -5,7 +5,7 @@ optima at fixed a: that of rho directly, that of sigma as the widest over all a 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
@@ -29,7 +29,6 @@ from heckesel.classical.ml import (
 from heckesel.classical.rows import ALL_ROWS_UP_TO, Sample, SampleScale
 from heckesel.errors import DataError
 from heckesel.math.optimise import maximise, newton_step
-from heckesel.on_disk import on_disk
 
 # Where |rho| is one to six digits; a curve still above the threshold here never falls below.
 LARGEST_ATANH_RHO = 8.0
@@ -204,10 +203,10 @@ class ConditionalFits:
     cov : (k, size, size) given rho, so that atanh rho has none
     """
 
-    atanh_rho: np.ndarray = field(metadata=on_disk("k"))
-    drop: np.ndarray = field(metadata=on_disk("k"))
-    params: np.ndarray = field(metadata=on_disk("k", "size"))
-    cov: np.ndarray = field(metadata=on_disk("k", "size", "size"))
+    atanh_rho: np.ndarray
+    drop: np.ndarray
+    params: np.ndarray
+    cov: np.ndarray
 
     def interval(self, values, variances, level: float) -> np.ndarray:
         """(m, 2) of m quantities with estimates `values` and `variances` (k, m) given rho."""

@@ -35,7 +35,6 @@ from scipy.special import log_ndtr, logsumexp, ndtri
 from heckesel.classical.likelihood import ERROR_MODELS
 from heckesel.data import DataScale, SelectionData
 from heckesel.errors import DataError
-from heckesel.fit_info import ErrorModelInfo, RhoInfo, RhoMode
 from heckesel.margins import ComponentMean
 from heckesel.math.sinh_arcsinh import moments_given_selection, population_moments
 from heckesel.math.special import averaged_index, inverse_mills
@@ -75,6 +74,64 @@ LARGEST_SHARE, ROUNDS, INSERTED = 0.15, 6, 4
 NEGLIGIBLE = 1e-3  # share of the posterior below which predictions ignore a rho
 PRIOR_NODES = 20  # of the midpoint rule for the prior over one bin of the grid
 SCALE_SD = 1.0  # of the prior of the slopes of log sigma in standardised columns
+
+
+@dataclass(frozen=True)
+class ErrorModelInfo:
+    """skewness, log_tail : of sinh-arcsinh errors, 0 for normal ones
+    scale : slopes of log sigma in the chosen columns of x, in units of these columns
+    """
+
+    skewness: float
+    log_tail: float
+    scale: list[float]
+
+
+@dataclass(frozen=True)
+class RhoMode:
+    """A local maximum of the posterior density of rho.
+
+    weight : posterior mass between the minima around it; log_density : 0 for the highest mode
+    boundary : the density still increases at the last grid value that the prior allows
+    """
+
+    rho: float
+    sigma: float
+    weight: float
+    log_density: float
+    boundary: bool
+
+
+@dataclass(frozen=True)
+class RhoInfo:
+    """A mixture over rho.
+
+    modes : highest first; rho_interval : equal-tailed, with 90 % of the posterior mass
+    curve : "rho" and "log_evidence", the grid and the evidence, whose maximum is 0
+    outcome : "network" or "spline", whichever makes held-out units likelier
+    held_out_evidence : log-likelihood of held-out units: one number for the scaled y or, where
+        networks and splines were compared, one for each and for y as it was given
+    member_rho : where the correlation of each network ended
+    error_model : of errors="shape" or scale=, averaged over rho
+    """
+
+    modes: list[RhoMode]
+    rho_interval: list[float]
+    curve: dict[str, list[float]]
+    outcome: str | None = None
+    held_out_evidence: float | dict[str, float] | None = None
+    member_rho: list[float] | None = None
+    error_model: ErrorModelInfo | None = None
+
+    @property
+    def rho(self) -> list[float]:
+        """Of the modes."""
+        return [mode.rho for mode in self.modes]
+
+    @property
+    def sigma(self) -> list[float]:
+        """Of the modes."""
+        return [mode.sigma for mode in self.modes]
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ model_options = _together(
     ),
     click.option("--epochs", type=int, help="Largest number of passes over the data (networks)."),
     click.option("--members", "n_members", type=int, help="Networks in the ensemble."),
-    click.option("--device", help="Device for training: auto, cpu, cuda or cuda:* (all GPUs)."),
+    click.option("--device", help="Device for training: auto, cpu or cuda."),
 )
 
 

@@ -22,7 +22,7 @@ from heckesel.errors import DataError, HeckeselError, cannot_import, imported
 # name in the shell -> class and its `method`
 METHODS = {
     "auto": ("HeckmanRegressor", "auto"),
-    "profile": ("DeepHeckmanRegressor", "profile"),
+    "profile": ("HeckmanRegressor", "profile"),
     "two-step": ("HeckmanRegressor", "two-step"),
     "ml": ("HeckmanRegressor", "ml"),
     "deep-two-step": ("DeepHeckmanRegressor", "two-step"),

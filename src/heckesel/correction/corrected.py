@@ -94,7 +94,7 @@ class Corrected:
         h = mills(-q)
         return -h - m, np.ones(len(x)), h * (h - q), removed_1
 
-    def component_means(self, x, w, target: str, *, folds, transform):
+    def component_means(self, x, w, target: str, *, transform):
         """The mean of each row under a few values of theta and beta, for `average` and `margins`."""
         members = self.outcome.predict_members(x)
         predicted = self.predict(x, w, target).mean
@@ -134,5 +134,5 @@ class CorrectedClasses:
     def index(self, w):
         return self.corrected.index(w)
 
-    def component_means(self, x, w, target: str, *, folds, transform):
-        return self.corrected.component_means(x, w, target, folds=folds, transform=transform)
+    def component_means(self, x, w, target: str, *, transform):
+        return self.corrected.component_means(x, w, target, transform=transform)

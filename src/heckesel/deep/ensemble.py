@@ -29,7 +29,7 @@ costs (AIC).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
@@ -40,7 +40,6 @@ from heckesel.deep.losses import HALF_LOG_2PI, LOG_NOISE_FACTOR_LIMIT, LOG_VARIA
 from heckesel.deep.training import Members, Rows
 from heckesel.errors import DataError
 from heckesel.margins import ComponentMean, without_uncertainty
-from heckesel.on_disk import on_disk
 from heckesel.predictive import (
     RHO_LIMIT,
     Predictive,
@@ -129,14 +128,14 @@ class SelectionEnsemble(Ensemble):
     tail_df : degrees of freedom of a t with the sd sigma, if held-out units preferred it
     """
 
-    members: Members = field(metadata=on_disk(inputs="p"))
+    members: Members
     scaling: DataScale
-    sigma: np.ndarray = field(metadata=on_disk("k", positive=True))
-    covariance: np.ndarray = field(metadata=on_disk("k"))
-    gamma: np.ndarray = field(metadata=on_disk("indices", "q+1"))
+    sigma: np.ndarray
+    covariance: np.ndarray
+    gamma: np.ndarray
     info: TrainingInfo
-    noise_networks: Members | None = field(default=None, metadata=on_disk(inputs="p"))
-    tail_df: float | None = field(default=None, metadata=on_disk(above=2))
+    noise_networks: Members | None = None
+    tail_df: float | None = None
 
     def of_members(self, chosen: np.ndarray) -> SelectionEnsemble:
         noise = self.noise_networks
@@ -197,12 +196,12 @@ class GaussianEnsemble(Ensemble):
     gamma : (q + 1,) of a separate probit of selection, the constant last, if there is one
     """
 
-    members: Members = field(metadata=on_disk(inputs="p", outputs=(2,)))
+    members: Members
     scaling: DataScale
     info: TrainingInfo
-    level: float = field(default=1.0, metadata=on_disk(positive=True))
-    tail_df: float | None = field(default=None, metadata=on_disk(above=2))
-    gamma: np.ndarray | None = field(default=None, metadata=on_disk("q+1"))
+    level: float = 1.0
+    tail_df: float | None = None
+    gamma: np.ndarray | None = None
 
     def of_members(self, chosen: np.ndarray) -> GaussianEnsemble:
         return replace(self, members=self.members.take(chosen))

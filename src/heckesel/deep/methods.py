@@ -7,7 +7,6 @@ and return an ensemble for each dataset.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,7 +37,7 @@ from heckesel.deep.training import (
     train_members,
     with_folds,
 )
-from heckesel.errors import DataError, HeckeselError
+from heckesel.errors import DataError, HeckeselError, warn_user
 from heckesel.math.special import inverse_mills, mills_delta
 from heckesel.predictive import RHO_LIMIT
 
@@ -426,8 +425,6 @@ def check_training(fitted, config: NetworkConfig, data: SelectionData) -> None:
         return
     from sklearn.exceptions import ConvergenceWarning
 
-    warnings.warn(
-        f"training did not converge: {what}; raise epochs or learning_rate",
-        ConvergenceWarning,
-        stacklevel=4,
+    warn_user(
+        f"training did not converge: {what}; raise epochs or learning_rate", ConvergenceWarning
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import chain, pairwise
 from numbers import Real
@@ -24,7 +24,6 @@ from heckesel.data import DataScale, SelectionData
 from heckesel.deep.losses import Loss
 from heckesel.device import check_device
 from heckesel.errors import DataError, is_one_of, is_whole
-from heckesel.on_disk import on_disk
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 NOISES, TAILS = ("constant", "varying", "auto"), ("normal", "auto")
@@ -256,10 +255,10 @@ class Members:
 
     sizes: tuple[int, ...]
     parameters: np.ndarray
-    loss: np.ndarray = field(metadata=on_disk("k"))
-    validation: np.ndarray | None = field(default=None, metadata=on_disk(kept=False))
-    best_epoch: np.ndarray | None = field(default=None, metadata=on_disk(kept=False))
-    late_gain: np.ndarray | None = field(default=None, metadata=on_disk(kept=False))
+    loss: np.ndarray
+    validation: np.ndarray | None = None
+    best_epoch: np.ndarray | None = None
+    late_gain: np.ndarray | None = None
 
     def take(self, chosen) -> Members:
         """Some of the networks, by position or by a mask."""
@@ -280,14 +279,19 @@ class Members:
 
     def outputs(self, x: np.ndarray) -> np.ndarray:
         """(k, m, out) at scaled x (m, p), for the scaled y, in float64."""
-        layers, parts = _layers(self.parameters, self.sizes), []
+        outer, parts = layers_of(self.parameters, self.sizes)[-1], []
         for first in range(0, max(len(x), 1), PREDICTED_AT_ONCE):
-            values = np.asarray(x, dtype=float)[first : first + PREDICTED_AT_ONCE]
-            for layer in layers[:-1]:
-                values = values @ layer[:, :-1] + layer[:, -1:]
-                values *= expit(values)
-            parts.append(values @ layers[-1][:, :-1] + layers[-1][:, -1:])
+            values = self.last_layer(x[first : first + PREDICTED_AT_ONCE])
+            parts.append(values @ outer)
         return np.concatenate(parts, axis=1)
+
+    def last_layer(self, x: np.ndarray) -> np.ndarray:
+        """(k, m, width + 1): activations of the last hidden layer, a constant last."""
+        values = np.asarray(x, dtype=float)
+        for layer in layers_of(self.parameters, self.sizes)[:-1]:
+            values = values @ layer[:, :-1] + layer[:, -1:]
+            values *= expit(values)
+        return np.concatenate([values, np.ones((*values.shape[:-1], 1))], axis=-1)
 
 
 def parameter_count(sizes: Sequence[int]) -> int:
@@ -295,7 +299,7 @@ def parameter_count(sizes: Sequence[int]) -> int:
     return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(sizes))
 
 
-def _layers(block, sizes: Sequence[int]) -> list:
+def layers_of(block, sizes: Sequence[int]) -> list:
     """Views into (k, P): for each layer (k, in + 1, out), the bias as its last line."""
     views, at = [], 0
     for fan_in, fan_out in pairwise(sizes):
@@ -348,7 +352,7 @@ def train_members(
         for j in range(k):
             weights = initial_weights(member_seed(seed, j, INITIAL_WEIGHTS), sizes)
             if loss.quiet:
-                _layers(weights[None], sizes)[-1][..., -loss.quiet :] = 0.0
+                layers_of(weights[None], sizes)[-1][..., -loss.quiet :] = 0.0
             head = np.zeros(len(loss.scalars))
             if heads is not None:
                 head = heads[c].copy()
@@ -425,7 +429,7 @@ def _train(rows, start, who, progress, activation, *, loss, sizes, config, steps
 
     def losses(batch):
         block = torch.cat([free, kept], dim=1)
-        values, (*inner, outer) = batch.x, _layers(block, sizes)
+        values, (*inner, outer) = batch.x, layers_of(block, sizes)
         for layer in inner:
             values = activation(torch.baddbmm(layer[:, -1:], values, layer[:, :-1]))
         output = torch.baddbmm(outer[:, -1:], values, outer[:, :-1])

@@ -14,7 +14,6 @@ _REASONS = {
     "HeckmanClassifier": _TOO_WIDE + _FOLDED,
     "DeepHeckmanRegressor": _FLOAT32 + _FOLDED,
     "DeepEnsembleRegressor": _FLOAT32 + _FOLDED,
-    "WeightedEnsembleRegressor": _FLOAT32 + _FOLDED,
 }
 # For `expected_failed_checks=` of scikit-learn's check_estimator, by class.
 EXPECTED_FAILED_CHECKS = {

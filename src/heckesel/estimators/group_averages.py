@@ -76,7 +76,6 @@ class ModelMeans:
                 x,
                 w,
                 self.target,
-                folds=folds_of(self.model),
                 transform=getattr(self.model, "transform_", None),
             )
         asked = [Question(quantity, len(frames)) for frames, quantity in questions]
@@ -132,15 +131,6 @@ def target_of(model, target: str) -> str:
     if target == "unselected":
         raise DataError("the fit had no unselected unit, so target='unselected' has no meaning")
     return "population"
-
-
-def folds_of(model) -> int | None:
-    """Number of folds that the members held out; None for fits without folds."""
-    if not hasattr(model, "n_members"):
-        return None
-    from heckesel.estimators.network_options import folds_for
-
-    return folds_for(model.n_members) if model.folds == "auto" else model.folds
 
 
 class GroupAverages:

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 from heckesel.data import SelectionData
 from heckesel.diagnostics.column_problems import check_fit, plan_of
-from heckesel.diagnostics.column_report import ColumnReport, column_report, report_of
 from heckesel.errors import ColumnError, DataError, is_share, is_whole
 from heckesel.tables.fit_input import read_table
 from heckesel.verdict.fitted import identify_data
@@ -117,21 +116,6 @@ def identify(
     )
     sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
     return _verdict(table, _read(table, X, y, **sides))
-
-
-def examine(
-    X, y, *, instruments, on_problem: str, missing: str, target_transform, **sides
-) -> tuple[ColumnReport, Identification, InstrumentValidity | None]:
-    """What each column is, the verdict, and tests of the instruments, if there are any, from one
-    reading of the table."""
-    options = {"instruments": instruments, "missing": missing, "on_problem": on_problem}
-    table = SimpleNamespace(**options, target_transform=target_transform, unobserved=None)
-    data = _read(table, X, y, **sides)
-    if not table.columns_.fixes:
-        report = column_report(X, y, instruments=instruments, **sides)
-    else:
-        report = report_of(table.columns_, X, sides["groups"])
-    return report, _verdict(table, data), validity_of(data) if instruments else None
 
 
 @listing_problems

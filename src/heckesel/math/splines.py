@@ -1,11 +1,9 @@
 """Cubic splines of one column, in a basis in which their roughness penalty is a ridge penalty."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import BSpline
-
-from heckesel.on_disk import on_disk
 
 DEGREE = 3
 # More than a smooth curve needs, because the ridge penalty determines its smoothness.
@@ -23,9 +21,9 @@ class Spline:
     Outside the outer knots the spline is constant.
     """
 
-    knots: np.ndarray = field(metadata=on_disk("knots"))
-    turn: np.ndarray = field(metadata=on_disk("count", "h"))
-    line: np.ndarray = field(metadata=on_disk(2, "h"))
+    knots: np.ndarray
+    turn: np.ndarray
+    line: np.ndarray
 
     def columns(self, x: np.ndarray) -> np.ndarray:
         """(m, h)"""

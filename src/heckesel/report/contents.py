@@ -4,7 +4,8 @@ import math
 import platform
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 import numpy as np
@@ -37,6 +38,9 @@ REGIONS = {
     "mid": f"sometimes selected ({100 * AGAINST_BELOW:.0f} % to {100 * WELL_FROM:.0f} %)",
     "well": f"mostly selected ({100 * WELL_FROM:.0f} % or more)",
 }
+MOST_ROWS = 20_000  # to average over for each prior
+PRIORS = (0.05, 0.3)  # scales of t distributions with three degrees of freedom
+SCALES = (0.02, 0.05, 0.2, 0.5)  # among which the conclusion may turn
 RHO_SHOWN = (-0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.9)
 
 
@@ -71,6 +75,7 @@ class Contents:
     changes: Table | None
     sensitivity: object | None
     scenarios: Table | None
+    turn: str
     bounds: Table | None
     coefficients: tuple[Table, ...]
     columns: Table
@@ -125,6 +130,9 @@ def report_contents(
             usable = TONES[verdict.verdict] != "bad"
             means, changes, headline = _comparison(model, naive, frame, s, digits, usable=usable)
         curves = _sensitivity(model, frame) if corrects and not event else None
+        scenarios, turn = None if curves is None else _scenarios(curves, digits), ""
+        if corrects and has_posterior(model):
+            scenarios, turn = _priors(model, naive, frame, s, digits)
     packages = ("numpy", "scipy", "pandas", "scikit-learn")
     return Contents(
         model=model,
@@ -140,7 +148,8 @@ def report_contents(
         means=means,
         changes=changes,
         sensitivity=curves,
-        scenarios=None if curves is None else _scenarios(curves, digits),
+        scenarios=scenarios,
+        turn=turn,
         bounds=_bounds(values, s, name, event, digits, sides) if corrects else None,
         coefficients=tuple(_coefficients(model, naive)) if hasattr(model, "result_") else (),
         columns=_columns(model, frame, s),
@@ -168,8 +177,17 @@ def _rows_of_fit(model, *, weighted: bool) -> int | None:
     return None if weighted else result.n
 
 
+def has_posterior(model) -> bool:
+    """Whether rho has a posterior: prior times what the instrument says."""
+    return hasattr(getattr(model.fitted_, "rho", None), "interval")
+
+
 def _naive(model, frame, labels, s, sides):
     """The same model of the selected rows alone, which is what ignoring selection means."""
+    if has_posterior(model):  # its outcome model is that of the selected
+        twin = copy(model)
+        twin.fitted_ = replace(model.fitted_, selection=None, rho=None)
+        return twin
     twin, chosen = clone(model), np.flatnonzero(s)
     given = {"on_problem": "fix", "progress": False, "scale": None, "errors": "normal"}
     twin.set_params(**{name: given[name] for name in given if name in twin.get_params()})
@@ -287,6 +305,63 @@ def _scenarios(curves, digits) -> Table:
         ("ρ", "mean of all", "log-likelihood below its maximum"),
         rows,
     )
+
+
+def _priors(model, naive, frame, s, digits) -> tuple[Table, str]:
+    """The means under other priors of rho, and the scale at which the conclusion turns."""
+    from heckesel.correction.prior import rho_prior
+
+    rows = np.unique(np.linspace(0, len(s) - 1, MOST_ROWS).round().astype(int))
+    cases, unseen = frame.iloc[rows], frame.iloc[rows[~s[rows]]]
+    was, posterior = rho_prior(model.rho_prior), model.fitted_.rho
+    plain = group_averages(naive, cases, np.zeros(len(cases), int), LEVEL)["mean"].iloc[0]
+
+    def under(given, who, target="population"):
+        """The prior times the likelihood, which is the posterior over the prior of the fit."""
+        prior, twin = rho_prior(given), copy(model)
+        weights = {
+            each: getattr(posterior, each) / getattr(was, each) * getattr(prior, each)
+            for each in ("point", "interval")
+        }
+        weights = {each: weight / weight.sum() for each, weight in weights.items()}
+        twin.fitted_ = replace(model.fitted_, rho=replace(posterior, **weights))
+        found = group_averages(twin, who, np.zeros(len(who), int), LEVEL, target).iloc[0]
+        return twin.fitted_.rho.rho, found
+
+    def clear(given) -> bool:
+        row = under(given, cases)[1]
+        return not row["low"] <= plain <= row["high"]
+
+    shown = []
+    for label, given in {
+        f"scale {PRIORS[0]:g}": PRIORS[0],
+        "of this fit": model.rho_prior,
+        f"scale {PRIORS[1]:g}": PRIORS[1],
+        "uniform": "uniform",
+    }.items():
+        rho, everyone = under(given, cases)
+        columns = [
+            digits(everyone["mean"])
+            if not np.isfinite(everyone["low"])
+            else _estimate(digits, everyone)
+        ]
+        if len(unseen):
+            columns.insert(0, _estimate(digits, under(given, unseen, "unselected")[1]))
+        shown.append((label, significant(rho, 2), *columns))
+    head = ("prior of ρ", "ρ", *(("mean of the unselected",) if len(unseen) else ()), "mean of all")
+    turned = next((scale for scale in SCALES if clear(scale)), None)
+    sentence = "Under no prior is the difference from the naive mean of all clear."
+    if turned == SCALES[0]:
+        sentence = "The difference from the naive mean of all is clear under every prior."
+    elif turned is not None:
+        sentence = (
+            "The difference from the naive mean of all is clear if the prior of ρ has a scale of "
+            f"{turned:g} or more."
+        )
+    caption = f"The answer for several priors, with {WIDE} intervals"
+    if len(cases) < len(frame):
+        caption += f", over {len(cases):,} of the cases"
+    return Table(caption, head, shown), sentence
 
 
 def _bounds(values, s, name, event: bool, digits, sides) -> Table | None:

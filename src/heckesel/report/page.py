@@ -171,6 +171,12 @@ def figures_of(contents: Contents) -> dict[str, Figure]:
             "instruments say about selection.",
             lambda ax: plots.instrument_strength(model, frame, y, selected=s, ax=ax),
         ),
+        "posterior": (
+            "What is known about ρ",
+            "The posterior is the prior times what the instrument says. Where both agree, the "
+            "instrument says little.",
+            lambda ax: plots.rho_posterior(model, ax=ax),
+        ),
         "rho": (
             "The log-likelihood over ρ",
             "Higher values fit the data better; the curve is cut off 20 below its maximum.",

@@ -156,15 +156,9 @@ def network_sensitivity(
 
     points, weight : (m, p) and (m,) of the mean; effects : columns of x with an average effect
     """
-    from heckesel.networks.rho.fixed_rho import means_over_rho
-    from heckesel.networks.rho.last_layer import last_layers
-    from heckesel.networks.training.batches import joint_rows
+    from heckesel.classical.spline_profile import means_over_rho
 
-    if hasattr(fitted, "basis"):
-        basis = fitted.basis
-    else:
-        rows, members = joint_rows(data, fitted.scaling), fitted.members
-        (basis,) = last_layers([members], [rows], [data.weight.sum()], len(members.parameters))
+    scaling = fitted.scaling
     weight = weight / weight.sum()
     blocks, widths = [points], []
     for column in effects.values():
@@ -172,7 +166,15 @@ def network_sensitivity(
         step[column] = STEP * np.nanstd(data.x[:, column])
         blocks += [points + step, points - step]
         widths.append(2 * step.sum())
-    means, loglik = means_over_rho(data, fitted.scaling, basis, rho, np.concatenate(blocks))
+    seen, at = (scaling.x(each) for each in (data.x[data.s], np.concatenate(blocks)))
+    if hasattr(fitted, "basis"):
+        columns, columns_at = [fitted.basis.columns(seen)], [fitted.basis.columns(at)]
+        ridges = [fitted.basis.membership]
+    else:  # one model for the last layer of each member
+        columns, columns_at = fitted.members.last_layer(seen), fitted.members.last_layer(at)
+        ridge = np.append(np.ones(columns.shape[2] - 1), 0.0)[:, None]
+        ridges = [ridge] * len(columns)
+    means, loglik = means_over_rho(data, scaling, columns, columns_at, ridges, rho)
     here, *sides = np.split(means, len(blocks), axis=1)
     values = {"mean": here @ weight}
     for name, width, up, down in zip(effects, widths, sides[::2], sides[1::2], strict=True):

@@ -1,1 +1,0 @@
-"""Parts of methods, one per file: their samples, candidates, first steps and graphs."""

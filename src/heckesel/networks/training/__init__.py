@@ -1,1 +1,0 @@
-"""Batched training of many networks: layers, batches, the optimiser and the one training loop."""
