@@ -150,7 +150,7 @@ REFUSED = {
     "outcome on the right": ({"select": "~ y + z"}, "is also on the right-hand side"),
     "sigma(x) of nothing": ({"scale": "~ 1"}, "names no column"),
     "sigma(x) of a constant": ({"scale": "~ one"}, "'one' is constant"),
-    "sigma(x) with a hole": ({"scale": "~ hole"}, "in part-2.parquet, .*hole"),
+    "sigma(x) with a hole": ({"scale": "~ hole"}, "in part-2.parquet: .*hole"),
     "sigma(x) of y": ({"scale": "~ y"}, "is also on the right-hand side"),
     "sigma(x) as a list": ({"scale": ["a"]}, "must be a formula"),
     "cluster": ({"groups": "grade"}, "use covariance='robust'"),
@@ -165,7 +165,7 @@ REFUSED = {
     "separating": ({"select": "~ z + d"}, "'d' predicts selection perfectly"),
     "separating beyond": ({"select": "~ z + t"}, "'t' predicts selection perfectly"),
     "negative weight": ({"weights": "z"}, r"in part-0.parquet: weights must be"),
-    "bad number": ({"outcome": "y ~ hole"}, "in part-2.parquet, counting rows from its row .*hole"),
+    "bad number": ({"outcome": "y ~ hole"}, "in part-2.parquet: .*hole"),
 }
 
 
