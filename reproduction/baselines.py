@@ -132,13 +132,13 @@ def fit_dropout(datas, seeds, network: NetworkConfig, *, device: str) -> list[Dr
         return torch.nn.functional.dropout(torch.nn.functional.silu(values), RATE)
 
     config = replace(network, n_members=1, folds=None, noise="constant", tails="normal")
-    with torch.random.fork_rng():
-        torch.manual_seed(int(seeds[0]))
-        fits = fit_plain(datas, seeds, config, device=device, activation=activation)
-    return [
-        DropoutNetwork(one.members, one.scaling, int(seed), one.info)
-        for one, seed in zip(fits, seeds, strict=True)
-    ]
+    fits = []
+    for data, seed in zip(datas, seeds, strict=True):
+        with torch.random.fork_rng():  # one after another, so that masks depend on the seed only
+            torch.manual_seed(int(seed))
+            (one,) = fit_plain([data], [seed], config, device=device, activation=activation)
+        fits.append(DropoutNetwork(one.members, one.scaling, int(seed), one.info))
+    return fits
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from heckesel.datasets import make_controlled
-from heckesel.methods import fit_one
 from reproduction import e1_controlled, e2_semireal
 
 CELL = e1_controlled.Cell(0.9, 1.0, 3, "")
@@ -56,16 +54,3 @@ def test_a_row_does_not_depend_on_the_cells_beside_it(monkeypatch):
     beside = e1_controlled.run_chunk([replace(own, seed=5), own], "cpu")
     # Products of one network and of several are other routines: float32 rounding of three epochs.
     assert beside[1] == pytest.approx(alone, rel=1e-4)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
-@pytest.mark.parametrize("method", ["heckman_two_step", "deep_ensemble", "mc_dropout"])
-def test_networks_predict_on_a_gpu_what_they_predict_without_one(method):
-    one = e1_controlled.problem(CELL)
-    config = replace(e1_controlled.NETWORK, epochs=20)
-    fit = fit_one(method, one.data, seed=0, config=config, device="cpu")
-    here = fit.predict(one.x)
-    there = replace(fit, members=fit.members.on("cuda")).predict(one.x)
-    # Products in float32, summed in another order; MC dropout draws the same masks.
-    np.testing.assert_allclose(there.mean, here.mean, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(there.std, here.std, rtol=1e-4)

@@ -126,7 +126,7 @@ def test_splines_at_a_fixed_rho_are_those_of_a_fit_with_a_prior_on_it_alone(a, f
     model.fitted_ = fit_profile(data, interactions=())
     found = hk.sensitivity(model, X, y, rho=[np.tanh(a)])
     # An interval around a value of the grid: the curve is near linear in it.
-    low, high = np.tanh([a - 0.05, a + 0.05])
+    low, high = np.tanh([a - 0.005, a + 0.005])
     there = fit_profile(data, interactions=(), prior=lambda rho: ((low < rho) & (rho < high)) * 1.0)
     np.testing.assert_allclose(found.predictions[0], there.predict(data.x).mean, atol=1e-3)
 
