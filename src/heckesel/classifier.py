@@ -92,7 +92,8 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
     >>> import heckesel as hk
     >>> loans = hk.datasets.make_loans(1000, seed=0).frame
     >>> X = loans.drop(columns=["default"])
-    >>> model = hk.HeckmanClassifier(instruments=["officer"], learner="linear").fit(X, loans["default"])
+    >>> model = hk.HeckmanClassifier(instruments=["leniency"], learner="linear")
+    >>> model = model.fit(X, loans["default"])
     >>> model.predict_proba(X).shape
     (1000, 2)
     """
@@ -256,12 +257,17 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
 
         Notes
         -----
-        With ``"auto"`` the interval is that of the posterior of rho and of the members. With ``"ml"`` it is computed for z, where P = Phi(z), by the delta method if
-        the instruments identify rho well, and otherwise by the profile likelihood.
+        With ``"auto"`` the interval is that of the posterior of rho and of the members. With
+        ``"ml"`` it is computed for z, where P = Phi(z), by the delta method if the instruments
+        identify rho well, and otherwise by the profile likelihood.
         """
         x, w, target = rows_for_target(self, X, target)
         check_level(level)
-        if self.method == "ml" and self.result_.over_rho is None and self.result_.cov_given_rho is not None:
+        if (
+            self.method == "ml"
+            and self.result_.over_rho is None
+            and self.result_.cov_given_rho is not None
+        ):
             warn_user(f"the fit is at rho = {self.rho_:+.0f}; these intervals treat rho as known")
         return self.fitted_.interval(x, w, target, level)
 

@@ -40,14 +40,16 @@ class HeckmanRegressor(SelectionRegressor):
         Columns of X that affect selection but not the outcome, by name or position.
     learner : {"auto", "linear", "splines", "boosting"} or estimator, default="auto"
         Learner of the outcome of the selected. ``"auto"`` is the built-in one with the lowest
-        held-out loss. Any scikit-learn regressor can be given, also a pipeline or `heckesel.Networks`.
+        held-out loss. Any scikit-learn regressor can be given, also a pipeline or
+        `heckesel.Networks`.
     method : {"auto", "profile", "two-step", "ml"}, default="auto"
         ``"auto"`` takes rho from the instrument and a prior calibrated on real data. ``"profile"``
         averages the likelihood over rho (splines). ``"two-step"`` and ``"ml"`` are the classical
         estimators with a linear outcome.
     rho_prior : float, "uniform" or callable, optional
         Prior of rho for ``"auto"`` and ``"profile"``: the scale of a t distribution with 3 degrees
-        of freedom around 0, or a density. The default is calibrated on real outcomes with known truth.
+        of freedom around 0, or a density. The default is calibrated on real outcomes with known
+        truth.
     errors : {"normal", "t", "shape"}, default="normal"
         Error distribution of ``"profile"`` and ``"ml"``.
     scale : str, int or list of these, optional
@@ -215,9 +217,7 @@ def learn(model, data: SelectionData) -> None:
 
     # E[y | x, s = 1], out of fold
     mine = x[s], data.y[s], data.weight[s]
-    outcome, held_out = fit_outcome(
-        model.learner, *mine, folds[s], seed=seed, n_jobs=model.n_jobs
-    )
+    outcome, held_out = fit_outcome(model.learner, *mine, folds[s], seed=seed, n_jobs=model.n_jobs)
     law = fit_law(x[s], data.y[s], held_out, data.weight[s], folds[s])
 
     selection = rho = evidence = None

@@ -302,7 +302,9 @@ def test_the_default_takes_rho_from_the_instrument():
     model = hk.HeckmanClassifier(["leniency"]).fit(X, Y)
     naive = hk.HeckmanClassifier(["leniency"], rho_prior=1e-6).fit(X, Y)
     hidden, truth = X[~GRANTED], draw.truth.y[~GRANTED].mean()
-    errors = [abs(m.predict_proba(hidden, "unselected")[:, 1].mean() - truth) for m in (model, naive)]
+    errors = [
+        abs(m.predict_proba(hidden, "unselected")[:, 1].mean() - truth) for m in (model, naive)
+    ]
     assert errors[0] < errors[1]
     ends = model.predict_proba_interval(hidden, target="unselected")
     assert ((ends >= 0) & (ends <= 1) & (ends[:, :1] <= ends[:, 1:])).all()

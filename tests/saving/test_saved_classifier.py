@@ -47,8 +47,6 @@ def test_a_loaded_classifier_predicts_bit_identically(name, tmp_path):
     loaded.save(path)  # and once more
 
 
-
-
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
@@ -62,5 +60,3 @@ def test_a_loaded_classifier_predicts_bit_identically(name, tmp_path):
 def test_an_altered_file_is_refused_with_a_sentence(name, change, message, tmp_path):
     fitted(name)[0].save(tmp_path / "m")
     assert message in refused_if(tmp_path / "m", change)
-
-

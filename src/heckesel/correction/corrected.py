@@ -12,8 +12,8 @@ unselected :math:`m_0(x)`, :math:`h_0`     :math:`c_0(x)`, :math:`\delta(-q)`
 
 and the prediction is :math:`g(x) + \theta\,(\text{mean of } u - m(x))` with the variance
 :math:`\sigma^2(1 - \rho^2 c)`, in the normal reading. In the flat one it is g(x) + beta for the
-unselected, :math:`g + \beta(1 - \bar p)` for the population, :math:`g + \beta(1 - \bar p/p)` for the
-selected.
+unselected, :math:`g + \beta(1 - \bar p)` for the population and
+:math:`g + \beta(1 - \bar p/p)` for the selected.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Corrected:
         return -h - m, np.ones(len(x)), h * (h - q), removed_1
 
     def component_means(self, x, w, target: str, *, transform):
-        """The mean of each row under a few values of theta and beta, for `average` and `margins`."""
+        """The mean of each row under a few theta and beta, for `average` and `margins`."""
         members = self.outcome.predict_members(x)
         predicted = self.predict(x, w, target).mean
         parts, normal, flat = [(1.0, 0.0, 0.0)], 0.0, 0.0

@@ -111,7 +111,7 @@ def fit_law(x, y, held_out, weight, folds) -> Law:
 
 
 def support(y):
-    """The lowest and highest possible value, and the values of an outcome that has few or spikes."""
+    """The ends of the range, and the values of an outcome that has few of them, or spikes."""
     values, counts = np.unique(y, return_counts=True)
     share = counts / len(y)
     if len(values) <= FEW_VALUES:
@@ -196,7 +196,7 @@ def _moments(quantiles):
 
 
 def tilt(base, values, mean):
-    r"""(m, v) probabilities proportional to base exp(kappa values), kappa such that they have the mean.
+    r"""(m, v) probabilities proportional to base exp(kappa values), with kappa that gives the mean.
 
     Newton's method in a bracket: the mean rises with kappa, and its slope is the variance.
     """

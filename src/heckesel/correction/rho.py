@@ -215,7 +215,7 @@ class Posterior:
         return tuple(float(np.interp(p, below, RHO)) for p in ((1 - level) / 2, (1 + level) / 2))
 
     def components(self, count: int = 15):
-        """A few (weight, theta, beta), one of the two 0, that stand for the interval's posterior."""
+        """A few (weight, theta, beta) that stand for the posterior behind intervals."""
         found = []
         for reading in (NORMAL, FLAT):
             total = self.interval[reading].sum()

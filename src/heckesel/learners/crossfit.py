@@ -1,4 +1,4 @@
-"""Out-of-fold predictions of E[y | x, s = 1] with one member per fold, and the choice of a learner."""
+"""Out-of-fold predictions of E[y | x, s = 1], one member per fold, and the choice of a learner."""
 
 from dataclasses import dataclass
 
