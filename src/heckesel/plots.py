@@ -22,6 +22,7 @@ from heckesel.metrics import LEVELS, class_half_band, half_band, reliability
 from heckesel.tables.fit_input import without_unobserved
 from heckesel.verdict.bounds import Bounds
 from heckesel.verdict.identify import NOTHING_TO_CORRECT
+from heckesel.verdict.placebo import Placebo
 from heckesel.verdict.profile_curve import ProfileCurve, profile_curve
 from heckesel.verdict.sensitivity import PLAUSIBLE, Sensitivity
 
@@ -639,6 +640,41 @@ def sensitivity(curves: Sensitivity, name: str = "mean", *, threshold: float = 0
     what = "mean prediction of the population" if name == "mean" else f"coefficient of {name}"
     ax.set_xlim(-1.03, 1.03)
     return tidy(ax, "ρ, correlation of the errors, held fixed", what, legend=1)
+
+
+def placebo(found: Placebo, *, ax=None):
+    """Plot the errors of naive and corrected means of hidden columns, with the truth at 0.
+
+    Parameters
+    ----------
+    found : Placebo
+        The result of `heckesel.placebo`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on. By default, a new figure is created.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> women = hk.datasets.load_mroz()[["lwage", "educ", "age", "kidslt6"]]
+    >>> X = women.drop(columns="lwage")
+    >>> found = hk.placebo(X, women["lwage"], instruments=["kidslt6"], learner="linear")
+    >>> [label.get_text() for label in hk.plots.placebo(found).get_yticklabels()]
+    ['age', 'educ']
+    """
+    table = found.table.iloc[::-1]
+    ax = axes_or_new(ax, (5.5, 1.2 + 0.35 * len(table)))
+    at = np.arange(len(table))
+    ax.axvline(0, color="0.6", linewidth=0.8)
+    ax.hlines(at, table["low"], table["high"], color="C0", linewidth=2, alpha=0.6)
+    ax.plot(table["corrected"], at, "o", color="C0", label="corrected")
+    ax.plot(table["naive"], at, "D", color="C1", markerfacecolor="none", label="naive")
+    ax.set_yticks(at, [str(name) for name in table.index])
+    tidy(ax, "error of the mean of the unselected, in standard deviations", grid="x")
+    return ax
 
 
 def bounds(found: Bounds, *, ax=None):
