@@ -234,3 +234,12 @@ def test_the_same_seed_gives_the_same_numbers_on_any_number_of_workers():
 
 def test_scikit_learn_accepts_the_estimator():
     check_estimator(hk.HeckmanRegressor(learner="linear"))
+
+
+def test_verbose_names_the_stages(capsys):
+    X, y, *_ = draw(n=300)
+    fit(X, y, verbose=True)
+    printed = capsys.readouterr()
+    assert len(printed.err.splitlines()) == 3
+    assert "on 10 folds" in printed.err
+    assert printed.out == ""

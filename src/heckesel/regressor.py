@@ -1,5 +1,6 @@
 """`HeckmanRegressor`: any learner for the selected, and rho from the instrument alone."""
 
+import sys
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -202,6 +203,11 @@ def learn(model, data: SelectionData) -> None:
     model : has learner, cv, rho_prior, random_state and n_jobs; what was learned is set on it
     """
     prior, seed = rho_prior(model.rho_prior), seed_of(model.random_state)
+
+    def say(stage: str) -> None:
+        if model.verbose:
+            print(f"heckesel: {stage}", file=sys.stderr)
+
     check_enough(data)
     kind = kind_of_weights(None, data.weight)
     data = replace(data, weight=scaled_weight(data.weight, kind))
@@ -216,6 +222,7 @@ def learn(model, data: SelectionData) -> None:
         s, groups = data.s, data.groups
 
     # E[y | x, s = 1], out of fold
+    say(f"fitting the outcome of {s.sum():,} selected rows on {folds.max() + 1} folds")
     mine = x[s], data.y[s], data.weight[s]
     outcome, held_out = fit_outcome(model.learner, *mine, folds[s], seed=seed, n_jobs=model.n_jobs)
     law = fit_law(x[s], data.y[s], held_out, data.weight[s], folds[s])
@@ -223,12 +230,14 @@ def learn(model, data: SelectionData) -> None:
     selection = rho = evidence = None
     if data.has_selection:
         # P(s = 1 | x, z), out of fold, and its averages over z
+        say(f"fitting the probability of selection of {data.n:,} rows")
         selection, index, averages, columns = fit_selection(x, z, s, data.weight, folds, groups)
         mean_p, mean_phi, _, _ = selection.averages(x[~s])
         contrast = np.average(
             mean_phi / mean_p / np.maximum(1 - mean_p, 1e-12), weights=data.weight[~s]
         )
         # the likelihood of rho, and nothing else informs it
+        say("asking the instrument about rho")
         evidence = what_the_instrument_says(
             data.y[s] - held_out,
             index[s],
