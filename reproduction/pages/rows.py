@@ -4,6 +4,7 @@ Our own results and the paper's have the same names, so that one definition of a
 applies to both.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -14,11 +15,15 @@ from heckesel.errors import DataError
 from reproduction.result_files import read_reference, read_rows, results_path, rows_of_auto
 
 Row = dict
+SUMMARIES = ("rho_intervals", "x6_calibration")
 
 
 @dataclass(frozen=True)
 class Results:
-    """Rows of each experiment, under the name a user types; empty where it has not been run."""
+    """Rows of each experiment, under the name a user types; empty where it has not been run.
+
+    SUMMARIES are what a program has measured, not rows of cells.
+    """
 
     e0: Sequence[Row] = field(default=())
     e1: Sequence[Row] = field(default=())
@@ -30,6 +35,8 @@ class Results:
     x4: Sequence[Row] = field(default=())
     x5: Sequence[Row] = field(default=())
     x6: Sequence[Row] = field(default=())
+    rho_intervals: Sequence[Row] = field(default=())
+    x6_calibration: dict = field(default_factory=dict)
 
 
 def flat(rows: Iterable[dict]) -> list[Row]:
@@ -61,7 +68,12 @@ def read_results(folder: Path) -> Results:
     more.
     """
     found = {}
+    for name in SUMMARIES:
+        if (path := folder / f"{name}.json").exists():
+            found[name] = json.loads(path.read_text(encoding="utf-8"))
     for part in fields(Results):
+        if part.name in SUMMARIES:
+            continue
         path = results_path(part.name.replace("_", "-"), folder)
         own = part.name.startswith("x")
         if path.exists():
