@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from heckesel.errors import DataError
-from reproduction.result_files import read_reference, read_rows, results_path
+from reproduction.result_files import read_reference, read_rows, results_path, rows_of_auto
 
 Row = dict
 
@@ -56,8 +56,9 @@ def read_results(folder: Path) -> Results:
     """The results in `folder`; panels may be missing, because their data are not in the repository,
     and our own experiments because they have not been run.
 
-    A failed row of the paper's experiments is refused, one of our own is skipped. Frozen rows of
-    the old auto, which no program computes any more, are added to X5 and X6.
+    A failed row of the paper's experiments is refused, one of our own is skipped. Rows of `auto`
+    from another device are added, and frozen rows of the old auto, which no program computes any
+    more.
     """
     found = {}
     for part in fields(Results):
@@ -65,7 +66,7 @@ def read_results(folder: Path) -> Results:
         own = part.name.startswith("x")
         if path.exists():
             read = succeeded if own else flat
-            found[part.name] = read(read_rows(path))
+            found[part.name] = read(read_rows(path) + rows_of_auto(part.name, folder))
             frozen = folder / f"{part.name}_old_auto.json"
             found[part.name] += read(read_rows(frozen)) if frozen.exists() else []
         elif not own and part.name not in ("e4", "e4_timm"):
