@@ -243,3 +243,15 @@ def test_verbose_names_the_stages(capsys):
     assert len(printed.err.splitlines()) == 3
     assert "on 10 folds" in printed.err
     assert printed.out == ""
+
+
+def test_the_summary_says_what_was_learned():
+    X, y, *_ = draw(n=600)
+    printed = str(fit(X, y).summary())
+    for part in (
+        "supported by the instrument",
+        "learner: splines",
+        "rho that the instruments show",
+    ):
+        assert part in printed
+    assert "Intercept" in str(hk.HeckmanRegressor(["z"], method="ml").fit(X, y).summary())

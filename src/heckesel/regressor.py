@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from heckesel.classical.linear_model import linear_model
 from heckesel.classical.results import keep_result
@@ -162,6 +163,23 @@ class HeckmanRegressor(SelectionRegressor):
         data = read_table(self, X, y, **sides, check=check_enough, linear=True)
         learn(self, data)
         return self
+
+    def summary(self):
+        """Summarise the fit in words: the learner, rho with and without the prior, the verdict.
+
+        Returns
+        -------
+        str or Summary
+            The table of coefficients for ``"two-step"`` and ``"ml"``.
+        """
+        check_is_fitted(self)
+        if hasattr(self, "result_"):
+            return self.result_.summary()
+        lines = [f"{self.identification_}"]
+        if hasattr(self, "learner_"):
+            others = ", ".join(f"{name} {loss:.3f}" for name, loss in self.losses_.items())
+            lines.append(f"learner: {self.learner_} (held-out loss: {others})")
+        return "\n".join([*lines, *self.identification_.evidence_lines()])
 
     def _fit_classical(self, X, y, sides):
         """Linear two-step and maximum likelihood, and splines averaged over rho."""
