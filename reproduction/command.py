@@ -91,8 +91,6 @@ def overlapping(jobs: Sequence[Callable[[], None]]) -> None:
 
 def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, executor) -> None:
     from reproduction import load
-    from reproduction.pages.claims.kill_condition import kill_condition
-    from reproduction.pages.rows import Results, flat
     from reproduction.result_files import results_path
     from reproduction.runner import failed, run
 
@@ -112,6 +110,10 @@ def _run(name: str, *, asked_for: bool, out: Path, quick: bool, device: str, exe
     place = results_path(name, out, quick)
     click.echo(f"{name}: {len(rows)} of {len(rows)} cells done, in {place}")
     if name == "e1" and not quick:
+        # imported here, because e0 needs no torch
+        from reproduction.pages.claims.kill_condition import kill_condition
+        from reproduction.pages.rows import Results, flat
+
         click.echo(kill_condition(Results(e1=flat(rows)))[1])
 
 
