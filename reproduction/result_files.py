@@ -69,6 +69,13 @@ def read_rows(path: Path) -> list[dict]:
     return read_results_file(path)["rows"]
 
 
+def rows_of_auto(name: str, folder: Path) -> list[dict]:
+    """Rows of `<name>_auto.json`: the cells of `auto`, where they were computed on another device
+    than the other cells of the experiment."""
+    path = folder / f"{name}_auto.json"
+    return read_rows(path) if path.exists() else []
+
+
 def read_results_file(path: Path) -> dict:
     """Provenance and rows; a damaged file is a `DataError` that names it."""
     content = _read_json(path)

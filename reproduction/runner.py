@@ -25,6 +25,7 @@ from reproduction.result_files import (
     read_results_file,
     read_times,
     results_path,
+    rows_of_auto,
     write_results,
 )
 
@@ -59,6 +60,8 @@ def run(
     chunks = _chunks(module, grid)
     keys = {cell: cell_key(asdict(cell)) for cell in grid}
     made = provenance(_device_name(device), getattr(module, "DATA_HASHES", {}))
+    kept = {cell_key(row["cell"]): row for row in rows_of_auto(name, path.parent)}
+    chunks = {key: members for key, members in chunks.items() if keys[members[0]] not in kept}
     done = _finished(path, [[keys[cell] for cell in members] for members in chunks.values()], made)
     times = read_times(times_path) if times_path.exists() else {}
     missing = [chunk for chunk, members in chunks.items() if keys[members[0]] not in done]
@@ -73,7 +76,7 @@ def run(
         write_atomically(times_path, json.dumps(times, indent=1, sort_keys=True) + "\n")
         failures = sum(isinstance(outcome, Exception) for outcome in outcomes)
         report(f"{name} {chunk}: {len(outcomes)} cells, {failures} failed, {seconds:.1f} s")
-    return [done[key] for key in keys.values()]
+    return [(done | kept)[key] for key in keys.values()]
 
 
 def run_chunk(name: str, chunk: str, quick: bool, device: str, threads: int | None = None):

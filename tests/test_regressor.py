@@ -234,3 +234,24 @@ def test_the_same_seed_gives_the_same_numbers_on_any_number_of_workers():
 
 def test_scikit_learn_accepts_the_estimator():
     check_estimator(hk.HeckmanRegressor(learner="linear"))
+
+
+def test_verbose_names_the_stages(capsys):
+    X, y, *_ = draw(n=300)
+    fit(X, y, verbose=True)
+    printed = capsys.readouterr()
+    assert len(printed.err.splitlines()) == 3
+    assert "on 10 folds" in printed.err
+    assert printed.out == ""
+
+
+def test_the_summary_says_what_was_learned():
+    X, y, *_ = draw(n=600)
+    printed = str(fit(X, y).summary())
+    for part in (
+        "supported by the instrument",
+        "learner: splines",
+        "rho that the instruments show",
+    ):
+        assert part in printed
+    assert "Intercept" in str(hk.HeckmanRegressor(["z"], method="ml").fit(X, y).summary())

@@ -4,6 +4,7 @@ Our own results and the paper's have the same names, so that one definition of a
 applies to both.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -11,14 +12,18 @@ from pathlib import Path
 import numpy as np
 
 from heckesel.errors import DataError
-from reproduction.result_files import read_reference, read_rows, results_path
+from reproduction.result_files import read_reference, read_rows, results_path, rows_of_auto
 
 Row = dict
+SUMMARIES = ("rho_intervals", "x6_calibration")
 
 
 @dataclass(frozen=True)
 class Results:
-    """Rows of each experiment, under the name a user types; empty where it has not been run."""
+    """Rows of each experiment, under the name a user types; empty where it has not been run.
+
+    SUMMARIES are what a program has measured, not rows of cells.
+    """
 
     e0: Sequence[Row] = field(default=())
     e1: Sequence[Row] = field(default=())
@@ -30,6 +35,8 @@ class Results:
     x4: Sequence[Row] = field(default=())
     x5: Sequence[Row] = field(default=())
     x6: Sequence[Row] = field(default=())
+    rho_intervals: Sequence[Row] = field(default=())
+    x6_calibration: dict = field(default_factory=dict)
 
 
 def flat(rows: Iterable[dict]) -> list[Row]:
@@ -56,16 +63,22 @@ def read_results(folder: Path) -> Results:
     """The results in `folder`; panels may be missing, because their data are not in the repository,
     and our own experiments because they have not been run.
 
-    A failed row of the paper's experiments is refused, one of our own is skipped. Frozen rows of
-    the old auto, which no program computes any more, are added to X5 and X6.
+    A failed row of the paper's experiments is refused, one of our own is skipped. Rows of `auto`
+    from another device are added, and frozen rows of the old auto, which no program computes any
+    more.
     """
     found = {}
+    for name in SUMMARIES:
+        if (path := folder / f"{name}.json").exists():
+            found[name] = json.loads(path.read_text(encoding="utf-8"))
     for part in fields(Results):
+        if part.name in SUMMARIES:
+            continue
         path = results_path(part.name.replace("_", "-"), folder)
         own = part.name.startswith("x")
         if path.exists():
             read = succeeded if own else flat
-            found[part.name] = read(read_rows(path))
+            found[part.name] = read(read_rows(path) + rows_of_auto(part.name, folder))
             frozen = folder / f"{part.name}_old_auto.json"
             found[part.name] += read(read_rows(frozen)) if frozen.exists() else []
         elif not own and part.name not in ("e4", "e4_timm"):

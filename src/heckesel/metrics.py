@@ -307,8 +307,8 @@ def crps(y: np.ndarray, predictive: Predictive) -> float:
     .. math:: \frac1m \sum_i \int \big(F_i(t) - 1\{t \ge y_i\}\big)^2 dt
 
     It is exact for a normal predictive and computed by quadrature otherwise. Given selection, the
-    error at each point is below 1e-8 standard deviations for |rho| <= .9 and below 5e-3 at
-    |rho| = 1, where F has a kink.
+    error at each point is below 1e-8 standard deviations for abs(rho) <= .9 and below 5e-3 at
+    abs(rho) = 1, where F has a kink.
 
     Examples
     --------

@@ -1,9 +1,11 @@
 """`HeckmanRegressor`: any learner for the selected, and rho from the instrument alone."""
 
+import sys
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from heckesel.classical.linear_model import linear_model
 from heckesel.classical.results import keep_result
@@ -162,6 +164,23 @@ class HeckmanRegressor(SelectionRegressor):
         learn(self, data)
         return self
 
+    def summary(self):
+        """Summarise the fit in words: the learner, rho with and without the prior, the verdict.
+
+        Returns
+        -------
+        str or Summary
+            The table of coefficients for ``"two-step"`` and ``"ml"``.
+        """
+        check_is_fitted(self)
+        if hasattr(self, "result_"):
+            return self.result_.summary()
+        lines = [f"{self.identification_}"]
+        if hasattr(self, "learner_"):
+            others = ", ".join(f"{name} {loss:.3f}" for name, loss in self.losses_.items())
+            lines.append(f"learner: {self.learner_} (held-out loss: {others})")
+        return "\n".join([*lines, *self.identification_.evidence_lines()])
+
     def _fit_classical(self, X, y, sides):
         """Linear two-step and maximum likelihood, and splines averaged over rho."""
         linear = self.method != "profile"
@@ -202,6 +221,11 @@ def learn(model, data: SelectionData) -> None:
     model : has learner, cv, rho_prior, random_state and n_jobs; what was learned is set on it
     """
     prior, seed = rho_prior(model.rho_prior), seed_of(model.random_state)
+
+    def say(stage: str) -> None:
+        if model.verbose:
+            print(f"heckesel: {stage}", file=sys.stderr)
+
     check_enough(data)
     kind = kind_of_weights(None, data.weight)
     data = replace(data, weight=scaled_weight(data.weight, kind))
@@ -216,6 +240,7 @@ def learn(model, data: SelectionData) -> None:
         s, groups = data.s, data.groups
 
     # E[y | x, s = 1], out of fold
+    say(f"fitting the outcome of {s.sum():,} selected rows on {folds.max() + 1} folds")
     mine = x[s], data.y[s], data.weight[s]
     outcome, held_out = fit_outcome(model.learner, *mine, folds[s], seed=seed, n_jobs=model.n_jobs)
     law = fit_law(x[s], data.y[s], held_out, data.weight[s], folds[s])
@@ -223,12 +248,14 @@ def learn(model, data: SelectionData) -> None:
     selection = rho = evidence = None
     if data.has_selection:
         # P(s = 1 | x, z), out of fold, and its averages over z
+        say(f"fitting the probability of selection of {data.n:,} rows")
         selection, index, averages, columns = fit_selection(x, z, s, data.weight, folds, groups)
         mean_p, mean_phi, _, _ = selection.averages(x[~s])
         contrast = np.average(
             mean_phi / mean_p / np.maximum(1 - mean_p, 1e-12), weights=data.weight[~s]
         )
         # the likelihood of rho, and nothing else informs it
+        say("asking the instrument about rho")
         evidence = what_the_instrument_says(
             data.y[s] - held_out,
             index[s],

@@ -9,12 +9,7 @@ from functools import partial
 from types import ModuleType
 
 from reproduction import load
-from reproduction.pages.beyond_paper import (
-    x1_page,
-    x4_page,
-    x5_page,
-    x6_page,
-)
+from reproduction.pages.beyond_paper import rho_page, x1_page, x4_page, x5_page, x6_page
 from reproduction.pages.beyond_paper.main_results import main_results
 from reproduction.pages.beyond_paper.markdown import table
 from reproduction.pages.beyond_paper.targets import MET, MISSED, NOT_RUN, SHOWN, TargetRow
@@ -37,7 +32,12 @@ def ours_md(results: Results) -> str:
         every += rows
         targets.append(f"### {name.capitalize()} against its targets")
         targets.append(table(TARGET_HEADER, map(astuple, rows)))
-    chapters = "\n\n".join(filter(None, (chapter(name, results) for name in CHAPTERS)))
+    if results.rho_intervals:
+        every += (rows := rho_page.targets(results))
+        targets.append("### Intervals of ρ against their target")
+        targets.append(table(TARGET_HEADER, map(astuple, rows)))
+    sections = [*(chapter(name, results) for name in CHAPTERS), rho_page.section(results)]
+    chapters = "\n\n".join(filter(None, sections))
     tables = {"main_results": main_results(results), "targets": "\n\n".join(targets)}
     return filled("ours", counts=counts(every), chapters=chapters, **tables)
 

@@ -65,6 +65,18 @@ def target_row(
     return TargetRow(target, label, "; ".join(measured), n_seeds, verdict)
 
 
+def number_row(
+    says: str, method: str, value, low=-np.inf, high=np.inf, form=md.NUMBER
+) -> TargetRow:
+    """One number with its bounds, or several with bounds in the same order."""
+    value = np.atleast_1d(value).astype(float)
+    if np.isnan(value).any():
+        return TargetRow(says, method, "", "", NOT_RUN)
+    excess = float(np.max(np.maximum(np.subtract(low, value), np.subtract(value, high))))
+    verdict = MET if excess <= 0 else f"{MISSED} by {form.distance(excess)}"
+    return TargetRow(says, method, "; ".join(map(form.value, value)), "", verdict)
+
+
 def coverage_target(
     where: str, method: str, values: np.ndarray, low: float, high=inf, *, region="", note=""
 ) -> TargetRow:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from reproduction.pages import figure_style as style
 from reproduction.pages.beyond_paper import markdown as md
-from reproduction.pages.beyond_paper.targets import MET, MISSED, NOT_RUN, TargetRow
+from reproduction.pages.beyond_paper.targets import TargetRow, number_row
 from reproduction.pages.macros import fixed
 from reproduction.pages.rows import Results
 from reproduction.truth.sources import OUTCOMES, SOURCES, Source
@@ -140,36 +140,38 @@ def targets(results: Results) -> list[TargetRow]:
     found = _mean_targets(truth, AUTO)
     own = truth.values("interval_score", AUTO, dev)
     alone = ratio(own, truth.values("interval_score", "prior", dev))
-    found.append(_line("interval score over that of the prior alone ≤ .90", AUTO, alone, high=0.9))
+    found.append(
+        number_row("interval score over that of the prior alone ≤ .90", AUTO, alone, high=0.9)
+    )
     naive = truth.values("error", "naive", "strong")
     strong = ratio(truth.values("error", AUTO, "strong"), naive, 2)
-    found.append(_line("strong sources: rms over naive ≤ .88", AUTO, strong, high=0.88))
+    found.append(number_row("strong sources: rms over naive ≤ .88", AUTO, strong, high=0.88))
     for other, says, mean, most in (
         ("naive", "the same learner uncorrected", 0.99, 1.05),
         ("ensemble", "the deep ensemble", 0.85, 1.05),
     ):
         crps = log_ratio(truth.values("crps", AUTO, dev), truth.values("crps", other, dev))
         says = f"CRPS over {says} ≤ {md.decimal(mean)}, worst ≤ {md.decimal(most)}"
-        found.append(_line(says, AUTO, crps, high=(mean, most)))
+        found.append(number_row(says, AUTO, crps, high=(mean, most)))
     kept = rows_kept(truth, dev)
     says = f"hidden rows: 90 % intervals cover 80–97 % (outcomes with at most {FEW_VALUES} values: "
     says += "PIT uniform within .05) in 95 % of the outcomes"
-    found.append(_line(says, AUTO, kept.mean(), low=0.95, form=md.PERCENT))
+    found.append(number_row(says, AUTO, kept.mean(), low=0.95, form=md.PERCENT))
     said = truth.values("verdict", AUTO, dev) == SUPPORTED
     said = said[said].index
     count = (len(said), len(said.unique("source"))) if len(kept) else np.nan
     says = "verdict *supported*: outcomes ≥ 10, sources ≥ 4"
-    found.append(_line(says, AUTO, count, low=(10, 4), form=COUNT))
+    found.append(number_row(says, AUTO, count, low=(10, 4), form=COUNT))
     covers, error = (truth.values(metric, AUTO, dev) for metric in ("covers", "error"))
     covers, error = (each[each.index.isin(said)] for each in (covers, error))
     says = "verdict *supported*: coverage of the mean ≥ 85 %"
-    found.append(_line(says, AUTO, by_source(covers), low=0.85, form=md.PERCENT))
+    found.append(number_row(says, AUTO, by_source(covers), low=0.85, form=md.PERCENT))
     rms = ratio(error, truth.values("error", "naive", dev), 2)
-    found.append(_line("verdict *supported*: rms over naive ≤ .90", AUTO, rms, high=0.9))
+    found.append(number_row("verdict *supported*: rms over naive ≤ .90", AUTO, rms, high=0.9))
     found += _mean_targets(truth, "classifier")
     brier = (truth.values("brier", name, dev) for name in ("classifier", "naive classifier"))
     says = "Brier score over the same learner uncorrected ≤ .99, worst ≤ 1.05"
-    return [*found, _line(says, "classifier", log_ratio(*brier), high=(0.99, 1.05))]
+    return [*found, number_row(says, "classifier", log_ratio(*brier), high=(0.99, 1.05))]
 
 
 def _mean_targets(truth: Truth, method: str) -> list[TargetRow]:
@@ -185,36 +187,32 @@ def _mean_targets(truth: Truth, method: str) -> list[TargetRow]:
     median = weighted_quantile(width, 0.5) if len(width) else np.nan
     percent = {"form": md.PERCENT}
     return [
-        _line("coverage of the mean 88–97 %", method, by_source(covers), 0.88, 0.97, **percent),
-        _line(
+        number_row(
+            "coverage of the mean 88–97 %", method, by_source(covers), 0.88, 0.97, **percent
+        ),
+        number_row(
             f"coverage ≥ 75 % in 90 % of the sources with {FEWEST} or more outcomes",
             method,
             (each >= 0.75).mean(),
             low=0.9,
             **percent,
         ),
-        _line("interval score over that of the constant margin ≤ .85", method, score, high=0.85),
-        _line("rms over naive ≤ .88", method, ratio(error, naive, 2), high=0.88),
-        _line(
+        number_row(
+            "interval score over that of the constant margin ≤ .85", method, score, high=0.85
+        ),
+        number_row("rms over naive ≤ .88", method, ratio(error, naive, 2), high=0.88),
+        number_row(
             "rms over naive ≤ 1.05 in 90 % of the sources",
             method,
             (squares.dropna() <= 1.05**2).mean(),
             low=0.9,
             **percent,
         ),
-        _line("worse than naive by more than .05 sd in ≤ 3 %", method, harm, high=0.03, **percent),
-        _line("median width of the interval of the mean ≤ .50 sd", method, median, high=0.5),
+        number_row(
+            "worse than naive by more than .05 sd in ≤ 3 %", method, harm, high=0.03, **percent
+        ),
+        number_row("median width of the interval of the mean ≤ .50 sd", method, median, high=0.5),
     ]
-
-
-def _line(says: str, method: str, value, low=-np.inf, high=np.inf, form=md.NUMBER) -> TargetRow:
-    """One number with its bounds, or several with bounds in the same order."""
-    value = np.atleast_1d(value).astype(float)
-    if np.isnan(value).any():
-        return TargetRow(says, method, "", "", NOT_RUN)
-    excess = float(np.max(np.maximum(np.subtract(low, value), np.subtract(value, high))))
-    verdict = MET if excess <= 0 else f"{MISSED} by {form.distance(excess)}"
-    return TargetRow(says, method, "; ".join(map(form.value, value)), "", verdict)
 
 
 def parts(results: Results) -> dict[str, str]:
@@ -225,6 +223,8 @@ def parts(results: Results) -> dict[str, str]:
         "n_sources": str(len(keys.unique("source"))),
         "summary": _summary(truth),
         "sources": _sources(truth),
+        "n_choices": str(len(results.x6_calibration.get("grid", ()))),
+        "calibration": _calibration(results.x6_calibration),
     }
 
 
@@ -273,6 +273,21 @@ def _sources(truth: Truth) -> str:
         said = said[said.index.get_level_values("source") == source]
         lines.append([*line, f"{(said == SUPPORTED).sum()}" if len(said) else ""])
     return md.table(header, lines)
+
+
+def _calibration(found: dict) -> str:
+    header = ["constants", "rms over naive", "score over margin", "covers", "worse by > .05 sd"]
+    labels = {
+        "chosen on all sources": "chosen_on_all",
+        "chosen on the other sources": "leaving_one_source_out",
+    }
+    lines = []
+    for label, name in labels.items() if found else ():
+        got = found[name]
+        numbers = [md.NUMBER.value(got[key]) for key in ("rms_over_naive", "score_over_margin")]
+        numbers += [md.PERCENT.value(got[key]) for key in ("covers", "worse")]
+        lines.append([label, *numbers, md.NUMBER.value(got["width"])])
+    return md.table([*header, "mean width"], lines)
 
 
 def _number(value: float) -> str:
