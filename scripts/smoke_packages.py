@@ -2,8 +2,8 @@
 
 python scripts/smoke_packages.py
 
-Base dependencies only, so no torch: the classic model works, and what needs networks says so in
-one sentence.
+Base dependencies only, so no torch: the default and the classic model work, and what needs networks
+says so in one sentence.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ def try_out(python: Path, folder: Path) -> None:
     assert "diagnose" in run(*shell, "--help")
     columns = ("--outcome", "lwage", "--instruments", "age,kidslt6")
     assert "supported by the instrument" in run(*shell, "diagnose", "wages.csv", *columns)
-    refused = run(*shell, "fit", "wages.csv", *columns, "--out", "wages.heckesel", code=2)
+    fit = (*shell, "fit", "wages.csv", *columns, "--out", "wages.heckesel")
+    run(*fit)
+    refused = run(*fit, "--method", "deep-two-step", code=2)
     assert refused.count("\n") == 1, refused
     assert "pip install 'heckesel[deep]'" in refused, refused
     assert "clone the repository" in run(*shell, "reproduce", "e0", code=2)

@@ -466,6 +466,7 @@ class SelectionFit(NamedEstimates):
         Summary
             A string, which a notebook shows as HTML.
         """
+        check_level(level)
         if level == 0.95 and isinstance(self.data, RowSummary):
             return Summary(printable(self.shown))
         return table.summary(self, level)
