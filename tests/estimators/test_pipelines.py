@@ -231,7 +231,7 @@ def test_polars_in_is_polars_out():
 
 
 def test_transformers_that_return_polars_keep_names_and_rows():
-    polars = pytest.importorskip("polars")
+    pytest.importorskip("polars")
     X, y = table()
     first = encoder(drop="first", sparse_output=False).set_output(transform="polars")
     pipeline = make_pipeline(first, hk.HeckmanRegressor(["z"], method="ml")).fit(X, y)

@@ -202,9 +202,7 @@ def test_without_selection_a_fit_warns_and_is_a_plain_regression(name):
     with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
         model = clone(MODELS[name]).fit(X, DRAW.truth.y)
     assert model.identification_.verdict == "nothing to correct"
-    np.testing.assert_array_equal(
-        model.predict_distribution(X, "selected").mean, model.predict(X)
-    )
+    np.testing.assert_array_equal(model.predict_distribution(X, "selected").mean, model.predict(X))
     with pytest.raises(hk.DataError, match="no unselected unit"):
         model.predict_distribution(X, "unselected")
     assert np.isfinite(model.log_likelihood(X, DRAW.truth.y))
