@@ -281,9 +281,8 @@ def effect(model, X, column: str, *, naive=None, level: float = 0.9, ax=None):
         known = frame[column].to_numpy(dtype=float)
         values = np.unique(known[np.isfinite(known)])
         if len(values) > POINTS:
-            values = np.linspace(
-                *np.quantile(known[np.isfinite(known)], [OUTER, 1 - OUTER]), POINTS
-            )
+            low, high = np.quantile(known[np.isfinite(known)], [OUTER, 1 - OUTER])
+            values = np.linspace(low, high, POINTS)
     else:
         values = np.array(list(levels), dtype=object)
     stacked = frame.iloc[np.tile(np.arange(len(frame)), len(values))].reset_index(drop=True)
