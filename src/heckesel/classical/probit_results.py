@@ -240,7 +240,7 @@ class HeckmanProbitFit(SelectionFit):
     >>> import heckesel as hk
     >>> loans = hk.datasets.make_loans(2000, seed=0).frame
     >>> X, y = loans.drop(columns="default"), loans["default"]
-    >>> fit = hk.HeckmanClassifier(["leniency"]).fit(X, y).result_
+    >>> fit = hk.HeckmanClassifier(["leniency"], method="ml").fit(X, y).result_
     >>> fit.status, len(fit.modes)  # the second maximum is far below the first
     ('converged', 2)
     """
