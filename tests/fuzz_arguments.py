@@ -128,7 +128,7 @@ def _distribution():
 
 
 OF_FIT = ("X", "y", "selected", "sample_weight")
-OF_TABLE = (*OF_FIT, "instruments", "missing", "unobserved", "covariance", "weight_kind")
+OF_TABLE = (*OF_FIT, "instruments", "missing", "unobserved", "covariance")
 OF_HECKMAN = ("method", "errors", "covariance", "groups", "weights", "weight_kind")
 CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "HeckmanRegressor.fit": (

@@ -162,16 +162,16 @@ def test_a_fit_shows_the_numbers_of_its_summary(shown):
     for value in fit.params:
         assert f"{value:.4f}".replace("-", "−") in strings
     assert fit.identification.verdict in strings
-    assert fit.identification.sentence in strings
+    assert fit.identification.sentence in " ".join(strings)
 
 
 def test_error_models_show_the_numbers_of_their_summary(shown):
     forms = shown["error models"]
     strings, summary = Reader(forms._repr_html_()).strings, forms.summary()
     for form in forms.forms:
-        for number in (f"{form.loglik:.2f}", f"{form.tau:.3f}"):
-            assert number in summary
-            assert number.replace("-", "−") in strings
+        number = f"{form.loglik:.2f}"
+        assert number in summary
+        assert number.replace("-", "−") in strings
     assert forms.sentence in strings
 
 

@@ -20,8 +20,8 @@ LAYERS = [
     "errors io device display math",
     "data predictive scales metrics tables datasets",
     "deep learners correction classical diagnostics verdict margins",
-    "saving selection_model estimators regressor classifier deep_regressor imputer plots report "
-    "cli",
+    "saving selection_model estimators regressor classifier deep_regressor hidden_columns "
+    "imputer plots report cli",
     "__init__ __main__",
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names.split()}

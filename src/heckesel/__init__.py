@@ -14,7 +14,7 @@ _HOMES = {
     "column_report": "heckesel.diagnostics.column_report",
     "test_instruments": "heckesel.estimators.identify",
     "compare_fits": "heckesel.classical.compare",
-    "placebo": "heckesel.verdict.placebo",
+    "placebo": "heckesel.hidden_columns",
     "sensitivity": "heckesel.verdict.sensitivity",
     "bounds": "heckesel.verdict.bounds",
     "HeckmanFit": "heckesel.classical.results",

@@ -165,7 +165,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
                 f"only one class of {data.y_name!r} was observed, so there is nothing to learn"
             )
         learn(self, data)
-        self.fitted_ = CorrectedClasses(self.fitted_)
+        self.fitted_: Any = CorrectedClasses(self.fitted_)
         return self
 
     def _fit_probit(self, data: SelectionData):
@@ -180,7 +180,7 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
         keep_result(self, replace(fit, identification=self.identification_))
         warn_of_fit(self.result_, "a plain probit")
         self.explanation_, self.candidates_ = explain_modes(self.result_)
-        self.fitted_: Any = LinearProbit(self.result_)
+        self.fitted_ = LinearProbit(self.result_)
         return self
 
     def predict(self, X, *, target: str = "population"):

@@ -360,7 +360,7 @@ class DataScale:
         if not standardise:
             return cls(np.zeros(p), np.ones(p), np.zeros(q), np.ones(q), 0.0, 1.0)
 
-        def moments(values, weight):
+        def moments(values, weight) -> tuple[np.ndarray, np.ndarray]:
             if (weight == weight[0]).all():
                 centre, scale = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
             else:

@@ -74,6 +74,7 @@ class _NetworkRegressor(SelectionRegressor):
         if folds == AUTO:
             enough = selected >= LEAST_SELECTED and members != 1
             folds = min(FOLDS, members or FOLDS) if enough else None
+        assert not isinstance(folds, str)
         if members is None:
             members = PAPERS_MEMBERS if folds is None else MEMBERS_ON_FOLDS
         noise, tails = getattr(self, "noise", "constant"), self.tails
@@ -93,7 +94,7 @@ class _NetworkRegressor(SelectionRegressor):
 
         config = self._config(int(data.s.sum()))
         methods.check_outcome(data)
-        fit = {
+        fit: Any = {
             None: methods.fit_plain,
             "two-step": methods.fit_two_step,
             "joint": methods.fit_joint,

@@ -217,8 +217,8 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     instruments : str, int or list of these, optional
         Columns of X that affect selection but not the outcome, by name or position.
     estimator : estimator of heckesel, optional
-        The model. The default is ``HeckmanClassifier()`` if the outcome has two distinct values,
-        and ``HeckmanRegressor(method="ml")`` otherwise.
+        The model. The default is ``HeckmanClassifier(method="ml")`` if the outcome has two distinct
+        values, and ``HeckmanRegressor(method="two-step")`` otherwise.
     shift : float, default=0.0
         Number added to every imputed value, on the scale of the outcome; for two classes, to the
         probit index of the second class. Use it to find how far the outcomes must differ from the
@@ -389,7 +389,8 @@ class HeckmanImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _default_model(self, column):
         observed = label_column(column)
         distinct = set(observed[~pd.isna(observed)].tolist())
-        return HeckmanClassifier() if len(distinct) == 2 else HeckmanRegressor(method="ml")
+        two = len(distinct) == 2
+        return HeckmanClassifier(method="ml") if two else HeckmanRegressor(method="two-step")
 
     def _check_table(self, X, *, reset: bool) -> None:
         """scikit-learn's checks of shape, names and number of columns."""

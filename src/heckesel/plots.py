@@ -18,11 +18,11 @@ from heckesel.classical.probit import fit_probit
 from heckesel.data import CONSTANT, SelectionData, check_level, numeric
 from heckesel.display import p_equation
 from heckesel.errors import DataError, as_list, imported
+from heckesel.hidden_columns import Placebo
 from heckesel.metrics import LEVELS, class_half_band, half_band, reliability
 from heckesel.tables.fit_input import without_unobserved
 from heckesel.verdict.bounds import Bounds
 from heckesel.verdict.identify import NOTHING_TO_CORRECT
-from heckesel.verdict.placebo import Placebo
 from heckesel.verdict.profile_curve import ProfileCurve, profile_curve
 from heckesel.verdict.sensitivity import PLAUSIBLE, Sensitivity
 
@@ -281,9 +281,8 @@ def effect(model, X, column: str, *, naive=None, level: float = 0.9, ax=None):
         known = frame[column].to_numpy(dtype=float)
         values = np.unique(known[np.isfinite(known)])
         if len(values) > POINTS:
-            values = np.linspace(
-                *np.quantile(known[np.isfinite(known)], [OUTER, 1 - OUTER]), POINTS
-            )
+            low, high = np.quantile(known[np.isfinite(known)], [OUTER, 1 - OUTER])
+            values = np.linspace(low, high, POINTS)
     else:
         values = np.array(list(levels), dtype=object)
     stacked = frame.iloc[np.tile(np.arange(len(frame)), len(values))].reset_index(drop=True)
@@ -788,7 +787,7 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     listed = f"instrument{'s' if len(names) > 1 else ''} {' and '.join(names)}"
     listed = f"{len(names)} instruments" if len(names) > 2 else listed
     axes = [f"probability of selection {way} the {listed}" for way in ("without", "with")]
-    tidy(ax, *axes, grid="both")
+    tidy(ax, axes[0], axes[1].replace("selection ", "selection\n"), grid="both")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     for axis in (ax.xaxis, ax.yaxis):
         percent_axis(axis)

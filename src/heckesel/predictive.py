@@ -691,10 +691,11 @@ def _weights(log_weight) -> np.ndarray:
 def mix_predictives(components: Sequence[Predictive], log_weight=None) -> Predictive:
     """The mixture with these log weights (j, m), or with equal weights; the variance of the means
     is epistemic."""
-    moments = ("mean", "epistemic", "aleatoric")
-    parts = [np.stack([getattr(each, name) for each in components]) for name in moments]
-    weight = _weights(np.zeros_like(parts[0]) if log_weight is None else log_weight)
-    return mixed(weight, *parts, Mixture(weight, tuple(components)))
+    mean = np.stack([each.mean for each in components])
+    epistemic = np.stack([each.epistemic for each in components])
+    aleatoric = np.stack([each.aleatoric for each in components])
+    weight = _weights(np.zeros_like(mean) if log_weight is None else log_weight)
+    return mixed(weight, mean, epistemic, aleatoric, Mixture(weight, tuple(components)))
 
 
 def mixed_normal(weight, mean, epistemic, sigma) -> Predictive:
@@ -714,9 +715,9 @@ def mixed_given_selection(log_weight, mean, epistemic, sigma, covariance, index)
     weight = _weights(log_weight)
     given = ((mean, 0.0), (epistemic, 0.0), (sigma, 1.0), (covariance, 0.0), (index, 0.0))
     each = predict_given_selection(*(np.where(weight > 0, *pair) for pair in given))
-    return mixed(
-        weight, each.mean, each.epistemic, each.aleatoric, Mixture(weight, each.distribution)
-    )
+    assert isinstance(each.distribution, GivenSelection)
+    mixture = Mixture(weight, each.distribution)
+    return mixed(weight, each.mean, each.epistemic, each.aleatoric, mixture)
 
 
 def mixed(weight, mean, epistemic, aleatoric, distribution) -> Predictive:

@@ -127,6 +127,12 @@ class HeckmanRegressor(SelectionRegressor):
     n_jobs: int | None = None
     verbose: bool = False
 
+    @property
+    def takes_categories(self) -> bool:
+        """Whether scikit-learn may pass category codes; rounded, they make constant columns, which
+        linear models refuse."""
+        return self.method not in ("two-step", "ml")
+
     @listing_problems
     def fit(self, X, y, *, selected=None, sample_weight=None, groups=None):
         """Fit the model.

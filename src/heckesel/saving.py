@@ -273,16 +273,20 @@ def _fits(value, hint) -> bool:
         return type(value) in (float, int)
     if kind in (int, bool):
         return type(value) is kind
-    if kind in (Any, Callable) or not isinstance(kind, type) or getattr(kind, "_is_protocol", 0):
+    if (
+        kind in (Any, Callable)
+        or not isinstance(kind, type)
+        or getattr(kind, "_is_protocol", False)
+    ):
         return True
     if kind is tuple and isinstance(value, tuple) and parts:
         each = parts[:1] * len(value) if parts[-1] is Ellipsis else parts
         return len(each) == len(value) and all(map(_fits, value, each))
     if not isinstance(value, kind):
         return False
-    if issubclass(kind, Mapping) and parts:
+    if isinstance(value, Mapping) and issubclass(kind, Mapping) and parts:
         return all(_fits(k, parts[0]) and _fits(v, parts[1]) for k, v in value.items())
-    if issubclass(kind, Sequence) and parts and kind is not tuple:
+    if isinstance(value, Sequence) and issubclass(kind, Sequence) and parts and kind is not tuple:
         return all(_fits(each, parts[0]) for each in value)
     return True
 
@@ -339,7 +343,7 @@ class _Writer:
             items = self.encode(value.tolist(), name)
             return {"$index": items, "names": self.encode(list(value.names), name)}
         if isinstance(value, pd.Series):
-            inside = {"values": value.to_numpy(), "index": value.index, "name": value.name}
+            inside: dict = {"values": value.to_numpy(), "index": value.index, "name": value.name}
             return {"$series": self.encode(inside, name)}
         if isinstance(value, pd.DataFrame):
             columns = [value.iloc[:, j].to_numpy() for j in range(value.shape[1])]
@@ -583,7 +587,7 @@ def _boosting_state(model) -> dict | None:
     trees = [tree.nodes for each in model._predictors for tree in each]
     nodes = np.concatenate(trees)
     return state | {
-        "nodes": {name: np.ascontiguousarray(nodes[name]) for name in nodes.dtype.names},
+        "nodes": {name: np.ascontiguousarray(nodes[name]) for name in nodes.dtype.names or ()},
         "sizes": np.array([len(each) for each in trees], np.int64),
         "baseline": model._baseline_prediction,
         "weighted": bool(getattr(model, "_fitted_with_sw", False)),

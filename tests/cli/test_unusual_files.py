@@ -98,9 +98,7 @@ def test_columns_of_lists_and_structs_are_refused_by_name(role, value, tmp_path,
         lambda: hk.HeckmanClassifier(["z"]).fit(
             frame[["x", "z"]], frame["y"] if role == "y" else classes
         ),
-        lambda: hk.DeepHeckmanRegressor(["z"], batch_size=64, device="cpu", method="two-step").fit(
-            path, "y"
-        ),
+        lambda: hk.DeepHeckmanRegressor(["z"], device="cpu").fit(frame[["x", "z"]], frame["y"]),
     ):
         with pytest.raises(hk.DataError, match=f"column '{role}'"):
             fit()

@@ -55,7 +55,7 @@ def model(request):
 @pytest.fixture(scope="module")
 def classifier():
     label = Y.map(lambda y: None if np.isnan(y) else ("high" if y > 9.3 else "low")).astype(object)
-    return fitted(hk.HeckmanClassifier(["z"]), label)
+    return fitted(hk.HeckmanClassifier(["z"], method="ml"), label)
 
 
 @pytest.mark.parametrize("target", ["population", "unselected"])
@@ -193,9 +193,7 @@ def test_hidden_averages_of_real_people_are_within_two_and_a_half_standard_error
     people = pd.read_csv(DATA).replace({"hiv2004": {-1: np.nan}})
     people = people.dropna(subset=["got", "any", "tinc", *x, outcome])
     features, hidden = people[[*x, "any", "tinc"]], people["got"] == 0
-    model = hk.HeckmanRegressor(["any", "tinc"], method="ml").fit(
-        features, people[outcome].mask(hidden)
-    )
+    model = hk.HeckmanRegressor(["any", "tinc"]).fit(features, people[outcome].mask(hidden))
     truth = people[outcome][hidden]
     found = model.average(features[hidden], "unselected").loc["all"]
     assert found["n"] == hidden.sum()

@@ -56,17 +56,16 @@ def test_all_regressors_have_the_same_methods(name):
 
 
 @each_model
-def test_predictions_are_in_the_library_of_the_input(name):
+def test_predictions_are_arrays_in_the_order_of_the_rows(name):
     shuffled = X.sample(frac=1.0, random_state=0)
     model = fitted(name)
     mean, std = model.predict(shuffled, return_std=True)
-    assert mean.index.equals(shuffled.index)
-    assert std.index.equals(shuffled.index)
-    assert mean.name == "y"
-    np.testing.assert_allclose(mean.sort_index(), model.predict(X), rtol=1e-12)
+    assert type(mean) is type(std) is np.ndarray
+    place = X.index.get_indexer(shuffled.index)
+    np.testing.assert_allclose(mean, model.predict(X)[place], rtol=1e-12)
     as_polars = pl.DataFrame({column: X[column].to_numpy() for column in X})
     from_polars = clone(model).fit(as_polars, pl.Series("y", Y.to_numpy())).predict(as_polars)
-    assert isinstance(from_polars, pl.Series)
+    assert isinstance(from_polars, np.ndarray)
     array = clone(model).set_params(instruments=[1]).fit(X.to_numpy(), Y.to_numpy())
     from_array = array.predict(X.to_numpy())
     assert isinstance(from_array, np.ndarray)
@@ -203,9 +202,7 @@ def test_without_selection_a_fit_warns_and_is_a_plain_regression(name):
     with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
         model = clone(MODELS[name]).fit(X, DRAW.truth.y)
     assert model.identification_.verdict == "nothing to correct"
-    np.testing.assert_array_equal(
-        model.predict_distribution(X, "selected").mean, model.predict(X).to_numpy()
-    )
+    np.testing.assert_array_equal(model.predict_distribution(X, "selected").mean, model.predict(X))
     with pytest.raises(hk.DataError, match="no unselected unit"):
         model.predict_distribution(X, "unselected")
     assert np.isfinite(model.log_likelihood(X, DRAW.truth.y))

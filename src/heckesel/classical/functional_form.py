@@ -261,7 +261,8 @@ def fit_forms(sample: Sample, scalings: SampleScale, data) -> tuple[FormResult, 
             *(("ancillary", name) for name in ("atanh_rho", "log_sigma", *form.extra_labels)),
             *(("scale", name) for name in data.scale_names),
         ]
-        values = [at.beta, at.gamma, [at.atanh_rho, at.log_sigma], at.extra, at.scale]
+        ancillary = np.array([at.atanh_rho, at.log_sigma])
+        values = at.beta, at.gamma, ancillary, np.array(at.extra), np.array(at.scale)
         index = pd.MultiIndex.from_tuples(labels, names=["equation", "term"])
         params = pd.Series(np.concatenate(values), index)
         name = varying_name(form.name) if data.scale_names else form.name

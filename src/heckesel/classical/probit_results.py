@@ -240,7 +240,7 @@ class HeckmanProbitFit(SelectionFit):
     >>> import heckesel as hk
     >>> loans = hk.datasets.make_loans(2000, seed=0).frame
     >>> X, y = loans.drop(columns="default"), loans["default"]
-    >>> fit = hk.HeckmanClassifier(["leniency"]).fit(X, y).result_
+    >>> fit = hk.HeckmanClassifier(["leniency"], method="ml").fit(X, y).result_
     >>> fit.status, len(fit.modes)  # the second maximum is far below the first
     ('converged', 2)
     """
@@ -689,7 +689,8 @@ def _without_selection(data: SelectionData, rest, options) -> HeckmanProbitFit:
     covariance = np.full_like(fit.hessian, np.nan)
     overlap = _overlap(data) if separated else None
     if overlap is not None or not separated:
-        rows, columns = slice(None), np.arange(data.x.shape[1])
+        rows: Any = slice(None)
+        columns = np.arange(data.x.shape[1])
         if overlap is not None:
             rows, columns = overlap.rows, overlap.columns
         x, event, weight = data.x[rows][:, columns], happened[rows], data.weight[rows]

@@ -466,6 +466,7 @@ class SelectionFit(NamedEstimates):
         Summary
             A string, which a notebook shows as HTML.
         """
+        check_level(level)
         if level == 0.95 and isinstance(self.data, RowSummary):
             return Summary(printable(self.shown))
         return table.summary(self, level)
@@ -1014,7 +1015,7 @@ def _needs_ml(fit, what: str, way_out: str = "fit with method='ml'") -> None:
         raise DataError(f"{what} needs maximum likelihood, but this fit is {fit.method}; {way_out}")
 
 
-def rows_of(data: SelectionData | StreamedData, client) -> tuple[Rows, SampleScale, Callable]:
+def rows_of(data: Any, client) -> tuple[Rows, SampleScale, Callable]:
     """Standardised rows, and a `map` for work on them. Workers read parts
     of files; of rows in memory each worker gets all, and a part of the work."""
     run: Callable = map if client is None else cluster_of(client)

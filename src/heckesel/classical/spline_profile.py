@@ -597,8 +597,7 @@ def fit_profile(
     scaling = DataScale.of(data)
     basis = spline_basis(scaling.x(data.x[data.s]), interactions, knots)
     columns = basis.columns(scaling.x(data.x[data.s]))
-    options = {"errors": errors, "scale": scale}
-    problem = Problem(data, scaling, columns, basis.membership, **options)
+    problem = Problem(data, scaling, columns, basis.membership, errors=errors, scale=scale)
     found = {0.0: problem.optimum(0.0, *problem.start(), updates=FIRST_UPDATES)}
     for side in (COARSE[COARSE > 1e-9], COARSE[COARSE < -1e-9][::-1]):
         last = found[0.0]  # each optimum is the start of the next

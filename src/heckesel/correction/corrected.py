@@ -52,6 +52,7 @@ class Corrected:
         noise = self.law.noise(x)
         mean = selected_mean
         if self.selection is not None:
+            assert self.rho is not None
             normal, flat, removed, removed_1 = self.shift(x, w, target)
             move, doubt = self.rho.moments(normal, flat)
             mean, epistemic = mean + move, epistemic + doubt
@@ -75,6 +76,7 @@ class Corrected:
     def shift(self, x, w, target: str):
         """Coefficients (m,) of theta and of beta, and the variance of u that the target and
         selection remove, per rho^2."""
+        assert self.selection is not None
         mean_p, mean_phi, _, mean_q_phi = self.selection.averages(x)
         mean_p = np.maximum(mean_p, 1e-300)
         m = mean_phi / mean_p
@@ -100,6 +102,7 @@ class Corrected:
         predicted = self.predict(x, w, target).mean
         parts, normal, flat = [(1.0, 0.0, 0.0)], 0.0, 0.0
         if self.selection is not None:
+            assert self.rho is not None
             normal, flat, _, _ = self.shift(x, w, target)
             parts = self.rho.components()
         for weight, theta, beta in parts:

@@ -212,7 +212,8 @@ class Posterior:
 
     def rho_interval(self, level: float = 0.9) -> tuple[float, float]:
         below = np.cumsum(self.interval.sum(axis=0))
-        return tuple(float(np.interp(p, below, RHO)) for p in ((1 - level) / 2, (1 + level) / 2))
+        low, high = np.interp([(1 - level) / 2, (1 + level) / 2], below, RHO)
+        return float(low), float(high)
 
     def components(self, count: int = 15):
         """A few (weight, theta, beta) that stand for the posterior behind intervals."""

@@ -160,10 +160,9 @@ class SelectionEnsemble(Ensemble):
         x = self.scaling.x(x)
         factor = self.noise_factor(x)
         f = self.scaling.y_centre + self.scaling.y_scale * self.members.outputs(x)[..., 0]
-        moments = ensemble_moments(f, (self.sigma[:, None] * factor) ** 2)
+        mean, epistemic, aleatoric = ensemble_moments(f, (self.sigma[:, None] * factor) ** 2)
         if target == "population":
-            return with_tails(*moments, self.tail_df)
-        mean, epistemic, aleatoric = moments
+            return with_tails(mean, epistemic, aleatoric, self.tail_df)
         sign, sigma = (1.0 if target == "selected" else -1.0), np.sqrt(aleatoric)
         covariance = np.mean(self.covariance[:, None] * factor, axis=0)
         covariance = sign * possible_covariance(covariance, sigma)

@@ -170,8 +170,8 @@ def fit_two_step(
         again = train_members([step.rows for step in steps], TWO_STEP, heads=heads, **where)
         fits.append(
             [
-                step.calibrated(*each, config)
-                for step, *each in zip(steps, again, noise, strict=True)
+                step.calibrated(members, scale, config)
+                for step, members, scale in zip(steps, again, noise, strict=True)
             ]
         )
     best = []

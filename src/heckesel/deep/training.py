@@ -376,24 +376,24 @@ def train_members(
     train = partial(_train, loss=loss, sizes=sizes, config=config, steps=steps, device=str(place))
     tasks = []
     for done, block in enumerate(blocks):
-        rows = [datasets[c] for c, _ in block]
+        tables = [datasets[c] for c, _ in block]
         start = np.stack([starts[c * k + j] for c, j in block])
         who = [(seeds[c], j) for c, j in block]
         report = None
         if progress is not None and jobs == 1:
             report = partial(_shifted, progress, done, len(blocks))
-        tasks.append((rows, start, who, report, activation))
+        tasks.append((tables, start, who, report, activation))
     if jobs == 1:
         trained = [train(*task) for task in tasks]
     else:
         trained = Parallel(n_jobs=jobs)(delayed(_alone)(train, *task) for task in tasks)
-    columns = [
-        None if parts[0] is None else np.concatenate(parts) for parts in zip(*trained, strict=True)
+    columns: list[list] = [
+        [None] * len(datasets)
+        if parts[0] is None
+        else np.split(np.concatenate(parts), len(datasets))
+        for parts in zip(*trained, strict=True)
     ]
-    return [
-        Members(sizes, *(None if each is None else each[c * k : (c + 1) * k] for each in columns))
-        for c in range(len(datasets))
-    ]
+    return [Members(sizes, *own) for own in zip(*columns, strict=True)]
 
 
 def _shifted(progress, done, trainings, epoch, epochs):
@@ -539,12 +539,12 @@ def _batches(table: Rows, counts, who, steps: int, epoch: int) -> Iterable[Rows]
                 part = order[step::steps]
                 at[step, network, : len(part)] = part
         places.append(torch.as_tensor(at, device=table.y.device))
-    network = torch.arange(len(who), device=table.y.device)[:, None]
+    networks = torch.arange(len(who), device=table.y.device)[:, None]
     for step in range(steps):
 
         def some(name, values, step=step):
             at = places[name.endswith("unselected")][step]
-            chosen = values[network, at.clamp(min=0)]
+            chosen = values[networks, at.clamp(min=0)]
             return chosen * (at >= 0) * steps if name.startswith("weight") else chosen
 
         yield table.map(some)

@@ -34,11 +34,12 @@ class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
     A subclass has the options `instruments`, `missing`, `target_transform` and `unobserved`. Its
     `fit` sets `columns_`, `transform_`, `identification_` and `fitted_`, which has
     `.predict(x, w, target)` and, if some units were unselected, `.index(w)`.
-
-    takes_categories : whether scikit-learn may pass category codes
     """
 
-    takes_categories = True
+    @property
+    def takes_categories(self) -> bool:
+        """Whether scikit-learn may pass category codes."""
+        return True
 
     @property
     def scale_(self) -> str:

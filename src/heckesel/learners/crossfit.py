@@ -1,6 +1,7 @@
 """Out-of-fold predictions of E[y | x, s = 1], one member per fold, and the choice of a learner."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -62,11 +63,12 @@ def fit_outcome(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
 
     learner : "auto", "linear", "splines", "boosting", or an estimator with fit and predict
     """
-    names = ("linear", "splines", "boosting") if learner == "auto" else (learner,)
+    names: tuple = ("linear", "splines", "boosting") if learner == "auto" else (learner,)
     if learner == "auto" and len(y) < FEWEST_FOR_BOOSTING:
         names = names[:2]
     spread = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
-    losses, best = {}, None
+    losses: dict[str, float] = {}
+    best: Any = None
     for each in names:
         name = each if isinstance(each, str) else type(each).__name__
         held_out, members = cross_fit(each, x, y, weight, folds, seed=seed, n_jobs=n_jobs)

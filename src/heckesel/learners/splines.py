@@ -1,6 +1,7 @@
 """Linear and spline regression with a ridge penalty, for all folds from one Gram matrix."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -160,7 +161,7 @@ def cross_fit_ridge(x, y, weight, folds, *, curved: bool):
     free = np.full(q, ALMOST_FREE)
     free[0] = 0.0
     squares = np.array([weight[folds == k] @ y[folds == k] ** 2 for k in range(count)])
-    best = np.inf, None
+    best: tuple[float, Any] = np.inf, None
     for penalty in PENALTIES if curved else PENALTIES[:1]:
         ridge = n * np.where(basis.bent, penalty, free)
         coef = np.stack([_solve(total - gram[k], right - cross[k], ridge) for k in range(count)])

@@ -4,6 +4,8 @@ r"""The distribution of an outcome error given selection, under normal and t err
 with nu degrees of freedom, and the unit was selected: u > -index. nu is infinite for the normal.
 """
 
+from functools import partial
+
 import numpy as np
 from scipy.special import log_ndtr, ndtri, ndtri_exp, stdtr, stdtrit
 
@@ -28,7 +30,7 @@ def cdf_given_selection(e, index, rho, nu: float = np.inf):
     For t errors see `_student_cdf`.
     """
     if nu < np.inf:
-        return in_blocks(lambda *block: _student_cdf(*block, nu), e, index, rho)
+        return in_blocks(partial(_student_cdf, nu=nu), e, index, rho)
     with np.errstate(divide="ignore"):  # rho = +-1 is at infinity
         atanh_rho = np.arctanh(rho)
     return np.exp(log_conditional_cdf(e, index, -atanh_rho))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,8 +62,8 @@ class Contents:
     data : X as a frame, y, and whether it is observed; naive : the model without a correction
     """
 
-    model: object
-    naive: object | None
+    model: Any
+    naive: Any
     data: tuple[pd.DataFrame, np.ndarray, np.ndarray]
     outcome: str
     event: bool
@@ -73,7 +74,7 @@ class Contents:
     headline: str
     means: Table | None
     changes: Table | None
-    sensitivity: object | None
+    sensitivity: Any
     scenarios: Table | None
     turn: str
     bounds: Table | None
@@ -434,9 +435,9 @@ def _columns(model, frame, s) -> Table:
             continue
         kind, means = f"category, {len(step.levels)} levels", (NONE, NONE)
         if not step.is_category:  # means of what the model sees
-            values = np.where(filled.absent & step.strict, np.nan, filled.values[:, 0])
-            values = pd.Series(values)
-            kind, means = "number", (significant(values[m].mean(), 3) for m in (s, ~s))
+            values = pd.Series(np.where(filled.absent & step.strict, np.nan, filled.values[:, 0]))
+            means = significant(values[s].mean(), 3), significant(values[~s].mean(), 3)
+            kind = "number"
         role = both[step.instrument]
         missing = f"{int(frame[name].isna().sum()) if name in frame else 0:,}"
         rows.append((str(name), role, kind, missing, *means))

@@ -206,7 +206,7 @@ def figure(name: str, title: str, description: str, draw: Callable) -> Figure:
 
     with rc_context(SETTINGS), StringIO() as written:
         canvas = Canvas(figsize=(WIDTH, 4.0))
-        ax = canvas.subplots()
+        ax: Any = canvas.subplots()
         draw(ax)
         for patch in (canvas.patch, ax.patch):
             patch.set_visible(False)

@@ -107,6 +107,7 @@ class Step:
         if self.kind == MISSING:
             numbers = absent.astype(float)
         elif absent.any():
+            assert self.fill is not None  # else a missing value was an error
             numbers = np.where(absent, self.fill, numbers)
         return Filled(numbers[:, None], absent & ~bad, bad, nothing)
 
@@ -126,8 +127,8 @@ class Step:
         return numbers
 
     def _refuse_missing(self, absent: np.ndarray, indicated: bool) -> None:
-        rows = np.flatnonzero(absent) if self.fill is None else []
-        if not len(rows):
+        rows = np.flatnonzero(absent)
+        if self.fill is not None or not len(rows):
             return
         way_out = "fill or drop them, or fit with missing='indicator'"
         if indicated:
@@ -338,7 +339,8 @@ class Columns:
                 reasons[row] = f"{step.source} is {frame[step.source].iloc[row]!r:.40}, not {what}"
         reasons[np.all([filled.absent for _, filled in found.values()], axis=0)] = EMPTY
         usable = pd.isna(reasons)
-        unseen, imputed = {}, {}
+        unseen: dict = {}
+        imputed: dict[str, int] = {}
         for step, filled in found.values():
             if (rows := filled.unseen & usable).any():
                 unseen[step.source] = frame[step.source][rows].astype(str).value_counts().to_dict()
@@ -362,8 +364,8 @@ class Columns:
             else:
                 at = levels.index(term.removeprefix(f"{step.name}[").removesuffix("]"))
                 level, left = levels[at], levels[:at] + levels[at + 1 :]
-                shares = np.delete(np.array(step.shares), at)
-                shares = tuple(float(each) for each in shares / shares.sum())
+                others = np.delete(np.array(step.shares), at)
+                shares = tuple(float(each) for each in others / others.sum())
                 merged, treated = (*step.merged, level), left[0]
                 if level == OTHER:
                     merged, treated = step.merged, "the average of the other levels"
@@ -399,8 +401,9 @@ class Columns:
             good = step.source in names and step.kind in STEPS
             good &= step.instrument == (step.source in self.instruments) or step.kind == MISSING
             good &= len(set(known)) == len(known) and bool(step.levels) == step.is_category
-            good &= len(step.shares) in (0, len(step.levels)) and np.isfinite(step.shares).all()
-            good &= step.fill is None or np.isfinite(step.fill)
+            good &= len(step.shares) in (0, len(step.levels))
+            good &= bool(np.isfinite(step.shares).all())
+            good &= step.fill is None or bool(np.isfinite(step.fill))
             good &= step.strict or step.kind == MISSING or step.fill is not None
             if not good:
                 raise ValueError(f"a rule for {step.name!r:.60} that contradicts itself")
@@ -438,9 +441,11 @@ def learn_columns(table, instruments, *, missing: str = "error", linear: bool = 
         raise DataError(f"missing must be one of {', '.join(MISSING_OPTIONS)}, got {missing!r}")
     frame, chosen, from_frame = table_of(table, instruments)
     names = tuple(frame.columns)
-    steps, indicators, rows = [], [], set()
+    steps, indicators = [], []
+    rows: set[bytes] = set()
     for name in (*(each for each in names if each not in chosen), *chosen):
-        column, how = frame[name], {"instrument": name in chosen, "strict": True}
+        column = frame[name]
+        how: dict[str, Any] = {"instrument": name in chosen, "strict": True}
         levels: tuple = ()
         if raw.kind_of(column) == raw.CATEGORIES:
             levels = tuple(dict.fromkeys(map(raw.label_of, raw.column_levels(column))))

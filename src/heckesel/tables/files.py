@@ -128,7 +128,9 @@ class TableFile:
         if absent.all() or first_code(values) is not None:
             return values
         try:
-            return pd.to_numeric(values, **({"dtype_backend": "numpy_nullable"} if whole else {}))
+            if whole:
+                return pd.to_numeric(values, dtype_backend="numpy_nullable")
+            return pd.to_numeric(values)
         except (ValueError, TypeError):
             return values
 
@@ -307,7 +309,8 @@ def _csv(text: str, path: Path, delimiter: str | None, decimal: str | None) -> T
             f"--delimiter must be one character other than a quote, space or line break; got "
             f"{delimiter!r}"
         )
-    reader, rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows: list[list[str]] = []
     try:
         for row in reader:
             if row and rows and len(row) != len(rows[0]):  # pandas fills short ones with nothing
@@ -320,10 +323,10 @@ def _csv(text: str, path: Path, delimiter: str | None, decimal: str | None) -> T
         raise DataError(f"line {reader.line_num} of {path} is not valid CSV: {error}") from None
     if "\n" in rows[-1][-1] and text.count('"') % 2:
         raise DataError(f"{path} is not valid CSV: a quote is not closed")
-    header, *rows = rows
+    names, *rows = rows
     if not rows:
         raise DataError(f"{path} has a header but no rows")
-    frame = pd.DataFrame(rows, columns=header, dtype=object)
+    frame = pd.DataFrame(rows, columns=names, dtype=object)
     if decimal is None:
         decimal = "," if delimiter != "," and _has_decimal_commas(frame) else "."
         if decimal == ",":
@@ -464,8 +467,7 @@ def as_csv(frame: pd.DataFrame, like: TableFile) -> str:
     characters that end its lines: they are written as CRLF, one at a time, and cut to LF."""
     text = io.StringIO(newline="")
     rows: Any = SimpleNamespace(write=lambda row: text.write(row.removesuffix("\r\n") + "\n"))
-    how = {"sep": like.delimiter, "decimal": like.decimal, "lineterminator": "\r\n"}
-    frame.to_csv(rows, index=False, **how)
+    frame.to_csv(rows, index=False, sep=like.delimiter, decimal=like.decimal, lineterminator="\r\n")
     return text.getvalue()
 
 

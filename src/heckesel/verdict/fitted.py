@@ -1,6 +1,7 @@
 """The verdict on data and on fits: the evidence is collected here and judged by `conclude`."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc
@@ -83,7 +84,8 @@ def identify_fit(fit: HeckmanFit, sample: tuple[Rows, SampleScale] | None = None
 
     sample : the standardised rows of the fit, if the caller has them
     """
-    data, probability = fit.data, fit.weight_kind == "probability"
+    data: Any = fit.data  # that of a loaded fit explains that it has no rows
+    probability = fit.weight_kind == "probability"
     if not fit.has_selection:
         return nothing_to_correct(question(data))
     with threadpool_limits(1, user_api="blas"):

@@ -44,22 +44,6 @@ class Placebo:
         size = float(np.median(np.abs(self.table["rho_implied"])))
         return max(size / MEDIAN_T3, LEAST_SCALE)
 
-    def plot(self, ax=None):
-        """Plot the errors of both means with intervals; the truth is at 0.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        from heckesel.plots import placebo
-
-        return placebo(self, ax=ax)
-
     def __repr__(self) -> str:
         shown = self.table.round(3).to_string()
         return f"{shown}\nscale of the prior that these columns imply: {self.rho_prior:.3f}"
@@ -95,7 +79,7 @@ def placebo(
     Returns
     -------
     Placebo
-        The table of errors, which can be plotted and made into a prior of rho.
+        The table of errors, which `heckesel.plots.placebo` draws, and the prior it implies.
 
     Raises
     ------
