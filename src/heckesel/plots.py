@@ -787,7 +787,8 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     listed = f"instrument{'s' if len(names) > 1 else ''} {' and '.join(names)}"
     listed = f"{len(names)} instruments" if len(names) > 2 else listed
     axes = [f"probability of selection {way} the {listed}" for way in ("without", "with")]
-    tidy(ax, axes[0], axes[1].replace("selection ", "selection\n"), grid="both")
+    axes = [each if len(each) < 50 else each.replace("selection ", "selection\n") for each in axes]
+    tidy(ax, *axes, grid="both")
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     for axis in (ax.xaxis, ax.yaxis):
         percent_axis(axis)
