@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -90,26 +89,26 @@ def test_a_fit_with_the_defaults_enters_few_files():
 
 
 def test_importing_heckesel_loads_nothing_heavy():
-    code = (
-        "import json, sys, time; t = time.perf_counter(); import heckesel; "
-        "print(json.dumps([time.perf_counter() - t, sorted(sys.modules)]))"
-    )
+    code = "import json, sys; import heckesel; print(json.dumps(sorted(sys.modules)))"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
-    seconds, loaded = json.loads(printed)
+    loaded = json.loads(printed)
     for heavy in ("torch", "matplotlib", "scipy.stats", "pandas", "sklearn"):
         assert heavy not in loaded
-    assert seconds < 0.3
 
 
-def test_the_help_is_there_in_half_a_second():
-    seconds = []
-    for _ in range(3):  # the best of three, since others may use the machine
-        began = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "heckesel", "--help"], capture_output=True, check=True
-        )
-        seconds.append(time.perf_counter() - began)
-    assert min(seconds) < 0.5
+def test_the_help_loads_nothing_heavy():
+    code = (
+        "import json, sys\n"
+        "from heckesel.__main__ import main\n"
+        "sys.argv = ['heckesel', '--help']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    loaded = json.loads(printed.decode().splitlines()[-1])
+    for heavy in ("torch", "matplotlib", "scipy", "pandas", "sklearn"):
+        assert heavy not in loaded
 
 
 def test_a_verdict_needs_neither_torch_nor_scikit_learn():

@@ -182,11 +182,12 @@ def test_the_correction_moves_towards_the_truth_where_selection_was_rare(tmp_pat
 def test_a_report_takes_no_longer_than_a_fit_of_the_default(linear, tmp_path):
     write_report(*linear[:3], tmp_path / "first.html")  # imports matplotlib
     X, y, _ = linear_draw(3000)
-    began = time.perf_counter()
+    began = time.process_time()
     model = hk.HeckmanRegressor(["z"]).fit(X, y)
-    fitted = time.perf_counter()
+    fitted = time.process_time()
     write_report(model, X, y, tmp_path / "page.html")
-    assert time.perf_counter() - fitted < max(fitted - began, 5.0)  # what drawing takes at most
+    # processor time, which a busy machine hardly changes; drawing alone takes up to 5 s
+    assert time.process_time() - fitted < max(fitted - began, 5.0)
 
 
 def test_the_answer_at_known_rho_and_the_bounds_are_those_of_the_library(linear, tmp_path):
