@@ -67,7 +67,6 @@ def test_no_two_folders_import_each_other():
     assert list(TopologicalSorter(graph).static_order())  # raises CycleError, which names them
 
 
-@pytest.mark.skipif(not (PACKAGE / "regressor.py").exists(), reason="there is no regressor yet")
 @pytest.mark.filterwarnings("ignore")
 def test_a_fit_with_the_defaults_enters_few_files():
     table = heckesel.datasets.make_controlled(300, rho=0.5, alpha=1.0, seed=0).frame
