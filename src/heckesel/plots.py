@@ -113,6 +113,25 @@ def percent_axis(axis) -> None:
     axis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
 
 
+def interval_rows(ax, names, series) -> None:
+    """One row per name, the first at the top, with the estimates of each series and intervals.
+
+    series : (label, colour, marker, frame with `mean`, `low` and `high`) of one or two series
+    """
+    at = np.arange(len(names))
+    for place, (label, colour, marker, found) in zip((-0.13, 0.13), series, strict=False):
+        rows = at + (place if len(series) > 1 else 0.0)
+        known = np.isfinite(found[["low", "high"]]).all(axis=1).to_numpy()
+        ends = found.loc[known, "low"], found.loc[known, "high"]
+        ax.hlines(rows[known], *ends, color=colour, lw=2.2, zorder=2)
+        face = colour if marker == "o" else "white"
+        look = {"color": colour, "mfc": face, "mec": "white" if marker == "o" else colour}
+        ax.plot(found["mean"], rows, marker, ms=6, zorder=3, label=label, **look)
+    ax.set_yticks(at, [str(name) for name in names])
+    ax.set_ylim(len(at) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+
+
 def outcome_of(model) -> str:
     """The predicted quantity in words: the outcome, or the probability of its second class."""
     if not hasattr(model, "classes_"):
@@ -230,20 +249,13 @@ def coefficients(fit, *, equation: str = "outcome", terms=None, level: float = 0
         )
     table = table.loc[chosen]
     ax = axes_or_new(ax, (5.5, 1.1 + 0.34 * len(table)))
-    rows, interval = np.arange(len(table)), table[["low", "high"]].to_numpy()
-    known = np.isfinite(interval).all(axis=1)
     ax.axvline(0.0, **DASHED, zorder=1)
-    look = {"color": CORRECTED, "label": f"{100 * level:g} % interval"}
-    if known.any():
-        ax.hlines(rows[known], *interval[known].T, lw=2.2, zorder=2, **look)
-    ax.plot(
-        table["coef"], rows, "o", color=CORRECTED, mec="white", ms=6, zorder=3, label="coefficient"
-    )
-    if not known.any():
+    known = table["low"].notna().any()
+    label = f"coefficient with {100 * level:g} % interval" if known else "coefficient"
+    found = table.rename(columns={"coef": "mean"})
+    interval_rows(ax, table.index, [(label, CORRECTED, "o", found)])
+    if not known:
         ax.plot([], [], " ", label="(no standard errors, so no intervals)")
-    ax.set_yticks(rows, [str(term) for term in table.index])
-    ax.set_ylim(len(table) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0)
     what = {"outcome": "outcome", "select": "selection"}.get(equation, equation)
     return tidy(ax, f"coefficient in the {what} equation", grid="x")
 
@@ -647,12 +659,16 @@ def instrument_evidence(model, X, y, *, selected=None, sample_weight=None, group
     half = 1.645 * np.sqrt((gap.groupby([group, codes]).sum() ** 2).groupby(level=0).sum()) / total
     ax = axes_or_new(ax)
     ax.axhline(0.0, **DASHED)
-    ax.errorbar(
-        mean["moved"], mean["seen"], half, fmt="o", color=INK, ms=5, lw=1.2, label="observed"
-    )
+    ends = mean["seen"] - half, mean["seen"] + half
+    ax.vlines(mean["moved"], *ends, color=INK, lw=1.2)
+    ax.plot(mean["moved"], mean["seen"], "o", color=INK, ms=5, label="observed")
     ax.plot(mean["moved"], mean["normal"], color=CORRECTED, lw=2, label="normal errors")
-    ax.plot(mean["moved"], mean["flat"], color=NAIVE, lw=2, ls="--", label="flat in p")
-    ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:+.0f} %".replace("-", "−"))
+    ax.plot(
+        mean["moved"], mean["flat"], color=NAIVE, lw=2, ls="--", label="same for all unselected"
+    )
+    ax.xaxis.set_major_formatter(
+        lambda share, _: f"{100 * share:+.0f} %".replace("-", "−").replace("+0", "0")
+    )
     scale = model.outcome_name_ if transform is None else transform.label(model.outcome_name_)
     what = "probability of selection, relative to units with the same x"
     return tidy(ax, what, f"mean residual of {scale}, 0 if unselected", legend=3)
@@ -783,18 +799,16 @@ def placebo(found: Placebo, *, ax=None):
     >>> X = women.drop(columns="lwage")
     >>> found = hk.placebo(X, women["lwage"], instruments=["kidslt6"], learner="linear")
     >>> [label.get_text() for label in hk.plots.placebo(found).get_yticklabels()]
-    ['age', 'educ']
+    ['educ', 'age']
     """
-    table = found.table.iloc[::-1]
+    table = found.table
     ax = axes_or_new(ax, (5.5, 1.2 + 0.35 * len(table)))
-    at = np.arange(len(table))
-    ax.axvline(0, color="0.6", linewidth=0.8)
-    ax.hlines(at, table["low"], table["high"], color="C0", linewidth=2, alpha=0.6)
-    ax.plot(table["corrected"], at, "o", color="C0", label="corrected")
-    ax.plot(table["naive"], at, "D", color="C1", markerfacecolor="none", label="naive")
-    ax.set_yticks(at, [str(name) for name in table.index])
-    tidy(ax, "error of the mean of the unselected, in standard deviations", grid="x")
-    return ax
+    ax.axvline(0.0, **DASHED, zorder=1)
+    alone = pd.DataFrame({"mean": table["naive"], "low": np.nan, "high": np.nan})
+    corrected = table.rename(columns={"corrected": "mean"})
+    naive, label = ("naive", NAIVE, "D", alone), "corrected, with 90 % interval"
+    interval_rows(ax, table.index, [naive, (label, CORRECTED, "o", corrected)])
+    return tidy(ax, "error of the mean of the unselected, in standard deviations", grid="x")
 
 
 def bounds(found: Bounds, *, ax=None):
@@ -925,7 +939,8 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     elif hasattr(result, "wald_test"):
         test = result.wald_test([("select", name) for name in terms[instrumental]])
         text = f"{test}, {p_equation(test.p_value)}"
-    ax.text(0.97, 0.03, text, transform=ax.transAxes, ha="right")
+    look = {"fc": "white", "ec": "none", "pad": 1, "alpha": 0.75}
+    ax.text(0.97, 0.03, text, transform=ax.transAxes, ha="right", bbox=look)
     return ax
 
 
