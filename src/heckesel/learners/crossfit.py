@@ -1,11 +1,13 @@
 """Out-of-fold predictions of E[y | x, s = 1], one member per fold, and the choice of a learner."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from heckesel.errors import DataError
 from heckesel.learners.splines import FoldedRows
@@ -91,15 +93,16 @@ def cross_fit(learner, rows: FoldedRows, y, *, seed: int, n_jobs=None):
             model = _boosting(x, y, weight, inside, out, seed + k)
         else:
             model = _own(learner, x[inside], y[inside], weight[inside])
-        return model, np.asarray(model.predict(x[out]), dtype=float)
+        with _naming(learner):
+            return model, np.asarray(model.predict(x[out]), dtype=float)
 
     found = Parallel(n_jobs=n_jobs)(delayed(fit)(k) for k in range(folds.max() + 1))
     held_out = np.empty(len(y))
     for k, (model, predicted) in enumerate(found):
         if predicted.shape != (np.count_nonzero(folds == k),) or not np.isfinite(predicted).all():
             raise DataError(
-                f"the learner {type(model).__name__} predicted values that are missing, infinite "
-                "or not one per row; choose another learner or prepare the columns in a pipeline"
+                f"the learner {_last_of(model)[1]} predicted values that are missing, infinite or "
+                "not one per row; choose another learner or prepare the columns in a pipeline"
             )
         held_out[folds == k] = predicted
     return held_out, ModelMembers(tuple(model for model, _ in found))
@@ -133,17 +136,33 @@ def _boosting(x, y, weight, inside, out, seed: int):
 
 
 def _own(learner, x, y, weight):
-    from inspect import signature
-
     model = clone(learner)
-    if np.ptp(weight) == 0:
-        return model.fit(x, y)
-    step = getattr(model, "steps", None)
-    if step is not None:
-        return model.fit(x, y, **{f"{step[-1][0]}__sample_weight": weight})
-    if "sample_weight" not in signature(model.fit).parameters:
-        raise DataError(
-            f"the learner {type(model).__name__} does not take sample_weight; fit without "
-            "weights or choose another learner"
-        )
-    return model.fit(x, y, sample_weight=weight)
+    last, name = _last_of(model)
+    options = {}
+    if np.ptp(weight) > 0:
+        if not has_fit_parameter(last, "sample_weight"):
+            raise DataError(
+                f"the learner {name} does not take sample_weight; fit without weights or choose "
+                "another learner"
+            )
+        step = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
+        options = {f"{step}sample_weight": weight}
+    with _naming(learner):
+        return model.fit(x, y, **options)
+
+
+def _last_of(model):
+    """The last step of a pipeline, or the model itself, and its name."""
+    while hasattr(model, "steps"):
+        model = model.steps[-1][1]
+    return model, model if isinstance(model, str) else type(model).__name__
+
+
+@contextmanager
+def _naming(learner):
+    """What a learner raises can be anything, and should say which learner it was."""
+    try:
+        yield
+    except Exception as error:
+        name, reason = _last_of(learner)[1], str(error).strip() or type(error).__name__
+        raise DataError(f"the learner {name} failed: {reason}") from error
