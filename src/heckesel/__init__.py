@@ -26,7 +26,7 @@ _HOMES = {
     "HeckmanImputer": "heckesel.imputer",
     "pool_estimates": "heckesel.imputer",
     "load": "heckesel.saving",
-    "joint_log_likelihood_scorer": "heckesel.estimators.scoring",
+    "joint_log_likelihood_scorer": "heckesel.estimators.compare_models",
     "Predictive": "heckesel.predictive",
     "HeckeselError": "heckesel.errors",
     "DataError": "heckesel.errors",
