@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "heckman": "heckesel.selection_model",
+    "heckprobit": "heckesel.selection_model",
     "probit": "heckesel.classical.probit_results",
     "identify": "heckesel.estimators.identify",
     "column_report": "heckesel.diagnostics.column_report",
@@ -49,4 +50,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted(["__version__", *__all__])

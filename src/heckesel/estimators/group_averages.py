@@ -141,7 +141,7 @@ class GroupAverages:
     """
 
     def average(
-        self, X, target: str = "population", *, by: str | None = None, level: float = 0.9
+        self, X, target: str = "population", *, at=None, by: str | None = None, level: float = 0.9
     ) -> pd.DataFrame:
         """Average the expected outcome over rows, with an interval of the average.
 
@@ -153,6 +153,9 @@ class GroupAverages:
         target : {"population", "selected", "unselected", "selection"}, default="population"
             The mean outcome, as in `predict`, or the probability of selection itself. For a
             classifier the outcome is the probability of `classes_[1]`.
+        at : dict, optional
+            Values to which columns are set in all rows, such as ``{"age": 40}``; with lists, one
+            average for each combination.
         by : str, optional
             Column of X with groups. It need not be a column of the fit.
         level : float, default=0.9
@@ -161,7 +164,7 @@ class GroupAverages:
         Returns
         -------
         DataFrame
-            One row per group, or one row ``"all"``: ``n`` rows, ``mean``, ``se``, ``low`` and
+            One row per set of values and group, or one row ``"all"``: ``n`` rows, ``mean``, ``se``, ``low`` and
             ``high``.
 
         Raises
@@ -204,7 +207,7 @@ class GroupAverages:
         """
         means = model_means(self, target, level)
         frame = frame_of_rows(X, self.columns_.given_names)  # type: ignore[attr-defined]
-        return averages_table(means.estimate, frame, groups_of(frame, by))
+        return averages_table(means.estimate, frame, groups_of(frame, by), at)
 
     def margins(
         self,
@@ -213,6 +216,7 @@ class GroupAverages:
         *,
         at=None,
         by: str | None = None,
+        contrast=None,
         kind: str = "effect",
         level: float = 0.95,
     ) -> pd.DataFrame:
@@ -229,6 +233,9 @@ class GroupAverages:
             ``{"age": [30, 40]}``, there is one set of effects for each combination.
         by : str, optional
             Column of X with groups.
+        contrast : dict, optional
+            Values or levels to compare, such as ``{"age": [30, 60]}``: the mean outcome at each one
+            minus that at the first, instead of the effects of all columns.
         kind : {"effect", "elasticity"}, default="effect"
             ``"effect"`` is the derivative of the prediction with respect to a numeric column. For a
             category, or a column with the values 0 and 1 only, it is the difference between each
@@ -282,8 +289,10 @@ class GroupAverages:
             frame,
             names,
             means.estimate,
+            groups_of(frame, by),
             at=at,
-            by=by,
+            contrast=contrast,
             kind=kind,
+            levels={},
             contrast_indicators=True,
         )
