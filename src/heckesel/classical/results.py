@@ -647,13 +647,12 @@ class SelectionFit(NamedEstimates):
         by : str, optional
             Column of the formulas with groups: effects are averaged over the rows of each.
         contrast : dict, optional
-            Values or levels to compare, such as ``{"educ": [12, 16], "region": ["west", "north"]}``:
-            the mean outcome at each one minus that at the first, instead of the effects of all
-            columns.
+            Values or levels to compare, such as ``{"educ": [12, 16], "city": [0, 1]}``: the
+            mean outcome at each one minus that at the first, instead of the effects of all columns.
         kind : {"effect", "elasticity"}
             ``"effect"`` is the derivative with respect to a number and, for a category (also a
-            number written C(city)), the difference between each level and the first. ``"elasticity"`` is the mean of
-            (dy/dx)(x/y), for numeric columns only.
+            number written C(city)), the difference between each level and the first.
+            ``"elasticity"`` is the mean of (dy/dx)(x/y), for numeric columns only.
 
         Returns
         -------
@@ -695,8 +694,8 @@ class SelectionFit(NamedEstimates):
         -------
         Series or DataFrame
             ``mean``, ``se``, ``low`` and ``high``; with `at` or `by`, one row per set of values and
-            group, which starts with ``n``, the number of its rows. Intervals are as in `margins`; those of probabilities are
-            computed on the probit scale.
+            group, which starts with ``n``, the number of its rows. Intervals are as in `margins`;
+            those of probabilities are computed on the probit scale.
         """
         return prediction.average(self.means(target), level, at=at, by=by)
 

@@ -170,7 +170,8 @@ class FormulaDesign:
     def _held(self, what: str, way_out: str) -> pd.DataFrame:
         if self.frame is None:
             raise DataError(
-                f"{what} needs rows, but this fit was loaded or read from files and has none; {way_out}"
+                f"{what} needs rows, but this fit was loaded or read from files and has none; "
+                f"{way_out}"
             )
         return self.frame
 
