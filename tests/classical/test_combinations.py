@@ -68,7 +68,8 @@ def test_nested_probits_have_the_likelihood_ratio_of_statsmodels(women):
     )
     test = ours[0].lrtest(ours[1])
     assert test.statistic == pytest.approx(2 * (theirs[0].llf - theirs[1].llf), rel=1e-9)
-    assert test.degrees_of_freedom == 2 and test == ours[1].lrtest(ours[0])
+    assert test.degrees_of_freedom == 2
+    assert test == ours[1].lrtest(ours[0])
 
 
 def test_the_likelihood_ratio_of_shape_against_normal_errors_is_the_test_of_errors(women):
@@ -200,7 +201,8 @@ def test_analytic_weights_count_rows_and_not_their_sum(women, options):
     np.testing.assert_allclose(ours.params, frequency.params, rtol=1e-5)
     np.testing.assert_allclose(ours.cov / women.age.mean(), frequency.cov, rtol=1e-4, atol=1e-9)
     np.testing.assert_allclose(other.cov, ours.cov, rtol=1e-6, atol=1e-12)
-    assert ours.nobs == len(women) and frequency.nobs == women.age.sum()
+    assert ours.nobs == len(women)
+    assert frequency.nobs == women.age.sum()
     unit = women.age.mean()
     np.testing.assert_allclose([ours.loglik * unit, other.loglik * unit], frequency.loglik)
 
@@ -243,8 +245,10 @@ def test_every_fit_can_be_saved(women, tmp_path, kind):
         fit = hk.heckman(outcome, select, women, **options.get(kind, {}))
     fit.save(tmp_path / "fit")
     loaded = hk.load(tmp_path / "fit")
-    assert type(loaded) is type(fit) and len(repr(loaded)) < 160
-    assert loaded.summary() == fit.summary() and loaded._repr_html_()
+    assert type(loaded) is type(fit)
+    assert len(repr(loaded)) < 160
+    assert loaded.summary() == fit.summary()
+    assert loaded._repr_html_()
     pd.testing.assert_frame_equal(loaded.to_frame(), fit.to_frame())
     for ours, theirs in zip(
         *(_numbers(each.predict(women)) for each in (fit, loaded)), strict=True

@@ -292,16 +292,16 @@ class NamedEstimates:
                 f"lrtest compares a {type(self).__name__} with one like it, not with a "
                 f"{type(other).__name__}"
             )
-        small, large = sorted((self, other), key=lambda fit: len(fit.params))
-        for fit in (small, large):
+        pair: list[Any] = sorted((self, other), key=lambda fit: len(fit.params))
+        for fit in pair:
             if not np.isfinite(fit.loglik):
                 raise DataError(f"a {fit.method} fit has no likelihood; fit method='ml'")
             if np.isfinite(fit.freedom) or fit.covariance == "cluster":
                 raise DataError("with clustered rows there is no likelihood ratio; use wald_test")
         about = [
-            f"{fit.title} of {fit.nobs:,} units with {fit.weight_kind} weights"
-            for fit in (small, large)
+            f"{fit.title} of {fit.nobs:,} units with {fit.weight_kind} weights" for fit in pair
         ]
+        small, large = pair
         if about[0] != about[1]:
             raise DataError(
                 f"lrtest needs two fits of the same rows and outcome, got {about[0]} and {about[1]}"
@@ -311,7 +311,7 @@ class NamedEstimates:
         if not extra or len(apart):
             only = f"only one of them has {':'.join(apart[0])}" if len(apart) else "they are equal"
             raise DataError(f"the fits are not nested: {only}")
-        return likelihood_ratio(large.loglik, small.loglik, self.weight_kind, extra)
+        return likelihood_ratio(large.loglik, small.loglik, large.weight_kind, extra)
 
     def save(self, path) -> None:
         """Save the fit to one file, which `hk.load` reads.

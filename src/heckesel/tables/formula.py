@@ -401,8 +401,10 @@ SAFE_NAMES = {
     "contr": ["treatment", "sum", "helmert", "diff", "poly", "SAS"],
 }
 LARGEST_POWER = 10  # 9 ** 9 ** 9 would not come to an end
-SAFE_NODES = (ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.BinOp, ast.UnaryOp)
-SAFE_NODES += (ast.operator, ast.unaryop, ast.Compare, ast.cmpop, ast.keyword, ast.List, ast.Tuple)
+SAFE_NODES = (
+    *(ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.BinOp, ast.UnaryOp),
+    *(ast.operator, ast.unaryop, ast.Compare, ast.cmpop, ast.keyword, ast.List, ast.Tuple),
+)
 
 
 def _check_safe(factors: dict[str, Factor]) -> None:
