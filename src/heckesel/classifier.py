@@ -9,9 +9,9 @@ from sklearn.metrics import accuracy_score
 
 from heckesel.classical.probit_results import LinearProbit, fit_binary
 from heckesel.classical.results import explain_modes, keep_result
+from heckesel.column_checks import check_fit
 from heckesel.correction.corrected import CorrectedClasses
 from heckesel.data import SelectionData, check_level, check_weights, kind_of_weights, selected_rows
-from heckesel.diagnostics.column_problems import check_fit
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.group_averages import GroupAverages
 from heckesel.estimators.identify import listing_problems

@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from heckesel.column_checks import check_errors
 from heckesel.data import SelectionData, check_weights, marked_rows, selected_rows
-from heckesel.diagnostics.column_problems import check_errors
 from heckesel.errors import DataError, HeckeselError, warn_user
 from heckesel.estimators.group_averages import GroupAverages, target_of
 from heckesel.predictive import (

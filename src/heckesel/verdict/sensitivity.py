@@ -8,11 +8,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel.classical.ml import estimates_over_rho
 from heckesel.classical.results import HeckmanFit
+from heckesel.column_checks import check_fit
 from heckesel.correction.corrected import Corrected
 from heckesel.correction.rho import NORMAL
 from heckesel.correction.rho import RHO as GRID
 from heckesel.data import SelectionData, check_weights, numeric
-from heckesel.diagnostics.column_problems import check_fit
 from heckesel.display import block, html_table, number, number_text, paragraphs
 from heckesel.errors import DataError, as_list
 from heckesel.tables.fit_input import read_table
