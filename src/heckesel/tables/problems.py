@@ -152,12 +152,19 @@ def learn_fixes(
         chosen = slice(None) if part is every else learning.checked
         columns = _without_terms(columns, part, every)
         while any(not step.instrument for step in columns.steps):
-            names = {"x_names": columns.x_names, "w_names": columns.w_names, "y_name": y_name}
-            data = selection_data(
-                *part.matrices(columns), y[chosen], weight=weight[chosen], **names
-            )
+            x, w = part.matrices(columns)
             try:
-                check(data)
+                check(
+                    selection_data(
+                        x,
+                        w,
+                        y[chosen],
+                        weight=weight[chosen],
+                        x_names=columns.x_names,
+                        w_names=columns.w_names,
+                        y_name=y_name,
+                    )
+                )
             except DataError as error:
                 if part is not every:
                     break  # all rows decide
