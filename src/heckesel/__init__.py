@@ -12,7 +12,7 @@ _HOMES = {
     "heckprobit": "heckesel.selection_model",
     "probit": "heckesel.classical.probit_results",
     "identify": "heckesel.estimators.identify",
-    "column_report": "heckesel.diagnostics.column_report",
+    "column_report": "heckesel.column_checks",
     "test_instruments": "heckesel.estimators.identify",
     "compare_fits": "heckesel.classical.compare",
     "placebo": "heckesel.hidden_columns",

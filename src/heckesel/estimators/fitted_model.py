@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel import display, margins
 from heckesel.classical.prediction import SELECTION, averages_table, effects_table
+from heckesel.column_checks import check_errors
 from heckesel.data import SelectionData, check_level, check_weights, marked_rows
-from heckesel.diagnostics.column_problems import check_errors
 from heckesel.errors import DataError, HeckeselError, is_one_of, warn_user
 from heckesel.predictive import (
     TARGETS,
