@@ -9,18 +9,18 @@ import numpy as np
 from heckesel.classical.linear_model import linear_model
 from heckesel.classical.results import keep_result
 from heckesel.classical.spline_profile import fit_profile
+from heckesel.column_checks import check_fit
 from heckesel.correction.corrected import Corrected
 from heckesel.correction.law import fit_law
 from heckesel.correction.prior import rho_prior
 from heckesel.correction.rho import posterior, what_the_instrument_says
 from heckesel.correction.selection import fit_selection
 from heckesel.data import SelectionData, kind_of_weights, scaled_weight, seed_of
-from heckesel.diagnostics.column_problems import check_fit
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.fitted_model import SelectionRegressor, identify
 from heckesel.estimators.identify import listing_problems
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
-from heckesel.learners.splines import learn_basis
+from heckesel.learners.splines import FoldedRows
 from heckesel.selection_model import check_model, fit_checked
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import with_constants
@@ -227,9 +227,9 @@ def learn(model, data: SelectionData) -> None:
 
     # E[y | x, s = 1], out of fold
     say(f"fitting the outcome of {s.sum():,} selected rows on {folds.max() + 1} folds")
-    mine = x[s], data.y[s], data.weight[s]
-    outcome, held_out = fit_outcome(model.learner, *mine, folds[s], seed=seed, n_jobs=model.n_jobs)
-    law = fit_law(x[s], data.y[s], held_out, data.weight[s], folds[s])
+    mine, y = FoldedRows(x[s], data.weight[s], folds[s]), data.y[s]
+    outcome, held_out = fit_outcome(model.learner, mine, y, seed=seed, n_jobs=model.n_jobs)
+    law = fit_law(mine, y, held_out)
 
     selection = rho = evidence = None
     if data.has_selection:
@@ -242,13 +242,14 @@ def learn(model, data: SelectionData) -> None:
         )
         # the likelihood of rho, and nothing else informs it
         say("asking the instrument about rho")
+        partial = mine.basis if len(y) > 10 * x.shape[1] + 100 else mine.basis.straight
         evidence = what_the_instrument_says(
-            data.y[s] - held_out,
+            y - held_out,
             index[s],
             averages[:, s],
-            columns[s],
-            learn_basis(x[s], data.weight[s], curved=s.sum() > 10 * x.shape[1] + 100)(x[s]),
-            data.weight[s],
+            columns,
+            partial(mine.x),
+            mine.weight,
             None if groups is None else groups[s],
             selection.covariance,
             contrast,

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from heckesel.errors import DataError
-from heckesel.learners.splines import cross_fit_ridge
+from heckesel.learners.splines import FoldedRows
 
 FEW, MANY = 5_000, 50_000  # selected rows up to which there are ten folds, and beyond which three
 FEWEST_FOR_BOOSTING = 200  # selected rows
@@ -60,7 +60,7 @@ def fold_count(cv, n: int) -> int:
     return 10 if n < FEW else 5 if n < MANY else 3
 
 
-def fit_outcome(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
+def fit_outcome(learner, rows: FoldedRows, y, *, seed: int, n_jobs=None):
     """`OutcomeFit` and the out-of-fold predictions (n,).
 
     learner : "auto", "linear", "splines", "boosting", or an estimator with fit and predict
@@ -68,22 +68,24 @@ def fit_outcome(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
     names: tuple = ("linear", "splines", "boosting") if learner == "auto" else (learner,)
     if learner == "auto" and len(y) < FEWEST_FOR_BOOSTING:
         names = names[:2]
+    weight = rows.weight
     spread = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
     losses: dict[str, float] = {}
     best: Any = None
     for each in names:
         name = each if isinstance(each, str) else type(each).__name__
-        held_out, members = cross_fit(each, x, y, weight, folds, seed=seed, n_jobs=n_jobs)
+        held_out, members = cross_fit(each, rows, y, seed=seed, n_jobs=n_jobs)
         losses[name] = float(np.average((y - held_out) ** 2, weights=weight) / max(spread, 1e-300))
         if best is None or losses[name] < losses[best[0]]:
             best = name, held_out, members
     return OutcomeFit(best[0], best[2], losses), best[1]
 
 
-def cross_fit(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
+def cross_fit(learner, rows: FoldedRows, y, *, seed: int, n_jobs=None):
     """Out-of-fold predictions (n,) and the members."""
     if learner in ("linear", "splines"):
-        return cross_fit_ridge(x, y, weight, folds, curved=learner == "splines")
+        return rows.fit_ridge(y, curved=learner == "splines")
+    x, weight, folds = rows.x, rows.weight, rows.folds
 
     def fit(k):
         inside, out = folds != k, folds == k
