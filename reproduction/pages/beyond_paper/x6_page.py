@@ -14,8 +14,9 @@ from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.beyond_paper.targets import TargetRow, number_row
 from reproduction.pages.macros import fixed
 from reproduction.pages.rows import Results
+from reproduction.truth.judge import LEVEL, mean_row
 from reproduction.truth.sources import OUTCOMES, SOURCES, Source
-from reproduction.x6_truth import FEW_VALUES, LEVEL, VERDICTS, mean_row
+from reproduction.x6_truth import FEW_VALUES, VERDICTS
 
 AUTO, OLD, SUPPORTED = "auto", "old auto", float(VERDICTS.index("supported by the instrument"))
 SHOWN = ("naive", "ensemble", "two-step", "ml", "profile", OLD, "prior", AUTO, "default")
