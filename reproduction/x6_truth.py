@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 import heckesel as hk
 from heckesel.errors import DataError, IdentificationWarning
-from heckesel.metrics import coverage, crps
+from heckesel.metrics import LEVELS, coverage, crps, reliability, transforms
 from reproduction.runner import attempt
 from reproduction.truth.judge import LEVEL, mean_row
 from reproduction.truth.sources import FILES, OUTCOMES, SOURCES, KnownOutcome, load_outcome
@@ -143,18 +143,5 @@ def rows_row(predicted, y: np.ndarray, sd: float, n_values: int) -> dict[str, fl
     if n_values > FEW_VALUES:
         row["rows_covered"] = coverage(y, predicted, level=LEVEL)
     else:
-        before = predicted.cdf(np.nextafter(y, -np.inf))
-        row["pit_distance"] = pit_distance(before, predicted.cdf(y))
+        row["pit_distance"] = np.abs(reliability(transforms(y, predicted)) - LEVELS).max()
     return {name: float(value) for name, value in row.items()}
-
-
-def pit_distance(before: np.ndarray, at: np.ndarray) -> float:
-    """The largest distance of the randomised probability integral transform from uniform.
-
-    Given y, the transform is uniform between F(y-) and F(y); its distribution function at u is the
-    mean of min(max((u - F(y-)) / (F(y) - F(y-)), 0), 1) over units.
-    """
-    u = np.arange(1, 20)[:, None] / 20
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(at > before, (u - before) / (at - before), u >= at)
-    return float(np.abs(np.clip(share, 0, 1).mean(axis=1) - u[:, 0]).max())

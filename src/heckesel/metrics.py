@@ -5,9 +5,15 @@ Scores are proper: lower is better, and no predictive has a lower expected score
 Calibration errors: how far predicted probabilities are from observed frequencies.
 
 Let u_i = F_i(y_i) be the probability integral transform (PIT) of y_i. It is uniform if the
-predictive is right, and y_i lies below the predicted p-quantile exactly if u_i <= p. Both errors
-are means over the 19 levels .05, ..., .95. They differ from the error of Kuleshov et al., which is
-a weighted sum of *squared* gaps.
+predictive is right, and y_i lies below the predicted p-quantile exactly if u_i <= p. Where F_i
+jumps at y_i, as for counts and shares with zeros, the transform is randomised over the jump,
+
+    u_i = F_i(y_i-) + v_i (F_i(y_i) - F_i(y_i-)),    v_i uniform on (0, 1),
+
+which is uniform if the predictive is right, while F_i(y_i) is not. Instead of drawing v_i, its
+average is taken: y_i counts below level p with the probability min(max((p - F_i(y_i-)) /
+(F_i(y_i) - F_i(y_i-)), 0), 1). Both errors are means over the 19 levels .05, ..., .95. They differ
+from the error of Kuleshov et al., which is a weighted sum of *squared* gaps.
 """
 
 import numpy as np
@@ -43,6 +49,10 @@ LEVEL = 0.9  # of the intervals that `evaluate` uses
 CRPS_REACH = 10.0
 CRPS_NODES = 64
 LEVELS = np.arange(1, 20) / 20
+# A jump at y is seen between y and a point this far below, relative to |y| + std: far enough for
+# the rounding of a transformed outcome. A continuous law rises by less than the smallest jump.
+JUMP_STEP = 1e-13
+SMALLEST_JUMP = 1e-9
 # The band contains all points of this share of right models. A pointwise band of 90 % would fail
 # 56 % of them, and a joint one of 90 % one in ten, too many for a check that changes advice.
 JOINT_LEVEL = 0.99
@@ -113,7 +123,7 @@ def _per_point(y, predictive, f0) -> dict[str, np.ndarray]:
         "nll": gaussian_losses(y, predictive),
         "crps": crps_at_points(y, predictive),
         "interval_score90": interval_scores(y, lower, upper, LEVEL),
-        "transform": predictive.cdf(y),
+        "transform": transforms(y, predictive),
     }
     return terms if f0 is None else terms | {"error": predictive.mean - f0}
 
@@ -123,7 +133,7 @@ def _averages(per_point: dict[str, np.ndarray], rows) -> dict[str, float]:
     terms = {name: values[rows] for name, values in per_point.items()}
     u, error = terms.pop("transform"), terms.pop("error", None)
     row = {name: float(np.mean(values)) for name, values in terms.items()}
-    row |= {"ece": mean_gap(u), "ece_central": mean_gap(central(u))}
+    row |= {"ece": mean_gap(reliability(u)), "ece_central": mean_gap(central_reliability(u))}
     if error is not None:
         row |= {"bias_f0": float(np.mean(error)), "rmse_f0": float(np.sqrt(np.mean(error**2)))}
     return row
@@ -407,7 +417,11 @@ def calibration_error(y: np.ndarray, predictive: Predictive) -> float:
 
     Notes
     -----
-    .. math:: \frac1{19} \sum_p \Big| \frac1m \sum_i 1\{u_i \le p\} - p \Big|
+    .. math:: \frac1{19} \sum_p \Big| \frac1m \sum_i P(u_i \le p) - p \Big|
+
+    Here :math:`u_i = F_i(y_i)` where F is continuous, and u is uniform between
+    :math:`F_i(y_i-)` and :math:`F_i(y_i)` where it jumps, so that ties of a discrete outcome do
+    not count as errors.
 
     It detects errors of location and of scale: a biased predictive misses at every level. Computed
     on the points of one region it is the region ECE. With m points its expectation under the right
@@ -421,7 +435,7 @@ def calibration_error(y: np.ndarray, predictive: Predictive) -> float:
     >>> calibration_error(y, hk.Predictive.normal(np.zeros(1000), 0.0, 1.0)) < 0.02
     True
     """
-    return mean_gap(predictive.cdf(points_of(y, "y", predictive)))
+    return mean_gap(reliability(transforms(points_of(y, "y", predictive), predictive)))
 
 
 def central_calibration_error(y: np.ndarray, predictive: Predictive) -> float:
@@ -440,7 +454,9 @@ def central_calibration_error(y: np.ndarray, predictive: Predictive) -> float:
 
     Notes
     -----
-    .. math:: \frac1{19} \sum_p \Big| \frac1m \sum_i 1\{|2u_i - 1| \le p\} - p \Big|
+    .. math:: \frac1{19} \sum_p \Big| \frac1m \sum_i P(|2u_i - 1| \le p) - p \Big|
+
+    The transforms u are those of `calibration_error`.
 
     It detects errors of scale and can hide bias: a biased predictive that is too wide by the right
     amount has the right coverage at every level. Most libraries call this one the calibration
@@ -454,25 +470,42 @@ def central_calibration_error(y: np.ndarray, predictive: Predictive) -> float:
     >>> central_calibration_error(y, hk.Predictive.normal(np.zeros(1000), 0.0, 4.0)) > 0.1
     True
     """
-    return mean_gap(central(predictive.cdf(points_of(y, "y", predictive))))
+    return mean_gap(central_reliability(transforms(points_of(y, "y", predictive), predictive)))
+
+
+def transforms(y, predictive: Predictive) -> np.ndarray:
+    """(m, 2) F(y-) and F(y), equal where the distribution function does not jump at y."""
+    std = predictive.std
+    step = JUMP_STEP * (np.abs(y) + np.where(np.isfinite(std), std, 1.0))
+    before, at = predictive.cdf(y - step), predictive.cdf(y)
+    return np.column_stack([np.where(at - before > SMALLEST_JUMP, before, at), at])
+
+
+def _shares_below(u, levels) -> np.ndarray:
+    """(levels,) mean probability that the transforms u (m, 2), randomised, reach each level."""
+    before, at = u[:, :1], u[:, 1:]
+    jump = at - before
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reached = np.where(jump > 0, (levels - before) / jump, at <= levels)
+    return np.clip(reached, 0.0, 1.0).mean(axis=0)
 
 
 def reliability(u: np.ndarray) -> np.ndarray:
-    """(19,) share of the transforms u (m,) at or below each level.
+    """(19,) share of the transforms u (m, 2) at or below each level.
 
     These are the points of a reliability diagram, on the diagonal if the predictive is right.
     """
-    return (u[:, None] <= LEVELS).mean(axis=0)
+    return _shares_below(u, LEVELS)
 
 
-def central(u: np.ndarray) -> np.ndarray:
-    """(m,) the level of the central interval that ends at y, from the transforms u (m,)."""
-    return np.abs(2 * u - 1)
+def central_reliability(u: np.ndarray) -> np.ndarray:
+    """(19,) share of the transforms u (m, 2) inside the central interval of each level."""
+    return _shares_below(u, (1 + LEVELS) / 2) - _shares_below(u, (1 - LEVELS) / 2)
 
 
-def mean_gap(u: np.ndarray) -> float:
-    """Mean distance from the diagonal of the reliability diagram."""
-    return float(np.mean(np.abs(reliability(u) - LEVELS)))
+def mean_gap(share: np.ndarray) -> float:
+    """Mean distance of the shares (19,) from their levels."""
+    return float(np.mean(np.abs(share - LEVELS)))
 
 
 def half_band(m: int) -> np.ndarray:

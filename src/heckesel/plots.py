@@ -19,7 +19,7 @@ from heckesel.data import CONSTANT, SelectionData, check_level, numeric
 from heckesel.display import p_equation
 from heckesel.errors import DataError, as_list, imported
 from heckesel.hidden_columns import Placebo
-from heckesel.metrics import LEVELS, class_half_band, half_band, reliability
+from heckesel.metrics import LEVELS, class_half_band, half_band, reliability, transforms
 from heckesel.tables.fit_input import without_unobserved
 from heckesel.verdict.bounds import Bounds
 from heckesel.verdict.identify import NOTHING_TO_CORRECT
@@ -427,12 +427,13 @@ def calibration(model, X, y, *, target: str = "selected", regions=None, ax=None)
         y = numeric(y, "y")
     if y.shape != (len(frame),):
         raise DataError(f"X has {len(frame)} rows but y has shape {y.shape}")
-    observed, predicted = np.isfinite(y), np.full(len(y), np.nan)
+    observed = np.isfinite(y)
+    predicted = np.full(len(y) if classes else (len(y), 2), np.nan)
     if classes:
         predicted[observed] = model.predict_proba(frame[observed], target)[:, 1]
     else:
         found = model.predict_distribution(frame[observed], target)
-        predicted[observed] = found.cdf(y[observed])
+        predicted[observed] = transforms(y[observed], found)
     parts = {"": np.arange(len(y))} if regions is None else dict(regions)
     looks = ((CORRECTED, "o"), (NAIVE, "D"), (GREEN, "s"), (PURPLE, "^"))
     if not 0 < len(parts) <= len(looks):

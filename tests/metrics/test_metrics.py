@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scoringrules
 from scipy.special import ndtr, ndtri
-from scipy.stats import norm
+from scipy.stats import norm, poisson
 
 from heckesel.errors import DataError
 from heckesel.math.truncated import moments_given_selection
@@ -90,6 +90,54 @@ def test_a_true_predictive_has_the_calibration_error_of_its_sample_size():
     expected = np.sqrt(2 / np.pi / m) * np.mean(np.sqrt(LEVELS * (1 - LEVELS)))
     monte_carlo = np.std(errors) / np.sqrt(draws)
     assert abs(np.mean(errors) - expected) < 4 * monte_carlo
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Poisson counts; with `at`, normal above it and `at` instead of everything below."""
+
+    mean: np.ndarray
+    at: float | None = None
+
+    def cdf(self, y):
+        if self.at is None:
+            return poisson.cdf(y, self.mean)
+        return np.where(y < self.at, 0.0, ndtr(y - self.mean))
+
+    def sample(self, size, rng):
+        shape = size, len(self.mean)
+        if self.at is None:
+            return rng.poisson(self.mean, shape).astype(float)
+        return np.maximum(self.mean + rng.standard_normal(shape), self.at)
+
+
+@pytest.mark.parametrize("at", [None, 1.7], ids=["counts", "censored"])
+def test_a_correct_law_with_ties_has_at_most_the_calibration_error_of_its_sample_size(at):
+    m, draws = 400, 200
+    mean = np.random.default_rng(2).uniform(0.2, 3.0, m)
+    truth, other = (Predictive(v, 0 * v, v, Counts(v, at)) for v in (mean, mean + 0.7))
+    outcomes = truth.sample(draws, seed=3)
+    found = [(calibration_error(y, truth), central_calibration_error(y, truth)) for y in outcomes]
+    # that of a continuous law; with ties the average over v has a smaller variance than a draw
+    expected = np.sqrt(2 / np.pi / m) * np.mean(np.sqrt(LEVELS * (1 - LEVELS)))
+    assert (np.mean(found, axis=0) < expected).all()
+    ties = np.mean(np.abs((truth.cdf(outcomes[0])[:, None] <= LEVELS).mean(axis=0) - LEVELS))
+    assert ties > 5 * expected
+    assert calibration_error(outcomes[0], other) > 5 * expected
+
+
+def test_the_average_over_the_jump_equals_many_draws_of_the_randomised_transform():
+    mean, y = np.array([0.4, 1.1, 2.5, 3.0]), np.array([0.0, 2.0, 2.0, 7.0])
+    before, at = poisson.cdf(y - 1, mean), poisson.cdf(y, mean)
+    u = before + np.random.default_rng(4).random((200_000, 4)) * (at - before)
+    predictive = Predictive(mean, 0 * mean, mean, Counts(mean))
+    for error, drawn in (
+        (calibration_error, u),
+        (central_calibration_error, np.abs(2 * u - 1)),
+    ):
+        shares = np.array([np.mean(drawn <= level) for level in LEVELS])
+        bound = 4 * 0.5 / np.sqrt(u.size)
+        assert abs(error(y, predictive) - np.mean(np.abs(shares - LEVELS))) < bound
 
 
 def test_gaussian_nll_is_the_mean_log_density_of_scipy():

@@ -30,19 +30,6 @@ def test_an_interval_is_widened_by_the_error_of_the_truth_and_scored_as_it_is():
     assert judge.mean_row(0.0, -3.0, 1.0, -2.9, 0.0, 2.0)["covers_exactly"] == 1.0
 
 
-def test_the_transform_of_a_true_law_is_uniform():
-    """Two classes with their true probabilities, and a normal; the bounds are 4 standard errors."""
-    rng = np.random.default_rng(0)
-    p = rng.uniform(size=20_000)
-    y = rng.uniform(size=len(p)) < p
-    before, at = np.where(y, 1 - p, 0.0), np.where(y, 1.0, 1 - p)
-    assert x6.pit_distance(before, at) < 0.011
-    assert x6.pit_distance(before**2, at**2) > 0.05
-    u = rng.uniform(size=20_000)
-    assert x6.pit_distance(u, u) < 0.015
-    assert x6.pit_distance(u**2, u**2) == pytest.approx(0.25, abs=0.02)
-
-
 class Model:
     """Predicts a normal law with mean 1; `average` gives what the test says."""
 

@@ -107,6 +107,9 @@ def _boosting(x, y, weight, inside, out, seed: int):
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     n = np.count_nonzero(inside)
+    # with weights scikit-learn finds its bins by one weighted percentile after the other, which
+    # takes longer than the trees
+    some = {} if (weight == 1).all() else {"sample_weight_val": weight[out]}
     model = HistGradientBoostingRegressor(
         max_iter=ROUNDS,
         learning_rate=0.1,
@@ -120,10 +123,10 @@ def _boosting(x, y, weight, inside, out, seed: int):
     return model.fit(
         x[inside],
         y[inside],
-        weight[inside],
+        weight[inside] if some else None,
         X_val=x[out],
         y_val=y[out],
-        sample_weight_val=weight[out],
+        **some,
     )
 
 
