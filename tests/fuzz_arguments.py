@@ -166,7 +166,7 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     ),
     "sensitivity": (
         lambda **o: hk.sensitivity(**{"model": regressor(), "X": _X(), "y": _y()} | o),
-        ("model", "X", "y", "at", "effects", "rho", "selected", "sample_weight"),
+        ("model", "X", "y", "rho", "selected", "level"),
     ),
     "bounds": (
         lambda **o: hk.bounds(**{"y": _y(), "low": -5.0, "high": 5.0} | o),

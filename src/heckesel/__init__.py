@@ -26,7 +26,7 @@ _HOMES = {
     "HeckmanImputer": "heckesel.imputer",
     "pool_estimates": "heckesel.imputer",
     "load": "heckesel.saving",
-    "joint_log_likelihood_scorer": "heckesel.estimators.scoring",
+    "joint_log_likelihood_scorer": "heckesel.estimators.compare_models",
     "Predictive": "heckesel.predictive",
     "HeckeselError": "heckesel.errors",
     "DataError": "heckesel.errors",
@@ -49,4 +49,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, "__version__"])

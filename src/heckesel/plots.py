@@ -588,7 +588,7 @@ def sensitivity(curves: Sensitivity, name: str = "mean", *, threshold: float = 0
 
     Parameters
     ----------
-    curves : Sensitivity
+    curves : Sensitivity or PriorSensitivity
         The result of `heckesel.sensitivity`.
     name : str, default="mean"
         A key of ``curves.values``: a column of the outcome equation, or "mean".
@@ -619,6 +619,7 @@ def sensitivity(curves: Sensitivity, name: str = "mean", *, threshold: float = 0
     >>> hk.plots.sensitivity(curves, "x").get_ylabel()
     'coefficient of x'
     """
+    curves = getattr(curves, "curve", curves)
     if not isinstance(curves, Sensitivity):
         raise DataError(
             f"sensitivity() draws the result of hk.sensitivity, not a {type(curves).__name__}"

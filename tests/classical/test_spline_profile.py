@@ -11,7 +11,6 @@ from heckesel.classical.spline_profile import (
     ERRORS,
     Problem,
     fit_profile,
-    means_over_rho,
     spline_basis,
 )
 from heckesel.data import DataScale, selection_data
@@ -212,19 +211,3 @@ def test_collinear_columns_have_the_fit_of_one_of_them():
     one = fit_profile(data, interactions=(), knots=0).predict(data.x[:5]).mean
     other = fit_profile(doubled, interactions=(), knots=0).predict(doubled.x[:5]).mean
     np.testing.assert_allclose(other, one, atol=0.02)
-
-
-def test_means_over_rho_are_those_of_the_profile_at_each_rho():
-    data = _draw(300, seed=12)
-    scaling = DataScale.of(data)
-    basis = spline_basis(scaling.x(data.x[data.s]), (), knots=3)
-    columns = basis.columns(scaling.x(data.x[data.s]))
-    at = basis.columns(scaling.x(data.x[:6]))
-    rho = np.array([-0.5, 0.0, 0.4, 0.8])
-    means, evidence = means_over_rho(data, scaling, [columns], [at], [basis.membership], rho)
-    assert means.shape == (4, 6)
-    assert np.argmax(evidence) == 3
-    problem = _problem(data, basis=basis)
-    again = problem.optimum(np.arctanh(0.4), *problem.start(), updates=50)
-    f = at @ again.v[problem.delta] / again.v[problem.theta]
-    np.testing.assert_allclose(means[2], scaling.y_centre + scaling.y_scale * f, atol=1e-3)

@@ -1,4 +1,4 @@
-"""Sensitivity to rho: what must come out at rho-hat and at zero, breakdown points and bounds."""
+"""Sensitivity to rho and to its prior: special cases, breakdown points and what is refused."""
 
 import numpy as np
 import pandas as pd
@@ -6,11 +6,7 @@ import pytest
 import statsmodels.api as sm
 
 import heckesel as hk
-from heckesel.classical.spline_profile import fit_profile, means_over_rho
-from heckesel.data import DataScale, selection_data
 from heckesel.verdict.sensitivity import Sensitivity
-
-FAST = {"epochs": 60, "n_members": 2, "progress": False}
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +21,12 @@ def frame():
 @pytest.fixture(scope="module")
 def fit(frame):
     return hk.heckman("y ~ x", "~ x + z", frame)
+
+
+def learned(frame, **options):
+    return hk.HeckmanRegressor(["z"], learner="linear", **options).fit(
+        frame[["x", "z"]], frame["y"]
+    )
 
 
 def test_at_the_estimated_rho_the_curves_equal_the_estimates(fit):
@@ -54,22 +56,9 @@ def test_breakdown_is_the_crossing_nearest_to_zero():
     assert found.breakdown("line", threshold=0.5) == pytest.approx(0.5)
     assert found.breakdown("never") is None
     assert found.crossings("twice") == pytest.approx([-0.5, 0.5], abs=0.01)
+    assert str(found).endswith("Sign changes closest to rho = 0: line at 0.250; twice at -0.500.")
     with pytest.raises(hk.DataError, match="there is no value named 'effect'"):
         found.breakdown("effect")
-
-
-def test_the_printed_table_has_one_row_for_each_rho_and_the_breakdown_points():
-    rho, slope = np.array([-0.5, 0.0, 0.5]), np.array([-1.0, 0.5, 1.0])
-    _, head, *rows, last = str(
-        Sensitivity(rho, np.array([-3.0, 0.0, -1.0]), {"slope": slope}, np.empty((3, 0)))
-    ).splitlines()
-    assert head.split() == ["rho", "loglik", "slope"]
-    assert [[float(value) for value in row.split()] for row in rows] == [
-        [-0.5, -3.0, -1.0],
-        [0.0, 0.0, 0.5],
-        [0.5, -1.0, 1.0],
-    ]
-    assert last == "Sign changes closest to rho = 0: slope at -0.167."  # -0.5 + 0.5 * 2 / 3
 
 
 def test_rand_hie_loses_the_sign_of_logc_before_rho_is_minus_a_quarter():
@@ -79,127 +68,101 @@ def test_rand_hie_loses_the_sign_of_logc_before_rho_is_minus_a_quarter():
     assert -0.3 < found.breakdown("logc") < -0.2
 
 
-def test_last_layers_at_a_fixed_rho_agree_with_the_classic_fit(frame, fit):
-    data = selection_data(frame[["x"]], frame[["x", "z"]], frame["y"])
-    rho, scaling = np.array([-0.5, 0.0, 0.6]), DataScale.of(data)
-    new = np.array([[-1.0], [0.5]])
-    # x and a constant as the columns of one network
-    columns, at = (np.column_stack([scaling.x(x), np.ones(len(x))]) for x in (data.x[data.s], new))
-    ridge = np.array([[1.0], [0.0]])
-    means, _ = means_over_rho(data, scaling, [columns], [at], [ridge], rho)
-    classic = hk.sensitivity(fit, rho=rho)
-    expected = classic.values["Intercept"][:, None] + classic.values["x"][:, None] * new[:, 0]
-    # the ridge on the slope shrinks it by about its variance over its square
-    np.testing.assert_allclose(means, expected, atol=5e-3)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST),
-        hk.DeepHeckmanRegressor(["z"], method="joint", **FAST),
-        hk.DeepEnsembleRegressor(["z"], **FAST),
-        hk.HeckmanRegressor(["z"], method="ml"),
-    ],
-    ids=["two-step", "joint", "ensemble", "linear"],
-)
-def test_every_regressor_has_a_curve(model, frame):
-    X, y = frame[["x", "z"]], frame["y"]
-    found = hk.sensitivity(model.fit(X, y), X, y, effects=["x"], rho=[-0.8, 0.0, 0.6])
-    assert found.predictions.shape == (3, len(frame))
-    # units with large u were selected: the larger rho, the more the seen outcomes overstate
-    assert (np.diff(found.values["mean"]) < 0).all()
-    assert np.argmax(found.loglik) == 2
-    assert found.values["x"][2] == pytest.approx(0.3, abs=0.15)
-    assert list(found.to_frame().columns[:2]) == ["loglik", "mean"]
-
-
-@pytest.mark.parametrize("a", [-1.0, 0.6, 1.4])
-def test_splines_at_a_fixed_rho_are_those_of_a_fit_with_a_prior_on_it_alone(a, frame):
-    # A ridge for each column: one bends often, the other once.
-    X = frame[["x", "z"]].assign(v=np.random.default_rng(0).uniform(-1, 1, len(frame)))
-    y = frame["y"] + np.sin(2 * X["x"]) + 2 * X["v"] ** 2
-    data = selection_data(X[["x", "v"]], X, y)
-    model = hk.DeepHeckmanRegressor(
-        ["z"], epochs=1, n_members=1, progress=False, method="two-step"
-    ).fit(X, y)
-    model.fitted_ = fit_profile(data, interactions=())
-    found = hk.sensitivity(model, X, y, rho=[np.tanh(a)])
-    # An interval around a value of the grid: the curve is near linear in it.
-    low, high = np.tanh([a - 0.005, a + 0.005])
-    there = fit_profile(data, interactions=(), prior=lambda rho: ((low < rho) & (rho < high)) * 1.0)
-    np.testing.assert_allclose(found.predictions[0], there.predict(data.x).mean, atol=1e-3)
-
-
-def test_networks_need_the_rows_of_their_fit(frame):
-    model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST).fit(
-        frame[["x", "z"]], frame["y"]
-    )
-    with pytest.raises(hk.DataError, match=r"sensitivity\(model, X, y\)"):
-        hk.sensitivity(model)
-    with pytest.raises(hk.DataError, match="no outcome column 'z'"):
-        hk.sensitivity(model, frame[["x", "z"]], frame["y"], effects=["z"])
-    with pytest.raises(hk.DataError, match="between -1 and 1"):
-        hk.sensitivity(model, frame[["x", "z"]], frame["y"], rho=[1.0])
-
-
-@pytest.mark.parametrize("kind", ["formula", "arrays", "regressor", "networks"])
+@pytest.mark.parametrize("kind", ["formula", "arrays", "regressor"])
 def test_the_average_is_over_the_rows_asked_for(kind, frame):
-    X, y, few = frame[["x", "z"]], frame["y"], frame[["x", "z"]][frame["x"] > 1]
+    X, few = frame[["x", "z"]], frame[["x", "z"]][frame["x"] > 1]
     if kind == "formula":
         model, at = hk.heckman("y ~ x", "~ x + z", frame), few
     elif kind == "arrays":
-        model, at = hk.heckman(y=y, x=X[["x"]], w=X), few[["x"]]
+        model, at = hk.heckman(y=frame["y"], x=X[["x"]], w=X), few[["x"]]
     else:
-        linear, deep = (
-            hk.HeckmanRegressor(["z"], method="ml"),
-            hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST),
-        )
-        model, at = (linear if kind == "regressor" else deep).fit(X, y), few
-    rows = {"X": X, "y": y} if kind == "networks" else {}
-    found = hk.sensitivity(model, **rows, at=at, rho=[0.6])
+        model, at = hk.HeckmanRegressor(["z"], method="ml").fit(X, frame["y"]), few
+    found = hk.sensitivity(model, at, rho=[0.6])
     assert found.predictions.shape == (1, len(few))
     assert found.values["mean"][0] == pytest.approx(found.predictions.mean())
-    everyone = hk.sensitivity(model, **rows, rho=[0.6]).values["mean"][0]
+    everyone = hk.sensitivity(model, rho=[0.6]).values["mean"][0]
     assert found.values["mean"][0] > everyone + 0.2
 
 
-def test_networks_count_rows_as_their_fit_did(frame):
+def test_a_fit_without_rows_or_without_rho_is_refused(frame, fit, tmp_path):
     X, y = frame[["x", "z"]], frame["y"]
-    weight = np.where(frame["x"] > 0, 2.0, 1.0)
-    twice = np.repeat(np.arange(len(frame)), weight.astype(int))
-    model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST).fit(
-        X, y, sample_weight=weight
-    )
-    weighed = hk.sensitivity(model, X, y, sample_weight=weight, rho=[0.3])
-    copied = hk.sensitivity(model, X.iloc[twice], y.iloc[twice], rho=[0.3])
-    assert weighed.values["mean"][0] == pytest.approx(copied.values["mean"][0], rel=1e-6)
-    marked = hk.sensitivity(model, X, y.fillna(9.0), selected=y.notna(), rho=[0.3])
-    plain = hk.sensitivity(model, X, y, rho=[0.3])
-    np.testing.assert_array_equal(marked.values["mean"], plain.values["mean"])
-
-
-def test_fits_without_a_sensitivity_are_refused(frame, tmp_path):
-    X, y = frame[["x", "z"]], frame["y"]
-    linear = hk.HeckmanRegressor(["z"], method="ml").fit(X, y)
-    linear.save(tmp_path / "model.heckesel")
-    with pytest.raises(hk.DataError, match="was loaded or read from files"):
-        hk.sensitivity(hk.load(tmp_path / "model.heckesel"))
-    with pytest.raises(hk.DataError, match="no outcome column 'educ'"):
-        hk.sensitivity(linear, effects=["educ"])
+    hk.HeckmanRegressor(["z"], method="ml").fit(X, y).save(tmp_path / "model.heckesel")
+    partial = hk.heckman("y ~ x", "~ w + z", frame.assign(x=X["x"].where(y.notna()), w=X["x"]))
+    seen = frame.dropna()
+    with pytest.warns(hk.IdentificationWarning):
+        everyone = learned(seen)
     logs = hk.HeckmanRegressor(["z"], target_transform="log", method="ml").fit(X, np.exp(y))
-    with pytest.raises(hk.DataError, match="without target_transform"):
-        hk.sensitivity(logs)
-    classes = hk.HeckmanClassifier(["z"], method="ml").fit(
-        X, (y > 2).astype(float).where(y.notna())
+    probit = hk.HeckmanClassifier(["z"], method="ml").fit(X, (y > 2).astype(float).where(y.notna()))
+    for model, given, match in (
+        (hk.load(tmp_path / "model.heckesel"), (), "was loaded or read from files"),
+        (logs, (), "without target_transform"),
+        (probit, (), "not for a HeckmanClassifier"),
+        (partial, (), "no average over all rows"),
+        (learned(frame), (), r"sensitivity\(model, X\)"),
+        (everyone, (seen[["x", "z"]],), "nothing depends on rho"),
+        (learned(frame), (X, y[1:]), "X has 1200 rows but y has 1199"),
+    ):
+        with pytest.raises(hk.DataError, match=match):
+            hk.sensitivity(model, *given)
+    with pytest.raises(hk.DataError, match="between -1 and 1"):
+        hk.sensitivity(fit, rho=[1.0])
+    assert hk.sensitivity(partial, frame, rho=[0.0]).predictions.shape == (1, len(frame))
+
+
+@pytest.mark.parametrize("prior", [0.05, 0.3, "uniform"])
+def test_the_answer_under_a_prior_is_that_of_a_fit_with_it(prior, frame):
+    X, y = frame[["x", "z"]], frame["y"]
+    found = hk.sensitivity(learned(frame), X, y).priors
+    row = found.loc["uniform" if prior == "uniform" else f"scale {prior:g}"]
+    model = learned(frame, rho_prior=prior)
+    assert row["rho"] == pytest.approx(model.rho_, rel=1e-9)
+    assert tuple(row[["rho_low", "rho_high"]]) == pytest.approx(model.rho_interval_)
+    for target, names in {
+        "population": ["mean", "low", "high"],
+        "unselected": ["unselected", "unselected_low", "unselected_high"],
+    }.items():
+        rows = X if target == "population" else X[y.isna()]
+        expected = model.average(rows, target).loc["all", ["mean", "low", "high"]]
+        np.testing.assert_allclose(row[names].astype(float), expected.astype(float), rtol=1e-9)
+
+
+def test_the_conclusion_turns_where_the_interval_reaches_the_naive_mean():
+    """Averages of fits with priors just below and just above."""
+    frame = hk.datasets.make_controlled(300, rho=0.4, alpha=1.0, seed=2).frame
+    X = frame[["x", "z"]]
+    found = hk.sensitivity(learned(frame), X, frame["y"])
+    naive = learned(frame, rho_prior=1e-4).average(X).loc["all", "mean"]
+    assert found.naive == pytest.approx(naive, abs=1e-3)
+    for factor, inside in ((0.9, True), (1.1, False)):
+        model = learned(frame, rho_prior=found.turns_at * factor)
+        _, _, _, low, high = model.average(X).loc["all"]
+        assert (low <= found.naive <= high) == inside
+    assert f"a scale of {found.turns_at:.2g} or more" in str(found)
+    worst = found.to_frame().loc["no assumption", ["low", "high"]]
+    assert tuple(worst) == tuple(hk.bounds(frame["y"], frame["y"].min(), frame["y"].max()))
+
+
+def test_a_curve_of_the_default_method_moves_the_mean_by_the_mills_term(frame):
+    X = frame[["x", "z"]]
+    curve = hk.sensitivity(learned(frame), X, rho=[-0.5, 0.0, 0.3, 0.9]).curve
+    assert (np.diff(curve.values["mean"]) < 0).all()  # the selected have the larger errors
+    assert np.argmax(curve.loglik) == 2
+    only = hk.sensitivity(learned(frame, rho_prior=lambda rho: rho > 0.5), X, rho=[0.0, 0.7]).curve
+    assert only.loglik[0] < -50  # the prior excludes it
+
+
+def test_probabilities_have_several_priors():
+    loans = hk.datasets.make_loans(1000, seed=0).frame
+    X, y = loans.drop(columns=["default"]), loans["default"]
+    model = hk.HeckmanClassifier(["leniency"], learner="linear").fit(X, y)
+    found = hk.sensitivity(model, X, y).priors
+    row = model.average(X).loc["all", ["mean", "low", "high"]].astype(float)
+    np.testing.assert_allclose(
+        found.loc["of this fit", row.index].astype(float), row.to_numpy(), rtol=1e-9
     )
-    with pytest.raises(hk.DataError, match="not for a HeckmanClassifier"):
-        hk.sensitivity(classes)
-    unseen = frame.assign(x=frame["x"].where(y.notna()), w=frame["x"])
-    partial = hk.heckman("y ~ x", "~ w + z", unseen)
-    with pytest.raises(hk.DataError, match="no average over all rows"):
-        hk.sensitivity(partial)
-    assert hk.sensitivity(partial, at=frame, rho=[0.0]).predictions.shape == (1, len(frame))
+    assert tuple(found.loc["no assumption", ["low", "high"]]) == tuple(
+        hk.bounds(pd.to_numeric(y), 0.0, 1.0)
+    )
 
 
 def test_bounds_are_what_filling_in_the_extremes_gives():
@@ -212,21 +175,3 @@ def test_bounds_are_what_filling_in_the_extremes_gives():
         hk.bounds(y, 0, 2)
     with pytest.raises(hk.DataError, match="low must be below high"):
         hk.bounds(y, 4, 0)
-
-
-def test_the_default_method_moves_the_mean_by_the_mills_term_of_each_rho():
-    frame = hk.datasets.make_controlled(600, rho=0.6, alpha=1.0, seed=0).frame
-    X, y = frame[["x", "z"]], frame["y"]
-    model = hk.HeckmanRegressor(["z"], learner="linear", rho_prior=lambda rho: rho > 0.5)
-    model.fit(X, y)
-    found = hk.sensitivity(model, X, rho=[-0.5, 0.0, 0.3, 0.7])
-    assert (np.diff(found.values["mean"]) < 0).all()  # the selected have the larger errors
-    weight = np.arange(len(X)) % 3 + 1.0
-    weighted = hk.sensitivity(model, X, rho=[0.3], sample_weight=weight)
-    expected = np.average(weighted.predictions[0], weights=weight)
-    assert weighted.values["mean"][0] == pytest.approx(expected, rel=1e-12)
-    np.testing.assert_allclose(weighted.predictions[0], found.predictions[2], rtol=1e-12)
-    assert found.loglik[3] == 0
-    assert (found.loglik[:3] < -50).all()  # the prior excludes them
-    with pytest.raises(hk.DataError, match=r"sensitivity\(model, X\)"):
-        hk.sensitivity(model)

@@ -709,31 +709,3 @@ def _summary(problem: Problem, found, a, share, prior, unit: float) -> RhoInfo:
         rho_interval=[float(low), float(high)],
         curve={"rho": rho.tolist(), "log_evidence": (evidence - evidence.max()).tolist()},
     )
-
-
-def means_over_rho(
-    data: SelectionData,
-    scaling: DataScale,
-    columns: Sequence[np.ndarray],
-    columns_at: Sequence[np.ndarray],
-    memberships: Sequence[np.ndarray],
-    rho: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """(j, m) population means, averaged over models, and (j,) log-evidence, for rho (j,) in
-    ascending order; coefficients are refitted at each rho.
-
-    columns, columns_at : (n, h) of the selected units and (m, h), of each model
-    """
-    means, evidence = np.zeros((len(rho), len(columns_at[0]))), np.zeros(len(rho))
-    for own, at, membership in zip(columns, columns_at, memberships, strict=True):
-        problem = Problem(data, scaling, own, membership)
-        centre = problem.optimum(0.0, *problem.start(), updates=FIRST_UPDATES)
-        for side in (np.flatnonzero(rho >= 0), np.flatnonzero(rho < 0)[::-1]):
-            here = centre
-            for place in side:
-                a = float(np.arctanh(rho[place]))
-                here = problem.optimum(a, here.v, here.ridge, updates=FIRST_UPDATES)
-                f = at @ here.v[problem.delta] / here.v[problem.theta]
-                means[place] += (scaling.y_centre + scaling.y_scale * f) / len(columns)
-                evidence[place] += here.evidence / len(columns)
-    return means, evidence

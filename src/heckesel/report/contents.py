@@ -285,7 +285,8 @@ def _sensitivity(model, frame):
     if model.get_params().get("scale") is not None:
         return None
     try:
-        return sensitivity(model, frame)
+        found = sensitivity(model, frame)
+        return getattr(found, "curve", found)
     except DataError:
         return None
 

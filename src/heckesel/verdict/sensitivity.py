@@ -1,28 +1,41 @@
-"""`hk.sensitivity`: how much the conclusions of a model depend on rho, fixed at several values."""
+"""`hk.sensitivity`: how much conclusions depend on rho, or on its prior."""
 
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from heckesel.classical.ml import estimates_over_rho
 from heckesel.classical.results import HeckmanFit
 from heckesel.correction.corrected import Corrected
-from heckesel.correction.rho import NORMAL
+from heckesel.correction.prior import rho_prior
+from heckesel.correction.rho import NORMAL, posterior
 from heckesel.correction.rho import RHO as GRID
-from heckesel.data import SelectionData, check_weights, numeric
-from heckesel.diagnostics.column_problems import check_fit
+from heckesel.data import SelectionData, check_level, numeric, selected_rows
 from heckesel.display import block, html_table, number, number_text, paragraphs
-from heckesel.errors import DataError, as_list
-from heckesel.tables.fit_input import read_table
+from heckesel.errors import DataError
+from heckesel.margins import Question, average_of, estimate_mixture, frame_of_rows, groups_of
+from heckesel.tables.fit_input import (
+    class_codes,
+    label_column,
+    outcome_column,
+    without_unobserved,
+)
 from heckesel.tables.formula import FormulaDesign, with_intercept
+from heckesel.verdict.bounds import bounds
 
 # Evenly spaced in atanh rho: |rho| up to .96, denser where estimates change faster.
 RHO = np.tanh(np.linspace(-2.0, 2.0, 21))
-STEP = 1e-2  # of a column's sd, either side, for an average effect
 PLAUSIBLE = 2.0  # log-likelihood units below the best within which a curve is highlighted
 CAPTION = "Estimates with rho held fixed; log-likelihood minus its maximum"
+NARROW, WIDE = 0.05, 0.3  # scales of the priors beside that of the fit
+SCALES = (0.01, 3.0)  # between which the conclusion may turn; the widest is nearly uniform
+HALVINGS = 8
+MOST_ROWS = 10_000  # that means are over, at even steps
 
 
 @dataclass(frozen=True)
@@ -137,89 +150,105 @@ class Sensitivity:
         return block(html_table(names, rows, caption=CAPTION), paragraphs([self._flips()]))
 
 
-def linear_sensitivity(data: SelectionData, points, weight, rho: np.ndarray) -> Sensitivity:
-    """Sensitivity of a linear model, refitted at each rho (j,); the mean is over points (m, p),
-    constants included, with weight (m,)."""
-    found = estimates_over_rho(data, rho)
-    beta = np.array([each.beta for each in found])
-    loglik = np.array([each.loglik for each in found])
-    predictions = beta @ points.T  # (j, m)
-    values = {"mean": predictions @ weight / weight.sum()}
-    values |= {name: beta[:, j] for j, name in enumerate(data.x_names)}
-    return Sensitivity(rho, loglik - loglik.max(), values, predictions)
+@dataclass(frozen=True)
+class PriorSensitivity:
+    """The answer of the default method under several priors of rho.
 
+    Attributes
+    ----------
+    priors : DataFrame
+        One row per prior: ``rho`` with ``rho_low`` and ``rho_high``, and the ``mean`` of all rows
+        with ``low`` and ``high``; with y, also ``unselected``, ``unselected_low`` and
+        ``unselected_high``, and a last row ``"no assumption"`` with worst-case bounds on the mean.
+    naive : float
+        Mean of all rows without a correction.
+    turns_at : float or None
+        The smallest scale of a t prior with which the interval of the mean excludes `naive`. None
+        if there is no such prior, 0 if there is none with which it includes it.
+    level : float
+        Level of the intervals.
+    curve : Sensitivity
+        The mean of all rows as a function of rho, if errors are normal; its ``loglik`` is the
+        logarithm of the posterior weight.
 
-def network_sensitivity(
-    data: SelectionData, fitted, points, weight, effects: dict[str, int], rho: np.ndarray
-) -> Sensitivity:
-    """Sensitivity of networks, whose last layers are refitted at each rho (j,), or of splines.
-
-    points, weight : (m, p) and (m,) of the mean; effects : columns of x with an average effect
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(500, rho=0.9, alpha=1.0, seed=0).frame
+    >>> model = hk.HeckmanRegressor(["z"], learner="linear").fit(frame[["x", "z"]], frame["y"])
+    >>> found = hk.sensitivity(model, frame[["x", "z"]], frame["y"])
+    >>> list(found.to_frame().index)
+    ['scale 0.05', 'of this fit', 'scale 0.3', 'uniform', 'no assumption']
     """
-    from heckesel.classical.spline_profile import means_over_rho
 
-    scaling = fitted.scaling
-    weight = weight / weight.sum()
-    blocks, widths = [points], []
-    for column in effects.values():
-        step = np.zeros(points.shape[1])
-        step[column] = STEP * np.nanstd(data.x[:, column])
-        blocks += [points + step, points - step]
-        widths.append(2 * step.sum())
-    seen, at = (scaling.x(each) for each in (data.x[data.s], np.concatenate(blocks)))
-    if hasattr(fitted, "basis"):
-        columns, columns_at = [fitted.basis.columns(seen)], [fitted.basis.columns(at)]
-        ridges = [fitted.basis.membership]
-    else:  # one model for the last layer of each member
-        columns, columns_at = fitted.members.last_layer(seen), fitted.members.last_layer(at)
-        ridge = np.append(np.ones(columns.shape[2] - 1), 0.0)[:, None]
-        ridges = [ridge] * len(columns)
-    means, loglik = means_over_rho(data, scaling, columns, columns_at, ridges, rho)
-    here, *sides = np.split(means, len(blocks), axis=1)
-    values = {"mean": here @ weight}
-    for name, width, up, down in zip(effects, widths, sides[::2], sides[1::2], strict=True):
-        values[name] = (up - down) @ weight / width
-    return Sensitivity(rho, loglik - loglik.max(), values, here)
+    priors: pd.DataFrame
+    naive: float
+    turns_at: float | None
+    level: float
+    curve: Sensitivity
+
+    def to_frame(self):
+        """Return one row per prior as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return self.priors
+
+    @property
+    def sentence(self) -> str:
+        """The prior at which the conclusion turns."""
+        what = f"the {100 * self.level:g} % interval of the mean of all"
+        naive = f"the naive mean {number_text(self.naive)}"
+        if self.turns_at is None:
+            return f"Under every prior of rho {what} includes {naive}."
+        if self.turns_at == 0:
+            return f"Under every prior of rho {what} excludes {naive}."
+        return (
+            f"{what[0].upper()}{what[1:]} excludes {naive} if the t prior of rho has a scale of "
+            f"{self.turns_at:.2g} or more."
+        )
+
+    def __str__(self) -> str:
+        return f"{self.priors.to_string(float_format=number_text, na_rep='')}\n{self.sentence}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        table = self.priors.to_html(float_format=number_text, na_rep="", border=0)
+        return block(table, paragraphs([self.sentence]))
 
 
-def check_rho(rho) -> np.ndarray:
-    """(j,) increasing values inside (-1, 1); None gives the default grid."""
-    if rho is None:
-        return RHO
-    values = np.sort(np.atleast_1d(numeric(rho, "rho")))
-    if values.ndim != 1 or not len(values) or not (np.abs(values) < 1).all():
-        raise DataError(f"rho must be numbers between -1 and 1, got {rho!r}")
-    return values
+def sensitivity(model, X=None, y=None, *, selected=None, rho=None, level: float = 0.9):
+    """How much the mean outcome depends on rho, or on the prior of rho.
 
-
-def sensitivity(
-    model, X=None, y=None, *, at=None, effects=(), rho=None, selected=None, sample_weight=None
-) -> Sensitivity:
-    """Refit a model with rho fixed at several values.
-
-    Networks keep their hidden layers; their last layer is refitted at each rho. The default method
-    of `HeckmanRegressor` predicts with each rho in place of its posterior.
+    The data of a fit of `heckesel.heckman`, or of a linear regressor, are fitted again with rho
+    fixed at several values. The default method of `HeckmanRegressor` and `HeckmanClassifier` takes
+    rho from the instrument and a prior, so its prior is replaced; nothing is fitted again.
 
     Parameters
     ----------
-    model : HeckmanFit or fitted regressor
-        The result of `heckesel.heckman`, or a fitted regressor.
-    X, y, selected, sample_weight : array-like, optional
-        The data of the fit, which regressors with networks need. The default method of
-        `HeckmanRegressor` needs X only.
-    at : frame or array-like, optional
-        Rows over which the population outcome is averaged. By default all rows of the fit.
-    effects : str or list of str
-        Columns whose average effect is computed, for networks. Linear models report every
-        coefficient.
+    model : HeckmanFit, HeckmanRegressor or HeckmanClassifier
+        The fitted model.
+    X : frame or array-like, optional
+        Rows over which the population outcome is averaged. A linear fit has its own by default.
+    y : array-like, optional
+        Outcomes of these rows, NaN where not observed. For the default method, adds the mean of the
+        unselected, and bounds on the mean between the smallest and the largest observed outcome.
+    selected : array-like, optional
+        0/1 indicator of selection, if `y` has outcomes that do not count as observed.
     rho : array-like, optional
         Values of rho. By default a grid.
+    level : float, default=0.9
+        Level of the intervals under several priors.
 
     Returns
     -------
-    Sensitivity
-        ``values``, among them ``"mean"``, at each rho; ``loglik``, which shows how plausible each
-        rho is; ``breakdown(name)``, the rho at which a sign changes.
+    Sensitivity or PriorSensitivity
+        For linear fits ``values`` at each rho, ``loglik``, which shows how plausible each rho is,
+        and ``breakdown(name)``, the rho at which a sign changes. For the default method the means
+        under each prior, and ``turns_at``, the prior at which the conclusion turns.
 
     Raises
     ------
@@ -234,119 +263,163 @@ def sensitivity(
     >>> sorted(curve.values)
     ['Intercept', 'mean', 'x']
     """
-    values, effects = check_rho(rho), as_list("effects", effects)
-    if isinstance(model, HeckmanFit):
-        _check_scale(model.transform)
-        points = None if at is None else model.design.outcome_matrix(_rows_at(model, at))
-        return _classic(model.data, points, effects, values)
-    if not hasattr(model, "instruments") or hasattr(type(model), "predict_proba"):
+    check_level(level)
+    rho = RHO if rho is None else np.sort(np.atleast_1d(numeric(rho, "rho")))
+    if rho.ndim != 1 or not len(rho) or not (np.abs(rho) < 1).all():
+        raise DataError(f"rho must be numbers between -1 and 1, got {rho!r}")
+    if isinstance(model, BaseEstimator):
+        check_is_fitted(model)
+        corrected = getattr(model.fitted_, "corrected", model.fitted_)
+        if isinstance(corrected, Corrected):
+            return _over_priors(model, corrected, X, y, selected, rho, level)
+    fit = getattr(model, "result_", model)
+    if not isinstance(fit, HeckmanFit):
         raise DataError(
-            f"sensitivity is for hk.heckman and the regressors, not for a {type(model).__name__}"
+            "sensitivity is for hk.heckman, linear regressors and the default method, not for a "
+            f"{type(model).__name__}"
         )
-    check_is_fitted(model)
-    _check_scale(model.transform_)
-    if hasattr(model, "result_"):
-        points = None if at is None else with_intercept(model.columns_.x(at))
-        return _classic(model.result_.data, points, effects, values)
-    if isinstance(model.fitted_, Corrected):
-        points = X if at is None else at
-        if points is None:
-            raise DataError("pass the rows to average over: sensitivity(model, X)")
-        return _corrected(model, points, effects, values, sample_weight if at is None else None)
-    if X is None or y is None:
-        raise DataError("networks need the X and y of their fit: sensitivity(model, X, y)")
-    options = ("instruments", "missing", "on_problem", "unobserved")
-    table = SimpleNamespace(**{name: getattr(model, name) for name in options})
-    table.target_transform = None
-    rows = {"selected": selected, "sample_weight": sample_weight}
-    data = read_table(table, X, y, **rows, check=check_fit, ask=False)
-    return _deep(model, data, X if at is None else at, effects, values, everyone=at is None)
-
-
-def _corrected(model, at, effects, rho, weight) -> Sensitivity:
-    """The prediction of the default method in its normal reading, with all weight on one rho; the
-    curve `loglik` is the logarithm of the posterior weight of rho."""
-    fitted = model.fitted_
-    if fitted.rho is None:
-        raise DataError("every unit has an outcome, so nothing depends on rho")
-    if effects:
-        raise DataError("effects= is for hk.heckman and networks; average model.margins instead")
-    x, lowest = model.columns_.x(at), np.finfo(float).tiny
-    weight = check_weights(weight, len(x), np.ones(len(x), dtype=bool))
-    known = fitted.rho.interval[NORMAL]
-    found = []
-    for value in rho:
-        mass = np.zeros_like(fitted.rho.point)
-        j = np.clip(np.searchsorted(GRID, value), 1, len(GRID) - 1)
-        share = (value - GRID[j - 1]) / (GRID[j] - GRID[j - 1])
-        mass[NORMAL, j - 1], mass[NORMAL, j] = 1 - share, share
-        fixed = replace(fitted.rho, point=mass, interval=mass)
-        found.append(replace(fitted, rho=fixed).predict(x).mean)
-    loglik = np.log(np.maximum(np.interp(rho, GRID, known), lowest))
-    predictions = np.array(found)
-    mean = predictions @ weight / weight.sum()
-    return Sensitivity(rho, loglik - loglik.max(), {"mean": mean}, predictions)
-
-
-def _check_scale(transform) -> None:
-    if transform is not None:
+    if fit.transform is not None or getattr(model, "transform_", None) is not None:
         raise DataError("sensitivity is on the scale of the fit; fit without target_transform")
+    if X is None:
+        points = None
+    elif hasattr(model, "columns_"):
+        points = with_intercept(model.columns_.x(X))
+    else:
+        given = (X, None, None) if isinstance(fit.design, FormulaDesign) else (None, X, None)
+        points = fit.design.outcome_matrix(fit.design.given(*given))
+    return _over_rho(fit.data, points, rho)
 
 
-def _rows_at(fit: HeckmanFit, at):
-    """`at` in the form the design needs: a frame, or the columns x of a fit to arrays."""
-    from_formulas = isinstance(fit.design, FormulaDesign)
-    return fit.design.given(at if from_formulas else None, None if from_formulas else at, None)
-
-
-def _classic(data, points, effects, rho) -> Sensitivity:
-    """points : (m, p) to average over, constants included; None for all rows of the fit."""
+def _over_rho(data, points, rho) -> Sensitivity:
+    """A linear model, refitted at each rho; points : (m, p) to average over, constants included,
+    None for all rows of the fit with their weights."""
     if not isinstance(data, SelectionData):
         raise DataError(
             "sensitivity() needs the rows of the fit, but this fit was loaded or read from files "
             "and has none; fit a frame with a sample of the rows"
         )
-    _check_selection(data)
-    for name in effects:
-        _check_name(name, data.x_names)
+    if data.s.all():
+        raise DataError("every unit has an outcome, so nothing depends on rho")
     weight = data.weight if points is None else np.ones(len(points))
     points = data.x if points is None else points
     gaps = np.flatnonzero(np.isnan(points).any(axis=1))
     if len(gaps):
         raise DataError(
             f"{len(gaps)} rows (first: row {gaps[0]}) have missing values in columns of the "
-            "outcome equation, so there is no average over all rows; pass complete rows as at="
+            "outcome equation, so there is no average over all rows; pass complete rows as X"
         )
-    return linear_sensitivity(data, points, weight, rho)
+    found = estimates_over_rho(data, rho)
+    beta, loglik = (np.array([getattr(each, of) for each in found]) for of in ("beta", "loglik"))
+    predictions = beta @ points.T  # (j, m)
+    values = {"mean": predictions @ weight / weight.sum()}
+    values |= {name: beta[:, j] for j, name in enumerate(data.x_names)}
+    return Sensitivity(rho, loglik - loglik.max(), values, predictions)
 
 
-def _check_selection(data: SelectionData) -> None:
-    if data.s.all():
+def _over_priors(model, corrected: Corrected, X, y, selected, rho, level) -> PriorSensitivity:
+    """Every prior multiplies the same likelihood of rho; predictions are computed once."""
+    if X is None:
+        raise DataError("pass the rows to average over: sensitivity(model, X)")
+    if (of_fit := corrected.rho) is None:
         raise DataError("every unit has an outcome, so nothing depends on rho")
+    frame = frame_of_rows(X, model.columns_.given_names)
+    rows = np.unique(np.linspace(0, len(frame) - 1, MOST_ROWS).round().astype(int))
+    transform, is_binary = getattr(model, "transform_", None), hasattr(model, "classes_")
 
-
-def _check_name(name: str, names) -> None:
-    if name not in names:
-        raise DataError(f"there is no outcome column {name!r}; there are {', '.join(names)}")
-
-
-def _deep(model, data: SelectionData, at, effects, rho, *, everyone: bool) -> Sensitivity:
-    """everyone : whether `at` are the rows of the fit, which are then weighted"""
-    _check_selection(data)
-    fitted = getattr(model.fitted_, "main", model.fitted_)
-    if fitted is None:
-        raise DataError(
-            "sensitivity refits networks, and method='auto' used splines alone; fit with "
-            "method='two-step' or 'profile'"
+    def mean_of(cases, target: str):
+        """The mean of some rows, and its interval, as a function of the posterior of rho."""
+        columns = model.columns_
+        x, w = columns.x(cases), None if target == "population" else columns.w(cases)
+        members = corrected.outcome.predict_members(x)
+        averages = cast(Any, corrected.selection).averages(x)
+        index = None if w is None else corrected.index(w)
+        known: Any = replace(
+            corrected,
+            outcome=cast(Any, SimpleNamespace(predict_members=lambda x: members)),
+            selection=cast(
+                Any, SimpleNamespace(averages=lambda _: averages, index=lambda *_: index)
+            ),
         )
-    if hasattr(fitted, "mixture"):
-        raise DataError(
-            "sensitivity() needs normal errors with a constant sigma; fit without errors='shape' "
-            "and scale="
-        )
-    names = list(model.columns_.x_names)
-    for name in effects:
-        _check_name(name, names)
-    columns, points = {name: names.index(name) for name in effects}, model.columns_.x(at)
-    weight = data.weight if everyone else np.ones(len(points))
-    return network_sensitivity(data, fitted, points, weight, columns, rho)
+        asked = [Question(average_of(groups_of(cases, None)), 1)]
+
+        def mean(rho):
+            parts = replace(known, rho=rho).component_means(x, w, target, transform=transform)
+            (found,) = estimate_mixture(parts, asked, level, is_probability=is_binary)
+            return float(found.value[0]), float(found.low[0]), float(found.high[0])
+
+        plain = replace(known, selection=None).component_means(x, w, target, transform=transform)
+        (naive,) = estimate_mixture(plain, asked, level, is_probability=is_binary)
+        return mean, float(naive.value[0])
+
+    def under(prior):
+        return posterior(model.evidence_, rho_prior(prior))
+
+    mean, naive = mean_of(frame.iloc[rows], "population")
+    hidden = None
+    if y is not None or selected is not None:
+        values, s = _outcomes(model, y, selected, len(frame))
+        unseen = rows[~s[rows]]
+        hidden = mean_of(frame.iloc[unseen], "unselected")[0] if len(unseen) else None
+    table = {}
+    given = {
+        f"scale {NARROW:g}": NARROW,
+        "of this fit": None,
+        f"scale {WIDE:g}": WIDE,
+        "uniform": "uniform",
+    }
+    for name, prior in given.items():
+        of_rho = of_fit if name == "of this fit" else under(prior)
+        numbers = (of_rho.rho, *of_rho.rho_interval(level), *mean(of_rho))
+        table[name] = numbers if hidden is None else (*numbers, *hidden(of_rho))
+    names = ["rho", "rho_low", "rho_high", "mean", "low", "high"]
+    if hidden is not None:
+        names += ["unselected", "unselected_low", "unselected_high"]
+    priors = pd.DataFrame.from_dict(table, orient="index", columns=names)
+    priors.index.name = "prior"
+    if y is not None and transform is None:
+        ends = (0.0, 1.0) if is_binary else (float(values[s].min()), float(values[s].max()))
+        if ends[0] < ends[1]:
+            low, high = bounds(np.where(s, values, np.nan), *ends)
+            priors.loc["no assumption", ["low", "high"]] = low, high
+
+    def clear(scale: float) -> bool:
+        _, low, high = mean(under(scale))
+        return not low <= naive <= high
+
+    narrow, wide = SCALES
+    turns_at: float | None = None
+    if clear(wide):
+        turns_at = 0.0
+        if not clear(narrow):
+            for _ in range(HALVINGS):
+                middle = (narrow * wide) ** 0.5
+                narrow, wide = (narrow, middle) if clear(middle) else (middle, wide)
+            turns_at = wide
+
+    def fixed(value: float):
+        """All weight on one rho, in the normal reading."""
+        mass = np.zeros_like(of_fit.point)
+        j = np.clip(np.searchsorted(GRID, value), 1, len(GRID) - 1)
+        share = (value - GRID[j - 1]) / (GRID[j] - GRID[j - 1])
+        mass[NORMAL, j - 1], mass[NORMAL, j] = 1 - share, share
+        return replace(of_fit, point=mass, interval=mass)
+
+    means = np.array([mean(fixed(value))[0] for value in rho])
+    density = np.interp(rho, GRID, of_fit.interval[NORMAL])
+    loglik = np.log(np.maximum(density, np.finfo(float).tiny))
+    curve = Sensitivity(rho, loglik - loglik.max(), {"mean": means}, np.empty((len(rho), 0)))
+    return PriorSensitivity(priors, naive, turns_at, level, curve)
+
+
+def _outcomes(model, y, selected, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) outcomes, classes as 0 and 1, and (n,) bool whether they were observed."""
+    if y is None:
+        values = np.where(np.asarray(selected) == 1, 0.0, np.nan)
+    elif hasattr(model, "classes_"):
+        labels = without_unobserved(label_column(y), model.unobserved)
+        values = class_codes(labels, model.classes_, selected, model.outcome_name_)
+    else:
+        values = outcome_column(y, model.unobserved)
+    if len(values) != rows:
+        raise DataError(f"X has {rows} rows but y has {len(values)}")
+    return values, selected_rows(values, selected, model.outcome_name_)
