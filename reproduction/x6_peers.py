@@ -35,7 +35,7 @@ from reproduction.truth.sources import FILES, OUTCOMES, SOURCES
 DATA_HASHES = FILES
 PACKAGES = ("statspai", "doubleml", "mapie", "statsmodels", "scikit-learn")
 MOST_ROWS = 4000  # of fits with StatsPAI and MAPIE, and of the hidden rows that MAPIE predicts
-REPLICATIONS = 200  # of the bootstrap
+REPLICATIONS = 100  # of the bootstrap
 chunk_of = "{0.source}".format
 
 
@@ -114,9 +114,11 @@ def statsmodels_two_step(x, y, instruments, groups):
     both = np.column_stack([covariates, design_matrix(x[instruments])[:, 1:]])
     values = y.to_numpy()
 
+    start = Probit(s.astype(float), both).fit(disp=0).params
+
     def mean(rows):
         chosen, w, of = covariates[rows], both[rows], s[rows]
-        index = w @ Probit(of.astype(float), w).fit(disp=0, maxiter=100).params
+        index = w @ Probit(of.astype(float), w).fit(start, disp=0).params
         mills = np.exp(norm.logpdf(index) - norm.logcdf(index))
         fit = OLS(values[rows][of], np.column_stack([chosen, mills])[of]).fit()
         other = -np.exp(norm.logpdf(index) - norm.logsf(index))

@@ -7,9 +7,10 @@ import pytest
 from heckesel import Predictive
 from heckesel.errors import DataError
 from reproduction import x6_truth as x6
-from reproduction.pages.beyond_paper import chapter, x6_page
+from reproduction.pages.beyond_paper import x6_page
 from reproduction.pages.paper_figures import draw_errors
 from reproduction.pages.rows import Results
+from reproduction.pages.truth_page import truth_md
 from reproduction.truth import judge
 from reproduction.truth.sources import SOURCES, KnownOutcome
 
@@ -161,16 +162,13 @@ def replace_units(row: dict) -> dict:
     return {k: v for k, v in row.items() if k not in ("covers", "width")} | {"error": 77.0}
 
 
-def test_the_chapter_and_the_figure_are_made_from_the_rows():
+def test_the_page_and_the_figure_are_made_from_the_rows():
     results = Results(x6=rows(0.05))
-    text = chapter("x6", results)
-    assert "| development | auto | 103 | 100.0 % |" in text
-    assert "of them without a result" in text
-    assert chapter("x6", Results()) == ""
+    assert "| development | auto | 103 | 100.0 % |" in truth_md(results)
     data = x6_page.errors_by_outcome(results)
     assert data["outcomes"][0]["methods"]["auto"] == [0.05, -0.05, 0.15]
     figure = draw_errors(data)
-    assert [axis.get_title() for axis in figure.axes] == list(x6_page.FOREST)
+    assert [axis.get_title() for axis in figure.axes] == list(x6_page.TITLES.values())
 
 
 def test_every_development_source_has_a_prior_that_was_chosen_without_it():

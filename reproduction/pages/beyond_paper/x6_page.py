@@ -1,6 +1,6 @@
-"""The chapter X6: known outcomes of the unselected, and the predictions of every method.
+"""Targets of X6, and its figure: known outcomes of the unselected, predicted by every method.
 
-The measures are those of docs/truth_protocol.md: every source has the same weight.
+docs/truth.md defines the measures: every source has the same weight.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,6 @@ from reproduction.truth.sources import OUTCOMES, SOURCES, Source
 from reproduction.x6_truth import FEW_VALUES, VERDICTS
 
 AUTO, OLD, SUPPORTED = "auto", "old auto", float(VERDICTS.index("supported by the instrument"))
-SHOWN = ("naive", "ensemble", "two-step", "ml", "profile", OLD, "prior", AUTO, "default")
 PENALTY = 2 / (1 - LEVEL)  # of the interval score, for each unit that the truth lies outside
 HARM, ROWS_COVERED, PIT_LIMIT, FEWEST = 0.05, (0.80, 0.97), 0.05, 5
 SETS: dict[str, Callable[[Source], bool]] = {
@@ -29,7 +28,8 @@ SETS: dict[str, Callable[[Source], bool]] = {
     "doubtful instrument": lambda of: of.doubtful,
     "no instrument": lambda of: not of.has_instrument,
 }
-FOREST = {"naive": "#D55E00", "two-step": "#0072B2", "ml": "#56B4E9", AUTO: "#009E73"}
+FOREST = {"naive": "#D55E00", "ml": "#56B4E9", "two-step": "#0072B2", AUTO: "#009E73"}
+TITLES = {"naive": "naive", "ml": "maximum likelihood", "two-step": "two-step", AUTO: "heckesel"}
 COUNT = md.NumberFormat("{:.0f}".format, "{:.0f}".format)
 REACH = 1.2  # standard deviations shown on either side
 
@@ -42,6 +42,8 @@ def by_source(values: pd.Series) -> float:
 def weighted_quantile(values: pd.Series, p: float) -> float:
     """The smallest value whose share, every source with the same weight, is at least p."""
     kept = values.dropna()
+    if kept.empty:
+        return np.nan
     weight = 1 / kept.groupby(level="source").transform("size")
     order = np.argsort(kept.to_numpy(), kind="stable")
     share = np.cumsum(weight.to_numpy()[order])
@@ -59,7 +61,9 @@ class Truth:
     @classmethod
     def of(cls, results: Results) -> "Truth":
         places = {key: place for place, key in enumerate(OUTCOMES)}
-        ordered = sorted(results.x6, key=lambda row: places[row["source"], row["outcome"]])
+        ordered = sorted(
+            [*results.x6, *results.peers], key=lambda row: places[row["source"], row["outcome"]]
+        )
         index = ["source", "outcome", "method"]
         rows = pd.DataFrame(ordered, columns=None if ordered else index).set_index(index)
         for source, outcome, _ in rows.index[rows.index.get_level_values(2) == OLD]:
@@ -185,7 +189,7 @@ def _mean_targets(truth: Truth, method: str) -> list[TargetRow]:
     squares = (error**2).groupby(level="source").mean() / (naive**2).groupby(level="source").mean()
     score = ratio(truth.values("interval_score", method, dev), truth.margin_scores())
     harm = by_source(worse(truth, method, dev))
-    median = weighted_quantile(width, 0.5) if len(width) else np.nan
+    median = weighted_quantile(width, 0.5)
     percent = {"form": md.PERCENT}
     return [
         number_row(
@@ -214,85 +218,6 @@ def _mean_targets(truth: Truth, method: str) -> list[TargetRow]:
         ),
         number_row("median width of the interval of the mean ≤ .50 sd", method, median, high=0.5),
     ]
-
-
-def parts(results: Results) -> dict[str, str]:
-    truth = Truth.of(results)
-    keys = truth.wide("truth").index
-    return {
-        "n_outcomes": str(len(keys)),
-        "n_sources": str(len(keys.unique("source"))),
-        "summary": _summary(truth),
-        "sources": _sources(truth),
-        "n_choices": str(len(results.x6_calibration.get("grid", ()))),
-        "calibration": _calibration(results.x6_calibration),
-    }
-
-
-def _summary(truth: Truth) -> str:
-    header = ["sources", "method", "outcomes", "covers", "without allowance", "width"]
-    header += ["score over margin", "rms over naive", "worse by > .05 sd", "CRPS over naive"]
-    lines, margin = [], truth.margin_scores()
-    for chosen in SETS:
-        for method in (*SHOWN, "classifier"):
-            error = truth.values("error", method, chosen)
-            if not len(error):
-                continue
-            harm = worse(truth, method, chosen)
-            naive = truth.values("error", naive_of(method), chosen)
-            crps = (truth.values("crps", each, chosen) for each in (method, "naive"))
-            numbers = [
-                md.PERCENT.value(by_source(truth.values(metric, method, chosen)))
-                for metric in ("covers", "covers_exactly")
-            ]
-            score = ratio(truth.values("interval_score", method, chosen), margin)
-            numbers += [
-                _number(weighted_quantile(truth.values("width", method, chosen), 0.5)),
-                _number(score),
-                _number(ratio(error, naive, 2)),
-                f"{md.PERCENT.value(by_source(harm))} ({harm.sum():.0f})" if len(harm) else "",
-                _number(log_ratio(*crps)[0]),
-            ]
-            lines.append([chosen, method, str(len(error)), *numbers])
-    return md.table(header, lines)
-
-
-def _sources(truth: Truth) -> str:
-    """Each source: mean |error| and coverage of the methods in the figure."""
-    header = ["source", "set", "outcomes", *(f"\\|error\\|, {m}" for m in FOREST)]
-    header += [*(f"covers, {m}" for m in FOREST), "supported"]
-    lines = []
-    for source in truth.wide("truth").index.unique("source"):
-        kinds = [name for name, chosen in SETS.items() if chosen(SOURCES[source])]
-        line = [source, kinds[-1], str(len(truth.wide("truth").loc[source]))]
-        for metric, form in (("error", md.NUMBER), ("covers", md.PERCENT)):
-            for method in FOREST:
-                found = truth.values(metric, method)
-                found = found[found.index.get_level_values("source") == source].abs()
-                line.append(md.mean_of(found.to_numpy(), form))
-        said = truth.values("verdict", AUTO)
-        said = said[said.index.get_level_values("source") == source]
-        lines.append([*line, f"{(said == SUPPORTED).sum()}" if len(said) else ""])
-    return md.table(header, lines)
-
-
-def _calibration(found: dict) -> str:
-    header = ["constants", "rms over naive", "score over margin", "covers", "worse by > .05 sd"]
-    labels = {
-        "chosen on all sources": "chosen_on_all",
-        "chosen on the other sources": "leaving_one_source_out",
-    }
-    lines = []
-    for label, name in labels.items() if found else ():
-        got = found[name]
-        numbers = [md.NUMBER.value(got[key]) for key in ("rms_over_naive", "score_over_margin")]
-        numbers += [md.PERCENT.value(got[key]) for key in ("covers", "worse")]
-        lines.append([label, *numbers, md.NUMBER.value(got["width"])])
-    return md.table([*header, "mean width"], lines)
-
-
-def _number(value: float) -> str:
-    return "" if np.isnan(value) else md.NUMBER.value(value)
 
 
 def errors_by_outcome(results: Results) -> dict:
@@ -333,7 +258,7 @@ def draw_errors(data: dict):
             axis.axhline(start - 0.5, color="#DDDDDD", lw=0.5)
         axis.axvline(0, color="black", lw=0.7)
         axis.tick_params(axis="y", length=0)
-        axis.set(xlim=(-REACH, REACH), title=method)
+        axis.set(xlim=(-REACH, REACH), title=TITLES[method])
     ends = [*starts[1:], len(rows)]
     middles = [(start + end - 1) / 2 for start, end in zip(starts, ends, strict=True)]
     axes[0].set_yticks(middles, [rows[start]["source"] for start in starts])
