@@ -1,6 +1,6 @@
 r"""X6: are corrections accurate? Hidden outcomes whose truth is known, predicted by every method.
 
-docs/truth_protocol.md is the protocol and `truth/sources.toml` the data. For each outcome, the
+docs/truth.md defines sources and measures, `truth/sources.toml` the data. For each outcome, the
 values of the unselected are hidden. Each method is fitted once to the remaining data. It estimates
 the mean of the hidden outcomes with a 90 % interval, and the distribution of each of them.
 

@@ -237,6 +237,17 @@ def errors_by_outcome(results: Results) -> dict:
     return {"outcomes": found}
 
 
+def draw_forest(data: dict):
+    """The same on less space: outcomes without names, sorted by the naive error."""
+    naive = [row["methods"].get("naive", [np.nan])[0] for row in data["outcomes"]]
+    rows = [data["outcomes"][at] for at in np.argsort(naive)]
+    figure, [axes] = style.panel_grid(1, len(FOREST), height=3.9, sharey=True)
+    _draw_rows(axes, rows, 0.6, 1.4)
+    axes[0].set(ylim=(len(rows), -1), yticks=[], ylabel=f"{len(rows)} outcomes")
+    figure.supxlabel("estimate less known mean of the unselected, in standard deviations", size=8)
+    return figure
+
+
 def draw_errors(data: dict):
     """A forest plot: a panel for each method, a row for each outcome, the truth at 0. An arrow
     where an estimate lies outside the panel."""
@@ -245,23 +256,28 @@ def draw_errors(data: dict):
     starts = [
         at for at, row in enumerate(rows) if not at or row["source"] != rows[at - 1]["source"]
     ]
-    for axis, (method, colour) in zip(axes, FOREST.items(), strict=True):
-        for place, row in enumerate(rows):
-            if method not in row["methods"]:
-                continue
-            value, low, high = row["methods"][method]
-            axis.plot(np.clip([low, high], -REACH, REACH), [place, place], color=colour, lw=1)
-            marker = "o" if abs(value) <= REACH else ">" if value > 0 else "<"
-            at = float(np.clip(value, -REACH, REACH))
-            axis.plot(at, place, marker, color=colour, ms=2.5, clip_on=False)
+    _draw_rows(axes, rows, 1.0, 2.5)
+    for axis in axes:
         for start in starts[1:]:
             axis.axhline(start - 0.5, color="#DDDDDD", lw=0.5)
-        axis.axvline(0, color="black", lw=0.7)
-        axis.tick_params(axis="y", length=0)
-        axis.set(xlim=(-REACH, REACH), title=TITLES[method])
     ends = [*starts[1:], len(rows)]
     middles = [(start + end - 1) / 2 for start, end in zip(starts, ends, strict=True)]
     axes[0].set_yticks(middles, [rows[start]["source"] for start in starts])
     axes[0].set_ylim(len(rows) - 0.5, -0.5)
     figure.supxlabel("estimate less known mean of the unselected, in standard deviations", size=8)
     return figure
+
+
+def _draw_rows(axes, rows: list[dict], width: float, size: float) -> None:
+    for axis, (method, colour) in zip(axes, FOREST.items(), strict=True):
+        for place, row in enumerate(rows):
+            if method not in row["methods"]:
+                continue
+            value, low, high = row["methods"][method]
+            axis.plot(np.clip([low, high], -REACH, REACH), [place, place], color=colour, lw=width)
+            marker = "o" if abs(value) <= REACH else ">" if value > 0 else "<"
+            at = float(np.clip(value, -REACH, REACH))
+            axis.plot(at, place, marker, color=colour, ms=size, clip_on=False)
+        axis.axvline(0, color="black", lw=0.7)
+        axis.tick_params(axis="y", length=0)
+        axis.set(xlim=(-REACH, REACH), title=TITLES[method])

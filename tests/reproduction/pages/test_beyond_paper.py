@@ -134,7 +134,9 @@ def test_cells_run_again_by_make_check_are_cells_of_the_grid(name):
 def test_the_table_of_main_results_has_rows_of_the_list_of_targets(results):
     found = lines(results)
     assert 0 < len(found) <= 8
-    listed = {(row.method, row.target, row.measured, row.verdict) for _, row in all_targets(results)}
+    listed = {
+        (row.method, row.target, row.measured, row.verdict) for _, row in all_targets(results)
+    }
     assert {tuple(line[1:]) for line in found} <= listed
 
 
