@@ -9,9 +9,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "heckman": "heckesel.selection_model",
+    "heckprobit": "heckesel.selection_model",
     "probit": "heckesel.classical.probit_results",
     "identify": "heckesel.estimators.identify",
-    "column_report": "heckesel.diagnostics.column_report",
+    "column_report": "heckesel.column_checks",
     "test_instruments": "heckesel.estimators.identify",
     "compare_fits": "heckesel.classical.compare",
     "placebo": "heckesel.hidden_columns",

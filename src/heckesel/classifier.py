@@ -9,9 +9,9 @@ from sklearn.metrics import accuracy_score
 
 from heckesel.classical.probit_results import LinearProbit, fit_binary
 from heckesel.classical.results import explain_modes, keep_result
+from heckesel.column_checks import check_fit
 from heckesel.correction.corrected import CorrectedClasses
 from heckesel.data import SelectionData, check_level, kind_of_weights, marked_rows
-from heckesel.diagnostics.column_problems import check_fit
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.fitted_model import FittedModel, check_same_length, rows_for_target
 from heckesel.estimators.identify import listing_problems

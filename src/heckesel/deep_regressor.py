@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from heckesel.classical.probit import fit_probit
+from heckesel.column_checks import check_fit
 from heckesel.data import SelectionData, seed_of
-from heckesel.diagnostics.column_problems import check_fit
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.fitted_model import (
     SelectionRegressor,

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from heckesel import display, margins
 from heckesel.classical.prediction import SELECTION, averages_table, effects_table
+from heckesel.column_checks import check_errors
 from heckesel.data import SelectionData, check_level, check_weights, marked_rows
-from heckesel.diagnostics.column_problems import check_errors
 from heckesel.errors import DataError, HeckeselError, is_one_of, warn_user
 from heckesel.predictive import (
     TARGETS,
@@ -155,7 +155,7 @@ class FittedModel(BaseEstimator):
     takes_categories = True  # whether scikit-learn may pass category codes
 
     def average(
-        self, X, target: str = "population", *, by: str | None = None, level: float = 0.9
+        self, X, target: str = "population", *, at=None, by: str | None = None, level: float = 0.9
     ) -> pd.DataFrame:
         """Average the expected outcome over rows, with an interval of the average.
 
@@ -167,6 +167,9 @@ class FittedModel(BaseEstimator):
         target : {"population", "selected", "unselected", "selection"}, default="population"
             The mean outcome, as in `predict`, or the probability of selection itself. For a
             classifier the outcome is the probability of `classes_[1]`.
+        at : dict, optional
+            Values to which columns are set in all rows, such as ``{"age": 40}``; with lists, one
+            average for each combination.
         by : str, optional
             Column of X with groups. It need not be a column of the fit.
         level : float, default=0.9
@@ -175,8 +178,8 @@ class FittedModel(BaseEstimator):
         Returns
         -------
         DataFrame
-            One row per group, or one row ``"all"``: ``n`` rows, ``mean``, ``se``, ``low`` and
-            ``high``.
+            One row per set of values and group, or one row ``"all"``: ``n`` rows, ``mean``, ``se``,
+            ``low`` and ``high``.
 
         Raises
         ------
@@ -218,7 +221,7 @@ class FittedModel(BaseEstimator):
         """
         means = self._means(target, level)
         frame = margins.frame_of_rows(X, self.columns_.given_names)
-        return averages_table(means.estimate, frame, margins.groups_of(frame, by))
+        return averages_table(means.estimate, frame, margins.groups_of(frame, by), at)
 
     def margins(
         self,
@@ -227,6 +230,7 @@ class FittedModel(BaseEstimator):
         *,
         at=None,
         by: str | None = None,
+        contrast=None,
         kind: str = "effect",
         level: float = 0.95,
     ) -> pd.DataFrame:
@@ -243,6 +247,9 @@ class FittedModel(BaseEstimator):
             ``{"age": [30, 40]}``, there is one set of effects for each combination.
         by : str, optional
             Column of X with groups.
+        contrast : dict, optional
+            Values or levels to compare, such as ``{"age": [30, 60]}``: the mean outcome at each one
+            minus that at the first, instead of the effects of all columns.
         kind : {"effect", "elasticity"}, default="effect"
             ``"effect"`` is the derivative of the prediction with respect to a numeric column. For a
             category, or a column with the values 0 and 1 only, it is the difference between each
@@ -296,9 +303,11 @@ class FittedModel(BaseEstimator):
             frame,
             names,
             means.estimate,
+            margins.groups_of(frame, by),
             at=at,
-            by=by,
+            contrast=contrast,
             kind=kind,
+            levels={},
             contrast_indicators=True,
         )
 
