@@ -3,9 +3,9 @@
 python scripts/docs_pictures.py            all pages
 python scripts/docs_pictures.py clinic     one of them
 
-A picture `_static/NAME.png` shows the axes `ax` that the page's own code has made above it. Each page
-of TUTORIALS is also written to `examples/` as a script with cells, which editors and Jupytext open
-as a notebook. Run this after changing the code of a page, and commit the files.
+A picture `_static/NAME.png` shows the axes `ax` that the page's own code has made above it. Each
+page of TUTORIALS is also written to `examples/` as a script with cells, which editors and Jupytext
+open as a notebook. Run this after changing the code of a page, and commit the files.
 """
 
 from __future__ import annotations

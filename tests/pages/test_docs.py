@@ -123,7 +123,7 @@ def test_every_picture_of_a_page_is_committed_and_small():
 
 def test_the_documentation_is_short():
     """Twenty pages and 15,000 words of prose and tables; generated pages are not counted."""
-    pages = [page for page in DOCS.glob("*.md")]
+    pages = list(DOCS.glob("*.md"))
     assert len(pages) <= 20
     texts = [
         re.sub(r"```.*?```", "", p.read_text(), flags=re.S) for p in pages if p.stem != "speed"
