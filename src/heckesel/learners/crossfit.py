@@ -8,7 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from heckesel.errors import DataError
-from heckesel.learners.splines import cross_fit_ridge
+from heckesel.learners.splines import RidgeMembers, cross_fit_ridge
 
 FEW, MANY = 5_000, 50_000  # selected rows up to which there are ten folds, and beyond which three
 FEWEST_FOR_BOOSTING = 200  # selected rows
@@ -17,13 +17,15 @@ ROUNDS, PATIENCE = 300, 8  # of boosting; it stops early by the held-out fold
 
 @dataclass(frozen=True)
 class ModelMembers:
-    """One fitted scikit-learn model per fold."""
+    """One fitted scikit-learn model per fold; splines : the members to which they are added"""
 
     models: tuple
+    splines: RidgeMembers | None = None
 
     def predict_members(self, x: np.ndarray) -> np.ndarray:
         """(k, m)"""
-        return np.stack([np.asarray(model.predict(x), dtype=float) for model in self.models])
+        found = np.stack([np.asarray(model.predict(x), dtype=float) for model in self.models])
+        return found if self.splines is None else found + self.splines.predict_members(x)
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,11 @@ class OutcomeFit:
 
     def predict_members(self, x):
         return self.members.predict_members(x)
+
+    def epistemic(self, x):
+        """(m,) variance of the prediction, by the jackknife over folds."""
+        members = self.predict_members(x)
+        return (len(members) - 1) * members.var(axis=0)
 
 
 def draw_folds(n: int, groups, count: int, seed) -> np.ndarray:
@@ -69,24 +76,35 @@ def fit_outcome(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
     spread = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
     losses: dict[str, float] = {}
     best: Any = None
+    splines = None
     for each in names:
         name = each if isinstance(each, str) else type(each).__name__
-        held_out, members = cross_fit(each, x, y, weight, folds, seed=seed, n_jobs=n_jobs)
+        held_out, members = cross_fit(each, x, y, weight, folds, splines, seed=seed, n_jobs=n_jobs)
+        splines = members if name == "splines" else splines
         losses[name] = float(np.average((y - held_out) ** 2, weights=weight) / max(spread, 1e-300))
         if best is None or losses[name] < losses[best[0]]:
             best = name, held_out, members
     return OutcomeFit(best[0], best[2], losses), best[1]
 
 
-def cross_fit(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
-    """Out-of-fold predictions (n,) and the members."""
+def cross_fit(learner, x, y, weight, folds, splines=None, *, seed: int, n_jobs=None):
+    """Out-of-fold predictions (n,) and the members.
+
+    splines : members of the learner of this name if they are known. Boosting starts from them: it
+        needs many trees for a smooth curve, and none for what a curve explains.
+    """
     if learner in ("linear", "splines"):
         return cross_fit_ridge(x, y, weight, folds, curved=learner == "splines")
+    start = np.zeros((folds.max() + 1, 1))
+    if learner == "boosting":
+        if splines is None:
+            _, splines = cross_fit_ridge(x, y, weight, folds, curved=True)
+        start = splines.predict_members(x)
 
     def fit(k):
         inside, out = folds != k, folds == k
         if learner == "boosting":
-            model = _boosting(x, y, weight, inside, out, seed + k)
+            model = _boosting(x, y - start[k], weight, inside, out, seed + k)
         else:
             model = _own(learner, x[inside], y[inside], weight[inside])
         return model, np.asarray(model.predict(x[out]), dtype=float)
@@ -100,7 +118,8 @@ def cross_fit(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
                 "or not one per row; choose another learner or prepare the columns in a pipeline"
             )
         held_out[folds == k] = predicted
-    return held_out, ModelMembers(tuple(model for model, _ in found))
+    held_out += start[folds, np.arange(len(y)) if start.shape[1] > 1 else 0]
+    return held_out, ModelMembers(tuple(model for model, _ in found), splines)
 
 
 def _boosting(x, y, weight, inside, out, seed: int):
