@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent.parent
 LAYERS = [
     "errors io device display math",
     "data predictive scales metrics tables datasets",
-    "deep learners correction classical diagnostics verdict margins",
+    "deep learners correction classical column_checks verdict margins",
     "saving selection_model estimators regressor classifier deep_regressor hidden_columns "
     "imputer plots report cli",
     "__init__ __main__",

@@ -11,7 +11,7 @@ _HOMES = {
     "heckman": "heckesel.selection_model",
     "probit": "heckesel.classical.probit_results",
     "identify": "heckesel.estimators.identify",
-    "column_report": "heckesel.diagnostics.column_report",
+    "column_report": "heckesel.column_checks",
     "test_instruments": "heckesel.estimators.identify",
     "compare_fits": "heckesel.classical.compare",
     "placebo": "heckesel.hidden_columns",
@@ -26,7 +26,7 @@ _HOMES = {
     "HeckmanImputer": "heckesel.imputer",
     "pool_estimates": "heckesel.imputer",
     "load": "heckesel.saving",
-    "joint_log_likelihood_scorer": "heckesel.estimators.scoring",
+    "joint_log_likelihood_scorer": "heckesel.estimators.compare_models",
     "Predictive": "heckesel.predictive",
     "HeckeselError": "heckesel.errors",
     "DataError": "heckesel.errors",
@@ -49,4 +49,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, "__version__"])

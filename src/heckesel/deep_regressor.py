@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from heckesel.classical.probit import fit_probit
+from heckesel.column_checks import check_fit
 from heckesel.data import SelectionData, seed_of
-from heckesel.diagnostics.column_problems import check_fit
 from heckesel.errors import DataError, is_one_of, is_whole
-from heckesel.estimators.identify import listing_problems
-from heckesel.estimators.selection_regressor import (
+from heckesel.estimators.fitted_model import (
     SelectionRegressor,
     identify,
     identify_with_warning,
 )
+from heckesel.estimators.identify import listing_problems
 from heckesel.io import progress_bar
 from heckesel.scales import on_other_scale
 from heckesel.tables.fit_input import read_table

@@ -18,7 +18,7 @@ from heckesel.classical.results import HeckmanFit
 from heckesel.classifier import HeckmanClassifier
 from heckesel.data import check_level, numeric, seed_of
 from heckesel.errors import DataError, is_whole
-from heckesel.estimators.selection_regressor import rows_for_target
+from heckesel.estimators.fitted_model import rows_for_target
 from heckesel.predictive import RHO_LIMIT, transformed
 from heckesel.regressor import HeckmanRegressor
 from heckesel.tables.fit_input import label_column, outcome_column, without_unobserved

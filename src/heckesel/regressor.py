@@ -9,13 +9,13 @@ import numpy as np
 from heckesel.classical.linear_model import linear_model
 from heckesel.classical.results import keep_result
 from heckesel.classical.spline_profile import fit_profile
+from heckesel.column_checks import check_fit
 from heckesel.correction.corrected import Corrected
 from heckesel.correction.law import fit_law
 from heckesel.correction.prior import rho_prior
 from heckesel.correction.rho import posterior, what_the_instrument_says
 from heckesel.correction.selection import fit_selection
 from heckesel.data import SelectionData, kind_of_weights, scaled_weight, seed_of
-from heckesel.diagnostics.column_problems import check_fit
 from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.fitted_model import SelectionRegressor, identify
 from heckesel.estimators.identify import listing_problems

@@ -115,11 +115,11 @@ def test_a_page_starts_with_the_verdict_the_means_and_their_picture(linear, tmp_
     text, page, _ = written(tmp_path, model, X, y, title="Pay & more")
     assert "<title>Pay &amp; more</title>" in text
     verdict = model.identification_.verdict.capitalize()
-    order = [f"<span>{verdict}</span>", MEANS, 'id="strips-title"', 'id="strength"', 'id="changed"']
-    order += ['id="sensitivity"', 'id="columns"', 'id="details"']
+    order = [f"<span>{verdict}</span>", MEANS, 'id="means-title"', 'id="strength"', 'id="changed"']
+    order += ['id="strips-title"', 'id="sensitivity"', 'id="columns"', 'id="details"']
     places = [text.index(part) for part in order]
     assert places == sorted(places)
-    assert {"strips-title", "strength-title", "rho-title", "sensitivity-title"} <= set(page.ids)
+    assert {"means-title", "strength-title", "rho-title", "sensitivity-title"} <= set(page.ids)
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]  # no scratch file stays
 
 
@@ -218,6 +218,23 @@ def test_the_default_shows_several_priors_and_a_naive_model_without_another_fit(
     naive = numbers(tables[MEANS][3][2])[0]
     assert naive == pytest.approx(learner.predict(X[["x"]]).mean(), abs=0.02)  # mean of folds
     assert "The difference from the naive mean of all is clear" in text
+    assert "evidence-title" in page.ids
+
+
+def test_the_placebo_is_that_of_the_library_on_the_columns_like_the_outcome(tmp_path):
+    X, y, _ = linear_draw(800)
+    X = X.assign(more=X["x"] + np.random.default_rng(0).standard_normal(800), kind="a")
+    X.loc[::2, "kind"] = "b"
+    model = hk.HeckmanRegressor(["z"], learner="linear").fit(X, y)
+    text, _, tables = written(tmp_path, model, X, y)
+    rows = tables["Errors in standard deviations of the column"][1:]
+    assert [row[0] for row in rows] == ["x", "more"]
+    coded = X.assign(kind=(X["kind"] == "b") * 1.0)
+    options = {"instruments": ["z"], "learner": "linear", "cv": 3, "columns": ["x", "more"]}
+    found = hk.placebo(coded, y, **options).table
+    np.testing.assert_allclose([numbers(row[1])[0] for row in rows], found["naive"], atol=0.006)
+    np.testing.assert_allclose([numbers(row[2])[0] for row in rows], found["corrected"], atol=0.02)
+    assert "2 of 2 complete numeric columns" in text
 
 
 def test_coefficients_stand_beside_those_of_least_squares(linear, tmp_path):
@@ -284,7 +301,7 @@ def test_no_selection_makes_a_short_page(tmp_path):
     assert 'class="verdict plain"' in text
     assert not any(name.endswith("-title") for name in page.ids)
     assert MEANS not in tables
-    assert tables["Columns"][2][:2] != ["z", "instrument"]
+    assert tables["Columns of the table"][2][:2] != ["z", "instrument"]
 
 
 def test_a_correction_that_the_data_contradict_is_not_shown_as_a_result(tmp_path):
@@ -313,7 +330,7 @@ def test_arrays_and_every_kind_of_linear_fit_have_a_page(options, tmp_path):
     X, y = X.to_numpy(), np.exp(y.to_numpy())
     model = hk.HeckmanRegressor([1], **options).fit(X, y)
     text, _, tables = written(tmp_path, model, X, y)
-    shown = dict(tables["Options of the model"][1:])
+    shown = dict(tables["Options of the model; all others have their defaults"][1:])
     assert shown["method"] == options["method"]
     assert ("log σ(x)" in tables) == ("scale" in options)
     if callable(options.get("target_transform", [None])[0]):

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import wraps
 from types import SimpleNamespace
 
+from heckesel.column_checks import check_fit, plan_of
 from heckesel.data import SelectionData
-from heckesel.diagnostics.column_problems import check_fit, plan_of
 from heckesel.errors import ColumnError, DataError, is_share, is_whole
 from heckesel.tables.fit_input import read_table
 from heckesel.verdict.fitted import identify_data
@@ -35,7 +35,7 @@ def _with_all(error: ColumnError, model, X, y, options: dict) -> str:
     sides = {name: options.get(name) for name in ("selected", "sample_weight", "groups")}
     try:
         sides |= {"instruments": model.instruments, "unobserved": model.unobserved}
-        plan = plan_of(X, y, **sides, strict=False)
+        plan, _ = plan_of(X, y, **sides)
     except (DataError, TypeError, ValueError):  # the columns are not the only problem
         return str(error)
     if len(plan.actions) < 2:
