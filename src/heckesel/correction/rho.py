@@ -229,9 +229,10 @@ class Posterior:
             part = np.searchsorted(COMPONENT_EDGES, np.cumsum(share) - 0.5 * share)
             for j in np.unique(part):
                 mass = share[part == j].sum()
-                value = share[part == j] @ values[part == j] / max(mass, 1e-300)
-                pair = (value, 0.0) if reading == NORMAL else (0.0, value)
-                found.append((total * mass, *pair))
+                if mass > 0:
+                    value = share[part == j] @ values[part == j] / mass
+                    pair = (value, 0.0) if reading == NORMAL else (0.0, value)
+                    found.append((total * mass, *pair))
         return found
 
 

@@ -66,7 +66,7 @@ class Basis:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """(m, q)"""
-        p, h = len(self.center), KNOTS - 2
+        p, h = len(self.center), self.size.shape[1]
         columns = np.empty((self.width, len(x)))
         columns[0] = 1.0
         unit = columns[1 : 1 + p]
@@ -86,7 +86,7 @@ class Basis:
 
 
 def _natural(t: np.ndarray, knots: np.ndarray) -> np.ndarray:
-    """(KNOTS - 2, m) truncated cubes that are straight lines beyond the outer knots."""
+    """(c - 2, m) truncated cubes that are straight lines beyond the outer knots."""
     beyond = np.maximum(t - knots[:, None], 0.0)
     cubes = beyond * beyond * beyond  # NumPy's third power takes ten times as long
     slopes = (cubes[:-1] - cubes[-1]) / (knots[-1] - knots[:-1])[:, None]
