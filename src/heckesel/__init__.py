@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "heckman": "heckesel.selection_model",
+    "heckprobit": "heckesel.selection_model",
     "probit": "heckesel.classical.probit_results",
     "identify": "heckesel.estimators.identify",
     "column_report": "heckesel.column_checks",

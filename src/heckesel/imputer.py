@@ -185,8 +185,12 @@ def _refit_linear(fit: HeckmanFit, rng) -> HeckmanFit:
 
 
 def _refit_probit(fit: HeckmanProbitFit, rng, prefer_interior: bool) -> HeckmanProbitFit:
-    data, options = _reweighted(fit, rng), {"weight_kind": "probability"}
-    return fit_binary(data, fit.classes, prefer_interior=prefer_interior, **options)
+    return fit_binary(
+        _reweighted(fit, rng),
+        fit.classes,
+        prefer_interior=prefer_interior,
+        weight_kind="probability",
+    )
 
 
 def _reweighted(fit, rng):

@@ -39,7 +39,7 @@ from heckesel.verdict.identify import (
 ROWS = 20_000  # that are computed together, unless one question needs more
 WITHOUT_FOLDS = (
     "all networks were trained on the same rows, so their disagreement is not a standard error; "
-    "refit with folds=5"
+    "refit with networks=hk.Networks(folds=5)"
 )
 WITHOUT_SELECTION_ERRORS = (
     "networks have no standard errors for the probability of selection; hk.probit computes those "
@@ -155,7 +155,7 @@ class FittedModel(BaseEstimator):
     takes_categories = True  # whether scikit-learn may pass category codes
 
     def average(
-        self, X, target: str = "population", *, by: str | None = None, level: float = 0.9
+        self, X, target: str = "population", *, at=None, by: str | None = None, level: float = 0.9
     ) -> pd.DataFrame:
         """Average the expected outcome over rows, with an interval of the average.
 
@@ -167,6 +167,9 @@ class FittedModel(BaseEstimator):
         target : {"population", "selected", "unselected", "selection"}, default="population"
             The mean outcome, as in `predict`, or the probability of selection itself. For a
             classifier the outcome is the probability of `classes_[1]`.
+        at : dict, optional
+            Values to which columns are set in all rows, such as ``{"age": 40}``; with lists, one
+            average for each combination.
         by : str, optional
             Column of X with groups. It need not be a column of the fit.
         level : float, default=0.9
@@ -175,8 +178,8 @@ class FittedModel(BaseEstimator):
         Returns
         -------
         DataFrame
-            One row per group, or one row ``"all"``: ``n`` rows, ``mean``, ``se``, ``low`` and
-            ``high``.
+            One row per set of values and group, or one row ``"all"``: ``n`` rows, ``mean``, ``se``,
+            ``low`` and ``high``.
 
         Raises
         ------
@@ -218,7 +221,7 @@ class FittedModel(BaseEstimator):
         """
         means = self._means(target, level)
         frame = margins.frame_of_rows(X, self.columns_.given_names)
-        return averages_table(means.estimate, frame, margins.groups_of(frame, by))
+        return averages_table(means.estimate, frame, margins.groups_of(frame, by), at)
 
     def margins(
         self,
@@ -227,6 +230,7 @@ class FittedModel(BaseEstimator):
         *,
         at=None,
         by: str | None = None,
+        contrast=None,
         kind: str = "effect",
         level: float = 0.95,
     ) -> pd.DataFrame:
@@ -243,6 +247,9 @@ class FittedModel(BaseEstimator):
             ``{"age": [30, 40]}``, there is one set of effects for each combination.
         by : str, optional
             Column of X with groups.
+        contrast : dict, optional
+            Values or levels to compare, such as ``{"age": [30, 60]}``: the mean outcome at each one
+            minus that at the first, instead of the effects of all columns.
         kind : {"effect", "elasticity"}, default="effect"
             ``"effect"`` is the derivative of the prediction with respect to a numeric column. For a
             category, or a column with the values 0 and 1 only, it is the difference between each
@@ -296,9 +303,11 @@ class FittedModel(BaseEstimator):
             frame,
             names,
             means.estimate,
+            margins.groups_of(frame, by),
             at=at,
-            by=by,
+            contrast=contrast,
             kind=kind,
+            levels={},
             contrast_indicators=True,
         )
 
