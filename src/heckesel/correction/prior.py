@@ -41,7 +41,9 @@ class RhoPrior:
         return np.interp(rho, RHO, self.weight)
 
 
-def spike_and_slab(spike: float = SPIKE, slab: float = SLAB, share: float = SLAB_SHARE) -> np.ndarray:
+def spike_and_slab(
+    spike: float = SPIKE, slab: float = SLAB, share: float = SLAB_SHARE
+) -> np.ndarray:
     density = (1 - share) * _t3(spike) + share * _t3(slab)
     return density / density.sum()
 
