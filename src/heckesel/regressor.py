@@ -20,7 +20,7 @@ from heckesel.estimators.fitted_model import SelectionRegressor, identify
 from heckesel.estimators.identify import listing_problems
 from heckesel.io import announce
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
-from heckesel.learners.splines import FoldedRows
+from heckesel.learners.splines import FoldedRows, learn_basis
 from heckesel.selection_model import check_model, fit_checked
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import with_constants
@@ -241,12 +241,13 @@ def learn(model, data: SelectionData) -> None:
         )
         # the likelihood of rho, and nothing else informs it
         say("estimating rho from the instrument")
-        partial = mine.basis if len(y) > 10 * x.shape[1] + 100 else mine.basis.straight
+        curved = len(y) > 10 * x.shape[1] + 100
+        partial = learn_basis(mine.x, mine.weight, curved=curved)
         evidence = what_the_instrument_says(
             y - held_out,
             index[s],
             averages[:, s],
-            columns[s],
+            columns,
             partial(mine.x),
             mine.weight,
             None if groups is None else groups[s],

@@ -266,8 +266,8 @@ def test_names_that_look_like_markup_are_harmless(tmp_path):
 def test_networks_have_a_page(tmp_path):
     frame = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=1).frame
     X, y = frame[["x", "z"]], frame["y"]
-    options = {"hidden": (8,), "epochs": 20, "n_members": 2, "progress": False}
-    model = hk.DeepHeckmanRegressor(["z"], method="two-step", **options).fit(X, y)
+    small = hk.Networks(hidden=(8,), epochs=20, n_members=2)
+    model = hk.DeepHeckmanRegressor(["z"], networks=small).fit(X, y)
     _, page, tables = written(tmp_path, model, X, y)
     assert "strips-title" in page.ids
     assert len(tables[MEANS]) == 4

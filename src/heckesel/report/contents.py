@@ -428,10 +428,8 @@ def _bounds(values, s, name, event: bool, digits, sides) -> Table | None:
     rows = [
         (
             row.name,
-            f"{digits(row.lower)} to {digits(row.upper)}"
-            if row.lower != row.upper
-            else digits(row.lower),
-            f"{digits(row.ci_low)} to {digits(row.ci_high)}",
+            f"{digits(row.low)} to {digits(row.high)}" if row.low != row.high else digits(row.low),
+            f"{digits(row.interval_low)} to {digits(row.interval_high)}",
         )
         for row in found.rows
     ]
@@ -487,7 +485,7 @@ def _columns(model, frame, s) -> Table:
             continue
         kind, means = f"category, {len(step.levels)} levels", (NONE, NONE)
         if not step.is_category:  # means of what the model sees
-            values = pd.Series(np.where(filled.absent & step.strict, np.nan, filled.values[:, 0]))
+            values = pd.Series(np.where(filled.absent & step.strict, np.nan, filled.values))
             means = significant(values[s].mean(), 3), significant(values[~s].mean(), 3)
             kind = "number"
         role = both[step.instrument]
