@@ -284,16 +284,11 @@ def highest(scan: Scan, selected: int) -> float:
 
 def linear_fits(sample: Sample, scalings: SampleScale, scan: Scan, selected: int):
     """Fits of a linear outcome; parameters are beta, gamma, atanh rho and log sigma."""
-    p, q = sample.p, sample.q
-    order = [*range(p + q), p + q + 1, p + q]  # numbers come as log sigma, atanh rho
 
     def in_user_units(point: Point) -> tuple[np.ndarray, np.ndarray]:
-        covariance = np.zeros((p + q + 2,) * 2)
-        covariance[:-1, :-1] = inverse(-standardised_hessian(point, q)[:-1, :-1])
-        back = back_transform(scalings)
-        covariance = back @ covariance @ back.T
-        vector = estimates_at(point, sample, scalings).vector
-        return vector[order], covariance[np.ix_(order, order)]
+        covariance, back = np.zeros_like(point.hessian), back_transform(scalings)
+        covariance[:-1, :-1] = inverse(-standardised_hessian(point, sample.q)[:-1, :-1])
+        return estimates_at(point, sample, scalings).vector, back @ covariance @ back.T
 
     return _over_rho(sample, scan, selected, in_user_units)
 

@@ -21,10 +21,10 @@ from heckesel.classical.covariance import (
     likelihood_ratio,
     wald_test,
 )
-from heckesel.classical.forms import FormScan, restricted
+from heckesel.classical.forms import FormScan, Mode, restricted
 from heckesel.classical.functional_form import FunctionalForm, compare_forms
 from heckesel.classical.hypotheses import hypotheses_of, text_of
-from heckesel.classical.ml import CLEARLY_BETTER, Scan
+from heckesel.classical.ml import CLEARLY_BETTER, NEAR_BOUNDARY, Scan
 from heckesel.classical.prediction import LinearMeans
 from heckesel.classical.probit import fit_probit
 from heckesel.classical.profile import (
@@ -350,35 +350,6 @@ def _check_inference(method, over_rho: ConditionalFits | None) -> None:
         raise DataError("inference of this fit is 'wald'; use method='wald'")
 
 
-@dataclass(frozen=True)
-class Mode:
-    """A local maximum of the likelihood of `hk.heckman`.
-
-    Attributes
-    ----------
-    rho, sigma : float
-        Correlation of the errors, and scale of the outcome error.
-    loglik : float
-        Log-likelihood.
-    status : str
-        ``"converged"``, ``"boundary"`` (rho = +-1) or ``"max_iterations"``.
-    params : Series
-        Estimates by (equation, term).
-    near_boundary : bool
-        Whether \\|rho\\| > .99.
-    """
-
-    rho: float
-    sigma: float
-    loglik: float
-    status: str
-    params: pd.Series
-    near_boundary: bool
-
-    def __repr__(self) -> str:
-        return f"<Mode rho {self.rho:.4f}, loglik {self.loglik:.4f}, {self.status}>"
-
-
 def reason_of(modes: tuple, selected: int) -> str:
     """Why a fit uses this one of its modes, as a sentence; empty without a likelihood."""
     if not modes:
@@ -437,7 +408,6 @@ class SelectionFit(NamedEstimates):
     rho: float
     loglik: float
     status: str
-    near_boundary: bool
     data: Any
     modes: tuple = ()
     scan: Any = field(default=None, metadata={"saved": False})
@@ -455,6 +425,16 @@ class SelectionFit(NamedEstimates):
     def has_selection(self) -> bool:
         """Whether some units are unselected."""
         return self.data.has_selection
+
+    @property
+    def near_boundary(self) -> bool:
+        """Whether \\|rho\\| > .99."""
+        return abs(self.rho) > NEAR_BOUNDARY
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether sigma depends on columns."""
+        return bool(self.data.scale_names)
 
     @property
     def selected_mode_reason(self) -> str:
@@ -731,8 +711,6 @@ class HeckmanFit(SelectionFit):
         Log-likelihood; NaN for two-step.
     status : str
         ``"converged"``, ``"boundary"`` or ``"max_iterations"``.
-    near_boundary : bool
-        Whether \\|rho\\| > .99.
     modes : tuple of Mode
         Every local maximum of the likelihood, best first; empty for two-step.
     identification : Identification
@@ -742,7 +720,7 @@ class HeckmanFit(SelectionFit):
     data, design, scan, clusters, selected, cov_given_rho
         The rows; the design, which makes columns from new rows; the profile of the likelihood;
         cluster codes; position in `modes` of the mode in use; covariance of the other parameters
-        at rho = +-1, unless errors are normal with a constant sigma.
+        at rho = +-1.
     transform : TargetTransform or None
         The scale of the fit, if `target_transform` was given.
 
@@ -1007,7 +985,7 @@ def _hypotheses(fit) -> dict[str, list]:
         skewness, tail = ("ancillary", "skewness"), ("ancillary", "log_tail")
         tested = {"no skewness": [skewness], "normal tails": [tail]}
         tested["normal errors"] = [skewness, tail]
-    if "scale" in fit.params.index.get_level_values(0):
+    if fit.has_scale:
         tested["constant sigma"] = [term for term in fit.params.index if term[0] == "scale"]
     return tested
 
@@ -1189,10 +1167,3 @@ def _used(data, clusters):
         return data, None
     codes = np.unique(clusters, return_inverse=True)[1]
     return data, (codes[data.s], codes[~data.s])
-
-
-def equation_labels(data: SelectionData | StreamedData):
-    return [
-        *(("outcome", name) for name in data.x_names),
-        *(("select", name) for name in data.w_names),
-    ]
