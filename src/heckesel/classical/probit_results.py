@@ -1,5 +1,6 @@
 r"""Probabilities of a linear probit with selection, and how well the data determine them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -31,6 +32,7 @@ from heckesel.classical.covariance import (
 )
 from heckesel.classical.forms import Mode, equation_labels
 from heckesel.classical.heckprobit import (
+    BinarySample,
     binary_covariance,
     binary_sample,
     covariance_given_rho,
@@ -40,13 +42,10 @@ from heckesel.classical.likelihood import binary_units
 from heckesel.classical.ml import Point, scan, selected_mode
 from heckesel.classical.prediction import LinearMeans, density, given_rho, matrices, variance_along
 from heckesel.classical.probit import fit_probit, probit_scores
-from heckesel.classical.profile import ConditionalFits, atanh_rho_interval, binary_fits
 from heckesel.classical.results import (
     NamedEstimates,
     SelectionFit,
-    error_interval,
     in_given_weights,
-    profile_level,
 )
 from heckesel.classical.rows import SampleScale
 from heckesel.classical.summary import (
@@ -66,7 +65,7 @@ from heckesel.data import (
     scaled_weight,
 )
 from heckesel.display import Summary
-from heckesel.errors import DataError, is_one_of, printable, warn_user
+from heckesel.errors import DataError, printable, warn_user
 from heckesel.math.bivariate import log_conditional_cdf
 from heckesel.math.special import inverse_mills
 from heckesel.tables.formula import (
@@ -271,51 +270,9 @@ class HeckmanProbitFit(SelectionFit):
         if self.separation is not None:
             raise DataError(f"{self.separation}: the likelihood has no maximum to compare with")
 
-    def interval(
-        self, parameter: str = "rho", level: float = 0.95, method: str | None = None
-    ) -> tuple[float, float]:
-        """Confidence interval of rho.
-
-        Parameters
-        ----------
-        parameter : {"rho"}
-            The only parameter of the error distribution.
-        level : float
-            Confidence level.
-        method : {"wald", "profile"}, optional
-            ``"wald"`` is symmetric on the atanh scale. ``"profile"`` contains every value that a
-            likelihood-ratio test does not reject, including those near other modes. The default
-            is `inference`.
-
-        Returns
-        -------
-        low, high : float
-
-        Raises
-        ------
-        DataError
-            If the fit has no such interval.
-        """
-        if not self.has_selection:
-            raise DataError("every unit was selected, so there is no rho")
-        if parameter != "rho":
-            raise DataError(f"a probit has an interval of 'rho' only, not of {parameter!r}")
-        if is_one_of(method, ("profile",)):
-            self._need_a_maximum()
-        return error_interval(self, parameter, level, method, self._profile_interval)
-
-    def _profile_interval(self, _, level: float) -> tuple[float, float]:
-        rows, lowest = binary_sample(self.data)[0], profile_level(self, level)
-        low, high = atanh_rho_interval(rows, self.scan.modes, lowest)
-        return float(np.tanh(low)), float(np.tanh(high))
-
-    @cached_property
-    def over_rho(self) -> ConditionalFits | None:
-        """Fits with rho held at each value the data allow, where `inference` is "profile"."""
-        if self.inference == "wald":
-            return None
-        with threadpool_limits(1, user_api="blas"):
-            return binary_fits(*binary_sample(self.data), self.scan, self.selected)
+    def _rows(self, client) -> tuple[BinarySample, SampleScale, Callable]:
+        self._need_a_maximum()
+        return *binary_sample(self.data), map
 
     def score_test(self) -> Test:
         """Test that the inverse Mills ratio has no coefficient in the outcome equation.
