@@ -248,7 +248,7 @@ def learn(model, data: SelectionData) -> None:
             y - held_out,
             index[s],
             averages[:, s],
-            columns[s],
+            columns,
             partial(mine.x),
             mine.weight,
             None if groups is None else groups[s],

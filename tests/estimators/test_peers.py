@@ -22,13 +22,14 @@ DRAW = hk.datasets.make_controlled(400, rho=0.5, alpha=1.5, seed=3).frame
 X, Y = DRAW[["x", "z"]], DRAW["y"]
 SEEN = Y.notna()
 CLASSES = (Y > 0).astype(float).where(SEEN)
+SMALL = hk.Networks(n_members=2, hidden=(4,), epochs=3, folds=None)
 MODELS = {
     "auto": hk.HeckmanRegressor(["z"], learner="linear"),
     "ml": hk.HeckmanRegressor(["z"], method="ml"),
     "two-step": hk.HeckmanRegressor(["z"], method="two-step"),
     "profile": hk.HeckmanRegressor(["z"], method="profile"),
-    "networks": hk.DeepHeckmanRegressor(["z"], n_members=2, hidden=(4,), epochs=3, folds=None),
-    "naive": hk.DeepEnsembleRegressor(["z"], n_members=2, hidden=(4,), epochs=3, folds=None),
+    "networks": hk.DeepHeckmanRegressor(["z"], networks=SMALL),
+    "naive": hk.DeepEnsembleRegressor(["z"], networks=SMALL),
     "classes": hk.HeckmanClassifier(["z"], learner="linear"),
     "classes ml": hk.HeckmanClassifier(["z"], method="ml"),
 }
@@ -215,6 +216,6 @@ def test_the_namespace_holds_public_names_alone():
     assert set(dir(hk)) == {*hk.__all__, "__version__"}
 
 
-@pytest.mark.parametrize("kind", [hk.HeckmanRegressor, hk.HeckmanClassifier, hk.HeckmanImputer])
+@pytest.mark.parametrize("kind", [*map(type, MODELS.values()), hk.Networks, hk.HeckmanImputer])
 def test_no_estimator_has_more_than_fifteen_parameters(kind):
     assert len(inspect.signature(kind).parameters) <= 15

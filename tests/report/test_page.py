@@ -217,7 +217,7 @@ def test_the_default_shows_several_priors_and_a_naive_model_without_another_fit(
     learner = LinearRegression().fit(X.loc[y.notna(), ["x"]], y[y.notna()])
     naive = numbers(tables[MEANS][3][2])[0]
     assert naive == pytest.approx(learner.predict(X[["x"]]).mean(), abs=0.02)  # mean of folds
-    assert "The difference from the naive mean of all is clear" in text
+    assert "interval of the mean of all excludes the naive mean" in text
     assert "evidence-title" in page.ids
 
 
@@ -266,8 +266,8 @@ def test_names_that_look_like_markup_are_harmless(tmp_path):
 def test_networks_have_a_page(tmp_path):
     frame = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=1).frame
     X, y = frame[["x", "z"]], frame["y"]
-    options = {"hidden": (8,), "epochs": 20, "n_members": 2, "progress": False}
-    model = hk.DeepHeckmanRegressor(["z"], method="two-step", **options).fit(X, y)
+    small = hk.Networks(hidden=(8,), epochs=20, n_members=2)
+    model = hk.DeepHeckmanRegressor(["z"], networks=small).fit(X, y)
     _, page, tables = written(tmp_path, model, X, y)
     assert "strips-title" in page.ids
     assert len(tables[MEANS]) == 4
@@ -395,3 +395,15 @@ def test_the_page_on_reports_runs(tmp_path, monkeypatch):
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
         exec(compile(block, "report.md", "exec"), {})
     assert "Wages of married women" in (tmp_path / "wages.html").read_text(encoding="utf-8")
+
+
+def test_dates_gaps_and_codes_have_a_page(tmp_path):
+    X, y, _ = linear_draw(400)
+    X["day"] = pd.Timestamp("2022-01-01") + pd.to_timedelta(np.arange(400) % 300, unit="D")
+    X["gaps"] = X["x"].where(np.arange(400) % 4 > 0) + 1
+    X["code"] = np.resize(["250", "414", "V57"], 400)
+    with pytest.warns(UserWarning, match="on_problem='fix'"):
+        model = hk.HeckmanRegressor(["z"], learner="linear", on_problem="fix").fit(X, y)
+    _, _, tables = written(tmp_path, model, X, y)
+    rows = tables["Errors in standard deviations of the column"][1:]
+    assert [row[0] for row in rows] == ["x"]  # the only complete number

@@ -185,7 +185,8 @@ class Selection:
 
 
 def fit_selection(x, z, s, weight, folds, clusters):
-    """The fitted selection, and its index out of fold (n,)."""
+    """The fitted selection, its index out of fold (n,), averages over z (4, n), and the columns of
+    the selected."""
     design = _design(x, z, weight)
     law = _instrument_law(x, z, design, weight)
     columns = design.columns(x, z)
@@ -222,7 +223,7 @@ def fit_selection(x, z, s, weight, folds, clusters):
             part = fit_probit(columns, s, weight * ~out, ridge, coef, steps=3)
             held_out[out] = (columns @ part)[out]
             averages[:, out] = replace(informative, coef=part).averages(x[out])
-    return fitted, held_out, averages, columns
+    return fitted, held_out, averages, columns[s]
 
 
 def fit_probit(columns, s, weight, ridge, start=None, steps=STEPS):

@@ -39,7 +39,7 @@ from heckesel.verdict.identify import (
 ROWS = 20_000  # that are computed together, unless one question needs more
 WITHOUT_FOLDS = (
     "all networks were trained on the same rows, so their disagreement is not a standard error; "
-    "refit with folds=5"
+    "refit with networks=hk.Networks(folds=5)"
 )
 WITHOUT_SELECTION_ERRORS = (
     "networks have no standard errors for the probability of selection; hk.probit computes those "

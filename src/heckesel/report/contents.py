@@ -24,7 +24,7 @@ from heckesel.plots import group_averages, observed_values, outcome_of, selectio
 from heckesel.tables.fit_input import split_groups
 from heckesel.verdict.bounds import bounds
 from heckesel.verdict.identify import NOTHING_TO_CORRECT, TONES
-from heckesel.verdict.sensitivity import sensitivity
+from heckesel.verdict.sensitivity import MOST_ROWS, sensitivity
 
 LEVEL = 0.9
 WIDE = f"{100 * LEVEL:.0f} %"
@@ -34,9 +34,6 @@ REGIONS = {
     "mid": f"sometimes selected ({100 * AGAINST_BELOW:.0f} % to {100 * WELL_FROM:.0f} %)",
     "well": f"mostly selected ({100 * WELL_FROM:.0f} % or more)",
 }
-MOST_ROWS = 5_000  # to average over for each prior
-PRIORS = (0.05, 0.3)  # scales of t distributions with three degrees of freedom
-SCALES, STEPS = (0.01, 1.0), 5  # between which the conclusion may turn, and how closely
 RHO_SHOWN = (-0.9, -0.6, -0.3, 0.0, 0.3, 0.6, 0.9)
 # Each hidden column costs a fit; together they take less time than that of the default model.
 HIDDEN_COLUMNS, HIDDEN_ROWS, HIDDEN_FOLDS = 4, 2_000, 3
@@ -125,8 +122,10 @@ def report_contents(
             validity = _validity(model, frame, values, s, sides)
             tables["bounds"] = _bounds(values, s, name, event, digits, sides)
             if has_posterior(model):
-                prior = _priors(model, naive, frame, s, digits)
-                tables["sensitivity"], sentences["sensitivity"] = prior
+                given = {"y": y, "selected": selected, "level": LEVEL, "rho": [0.0]}
+                priors = sensitivity(model, frame, **given)
+                tables["sensitivity"] = _priors(priors, digits, len(frame))
+                sentences["sensitivity"] = number(priors.sentence)
                 tables["placebo"], sentences["placebo"] = _placebo(model, frame, values, s, sides)
             elif not event and (curves := _sensitivity(model, frame)) is not None:
                 tables["sensitivity"] = _scenarios(curves, digits)
@@ -201,8 +200,9 @@ def _average(model, naive, cases, target="population", groups=None) -> pd.DataFr
     plain = pd.DataFrame(np.nan, range(groups.max() + 1), ["mean", "low", "high"])
     if naive is not None:
         plain = group_averages(naive, cases, groups, LEVEL)
-    found = group_averages(model, cases, groups, LEVEL, target).join(plain, rsuffix="_naive")
-    return found.assign(change=found["mean"] - found["mean_naive"], n=np.bincount(groups))
+    names = {"mean": "naive", "low": "naive_low", "high": "naive_high"}
+    found = group_averages(model, cases, groups, LEVEL, target).join(plain.rename(columns=names))
+    return found.assign(change=found["mean"] - found["naive"], n=np.bincount(groups))
 
 
 def _three_means(model, naive, frame, s) -> pd.DataFrame:
@@ -213,7 +213,7 @@ def _three_means(model, naive, frame, s) -> pd.DataFrame:
 
 def _table_of_means(means: pd.DataFrame, digits, *, usable: bool) -> Table:
     rows = [
-        (str(name), f"{row['n']:,.0f}", _estimate(digits, row, "_naive"), _estimate(digits, row))
+        (str(name), f"{row['n']:,.0f}", _estimate(digits, row, "naive"), _estimate(digits, row))
         for name, row in means.iterrows()
     ]
     header = ("", "cases", "naive", "corrected" + ("" if usable else " (do not use)"))
@@ -232,7 +232,7 @@ def _changes(model, naive, frame, digits, *, usable: bool) -> Table | None:
         (
             REGIONS[name],
             f"{row['n']:,.0f}",
-            digits(row["mean_naive"]),
+            digits(row["naive"]),
             _estimate(digits, row),
             digits(row["change"], signed=True),
             _in_words(row) if usable else "do not use",
@@ -259,24 +259,25 @@ def _headline(means: pd.DataFrame, outcome: str, digits, *, usable: bool) -> str
     }.get(_in_words(row), f"{_in_words(row)}, and the naive mean is outside its interval")
     return (
         f"Over all {row['n']:,.0f} cases, the mean {outcome} is {digits(row['mean'])} with the "
-        f"correction and {digits(row['mean_naive'])} without; {words}."
+        f"correction and {digits(row['naive'])} without; {words}."
     )
 
 
 def _in_words(row) -> str:
     """The direction of a change, if the naive mean is outside the corrected interval."""
-    if not np.isfinite([row["low"], row["high"], row["mean_naive"]]).all():
+    if not np.isfinite([row["low"], row["high"], row["naive"]]).all():
         return "uncertainty unknown"
-    if row["low"] <= row["mean_naive"] <= row["high"]:
+    if row["low"] <= row["naive"] <= row["high"]:
         return "no clear difference"
     return "corrected is lower" if row["change"] < 0 else "corrected is higher"
 
 
-def _estimate(digits, row, suffix: str = "") -> str:
-    mean, low, high = (row[f"{each}{suffix}"] for each in ("mean", "low", "high"))
-    if not np.isfinite([low, high]).all():
-        return digits(mean)
-    return f"{digits(mean)} ({digits(low)} to {digits(high)})"
+def _estimate(digits, row, of: str = "mean") -> str:
+    """A mean with its interval, if there is one."""
+    end = "" if of == "mean" else f"{of}_"
+    low, high = row[f"{end}low"], row[f"{end}high"]
+    shown = digits(row[of])
+    return f"{shown} ({digits(low)} to {digits(high)})" if np.isfinite(low + high) else shown
 
 
 def _validity(model, frame, values, s, sides) -> tuple[str, ...]:
@@ -302,7 +303,10 @@ def _placebo(model, frame, values, s, sides) -> tuple[Table | None, str]:
     names = [
         name
         for name in everything.columns
-        if name in whole and everything[name].nunique() > 1 and frame[name].notna().all()
+        if name in whole
+        and name in frame
+        and everything[name].nunique() > 1
+        and frame[name].notna().all()
     ]
     instruments = [name for name in columns.w_names if name not in columns.x_names]
     if not (names and instruments and everything.shape[1] > len(instruments) + 1):
@@ -353,8 +357,7 @@ def _sensitivity(model, frame):
     if model.get_params().get("scale") is not None:
         return None
     try:
-        found = sensitivity(model, frame)
-        return getattr(found, "curve", found)
+        return sensitivity(model, frame)
     except DataError:
         return None
 
@@ -377,65 +380,23 @@ def _scenarios(curves, digits) -> Table:
     )
 
 
-def _priors(model, naive, frame, s, digits) -> tuple[Table, str]:
-    """The means under other priors of rho, and the scale at which the conclusion turns."""
-    from heckesel.correction.prior import rho_prior
-
-    rows = np.unique(np.linspace(0, len(s) - 1, MOST_ROWS).round().astype(int))
-    cases, unseen = frame.iloc[rows], frame.iloc[rows[~s[rows]]]
-    was, posterior = rho_prior(model.rho_prior), corrected_of(model).rho
-    plain = group_averages(naive, cases, np.zeros(len(cases), int), LEVEL)["mean"].iloc[0]
-
-    def under(given, who, target="population"):
-        """The prior times the likelihood, which is the posterior over the prior of the fit."""
-        prior = rho_prior(given)
-        weights = {
-            each: getattr(posterior, each) / getattr(was, each) * getattr(prior, each)
-            for each in ("point", "interval")
-        }
-        weights = {each: weight / weight.sum() for each, weight in weights.items()}
-        twin = _with(model, rho=replace(posterior, **weights))
-        found = group_averages(twin, who, np.zeros(len(who), int), LEVEL, target).iloc[0]
-        return corrected_of(twin).rho.rho, found
-
-    def clear(given) -> bool:
-        row = under(given, cases)[1]
-        return not row["low"] <= plain <= row["high"]
-
-    shown = []
-    for label, given in {
-        f"scale {PRIORS[0]:g}": PRIORS[0],
-        "of this fit": model.rho_prior,
-        f"scale {PRIORS[1]:g}": PRIORS[1],
-        "uniform": "uniform",
-    }.items():
-        rho, everyone = under(given, cases)
-        columns = [
-            digits(everyone["mean"])
-            if not np.isfinite(everyone["low"])
-            else _estimate(digits, everyone)
-        ]
-        if len(unseen):
-            columns.insert(0, _estimate(digits, under(given, unseen, "unselected")[1]))
-        shown.append((label, significant(rho, 2), *columns))
-    head = ("prior of ρ", "ρ", *(("mean of the unselected",) if len(unseen) else ()), "mean of all")
-    narrow, broad = np.log(SCALES)
-    sentence = "Under no prior is the difference from the naive mean of all clear."
-    if clear(SCALES[0]):
-        sentence = "The difference from the naive mean of all is clear under every prior."
-    elif clear(SCALES[1]):
-        for _ in range(STEPS):
-            middle = (narrow + broad) / 2
-            narrow, broad = (narrow, middle) if clear(np.exp(middle)) else (middle, broad)
-        sentence = (
-            "The difference from the naive mean of all is clear if the prior of ρ is a t "
-            "distribution with 3 degrees of freedom and a scale of about "
-            f"{significant(np.exp(broad), 1)} or more, and not clear below that."
+def _priors(found, digits, cases: int) -> Table:
+    """found : PriorSensitivity"""
+    hidden = "unselected" in found.priors
+    rows = [
+        (
+            str(name),
+            significant(row["rho"], 2),
+            *([_estimate(digits, row, "unselected")] if hidden else []),
+            _estimate(digits, row),
         )
+        for name, row in found.priors.drop(index="no assumption", errors="ignore").iterrows()
+    ]
+    means = (*(("mean of the unselected",) if hidden else ()), "mean of all")
     caption = f"The answer for several priors, with {WIDE} intervals"
-    if len(cases) < len(frame):
-        caption += f", over {len(cases):,} of the cases"
-    return Table(caption, head, shown), sentence
+    if cases > MOST_ROWS:
+        caption += f", over {MOST_ROWS:,} of the cases"
+    return Table(caption, ("prior of ρ", "ρ", *means), rows)
 
 
 def _bounds(values, s, name, event: bool, digits, sides) -> Table | None:
@@ -449,10 +410,8 @@ def _bounds(values, s, name, event: bool, digits, sides) -> Table | None:
     rows = [
         (
             row.name,
-            f"{digits(row.lower)} to {digits(row.upper)}"
-            if row.lower != row.upper
-            else digits(row.lower),
-            f"{digits(row.ci_low)} to {digits(row.ci_high)}",
+            f"{digits(row.low)} to {digits(row.high)}" if row.low != row.high else digits(row.low),
+            f"{digits(row.interval_low)} to {digits(row.interval_high)}",
         )
         for row in found.rows
     ]

@@ -216,7 +216,7 @@ def figures_of(contents: Contents) -> dict[str, Figure]:
 
 def draw_means(means: pd.DataFrame, ax) -> None:
     """Both means of the selected, the unselected and all, with their intervals."""
-    plain = {f"{each}_naive": each for each in ("mean", "low", "high")}
+    plain = {"naive": "mean", "naive_low": "low", "naive_high": "high"}
     naive = means[[*plain]].rename(columns=plain)
     series = [("naive", plots.NAIVE, "D", naive), ("corrected", plots.CORRECTED, "o", means)]
     plots.interval_rows(ax, means.index, series)
