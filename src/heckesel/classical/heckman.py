@@ -65,8 +65,8 @@ def _fit_ols(data: SelectionData, design, kind, options) -> HeckmanFit:
     fit = fit_least_squares(data.x, data.y, data.weight)
     covariance = least_squares_covariance(data.x, data.y, data.weight, fit, kind, **options)
     params, cov = labelled([("outcome", name) for name in data.x_names], fit.beta, covariance)
-    rest = {"method": "least squares", "covariance": kind, "data": data, "design": design}
-    numbers = {"rho": float("nan"), "sigma": fit.sigma, "loglik": fit.loglik}
+    rest: dict = {"method": "least squares", "covariance": kind, "data": data, "design": design}
+    numbers: dict = {"rho": float("nan"), "sigma": fit.sigma, "loglik": fit.loglik}
     return HeckmanFit(params=params, cov=cov, status="converged", **numbers, **rest, **options)
 
 
@@ -94,16 +94,13 @@ def fit_ml(
     _check_separation_of_fit(rows, point.hessian[: rows.q, : rows.q], data.w_names)
     modes = tuple(mode_at(each, rows, scalings, form, data) for each in found.modes)
     index = modes[selected].params.index
-    cov, given_rho = (
-        None if values is None else pd.DataFrame(values, index, index)
-        for values in (covariance, given_ends)
-    )
+    given_rho = None if given_ends is None else pd.DataFrame(given_ends, index, index)
     return HeckmanFit(
         **vars(modes[selected]),
         sigma=modes[selected].sigma,
         method="ml",
         covariance=kind,
-        cov=cov,
+        cov=pd.DataFrame(covariance, index, index),
         cov_given_rho=given_rho,
         data=data,
         design=design,
@@ -128,8 +125,8 @@ def fit_both_steps(
     order = [*range(p), *range(p + 1, p + 1 + q), p]  # numbers come as beta, lambda, gamma
     vector = np.concatenate([fit.beta, [fit.lambda_coef], fit.gamma])
     params, cov = labelled(labels, vector[order], covariance[np.ix_(order, order)])
-    rest = {"method": "two-step", "covariance": kind, "data": data, "design": design}
-    numbers = {"rho": fit.rho, "sigma": fit.sigma, "loglik": float("nan")}
+    rest: dict = {"method": "two-step", "covariance": kind, "data": data, "design": design}
+    numbers: dict = {"rho": fit.rho, "sigma": fit.sigma, "loglik": float("nan")}
     return HeckmanFit(
         params=params, cov=cov, status=fit.probit.status, **numbers, **rest, **options
     )

@@ -52,7 +52,7 @@ class BinarySample(Sample):
         beta = outcome(self.residuals, self.sign > 0, self.weight_selected).gamma
         return np.concatenate([gamma, beta])
 
-    def part(self) -> Self:
+    def part(self) -> Sample:
         """All rows while they are few, else a fixed-seed subsample of SCAN_ROWS."""
         return self if self.n <= SCAN_ROWS else self.subsample(SCAN_ROWS, SCAN_SEED)
 

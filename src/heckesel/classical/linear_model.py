@@ -70,7 +70,8 @@ class LinearProbit(LinearModel):
 
     def index_of_outcome(self, x, w, target: str) -> np.ndarray:
         """(m,) z with P(second class) = Phi(z)."""
-        return probit_index(self.result, *self.matrices(x, w)[:2], target)[0]
+        x, w, _ = self.matrices(x, w)
+        return probit_index(self.result, x, w, target)[0]
 
     def probabilities(self, x, w=None, target: str = "population") -> np.ndarray:
         """(m, 2) of the first and the second class."""

@@ -431,6 +431,10 @@ class SelectionFit(NamedEstimates):
     selected: int = 0
     cov_given_rho: pd.DataFrame | None = None
 
+    error_parameters: ClassVar[Any]  # names of the parameters of the error distribution
+    loglik_independent: ClassVar[Any]  # log-likelihood at rho = 0
+    score_test: ClassVar[Callable]
+
     # what needs the rows, which the file of a saved model does not hold
     saved_properties: ClassVar = ("freedom", "inference", "over_rho", "shown")
 
@@ -710,8 +714,8 @@ class SelectionFit(NamedEstimates):
         c = chdtri(1, 1 - level) if self.inference == "wald" else likelihood_ratio_value(level)
         lowest = highest(self.scan, self.selected) - 0.5 * float(c)
         if parameter == "rho":
-            ends = atanh_rho_interval(rows, self.scan.modes, lowest, run)
-            return float(np.tanh(ends[0])), float(np.tanh(ends[1]))
+            low, high = np.tanh(atanh_rho_interval(rows, self.scan.modes, lowest, run))
+            return float(low), float(high)
         low, high = theta_interval(rows, self.scan.modes, lowest, run)
         return float(scalings.y_scale / high), float(scalings.y_scale / low)
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
@@ -240,7 +241,8 @@ class Problem:
 
     def standard_deviation(self, v: np.ndarray) -> float:
         """Root mean square of the sd of the outcome error over the selected units."""
-        square, extra, u = 1.0, v[self.extra], self.sample.scale_columns
+        square: Any = 1.0
+        extra, u = v[self.extra], self.sample.scale_columns
         if u is not None:
             square = np.average(np.exp(2 * u @ v[self.c]), weights=self.sample.weight_selected)
         if len(extra) == 2:
