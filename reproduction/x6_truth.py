@@ -136,9 +136,9 @@ def held_out_prior(source: str):
         return None
     from heckesel.correction.prior import RhoPrior, spike_and_slab
 
-    given = HELD_OUT[source]  # point, interval: spike, slab and its share
-    point, interval = (spike_and_slab(*given[name]) for name in ("point", "interval"))
-    return RhoPrior(point, interval, given["extrapolation"], given["normal_share"], "held out")
+    given = HELD_OUT[source]
+    weight = spike_and_slab(given["spike"], given["slab"], given["slab_share"])
+    return RhoPrior(weight, given["extrapolation"], given["normal_share"], "held out")
 
 
 def mean_row(mean, low, high, truth, truth_se, sd) -> dict[str, float]:

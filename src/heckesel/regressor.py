@@ -20,7 +20,7 @@ from heckesel.errors import DataError, is_one_of, is_whole
 from heckesel.estimators.fitted_model import SelectionRegressor, identify
 from heckesel.estimators.identify import listing_problems
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
-from heckesel.learners.splines import FoldedRows
+from heckesel.learners.splines import FoldedRows, learn_basis
 from heckesel.selection_model import check_model, fit_checked
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import with_constants
@@ -243,7 +243,8 @@ def learn(model, data: SelectionData) -> None:
         )
         # the likelihood of rho, and nothing else informs it
         say("asking the instrument about rho")
-        partial = mine.basis if len(y) > 10 * x.shape[1] + 100 else mine.basis.straight
+        curved = len(y) > 10 * x.shape[1] + 100
+        partial = learn_basis(mine.x, mine.weight, curved=curved)
         evidence = what_the_instrument_says(
             y - held_out,
             index[s],

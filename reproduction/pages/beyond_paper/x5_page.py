@@ -6,8 +6,8 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from scipy.stats import t as student
 
+from heckesel.correction.prior import RHO, spike_and_slab
 from reproduction.pages.beyond_paper import markdown as md
 from reproduction.pages.beyond_paper.targets import Requirement, TargetRow, target_row
 from reproduction.pages.method_labels import LABELS
@@ -25,7 +25,6 @@ AVERAGED = (0.88, 0.95)
 WHERE = {"strong": "strong instrument", "weak": "weak instrument", "none": "no instrument"}
 ALLOWANCE = 2.0  # standard errors
 CRPS_FACTOR, SUPPORTED = 1.05, 0.9
-PRIOR_DF, PRIOR_SCALE = 3, 0.2  # of rho, over which coverage is averaged: t around 0
 
 
 @dataclass(frozen=True)
@@ -105,11 +104,9 @@ def averaged_coverage(results: Results, method: str, instrument: str) -> np.ndar
     """Coverage for each kind of errors, linear between the values of rho and averaged over their
     prior."""
     found = metric_by_regime(results, method, "coverage90_against", instrument=instrument)
-    grid = np.linspace(-0.99, 0.99, 199)
-    weight = student.pdf(grid / PRIOR_SCALE, PRIOR_DF)
     return np.array(
         [
-            np.average(np.interp(grid, RHOS, means), weights=weight)
+            np.average(np.interp(RHO, RHOS, means), weights=spike_and_slab())
             for errors in ERRORS
             if len(means := [found[k].mean for k in sorted(found) if k[1] == errors]) == len(RHOS)
         ]
