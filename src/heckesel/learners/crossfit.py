@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from heckesel.errors import DataError
+from heckesel.learners.networks import LEAST_FOR_FOLDS, Networks, cross_fit_networks
 from heckesel.learners.splines import FoldedRows
 
 FEW, MANY = 5_000, 50_000  # selected rows up to which there are ten folds, and beyond which three
@@ -86,6 +87,8 @@ def cross_fit(learner, rows: FoldedRows, y, *, seed: int, n_jobs=None):
     if learner in ("linear", "splines"):
         return rows.fit_ridge(y, curved=learner == "splines")
     x, weight, folds = rows.x, rows.weight, rows.folds
+    if isinstance(learner, Networks) and learner.folds is not None and len(y) >= LEAST_FOR_FOLDS:
+        return cross_fit_networks(learner, x, y, weight, folds)
 
     def fit(k):
         inside, out = folds != k, folds == k
