@@ -35,6 +35,7 @@ from heckesel.verdict.validity import (
 
 LINEARITY_SEED = 20_793
 MANY_COPIES = 0.05  # share of the selected rows
+GLANCE_ROWS = 2048  # which show for most tables that rows differ
 CONTINUOUS = 0.9  # values of the outcome for each distinct row, above which ties are copies
 FEWEST_VALUES = 3  # of a column whose square contains new information
 
@@ -46,7 +47,10 @@ def repeated_rows(data: SelectionData) -> dict:
     values = len(np.unique(y))
     if n1 - values < MANY_COPIES * n1:
         return {}
-    rows = len(np.unique(np.column_stack([data.w[data.s], data.x[data.s], y]), axis=0))
+    whole = np.column_stack([data.w[data.s], data.x[data.s], y])
+    if values < CONTINUOUS * len(np.unique(whole[:GLANCE_ROWS], axis=0)):  # as for all rows then
+        return {}
+    rows = len(np.unique(whole, axis=0))
     if n1 - rows < MANY_COPIES * n1 or values < CONTINUOUS * rows:
         return {}
     return {"repeated_rows": n1 - rows}
