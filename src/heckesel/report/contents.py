@@ -167,7 +167,7 @@ def _rows_of_fit(model, *, weighted: bool) -> int | None:
 
 def has_posterior(model) -> bool:
     """Whether rho has a posterior: prior times what the instrument says."""
-    return hasattr(getattr(corrected_of(model), "rho", None), "interval")
+    return hasattr(getattr(corrected_of(model), "rho", None), "rho_interval")
 
 
 def corrected_of(model):
