@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from heckesel.classical.linear_model import linear_model
+from heckesel.classical.linear_model import LinearModel
 from heckesel.classical.results import keep_result
 from heckesel.classical.spline_profile import fit_profile
 from heckesel.column_checks import check_fit
@@ -176,7 +176,9 @@ class HeckmanRegressor(SelectionRegressor):
         if not linear:
             self.identification_ = identify(data)
             prior = None if self.rho_prior is None else rho_prior(self.rho_prior).density
-            self.fitted_ = fit_profile(data, errors=self.errors, prior=prior)
+            named = () if self.scale is None else self.columns_.x_names_of(self.scale, "scale")
+            scale = [data.x_names.index(name) for name in named]
+            self.fitted_ = fit_profile(data, errors=self.errors, scale=scale, prior=prior)
             self.rho_ = float(
                 np.average(
                     self.fitted_.info.rho, weights=[mode.weight for mode in self.fitted_.info.modes]
@@ -196,8 +198,7 @@ class HeckmanRegressor(SelectionRegressor):
             weight_kind=weight_kind,
         )
         keep_result(self, result)
-        counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
-        self.fitted_ = linear_model(result, counted)
+        self.fitted_ = LinearModel(result)
         self.identification_ = result.identification
         return self
 
