@@ -27,13 +27,6 @@ from heckesel.errors import DataError, is_one_of, is_whole, warn_user
 from heckesel.math import student, truncated
 from heckesel.math.sinh_arcsinh import moments_given_selection, population_moments, stretch
 from heckesel.math.special import LOG_2PI, inverse_mills, mills_delta
-from heckesel.math.truncated import (
-    cdf_given_selection,
-    invert_cdf,
-    log_density_given_selection,
-    quantile_given_selection,
-    sample_given_selection,
-)
 from heckesel.scales import TargetTransform
 
 TARGETS = ("population", "selected", "unselected")
@@ -413,31 +406,14 @@ class Student(Scaled):
 class GivenSelection(Scaled):
     """e given selection, u > -index.
 
-    index, rho : (m,); (u, e) is standard bivariate normal with correlation rho. An unselected unit
-    has -u > index, so its distribution has -index and -rho.
+    index, rho : (m,); (u, e) is standard bivariate normal with correlation rho, or bivariate t with
+    df degrees of freedom. An unselected unit has -u > index, so its distribution has -index and
+    -rho.
     """
 
     index: np.ndarray
     rho: np.ndarray
-
-    def _cdf(self, e):
-        return cdf_given_selection(e, self.index, self.rho)
-
-    def _quantile(self, p):
-        return quantile_given_selection(p, self.index, self.rho)
-
-    def _sample(self, size, rng):
-        return sample_given_selection(size, self.index, self.rho, rng)
-
-    def _log_density(self, e):
-        return log_density_given_selection(e, self.index, self.rho)
-
-
-@dataclass(frozen=True)
-class StudentGivenSelection(GivenSelection):
-    """`GivenSelection` with (u, e) standard bivariate t with df degrees of freedom."""
-
-    df: float
+    df: float = np.inf
 
     def _cdf(self, e):
         return truncated.cdf_given_selection(e, self.index, self.rho, self.df)
@@ -558,7 +534,7 @@ def predict_student_given_selection(
         mean=location + covariance * mean,
         epistemic=epistemic,
         aleatoric=sigma**2 * variance,
-        distribution=StudentGivenSelection(location, scale, index, covariance / scale, df),
+        distribution=GivenSelection(location, scale, index, covariance / scale, df),
     )
 
 
@@ -642,7 +618,7 @@ class Mixture:
 
         bracket = (low - start) / unit, (high - start) / unit
         level, here = np.full(len(start), p), np.zeros(len(start))
-        return start + unit * invert_cdf(level, cdf_and_density, here, bracket)
+        return start + unit * truncated.invert_cdf(level, cdf_and_density, here, bracket)
 
     def sample(self, size, rng):
         """(size, m): a component for each draw and point, and a draw from it."""
@@ -685,7 +661,8 @@ def _average(weight, values):
 
 def _with_fields(distribution, change):
     values = {each.name: getattr(distribution, each.name) for each in fields(distribution)}
-    return replace(distribution, **{name: change(value) for name, value in values.items()})
+    arrays = {name: each for name, each in values.items() if isinstance(each, np.ndarray)}
+    return replace(distribution, **{name: change(each) for name, each in arrays.items()})
 
 
 def _weights(log_weight) -> np.ndarray:
@@ -851,7 +828,8 @@ def _has_formula(distribution: Distribution) -> bool:
         if isinstance(parts, tuple):
             return all(_has_formula(part.distribution) for part in parts)
         distribution = parts
-    return type(distribution) in (Normal, GivenSelection)
+    given = isinstance(distribution, GivenSelection) and distribution.df == np.inf
+    return given or isinstance(distribution, Normal)
 
 
 def _log_moment(distribution, t: float) -> np.ndarray:
