@@ -28,6 +28,7 @@ from heckesel.verdict.learned import verdict_of
 
 LEARNERS = ("auto", "linear", "splines", "boosting")
 METHODS = ("auto", "profile", "two-step", "ml")
+FEW_HIDDEN = 20_000  # unselected rows on which the difference of the readings is averaged
 FEWEST = 4  # selected rows, so that two folds have two each
 
 
@@ -236,9 +237,11 @@ def learn(model, data: SelectionData) -> None:
         # P(s = 1 | x, z), out of fold, and its averages over z
         say(f"learning the selection of {data.n:,} rows")
         selection, index, averages, columns = fit_selection(x, z, s, data.weight, folds, groups)
-        mean_p, mean_phi, _, _ = selection.averages(x[~s])
+        some = np.flatnonzero(~s)[:: max(1, (~s).sum() // FEW_HIDDEN)]
+        mean_p, mean_phi, _, _ = selection.averages(x[some])
+        sd = law.local_sd(outcome.predict_members(x[some]).mean(axis=0))
         contrast = np.average(
-            mean_phi / mean_p / np.maximum(1 - mean_p, 1e-12), weights=data.weight[~s]
+            mean_phi / mean_p / np.maximum(1 - mean_p, 1e-12), weights=data.weight[some] * sd
         )
         # the likelihood of rho, and nothing else informs it
         say("estimating rho from the instrument")
@@ -246,6 +249,7 @@ def learn(model, data: SelectionData) -> None:
         partial = learn_basis(mine.x, mine.weight, curved=curved)
         evidence = what_the_instrument_says(
             y - held_out,
+            law.local_sd(held_out),
             index[s],
             averages[:, s],
             columns,
