@@ -19,7 +19,7 @@ LAYERS = [
     "errors io device display math",
     "data predictive scales metrics tables datasets",
     "deep learners correction classical diagnostics verdict margins",
-    "saving selection_model estimators regressor classifier deep_regressor hidden_columns "
+    "saving selection_model estimators regressor classifier deep_regressor diagnose "
     "imputer plots report cli",
     "__init__ __main__",
 ]

@@ -11,10 +11,9 @@ from heckesel.classical.probit_results import LinearProbit, fit_binary
 from heckesel.classical.results import explain_modes, keep_result
 from heckesel.correction.corrected import CorrectedClasses
 from heckesel.data import SelectionData, check_level, check_weights, kind_of_weights, selected_rows
-from heckesel.diagnostics.column_problems import check_fit
+from heckesel.diagnostics.column_problems import check_fit, listing_problems
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.estimators.group_averages import GroupAverages
-from heckesel.estimators.identify import listing_problems
 from heckesel.estimators.scoring import class_log_likelihood, codes_of
 from heckesel.estimators.selection_regressor import check_predictions, rows_for_target
 from heckesel.regressor import check_enough, check_options, learn
@@ -29,7 +28,7 @@ from heckesel.tables.fit_input import (
 )
 from heckesel.tables.formula import with_constants
 from heckesel.tables.frames import check_same_order
-from heckesel.verdict.fitted import identify_classes
+from heckesel.verdict.linear import identify_classes
 
 METHODS = ("auto", "ml")
 

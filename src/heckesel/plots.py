@@ -16,14 +16,14 @@ from scipy.special import chdtrc, ndtr
 from heckesel.classical.ml import Scan
 from heckesel.classical.probit import fit_probit
 from heckesel.data import CONSTANT, SelectionData, check_level, numeric
+from heckesel.diagnose import Placebo
 from heckesel.display import p_equation
 from heckesel.errors import DataError, as_list, imported
-from heckesel.hidden_columns import Placebo
 from heckesel.metrics import LEVELS, class_half_band, half_band, reliability, transforms
 from heckesel.tables.fit_input import without_unobserved
 from heckesel.verdict.bounds import Bounds
 from heckesel.verdict.identify import NOTHING_TO_CORRECT
-from heckesel.verdict.profile_curve import ProfileCurve, profile_curve
+from heckesel.verdict.linear import ProfileCurve, profile_curve
 from heckesel.verdict.sensitivity import PLAUSIBLE, Sensitivity
 
 __all__ = [

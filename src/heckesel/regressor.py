@@ -1,7 +1,9 @@
 """`HeckmanRegressor`: any learner for the selected, and rho from the instrument alone."""
 
 import sys
+import warnings
 from dataclasses import KW_ONLY, dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,16 +18,15 @@ from heckesel.correction.prior import rho_prior
 from heckesel.correction.rho import posterior, what_the_instrument_says
 from heckesel.correction.selection import fit_selection
 from heckesel.data import SelectionData, kind_of_weights, scaled_weight, seed_of
-from heckesel.diagnostics.column_problems import check_fit
-from heckesel.errors import DataError, is_one_of, is_whole
-from heckesel.estimators.identify import listing_problems
-from heckesel.estimators.selection_regressor import SelectionRegressor, identify
+from heckesel.diagnostics.column_problems import check_errors, check_fit, listing_problems
+from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_whole, warn_user
+from heckesel.estimators.selection_regressor import SelectionRegressor
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
 from heckesel.learners.splines import learn_basis
 from heckesel.selection_model import check_model, fit_checked
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import with_constants
-from heckesel.verdict.learned import verdict_of
+from heckesel.verdict.identify import Identification, conclude, verdict_of
 
 LEARNERS = ("auto", "linear", "splines", "boosting")
 METHODS = ("auto", "profile", "two-step", "ml")
@@ -192,7 +193,7 @@ class HeckmanRegressor(SelectionRegressor):
         linear = self.method != "profile"
         data = read_table(self, X, y, **sides, check=check_fit, linear=linear)
         if not linear:
-            self.identification_ = identify(data)
+            self.identification_ = identify_data(data)
             prior = None if self.rho_prior is None else rho_prior(self.rho_prior).density
             self.fitted_ = fit_profile(data, errors=self.errors, prior=prior)
             self.rho_ = float(
@@ -281,6 +282,28 @@ def learn(model, data: SelectionData) -> None:
     model.fitted_ = Corrected(outcome, law, selection, rho, places)
     model.learner_, model.losses_ = outcome.name, outcome.losses
     model.identification_ = verdict_of(data, evidence, rho, prior)
+
+
+def identify_data(data: SelectionData, *, exact: bool = False) -> Identification:
+    """The verdict for models without a prior on rho, by what the default method with splines learns
+    from the instrument; exact : whether the outcome may be an exact function of its columns"""
+    if not (exact or data.s.all()):
+        check_errors(data)
+    asked = SimpleNamespace(learner="splines", cv="auto", rho_prior=None, random_state=0)
+    asked.n_jobs, asked.verbose = None, False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentificationWarning)
+        learn(asked, data)
+    found = asked.identification_
+    if not data.has_selection:
+        warn_user(f"all {data.n} rows have an outcome: {found}")
+        return found
+    of_prior = ("prior", "normal_share", "posterior_rho", "posterior_rho_low", "posterior_rho_high")
+    evidence = {name: value for name, value in found.evidence.items() if name not in of_prior}
+    found = conclude(evidence)
+    if found.is_doubtful:
+        warn_user(str(found))
+    return found
 
 
 def outcome_columns(data: SelectionData):

@@ -14,7 +14,7 @@ from heckesel.data import selection_data
 from heckesel.deep.training import assign_folds
 from heckesel.estimators.compare_models import compare_models
 from heckesel.tables.problems import repeated_units as repeated_units_question
-from heckesel.verdict.checks import normality
+from heckesel.verdict.linear import normality
 from tests.cli.command_line import run
 from tests.repeated_units import all_outcomes, repeated_units
 

@@ -1,6 +1,7 @@
 """Problems of the columns of a table: the checks that find them, and the plan that fixes them."""
 
 from dataclasses import replace
+from functools import wraps
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from heckesel.classical.checks import (
     unexplained_share,
 )
 from heckesel.data import SelectionData
+from heckesel.errors import ColumnError, DataError
 from heckesel.tables.columns import Columns
 from heckesel.tables.fit_input import fixed_columns, outcome_column, split_groups
 
@@ -63,3 +65,33 @@ def plan_of(
         strict=strict,
     )
     return columns
+
+
+def listing_problems(fit):
+    """A `fit` whose error about one column also lists the other problems of the table."""
+
+    @wraps(fit)
+    def listed(self, X, y=None, **options):
+        try:
+            return fit(self, X, y, **options)
+        except ColumnError as error:
+            raise ColumnError(
+                _with_all(error, self, X, y, options), error.terms, error.reason
+            ) from None
+
+    return listed
+
+
+def _with_all(error: ColumnError, model, X, y, options: dict) -> str:
+    sides = {name: options.get(name) for name in ("selected", "sample_weight", "groups")}
+    try:
+        sides |= {"instruments": model.instruments, "unobserved": model.unobserved}
+        plan = plan_of(X, y, **sides, strict=False)
+    except (DataError, TypeError, ValueError):  # the columns are not the only problem
+        return str(error)
+    if len(plan.actions) < 2:
+        which = plan.actions and str(error).endswith("drop one of them")  # and not clear which
+        return f"{error}, or set on_problem='fix'" if which else str(error)
+    return f"{error}. on_problem='fix' would act on {len(plan.actions)} columns. " + ". ".join(
+        plan.actions
+    )

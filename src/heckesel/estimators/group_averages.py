@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -21,8 +22,9 @@ from heckesel.margins import (
     without_uncertainty,
 )
 from heckesel.predictive import check_target
-from heckesel.verdict.identify import CONTRADICTED, MOSTLY_PRIOR, NOTHING_TO_CORRECT
+from heckesel.verdict.identify import NOTHING_TO_CORRECT
 
+_TOLD: WeakKeyDictionary = WeakKeyDictionary()  # models whose users know their verdict
 ROWS = 20_000  # that are computed together, unless one question needs more
 WITHOUT_FOLDS = (
     "all networks were trained on the same rows, so their disagreement is not a standard error; "
@@ -119,13 +121,19 @@ def model_means(model, target: str, level: float) -> ModelMeans:
     return ModelMeans(model, target, level)
 
 
-def target_of(model, target: str) -> str:
-    """The target of a prediction, the population if every unit of the fit was selected; warns of
-    the caveat of the fit."""
+def target_of(model, target: str, *, tell: bool = True) -> str:
+    """The target of a prediction, the population if every unit of the fit was selected.
+
+    tell : whether to warn of a doubtful verdict, once for each fit
+    """
     check_is_fitted(model)
     check_target(target)
-    if model.identification_.verdict in (MOSTLY_PRIOR, CONTRADICTED):
-        warn_user(str(model.identification_))
+    found = model.identification_
+    if tell and found.is_doubtful and _TOLD.get(model) is not found:
+        _TOLD[model] = found
+        warn_user(
+            f"the verdict on this {type(model).__name__} is {found.verdict!r}; see identification_"
+        )
     if model.identification_.verdict != NOTHING_TO_CORRECT:
         return target
     if target == "unselected":

@@ -10,9 +10,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from heckesel.data import SelectionData, check_weights, marked_rows, selected_rows
-from heckesel.diagnostics.column_problems import check_errors
-from heckesel.errors import DataError, HeckeselError, warn_user
+from heckesel.data import check_weights, marked_rows, selected_rows
+from heckesel.errors import DataError, HeckeselError
 from heckesel.estimators.group_averages import GroupAverages, target_of
 from heckesel.predictive import (
     TARGETS,
@@ -24,8 +23,7 @@ from heckesel.predictive import (
 from heckesel.saving import save
 from heckesel.tables.fit_input import outcome_column
 from heckesel.tables.frames import check_same_order, library_of, row_labels
-from heckesel.verdict.fitted import identify_data
-from heckesel.verdict.identify import NOTHING_TO_CORRECT, Identification
+from heckesel.verdict.identify import NOTHING_TO_CORRECT
 
 
 class SelectionRegressor(GroupAverages, RegressorMixin, BaseEstimator):
@@ -240,37 +238,13 @@ def check_predictions(model, numbers_of: Callable) -> None:
     x, w = (np.zeros((2, len(names))) for names in (model.columns_.x_names, model.columns_.w_names))
     for target in TARGETS:
         try:
-            found = numbers_of(x, w, target_of(model, target))
+            found = numbers_of(x, w, target_of(model, target, tell=False))
         except HeckeselError:
             if target == "population":
                 raise
             continue  # a model that does not predict this target
         if np.isnan(found).any():
             raise ValueError("predictions are NaN")
-
-
-def identify(data: SelectionData) -> Identification:
-    """`identify_with_warning`, for models of errors, which an exact outcome has not."""
-    if not data.s.all():
-        check_errors(data)
-    return identify_with_warning(data)
-
-
-def identify_with_warning(data: SelectionData) -> Identification:
-    """The verdict, with a warning if there is no instrument, or no selection."""
-    verdict = identify_data(data)
-    if verdict.verdict == NOTHING_TO_CORRECT:
-        warn_no_selection(data)
-    elif not data.instruments:
-        warn_user(str(verdict))
-    return verdict
-
-
-def warn_no_selection(data: SelectionData) -> None:
-    warn_user(
-        f"all {data.n} rows have an outcome, so every unit was selected and there is nothing to "
-        "correct: this is a plain ensemble"
-    )
 
 
 def rows_for_target(model, X, target: str):
