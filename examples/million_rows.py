@@ -17,14 +17,8 @@ def main(n: int = 1_000_000, epochs: int = 6, members: int = 5) -> float:
     """The bias of the corrected mean where few were selected; printed with its coverage."""
     draw = hk.datasets.make_controlled(n, rho=0.9, alpha=1.0, seed=0)
     table, y = draw.frame[["x", "z"]], draw.frame["y"]
-    model = hk.DeepHeckmanRegressor(
-        instruments=["z"],
-        n_members=members,
-        epochs=epochs,
-        batch_size=8192,
-        learning_rate=5e-3,
-        method="two-step",
-    )
+    networks = hk.Networks(n_members=members, epochs=epochs, batch_size=8192, learning_rate=5e-3)
+    model = hk.DeepHeckmanRegressor(instruments=["z"], networks=networks)
     started = time.perf_counter()
     model.fit(table, y)
     seconds = time.perf_counter() - started

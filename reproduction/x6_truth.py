@@ -110,7 +110,10 @@ def fit(method: str, known: KnownOutcome) -> tuple:
         instruments, names = [], known.covariates
     kind, options = hk.HeckmanRegressor, {}
     if method == "ensemble":
-        kind, options = hk.DeepEnsembleRegressor, {"device": "cpu", "progress": False}
+        kind, options = (
+            hk.DeepEnsembleRegressor,
+            {"networks": hk.Networks(n_members=10, device="cpu")},
+        )
     elif method in ("two-step", "ml", "profile"):
         options["method"] = method
     elif method in CLASSIFIERS:

@@ -187,7 +187,7 @@ def deep() -> plt.Figure:
     scope = run_page("docs/deep.md", "model")
     pool, new = scope["pool"], scope["pool"].test_frame.drop(columns="y")
     X, y = scope["X"], pool.frame["y"]
-    naive = hk.DeepEnsembleRegressor(instruments=["z"], progress=False).fit(X, y)
+    naive = hk.DeepEnsembleRegressor(instruments=["z"]).fit(X, y)
     chance, truth = pool.test_truth.propensity_x, pool.test_truth.y
     fifth = pd.qcut(chance, 5, labels=False)
     middle = pd.Series(chance).groupby(fifth).mean()

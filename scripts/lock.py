@@ -38,8 +38,8 @@ women = hk.datasets.load_mroz()
 fit = hk.heckman("lwage ~ educ", select="~ educ + age + kidslt6", data=women)
 assert fit.status == "converged", fit.status
 X = women[["educ", "age", "kidslt6"]]
-hk.DeepHeckmanRegressor(["age", "kidslt6"], method="two-step", n_members=2, epochs=5,
-                        progress=False).fit(X, women["lwage"]).predict(X)
+networks = hk.Networks(n_members=2, epochs=5)
+hk.DeepHeckmanRegressor(["age", "kidslt6"], networks=networks).fit(X, women["lwage"]).predict(X)
 """
 
 

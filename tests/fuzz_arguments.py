@@ -60,11 +60,14 @@ def fitted():
     return hk.heckman("y ~ x", "~ x + z", X.assign(y=y))
 
 
+NETWORK_SETTINGS = ("batch_size", "dtype", "folds")
+
+
 def _deep(**options):
-    small = {"epochs": 2, "n_members": 2, "hidden": (3,), "progress": False, "device": "cpu"}
-    return hk.DeepHeckmanRegressor(
-        **{"method": "two-step"} | {"instruments": ["z"]} | small | options
-    )
+    given = {name: options.pop(name) for name in NETWORK_SETTINGS if name in options}
+    small = {"epochs": 2, "n_members": 2, "hidden": (3,), "device": "cpu"}
+    networks = hk.Networks(**small | given)
+    return hk.DeepHeckmanRegressor(**{"instruments": ["z"], "networks": networks} | options)
 
 
 def _fit_deep(**options):
@@ -128,7 +131,7 @@ def _distribution():
 
 
 OF_FIT = ("X", "y", "selected", "sample_weight")
-OF_TABLE = (*OF_FIT, "instruments", "missing", "unobserved", "covariance")
+OF_TABLE = (*OF_FIT, "instruments", "missing", "unobserved")
 OF_HECKMAN = ("method", "errors", "covariance", "groups", "weights", "weight_kind")
 CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     "HeckmanRegressor.fit": (
@@ -137,20 +140,14 @@ CALLS: dict[str, tuple[Callable, tuple[str, ...]]] = {
     ),
     "HeckmanClassifier.fit": (
         partial(_fit, hk.HeckmanClassifier, OF_FIT),
-        (*OF_TABLE, "method"),
+        (*OF_TABLE, "method", "covariance"),
     ),
     # not hidden, n_members, device, learning_rate and weight_decay, and no epochs by the million
     "DeepHeckmanRegressor.fit": (
         _fit_deep,
         (
-            *("instruments", "method", "warm_up", "batch_size", "dtype", "random_state", "missing"),
-            *(
-                "target_transform",
-                "unobserved",
-                "folds",
-                "noise",
-                "tails",
-            ),
+            *("instruments", "method", "warm_up", "random_state", "missing", "target_transform"),
+            *("unobserved", "noise", "tails", *NETWORK_SETTINGS),
         ),
     ),
     "heckman": (_heckman, ("outcome", "select", "data", "selected", "instruments", *OF_HECKMAN)),

@@ -8,14 +8,9 @@ from sklearn.base import clone
 import heckesel as hk
 
 N = 240
-SMALL = {
-    "instruments": ["z"],
-    "epochs": 12,
-    "n_members": 2,
-    "hidden": (6, 5),
-    "missing": "indicator",
-    "progress": False,
-}
+SIZES = {"epochs": 12, "n_members": 2, "hidden": (6, 5)}
+SMALL = {"instruments": ["z"], "missing": "indicator", "networks": hk.Networks(**SIZES)}
+FOLDED = SMALL | {"networks": hk.Networks(folds=2, **SIZES)}
 
 
 def table():
@@ -39,11 +34,11 @@ MODELS = {
     "linear auto": hk.HeckmanRegressor(["z"], missing="indicator", method="ml"),
     "linear two-step": hk.HeckmanRegressor("z", method="two-step", missing="indicator"),
     "two-step": hk.DeepHeckmanRegressor(method="two-step", **SMALL),
-    "two-step on folds": hk.DeepHeckmanRegressor(folds=2, noise="varying", **SMALL),
+    "two-step on folds": hk.DeepHeckmanRegressor(noise="varying", **FOLDED),
     "joint": hk.DeepHeckmanRegressor(method="joint", **SMALL),
-    "joint on folds": hk.DeepHeckmanRegressor(method="joint", folds=2, **SMALL),
+    "joint on folds": hk.DeepHeckmanRegressor(method="joint", **FOLDED),
     "ensemble": hk.DeepEnsembleRegressor(**SMALL),
-    "ensemble on folds": hk.DeepEnsembleRegressor(folds=2, **SMALL),
+    "ensemble on folds": hk.DeepEnsembleRegressor(**FOLDED),
     "linear log": hk.HeckmanRegressor(
         ["z"], method="ml", missing="indicator", target_transform="log"
     ),

@@ -22,9 +22,10 @@ FIT_MROZ = """
 import sys, numpy, heckesel as hk
 frame = hk.datasets.load_mroz()
 X = frame[["educ", "exper", "age", "kidslt6", "nwifeinc"]]
-options = {"instruments": ["kidslt6", "nwifeinc"], "hidden": (16,), "random_state": 1}
-options |= {"device": "cpu", "progress": False}
-fits = (hk.DeepHeckmanRegressor(epochs=int(epochs), **options) for epochs in sys.argv[2:])
+sizes = {"hidden": (16,), "n_members": 10, "device": "cpu"}
+networks = (hk.Networks(epochs=int(epochs), **sizes) for epochs in sys.argv[2:])
+names = ["kidslt6", "nwifeinc"]
+fits = (hk.DeepHeckmanRegressor(names, networks=each, random_state=1) for each in networks)
 numpy.save(sys.argv[1], [fit.fit(X, frame["lwage"]).predict(X) for fit in fits])
 """
 

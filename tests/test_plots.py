@@ -40,6 +40,7 @@ def every_picture(model, X, y):
     """A call of each function, with everything but `ax`."""
     curves = hk.sensitivity(model, rho=RHO)
     auto = hk.HeckmanRegressor(["z"], learner="linear").fit(X[["x", "z"]], y)
+    hidden = hk.placebo(X, y, instruments=["z"], learner="linear", cv=3)
     return {
         "bounds": lambda ax=None: hk.plots.bounds(hk.bounds(y, -9.0, 9.0), ax=ax),
         "coefficients": lambda ax=None: hk.plots.coefficients(model, ax=ax),
@@ -48,6 +49,10 @@ def every_picture(model, X, y):
         "calibration": lambda ax=None: hk.plots.calibration(model, X, y, ax=ax),
         "rho_likelihood": lambda ax=None: hk.plots.rho_likelihood(model, ax=ax),
         "rho_posterior": lambda ax=None: hk.plots.rho_posterior(auto, ax=ax),
+        "instrument_evidence": lambda ax=None: hk.plots.instrument_evidence(
+            auto, X[["x", "z"]], y, ax=ax
+        ),
+        "placebo": lambda ax=None: hk.plots.placebo(hidden, ax=ax),
         "sensitivity": lambda ax=None: hk.plots.sensitivity(curves, "x", ax=ax),
         "instrument_strength": lambda ax=None: hk.plots.instrument_strength(model, ax=ax),
     }
@@ -77,7 +82,11 @@ def test_every_picture_names_both_axes_and_keeps_its_words_inside_and_apart(mode
     for name, call in every_picture(model, *draw).items():
         ax = call()
         assert ax.get_xlabel(), name
-        assert ax.get_ylabel() or name in ("bounds", "coefficients")  # whose rows have names
+        assert ax.get_ylabel() or name in (
+            "bounds",
+            "coefficients",
+            "placebo",
+        )  # whose rows have names
         figure = ax.figure
         FigureCanvasAgg(figure).draw()
         page = figure.bbox.padded(1)
@@ -273,7 +282,7 @@ def test_rows_in_groups_have_no_likelihood_ratio(draw, tmp_path):
         (lambda m, X, y: hk.plots.effect(m, X, "q"), "X has no column 'q'"),
         (lambda m, X, y: hk.plots.effect(m, X, "z"), "'z' is an instrument"),
         (lambda m, X, y: hk.plots.by_selection(m.result_, X), "needs a fitted estimator"),
-        (lambda m, X, y: hk.plots.calibration(m, X, y[:9]), "X has 400 rows but y has shape"),
+        (lambda m, X, y: hk.plots.calibration(m, X, y[:9]), "X has 400 rows but y has 9"),
         (lambda m, X, y: hk.plots.calibration(m.result_, X, y), "needs a fitted estimator"),
         (lambda m, X, y: hk.plots.sensitivity(m), "draws the result of hk.sensitivity"),
         (lambda m, X, y: hk.plots.rho_likelihood(3), "no likelihood over rho"),
@@ -321,3 +330,29 @@ def test_given_axes_are_used_and_other_results_refused():
     assert hk.plots.bounds(hk.bounds(Y, 0.0, 4.0), ax=axes) is axes
     with pytest.raises(hk.DataError, match=r"draws what hk\.bounds returns, not a tuple"):
         hk.plots.bounds((0.0, 1.0))
+
+
+def test_what_the_instrument_says_are_held_out_residuals_and_both_readings(tmp_path):
+    from sklearn.linear_model import LinearRegression
+    from sklearn.model_selection import StratifiedKFold
+
+    frame = hk.datasets.make_controlled(2000, rho=0.9, alpha=1.0, seed=1).frame
+    X, y, s = frame[["x", "z"]], frame["y"], frame["y"].notna()
+    splits = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, s))
+    model = hk.HeckmanRegressor(["z"], learner=LinearRegression(), cv=splits).fit(X, y)
+    at, seen = line(hk.plots.instrument_evidence(model, X, y), "observed")
+    residual = np.zeros(len(X))
+    for kept, held in splits:
+        kept, held = (rows[s.iloc[rows]] for rows in (kept, held))
+        naive = LinearRegression().fit(X.iloc[kept][["x"]], y.iloc[kept])
+        residual[held] = y.iloc[held] - naive.predict(X.iloc[held][["x"]])
+    assert seen.mean() == pytest.approx(residual.mean(), rel=1e-6)  # ten groups of 200
+    assert np.all(np.diff(at) > 0)
+
+    model = hk.HeckmanRegressor(["z"], learner="splines").fit(X, y)
+    model.save(tmp_path / "m")
+    ax = hk.plots.instrument_evidence(hk.load(tmp_path / "m"), X, y)
+    (_, seen), (_, normal) = line(ax, "observed"), line(ax, "normal errors")
+    assert np.corrcoef(seen, normal)[0, 1] > 0.8
+    with pytest.raises(DataError, match="must be the data of the fit"):
+        hk.plots.instrument_evidence(model, X, 2 * y)

@@ -16,10 +16,10 @@ PACKAGE = Path(heckesel.__file__).parent
 ROOT = PACKAGE.parent.parent
 # Folders and files of the library, by layer. A layer imports itself and the layers before it.
 LAYERS = [
-    "errors io device display math",
+    "errors io saving device display math",
     "data predictive scales metrics tables datasets",
-    "deep learners correction classical diagnostics verdict margins",
-    "saving selection_model estimators regressor classifier deep_regressor diagnose "
+    "deep learners correction classical column_checks verdict margins",
+    "selection_model estimators regressor classifier deep_regressor diagnose "
     "imputer plots report cli",
     "__init__ __main__",
 ]

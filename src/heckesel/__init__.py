@@ -9,9 +9,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "heckman": "heckesel.selection_model",
+    "heckprobit": "heckesel.selection_model",
     "probit": "heckesel.classical.probit_results",
     "identify": "heckesel.diagnose",
-    "column_report": "heckesel.diagnostics.column_report",
+    "column_report": "heckesel.column_checks",
     "test_instruments": "heckesel.diagnose",
     "compare_fits": "heckesel.classical.compare",
     "placebo": "heckesel.diagnose",
@@ -26,7 +27,7 @@ _HOMES = {
     "HeckmanImputer": "heckesel.imputer",
     "pool_estimates": "heckesel.imputer",
     "load": "heckesel.saving",
-    "joint_log_likelihood_scorer": "heckesel.estimators.scoring",
+    "joint_log_likelihood_scorer": "heckesel.estimators.compare_models",
     "Predictive": "heckesel.predictive",
     "HeckeselError": "heckesel.errors",
     "DataError": "heckesel.errors",
@@ -49,4 +50,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted([*__all__, "__version__"])

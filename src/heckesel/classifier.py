@@ -4,20 +4,17 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 
 from heckesel.classical.probit_results import LinearProbit, fit_binary
 from heckesel.classical.results import explain_modes, keep_result
+from heckesel.column_checks import check_fit, listing_problems
 from heckesel.correction.corrected import CorrectedClasses
-from heckesel.data import SelectionData, check_level, check_weights, kind_of_weights, selected_rows
-from heckesel.diagnostics.column_problems import check_fit, listing_problems
+from heckesel.data import SelectionData, check_level, kind_of_weights, marked_rows
 from heckesel.errors import DataError, is_one_of, warn_user
-from heckesel.estimators.group_averages import GroupAverages
-from heckesel.estimators.scoring import class_log_likelihood, codes_of
-from heckesel.estimators.selection_regressor import check_predictions, rows_for_target
-from heckesel.regressor import check_enough, check_options, learn
-from heckesel.saving import save
+from heckesel.estimators.fitted_model import FittedModel, check_same_length, rows_for_target
+from heckesel.regressor import check_enough, check_options, facts_of_learner, learn
 from heckesel.selection_model import warn_of_fit
 from heckesel.tables.fit_input import (
     class_codes,
@@ -34,7 +31,7 @@ METHODS = ("auto", "ml")
 
 
 @dataclass(eq=False, repr=False)
-class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
+class HeckmanClassifier(ClassifierMixin, FittedModel):
     r"""Probabilities of two classes for everyone, when the class is seen only for the selected.
 
     In credit scoring this is reject inference: repayment is known only for granted loans.
@@ -110,6 +107,8 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
     random_state: Any = 0
     n_jobs: int | None = None
     verbose: bool = False
+
+    takes_categories = False
 
     @listing_problems
     def fit(self, X, y, *, selected=None, sample_weight=None, groups=None):
@@ -289,49 +288,33 @@ class HeckmanClassifier(GroupAverages, ClassifierMixin, BaseEstimator):
         To choose between models, prefer `log_likelihood`, as
         ``scoring=hk.joint_log_likelihood_scorer`` does.
         """
-        check_same_order(X, y=y, selected=selected, sample_weight=sample_weight)
+        codes, seen, weight = self._to_score(X, y, selected, sample_weight)
         second = self.predict_proba(X, "selected")[:, 1] > 0.5
-        codes = codes_of(self, y, selected)
-        seen = selected_rows(codes, None, self.outcome_name_)
-        weight = check_weights(sample_weight, len(codes), seen)[seen]
+        check_same_length(second, codes)
         return float(accuracy_score(codes[seen] == 1.0, second[seen], sample_weight=weight))
 
-    def log_likelihood(self, X, y, *, selected=None, sample_weight=None) -> float:
-        """Compute the joint log-likelihood of selection and class, as a mean over units.
+    def _outcomes(self, y, selected) -> np.ndarray:
+        labels = without_unobserved(label_column(y), self.unobserved)
+        codes = class_codes(labels, self.classes_, selected, self.outcome_name_)
+        return np.where(marked_rows(codes, selected, self.outcome_name_), codes, np.nan)
 
-        Parameters
-        ----------
-        X, y, selected, sample_weight
-            As in `fit`.
+    def _log_density(self, x, w, target: str, y) -> np.ndarray:
+        log_p = self.fitted_.log_probabilities(x, w, target)
+        return np.where(y == 1.0, log_p[:, 1], log_p[:, 0])
 
-        Returns
-        -------
-        float
-            Mean of log P(class, selected) for selected and log P(unselected) for other units. A
-            fit without unselected units gives them probability 0.
-        """
-        return class_log_likelihood(self, X, y, selected, sample_weight)
+    def _numbers(self, x, w, target: str):
+        return self.fitted_.probabilities(x, w, target)
 
-    def save(self, path) -> None:
-        """Save the fitted model to one file, which `hk.load` reads.
-
-        Parameters
-        ----------
-        path : str or path
-            File to write, such as "loans.heckesel". It holds no pickle and no rows of the data.
-        """
-        save(self, path)
+    def _facts(self) -> list[tuple[str, str]]:
+        return facts_of_learner(self)
 
     def check_loaded(self) -> None:
-        """Predict two rows, which fails if parts of the file contradict each other."""
+        """As for regressors, and the classes are two sorted labels."""
         if len(self.classes_) != 2 or not self.classes_[0] < self.classes_[1]:
             raise ValueError("classes that are not two sorted labels")
-        check_predictions(self, self.fitted_.probabilities)
+        super().check_loaded()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.missing == "indicator"
         return tags

@@ -91,17 +91,22 @@ class SelectionData:
 
     def to_saved(self) -> RowSummary:
         """What the file of a fit holds of its rows."""
-        kinds = ("frequency", "probability")
-        return RowSummary(
-            self.x_names,
-            self.w_names,
-            self.y_name,
-            self.instruments,
-            self.scale_names,
-            self.has_selection,
-            {kind: self.units(kind) for kind in kinds},
-            {kind: self.units(kind, selected=True) for kind in kinds},
-        )
+        return row_summary(self)
+
+
+def row_summary(data) -> RowSummary:
+    """Names and counts of rows in memory or in files."""
+    kinds = ("frequency", "probability", "analytic")
+    return RowSummary(
+        data.x_names,
+        data.w_names,
+        data.y_name,
+        data.instruments,
+        data.scale_names,
+        data.has_selection,
+        {kind: data.units(kind) for kind in kinds},
+        {kind: data.units(kind, selected=True) for kind in kinds},
+    )
 
 
 class NoRows(DataError, AttributeError):
@@ -315,7 +320,7 @@ def kind_of_weights(weight_kind: str | None, weight) -> str:
 
 
 def scaled_weight(weight, weight_kind: str) -> np.ndarray:
-    """Probability weights with an average of one, because their scale is arbitrary and
+    """Probability and analytic weights with an average of one, because their scale is arbitrary and
     likelihoods add them up; frequency weights as they are."""
     if weight_kind == "frequency":
         return weight

@@ -7,20 +7,19 @@ from typing import Any
 import numpy as np
 
 from heckesel.classical.checks import checked_probit
+from heckesel.column_checks import check_fit, listing_problems
 from heckesel.data import SelectionData, seed_of
-from heckesel.diagnostics.column_problems import check_fit, listing_problems
-from heckesel.errors import DataError, is_one_of, is_whole
-from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.errors import DataError, is_one_of
+from heckesel.estimators.fitted_model import SelectionRegressor
 from heckesel.io import progress_bar
+from heckesel.learners.networks import LEAST_FOR_FOLDS, Networks, network_config
 from heckesel.regressor import identify_data
 from heckesel.scales import on_other_scale
 from heckesel.tables.fit_input import read_table
 
 AUTO = "auto"
 METHODS = ("two-step", "joint")
-FOLDS, MEMBERS_ON_FOLDS = 5, 10  # two members for each fold; more change nothing
-PAPERS_MEMBERS = 5  # all trained on all rows
-LEAST_SELECTED = 100  # so that a fold has twenty rows for early stopping
+MEMBERS_ON_FOLDS = 10  # two members for each fold; more change nothing
 
 
 @dataclass(eq=False, repr=False)
@@ -29,55 +28,49 @@ class _NetworkRegressor(SelectionRegressor):
 
     instruments: Any = None
     _: KW_ONLY
-    n_members: int | None = None
-    hidden: tuple[int, ...] = (64, 64)
-    epochs: int = 1500
-    learning_rate: float | None = None
-    weight_decay: float = 1e-5
-    batch_size: int | None = None
-    device: str = "auto"
-    dtype: str = "float32"
-    n_jobs: int | None = None
-    random_state: Any = 0
-    progress: bool = True
+    networks: Any = None
+    tails: str = AUTO
     missing: str = "error"
     on_problem: str = "error"
     target_transform: Any = None
     unobserved: Any = None
-    folds: int | str | None = AUTO
-    tails: str = AUTO
+    random_state: Any = 0
+    verbose: bool = False
 
     def _config(self, selected: int):
         """The options as a `NetworkConfig` with every "auto" resolved, for `selected` selected
         units.
 
-        "auto" folds are FOLDS if at least LEAST_SELECTED units are selected. On folds, held-out
-        rows choose "auto" noise and tails; without, noise is "constant" and tails are "normal".
-        Tails are normal with a `target_transform`, since exp(t) has no finite mean.
+        On folds, held-out rows choose "auto" noise and tails; without, noise is "constant" and
+        tails are "normal". Tails are normal with a `target_transform`, since exp(t) has no finite
+        mean.
         """
-        from heckesel.deep.training import NetworkConfig, check_whole
-
-        members, folds = self.n_members, self.folds
-        if not (folds is None or is_one_of(folds, (AUTO,)) or is_whole(folds)):
-            raise DataError(f"folds must be a whole number, 'auto' or None, got {folds!r}")
-        if members is not None:
-            check_whole("n_members", members, 1)
-        if folds == AUTO:
-            enough = selected >= LEAST_SELECTED and members != 1
-            folds = min(FOLDS, members or FOLDS) if enough else None
-        assert not isinstance(folds, str)
-        if members is None:
-            members = PAPERS_MEMBERS if folds is None else MEMBERS_ON_FOLDS
+        networks = self.networks
+        if networks is None:
+            enough = selected >= LEAST_FOR_FOLDS
+            networks = Networks(n_members=MEMBERS_ON_FOLDS) if enough else Networks()
+        if not isinstance(networks, Networks):
+            raise DataError(f"networks must be hk.Networks(...) or None, got {networks!r}")
         noise, tails = getattr(self, "noise", "constant"), self.tails
-        if is_one_of(noise, (AUTO,)) and (folds is None or self.method == "joint"):
+        more = {"warm_up": self.warm_up} if hasattr(self, "warm_up") else {}
+        config = network_config(networks, selected, **more)
+        if is_one_of(noise, (AUTO,)) and (config.folds is None or self.method == "joint"):
             noise = "constant"
-        if is_one_of(tails, (AUTO,)) and (folds is None or on_other_scale(self)):
+        if is_one_of(tails, (AUTO,)) and (config.folds is None or on_other_scale(self)):
             tails = "normal"
-        same = ("hidden", "epochs", "learning_rate", "weight_decay", "batch_size", "device")
-        given = {name: getattr(self, name) for name in (*same, "dtype", "n_jobs")}
-        if hasattr(self, "warm_up"):
-            given["warm_up"] = self.warm_up
-        return NetworkConfig(n_members=members, folds=folds, noise=noise, tails=tails, **given)
+        return replace(config, noise=noise, tails=tails)
+
+    def _facts(self) -> list[tuple[str, str]]:
+        info = self.info_
+        facts = [("members", str(len(info["training_loss"])))]
+        if "rho" in info:
+            facts.append(
+                ("rho of the members", f"{min(info['rho']):.2f} to {max(info['rho']):.2f}")
+            )
+        if "held_out_loss" in info:
+            facts.append(("folds", str(info["folds"])))
+            facts.append(("held-out loss", f"{info['held_out_loss']:.4g}"))
+        return facts
 
     def _train(self, data: SelectionData, method: str | None) -> None:
         """Set `fitted_` and `info_`; method None is the plain ensemble."""
@@ -90,7 +83,7 @@ class _NetworkRegressor(SelectionRegressor):
             "two-step": methods.fit_two_step,
             "joint": methods.fit_joint,
         }[method]
-        with progress_bar("training", enabled=self.progress) as progress:
+        with progress_bar("training", enabled=self.verbose) as progress:
             (self.fitted_,) = fit([data], [seed_of(self.random_state)], config, progress=progress)
         methods.check_training(self.fitted_, config, data)
         info = asdict(self.fitted_.info)
@@ -112,30 +105,15 @@ class DeepHeckmanRegressor(_NetworkRegressor):
     method : {"two-step", "joint"}, default="two-step"
         "two-step" fits a probit, then networks with the inverse Mills ratio as an additional
         regressor. "joint" maximises the likelihood of both equations.
-    n_members : int, optional
-        Networks in the ensemble. By default 10 on folds and 5 without.
-    hidden : tuple of int, default=(64, 64)
-        Units in each hidden layer.
-    epochs : int, default=1500
-        Largest number of passes over the data; with folds, members stop early.
-    learning_rate : float, optional
-        By default 1e-2.
+    networks : Networks, optional
+        Size, training and device of the networks; its `random_state` is not used. By default
+        ``hk.Networks(n_members=10)``, and five members if fewer than 100 rows are selected.
     warm_up : int, default=100
         Epochs during which "joint" holds rho at 0; with folds it starts at classical estimates
         instead.
-    weight_decay : float, default=1e-5
-        L2 penalty.
-    batch_size : int, optional
-        Rows per step; by default all of them.
-    device : str, default="auto"
-        "cpu", "cuda" or "cuda:0"; "auto" is a GPU if there is one.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of training.
-    n_jobs : int, optional
-        Processes that train members on a CPU, as in joblib. Results are the same.
     random_state : int, RandomState or None, default=0
         Seed. The same seed gives the same fit.
-    progress : bool, default=True
+    verbose : bool, default=False
         Whether to show a progress bar on a terminal if the fit takes more than a second.
     missing : {"error", "indicator"}, default="error"
         What to do with missing values in X: raise an error, or impute the mean and add a missing
@@ -148,9 +126,6 @@ class DeepHeckmanRegressor(_NetworkRegressor):
         held-out likelihood of y is within one standard error of the best.
     unobserved : number or list of numbers, optional
         Values of y that stand for a missing outcome, such as 0 or 999.
-    folds : int, "auto" or None, default="auto"
-        Each member holds out one fold, for early stopping and to estimate the noise. None trains
-        every member on all rows, as in the paper. "auto" is 5 if at least 100 rows are selected.
     tails : {"auto", "normal"}, default="auto"
         "auto" chooses between normal and t tails by held-out rows; it is "normal" without
         folds and with a `target_transform`.
@@ -180,7 +155,7 @@ class DeepHeckmanRegressor(_NetworkRegressor):
     >>> import warnings
     >>> import heckesel as hk
     >>> frame = hk.datasets.make_controlled(400, rho=0.9, alpha=1.0, seed=0).frame
-    >>> model = hk.DeepHeckmanRegressor(["z"], hidden=(8,), n_members=5, epochs=20)
+    >>> model = hk.DeepHeckmanRegressor(["z"], networks=hk.Networks(hidden=(8,), epochs=20))
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")  # 20 epochs are too few, as a warning says
     ...     model = model.fit(frame[["x", "z"]], frame["y"])
@@ -259,27 +234,12 @@ class DeepEnsembleRegressor(_NetworkRegressor):
     instruments : str, int or list of these, optional
         Columns of X, by name or position, that affect selection but not the outcome
         (exclusion restrictions). Only the probit of selection uses them.
-    n_members : int, optional
-        Networks in the ensemble. By default 10 on folds and 5 without.
-    hidden : tuple of int, default=(64, 64)
-        Units in each hidden layer.
-    epochs : int, default=1500
-        Largest number of passes over the data; with folds, members stop early.
-    learning_rate : float, optional
-        By default 5e-3.
-    weight_decay : float, default=1e-5
-        L2 penalty.
-    batch_size : int, optional
-        Rows per step; by default all of them.
-    device : str, default="auto"
-        "cpu", "cuda" or "cuda:0"; "auto" uses a GPU if there is one.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of training.
-    n_jobs : int, optional
-        Processes that train members on a CPU, as in joblib. Results are the same.
+    networks : Networks, optional
+        Size, training and device of the networks; its `random_state` is not used. By default
+        ``hk.Networks(n_members=10)``, and five members if fewer than 100 rows are selected.
     random_state : int, RandomState or None, default=0
         Seed. The same seed gives the same fit.
-    progress : bool, default=True
+    verbose : bool, default=False
         Whether to show a progress bar on a terminal if the fit takes more than a second.
     missing : {"error", "indicator"}, default="error"
         What to do with missing values in X: raise an error, or impute the mean and add a missing
@@ -292,9 +252,6 @@ class DeepEnsembleRegressor(_NetworkRegressor):
         held-out likelihood of y is within one standard error of the best.
     unobserved : number or list of numbers, optional
         Values of y that stand for a missing outcome, such as 0 or 999.
-    folds : int, "auto" or None, default="auto"
-        Each member holds out one fold, for early stopping and to estimate the level of the noise.
-        None trains every member on all rows. "auto" is 5 if at least 100 rows are selected.
     tails : {"auto", "normal"}, default="auto"
         "auto" chooses between normal and t tails by held-out rows.
 
@@ -314,7 +271,7 @@ class DeepEnsembleRegressor(_NetworkRegressor):
     >>> import warnings
     >>> import heckesel as hk
     >>> frame = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=0).frame
-    >>> model = hk.DeepEnsembleRegressor(["z"], hidden=(8,), n_members=2, epochs=20)
+    >>> model = hk.DeepEnsembleRegressor(["z"], networks=hk.Networks(hidden=(8,), epochs=20))
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")  # 20 epochs are too few, as a warning says
     ...     model = model.fit(frame[["x", "z"]], frame["y"])

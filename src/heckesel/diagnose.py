@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-from heckesel.diagnostics.column_problems import check_fit
+from heckesel.column_checks import check_fit
 from heckesel.errors import DataError, IdentificationWarning, is_share, is_whole
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.frames import as_pandas
@@ -236,7 +236,16 @@ class Placebo:
 
 
 def placebo(
-    X, y=None, *, instruments, selected=None, groups=None, columns=None, learner="auto", n_jobs=None
+    X,
+    y=None,
+    *,
+    instruments,
+    selected=None,
+    groups=None,
+    columns=None,
+    learner="auto",
+    cv="auto",
+    n_jobs=None,
 ) -> Placebo:
     """Hide each column of X where the outcome is hidden, predict it from the others, and compare.
 
@@ -254,7 +263,7 @@ def placebo(
         Groups of dependent rows.
     columns : list of str, optional
         Columns to hide; by default all numeric ones that are complete and vary.
-    learner : str or estimator, default="auto"
+    learner, cv : optional
         As in `HeckmanRegressor`.
     n_jobs : int, optional
         Workers for the columns, through joblib.
@@ -291,7 +300,7 @@ def placebo(
     if not chosen or seen.all():
         why = "every row was selected" if seen.all() else "no numeric column is complete and varies"
         raise DataError(f"there is nothing to hide: {why}")
-    jobs = (delayed(_row)(frame, name, names, seen, groups, learner) for name in chosen)
+    jobs = (delayed(_row)(frame, name, names, seen, groups, learner, cv) for name in chosen)
     rows = Parallel(n_jobs=n_jobs)(jobs)
     return Placebo(pd.DataFrame(rows, index=pd.Index(chosen, name="column")))
 
@@ -307,13 +316,13 @@ def _hidden_columns(frame: pd.DataFrame, instruments: list) -> list:
     ]
 
 
-def _row(frame, name, instruments, seen, groups, learner) -> dict[str, float]:
+def _row(frame, name, instruments, seen, groups, learner, cv) -> dict[str, float]:
     from heckesel.regressor import HeckmanRegressor
 
     values = frame[name].astype(float)
     others = frame.drop(columns=[name])
     truth, sd = values[~seen].mean(), values.std()
-    model = HeckmanRegressor(instruments, learner=learner)
+    model = HeckmanRegressor(instruments, learner=learner, cv=cv)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", IdentificationWarning)
         model.fit(others, values.where(seen), groups=groups)

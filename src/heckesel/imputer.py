@@ -18,7 +18,7 @@ from heckesel.classical.results import HeckmanFit
 from heckesel.classifier import HeckmanClassifier
 from heckesel.data import check_level, numeric, seed_of
 from heckesel.errors import DataError, is_whole
-from heckesel.estimators.selection_regressor import rows_for_target
+from heckesel.estimators.fitted_model import rows_for_target
 from heckesel.predictive import RHO_LIMIT, transformed
 from heckesel.regressor import HeckmanRegressor
 from heckesel.tables.fit_input import label_column, outcome_column, without_unobserved
@@ -185,8 +185,12 @@ def _refit_linear(fit: HeckmanFit, rng) -> HeckmanFit:
 
 
 def _refit_probit(fit: HeckmanProbitFit, rng, prefer_interior: bool) -> HeckmanProbitFit:
-    data, options = _reweighted(fit, rng), {"weight_kind": "probability"}
-    return fit_binary(data, fit.classes, prefer_interior=prefer_interior, **options)
+    return fit_binary(
+        _reweighted(fit, rng),
+        fit.classes,
+        prefer_interior=prefer_interior,
+        weight_kind="probability",
+    )
 
 
 def _reweighted(fit, rng):

@@ -304,17 +304,43 @@ class Move:
         return high, low
 
 
-def moves_of(column: pd.Series, *, contrast_indicators: bool = False) -> list[Move]:
+def moves_of(column: pd.Series, levels=None, *, contrast_indicators: bool = False) -> list[Move]:
     """A number moves by a central difference; a category from its first level to each other one,
-    and so do 0 and 1 with `contrast_indicators`."""
+    and so do 0 and 1 with `contrast_indicators`.
+
+    levels : of a column of numbers that is a category
+    """
     name = str(column.name)
-    if contrast_indicators and is_number(column) and set(column.dropna().unique()) == {0, 1}:
+    if (
+        levels is None
+        and contrast_indicators
+        and is_number(column)
+        and set(column.dropna().unique()) == {0, 1}
+    ):
         return [Move(name, f"{name}[1]", 1.0, 0.0, 1.0, is_number=False)]
-    if is_number(column):
+    if levels is None and is_number(column):
         step = STEP * (float(column.std(ddof=0)) or 1.0)
         return [Move(name, name, step, -step, 2 * step, is_number=True)]
-    first, *others = column_levels(column)
+    first, *others = column_levels(column) if levels is None else levels
     return [Move(name, f"{name}[{each}]", each, first, 1.0, is_number=False) for each in others]
+
+
+def contrasts_of(frame: pd.DataFrame, contrast, levels: Mapping[str, tuple]) -> list[Move]:
+    """From the first to each other of the values that `contrast`, a dict, gives for a column."""
+    moves = []
+    for name, values in _checked_values(frame, contrast, "contrast", levels).items():
+        first, *others = values
+        if not others:
+            raise DataError(f"contrast needs two or more values for the column {name!r}")
+        moves += [
+            Move(name, f"{name}[{_shown(each)} vs {_shown(first)}]", each, first, 1.0, False)
+            for each in others
+        ]
+    return moves
+
+
+def _shown(value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def with_value(frame: pd.DataFrame, name: str, value) -> pd.DataFrame:
@@ -334,48 +360,49 @@ class HeldValues:
     frames: tuple[tuple[tuple, pd.DataFrame], ...]
 
 
-def held_values(frame: pd.DataFrame, at) -> HeldValues:
-    """The frame for each combination of the values in `at`, a dict of columns; None holds none."""
+def held_values(frame: pd.DataFrame, at, levels: Mapping[str, tuple] | None = None) -> HeldValues:
+    """The frame for each combination of the values in `at`, a dict of columns; None holds none.
+
+    levels : of columns of numbers that are categories
+    """
     if at is None:
         return HeldValues((), (((), frame),))
-    if not isinstance(at, Mapping) or not at:
-        raise DataError(f"at must be a dict of columns and values, such as {{'age': 40}}: {at!r}")
-    names = tuple(map(str, at))
-    values = [
-        _values_of(frame, name, given) for name, given in zip(names, at.values(), strict=True)
-    ]
+    values = _checked_values(frame, at, "at", levels or {})
     frames = []
-    for chosen in product(*values):
+    for chosen in product(*values.values()):
         held = frame
-        for name, value in zip(names, chosen, strict=True):
+        for name, value in zip(values, chosen, strict=True):
             held = with_value(held, name, value)
         frames.append((chosen, held))
-    return HeldValues(names, tuple(frames))
+    return HeldValues(tuple(values), tuple(frames))
 
 
-def _values_of(frame: pd.DataFrame, name: str, given) -> list:
-    """The values of a column in `at`, each checked."""
-    check_has(frame, name, "at")
-    listed = isinstance(given, list | tuple | range | np.ndarray | pd.Series | pd.Index)
-    values = list(given) if listed else [given]
-    if not values:
-        raise DataError(f"at gives no value for the column {name!r}; give one, or omit the column")
-    column = frame[name]
-    if is_number(column):
+def _checked_values(frame: pd.DataFrame, given, role: str, levels: Mapping[str, tuple]) -> dict:
+    """The values of each column in `at` or `contrast`, as lists."""
+    if not isinstance(given, Mapping) or not given:
+        raise DataError(
+            f"{role} must be a dict of columns and values, such as {{'age': 40}}: {given!r}"
+        )
+    found = {}
+    for name, of_column in zip(map(str, given), given.values(), strict=True):
+        check_has(frame, name, role)
+        listed = isinstance(of_column, list | tuple | range | np.ndarray | pd.Series | pd.Index)
+        values = list(of_column) if listed else [of_column]
+        if not values:
+            raise DataError(
+                f"{role} gives no value for the column {name!r}; give one, or omit the column"
+            )
+        column = frame[name]
+        known = column_levels(column) if not is_number(column) else levels.get(name)
         for value in values:
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, Real)
-                or not np.isfinite(float(value))
-            ):
-                raise DataError(f"at needs numbers for the column {name!r}, got {value!r}")
-        return [float(value) for value in values]
-    levels = column_levels(column)
-    for value in values:
-        if value not in levels:
-            shown = ", ".join(map(repr, levels[:8]))
-            raise DataError(f"the column {name!r} has no level {value!r}; it has {shown}")
-    return values
+            if known is not None and value not in known:
+                shown = ", ".join(map(repr, known[:8]))
+                raise DataError(f"the column {name!r} has no level {value!r}; it has {shown}")
+            is_odd = isinstance(value, bool) or not isinstance(value, Real)
+            if known is None and (is_odd or not np.isfinite(float(value))):
+                raise DataError(f"{role} needs numbers for the column {name!r}, got {value!r}")
+        found[name] = values if known is not None else [float(value) for value in values]
+    return found
 
 
 def check_has(frame: pd.DataFrame, name: str, role: str) -> None:
@@ -394,6 +421,16 @@ class Groups:
     labels: pd.Index | None
     n: np.ndarray
     share: sparse.csr_array
+
+    @property
+    def keys(self) -> list[tuple]:
+        """What a row of a table starts with, for each group."""
+        return [()] if self.labels is None else [(label,) for label in self.labels]
+
+    @property
+    def names(self) -> list:
+        """Names of what `keys` holds."""
+        return [] if self.labels is None else [self.labels.name]
 
     def mean(self, values: np.ndarray) -> np.ndarray:
         """(g,) or (g, P) the mean over the rows of each group of values (m,) or (m, P)."""

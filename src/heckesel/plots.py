@@ -15,12 +15,25 @@ from scipy.special import chdtrc, ndtr
 
 from heckesel.classical.ml import Scan
 from heckesel.classical.probit import fit_probit
-from heckesel.data import CONSTANT, SelectionData, check_level, numeric
+from heckesel.data import (
+    CONSTANT,
+    SelectionData,
+    check_level,
+    check_weights,
+    seed_of,
+    selected_rows,
+)
 from heckesel.diagnose import Placebo
 from heckesel.display import p_equation
 from heckesel.errors import DataError, as_list, imported
 from heckesel.metrics import LEVELS, class_half_band, half_band, reliability, transforms
-from heckesel.tables.fit_input import without_unobserved
+from heckesel.tables.fit_input import (
+    class_codes,
+    label_column,
+    outcome_column,
+    split_groups,
+    without_unobserved,
+)
 from heckesel.verdict.bounds import Bounds
 from heckesel.verdict.identify import NOTHING_TO_CORRECT
 from heckesel.verdict.linear import ProfileCurve, profile_curve
@@ -32,7 +45,9 @@ __all__ = [
     "calibration",
     "coefficients",
     "effect",
+    "instrument_evidence",
     "instrument_strength",
+    "placebo",
     "rho_likelihood",
     "rho_posterior",
     "sensitivity",
@@ -98,6 +113,25 @@ def percent_axis(axis) -> None:
     axis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
 
 
+def interval_rows(ax, names, series) -> None:
+    """One row per name, the first at the top, with the estimates of each series and intervals.
+
+    series : (label, colour, marker, frame with `mean`, `low` and `high`) of one or two series
+    """
+    at = np.arange(len(names))
+    for place, (label, colour, marker, found) in zip((-0.13, 0.13), series, strict=False):
+        rows = at + (place if len(series) > 1 else 0.0)
+        known = np.isfinite(found[["low", "high"]]).all(axis=1).to_numpy()
+        ends = found.loc[known, "low"], found.loc[known, "high"]
+        ax.hlines(rows[known], *ends, color=colour, lw=2.2, zorder=2)
+        face = colour if marker == "o" else "white"
+        look = {"color": colour, "mfc": face, "mec": "white" if marker == "o" else colour}
+        ax.plot(found["mean"], rows, marker, ms=6, zorder=3, label=label, **look)
+    ax.set_yticks(at, [str(name) for name in names])
+    ax.set_ylim(len(at) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+
+
 def outcome_of(model) -> str:
     """The predicted quantity in words: the outcome, or the probability of its second class."""
     if not hasattr(model, "classes_"):
@@ -118,6 +152,17 @@ def selection_probability(model, X) -> np.ndarray:
     if model.identification_.verdict == NOTHING_TO_CORRECT:
         raise DataError("every unit was selected, so there is no probability of selection")
     return ndtr(model.fitted_.index(model.columns_.w(model.columns_.frame_of(X))))
+
+
+def observed_values(model, y, selected=None) -> tuple[np.ndarray, np.ndarray]:
+    """The outcome as numbers (n,), of classes 0 and 1, and whether each unit was selected."""
+    name = model.outcome_name_
+    if hasattr(model, "classes_"):
+        labels = without_unobserved(label_column(y), model.unobserved)
+        values = class_codes(labels, model.classes_, selected, name)
+    else:
+        values = outcome_column(y, getattr(model, "unobserved", None))
+    return values, selected_rows(values, selected, name)
 
 
 def strips_of(chance: np.ndarray) -> list[np.ndarray]:
@@ -204,20 +249,13 @@ def coefficients(fit, *, equation: str = "outcome", terms=None, level: float = 0
         )
     table = table.loc[chosen]
     ax = axes_or_new(ax, (5.5, 1.1 + 0.34 * len(table)))
-    rows, interval = np.arange(len(table)), table[["low", "high"]].to_numpy()
-    known = np.isfinite(interval).all(axis=1)
     ax.axvline(0.0, **DASHED, zorder=1)
-    look = {"color": CORRECTED, "label": f"{100 * level:g} % interval"}
-    if known.any():
-        ax.hlines(rows[known], *interval[known].T, lw=2.2, zorder=2, **look)
-    ax.plot(
-        table["coef"], rows, "o", color=CORRECTED, mec="white", ms=6, zorder=3, label="coefficient"
-    )
-    if not known.any():
+    known = table["low"].notna().any()
+    label = f"coefficient with {100 * level:g} % interval" if known else "coefficient"
+    found = table.rename(columns={"coef": "mean"})
+    interval_rows(ax, table.index, [(label, CORRECTED, "o", found)])
+    if not known:
         ax.plot([], [], " ", label="(no standard errors, so no intervals)")
-    ax.set_yticks(rows, [str(term) for term in table.index])
-    ax.set_ylim(len(table) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0)
     what = {"outcome": "outcome", "select": "selection"}.get(equation, equation)
     return tidy(ax, f"coefficient in the {what} equation", grid="x")
 
@@ -420,14 +458,9 @@ def calibration(model, X, y, *, target: str = "selected", regions=None, ax=None)
     if not hasattr(model, "columns_"):
         raise DataError(f"calibration() needs a fitted estimator, not a {type(model).__name__}")
     frame, classes = model.columns_.frame_of(X), hasattr(model, "classes_")
-    if classes:
-        labels = np.asarray(y, dtype=object)
-        y = np.where(pd.isna(labels), np.nan, (labels == model.classes_[1]).astype(float))
-    else:
-        y = numeric(y, "y")
-    if y.shape != (len(frame),):
-        raise DataError(f"X has {len(frame)} rows but y has shape {y.shape}")
-    observed = np.isfinite(y)
+    y, observed = observed_values(model, y)
+    if len(y) != len(frame):
+        raise DataError(f"X has {len(frame)} rows but y has {len(y)}")
     predicted = np.full(len(y) if classes else (len(y), 2), np.nan)
     if classes:
         predicted[observed] = model.predict_proba(frame[observed], target)[:, 1]
@@ -536,6 +569,109 @@ def rho_likelihood(fit, *, level: float = 0.9, ax=None):
     lowest = float(height.min())
     ax.set(xlim=(-1.03, 1.03), ylim=(1.05 * lowest - 0.3, 0.16 * max(-lowest, 2.0)))
     return tidy(ax, "ρ, correlation of the errors", "log-likelihood below its maximum")
+
+
+def instrument_evidence(model, X, y, *, selected=None, sample_weight=None, groups=None, ax=None):
+    r"""Draw what the instrument says: residuals of the selected as it changes their selection.
+
+    Parameters
+    ----------
+    model : HeckmanRegressor or HeckmanClassifier
+        A fit with ``method="auto"``.
+    X, y, selected, sample_weight, groups : array-like
+        The data of the fit.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on. By default, a new figure is created.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the fit has no instrument that says anything, or the data are not those of the fit.
+
+    Notes
+    -----
+    With p the probability of selection given x and z, and r the held-out residual of a selected
+    unit, the points are means of s r, with r = 0 if unselected, in groups of equal size by
+    :math:`p - \bar p(x)`. The curves are the means that the two readings of the instrument imply:
+    :math:`\theta(\phi(q) - m(x)\,p)` if errors are normal, and :math:`\beta(p - \bar p(x))` if the
+    unselected have the same mean residual whatever the instrument. All are near 0 if outcomes are
+    missing at random given x. Bars are 90 % intervals of the points.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> frame = hk.datasets.make_controlled(500, rho=0.9, alpha=1.0, seed=0).frame
+    >>> X, y = frame[["x", "z"]], frame["y"]
+    >>> model = hk.HeckmanRegressor(["z"], learner="splines").fit(X, y)
+    >>> hk.plots.instrument_evidence(model, X, y).get_ylabel()
+    'mean residual of y, 0 if unselected'
+    """
+    evidence = getattr(model, "evidence_", None)
+    if evidence is None or not len(evidence.a):
+        raise DataError(
+            "instrument_evidence() needs a fit with method='auto' and an instrument that varies "
+            f"among comparable selected units, and this {type(model).__name__} has none"
+        )
+    from heckesel.correction.rho import FLAT, NORMAL
+    from heckesel.regressor import folds_of
+
+    X, found = split_groups(X, groups, model)
+    codes = np.arange(len(X)) if found is None else found.codes
+    y, s = observed_values(model, y, selected)
+    x, w = model.columns_.x(X), model.columns_.w(X)
+    if len(x) != len(s):
+        raise DataError(f"X has {len(x)} rows but y has {len(s)}")
+    fitted = getattr(model.fitted_, "corrected", model.fitted_)
+    transform = getattr(model, "transform_", None)
+    known = y[s] if transform is None else transform.forward(y[s])
+    own = None if found is None else codes
+    folds = folds_of(model.cv, s, own, seed_of(model.random_state))[s]
+    members, residual = fitted.outcome.predict_members(x[s]), np.zeros(len(s))
+    residual[s] = known - members[folds % len(members), np.arange(len(folds))]
+    weight = check_weights(sample_weight, len(s), s)
+    rms = np.sqrt(np.average(residual[s] ** 2, weights=weight[s]))
+    if not np.isclose(rms, evidence.rms, rtol=1e-6):
+        raise DataError(
+            "X and y must be the data of the fit, and its random_state a number: their held-out "
+            f"residuals have a root mean square of {rms:.4g}, those of the fit {evidence.rms:.4g}"
+        )
+    index, (mean_p, mean_phi) = fitted.index(w), fitted.selection.averages(x)[:2]
+    moved = ndtr(index) - mean_p
+    theta, beta = (evidence.estimate(reading)[0] for reading in (NORMAL, FLAT))
+    density = np.exp(-(index**2) / 2) / np.sqrt(2 * np.pi)
+    drawn = {
+        "moved": moved,
+        "seen": residual,
+        "normal": theta * (density - mean_phi / mean_p * ndtr(index)),
+        "flat": beta * moved,
+    }
+    group = np.empty(len(s), dtype=int)
+    for number, rows in enumerate(strips_of(moved)):
+        group[rows] = number
+    total = pd.Series(weight).groupby(group).sum()
+    sums = pd.DataFrame(drawn).mul(weight, axis=0).groupby(group).sum()
+    mean = sums.div(total, axis=0)
+    gap = pd.Series((residual - mean["seen"].to_numpy()[group]) * weight)
+    half = 1.645 * np.sqrt((gap.groupby([group, codes]).sum() ** 2).groupby(level=0).sum()) / total
+    ax = axes_or_new(ax)
+    ax.axhline(0.0, **DASHED)
+    ends = mean["seen"] - half, mean["seen"] + half
+    ax.vlines(mean["moved"], *ends, color=INK, lw=1.2)
+    ax.plot(mean["moved"], mean["seen"], "o", color=INK, ms=5, label="observed")
+    ax.plot(mean["moved"], mean["normal"], color=CORRECTED, lw=2, label="normal errors")
+    ax.plot(
+        mean["moved"], mean["flat"], color=NAIVE, lw=2, ls="--", label="same for all unselected"
+    )
+    ax.xaxis.set_major_formatter(
+        lambda share, _: f"{100 * share:+.0f} %".replace("-", "−").replace("+0", "0")
+    )
+    scale = model.outcome_name_ if transform is None else transform.label(model.outcome_name_)
+    what = "probability of selection, relative to units with the same x"
+    return tidy(ax, what, f"mean residual of {scale}, 0 if unselected", legend=3)
 
 
 def rho_posterior(model, *, ax=None):
@@ -664,18 +800,16 @@ def placebo(found: Placebo, *, ax=None):
     >>> X = women.drop(columns="lwage")
     >>> found = hk.placebo(X, women["lwage"], instruments=["kidslt6"], learner="linear")
     >>> [label.get_text() for label in hk.plots.placebo(found).get_yticklabels()]
-    ['age', 'educ']
+    ['educ', 'age']
     """
-    table = found.table.iloc[::-1]
+    table = found.table
     ax = axes_or_new(ax, (5.5, 1.2 + 0.35 * len(table)))
-    at = np.arange(len(table))
-    ax.axvline(0, color="0.6", linewidth=0.8)
-    ax.hlines(at, table["low"], table["high"], color="C0", linewidth=2, alpha=0.6)
-    ax.plot(table["corrected"], at, "o", color="C0", label="corrected")
-    ax.plot(table["naive"], at, "D", color="C1", markerfacecolor="none", label="naive")
-    ax.set_yticks(at, [str(name) for name in table.index])
-    tidy(ax, "error of the mean of the unselected, in standard deviations", grid="x")
-    return ax
+    ax.axvline(0.0, **DASHED, zorder=1)
+    alone = pd.DataFrame({"mean": table["naive"], "low": np.nan, "high": np.nan})
+    corrected = table.rename(columns={"corrected": "mean"})
+    naive, label = ("naive", NAIVE, "D", alone), "corrected, with 90 % interval"
+    interval_rows(ax, table.index, [naive, (label, CORRECTED, "o", corrected)])
+    return tidy(ax, "error of the mean of the unselected, in standard deviations", grid="x")
 
 
 def bounds(found: Bounds, *, ax=None):
@@ -806,7 +940,8 @@ def instrument_strength(model, X=None, y=None, *, selected=None, ax=None):
     elif hasattr(result, "wald_test"):
         test = result.wald_test([("select", name) for name in terms[instrumental]])
         text = f"{test}, {p_equation(test.p_value)}"
-    ax.text(0.97, 0.03, text, transform=ax.transAxes, ha="right")
+    look = {"fc": "white", "ec": "none", "pad": 1, "alpha": 0.75}
+    ax.text(0.97, 0.03, text, transform=ax.transAxes, ha="right", bbox=look)
     return ax
 
 
@@ -825,8 +960,7 @@ def _selection_of(model, X, y, selected):
         raise DataError("give the data of the fit, too: instrument_strength(model, X, y)")
     else:
         columns = model.columns_
-        labels = without_unobserved(np.asarray(y, dtype=object), model.unobserved)
-        s = pd.notna(labels) if selected is None else np.asarray(selected)
+        s = np.asarray(selected) if y is None else observed_values(model, y, selected)[1]
         w = pd.DataFrame(columns.w(X), columns=list(columns.w_names)).assign(**{CONSTANT: 1.0})
         if len(s) != len(w):
             raise DataError(f"X has {len(w)} rows but y has {len(s)}")

@@ -7,22 +7,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from heckesel.classical.linear_model import linear_model
 from heckesel.classical.results import keep_result
 from heckesel.classical.spline_profile import fit_profile
+from heckesel.column_checks import check_errors, check_fit, listing_problems
 from heckesel.correction.corrected import Corrected
 from heckesel.correction.law import fit_law
 from heckesel.correction.prior import rho_prior
 from heckesel.correction.rho import posterior, what_the_instrument_says
 from heckesel.correction.selection import fit_selection
 from heckesel.data import SelectionData, kind_of_weights, scaled_weight, seed_of
-from heckesel.diagnostics.column_problems import check_errors, check_fit, listing_problems
 from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_whole, warn_user
-from heckesel.estimators.selection_regressor import SelectionRegressor
+from heckesel.estimators.fitted_model import SelectionRegressor
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
-from heckesel.learners.splines import learn_basis
+from heckesel.learners.splines import FoldedRows
 from heckesel.selection_model import check_model, fit_checked
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import with_constants
@@ -57,8 +56,6 @@ class HeckmanRegressor(SelectionRegressor):
         Error distribution of ``"profile"`` and ``"ml"``.
     scale : str, int or list of these, optional
         Columns on which sigma depends, for ``"ml"``.
-    covariance : {"information", "opg", "robust", "cluster"}, optional
-        Covariance of the estimates of ``"two-step"`` and ``"ml"``, as in `heckesel.heckman`.
     cv : int, splitter, iterable or "auto", default="auto"
         Folds of the learner and of selection, as in scikit-learn. ``"auto"`` is 10, 5 or 3 folds
         by the number of selected rows.
@@ -118,7 +115,6 @@ class HeckmanRegressor(SelectionRegressor):
     rho_prior: Any = None
     errors: str = "normal"
     scale: Any = None
-    covariance: str | None = None
     cv: Any = "auto"
     missing: str = "error"
     on_problem: str = "error"
@@ -129,9 +125,8 @@ class HeckmanRegressor(SelectionRegressor):
     verbose: bool = False
 
     @property
-    def takes_categories(self) -> bool:
-        """Whether scikit-learn may pass category codes; rounded, they make constant columns, which
-        linear models refuse."""
+    def takes_categories(self) -> bool:  # type: ignore[override]
+        """Rounded, the codes of scikit-learn make constant columns, which linear models refuse."""
         return self.method not in ("two-step", "ml")
 
     @listing_problems
@@ -171,22 +166,8 @@ class HeckmanRegressor(SelectionRegressor):
         learn(self, data)
         return self
 
-    def summary(self):
-        """Summarise the fit in words: the learner, rho with and without the prior, the verdict.
-
-        Returns
-        -------
-        str or Summary
-            The table of coefficients for ``"two-step"`` and ``"ml"``.
-        """
-        check_is_fitted(self)
-        if hasattr(self, "result_"):
-            return self.result_.summary()
-        lines = [f"{self.identification_}"]
-        if hasattr(self, "learner_"):
-            others = ", ".join(f"{name} {loss:.3f}" for name, loss in self.losses_.items())
-            lines.append(f"learner: {self.learner_} (held-out loss: {others})")
-        return "\n".join([*lines, *self.identification_.evidence_lines()])
+    def _facts(self) -> list[tuple[str, str]]:
+        return facts_of_learner(self)
 
     def _fit_classical(self, X, y, sides):
         """Linear two-step and maximum likelihood, and splines averaged over rho."""
@@ -211,7 +192,6 @@ class HeckmanRegressor(SelectionRegressor):
             design,
             method=self.method,
             errors=self.errors,
-            covariance=self.covariance,
             clusters=data.groups,
             weight_kind=weight_kind,
         )
@@ -248,9 +228,9 @@ def learn(model, data: SelectionData) -> None:
 
     # E[y | x, s = 1], out of fold
     say(f"fitting the outcome of {s.sum():,} selected rows on {folds.max() + 1} folds")
-    mine = x[s], data.y[s], data.weight[s]
-    outcome, held_out = fit_outcome(model.learner, *mine, folds[s], seed=seed, n_jobs=model.n_jobs)
-    law = fit_law(x[s], data.y[s], held_out, data.weight[s], folds[s])
+    mine, y = FoldedRows(x[s], data.weight[s], folds[s]), data.y[s]
+    outcome, held_out = fit_outcome(model.learner, mine, y, seed=seed, n_jobs=model.n_jobs)
+    law = fit_law(mine, y, held_out)
 
     selection = rho = evidence = None
     if data.has_selection:
@@ -263,13 +243,14 @@ def learn(model, data: SelectionData) -> None:
         )
         # the likelihood of rho, and nothing else informs it
         say("asking the instrument about rho")
+        partial = mine.basis if len(y) > 10 * x.shape[1] + 100 else mine.basis.straight
         evidence = what_the_instrument_says(
-            data.y[s] - held_out,
+            y - held_out,
             index[s],
             averages[:, s],
-            columns[s],
-            learn_basis(x[s], data.weight[s], curved=s.sum() > 10 * x.shape[1] + 100)(x[s]),
-            data.weight[s],
+            columns,
+            partial(mine.x),
+            mine.weight,
             None if groups is None else groups[s],
             selection.covariance,
             contrast,
@@ -304,6 +285,14 @@ def identify_data(data: SelectionData, *, exact: bool = False) -> Identification
     if found.is_doubtful:
         warn_user(str(found))
     return found
+
+
+def facts_of_learner(model) -> list[tuple[str, str]]:
+    """The learner of a fitted model and its competitors, for the summary."""
+    if not hasattr(model, "learner_"):
+        return []
+    losses = ", ".join(f"{name} {loss:.3f}" for name, loss in model.losses_.items())
+    return [("learner", f"{model.learner_} (held-out loss: {losses})")]
 
 
 def outcome_columns(data: SelectionData):

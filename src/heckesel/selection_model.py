@@ -2,29 +2,33 @@
 
 import os
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from heckesel.classical.checks import check_estimable, check_scale, warn_without_density
 from heckesel.classical.heckman import fit_files, fit_in_memory
 from heckesel.classical.likelihood import ERROR_MODELS
+from heckesel.classical.probit_results import HeckmanProbitFit, fit_binary
 from heckesel.classical.results import HeckmanFit, in_given_weights
 from heckesel.classical.rows import standardised_sample
 from heckesel.classical.stream import StreamedData
-from heckesel.data import SelectionData, scaled_weight
+from heckesel.data import SelectionData, ones_of, scaled_weight
 from heckesel.errors import DataError, is_one_of, warn_user
 from heckesel.tables.fit_input import on_scale
 from heckesel.tables.formula import (
     ArrayDesign,
     FormulaDesign,
     check_instruments,
+    cluster_codes,
     columns_from_arrays,
     columns_from_formulas,
     covariance_kind,
     side_column,
 )
 from heckesel.tables.frames import as_pandas
-from heckesel.verdict.linear import identify_fit
+from heckesel.verdict.linear import identify_classes, identify_fit
 
 METHODS = ("ml", "two-step")
 ERRORS = tuple(ERROR_MODELS)
@@ -89,12 +93,14 @@ def heckman(
         Covariance estimator; for two-step, ``"information"`` is Heckman's. The default is
         ``"information"``, ``"robust"`` with probability weights and ``"cluster"`` with groups.
     groups : str or array-like, optional
-        Groups of dependent rows, such as the visits of one patient: a column name or values.
+        Groups of dependent rows, such as the visits of one patient: a column name or values. Two
+        names, or two columns of values, are clusters in two ways, such as firm and year.
     weights : str or array-like, optional
         Row weights, as a column name or as values.
-    weight_kind : {"frequency", "probability"}
+    weight_kind : {"frequency", "probability", "analytic"}
         A frequency weight counts identical rows; a probability weight is the inverse of a sampling
-        probability.
+        probability; an analytic weight is the precision of a row, such as the number of units whose
+        mean it holds. Analytic weights are scaled to a mean of one.
     target_transform : {None, "log", "log1p", "sqrt", "yeo-johnson", "auto"} or (forward, inverse)
         Scale on which the outcome is linear, as in `HeckmanRegressor`. Coefficients, rho, sigma and
         the log-likelihood are on this scale, which names the outcome in tables, such as
@@ -149,28 +155,117 @@ def heckman(
         return fit
     if client is not None:
         raise DataError("client= reads files on a cluster; give data= as the path of Parquet files")
-    design: FormulaDesign | ArrayDesign
-    if outcome is not None:
-        checked, design = columns_from_formulas(
-            outcome,
-            select,
-            data,
-            weights=weights,
-            selected=selected,
-            scale=scale,
-            unobserved=unobserved,
+    checked, design, groups = _columns(
+        outcome,
+        select,
+        data,
+        y=y,
+        x=x,
+        w=w,
+        selected=selected,
+        instruments=instruments,
+        groups=groups,
+        weights=weights,
+        scale=scale,
+        unobserved=unobserved,
+    )
+    if np.isin(checked.y[checked.s], (0, 1)).all():
+        warn_user(
+            f"the outcome {checked.y_name!r} is 0 or 1, and this is a linear model of it; "
+            "hk.heckprobit and hk.HeckmanClassifier estimate its probability"
         )
-        groups = side_column(groups, as_pandas(data))
-    elif y is not None and x is not None and w is not None:
-        checked, design = columns_from_arrays(
-            y, x, w, selected=selected, weights=weights, scale=scale, unobserved=unobserved
-        )
-    else:
-        raise DataError("pass two formulas and a frame, or y=, x= and w=")
-    check_instruments(instruments, checked, design)
     checked, transform = on_scale(checked, target_transform, linear=True)
     fit = fit_checked(checked, design, clusters=groups, **options)
     return replace(fit, transform=transform)
+
+
+def heckprobit(
+    outcome: str | None = None,
+    select: str | None = None,
+    data=None,
+    *,
+    y=None,
+    x=None,
+    w=None,
+    selected=None,
+    instruments=None,
+    covariance: str | None = None,
+    groups=None,
+    weights=None,
+    weight_kind: str = "frequency",
+) -> HeckmanProbitFit:
+    """Fit a probit with sample selection to a 0/1 outcome, by maximum likelihood.
+
+    Parameters
+    ----------
+    outcome, select, data, y, x, w, selected, instruments, covariance, groups, weights, weight_kind
+        As in `heckman`. The outcome is 0 or 1, and missing for unselected units.
+
+    Returns
+    -------
+    HeckmanProbitFit
+        Estimates, standard errors, tests, probabilities and the verdict on identification.
+
+    Raises
+    ------
+    DataError
+        If the data or the options cannot be used.
+
+    Warns
+    -----
+    IdentificationWarning
+        As `heckman`, and if columns separate the classes.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> loans = hk.datasets.make_loans(2000, seed=0).frame
+    >>> columns = "log_income + debt + tenure"
+    >>> fit = hk.heckprobit(f"default ~ {columns}", f"~ {columns} + leniency", loans)
+    >>> fit.status, fit.predict(loans).shape
+    ('converged', (2000,))
+    """
+    checked, design, groups = _columns(
+        outcome,
+        select,
+        data,
+        y=y,
+        x=x,
+        w=w,
+        selected=selected,
+        instruments=instruments,
+        groups=groups,
+        weights=weights,
+    )
+    ones_of(checked.y[checked.s], f"the outcome {checked.y_name!r} of selected units")
+    codes = None if groups is None else cluster_codes(groups, checked.n)
+    fit = fit_binary(
+        replace(checked, groups=codes),
+        np.array([0, 1]),
+        covariance=covariance,
+        weight_kind=weight_kind,
+        prefer_interior=True,
+        design=design,
+    )
+    fit = replace(fit, identification=identify_classes(fit))
+    warn_of_fit(fit, "a plain probit")
+    return fit
+
+
+def _columns(
+    outcome, select, data, *, y, x, w, instruments, groups, **options
+) -> tuple[SelectionData, FormulaDesign | ArrayDesign, Any]:
+    """The checked columns, how to make them from other rows, and the values of the groups."""
+    design: FormulaDesign | ArrayDesign
+    if outcome is not None:
+        checked, design = columns_from_formulas(outcome, select, data, **options)
+        groups = side_column(groups, as_pandas(data))
+    elif y is not None and x is not None and w is not None:
+        checked, design = columns_from_arrays(y, x, w, **options)
+    else:
+        raise DataError("pass two formulas and a frame, or y=, x= and w=")
+    check_instruments(instruments, checked, design)
+    return checked, design, groups
 
 
 def _check_of_frames(target_transform, unobserved) -> None:
@@ -185,6 +280,11 @@ def _check_of_frames(target_transform, unobserved) -> None:
 
 def check_model(method, errors="normal", scale=None, *, methods=METHODS) -> None:
     """Refuse methods and errors that do not exist or do not go together."""
+    if is_one_of(method, ("auto", "profile")) and method not in methods:
+        raise DataError(
+            f"hk.heckman is linear: method must be 'ml' or 'two-step'; method={method!r} is "
+            f"hk.HeckmanRegressor(instruments=[...], method={method!r}).fit(X, y)"
+        )
     if not is_one_of(method, methods):
         *most, last = map(repr, methods)
         raise DataError(f"method must be {', '.join(most)} or {last}, got {method!r}")
@@ -239,14 +339,17 @@ def checked_fit(data: SelectionData, covariance, clusters, weight_kind, *, has_l
         )
     check_estimable(data)
     check_scale(data)
-    counted = replace(data, weight=scaled_weight(data.weight, weight_kind), groups=codes)
+    one_way = codes
+    if codes is not None and codes.ndim == 2:  # tests of the verdict take the coarser clusters
+        one_way = min(codes.T, key=lambda column: column.max())
+    counted = replace(data, weight=scaled_weight(data.weight, weight_kind), groups=one_way)
     return counted, kind, {"weight_kind": weight_kind, "clusters": codes}
 
 
 def with_verdict(fit: HeckmanFit, data: SelectionData, sample=None) -> HeckmanFit:
     fit = replace(fit, identification=identify_fit(fit, sample))
     warn_of_fit(fit)
-    if fit.weight_kind == "frequency":
+    if fit.weight_kind != "probability":
         return fit
     assert isinstance(fit.data, SelectionData)
     return in_given_weights(fit, replace(fit.data, weight=data.weight))

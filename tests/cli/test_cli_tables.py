@@ -90,7 +90,7 @@ def test_networks_are_fitted_saved_and_predict(method, data, tmp_path, capsys):
     assert said["identification"]["verdict"] == "supported by the instrument"
     loaded = hk.load(out)
     assert (loaded.method, loaded.random_state) == (method.removeprefix("deep-"), 4)
-    assert (loaded.epochs, loaded.n_members) == (5, 2)
+    assert (loaded.networks.epochs, loaded.networks.n_members) == (5, 2)
     shown = run(capsys, "predict", out, data)
     assert np.isfinite(pd.read_csv(io.StringIO(shown.out))["mean"]).all()
 

@@ -98,7 +98,9 @@ def test_columns_of_lists_and_structs_are_refused_by_name(role, value, tmp_path,
         lambda: hk.HeckmanClassifier(["z"]).fit(
             frame[["x", "z"]], frame["y"] if role == "y" else classes
         ),
-        lambda: hk.DeepHeckmanRegressor(["z"], device="cpu").fit(frame[["x", "z"]], frame["y"]),
+        lambda: hk.DeepHeckmanRegressor(["z"], networks=hk.Networks(device="cpu")).fit(
+            frame[["x", "z"]], frame["y"]
+        ),
     ):
         with pytest.raises(hk.DataError, match=f"column '{role}'"):
             fit()

@@ -6,7 +6,7 @@ import pytest
 
 import heckesel as hk
 
-SMALL = {"epochs": 2, "n_members": 1, "hidden": (3,), "progress": False}
+SMALL = hk.Networks(epochs=2, n_members=2, hidden=(3,), folds=2)
 RNG = np.random.default_rng(5)
 X = pd.DataFrame(RNG.normal(size=(40, 2)), columns=["a", "b"])
 Y = pd.Series(np.where(X["b"] + RNG.normal(size=40) > 0, X["a"], np.nan), name="y")
@@ -17,7 +17,7 @@ USES = {
     "an unknown method": lambda: hk.HeckmanRegressor(method="x").fit(X, Y),
     "an unknown deep method": lambda: hk.DeepHeckmanRegressor(method="x").fit(X, Y),
     "varying noise in the joint likelihood": lambda: hk.DeepHeckmanRegressor(
-        "b", method="joint", noise="varying", folds=2, **SMALL | {"n_members": 2}
+        "b", method="joint", noise="varying", networks=SMALL
     ).fit(X, Y),
     "an unknown transform": lambda: hk.HeckmanRegressor(target_transform="x", method="ml").fit(
         X, Y

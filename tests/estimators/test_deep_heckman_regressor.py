@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import heckesel as hk
 
-FAST = {"epochs": 60, "n_members": 2, "progress": False}
+FAST = hk.Networks(epochs=60, n_members=2)
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def draw():
 
 @pytest.fixture(scope="module", params=["two-step", "joint"])
 def fitted(request, draw):
-    model = hk.DeepHeckmanRegressor(instruments=["z"], method=request.param, **FAST)
+    model = hk.DeepHeckmanRegressor(instruments=["z"], method=request.param, networks=FAST)
     return model.fit(draw.frame[["x", "z"]], draw.frame["y"])
 
 
@@ -51,43 +51,31 @@ def test_the_population_needs_no_instrument_but_the_selected_do(fitted, draw):
 def test_a_fit_has_the_verdict_of_identify(fitted, draw):
     assert fitted.identification_.verdict == "supported by the instrument"
     with pytest.warns(hk.IdentificationWarning, match="mostly prior"):
-        blind = hk.DeepHeckmanRegressor(**{"method": "two-step"} | FAST).fit(
-            draw.frame[["x"]], draw.frame["y"]
-        )
+        blind = hk.DeepHeckmanRegressor(networks=FAST).fit(draw.frame[["x"]], draw.frame["y"])
     assert blind.identification_.verdict == "mostly prior"
 
 
 def test_names_positions_arrays_and_polars_give_the_same_fit(draw):
     table, y = draw.frame[["x", "z"]], draw.frame["y"]
-    expected = (
-        hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST).fit(table, y).predict(table)
-    )
-    by_position = hk.DeepHeckmanRegressor([1], **{"method": "two-step"} | FAST).fit(
-        table.to_numpy(), y.to_numpy()
-    )
+    expected = hk.DeepHeckmanRegressor(["z"], networks=FAST).fit(table, y).predict(table)
+    by_position = hk.DeepHeckmanRegressor([1], networks=FAST).fit(table.to_numpy(), y.to_numpy())
     np.testing.assert_array_equal(by_position.predict(table.to_numpy()), expected)
     as_polars = pl.DataFrame({name: table[name].to_numpy() for name in table})
-    by_polars = hk.DeepHeckmanRegressor("z", **{"method": "two-step"} | FAST).fit(
-        as_polars, y.to_numpy()
-    )
+    by_polars = hk.DeepHeckmanRegressor("z", networks=FAST).fit(as_polars, y.to_numpy())
     np.testing.assert_array_equal(by_polars.predict(as_polars), expected)
 
 
 def test_a_selected_mask_and_missing_outcomes_give_the_same_fit(draw):
     table, y = draw.frame[["x", "z"]], draw.frame["y"]
-    expected = (
-        hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST).fit(table, y).predict(table)
-    )
-    model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST)
+    expected = hk.DeepHeckmanRegressor(["z"], networks=FAST).fit(table, y).predict(table)
+    model = hk.DeepHeckmanRegressor(["z"], networks=FAST)
     model.fit(table, y.fillna(0.0), selected=y.notna())
     np.testing.assert_array_equal(model.predict(table), expected)
 
 
 def test_the_same_seed_gives_the_same_answer_and_another_does_not(draw):
     table, y = draw.frame[["x", "z"]], draw.frame["y"]
-    one = hk.DeepHeckmanRegressor(["z"], random_state=3, **{"method": "two-step"} | FAST).fit(
-        table, y
-    )
+    one = hk.DeepHeckmanRegressor(["z"], random_state=3, networks=FAST).fit(table, y)
     two = clone(one).fit(table, y)
     other = clone(one).set_params(random_state=4).fit(table, y)
     np.testing.assert_array_equal(one.predict(table), two.predict(table))
@@ -97,7 +85,7 @@ def test_the_same_seed_gives_the_same_answer_and_another_does_not(draw):
 def test_categories_become_columns_and_new_levels_are_refused(draw):
     rng = np.random.default_rng(0)
     table = draw.frame[["x", "z"]].assign(site=rng.choice(["north", "south"], 800))
-    model = hk.DeepHeckmanRegressor(["site"], **{"method": "two-step"} | FAST)
+    model = hk.DeepHeckmanRegressor(["site"], networks=FAST)
     model.fit(table[["x", "site"]], draw.frame["y"])
     assert model.columns_.x_names == ("x",)
     assert model.columns_.w_names == ("x", "site[south]")
@@ -108,7 +96,7 @@ def test_categories_become_columns_and_new_levels_are_refused(draw):
 
 def test_without_selection_it_is_a_plain_ensemble(draw):
     with pytest.warns(hk.IdentificationWarning, match="every unit was selected"):
-        model = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | FAST).fit(
+        model = hk.DeepHeckmanRegressor(["z"], networks=FAST).fit(
             draw.frame[["x", "z"]], draw.truth.y
         )
     assert model.identification_.verdict == "nothing to correct"
@@ -157,13 +145,17 @@ CASES = {
         {"instruments": ["d"], "X": GOOD[["x"]].assign(d=GOOD.y.notna().astype(float))},
         "'d' predicts selection perfectly",
     ),
-    "no member": ({"n_members": 0}, "n_members must be at least 1"),
-    "unknown dtype": ({"dtype": "half"}, "dtype must be one of"),
+    "no member": ({"networks": hk.Networks(n_members=0)}, "n_members must be at least 1"),
+    "unknown dtype": ({"networks": hk.Networks(dtype="half")}, "dtype must be one of"),
     "varying noise in the joint likelihood": (
-        {"method": "joint", "noise": "varying", "folds": 2},
+        {"method": "joint", "noise": "varying", "networks": hk.Networks(folds=2, epochs=2)},
         'noise="varying" needs method="two-step"',
     ),
-    "folds that are no number": ({"folds": "five"}, "folds must be a whole number, 'auto' or None"),
+    "folds that are no number": (
+        {"networks": hk.Networks(folds="five")},
+        "folds must be a whole number, 'auto' or None",
+    ),
+    "networks that are a dict": ({"networks": {"epochs": 5}}, "networks must be hk.Networks(...)"),
     "unknown tails": ({"tails": "long"}, "tails must be one of normal, auto"),
     "a generator that is none": ({"random_state": "x"}, "random_state must be a whole number"),
 }
@@ -177,7 +169,7 @@ def test_the_training_summary_can_be_written_as_json(fitted):
 @pytest.mark.parametrize("name", CASES)
 def test_bad_options_raise_one_sentence(name):
     options, fragment = CASES[name]
-    options = {"X": TABLE, "y": GOOD.y, "instruments": ["z"], "method": "two-step"} | FAST | options
+    options = {"X": TABLE, "y": GOOD.y, "instruments": ["z"], "networks": FAST} | options
     X, y = options.pop("X"), options.pop("y")
     with pytest.raises(hk.DataError) as caught:
         hk.DeepHeckmanRegressor(**options).fit(X, y)

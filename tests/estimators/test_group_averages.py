@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import heckesel as hk
 
-SMALL = {"hidden": (8,), "epochs": 30, "progress": False}
+SMALL = hk.Networks(hidden=(8,), n_members=10, epochs=30)
 DEEP = {
     "two-step": {"method": "two-step"},
     "joint": {"method": "joint"},
@@ -45,9 +46,9 @@ def fitted(model, y=Y, columns=X[COLUMNS]):
 def model(request):
     name = request.param
     if name in DEEP:
-        return fitted(hk.DeepHeckmanRegressor(["z"], **SMALL | DEEP[name]))
+        return fitted(hk.DeepHeckmanRegressor(["z"], networks=SMALL, **DEEP[name]))
     if name == "ensemble":
-        return fitted(hk.DeepEnsembleRegressor(["z"], **SMALL))
+        return fitted(hk.DeepEnsembleRegressor(["z"], networks=SMALL))
     logs = {"method": "ml", "target_transform": "log"} if name == "linear of logs" else {}
     return fitted(hk.HeckmanRegressor(["z"], **logs))
 
@@ -111,7 +112,7 @@ def test_the_probability_of_selection_has_effects(classifier):
 
 
 def test_the_probability_of_selection_under_networks_has_no_standard_errors():
-    model = fitted(hk.DeepHeckmanRegressor(["z"], **SMALL))
+    model = fitted(hk.DeepHeckmanRegressor(["z"], networks=SMALL))
     with pytest.warns(UserWarning, match="hk.probit computes those of a probit"):
         found = model.margins(ROWS, "selection")
     assert found["se"].isna().all()
@@ -161,8 +162,8 @@ def test_saved_classifiers_have_the_same_averages(classifier, tmp_path):
 
 
 def test_members_without_folds_have_no_standard_error():
-    model = fitted(hk.DeepHeckmanRegressor(["z"], method="two-step", folds=None, **SMALL))
-    with pytest.warns(UserWarning, match="refit with folds=5"):
+    model = fitted(hk.DeepHeckmanRegressor(["z"], networks=clone(SMALL).set_params(folds=None)))
+    with pytest.warns(UserWarning, match=r"refit with networks=hk.Networks\(folds=5\)"):
         found = model.average(ROWS)
     assert found.loc["all", "mean"] == pytest.approx(model.predict(ROWS).mean())
     assert found[["se", "low", "high"]].isna().all(axis=None)

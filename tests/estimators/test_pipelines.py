@@ -25,20 +25,13 @@ from heckesel.classical import ml as joint
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ROWS = 200
-SMALL = {
-    "n_members": 2,
-    "folds": 2,
-    "hidden": (4,),
-    "epochs": 3,
-    "device": "cpu",
-    "progress": False,
-}
+SMALL = hk.Networks(n_members=2, folds=2, hidden=(4,), epochs=3, device="cpu")
 MODELS = {
     "linear": hk.HeckmanRegressor([-1], method="ml"),
     "linear ml": hk.HeckmanRegressor([-1], method="ml"),
-    "two-step": hk.DeepHeckmanRegressor([-1], method="two-step", **SMALL),
-    "joint": hk.DeepHeckmanRegressor([-1], method="joint", **SMALL),
-    "ensemble": hk.DeepEnsembleRegressor([-1], **SMALL),
+    "two-step": hk.DeepHeckmanRegressor([-1], networks=SMALL),
+    "joint": hk.DeepHeckmanRegressor([-1], method="joint", networks=SMALL),
+    "ensemble": hk.DeepEnsembleRegressor([-1], networks=SMALL),
     "classes": hk.HeckmanClassifier([-1], method="ml"),
 }
 

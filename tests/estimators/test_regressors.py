@@ -14,12 +14,12 @@ from sklearn.preprocessing import StandardScaler
 
 import heckesel as hk
 
-SMALL = {"n_members": 2, "hidden": (8,), "epochs": 30, "device": "cpu", "progress": False}
+SMALL = hk.Networks(n_members=2, hidden=(8,), epochs=30, device="cpu")
 MODELS = {
     "ml": hk.HeckmanRegressor(["z"], method="ml"),
     "two-step": hk.HeckmanRegressor(["z"], method="two-step"),
-    "deep": hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | SMALL),
-    "ensemble": hk.DeepEnsembleRegressor(["z"], **SMALL),
+    "deep": hk.DeepHeckmanRegressor(["z"], networks=SMALL),
+    "ensemble": hk.DeepEnsembleRegressor(["z"], networks=SMALL),
 }
 LINEAR = MODELS["ml"]
 DRAW = hk.datasets.make_controlled(400, rho=0.6, alpha=1.0, seed=0)
@@ -141,7 +141,11 @@ def test_a_two_step_rho_beyond_one_is_kept_and_the_nearest_possible_predicts():
 @each_model
 def test_a_weight_of_two_equals_the_row_twice(name):
     # Rows are split into folds, so two copies of a row may be in different folds.
-    changes = {} if name in ("ml", "two-step") else {"dtype": "float64", "folds": None}
+    changes = (
+        {}
+        if name in ("ml", "two-step")
+        else {"networks__dtype": "float64", "networks__folds": None}
+    )
     model = clone(MODELS[name]).set_params(**changes)
     weight = np.random.default_rng(0).integers(0, 3, 400)
     rows = np.repeat(np.arange(400), weight)
@@ -269,7 +273,7 @@ def test_missing_values_of_pandas_extension_types_are_missing():
 
 @pytest.mark.parametrize("name", ["deep", "ensemble"])
 def test_a_prediction_does_not_depend_on_the_rows_beside_it(name):
-    model = fitted(name, hidden=(64, 64))
+    model = fitted(name, networks__hidden=(64, 64))
     alone = [model.predict(X.iloc[[row]]).item() for row in range(20)]
     np.testing.assert_allclose(alone, model.predict(X)[:20], rtol=1e-12)
 

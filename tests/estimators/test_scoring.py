@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 import heckesel as hk
 
-SMALL = {"n_members": 2, "hidden": (32, 32), "epochs": 300, "device": "cpu", "progress": False}
+SMALL = hk.Networks(n_members=2, hidden=(32, 32), epochs=300, device="cpu")
+QUICK = hk.Networks(n_members=2, hidden=(32, 32), epochs=20, device="cpu")
 DRAW = hk.datasets.make_controlled(400, rho=0.6, alpha=1.0, seed=0)
 X, Y = DRAW.frame[["x", "z"]], DRAW.frame["y"]
 LINEAR = hk.HeckmanRegressor(["z"], method="ml")
@@ -49,8 +50,8 @@ def test_the_joint_log_likelihood_is_that_of_the_bivariate_normal():
         LINEAR,
         hk.HeckmanRegressor(["z"], target_transform="log", method="ml"),
         hk.HeckmanRegressor(["z"], target_transform=(np.log, np.exp), method="ml"),
-        hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | SMALL | {"epochs": 20}),
-        hk.DeepEnsembleRegressor(["z"], **SMALL | {"epochs": 20}),
+        hk.DeepHeckmanRegressor(["z"], networks=QUICK),
+        hk.DeepEnsembleRegressor(["z"], networks=QUICK),
     ],
     ids=["linear", "log", "pair", "deep", "ensemble"],
 )
@@ -75,8 +76,8 @@ def test_the_naive_ensemble_wins_on_observed_rows_but_not_by_joint_likelihood():
     draws = [hk.datasets.make_controlled(1000, rho=0.9, alpha=1.0, seed=s) for s in (0, 10_000)]
     (table, y), (new, new_y) = ((d.frame[["x", "z"]], d.frame["y"].to_numpy()) for d in draws)
     seen = ~np.isnan(new_y)
-    naive = hk.DeepEnsembleRegressor(["z"], **SMALL).fit(table, y)
-    right = hk.DeepHeckmanRegressor(["z"], **{"method": "two-step"} | SMALL).fit(table, y)
+    naive = hk.DeepEnsembleRegressor(["z"], networks=SMALL).fit(table, y)
+    right = hk.DeepHeckmanRegressor(["z"], networks=SMALL).fit(table, y)
     naive_r2, right_r2 = (r2_score(new_y[seen], m.predict(new)[seen]) for m in (naive, right))
     assert naive_r2 > right_r2  # the trap
     assert right.score(new, new_y) > naive.score(new, new_y)

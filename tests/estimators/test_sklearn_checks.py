@@ -21,22 +21,22 @@ SMALL = {
     "learning_rate": 0.05,
     "device": "cpu",
     "dtype": "float64",
-    "progress": False,
 }
 MODELS = [
     hk.HeckmanRegressor(method="ml"),
     hk.HeckmanRegressor(method="two-step"),
     hk.HeckmanClassifier(method="ml"),
-    hk.DeepHeckmanRegressor(**SMALL),
-    hk.DeepEnsembleRegressor(**SMALL),
-    hk.Networks(**{k: v for k, v in SMALL.items() if k != "progress"}, folds=None),
+    hk.DeepHeckmanRegressor(networks=hk.Networks(**SMALL)),
+    hk.DeepEnsembleRegressor(networks=hk.Networks(**SMALL)),
+    hk.Networks(**SMALL, folds=None),
     hk.HeckmanImputer(),
 ]
 
 
 def expected_failures(model):
-    in_float64 = getattr(model, "dtype", None) == "float64"
-    folds = getattr(model, "folds", None) is not None
+    networks = getattr(model, "networks", model)
+    in_float64 = getattr(networks, "dtype", None) == "float64"
+    folds = getattr(networks, "n_members", 1) > 1
     return {} if in_float64 and not folds else EXPECTED_FAILED_CHECKS[type(model).__name__]
 
 

@@ -47,8 +47,8 @@ def pages(tmp_path_factory):
     features = loans.drop(columns="default")
     write("classes", hk.HeckmanClassifier(["leniency"]), features, loans["default"])
     draw = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=1).frame
-    options = {"hidden": (8,), "epochs": 40, "n_members": 2, "progress": False}
-    networks = hk.DeepHeckmanRegressor(["z"], method="two-step", **options)
+    small = hk.Networks(hidden=(8,), epochs=40, n_members=2)
+    networks = hk.DeepHeckmanRegressor(["z"], networks=small)
     write("networks", networks, draw[["x", "z"]], draw["y"])
     return found
 

@@ -115,11 +115,11 @@ def test_a_page_starts_with_the_verdict_the_means_and_their_picture(linear, tmp_
     text, page, _ = written(tmp_path, model, X, y, title="Pay & more")
     assert "<title>Pay &amp; more</title>" in text
     verdict = model.identification_.verdict.capitalize()
-    order = [f"<span>{verdict}</span>", MEANS, 'id="strips-title"', 'id="strength"', 'id="changed"']
-    order += ['id="sensitivity"', 'id="columns"', 'id="details"']
+    order = [f"<span>{verdict}</span>", MEANS, 'id="means-title"', 'id="strength"', 'id="changed"']
+    order += ['id="strips-title"', 'id="sensitivity"', 'id="columns"', 'id="details"']
     places = [text.index(part) for part in order]
     assert places == sorted(places)
-    assert {"strips-title", "strength-title", "rho-title", "sensitivity-title"} <= set(page.ids)
+    assert {"means-title", "strength-title", "rho-title", "sensitivity-title"} <= set(page.ids)
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]  # no scratch file stays
 
 
@@ -217,7 +217,24 @@ def test_the_default_shows_several_priors_and_a_naive_model_without_another_fit(
     learner = LinearRegression().fit(X.loc[y.notna(), ["x"]], y[y.notna()])
     naive = numbers(tables[MEANS][3][2])[0]
     assert naive == pytest.approx(learner.predict(X[["x"]]).mean(), abs=0.02)  # mean of folds
-    assert "The difference from the naive mean of all is clear" in text
+    assert "interval of the mean of all excludes the naive mean" in text
+    assert "evidence-title" in page.ids
+
+
+def test_the_placebo_is_that_of_the_library_on_the_columns_like_the_outcome(tmp_path):
+    X, y, _ = linear_draw(800)
+    X = X.assign(more=X["x"] + np.random.default_rng(0).standard_normal(800), kind="a")
+    X.loc[::2, "kind"] = "b"
+    model = hk.HeckmanRegressor(["z"], learner="linear").fit(X, y)
+    text, _, tables = written(tmp_path, model, X, y)
+    rows = tables["Errors in standard deviations of the column"][1:]
+    assert [row[0] for row in rows] == ["x", "more"]
+    coded = X.assign(kind=(X["kind"] == "b") * 1.0)
+    options = {"instruments": ["z"], "learner": "linear", "cv": 3, "columns": ["x", "more"]}
+    found = hk.placebo(coded, y, **options).table
+    np.testing.assert_allclose([numbers(row[1])[0] for row in rows], found["naive"], atol=0.006)
+    np.testing.assert_allclose([numbers(row[2])[0] for row in rows], found["corrected"], atol=0.02)
+    assert "2 of 2 complete numeric columns" in text
 
 
 def test_coefficients_stand_beside_those_of_least_squares(linear, tmp_path):
@@ -249,8 +266,8 @@ def test_names_that_look_like_markup_are_harmless(tmp_path):
 def test_networks_have_a_page(tmp_path):
     frame = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=1).frame
     X, y = frame[["x", "z"]], frame["y"]
-    options = {"hidden": (8,), "epochs": 20, "n_members": 2, "progress": False}
-    model = hk.DeepHeckmanRegressor(["z"], method="two-step", **options).fit(X, y)
+    small = hk.Networks(hidden=(8,), epochs=20, n_members=2)
+    model = hk.DeepHeckmanRegressor(["z"], networks=small).fit(X, y)
     _, page, tables = written(tmp_path, model, X, y)
     assert "strips-title" in page.ids
     assert len(tables[MEANS]) == 4
@@ -284,7 +301,7 @@ def test_no_selection_makes_a_short_page(tmp_path):
     assert 'class="verdict plain"' in text
     assert not any(name.endswith("-title") for name in page.ids)
     assert MEANS not in tables
-    assert tables["Columns"][2][:2] != ["z", "instrument"]
+    assert tables["Columns of the table"][2][:2] != ["z", "instrument"]
 
 
 def test_a_correction_that_the_data_contradict_is_not_shown_as_a_result(tmp_path):
@@ -313,7 +330,7 @@ def test_arrays_and_every_kind_of_linear_fit_have_a_page(options, tmp_path):
     X, y = X.to_numpy(), np.exp(y.to_numpy())
     model = hk.HeckmanRegressor([1], **options).fit(X, y)
     text, _, tables = written(tmp_path, model, X, y)
-    shown = dict(tables["Options of the model"][1:])
+    shown = dict(tables["Options of the model; all others have their defaults"][1:])
     assert shown["method"] == options["method"]
     assert ("log σ(x)" in tables) == ("scale" in options)
     if callable(options.get("target_transform", [None])[0]):
@@ -378,3 +395,15 @@ def test_the_page_on_reports_runs(tmp_path, monkeypatch):
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
         exec(compile(block, "report.md", "exec"), {})
     assert "Wages of married women" in (tmp_path / "wages.html").read_text(encoding="utf-8")
+
+
+def test_dates_gaps_and_codes_have_a_page(tmp_path):
+    X, y, _ = linear_draw(400)
+    X["day"] = pd.Timestamp("2022-01-01") + pd.to_timedelta(np.arange(400) % 300, unit="D")
+    X["gaps"] = X["x"].where(np.arange(400) % 4 > 0) + 1
+    X["code"] = np.resize(["250", "414", "V57"], 400)
+    with pytest.warns(UserWarning, match="on_problem='fix'"):
+        model = hk.HeckmanRegressor(["z"], learner="linear", on_problem="fix").fit(X, y)
+    _, _, tables = written(tmp_path, model, X, y)
+    rows = tables["Errors in standard deviations of the column"][1:]
+    assert [row[0] for row in rows] == ["x"]  # the only complete number

@@ -130,8 +130,8 @@ def test_columns_that_add_nothing_are_omitted_and_the_fit_is_that_of_the_others(
         "scaled": "it is a linear combination of x",
         "row": "its values are row numbers or unit names",
         "student": "its values are row numbers or unit names",
-        "double": "it is the outcome, perhaps on another scale, in all selected rows",
-        "inverse": "it is the outcome, perhaps on another scale, in all selected rows",
+        "double": "it is the outcome or determines it in the selected rows",
+        "inverse": "it is the outcome or determines it in the selected rows",
         "name": "it has 600 different strings in 600 rows",
         "empty": "it has no value",
         "status": f"it is constant among the {y.notna().sum()} selected rows",
@@ -416,3 +416,124 @@ def test_an_instrument_with_many_levels_works():
     by_hand = X.assign(officer=X["officer"].where(X["officer"].isin(kept), "other"))
     expected = hk.HeckmanRegressor(["officer"], method="ml").fit(by_hand, y)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-6)
+
+
+def reported(X, y, **columns):
+    report = hk.column_report(X.assign(**columns), y, instruments=["z"])
+    return dict(each.split(": ", 1) for each in report.actions)
+
+
+def test_columns_that_determine_the_outcome_are_omitted():
+    X, y = drawn()
+    rng = np.random.default_rng(11)
+    base, noise = rng.uniform(1, 9, N), rng.normal(size=N)
+    grade = y.clip(-1, 1).round()
+    letter = grade.fillna(pd.Series(rng.integers(-1, 2, N))).map(
+        {-1: "low", 0: "middle", 1: "high"}
+    )
+    said = reported(
+        X,
+        grade,
+        base=base,
+        share=(grade + 9).fillna(9.0) / base,
+        near=y.fillna(0.0) + noise,
+        letter=letter,
+    )
+    assert said == {
+        "share": "omitted, since the outcome can be computed from its product with base",
+        "letter": "omitted, since it is the outcome or determines it in the selected rows",
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        (lambda rng: rng.integers(300, 850, N), -1),
+        (lambda rng: rng.integers(0, 21, N), 99),
+        (lambda rng: rng.uniform(0, 120, N), 999),
+        (lambda rng: rng.integers(1950, 2015, N), 0),
+    ],
+)
+def test_codes_of_missing_numbers_are_found(values, code):
+    X, y = drawn()
+    rng = np.random.default_rng(12)
+    known, gaps = values(rng), rng.random(N) < 0.1
+    coded = X.assign(score=np.where(gaps, code, known))
+    said = reported(coded, y)["score"]
+    assert said.startswith(f"{code} ({gaps.sum()} rows) taken for a missing value; {gaps.sum()} ")
+    assert said.endswith("imputed by the mean, with a missing indicator")
+    expected = fixed(X.assign(score=np.where(gaps, np.nan, known)), y)
+    model = fixed(coded, y)
+    np.testing.assert_array_equal(model.predict(coded), expected.predict(coded.mask(coded == code)))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda rng: rng.integers(-3, 30, N),  # degrees
+        lambda rng: rng.integers(18, 100, N),  # an age of 99
+        lambda rng: rng.poisson(0.5, N),
+        lambda rng: np.where(rng.random(N) < 0.4, 0, rng.integers(200, 4000, N)),  # earnings
+        lambda rng: rng.integers(-1, 2, N),
+        lambda rng: rng.normal(size=N).round(1),
+    ],
+)
+def test_numbers_that_belong_to_their_range_are_kept(values):
+    X, y = drawn()
+    assert reported(X, y, number=values(np.random.default_rng(13))) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_code"),
+    [
+        *((name, True) for name in ("zip", "post_code", "villnum", "schoolid1", "region", "dcode")),
+        *((name, True) for name in ("STATE_CD", "race", "county.fips", "branch_no")),
+        *(
+            (name, False)
+            for name in ("rooms", "price", "stateless", "number", "decoder", "raceway")
+        ),
+    ],
+)
+def test_codes_of_places_and_kinds_are_categories(name, is_code):
+    X, y = drawn()
+    said = reported(X, y, **{name: np.random.default_rng(14).integers(1, 6, N)})
+    assert list(said) == [name] * is_code
+    assert all(each.startswith("codes such as") for each in said.values())
+
+
+def test_missing_values_that_reveal_selection_are_questioned():
+    X, y = drawn(4000)
+    rng = np.random.default_rng(15)
+    hole = rng.random(4000) < np.where(y.notna(), 0.2, 0.7)
+    rate = pd.Series(rng.normal(size=4000)).mask(hole)
+    shares = "it is missing in 20 % of the selected rows and in 70 % of the unselected rows: "
+    said = reported(X, y, rate=rate)["rate"]
+    assert said.endswith(f"{shares}drop it if it is recorded only after selection")
+    report = hk.column_report(X.assign(rate=rate), y, instruments=["z", "rate"])
+    assert report.actions[0].endswith(f"{shares}as an instrument it is doubtful")
+
+
+def test_a_long_table_is_judged_as_its_rows_are():
+    """Columns are compared on a part of the rows, and what is found is confirmed on all."""
+    rng = np.random.default_rng(16)
+    n = 60_000
+    x, z, u, e = rng.normal(size=(4, n))
+    s = x + z + u > 0
+    y = np.where(s, x + u + e, np.nan)
+    late = np.where(np.arange(n) % 3, 0.0, 1.0) * (np.arange(n) > 59_000)
+    town = rng.choice([f"t{j}" for j in range(60)], n)
+    X = pd.DataFrame({"x": x, "late": late, "almost": 2 * x, "z": z, "town": town})
+    X.loc[rng.choice(n, 5, replace=False), "almost"] = 0.0  # a function of x in most rows only
+    X["double"] = 2 * X["almost"]
+    report = hk.column_report(X, y, instruments=["z"])
+    said = dict(each.split(": ", 1) for each in report.actions)
+    assert said.pop("town").startswith("20 less frequent levels")
+    assert said == {"double": "omitted, since it is a linear combination of almost"}
+
+
+def test_a_table_with_more_columns_than_rows_cannot_be_used():
+    rng = np.random.default_rng(17)
+    X = pd.DataFrame(rng.normal(size=(40, 60))).add_prefix("c")
+    y = np.where(X["c0"] + X["c1"] > 0, X["c2"], np.nan)
+    report = hk.column_report(X, y + rng.normal(size=40), instruments=["c1"])
+    assert "selected rows cannot determine" in report.error

@@ -19,11 +19,11 @@ from tests.cli.command_line import run
 from tests.repeated_units import all_outcomes, repeated_units
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-SMALL = {"n_members": 5, "hidden": (4,), "epochs": 5, "progress": False}
+SMALL = hk.Networks(n_members=5, hidden=(4,), epochs=5)
 ESTIMATORS = {
     "linear": hk.HeckmanRegressor(["z"], method="ml"),
-    "two-step": hk.DeepHeckmanRegressor(["z"], method="two-step", **SMALL),
-    "ensemble": hk.DeepEnsembleRegressor(["z"], **SMALL),
+    "two-step": hk.DeepHeckmanRegressor(["z"], networks=SMALL),
+    "ensemble": hk.DeepEnsembleRegressor(["z"], networks=SMALL),
     "classes": hk.HeckmanClassifier(["z"], method="ml"),
 }
 
@@ -108,8 +108,8 @@ def test_intervals_keep_their_level_for_units_that_were_not_in_the_fit():
     covered = []
     for seed in range(3):
         X, y = repeated_units(seed, units=150, rows=8)
-        options = {"hidden": (32, 32), "epochs": 600, "progress": False}
-        model = hk.DeepHeckmanRegressor(["z"], method="two-step", **options)
+        networks = hk.Networks(n_members=10, hidden=(32, 32), epochs=600)
+        model = hk.DeepHeckmanRegressor(["z"], networks=networks)
         covered.append([])
         for given in ({}, {"groups": X["id"]}):
             low, high = model.fit(X.drop(columns="id"), y, **given).predict_interval(new).T
@@ -265,7 +265,7 @@ WRONG = {
     "another length": (lambda: _fit(np.arange(30)), "X has 90 rows but there are 30 groups"),
     "a missing one": (lambda: _fit([None, *range(89)]), "groups have missing values"),
     "too few groups": (
-        lambda: hk.DeepHeckmanRegressor(["z"], **SMALL).fit(
+        lambda: hk.DeepHeckmanRegressor(["z"], networks=SMALL).fit(
             *repeated_units(9, units=4, rows=60), groups="id"
         ),
         "4 groups with selected units cannot be split into 5 folds",

@@ -50,9 +50,7 @@ def fit_regressor(X, y, selected=None, weights=None):
 
 
 def fit_networks(X, y, selected=None, weights=None):
-    model = hk.DeepHeckmanRegressor(
-        [2], epochs=5, n_members=2, hidden=(4,), progress=False, method="two-step"
-    )
+    model = hk.DeepHeckmanRegressor([2], networks=hk.Networks(epochs=5, n_members=2, hidden=(4,)))
     return model.fit(X, y, selected=selected, sample_weight=weights)
 
 

@@ -19,13 +19,13 @@ NAMES = [
     "reason",
     "class",
 ]
-NETWORKS = {"n_members": 2, "hidden": (4,), "epochs": 3, "device": "cpu", "progress": False}
+NETWORKS = hk.Networks(n_members=2, hidden=(4,), epochs=3, device="cpu")
 MODELS = {
     "linear": (hk.HeckmanRegressor, {}),
     "two-step": (hk.HeckmanRegressor, {"method": "two-step"}),
     "classifier": (hk.HeckmanClassifier, {}),
-    "joint": (hk.DeepHeckmanRegressor, {"method": "joint", **NETWORKS}),
-    "ensemble": (hk.DeepEnsembleRegressor, NETWORKS),
+    "joint": (hk.DeepHeckmanRegressor, {"method": "joint", "networks": NETWORKS}),
+    "ensemble": (hk.DeepEnsembleRegressor, {"networks": NETWORKS}),
 }
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -13,7 +13,7 @@ ONES, CHOSEN = pd.Series(1.0, X.index), Y.notna()
 MODEL = hk.HeckmanRegressor(["z"], method="ml").fit(X, Y)
 BINARY = (Y > 0).astype(float).where(Y.notna())
 CLASSES = hk.HeckmanClassifier(["z"], method="ml").fit(X, BINARY)
-NETWORKS = {"n_members": 1, "hidden": (4,), "epochs": 2, "device": "cpu", "progress": False}
+NETWORKS = hk.Networks(n_members=1, hidden=(4,), epochs=2, device="cpu")
 
 
 def mixed(column):
@@ -22,9 +22,7 @@ def mixed(column):
 
 CALLS = {
     "y": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(X, mixed(Y)),
-    "y of networks": lambda: hk.DeepHeckmanRegressor(
-        ["z"], **{"method": "two-step"} | NETWORKS
-    ).fit(X, mixed(Y)),
+    "y of networks": lambda: hk.DeepHeckmanRegressor(["z"], networks=NETWORKS).fit(X, mixed(Y)),
     "y as a frame": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(X, mixed(Y).to_frame()),
     "selected": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(X, Y, selected=mixed(CHOSEN)),
     "sample_weight": lambda: hk.HeckmanRegressor(["z"], method="ml").fit(

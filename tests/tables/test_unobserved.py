@@ -45,8 +45,8 @@ def test_other_spikes_and_outcomes_with_frequent_values_raise_no_question():
     "model",
     [
         hk.HeckmanRegressor(["z"], method="ml"),
-        hk.DeepHeckmanRegressor(["z"], method="two-step", n_members=1, epochs=2, folds=None),
-        hk.DeepEnsembleRegressor(["z"], n_members=1, epochs=2, folds=None),
+        hk.DeepHeckmanRegressor(["z"], networks=hk.Networks(n_members=1, epochs=2)),
+        hk.DeepEnsembleRegressor(["z"], networks=hk.Networks(n_members=1, epochs=2)),
     ],
     ids=lambda model: type(model).__name__,
 )

@@ -222,9 +222,7 @@ def test_a_column_that_contains_the_outcome_contradicts_the_model(linear):
 
 
 def test_a_network_ensemble_has_the_range_of_its_members(linear):
-    model = hk.DeepHeckmanRegressor(
-        ["z"], epochs=40, n_members=2, progress=False, method="two-step"
-    )
+    model = hk.DeepHeckmanRegressor(["z"], networks=hk.Networks(epochs=40, n_members=2))
     evidence = model.fit(linear[["x", "z"]], linear["y"]).identification_.evidence
     assert evidence["member_rho_low"] == pytest.approx(model.rho_.min())
     assert evidence["member_rho_high"] == pytest.approx(model.rho_.max())

@@ -15,15 +15,14 @@ def covariance_of(kind, hessian, scores, weight, *, weight_kind="frequency", clu
     """Covariance of maximum-likelihood estimates.
 
     hessian : (k, k) of the weighted log-likelihood; scores : (n, k) of the units, not weighted;
-    clusters : (n,) integer codes. `scores` may be None for "information".
+    clusters : (n,) integer codes, or (n, 2) of two ways. `scores` may be None for "information".
     """
     if kind == "information":
         return inverse(-hessian)
-    weight_kind = "frequency" if kind == "opg" else weight_kind
-    middle = meat(scores, weight, weight_kind=weight_kind, clusters=clusters)
     if kind == "opg":
-        return inverse(middle)
-    return sandwich(inverse(-hessian), middle, _units(weight, weight_kind, clusters))
+        return inverse(meat(scores, weight))
+    bread, options = inverse(-hessian), {"weight_kind": weight_kind, "clusters": clusters}
+    return bread @ meat(scores, weight, corrected=True, **options) @ bread
 
 
 def covariance_of_rows(
@@ -35,56 +34,55 @@ def covariance_of_rows(
     """
     if kind == "information":
         return inverse(-hessian)
-    weight_kind = "frequency" if kind == "opg" else weight_kind
-    middle, units = meat_of_rows(rows, unit_scores, weight_kind=weight_kind, clusters=clusters)
-    return inverse(middle) if kind == "opg" else sandwich(inverse(-hessian), middle, units)
+    if kind == "opg":
+        (middle,) = rows.sum(partial(_block_meat, unit_scores=unit_scores, weight_kind="frequency"))
+        return inverse(middle)
+    bread = inverse(-hessian)
+    return bread @ meat_of_rows(rows, unit_scores, weight_kind, clusters) @ bread
 
 
-def meat_of_rows(rows: Rows, unit_scores, *, weight_kind="frequency", clusters=None):
-    """The meat, and the number of units (or clusters) in its sum.
-
-    clusters : (n,) integer codes, those of the selected units first; they need rows in memory
-    """
+def meat_of_rows(rows: Rows, unit_scores, weight_kind="frequency", clusters=None):
+    """The corrected `meat`; clusters : codes, those of the selected units first; they need rows in
+    memory"""
     if clusters is not None:
         assert isinstance(rows, Sample)
-        weight = _weights(rows)
-        middle = meat(unit_scores(rows), weight, clusters=clusters)
-        return middle, _units(weight, weight_kind, clusters)
+        return meat(unit_scores(rows), rows.weight, clusters=clusters, corrected=True)
     (middle,) = rows.sum(partial(_block_meat, unit_scores=unit_scores, weight_kind=weight_kind))
-    return middle, rows.mass if weight_kind == "frequency" else rows.nonzero
+    units = rows.mass if weight_kind == "frequency" else rows.nonzero
+    return middle * (units / (units - 1))
 
 
 def _block_meat(block: Sample, *, unit_scores, weight_kind) -> tuple:
-    return (meat(unit_scores(block), _weights(block), weight_kind=weight_kind),)
+    return (meat(unit_scores(block), block.weight, weight_kind=weight_kind),)
 
 
-def _weights(rows: Sample) -> np.ndarray:
-    return np.concatenate([rows.weight_selected, rows.weight_unselected])
-
-
-def _units(weight, weight_kind, clusters) -> float:
-    if clusters is not None:
-        return len(np.unique(clusters[weight > 0]))
-    return float(weight.sum() if weight_kind == "frequency" else np.count_nonzero(weight))
-
-
-def sandwich(bread, middle, units):
-    """bread @ meat @ bread' times Stata's factor: N/(N-1), or G/(G-1) for G clusters."""
-    return bread @ middle @ bread.T * (units / (units - 1))
-
-
-def meat(scores, weight, *, weight_kind="frequency", clusters=None):
+def meat(scores, weight, *, weight_kind="frequency", clusters=None, corrected=False):
     """Sum over units (or clusters) of the outer product of scores.
 
-    A frequency weight stands for repeated rows, sum f s s'; a probability weight multiplies one
-    row's score, sum w^2 s s'. Within a cluster weighted scores are added up first.
+    A frequency weight stands for repeated rows, sum f s s'; any other weight multiplies one row's
+    score, sum w^2 s s'. Within a cluster weighted scores are added up first. For clusters in two
+    ways, (n, 2), it is that of either way less that of their intersections (Cameron, Gelbach and
+    Miller 2011).
+
+    corrected : whether to multiply with Stata's factor: N/(N-1), or G/(G-1) for G clusters
     """
+    if clusters is not None and clusters.ndim == 2:
+        both = np.unique(clusters, axis=0, return_inverse=True)[1].ravel()
+        one, other, cut = (
+            meat(scores, weight, clusters=codes, corrected=corrected)
+            for codes in (*clusters.T, both)
+        )
+        return one + other - cut
     if clusters is not None:
+        units = len(np.unique(clusters[weight > 0]))
         _, labels = np.unique(clusters, return_inverse=True)
         sums = np.stack([np.bincount(labels, weight * column) for column in scores.T], axis=1)
-        return sums.T @ sums
-    mass = weight if weight_kind == "frequency" else weight**2
-    return scores.T @ (scores * mass[:, None])
+        found = sums.T @ sums
+    else:
+        is_frequency = weight_kind == "frequency"
+        units = weight.sum() if is_frequency else np.count_nonzero(weight)
+        found = scores.T @ (scores * (weight if is_frequency else weight**2)[:, None])
+    return found * (units / (units - 1)) if corrected else found
 
 
 def inverse(information: np.ndarray) -> np.ndarray:
@@ -127,12 +125,9 @@ def least_squares_covariance(x, y, weight, fit, kind, *, weight_kind="frequency"
         return back @ (fit.sigma**2 * gram) @ back.T
     scores = columns * (y - x @ fit.beta)[:, None]
     units = weight.sum() if weight_kind == "frequency" else np.count_nonzero(weight)
-    factor = units / (units - x.shape[1])
-    if clusters is not None:
-        groups = len(np.unique(clusters[weight > 0]))
-        factor = groups / (groups - 1) * (units - 1) / (units - x.shape[1])
-    middle = meat(scores, weight, weight_kind=weight_kind, clusters=clusters)
-    return back @ (gram @ middle @ gram * factor) @ back.T
+    options = {"weight_kind": weight_kind, "clusters": clusters}
+    middle = meat(scores, weight, corrected=True, **options)
+    return back @ (gram @ middle @ gram * (units - 1) / (units - x.shape[1])) @ back.T
 
 
 def wald_test(estimate, covariance) -> tuple[float, float]:
@@ -155,10 +150,12 @@ def labelled(labels, values, covariance) -> tuple[pd.Series, pd.DataFrame]:
 
 def cluster_freedom(clusters, weight) -> float:
     """Degrees of freedom of the t that estimates are compared with: G - 1 for G clusters, over
-    whose sums a cluster covariance averages, and infinity (a normal) without clusters."""
+    whose sums a cluster covariance averages (of two ways the fewer), and infinity (a normal)
+    without clusters."""
     if clusters is None:
         return float("inf")
-    return float(len(np.unique(clusters[weight > 0])) - 1)
+    used = clusters[weight > 0].reshape(np.count_nonzero(weight), -1)
+    return float(min(len(np.unique(codes)) for codes in used.T) - 1)
 
 
 def critical_value(level: float, freedom: float = float("inf")) -> float:

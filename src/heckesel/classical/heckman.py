@@ -198,7 +198,7 @@ def fit_files(
 
     One pass over the files for levels and counts, one for moments, then one per evaluation.
     """
-    _check_options(arrays, clusters, covariance, weights)
+    _check_options(arrays, clusters, covariance, weights, weight_kind)
     if outcome is None or select is None:
         raise DataError("rows in files need both formulas: outcome='y ~ a', select='~ a + b'")
     left, right = split_outcome(outcome)
@@ -244,7 +244,7 @@ def fit_files(
         return fit(rows, rows.scalings, data, design, kind, options)
 
 
-def _check_options(arrays, clusters, covariance, weights) -> None:
+def _check_options(arrays, clusters, covariance, weights, weight_kind) -> None:
     given = [name for name, value in arrays.items() if value is not None]
     if given:
         raise DataError(
@@ -256,6 +256,8 @@ def _check_options(arrays, clusters, covariance, weights) -> None:
             "a cluster covariance needs all rows of a cluster at once; use covariance='robust', or "
             "read the files into a frame"
         )
+    if weight_kind == "analytic":
+        raise DataError("analytic weights need a frame; read the files into one")
     if weights is not None and not isinstance(weights, str):
         raise DataError("data= names files, so weights= must be the name of one of their columns")
 

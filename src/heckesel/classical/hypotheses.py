@@ -48,6 +48,19 @@ def hypotheses_of(fit, terms) -> tuple[np.ndarray, np.ndarray]:
     return matrix, np.array(values, dtype=float)
 
 
+def text_of(fit, row, constant) -> str:
+    """One restriction as in "educ + 2*exper = 1", with the shortest name of each term."""
+    names = {label: name for name, label in reversed(labels_of(fit).items())}
+    names |= {label: name for name, label in labels_of(fit).items() if name == label[1]}
+    parts = []
+    for label, factor in zip(fit.params.index, row, strict=True):
+        if factor:
+            size = "" if abs(factor) == 1 else f"{abs(factor):g}*"
+            parts.append(f"{'-' if factor < 0 else '+'} {size}{names[label]}")
+    text = " ".join(parts)
+    return f"{text[2:] if text[0] == '+' else '-' + text[2:]} = {constant:g}"
+
+
 def labels_of(fit) -> dict[str, tuple[str, str]]:
     """What a term can be called: by its name in the first equation that has it, and in each
     equation as equation:term, where the equation can be called as in the summary, too."""

@@ -10,7 +10,7 @@ where with t errors the mean of a truncated t replaces lambda. With shape errors
 and the population mean is x'beta + sigma E[e]. sigma may vary with x.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from heckesel.margins import (
     Move,
     Quantity,
     average_of,
+    contrasts_of,
     effect_of,
     elasticity_of,
     groups_of,
@@ -348,18 +349,20 @@ def variance_along(slope, covariance) -> np.ndarray:
     return np.where((slope[:, unknown] != 0).any(axis=1), np.nan, variance)
 
 
-def margins(means: LinearMeans, level: float, *, at, by, kind: str) -> pd.DataFrame:
+def margins(means: LinearMeans, level: float, *, by, **options) -> pd.DataFrame:
     """Average marginal effects over the rows of the fit."""
     frame, names, estimate = _over_own_rows(means, level)
-    weight = means.fit.data.weight
-    return effects_table(frame, names, estimate, at=at, by=by, kind=kind, weight=weight)
+    groups, levels = groups_of(frame, by, means.fit.data.weight), means.fit.design.categories
+    return effects_table(frame, names, estimate, groups, levels=levels, **options)
 
 
-def average(means: LinearMeans, level: float, by) -> pd.Series | pd.DataFrame:
+def average(means: LinearMeans, level: float, *, at, by) -> pd.Series | pd.DataFrame:
     """The mean over the rows of the fit of the expected outcome, of all or for each value of by."""
     frame, _, estimate = _over_own_rows(means, level)
-    table = averages_table(estimate, frame, groups_of(frame, by, means.fit.data.weight))
-    return table if by is not None else table.drop(columns="n").iloc[0].rename(None)
+    table = averages_table(estimate, frame, groups_of(frame, by, means.fit.data.weight), at)
+    if at is None and by is None:
+        return table.drop(columns="n").iloc[0].rename(None)
+    return table
 
 
 def _over_own_rows(means: LinearMeans, level: float):
@@ -387,52 +390,71 @@ def _over_own_rows(means: LinearMeans, level: float):
 Estimate = Callable[[list[tuple[list[pd.DataFrame], Quantity]]], list[MeanEstimates]]
 
 
-def averages_table(estimate: Estimate, frame: pd.DataFrame, groups: Groups) -> pd.DataFrame:
-    """``n``, ``mean``, ``se``, ``low`` and ``high`` of each group."""
-    (found,) = estimate([([frame], average_of(groups))])
-    columns = {"n": groups.n, "mean": found.value, "se": found.se}
-    columns |= {"low": found.low, "high": found.high}
-    index = pd.Index(["all"]) if groups.labels is None else groups.labels
-    return pd.DataFrame(columns, index)
+def averages_table(
+    estimate: Estimate, frame: pd.DataFrame, groups: Groups, at=None
+) -> pd.DataFrame:
+    """``n``, ``mean``, ``se``, ``low`` and ``high`` by held values and group."""
+    held, mean = held_values(frame, at), average_of(groups)
+    found = estimate([([own], mean) for _, own in held.frames])
+    columns = {"n": np.tile(groups.n, len(found))}
+    for name, of in zip(("mean", "se", "low", "high"), ("value", "se", "low", "high"), strict=True):
+        columns[name] = np.concatenate([getattr(each, of) for each in found])
+    if at is None:
+        return pd.DataFrame(columns, pd.Index(["all"]) if groups.labels is None else groups.labels)
+    keys = [(*values, *label) for values, _ in held.frames for label in groups.keys]
+    return pd.DataFrame(
+        columns, pd.MultiIndex.from_tuples(keys, names=[*held.names, *groups.names])
+    )
 
 
 def effects_table(
     frame: pd.DataFrame,
     names,
     estimate: Estimate,
+    groups: Groups,
     *,
     at,
-    by,
+    contrast,
     kind: str,
-    weight=None,
+    levels: Mapping[str, tuple],
     contrast_indicators: bool = False,
 ) -> pd.DataFrame:
-    """``effect``, ``se``, ``z``, ``p``, ``low`` and ``high`` by held values, group and variable."""
+    """``effect``, ``se``, ``z``, ``p``, ``low`` and ``high`` by held values, group and variable.
+
+    levels : of columns of numbers that are categories
+    """
     if not is_one_of(kind, (EFFECT, ELASTICITY)):
         raise DataError(f"kind must be {EFFECT!r} or {ELASTICITY!r}, got {kind!r}")
-    moves = [
-        move
-        for name in names
-        for move in moves_of(frame[name], contrast_indicators=contrast_indicators)
-        if move.is_number or kind == EFFECT
-    ]
+    if contrast is not None and kind == ELASTICITY:
+        raise DataError("contrast= compares values, which has no elasticity; use kind='effect'")
+    moves = (
+        contrasts_of(frame, contrast, levels)
+        if contrast is not None
+        else [
+            move
+            for name in names
+            for move in moves_of(
+                frame[name], levels.get(name), contrast_indicators=contrast_indicators
+            )
+            if move.is_number or kind == EFFECT
+        ]
+    )
     if not moves:
         raise DataError("there is no numeric column, so there are no elasticities")
-    held, groups = held_values(frame, at), groups_of(frame, by, weight)
-    labels = [()] if groups.labels is None else [(label,) for label in groups.labels]
+    held = held_values(frame, at, levels)
     index, parts = [], []
     for values, own in held.frames:
         found = estimate([_question(move, own, groups, kind) for move in moves])
-        for place, label in enumerate(labels):
+        for place, label in enumerate(groups.keys):
             index += [(*values, *label, move.label) for move in moves]
             parts += [[getattr(each, name)[place] for name in NUMBERS] for each in found]
     columns = dict(zip(NUMBERS, np.array(parts).T, strict=True))
     table = pd.DataFrame(columns).rename(columns={"value": "effect"})
     table.insert(2, "z", table["effect"] / table["se"])
-    levels = [*held.names, *([] if groups.labels is None else [groups.labels.name])]
+    outer = [*held.names, *groups.names]
     table.index = (
-        pd.MultiIndex.from_tuples(index, names=[*levels, "variable"])
-        if levels
+        pd.MultiIndex.from_tuples(index, names=[*outer, "variable"])
+        if outer
         else pd.Index([label for (label,) in index])
     )
     return table

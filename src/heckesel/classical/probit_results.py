@@ -37,7 +37,7 @@ from heckesel.classical.heckprobit import (
 )
 from heckesel.classical.likelihood import binary_units
 from heckesel.classical.ml import NEAR_BOUNDARY, Point, scan, selected_mode
-from heckesel.classical.prediction import LinearMeans, density, given_rho, variance_along
+from heckesel.classical.prediction import LinearMeans, density, given_rho, matrices, variance_along
 from heckesel.classical.probit import fit_probit, probit_scores
 from heckesel.classical.profile import ConditionalFits, atanh_rho_interval, binary_fits
 from heckesel.classical.results import (
@@ -72,6 +72,7 @@ from heckesel.math.special import inverse_mills
 from heckesel.tables.formula import (
     ArrayDesign,
     Equation,
+    FormulaDesign,
     build_equation,
     covariance_kind,
     evaluate_column,
@@ -209,6 +210,9 @@ class BinaryMode:
     params: pd.Series
     near_boundary: bool
 
+    def __repr__(self) -> str:
+        return f"<BinaryMode rho {self.rho:.4f}, loglik {self.loglik:.4f}, {self.status}>"
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class HeckmanProbitFit(SelectionFit):
@@ -234,6 +238,8 @@ class HeckmanProbitFit(SelectionFit):
         no coefficient has one, and rho is NaN, because every rho fits equally well.
     classes : ndarray of shape (2,)
         The two classes.
+    design : object
+        Makes columns from new rows.
 
     Examples
     --------
@@ -246,6 +252,7 @@ class HeckmanProbitFit(SelectionFit):
     """
 
     classes: np.ndarray
+    design: FormulaDesign | ArrayDesign
     df: float = float("inf")
     separation: str | None = None
 
@@ -255,11 +262,24 @@ class HeckmanProbitFit(SelectionFit):
         name = "Probit with selection" if self.has_selection else "Probit, every unit selected"
         return f"{name}: {self.data.y_name} = {self.classes[1]}"
 
-    @property
-    def design(self) -> ArrayDesign:
-        """The columns of both equations without their constants."""
-        x, w = self.data.x[:, 1:], self.data.w[:, 1:]
-        return ArrayDesign(x, w, self.data.x_names[1:], self.data.w_names[1:])
+    def predict(self, data=None, *, x=None, w=None, target: str = "population") -> np.ndarray:
+        """Probability of the second class.
+
+        Parameters
+        ----------
+        data : frame, optional
+            New rows of a fit from formulas. By default the rows of the fit.
+        x, w : array-like, optional
+            New rows of a fit from arrays.
+        target : {"population", "selected", "unselected"}
+            The class of any unit, or of a unit given that it was or was not selected.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+        """
+        columns, selection, _ = matrices(self, data, x, w, target)
+        return ndtr(probit_index(self, columns, selection, target)[0])
 
     def mean_of(self, x, w, scale, target: str) -> np.ndarray:
         """Probability of the second class.
@@ -388,9 +408,9 @@ class ProbitResult(NamedEstimates):
         ``"converged"`` or ``"max_iterations"``.
     n : int
         Number of units; frequency weights count as rows.
-    covariance, name, equation, freedom
-        The covariance estimator, the outcome, how columns are made from new rows, and the degrees
-        of freedom of tests and intervals.
+    covariance, name, equation, freedom, weight_kind
+        The covariance estimator, the outcome, how columns are made from new rows, the degrees of
+        freedom of tests and intervals, and the kind of weights.
 
     Examples
     --------
@@ -408,6 +428,12 @@ class ProbitResult(NamedEstimates):
     name: str
     equation: Equation
     freedom: float = float("inf")
+    weight_kind: str = "frequency"
+
+    @property
+    def title(self) -> str:
+        """The heading of the summary."""
+        return f"Probit of {self.name}"
 
     def predict(self, data) -> np.ndarray:
         """Probability of selection.
@@ -458,13 +484,13 @@ class ProbitResult(NamedEstimates):
             A string, which a notebook shows as HTML.
         """
         head = [
-            f"Probit of {self.name}, {self.n:,} units, covariance: {covariance_words(self)}",
+            f"{self.title}, {self.n:,} units, covariance: {covariance_words(self)}",
             f"Log-likelihood {self.loglik:.4f}, pseudo R2 {self.pseudo_r2:.4f}, "
             f"status: {self.status}",
         ]
         table = (self.to_frame(level), level, self.name, self.freedom)
         html = web.block(
-            web.heading(f"Probit of {self.name}"),
+            web.heading(self.title),
             web.paragraphs([f"{self.n:,} units, covariance: {covariance_words(self)}", head[1]]),
             coefficient_html(*table),
         )
@@ -538,7 +564,8 @@ def probit(
     cov = covariance_of(kind, fit.hessian, scores, counted, **options)
     params, cov = labelled([("select", term) for term in equation.names], fit.gamma, cov)
     constant = fit_probit(np.ones((len(s), 1)), s, counted)
-    loglik, loglik_constant = (one.loglik * weight.sum() / counted.sum() for one in (fit, constant))
+    unit = weight.sum() / counted.sum() if weight_kind == "probability" else 1.0
+    loglik, loglik_constant = (one.loglik * unit for one in (fit, constant))
     return ProbitResult(
         params=params,
         cov=cov,
@@ -550,6 +577,7 @@ def probit(
         name=name,
         equation=equation,
         freedom=cluster_freedom(clusters, weight),
+        weight_kind=weight_kind,
     )
 
 
@@ -560,10 +588,12 @@ def fit_binary(
     covariance=None,
     weight_kind: str = "frequency",
     prefer_interior: bool = False,
+    design: FormulaDesign | ArrayDesign | None = None,
 ) -> HeckmanProbitFit:
     """Maximum likelihood; data.y is 1 for the second class, 0 for the first, NaN where missing,
     and x and w have their constants.
 
+    design : by default that of the columns after the constants
     prefer_interior : whether a maximum at rho = +-1 must be clearly higher than an interior one to
         be used, see `selected_mode`
 
@@ -577,7 +607,8 @@ def fit_binary(
     sentence = _check_estimable(data, classes)
     if sentence is not None:
         warn_user(f"{sentence} ({SEPARATED})")
-    rest = {"classes": classes, "separation": sentence, "covariance": kind}
+    design = design or ArrayDesign(data.x[:, 1:], data.w[:, 1:], data.x_names[1:], data.w_names[1:])
+    rest = {"classes": classes, "design": design, "separation": sentence, "covariance": kind}
     options = {"weight_kind": weight_kind, "clusters": codes}
     counted = replace(data, weight=scaled_weight(data.weight, weight_kind))
     with threadpool_limits(1, user_api="blas"):
@@ -587,7 +618,7 @@ def fit_binary(
             fit = _without_doubt(counted, rest | options)
         else:
             fit = _ml(counted, rest, options, prefer_interior)
-    return fit if weight_kind == "frequency" else in_given_weights(fit, data)
+    return in_given_weights(fit, data) if weight_kind == "probability" else fit
 
 
 def _check_estimable(data: SelectionData, classes) -> str | None:

@@ -23,7 +23,7 @@ from heckesel.classical.covariance import (
 )
 from heckesel.classical.forms import FormScan, restricted
 from heckesel.classical.functional_form import FunctionalForm, compare_forms
-from heckesel.classical.hypotheses import hypotheses_of
+from heckesel.classical.hypotheses import hypotheses_of, text_of
 from heckesel.classical.ml import CLEARLY_BETTER, Scan
 from heckesel.classical.prediction import LinearMeans
 from heckesel.classical.probit import fit_probit
@@ -45,6 +45,7 @@ from heckesel.display import Summary
 from heckesel.errors import DataError, as_list, is_one_of, is_whole, printable
 from heckesel.io import cluster_of
 from heckesel.predictive import Predictive, transformed
+from heckesel.saving import save
 from heckesel.scales import TargetTransform
 from heckesel.tables.formula import ArrayDesign, FormulaDesign
 
@@ -97,18 +98,7 @@ class NamedEstimates:
         check_level(level)
         over_rho: ConditionalFits | None = getattr(self, "over_rho", None)  # a probit has no rho
         _check_inference(method, over_rho)
-        freedom, z = self.freedom, self.params / self.se
-        half = critical_value(level, freedom) * self.se
-        frame = pd.DataFrame(
-            {
-                "coef": self.params,
-                "se": self.se,
-                "z": z,
-                "p": 2 * (ndtr(-np.abs(z)) if np.isinf(freedom) else stdtr(freedom, -np.abs(z))),
-                "low": self.params - half,
-                "high": self.params + half,
-            }
-        )
+        frame = wald_table(self.params, self.se, level, self.freedom, name="coef")
         if over_rho is not None and method != "wald":
             # the selection equation is a probit, which rho hardly affects
             rows = (frame.index.get_level_values(0) != "select") | frame["se"].isna()
@@ -224,13 +214,122 @@ class NamedEstimates:
         :math:`(R\\theta - r)'(RVR')^{-1}(R\\theta - r)`. It uses the standard errors also where
         `inference` is ``"profile"``.
         """
-        restrictions, constants = hypotheses_of(self, as_list("terms", terms))
-        used = restrictions.any(axis=0)  # others may have no variance
-        r = restrictions[:, used]
-        estimate = r @ self.params.to_numpy()[used] - constants
-        covariance = r @ self.cov.to_numpy()[np.ix_(used, used)] @ r.T
+        estimate, covariance = self._combinations(*hypotheses_of(self, as_list("terms", terms)))
         statistic, _ = wald_test(estimate, covariance)
         return f_test(statistic, len(estimate), self.freedom)
+
+    def _combinations(self, r, constants) -> tuple[np.ndarray, np.ndarray]:
+        """r params - constants with its covariance; parameters with r = 0 may have none."""
+        used = r.any(axis=0)
+        estimate = r[:, used] @ self.params.to_numpy()[used] - constants
+        return estimate, r[:, used] @ self.cov.to_numpy()[np.ix_(used, used)] @ r[:, used].T
+
+    def lincom(self, terms, level: float = 0.95) -> pd.DataFrame:
+        """Linear combinations of coefficients, with intervals.
+
+        Parameters
+        ----------
+        terms : str or list of (equation, term)
+            As in `wald_test`: ``"educ + exper = 0"``, or ``"educ + exper"`` for short.
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        DataFrame
+            ``estimate``, the left-hand side minus the right-hand side, with ``se``, ``z``, ``p``,
+            ``low`` and ``high``; one row per equation. P-values and intervals are as in the
+            summary.
+
+        Raises
+        ------
+        DataError
+            If a coefficient does not exist, or a combination is not linear.
+        """
+        check_level(level)
+        r, constants = hypotheses_of(self, as_list("terms", terms))
+        estimate, covariance = self._combinations(r, constants)
+        variance = np.diag(covariance)
+        se = np.sqrt(np.where(variance >= 0, variance, np.nan))
+        labels = [text_of(self, *each) for each in zip(r, constants, strict=True)]
+        frame = wald_table(pd.Series(estimate, labels), se, level, self.freedom)
+        over_rho: ConditionalFits | None = getattr(self, "over_rho", None)
+        if over_rho is not None:  # the selection equation is a probit, which rho hardly affects
+            apart = self.params.index.get_level_values(0) != "select"
+            rows = r[:, apart].any(axis=1) | frame["se"].isna()
+            values = over_rho.params @ r[rows].T - constants[rows]
+            variances = np.einsum("mi,kij,mj->km", r[rows], over_rho.cov, r[rows])
+            frame.loc[rows, "p"] = over_rho.p_values(values, variances)
+            frame.loc[rows, ["low", "high"]] = over_rho.interval(values, variances, level)
+        return frame
+
+    def lrtest(self, other) -> Test:
+        """Likelihood-ratio test of two nested fits of the same rows.
+
+        Parameters
+        ----------
+        other : fit
+            A fit with fewer, or with more, parameters.
+
+        Returns
+        -------
+        Test
+            Of the hypothesis that the parameters which only one fit has are zero.
+
+        Raises
+        ------
+        DataError
+            If the fits are not nested, or have no likelihood ratio.
+
+        Notes
+        -----
+        Twice the difference of the log-likelihoods is compared with chi-squared. Normal errors are
+        t errors with infinite df, the end of its range; the test of one against the other is
+        therefore conservative.
+        """
+        if type(self) is not type(other):
+            raise DataError(
+                f"lrtest compares a {type(self).__name__} with one like it, not with a "
+                f"{type(other).__name__}"
+            )
+        pair: list[Any] = sorted((self, other), key=lambda fit: len(fit.params))
+        for fit in pair:
+            if not np.isfinite(fit.loglik):
+                raise DataError(f"a {fit.method} fit has no likelihood; fit method='ml'")
+            if np.isfinite(fit.freedom) or fit.covariance == "cluster":
+                raise DataError("with clustered rows there is no likelihood ratio; use wald_test")
+        about = [
+            f"{fit.title} of {fit.nobs:,} units with {fit.weight_kind} weights" for fit in pair
+        ]
+        small, large = pair
+        if about[0] != about[1]:
+            raise DataError(
+                f"lrtest needs two fits of the same rows and outcome, got {about[0]} and {about[1]}"
+            )
+        extra = len(large.params) - len(small.params)
+        apart = small.params.index.difference(large.params.index)
+        if not extra or len(apart):
+            only = f"only one of them has {':'.join(apart[0])}" if len(apart) else "they are equal"
+            raise DataError(f"the fits are not nested: {only}")
+        return likelihood_ratio(large.loglik, small.loglik, large.weight_kind, extra)
+
+    def save(self, path) -> None:
+        """Save the fit to one file, which `hk.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            File to write, such as "wages.heckesel". It holds no pickle and no rows of the data.
+        """
+        save(self, path)
+
+
+def wald_table(estimate: pd.Series, se, level: float, freedom: float, name="estimate"):
+    """``se``, ``z``, ``p``, ``low`` and ``high`` beside estimates."""
+    z, half = estimate / se, critical_value(level, freedom) * se
+    p = 2 * (ndtr(-np.abs(z)) if np.isinf(freedom) else stdtr(freedom, -np.abs(z)))
+    ends = {"low": estimate - half, "high": estimate + half}
+    return pd.DataFrame({name: estimate, "se": se, "z": z, "p": p} | ends)
 
 
 def keep_result(model, result) -> None:
@@ -275,6 +374,9 @@ class Mode:
     status: str
     params: pd.Series
     near_boundary: bool
+
+    def __repr__(self) -> str:
+        return f"<Mode rho {self.rho:.4f}, loglik {self.loglik:.4f}, {self.status}>"
 
 
 def reason_of(modes: tuple, selected: int) -> str:
@@ -367,7 +469,7 @@ class SelectionFit(NamedEstimates):
         rows in memory, if Wald tests and intervals do not hold (`wald_holds`).
         """
         has_likelihood = isinstance(self.scan, Scan) and isinstance(self.data, SelectionData)
-        by_model = self.covariance in ("information", "opg") and self.weight_kind == "frequency"
+        by_model = self.covariance in ("information", "opg") and self.weight_kind != "probability"
         if not has_likelihood or not by_model or self.status == "separated":
             return "wald"
         return "wald" if self.wald_holds else "profile"
@@ -526,6 +628,7 @@ class SelectionFit(NamedEstimates):
         *,
         at=None,
         by: str | None = None,
+        contrast=None,
         kind: str = "effect",
     ) -> pd.DataFrame:
         """Average marginal effects over the rows of the fit.
@@ -543,10 +646,13 @@ class SelectionFit(NamedEstimates):
             keep their values.
         by : str, optional
             Column of the formulas with groups: effects are averaged over the rows of each.
+        contrast : dict, optional
+            Values or levels to compare, such as ``{"educ": [12, 16], "city": [0, 1]}``: the
+            mean outcome at each one minus that at the first, instead of the effects of all columns.
         kind : {"effect", "elasticity"}
-            ``"effect"`` is the derivative with respect to a number and, for a category, the
-            difference between each level and the first. ``"elasticity"`` is the mean of
-            (dy/dx)(x/y), for numeric columns only.
+            ``"effect"`` is the derivative with respect to a number and, for a category (also a
+            number written C(city)), the difference between each level and the first.
+            ``"elasticity"`` is the mean of (dy/dx)(x/y), for numeric columns only.
 
         Returns
         -------
@@ -565,10 +671,11 @@ class SelectionFit(NamedEstimates):
         names the method of the p-value and the interval. Rows and their weights are treated as
         fixed. There is no elasticity if predictions have both signs.
         """
-        return prediction.margins(self.means(target), level, at=at, by=by, kind=kind)
+        options = {"at": at, "by": by, "contrast": contrast, "kind": kind}
+        return prediction.margins(self.means(target), level, **options)
 
     def average(
-        self, target: str = "population", level: float = 0.95, *, by: str | None = None
+        self, target: str = "population", level: float = 0.95, *, at=None, by: str | None = None
     ) -> pd.Series | pd.DataFrame:
         """Average of the expected outcome over the rows of the fit.
 
@@ -578,17 +685,19 @@ class SelectionFit(NamedEstimates):
             As in `margins`.
         level : float
             Confidence level.
+        at : dict, optional
+            Values to which columns are set in all rows, as in `margins`.
         by : str, optional
             Column of the formulas with groups.
 
         Returns
         -------
         Series or DataFrame
-            ``mean``, ``se``, ``low`` and ``high``; with `by`, one row per group, which starts with
-            ``n``, the number of its rows. Intervals are as in `margins`; those of probabilities are
-            computed on the probit scale.
+            ``mean``, ``se``, ``low`` and ``high``; with `at` or `by`, one row per set of values and
+            group, which starts with ``n``, the number of its rows. Intervals are as in `margins`;
+            those of probabilities are computed on the probit scale.
         """
-        return prediction.average(self.means(target), level, by)
+        return prediction.average(self.means(target), level, at=at, by=by)
 
     def __repr__(self) -> str:
         sigma = f"sigma {self.sigma:.4f}, " if hasattr(self, "sigma") else ""
@@ -945,7 +1054,7 @@ def rho_test(fit, kind: str | None) -> Test:
 def _default_test(fit) -> str:
     if fit.prefers_score:
         return "score"
-    independent = fit.clusters is None and fit.weight_kind == "frequency"
+    independent = fit.clusters is None and fit.weight_kind != "probability"
     return "lr" if independent and fit.method == "ml" else "wald"
 
 
@@ -1054,6 +1163,8 @@ def bootstrap_frame(fit, replicates: int, seed: int, client) -> pd.DataFrame:
         )
     if fit.method != "two-step":
         raise DataError("bootstrap() is for method='two-step'; ml has standard errors for rho")
+    if fit.clusters is not None and fit.clusters.ndim == 2:
+        raise DataError("bootstrap() draws clusters in one way; fit with one of the groups")
     data, clusters = _used(fit.data, fit.clusters)
     rows, scalings, run = rows_of(data, client)
     gamma = fit.params["select"].to_numpy()

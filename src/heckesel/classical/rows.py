@@ -287,10 +287,13 @@ class Sample:
         return self.mass_selected + float(self.weight_unselected.sum())
 
     @property
+    def weight(self) -> np.ndarray:
+        """(n,) of all rows, selected ones first."""
+        return np.concatenate([self.weight_selected, self.weight_unselected])
+
+    @property
     def nonzero(self) -> int:
-        return int(
-            np.count_nonzero(self.weight_selected) + np.count_nonzero(self.weight_unselected)
-        )
+        return int(np.count_nonzero(self.weight))
 
     @property
     def _without_shared(self) -> bool:

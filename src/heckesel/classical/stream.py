@@ -40,7 +40,7 @@ from heckesel.classical.rows import (
     gathered,
     shared_columns,
 )
-from heckesel.data import SelectionData, concatenate
+from heckesel.data import RowSummary, SelectionData, concatenate, row_summary
 from heckesel.errors import DataError
 from heckesel.io import in_threads
 from heckesel.math.moments import Moments, moments_of
@@ -137,6 +137,10 @@ class StreamedData:
         if weight_kind == "frequency":
             return round(self.rows.mass_selected if selected else self.rows.mass)
         return self.n_selected if selected else self.rows.nonzero
+
+    def to_saved(self) -> RowSummary:
+        """What the file of a fit holds of its rows."""
+        return row_summary(self)
 
     def without_rows(self) -> StreamedData:
         return replace(self, rows=replace(self.rows, kept=None))

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.special import pdtr, pdtrik
 
-from heckesel.classical.covariance import inverse, meat, meat_of_rows, sandwich
+from heckesel.classical.covariance import cluster_freedom, inverse, meat, meat_of_rows
 from heckesel.classical.likelihood import unselected_units
 from heckesel.classical.probit import (
     ProbitFit,
@@ -218,8 +218,9 @@ def _model_covariance(stage: SecondStage) -> np.ndarray:
 
 def _stacked_sandwich(rows: Rows, stage: SecondStage, **meat) -> np.ndarray:
     """Both stages as one set of moment conditions: x* r and probit scores."""
-    middle, units = meat_of_rows(rows, partial(_unit_moments, **_at(stage)), **meat)
-    return sandwich(_stacked_bread(rows, stage), middle, units)
+    middle = meat_of_rows(rows, partial(_unit_moments, **_at(stage)), **meat)
+    bread = _stacked_bread(rows, stage)
+    return bread @ middle @ bread.T
 
 
 def lambda_influence(sample: Sample, stage: SecondStage) -> np.ndarray:
@@ -484,10 +485,10 @@ def linear_score_test(
         covariance = stage.squares / freedom * bread
     else:
         moments = partial(_moments, mills=stage.mills, coefficients=stage.coefficients)
-        middle, units = meat_of_rows(rows, moments, weight_kind=weight_kind, clusters=clusters)
-        covariance = sandwich(bread, middle, units)
+        covariance = bread @ meat_of_rows(rows, moments, weight_kind, clusters) @ bread
         if clusters is not None:
-            freedom = units - 1
+            assert isinstance(rows, Sample)
+            freedom = cluster_freedom(clusters, rows.weight)
     return float(stage.coefficients[-1] ** 2 / covariance[-1, -1]), float(freedom)
 
 

@@ -31,6 +31,7 @@ METHODS = {
 CLASSIFIERS = {each: ("HeckmanClassifier", each) for each in ("auto", "ml")}
 BASELINES = {"deep-ensemble": ("DeepEnsembleRegressor", None)}
 COMPARED = ("auto", "two-step", "ml")
+NETWORK_OPTIONS = ("epochs", "n_members", "device")
 OPTIONS = {"n_members": "members", "target_transform": "transform", "random_state": "seed"}
 CAVEAT = (
     "Both measures are computed from observed data. They do not show how well a method predicts "
@@ -96,7 +97,7 @@ def fit(out, report, method, as_json, **given):
     if options["scale"] is not None:
         options["scale"] = listed(options["scale"], list(data.X.columns))
     model = make_model(method, data, options)
-    with notes(said=_said()), stage("fitting", bar="progress" not in model.get_params()):
+    with notes(said=_said()), stage("fitting", bar="networks" not in model.get_params()):
         model.fit(data.X, data.y, **data.sides)
     if report is None:
         model.save(out)
@@ -283,6 +284,10 @@ def make_model(method: str, data: TrainingData, options: dict):
     model = getattr(hk, kind)(instruments=data.instruments or None, **data.problems)
     known = model.get_params()
     given = {name: value for name, value in options.items() if value is not None}
+    if "networks" in known:
+        given["verbose"] = True
+        if networks := {name: given.pop(name) for name in NETWORK_OPTIONS if name in given}:
+            given["networks"] = hk.Networks(**networks)
     for name in given.keys() - known.keys() - {"random_state"}:  # nothing may be random
         option = f"--{OPTIONS.get(name, name).replace('_', '-')}"
         if data.classes is not None:
@@ -305,8 +310,8 @@ def verdict_of(data: TrainingData, transform: str | None):
 
 def _options(given: dict) -> dict:
     """The options of estimators, taken out of `given`; the device is checked before any data."""
-    names = ("errors", "scale", "rho_prior", "target_transform", "random_state", "epochs")
-    options = {name: given.pop(name, None) for name in (*names, "n_members", "device")}
+    names = ("errors", "scale", "rho_prior", "target_transform", "random_state", *NETWORK_OPTIONS)
+    options = {name: given.pop(name, None) for name in names}
     check_device_option(options["device"])
     if options["rho_prior"] not in (None, "uniform"):
         try:

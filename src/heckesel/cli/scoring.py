@@ -161,7 +161,7 @@ class Scoring:
 
     def _values(self, X: pd.DataFrame) -> tuple[np.ndarray, ...]:
         if self.classes is None:
-            from heckesel.estimators.selection_regressor import predicted_numbers
+            from heckesel.estimators.fitted_model import predicted_numbers
 
             return tuple(
                 predicted_numbers(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heckesel.learners.splines import RidgeMembers, cross_fit_ridge
+from heckesel.learners.splines import FoldedRows, RidgeMembers
 
 FEW_VALUES = 12  # up to which an outcome is tilted
 SPIKE = 0.1  # share of one value from which a continuous outcome is tilted, too
@@ -81,8 +81,9 @@ class Law:
         return Tilted(self.values, tilt(base, self.values, mean))
 
 
-def fit_law(x, y, held_out, weight, folds) -> Law:
-    """x, y, held_out, weight, folds : of the selected"""
+def fit_law(rows: FoldedRows, y, held_out) -> Law:
+    """rows, y, held_out : of the selected"""
+    weight = rows.weight
     low, high, values = support(y)
     r = y - held_out
     variance = float(np.average(r**2, weights=weight))
@@ -90,7 +91,7 @@ def fit_law(x, y, held_out, weight, folds) -> Law:
     if len(values):
         nodes, base = _base(y, held_out, weight, values)
         return Law(values, nodes, base, nothing, None, 0.0, variance, low, high)
-    spread, shift, scale = _spread(x, r, weight, folds, variance)
+    spread, shift, scale = _spread(rows, r, variance)
     e = r / np.sqrt(scale)
     order = np.argsort(e)
     cumulative = np.cumsum(weight[order])
@@ -158,7 +159,7 @@ def _base(y, held_out, weight, values):
     return nodes, base
 
 
-def _spread(x, r, weight, folds, variance):
+def _spread(rows, r, variance):
     r"""log Var(r | x), if held-out rows say that the variance depends on x.
 
     Fisher scoring for a normal variance: the working response is
@@ -166,9 +167,9 @@ def _spread(x, r, weight, folds, variance):
     """
     if variance <= 0:
         return None, 0.0, np.full(len(r), max(variance, 1e-300))
-    response = np.log(r**2 + 1e-2 * variance)
+    weight, response = rows.weight, np.log(r**2 + 1e-2 * variance)
     for _ in range(SPREAD_STEPS):
-        held_out, members = cross_fit_ridge(x, response, weight, folds, curved=True)
+        held_out, members = rows.fit_ridge(response, curved=True)
         middle = np.average(held_out, weights=weight)
         held_out = np.clip(held_out, middle - 4, middle + 4)
         shift = float(np.log(np.average(r**2 / np.exp(held_out), weights=weight)))

@@ -8,12 +8,13 @@ selected, :math:`h_1 = \phi(q)/p`, averages over z given x are
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr, ndtri
 
-from heckesel.learners.splines import BLOCK, Basis, learn_basis
+from heckesel.learners.splines import BLOCK, SAMPLE, Basis, learn_basis
 
 MOST_ARMS = 24  # distinct values of the instruments that are treated as categories
 DRAWS = 32  # values of continuous instruments that averages run over
@@ -24,6 +25,7 @@ PRIOR_SD = (
     4.0  # of main effects: where an arm or level has only one outcome, its index stays finite
 )
 FEWEST = 8  # selected units in an arm that can be compared with other arms
+FEW = 20_000  # rows on which the penalty is chosen
 LARGE = 100_000  # rows from which the index is not cross-fitted: its error is negligible there
 INDEPENDENT = 0.01  # p-value below which the distribution of z is taken to depend on x
 
@@ -57,11 +59,16 @@ class Design:
         return np.zeros((len(z), 0)) if self.z_basis is None else self.z_basis(z)[:, 1:]
 
     def columns(self, x, z):
-        z_columns = self.z_part(z)
-        lines = z_columns if self.arms is not None else z_columns[:, : z.shape[1]]
-        unit = self.x_basis.unit(x)
-        products = (unit[:, :, None] * lines[:, None, :]).reshape(len(x), -1)
-        return np.concatenate([self.x_basis(x), z_columns, products], axis=1)
+        columns = np.empty((len(x), len(self.bent(x.shape[1], z.shape[1]))))
+        for start in range(0, len(x), BLOCK):
+            rows = slice(start, start + BLOCK)
+            z_columns = self.z_part(z[rows])
+            lines = z_columns if self.arms is not None else z_columns[:, : z.shape[1]]
+            unit = self.x_basis.unit(x[rows])
+            products = (unit[:, :, None] * lines[:, None, :]).reshape(len(unit), -1)
+            parts = [self.x_basis(x[rows]), z_columns, products]
+            np.concatenate(parts, axis=1, out=columns[rows])
+        return columns
 
     def bent(self, p: int, d: int) -> np.ndarray:
         if self.arms is not None:
@@ -151,7 +158,7 @@ class Selection:
         x_width = design.x_basis.width
         base = design.x_basis(x) @ self.coef[:x_width]
         if not law.values.shape[1]:
-            p = np.exp(log_ndtr(base))
+            p = ndtr(base)
             return np.stack([p, density(base), p**2, base * density(base)])
         r = design.z_part(law.values[:1]).shape[1]
         z_coef, products = (
@@ -166,35 +173,38 @@ class Selection:
             z = np.broadcast_to(value, (1 if law.mean is None else len(x), len(value))) + center
             z_columns = design.z_part(np.atleast_2d(z))
             lines = z_columns[:, : slopes.shape[1]]
-            q = base + z_columns @ z_coef + np.sum(slopes * lines, axis=1)
-            p = np.exp(log_ndtr(q))
-            found += weights[:, k] * np.stack([p, density(q), p**2, q * density(q)])
+            q = (
+                base
+                + z_columns @ z_coef
+                + np.einsum("ml,ml->m", slopes, np.broadcast_to(lines, slopes.shape))
+            )
+            p, phi, share = ndtr(q), density(q), weights[:, k]
+            for total, value in zip(found, (p, phi, p**2, q * phi), strict=True):
+                total += share * value
         return found
 
 
 def fit_selection(x, z, s, weight, folds, clusters):
-    """The fitted selection, and its index out of fold (n,)."""
+    """The fitted selection, its index out of fold (n,), averages over z (4, n), and the columns of
+    the selected."""
     design = _design(x, z, weight)
     law = _instrument_law(x, z, design, weight)
     columns = design.columns(x, z)
     bent = design.bent(x.shape[1], z.shape[1])
-    sample = (
-        slice(None) if len(x) <= 20_000 else np.random.default_rng(0).permutation(len(x))[:20_000]
-    )
-    best = np.inf, None, None
+    some: Any = slice(None)
+    if len(x) > FEW:
+        some = np.random.default_rng(0).permutation(len(x))[:FEW]
+    part = columns[some], s[some], weight[some]
+    sign, best = np.where(part[1], 1.0, -1.0), (np.inf, None, None)
     for penalty in PENALTIES if bent.any() else PENALTIES[:1]:
-        n = weight[sample].sum()
-        ridge = np.where(bent, penalty * n, 1 / PRIOR_SD**2)
+        ridge = np.where(bent, penalty * part[2].sum(), 1 / PRIOR_SD**2)
         ridge[0] = 0.0
-        start = fit_probit(columns[sample], s[sample], weight[sample], ridge)
+        start = fit_probit(*part, ridge)
         loss = 0.0
-        for k in range(folds.max() + 1) if len(PENALTIES) > 1 else ():
-            out = folds[sample] == k
-            coef = fit_probit(
-                columns[sample][~out], s[sample][~out], weight[sample][~out], ridge, start, steps=3
-            )
-            sign = np.where(s[sample][out], 1.0, -1.0)
-            loss -= weight[sample][out] @ log_ndtr(sign * (columns[sample][out] @ coef))
+        for k in range(folds.max() + 1):
+            out = folds[some] == k
+            coef = fit_probit(*part[:2], part[2] * ~out, ridge, start, steps=3)
+            loss -= part[2][out] @ log_ndtr(sign[out] * (part[0] @ coef)[out])
         if loss < best[0]:
             best = loss, penalty, start
     ridge = np.where(bent, best[1] * weight.sum(), 1 / PRIOR_SD**2)
@@ -210,10 +220,10 @@ def fit_selection(x, z, s, weight, folds, clusters):
     if len(x) <= LARGE:
         for k in range(folds.max() + 1):
             out = folds == k
-            part = fit_probit(columns[~out], s[~out], weight[~out], ridge, coef, steps=3)
-            held_out[out] = columns[out] @ part
+            part = fit_probit(columns, s, weight * ~out, ridge, coef, steps=3)
+            held_out[out] = (columns @ part)[out]
             averages[:, out] = replace(informative, coef=part).averages(x[out])
-    return fitted, held_out, averages, columns
+    return fitted, held_out, averages, columns[s]
 
 
 def fit_probit(columns, s, weight, ridge, start=None, steps=STEPS):
@@ -222,21 +232,20 @@ def fit_probit(columns, s, weight, ridge, start=None, steps=STEPS):
     sign = np.where(s, 1.0, -1.0)
     if start is None:
         share = np.clip(weight @ s / weight.sum(), 1e-6, 1 - 1e-6)
-        from scipy.special import ndtri
-
         coef[0] = ndtri(share)
 
     def value(coef, index):
         return weight @ log_ndtr(sign * index) - 0.5 * ridge @ coef**2
 
     index = columns @ coef
-    now = value(coef, index)
+    now, factor = value(coef, index), None
     for _ in range(steps):
-        score, information = _score_and_information(index, sign)
+        score, information = _score_and_information(index, s)
         gradient = columns.T @ (weight * score) - ridge * coef
-        hessian = (columns * (weight * information)[:, None]).T @ columns
-        hessian[np.diag_indices_from(hessian)] += ridge + 1e-10 * np.diag(hessian) + 1e-12
-        step = cho_solve(cho_factor(hessian), gradient)
+        # the last information matrix is good enough to say that no further step is needed
+        if factor is None or gradient @ cho_solve(factor, gradient) >= DECREMENT:
+            factor = cho_factor(_curvature(columns, weight * information, ridge))
+        step = cho_solve(factor, gradient)
         if gradient @ step < DECREMENT:
             break
         for _ in range(30):
@@ -250,19 +259,39 @@ def fit_probit(columns, s, weight, ridge, start=None, steps=STEPS):
     return coef
 
 
-def _score_and_information(index, sign):
-    score = sign * mills(sign * index)
-    return score, mills(index) * mills(-index)
+def _score_and_information(index, s):
+    above, below = mills(index), mills(-index)
+    return np.where(s, above, -below), above * below
+
+
+def _curvature(columns, weight, ridge):
+    """The negative second derivative, a little more than that where it is singular."""
+    total = _gram(columns, np.sqrt(weight))
+    total[np.diag_indices_from(total)] += ridge + 1e-10 * np.diag(total) + 1e-12
+    return total
+
+
+def _gram(columns, scale):
+    """(q, q) of the scaled columns, without a second copy of them."""
+    total = np.zeros((columns.shape[1], columns.shape[1]))
+    scaled = np.empty((min(BLOCK, len(columns)), columns.shape[1]))
+    for start in range(0, len(columns), BLOCK):
+        block = columns[start : start + BLOCK]
+        part = np.multiply(block, scale[start : start + BLOCK, None], out=scaled[: len(block)])
+        total += part.T @ part
+    return total
 
 
 def _sandwich(columns, s, weight, ridge, coef, clusters):
-    index = columns @ coef
-    score, information = _score_and_information(index, np.where(s, 1.0, -1.0))
-    hessian = (columns * (weight * information)[:, None]).T @ columns
-    hessian[np.diag_indices_from(hessian)] += ridge + 1e-10 * np.diag(hessian) + 1e-12
-    scores = cluster_sums(columns * (weight * score)[:, None], clusters)
-    half = cho_solve(cho_factor(hessian), scores.T)
-    return half @ half.T
+    score, information = _score_and_information(columns @ coef, s)
+    factor = cho_factor(_curvature(columns, weight * information, ridge))
+    if clusters is None:
+        middle = _gram(columns, weight * score)
+    else:
+        scores = cluster_sums(columns * (weight * score)[:, None], clusters)
+        middle = scores.T @ scores
+    half = cho_solve(factor, middle)
+    return cho_solve(factor, half.T)
 
 
 def cluster_sums(values, clusters):
@@ -277,7 +306,7 @@ def cluster_sums(values, clusters):
 def _design(x, z, weight):
     arms = None
     if z.shape[1]:
-        found = np.unique(z[:: max(1, len(z) // BLOCK)], axis=0)
+        found = np.unique(z[:: max(1, len(z) // SAMPLE)], axis=0)
         if len(found) <= MOST_ARMS:
             found = np.unique(z, axis=0)
         arms = found if len(found) <= MOST_ARMS else None

@@ -1,12 +1,13 @@
-"""`compare_models`: cross-validate several models on the same folds."""
+"""Choosing between models: `compare_models` on the same folds, and a scorer for scikit-learn."""
 
 import math
 from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.pipeline import Pipeline
 
 from heckesel.data import check_weights, selected_rows
 from heckesel.display import plain
@@ -136,3 +137,72 @@ def _ranked(found: dict, share: np.ndarray, score_name: str) -> list[dict]:
     return rows + [
         {"method": name, "error": reason} for name, reason in found.items() if name not in scored
     ]
+
+
+class JointLogLikelihoodScorer(BaseEstimator):
+    """Score models by their mean joint log-likelihood of selection and outcome.
+
+    Pass `hk.joint_log_likelihood_scorer` as ``scoring=`` to scikit-learn. Larger is better. Rows
+    with missing y count as unselected. In a Pipeline, the last step is the model.
+
+    Notes
+    -----
+    With metadata routing, ``set_score_request(selected=True)`` on a copy of the scorer makes it
+    use the same mask as the fits.
+
+    Examples
+    --------
+    >>> import heckesel as hk
+    >>> from sklearn.model_selection import KFold, cross_val_score
+    >>> frame = hk.datasets.make_controlled(300, rho=0.9, alpha=1.0, seed=0).frame
+    >>> cross_val_score(
+    ...     hk.HeckmanRegressor(["z"]), frame[["x", "z"]], frame["y"],
+    ...     scoring=hk.joint_log_likelihood_scorer, cv=KFold(3, shuffle=True, random_state=0),
+    ... ).shape
+    (3,)
+    """
+
+    def __call__(self, estimator, X, y, **options) -> float:
+        """Call `score`, as scikit-learn expects of a scorer."""
+        return self.score(estimator, X, y, **options)
+
+    def score(self, estimator, X, y, *, selected=None, sample_weight=None) -> float:
+        """Compute the mean joint log-likelihood per unit.
+
+        Parameters
+        ----------
+        estimator : fitted estimator of heckesel, Pipeline or search
+            The model to score.
+        X, y : array-like or frame
+            Held-out rows; y is missing where it was not observed.
+        selected : array-like of bool, optional
+            Which rows were selected; by default those with an outcome.
+        sample_weight : array-like, optional
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            Larger is better.
+
+        Raises
+        ------
+        DataError
+            If the model has no `log_likelihood`.
+        """
+        while not hasattr(estimator, "log_likelihood"):
+            if isinstance(estimator, Pipeline):
+                if len(estimator) > 1:
+                    X = estimator[:-1].transform(X)
+                estimator = estimator[-1]
+            elif hasattr(estimator, "best_estimator_"):
+                estimator = estimator.best_estimator_
+            else:
+                raise DataError(
+                    f"{type(estimator).__name__} has no log_likelihood; this scorer is for "
+                    "estimators of heckesel, alone or as the last step of a Pipeline"
+                )
+        return estimator.log_likelihood(X, y, selected=selected, sample_weight=sample_weight)
+
+
+joint_log_likelihood_scorer = JointLogLikelihoodScorer()

@@ -1,14 +1,16 @@
 """Out-of-fold predictions of E[y | x, s = 1], one member per fold, and the choice of a learner."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
 
 from heckesel.errors import DataError
-from heckesel.learners.splines import cross_fit_ridge
+from heckesel.learners.splines import FoldedRows
 
 FEW, MANY = 5_000, 50_000  # selected rows up to which there are ten folds, and beyond which three
 FEWEST_FOR_BOOSTING = 200  # selected rows
@@ -58,7 +60,7 @@ def fold_count(cv, n: int) -> int:
     return 10 if n < FEW else 5 if n < MANY else 3
 
 
-def fit_outcome(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
+def fit_outcome(learner, rows: FoldedRows, y, *, seed: int, n_jobs=None):
     """`OutcomeFit` and the out-of-fold predictions (n,).
 
     learner : "auto", "linear", "splines", "boosting", or an estimator with fit and predict
@@ -66,22 +68,24 @@ def fit_outcome(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
     names: tuple = ("linear", "splines", "boosting") if learner == "auto" else (learner,)
     if learner == "auto" and len(y) < FEWEST_FOR_BOOSTING:
         names = names[:2]
+    weight = rows.weight
     spread = np.average((y - np.average(y, weights=weight)) ** 2, weights=weight)
     losses: dict[str, float] = {}
     best: Any = None
     for each in names:
         name = each if isinstance(each, str) else type(each).__name__
-        held_out, members = cross_fit(each, x, y, weight, folds, seed=seed, n_jobs=n_jobs)
+        held_out, members = cross_fit(each, rows, y, seed=seed, n_jobs=n_jobs)
         losses[name] = float(np.average((y - held_out) ** 2, weights=weight) / max(spread, 1e-300))
         if best is None or losses[name] < losses[best[0]]:
             best = name, held_out, members
     return OutcomeFit(best[0], best[2], losses), best[1]
 
 
-def cross_fit(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
+def cross_fit(learner, rows: FoldedRows, y, *, seed: int, n_jobs=None):
     """Out-of-fold predictions (n,) and the members."""
     if learner in ("linear", "splines"):
-        return cross_fit_ridge(x, y, weight, folds, curved=learner == "splines")
+        return rows.fit_ridge(y, curved=learner == "splines")
+    x, weight, folds = rows.x, rows.weight, rows.folds
 
     def fit(k):
         inside, out = folds != k, folds == k
@@ -89,15 +93,16 @@ def cross_fit(learner, x, y, weight, folds, *, seed: int, n_jobs=None):
             model = _boosting(x, y, weight, inside, out, seed + k)
         else:
             model = _own(learner, x[inside], y[inside], weight[inside])
-        return model, np.asarray(model.predict(x[out]), dtype=float)
+        with _naming(learner):
+            return model, np.asarray(model.predict(x[out]), dtype=float)
 
     found = Parallel(n_jobs=n_jobs)(delayed(fit)(k) for k in range(folds.max() + 1))
     held_out = np.empty(len(y))
     for k, (model, predicted) in enumerate(found):
         if predicted.shape != (np.count_nonzero(folds == k),) or not np.isfinite(predicted).all():
             raise DataError(
-                f"the learner {type(model).__name__} predicted values that are missing, infinite "
-                "or not one per row; choose another learner or prepare the columns in a pipeline"
+                f"the learner {_last_of(model)[1]} predicted values that are missing, infinite or "
+                "not one per row; choose another learner or prepare the columns in a pipeline"
             )
         held_out[folds == k] = predicted
     return held_out, ModelMembers(tuple(model for model, _ in found))
@@ -131,17 +136,33 @@ def _boosting(x, y, weight, inside, out, seed: int):
 
 
 def _own(learner, x, y, weight):
-    from inspect import signature
-
     model = clone(learner)
-    if np.ptp(weight) == 0:
-        return model.fit(x, y)
-    step = getattr(model, "steps", None)
-    if step is not None:
-        return model.fit(x, y, **{f"{step[-1][0]}__sample_weight": weight})
-    if "sample_weight" not in signature(model.fit).parameters:
-        raise DataError(
-            f"the learner {type(model).__name__} does not take sample_weight; fit without "
-            "weights or choose another learner"
-        )
-    return model.fit(x, y, sample_weight=weight)
+    last, name = _last_of(model)
+    options = {}
+    if np.ptp(weight) > 0:
+        if not has_fit_parameter(last, "sample_weight"):
+            raise DataError(
+                f"the learner {name} does not take sample_weight; fit without weights or choose "
+                "another learner"
+            )
+        step = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
+        options = {f"{step}sample_weight": weight}
+    with _naming(learner):
+        return model.fit(x, y, **options)
+
+
+def _last_of(model):
+    """The last step of a pipeline, or the model itself, and its name."""
+    while hasattr(model, "steps"):
+        model = model.steps[-1][1]
+    return model, model if isinstance(model, str) else type(model).__name__
+
+
+@contextmanager
+def _naming(learner):
+    """What a learner raises can be anything, and should say which learner it was."""
+    try:
+        yield
+    except Exception as error:
+        name, reason = _last_of(learner)[1], str(error).strip() or type(error).__name__
+        raise DataError(f"the learner {name} failed: {reason}") from error

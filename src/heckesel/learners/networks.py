@@ -9,15 +9,17 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from heckesel.data import SelectionData, seed_of
-from heckesel.errors import DataError
+from heckesel.errors import DataError, is_one_of, is_whole
 
+FOLDS = 5
 LEAST_FOR_FOLDS = 100  # rows, so that a fold has twenty for early stopping
 
 
 class Networks(RegressorMixin, BaseEstimator):
     """An ensemble of neural networks, for `HeckmanRegressor(learner=...)` or on its own.
 
-    Members are trained side by side. With `folds` each holds out one fold for early stopping.
+    Members are trained side by side. With `folds` each holds out one fold for early stopping. The
+    same settings configure `DeepHeckmanRegressor(networks=...)`.
 
     Parameters
     ----------
@@ -28,14 +30,15 @@ class Networks(RegressorMixin, BaseEstimator):
     epochs : int, default=1500
         Largest number of passes over the data.
     learning_rate : float, optional
-        By default 5e-3.
+        By default 5e-3, and 1e-2 in `DeepHeckmanRegressor`.
     weight_decay : float, default=1e-5
         L2 penalty.
     batch_size : int, optional
         Rows per step; by default all of them.
-    folds : int or None, default=5
-        Parts of the rows, one of which each member holds out. None, or fewer than 100 rows, trains
-        every member on all rows for all epochs.
+    folds : int, "auto" or None, default="auto"
+        Parts of the rows, one of which each member holds out. None trains every member on all rows
+        for all epochs, as in the paper. "auto" is 5, or one per member if these are fewer, and None
+        with fewer than 100 rows or a single member.
     device : str, default="auto"
         "cpu", "cuda" or "cuda:0"; "auto" uses a GPU if there is one.
     dtype : {"float32", "float64"}, default="float32"
@@ -71,7 +74,7 @@ class Networks(RegressorMixin, BaseEstimator):
         learning_rate: float | None = None,
         weight_decay: float = 1e-5,
         batch_size: int | None = None,
-        folds: int | None = 5,
+        folds: int | str | None = "auto",
         device: str = "auto",
         dtype: str = "float32",
         n_jobs: int | None = None,
@@ -104,7 +107,6 @@ class Networks(RegressorMixin, BaseEstimator):
             The fitted estimator itself.
         """
         from heckesel.deep.methods import check_training, fit_plain
-        from heckesel.deep.training import NetworkConfig
 
         x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         y = y.astype(float)
@@ -116,8 +118,7 @@ class Networks(RegressorMixin, BaseEstimator):
         names = tuple(f"x{j}" for j in range(x.shape[1]))
         everyone = np.ones(n, dtype=bool)
         data = SelectionData(x, x[:, :0], everyone, y, weight, names, (), "y")
-        options = {k: v for k, v in self.get_params().items() if k not in ("random_state", "folds")}
-        config = NetworkConfig(**options, folds=self.folds if n >= LEAST_FOR_FOLDS else None)
+        config = network_config(self, n)
         seed = seed_of(self.random_state)
         (self.fitted_,) = fit_plain([data], [seed], config)
         if np.ptp(y) > 0:
@@ -153,3 +154,18 @@ class Networks(RegressorMixin, BaseEstimator):
         scaling = self.fitted_.scaling
         f = self.fitted_.members.outputs(scaling.x(x))[..., 0]
         return scaling.y_centre + scaling.y_scale * f
+
+
+def network_config(networks: Networks, rows: int, **more):
+    """The `NetworkConfig` of these settings for so many rows; more : its other fields"""
+    from heckesel.deep.training import NetworkConfig, check_whole
+
+    given = networks.get_params()
+    del given["random_state"]
+    folds, members = given["folds"], given["n_members"]
+    check_whole("n_members", members, 1)
+    if not (folds is None or is_one_of(folds, ("auto",)) or is_whole(folds)):
+        raise DataError(f"folds must be a whole number, 'auto' or None, got {folds!r}")
+    if folds == "auto":
+        given["folds"] = min(FOLDS, members) if rows >= LEAST_FOR_FOLDS and members > 1 else None
+    return NetworkConfig(**given | more)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -144,6 +145,8 @@ def render(contents: Contents, *, title: str, pictures=(), made: str | None = No
         title=title,
         made=made,
         c=contents,
+        means=contents.means is not None,
+        tables=contents.tables,
         level=WIDE,
         found=contents.model.identification_,
         figures=figures_of(contents),
@@ -154,10 +157,16 @@ def render(contents: Contents, *, title: str, pictures=(), made: str | None = No
 
 def figures_of(contents: Contents) -> dict[str, Figure]:
     """The figures that the model has numbers for."""
-    model, naive, (frame, y, s) = contents.model, contents.naive, contents.data
+    model, naive, (frame, y, s, sides) = contents.model, contents.naive, contents.data
     if contents.means is None:
         return {}
-    drawn = {
+    drawn: dict[str, tuple] = {
+        "means": (
+            f"The {contents.outcome}, naive and corrected",
+            f"Means of the selected, the unselected and all cases, with {WIDE} intervals.",
+            lambda ax: draw_means(contents.means, ax),
+            2.5,
+        ),
         "strips": (
             f"The {contents.outcome} over the probability of selection",
             "Mean predictions for everyone with these columns, in groups of equal size; the cases "
@@ -171,6 +180,15 @@ def figures_of(contents: Contents) -> dict[str, Figure]:
             "instruments say about selection.",
             lambda ax: plots.instrument_strength(model, frame, y, selected=s, ax=ax),
         ),
+        "evidence": (
+            "What the instrument says",
+            "Groups of equal size of cases that the instrument makes less (left) or more (right) "
+            "likely to be selected than others with the same columns. Points: mean residual, with "
+            f"{WIDE} intervals. If outcomes are missing at random given the columns, all are "
+            "near 0. The lines are the two readings behind the correction. Points on neither "
+            "contradict it.",
+            lambda ax: plots.instrument_evidence(model, frame, y, selected=s, ax=ax, **sides),
+        ),
         "posterior": (
             "What is known about ρ",
             "The posterior is the prior times what the instrument says. Where both agree, the "
@@ -182,30 +200,36 @@ def figures_of(contents: Contents) -> dict[str, Figure]:
             "Higher values fit the data better; the curve is cut off 20 below its maximum.",
             lambda ax: plots.rho_likelihood(model, level=LEVEL, ax=ax),
         ),
-    }
-    if contents.sensitivity is not None:
-        drawn["sensitivity"] = (
+        "sensitivity": (
             "The mean of all cases over ρ",
             "ρ = 0 is the naive answer. The thick part of the curve has a log-likelihood within 2 "
             "of its maximum.",
             lambda ax: plots.sensitivity(contents.sensitivity, "mean", ax=ax),
-        )
+        ),
+    }
     found = {}
     for name, each in drawn.items():
-        try:
+        with suppress(DataError):  # the model has no likelihood over rho, or no instruments
             found[name] = figure(name, *each)
-        except DataError:  # the model has no likelihood over rho, or no instruments
-            continue
     return found
 
 
-def figure(name: str, title: str, description: str, draw: Callable) -> Figure:
+def draw_means(means: pd.DataFrame, ax) -> None:
+    """Both means of the selected, the unselected and all, with their intervals."""
+    plain = {"naive": "mean", "naive_low": "low", "naive_high": "high"}
+    naive = means[[*plain]].rename(columns=plain)
+    series = [("naive", plots.NAIVE, "D", naive), ("corrected", plots.CORRECTED, "o", means)]
+    plots.interval_rows(ax, means.index, series)
+    plots.tidy(ax, "mean", grid="x")
+
+
+def figure(name: str, title: str, description: str, draw: Callable, height: float = 4) -> Figure:
     """What `draw` puts on axes as inline SVG, with a table of its lines."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure as Canvas
 
     with rc_context(SETTINGS), StringIO() as written:
-        canvas = Canvas(figsize=(WIDTH, 4.0))
+        canvas = Canvas(figsize=(WIDTH, height))
         ax: Any = canvas.subplots()
         draw(ax)
         for patch in (canvas.patch, ax.patch):

@@ -272,6 +272,13 @@ class Columns:
         """(m, q)"""
         return self._numbers(table, self.steps, 1)
 
+    def learned(self, table) -> tuple[np.ndarray, np.ndarray]:
+        """x and w of the table that they were learned from, which is not warned about."""
+        found = list(self.read(self.frame_of(table), self.steps))
+        outcome = [(step, f.values) for step, f in found if not step.instrument]
+        x = joined(outcome, int(self.linear))
+        return x, joined(((step, f.values) for step, f in found), 1)
+
     def _numbers(self, table, steps: Iterable[Step], skipped: int) -> np.ndarray:
         found = list(self.read(self.frame_of(table), steps))
         notes: dict[str, str] = {}
@@ -366,11 +373,16 @@ class Columns:
                 level, left = levels[at], levels[:at] + levels[at + 1 :]
                 others = np.delete(np.array(step.shares), at)
                 shares = tuple(float(each) for each in others / others.sum())
-                merged, treated = (*step.merged, level), left[0]
-                if level == OTHER:
-                    merged, treated = step.merged, "the average of the other levels"
-                steps[place] = replace(step, levels=left, shares=shares, merged=merged)
-                done = f"level {level} treated as {treated}, since {term} {reason}"
+                merged, pooled = step.merged, step.pooled
+                if any(word in reason for word in ("linear combination", "equals")):
+                    merged, done = (*merged, level), f"level {level} needs no column"
+                else:
+                    treated = OTHER if OTHER in left else "the average of the other levels"
+                    pooled, done = (*pooled, level), f"level {level} treated as {treated}"
+                steps[place] = replace(
+                    step, levels=left, shares=shares, merged=merged, pooled=pooled
+                )
+                done = f"{done}, since {term} {reason}"
             return replace(self, steps=tuple(steps), entries=self._also(step, done))
         raise DataError(f"the term {term!r} {reason}; drop its column from X")
 

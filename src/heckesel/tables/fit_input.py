@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -17,6 +16,7 @@ import pandas as pd
 from heckesel.data import (
     SelectionData,
     check_scalars,
+    check_weights,
     kind_of_weights,
     numeric,
     scaled_weight,
@@ -28,7 +28,7 @@ from heckesel.errors import DataError, as_list, did_you_mean, is_one_of, warn_us
 from heckesel.scales import TargetTransform, chosen_transform, target_transform, transform_outcome
 from heckesel.tables.columns import Columns, chosen_names, learn_columns, named_columns
 from heckesel.tables.frames import as_pandas, check_same_order, numbers_of
-from heckesel.tables.problems import learn_fixes, repeated_units
+from heckesel.tables.problems import check_usable, learn_fixes, repeated_units
 
 # Values that surveys and forms write where there is no answer.
 SUSPECTS = (0.0, -1.0, -9.0, -99.0, -999.0, 9.0, 99.0, 999.0, 9999.0)
@@ -120,50 +120,47 @@ def read_columns(
     if not is_one_of(model.on_problem, ON_PROBLEM):
         raise DataError(f"on_problem must be 'error' or 'fix', got {model.on_problem!r}")
     sides = {"selected": selected, "weight": sample_weight, "y_name": name}
-    codes = None if found is None else found.codes
     if model.on_problem == "fix":
-        columns, data = fixed_columns(
-            model, X, outcome(), sides, groups=codes, check=check, linear=linear
-        )
+        values = outcome()
+        columns, error = fixed_columns(model, X, values, sides, check=check, linear=linear)
+        check_usable(columns)
+        if error is not None:
+            raise error
         if columns.actions:
             warn_user(f"on_problem='fix': {'. '.join(columns.actions)}", UserWarning)
     else:
         columns = learn_columns(X, model.instruments, missing=model.missing, linear=linear)
         values = outcome()
-        data = _data_of(
-            columns.x(X),
-            columns.w(X),
-            values=values,
-            sides=sides,
-            groups=codes,
-            x_names=columns.x_names,
-            w_names=columns.w_names,
-        )
+    _check_several(values)
+    x, w = columns.learned(X)
+    names = {"x_names": columns.x_names, "w_names": columns.w_names}
+    data = selection_data(x, w, values, **names, **sides)
+    if found is not None:
+        if len(found.codes) != data.n:
+            raise DataError(
+                f"X has {data.n} rows but there are {len(found.codes)} groups, one per row"
+            )
+        data = replace(data, groups=found.codes)
     keep_columns(model, columns, data.y_name)
     model.groups_name_ = None if found is None else found.name
     return data
 
 
-def fixed_columns(
-    model,
-    X,
-    values,
-    sides: dict,
-    *,
-    groups=None,
-    check: Check,
-    linear: bool = False,
-    strict: bool = True,
-) -> tuple[Columns, SelectionData]:
-    """Columns that fix every problem of X, and the data of the fit.
+def _check_several(values) -> None:
+    if len(values) == 1:
+        raise DataError("one sample (n_samples=1) is too few to fit a model; give more rows")
 
-    values : (n,) the outcome; sides : the other arguments of `selection_data`; groups : (n,) codes
-    strict : whether it is an error if no instrument can be used
+
+def fixed_columns(
+    model, X, values, sides: dict, *, check: Check, linear: bool = False
+) -> tuple[Columns, DataError | None]:
+    """Columns that fix every problem of X, and why they still cannot be used.
+
+    values : (n,) the outcome; sides : the other arguments of `selection_data`
     """
     frame, from_frame = named_columns(X)
     instruments = chosen_names(model.instruments, tuple(frame.columns), from_frame)
-    if len(values) == 1:
-        raise DataError("one sample (n_samples=1) is too few to fit a model; give more rows")
+    _check_several(values)
     if len(values) != len(frame):
         raise DataError(f"X has {len(frame)} rows but y has {len(values)}")
     s = selected_rows(values, sides["selected"], sides["y_name"])
@@ -172,23 +169,12 @@ def fixed_columns(
         instruments,
         np.where(s, values, np.nan),
         s,
-        partial(_data_of, values=values, sides=sides, groups=groups),
+        check_weights(sides["weight"], len(s), s),
+        sides["y_name"],
         check=check,
         from_frame=from_frame,
         linear=linear,
-        strict=strict,
     )
-
-
-def _data_of(x, w, *, values, sides: dict, groups, x_names, w_names) -> SelectionData:
-    if len(values) == 1:
-        raise DataError("one sample (n_samples=1) is too few to fit a model; give more rows")
-    data = selection_data(x, w, values, x_names=x_names, w_names=w_names, **sides)
-    if groups is None:
-        return data
-    if len(groups) != data.n:
-        raise DataError(f"X has {data.n} rows but there are {len(groups)} groups, one per row")
-    return replace(data, groups=groups)
 
 
 def keep_columns(model, columns: Columns, y_name: str) -> None:

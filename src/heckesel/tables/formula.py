@@ -1,9 +1,12 @@
 """The columns of outcome and selection equation, from formulas and a frame or from arrays, and
 again at prediction; and the options of such a fit."""
 
+import ast
 import re
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -29,7 +32,7 @@ from heckesel.tables.frames import as_pandas, check_same_order, numbers_of
 ROWS_PER_THREAD = 1 << 16
 GLANCE_ROWS = 64  # that distinguish most columns
 COVARIANCES = ("information", "opg", "robust", "cluster")
-WEIGHT_KINDS = ("frequency", "probability")
+WEIGHT_KINDS = ("frequency", "probability", "analytic")
 FEW_CLUSTERS = 20  # below, even t(G - 1) rejects a true hypothesis too often
 # A standard error from n equal rows has itself a relative error of about 1/sqrt(2n): a tenth at 50.
 FEW_ROWS = 50
@@ -37,11 +40,53 @@ FEW_ROWS = 50
 
 @dataclass(frozen=True)
 class Equation:
-    """One side of the model: a formula's right-hand side, remembered with its categories."""
+    """One side of the model: a formula's right-hand side, remembered with its categories.
 
-    spec: ModelSpec
+    variables : the columns of the data that it uses
+    numbers : those that are numbers, with their means
+    levels : of each categorical factor; transforms : what functions such as scale() learned
+    made : the columns as formulaic makes them; a loaded equation makes it again
+    """
+
+    right: str
     variables: tuple[str, ...]
-    numbers: frozenset[str]
+    numbers: dict[str, float]
+    levels: dict[str, tuple]
+    transforms: dict
+    made: ModelSpec | None = field(default=None, metadata={"saved": False}, compare=False)
+
+    @cached_property
+    def spec(self) -> ModelSpec:
+        """What makes the columns."""
+        if self.made is not None:
+            return self.made
+        formula = _parsed(self.right, "loaded")
+        factors = {str(each): each for term in formula for each in term.factors}
+        _check_safe(factors)
+        frame = {name: [mean] for name, mean in self.numbers.items()}
+        for name, values in self.levels.items():
+            inside = _python_names(name) & set(self.variables)
+            frame |= {each: [values[0]] for each in inside}
+        kinds_of = {
+            name: (Factor.Kind("categorical"), {"categories": list(self.levels[name])})
+            for name in factors
+            if name in self.levels
+        }
+        spec = ModelSpec(formula, encoder_state=kinds_of, transform_state=self.transforms)
+        return _evaluate(spec, pd.DataFrame(frame), self.right, "loaded").model_spec
+
+    def check_loaded(self) -> None:
+        """Refuse a formula that would run other code than arithmetic and known functions."""
+        self.names  # noqa: B018
+
+    @property
+    def categories(self) -> dict[str, tuple]:
+        """Columns of numbers that the formula uses as categories, with their levels."""
+        return {
+            name: values
+            for factor, values in self.levels.items()
+            for name in _python_names(factor) & self.numbers.keys()
+        }
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,6 +148,16 @@ class FormulaDesign:
     frame: pd.DataFrame | None
     scale: Equation | None = None
 
+    def to_saved(self) -> "FormulaDesign":
+        """The same without the rows."""
+        return self if self.frame is None else replace(self, frame=None)
+
+    @property
+    def categories(self) -> dict[str, tuple]:
+        """Columns of numbers that a formula uses as categories, with their levels."""
+        both = self.outcome.categories | self.select.categories
+        return both | (self.scale.categories if self.scale else {})
+
     def given(self, data, x, w) -> pd.DataFrame:
         if x is not None or w is not None:
             raise DataError("this fit was made from formulas; pass a frame, not x and w")
@@ -115,7 +170,8 @@ class FormulaDesign:
     def _held(self, what: str, way_out: str) -> pd.DataFrame:
         if self.frame is None:
             raise DataError(
-                f"{what} needs rows, and this fit read its rows from files and kept none; {way_out}"
+                f"{what} needs rows, but this fit was loaded or read from files and has none; "
+                f"{way_out}"
             )
         return self.frame
 
@@ -185,8 +241,13 @@ def build_equation(right: str, frame: pd.DataFrame, needed: np.ndarray, role: st
     variables = tuple(sorted({str(v) for v in spec.required_variables} & set(frame.columns)))
     matrix = np.full((len(frame), len(spec.column_names)), np.nan)
     matrix[complete] = np.asarray(materialised, dtype=float)
-    numbers = frozenset(name for name in variables if kinds.is_number(frame[name]))
-    return Equation(spec, variables, numbers), matrix
+    means = {
+        name: float(frame.loc[complete, name].mean())
+        for name in variables
+        if kinds.is_number(frame[name])
+    }
+    levels = categories_of(spec)
+    return Equation(right, variables, means, levels, dict(spec.transform_state), spec), matrix
 
 
 def scale_formula(text) -> str:
@@ -241,7 +302,8 @@ def with_categories(
             learned = {"categories": list(kinds.merged_levels(lists))}
         state[factor] = (kind, learned)
     spec = ModelSpec(formula=_parsed(right, role), encoder_state=state)
-    return replace(equation, spec=_evaluate(spec, frame, right, role).model_spec)
+    made = _evaluate(spec, frame, right, role).model_spec
+    return replace(equation, made=made, levels=categories_of(made))
 
 
 def evaluate_column(text: str, frame: pd.DataFrame, role: str) -> np.ndarray:
@@ -312,6 +374,64 @@ def outcome_variables(text: str) -> tuple[str, ...]:
     return _variables(_parsed(f"0 + {text}", "outcome"))
 
 
+# What a formula in a file may call: the functions of formulaic and of NumPy that compute a number.
+SAFE_CALLS = {"C", "I", "Q", "bs", "cc", "center", "cr", "cs", "poly", "scale", "standardize"}
+SAFE_CALLS |= {"exp", "exp2", "exp10", "log", "log2", "log10"}
+SAFE_NAMES = {
+    "np": [
+        "abs",
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "log2",
+        "log10",
+        "sqrt",
+        "square",
+        "where",
+        "arcsinh",
+        "clip",
+        "maximum",
+        "minimum",
+        "sin",
+        "cos",
+        "tanh",
+        "sign",
+    ],
+    "contr": ["treatment", "sum", "helmert", "diff", "poly", "SAS"],
+}
+LARGEST_POWER = 10  # 9 ** 9 ** 9 would not come to an end
+SAFE_NODES = (
+    *(ast.Expression, ast.Call, ast.Name, ast.Load, ast.Constant, ast.BinOp, ast.UnaryOp),
+    *(ast.operator, ast.unaryop, ast.Compare, ast.cmpop, ast.keyword, ast.List, ast.Tuple),
+)
+
+
+def _check_safe(factors: dict[str, Factor]) -> None:
+    """Refuse factors that call anything else, since formulas are evaluated as Python."""
+    for text, factor in factors.items():
+        if str(factor.eval_method) not in ("python", "EvalMethod.PYTHON"):
+            continue
+        for node in ast.walk(ast.parse(re.sub(r"`[^`]*`", "x", text), mode="eval")):
+            if isinstance(node, ast.Attribute):
+                home = node.value.id if isinstance(node.value, ast.Name) else ""
+                safe = node.attr in SAFE_NAMES.get(home, ())
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+                power = node.right.value if isinstance(node.right, ast.Constant) else None
+                safe = isinstance(power, int | float) and abs(power) <= LARGEST_POWER
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                safe = node.func.id in SAFE_CALLS
+            else:
+                safe = isinstance(node, SAFE_NODES)
+            if not safe:
+                raise DataError(f"the formula has {text!r}, which a file cannot hold")
+
+
+def _python_names(factor: str) -> set[str]:
+    """The names in a factor such as C(city)."""
+    return {factor, *re.findall(r"`([^`]+)`", factor), *re.findall(r"[^\W\d]\w*", factor)}
+
+
 def _variables(formula: Formula) -> tuple[str, ...]:
     """Data columns the formula uses; functions such as log are formulaic's own."""
     return tuple(sorted(str(v) for v in formula.required_variables))
@@ -357,6 +477,7 @@ class ArrayDesign:
     w_names: tuple[str, ...]
     scale_names: tuple[str, ...] = ()
     x_starts_w: bool = False
+    categories: ClassVar[dict[str, tuple]] = {}
 
     def to_saved(self) -> "ArrayDesign":
         """The names without the rows."""
@@ -523,7 +644,7 @@ def with_intercept(values: np.ndarray) -> np.ndarray:
 
 
 def columns_from_formulas(
-    outcome, select, data, *, weights, selected, scale, unobserved=None
+    outcome, select, data, *, weights, selected, scale=None, unobserved=None
 ) -> tuple[SelectionData, FormulaDesign]:
     """The checked columns, and how to make them from another frame."""
     if data is None:
@@ -586,7 +707,7 @@ def split_outcome(outcome) -> tuple[str, str]:
 
 
 def columns_from_arrays(
-    y, x, w, *, selected, weights, scale, unobserved=None
+    y, x, w, *, selected, weights, scale=None, unobserved=None
 ) -> tuple[SelectionData, ArrayDesign]:
     """The checked columns with a constant first, and the design without constants."""
     if unobserved is not None:
@@ -630,7 +751,14 @@ def with_constants(data: SelectionData, scale=()) -> tuple[SelectionData, ArrayD
 
 
 def side_column(values, frame):
-    """Weights or clusters: a column's name or the values themselves."""
+    """Weights or clusters: a column's name or the values themselves; two names are clusters in two
+    ways."""
+    if (
+        isinstance(values, list | tuple)
+        and len(values) == 2
+        and all(isinstance(name, str) for name in values)
+    ):
+        return pd.DataFrame({name: side_column(name, frame) for name in values})
     if not isinstance(values, str):
         return values
     if values in frame.columns and frame[values].dtype.kind in "OUS":
@@ -668,12 +796,14 @@ def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool
     """The covariance to compute and the clusters as integer codes, after checking that they,
     the weights and the method go together."""
     if not is_one_of(weight_kind, WEIGHT_KINDS):
-        raise DataError(f"weight_kind must be 'frequency' or 'probability', got {weight_kind!r}")
+        raise DataError(
+            f"weight_kind must be 'frequency', 'probability' or 'analytic', got {weight_kind!r}"
+        )
     fractions = weight != np.round(weight)
     if weight_kind == "frequency" and fractions.any():
         raise DataError(
             f"frequency weights must be whole numbers, but one is {weight[fractions][0]:g}; "
-            "use weight_kind='probability'"
+            "use weight_kind='probability' or 'analytic'"
         )
     if kind is None:
         kind = "robust" if weight_kind == "probability" else "information"
@@ -686,15 +816,26 @@ def covariance_kind(kind, clusters, weight, weight_kind, *, has_likelihood: bool
         raise DataError(f"covariance={kind!r} is not valid with probability weights; use 'robust'")
     if (kind == "cluster") != (clusters is not None):
         raise DataError("groups= and covariance='cluster' go together")
-    codes = None if clusters is None else group_codes(clusters, len(weight))
+    codes = None if clusters is None else cluster_codes(clusters, len(weight))
     _warn_of_few(codes, weight, weight_kind)
     return kind, codes
 
 
+def cluster_codes(clusters, n: int) -> np.ndarray:
+    """(n,) integer codes, or (n, 2) of clusters in two ways."""
+    if getattr(clusters, "ndim", 1) != 2:
+        return group_codes(clusters, n)
+    columns = list(np.asarray(clusters).T)
+    if len(columns) != 2:
+        raise DataError(f"groups= takes clusters in one or two ways, got {len(columns)} columns")
+    return np.column_stack([group_codes(column, n) for column in columns])
+
+
 def _warn_of_few(codes, weight, weight_kind: str) -> None:
     """Warn of few clusters, or of a few rows of large weight."""
-    clusters = None if codes is None else len(np.unique(codes[weight > 0]))
-    if clusters is not None and clusters < FEW_CLUSTERS:
+    ways = () if codes is None else codes[weight > 0].T.reshape(codes.ndim, -1)
+    clusters = min((len(np.unique(way)) for way in ways), default=FEW_CLUSTERS)
+    if clusters < FEW_CLUSTERS:
         warn_user(
             f"{clusters} clusters are few for a cluster covariance: standard errors tend to be too "
             f"small; p-values and intervals use t with {clusters - 1} degrees of freedom"

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.linalg import solve_triangular
 
-from heckesel.data import MISSING_INDICATOR, SelectionData
+from heckesel.data import MISSING_INDICATOR, SelectionData, selection_data
 from heckesel.errors import ColumnError, DataError
 from heckesel.tables import values as raw
 from heckesel.tables.columns import (
@@ -47,10 +46,14 @@ TEXT_LENGTH = 30  # characters: longer strings are sentences
 # A column that is missing in more of the rows on one side, and in fewer on the other, repeats
 # selection.
 MOSTLY, HARDLY = 0.9, 0.1
+REVEALING = 0.3  # a difference of these shares that is questioned
 # A column whose variance is explained by others up to this share is a linear combination of them:
 # cross products are precise to 1e-16, and columns such as age squared leave 1e-4.
 COLLINEAR_BELOW = 1e-11
-MOST_COMPARED = 2000  # levels of all categories, of which one may determine another
+MOST_COMPARED = 2000  # levels of all categories, of which one may determine another; and rows
+MOST_CHECKED = 20_000  # rows on which columns are compared; what is found is confirmed on all
+# The outcome can be computed from columns that explain this share of the variance of its ranks.
+LEAK, FEWEST_FOR_LEAK, MOST_GLANCED, MOST_RELATED = 0.999, 30, 300, 8
 # By what pandas calls them.
 UNREADABLE_KINDS = {
     "time": "times of day",
@@ -68,16 +71,22 @@ class _Learning:
 
     seen : digest of a column -> its name; indicated : missing indicator -> the rows where it is 1
     numbers, labels : values of columns that are used as they are, to compare them
+    checked : (n,) rows on which columns are compared
     """
 
     y: np.ndarray
     s: np.ndarray
     instruments: tuple[str, ...]
     steps: list[Step] = field(default_factory=list)
+    entries: dict[str, ColumnEntry] = field(default_factory=dict)
     seen: dict[bytes, str] = field(default_factory=dict)
     indicated: dict[str, np.ndarray] = field(default_factory=dict)
     numbers: dict[str, np.ndarray] = field(default_factory=dict)
     labels: dict[str, pd.Series] = field(default_factory=dict)
+
+    def __post_init__(self):
+        self.checked = np.zeros(len(self.s), dtype=bool)
+        self.checked[:: max(1, len(self.s) // MOST_CHECKED)] = True
 
     def enough(self, selected, unselected, fewest: int | None = None):
         """Whether so many rows determine a coefficient in both equations."""
@@ -87,66 +96,120 @@ class _Learning:
     def enough_of(self, rows: np.ndarray) -> bool:
         return bool(self.enough(rows[self.s].sum(), rows[~self.s].sum()))
 
+    def check_also(self, codes: np.ndarray) -> None:
+        """Check some rows of each level among the selected and the unselected."""
+        if not self.checked.all():
+            cell = pd.Series(2 * codes + self.s)
+            self.checked |= cell.groupby(cell).cumcount().to_numpy() < 2 * FEWEST_ROWS
+
+    def omit(self, name: str, reason: str) -> None:
+        """Omit a column that was to be used."""
+        self.steps = [step for step in self.steps if step.source != name]
+        self.numbers.pop(name, None)
+        self.labels.pop(name, None)
+        self.entries[name] = replace(
+            self.entries[name], action=f"omitted, since {reason}", acted=True
+        )
+
 
 def learn_fixes(
     frame: pd.DataFrame,
     instruments: tuple[str, ...],
     y: np.ndarray,
     s: np.ndarray,
-    data_of: Callable[..., SelectionData],
+    weight: np.ndarray,
+    y_name: str,
     *,
     check: Callable[[SelectionData], None],
     from_frame: bool,
     linear: bool = False,
-    strict: bool = True,
-) -> tuple[Columns, SelectionData]:
-    """Columns that fix every problem of the table, and the data of the fit.
+) -> tuple[Columns, DataError | None]:
+    """Columns that fix every problem of the table, and why they still cannot be used.
 
     y : (n,) the outcome, NaN where it is not observed; s : (n,) bool
-    data_of : (x, w, x_names=, w_names=) -> the data of the fit
     check : raises a `ColumnError` for data that no model can be fitted to
-    strict : whether it is an error if no instrument can be used
+
+    A problem of all rows is also one of any part of them. A long table is therefore compared on a
+    part, which has some rows of each level, and what is found there is confirmed on all rows.
     """
     learning = _Learning(y, s, instruments)
-    order = [*(name for name in frame.columns if name not in instruments), *instruments]
-    entries = {name: _learn_column(learning, name, frame[name]) for name in order}
-    _omit_functions(learning, entries)
     names = tuple(frame.columns)
+    for name in (*(name for name in names if name not in instruments), *instruments):
+        learning.entries[name] = _learn_column(learning, name, frame[name])
+    _omit_leaks(learning)
+    _omit_functions(learning)
     columns = Columns(
         names,
         instruments,
         tuple(learning.steps),
         from_frame,
         linear,
-        tuple(entries[name] for name in names),
+        tuple(learning.entries[name] for name in names),
     )
-    found = {step.name: step.read(frame[step.source]).values for step in columns.steps}
-    columns = _without_terms(columns, found, frame, s)
-    while True:
-        if strict or not columns.steps:
-            check_usable(columns)
-        made = [(step, found[step.name]) for step in columns.steps]
+    every = Rows(frame, s)
+    rows = every if learning.checked.all() else every.take(learning.checked)
+    for part in (rows, every) if rows is not every else (every,):
+        chosen = slice(None) if part is every else learning.checked
+        columns = _without_terms(columns, part, every)
+        while any(not step.instrument for step in columns.steps):
+            x, w = part.matrices(columns)
+            try:
+                check(
+                    selection_data(
+                        x,
+                        w,
+                        y[chosen],
+                        weight=weight[chosen],
+                        x_names=columns.x_names,
+                        w_names=columns.w_names,
+                        y_name=y_name,
+                    )
+                )
+            except DataError as error:
+                if part is not every:
+                    break  # all rows decide
+                if not isinstance(error, ColumnError):
+                    return columns, error
+                term = [*error.terms, *(each for each in error.terms if each in columns.x_names)][
+                    -1
+                ]
+                columns = columns.without_term(term, error.reason)
+            else:
+                return columns, None
+    return columns, None
+
+
+class Rows:
+    """Rows of a table, and the numbers of the steps that were read there."""
+
+    def __init__(self, frame: pd.DataFrame, s: np.ndarray):
+        self.frame, self.s = frame, s
+        self._read: dict[Step, np.ndarray] = {}
+
+    def take(self, rows: np.ndarray) -> "Rows":
+        return Rows(self.frame[rows], self.s[rows])
+
+    def values(self, step: Step) -> np.ndarray:
+        if step not in self._read:
+            self._read[step] = step.read(self.frame[step.source]).values
+        return self._read[step]
+
+    def matrices(self, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+        """x and w."""
+        made = [(step, self.values(step)) for step in columns.steps]
         outcome = [(step, values) for step, values in made if not step.instrument]
-        data = data_of(
-            joined(outcome, int(linear)),
-            joined(made, 1),
-            x_names=columns.x_names,
-            w_names=columns.w_names,
+        return joined(outcome, int(columns.linear)), joined(made, 1)
+
+    def terms(self, columns: Columns, names: list[str]) -> np.ndarray:
+        """(n, k) some terms of w."""
+        places = {
+            term: (step, at)
+            for step in columns.steps
+            for at, term in enumerate(step.terms(1), int(step.is_category))
+        }
+        return np.column_stack(
+            [self.values(step)[:, at] for step, at in (places[n] for n in names)]
         )
-        try:
-            check(data)
-        except ColumnError as error:
-            others = [term for term in error.terms if term not in data.instruments]
-            columns = _without(columns, found, frame, (others or error.terms)[-1], error.reason)
-        else:
-            return columns, data
-
-
-def _without(columns: Columns, found: dict, frame, term: str, reason: str) -> Columns:
-    fewer = columns.without_term(term, reason)
-    for step in set(fewer.steps) - set(columns.steps):
-        found[step.name] = step.read(frame[step.source]).values
-    return fewer
 
 
 def check_usable(columns: Columns) -> None:
@@ -184,11 +247,21 @@ def _learn_column(learning: _Learning, name: str, column: pd.Series) -> ColumnEn
         )
         what = f"it holds {held}, which are neither numbers nor categories"
         return entry(raw.UNREADABLE, column.notna().sum(), column.isna(), f"omitted, since {what}")
+    notes, how = [], {"instrument": name in learning.instruments}
     if found.kind == raw.NUMBER:
-        values = pd.Series(raw.numbers_in(column, found.gaps)[0], column.index)
-    elif found.kind == raw.DATE:
+        numbers = raw.numbers_in(column, found.gaps)[0]
+        known = numbers[~np.isnan(numbers)]
+        if len(known) and raw.is_code(name, known):
+            found = raw.RawKind(raw.CATEGORY, code=f"{known[0]:.0f}")
+        for code in raw.sentinels(known) if found.kind == raw.NUMBER else ():
+            found = replace(found, gaps=(*found.gaps, f"{code:g}"))
+            rows = np.count_nonzero(numbers == code)
+            notes.append(f"{code:g} ({rows:,} rows) taken for a missing value")
+            numbers = np.where(numbers == code, np.nan, numbers)
+        values = pd.Series(numbers, column.index)
+    if found.kind == raw.DATE:
         values = raw.dates_in(column, day_first=found.day_first)[0]
-    else:
+    elif found.kind != raw.NUMBER:
         values = raw.labels_of(column)
     absent = values.isna().to_numpy()
     codes, levels = pd.factorize(values)
@@ -203,25 +276,27 @@ def _learn_column(learning: _Learning, name: str, column: pd.Series) -> ColumnEn
         if first != name:
             kind, reason = raw.DUPLICATE, f"it equals {first}"
     if reason:
-        return entry(kind, len(levels), absent, f"omitted, since {reason}")
-    how = {"instrument": name in learning.instruments}
+        action = "; ".join([*notes, f"omitted, since {reason}"])
+        return entry(kind, len(levels), absent, action)
     if kind == raw.NUMBER:
-        plain, actions = "used as a number", _use_number(learning, name, column, found, values, how)
+        plain = "used as a number"
+        actions = notes + _use_number(learning, name, column, found, values, how)
+        learning.check_also(codes if len(levels) <= MOST_LEVELS else absent.astype(int))
     elif kind == raw.DATE:
         plain, actions = "used as a date", _use_date(learning, name, found, values, how)
     else:
         plain = f"used as a category of {len(levels)} levels"
         actions = _use_category(learning, name, found, values, how)
+    actions += _revealing(absent, learning.s, name in learning.instruments)
     return entry(kind, len(levels), absent, "; ".join(actions) or plain, acted=bool(actions))
 
 
 def _useless(learning, name, found, values, absent, levels) -> tuple[str, str] | None:
     """The kind of a column that no model can use, and why."""
-    s = learning.s
     if len(levels) == 1 and (not absent.any() or found.kind == raw.DATE):
         value = f"{levels[0]:g}" if found.kind == raw.NUMBER else levels[0]
         return raw.CONSTANT, f"it is constant ({value})"
-    reason = consequence(absent, s)
+    reason = consequence(absent, learning.s)
     if reason:
         return found.kind, reason
     if found.kind == raw.CATEGORY and len(levels) > max(FEWEST_NAMES, (~absent).sum() / 2):
@@ -230,8 +305,6 @@ def _useless(learning, name, found, values, absent, levels) -> tuple[str, str] |
         return kind, f"it has {len(levels):,} different strings in {(~absent).sum():,} rows"
     if found.kind == raw.NUMBER and _is_identifier(name, values, absent, levels):
         return raw.IDENTIFIER, "its values are row numbers or unit names"
-    if found.kind == raw.NUMBER and _repeats_outcome(values[s].to_numpy(), learning.y[s]):
-        return raw.DUPLICATE, "it is the outcome, perhaps on another scale, in all selected rows"
     return None
 
 
@@ -243,21 +316,26 @@ def consequence(absent: np.ndarray, s: np.ndarray) -> str:
     never = not inside and outside > 0.5
     if not never and (max(inside, outside) < MOSTLY or min(inside, outside) > HARDLY):
         return ""
+    return f"{_missing_shares(absent, s)}, so it is a consequence of selection"
+
+
+def _missing_shares(absent: np.ndarray, s: np.ndarray) -> str:
+    inside, outside = absent[s].mean(), absent[~s].mean()
     shares = [f"{100 * share:.0f} % of the" if share else "no" for share in (inside, outside)]
-    rows = [f"{shares[0]} selected row{'s' if inside else ''}", f"{shares[1]} unselected rows"]
-    return f"it is missing in {rows[0]} and in {rows[1]}, so it is a consequence of selection"
+    rows = f"{shares[0]} selected row{'s' if inside else ''}"
+    return f"it is missing in {rows} and in {shares[1]} unselected rows"
 
 
-def _repeats_outcome(values: np.ndarray, y: np.ndarray) -> bool:
-    """Whether the values have the order of y, or the reverse, with ties in the same rows."""
-    if np.isnan(values).any():
-        return False
-    levels, codes = np.unique(y, return_inverse=True)
-    own, of_values = np.unique(values, return_inverse=True)
-    if len(levels) <= FEWEST_NAMES or len(own) != len(levels):
-        return False
-    last = len(levels) - 1
-    return np.array_equal(codes, of_values) or np.array_equal(codes, last - of_values)
+def _revealing(absent: np.ndarray, s: np.ndarray, instrument: bool) -> list[str]:
+    """The question about a column that is missing much more often on one side of selection."""
+    if s.all() or not absent.any():
+        return []
+    if abs(absent[s].mean() - absent[~s].mean()) < REVEALING:
+        return []
+    asked = "drop it if it is recorded only after selection"
+    if instrument:
+        asked = "as an instrument it is doubtful"
+    return [f"{_missing_shares(absent, s)}: {asked}"]
 
 
 def _is_identifier(name: str, values: pd.Series, absent, levels) -> bool:
@@ -273,9 +351,10 @@ def _is_identifier(name: str, values: pd.Series, absent, levels) -> bool:
 def _use_number(learning: _Learning, name, column, found, values, how) -> list[str]:
     numbers = values.to_numpy()
     absent, actions = np.isnan(numbers), []
-    if found.gaps:
-        actions.append(f"{' and '.join(map(repr, found.gaps))} treated as missing")
-    elif absent.sum() > column.isna().sum():
+    words = [repr(each) for each in found.gaps if not raw.NUMERAL.fullmatch(each)]
+    if words:
+        actions.append(f"{' and '.join(words)} treated as missing")
+    elif not found.gaps and absent.sum() > column.isna().sum():
         actions.append("values that are not finite numbers treated as missing")
     if (numbers[~absent] == numbers[~absent][0]).all():  # with gaps
         learning.steps.append(Step(name, name, MISSING, gaps=found.gaps, **how))
@@ -355,8 +434,11 @@ def _category(learning: _Learning, name, source, kind, labels: pd.Series, how: d
     pooled = counts.loc[rare].sum()
     alone = len(kept) == 1 and not learning.enough(pooled["in"], pooled["out"])
     levels = tuple(kept) if alone or not rare or OTHER in kept else (*kept, OTHER)
-    known = given.where(given.isin(kept), OTHER).value_counts()
-    rows = known.reindex([each for each in levels]).fillna(0).to_numpy(dtype=float)
+    codes = pd.Index(levels, dtype=object).get_indexer(given)
+    if OTHER in levels:
+        codes[codes < 0] = levels.index(OTHER)
+    learning.check_also(codes)
+    rows = np.bincount(codes[codes >= 0], minlength=len(levels))
     shares = tuple(float(share) for share in rows / rows.sum())
     rest = tuple(each for each in rare if each not in levels)
     step = Step(name, source, kind, levels=levels, shares=shares, pooled=rest, **how)
@@ -392,30 +474,91 @@ def _gaps(absent, what: str = "value") -> str:
 # Columns together
 
 
-def _omit_functions(learning: _Learning, entries: dict[str, ColumnEntry]) -> None:
+def _omit_functions(learning: _Learning) -> None:
     """Omit columns that are functions of others in the rows that have all of them, which imputed
     values would hide: linear functions of numbers, and categories that another one determines."""
-    omitted: dict[str, str] = {}
-    numbers = {name: values for name, values in learning.numbers.items()}
+    numbers = learning.numbers
     # of two, the instrument is omitted, or else the one with more missing values
-    order = sorted(
-        numbers, key=lambda name: (name in learning.instruments, np.isnan(numbers[name]).sum())
-    )
-    if order and any(np.isnan(numbers[name]).any() for name in order):
-        values = np.column_stack([numbers[name] for name in order])
+    holes = {name: int(np.isnan(values).sum()) for name, values in numbers.items()}
+    order = sorted(numbers, key=lambda name: (name in learning.instruments, holes[name]))
+    omitted: dict[str, str] = {}
+    if any(holes.values()):
+        rows = learning.checked
+        values = np.column_stack([numbers[name][rows] for name in order])
         for column, others in _dependent_where_complete(values):
             names = [order[j] for j in others]
-            if not any(np.isnan(numbers[each]).any() for each in (order[column], *names)):
+            if not any(holes[each] for each in (order[column], *names)):
                 continue  # found below, in all rows
             shown = ", ".join(names[:3]) + ", ..." * (len(names) > 3)
-            omitted[order[column]] = f"it is a linear combination of {shown}"
+            which = "all of them" if len(names) > 1 else "both"
+            found = f"it is a linear combination of {shown} in the rows that have {which}"
+            omitted[order[column]] = found
     for name, other in _determined(learning):
-        omitted[name] = f"it is determined by {other}"
+        omitted[name] = f"it is determined by {other} in the rows that have both"
     for name, reason in omitted.items():
-        learning.steps = [step for step in learning.steps if step.source != name]
-        action = f"omitted, since {reason} in the rows that have both"
-        action = action.replace("both", "all of them") if ", " in reason else action
-        entries[name] = replace(entries[name], action=action, acted=True)
+        learning.omit(name, reason)
+
+
+def _omit_leaks(learning: _Learning) -> None:
+    """Omit columns from which the outcome can be computed, alone or with one other.
+
+    Alone: the ranks of y hardly vary within the values of the column, or between neighbouring
+    values. Together: the same holds for the product or the ratio of two numbers.
+    """
+    chosen = np.flatnonzero(learning.s)
+    if len(chosen) > MOST_COMPARED:
+        chosen = np.sort(np.random.default_rng(0).permutation(chosen)[:MOST_COMPARED])
+    rank = pd.Series(learning.y[chosen]).rank().to_numpy()
+    if len(chosen) < FEWEST_FOR_LEAK or (rank != np.median(rank)).sum() < FEWEST_FOR_LEAK:
+        return
+    numbers = {name: values[chosen] for name, values in learning.numbers.items()}
+    for name in [*numbers, *learning.labels]:
+        if name in numbers:
+            values = numbers[name]
+        else:
+            values = pd.factorize(learning.labels[name].iloc[chosen])[0].astype(float)
+            values[values < 0] = np.nan
+        there = ~np.isnan(values)
+        if there.mean() > 0.5 and _explained(values[there], rank[there]) > LEAK:
+            learning.omit(name, "it is the outcome or determines it in the selected rows")
+            numbers.pop(name, None)
+    full = {name: values for name, values in numbers.items() if not np.isnan(values).any()}
+    full = {name: values for name, values in full.items() if len(np.unique(values[:200])) > 2}
+    if len(full) < 2:
+        return
+    names, values = list(full), np.column_stack(list(full.values()))
+    related = np.abs(pd.DataFrame(values).rank().corrwith(pd.Series(rank)).to_numpy())
+    glance = np.linspace(0, len(chosen) - 1, min(len(chosen), MOST_GLANCED)).astype(int)
+    for j in np.argsort(-related)[:MOST_RELATED]:
+        for how, sign in (("product", 1.0), ("ratio", -1.0)):
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                made = values[:, [j]] * np.abs(values) ** sign
+            good = np.isfinite(made).all(axis=0) & (np.arange(len(names)) != j)
+            good &= np.isin(names, list(learning.numbers))
+            order = np.argsort(made[glance], axis=0)
+            steps = np.diff(rank[glance][order], axis=0)
+            near = 1 - (steps**2).mean(axis=0) / (2 * rank[glance].var()) > 0.9
+            for k in np.flatnonzero(good & near):
+                if _explained(made[:, k], rank) > LEAK:
+                    what = f"the outcome can be computed from its {how} with {names[k]}"
+                    learning.omit(names[j], what)
+                    break
+            else:
+                continue
+            break
+
+
+def _explained(values: np.ndarray, rank: np.ndarray) -> float:
+    """The share of the variance of ranks between the values of a column; if it has many, how
+    little the ranks differ between neighbouring values."""
+    levels, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if len(levels) < 2 or not rank.var():
+        return 0.0
+    if len(levels) <= len(values) / 5:
+        means = np.bincount(codes, rank) / counts
+        return float(1 - ((rank - means[codes]) ** 2).mean() / rank.var())
+    order = np.argsort(values, kind="stable")
+    return float(1 - (np.diff(rank[order]) ** 2).mean() / (2 * rank.var()))
 
 
 def _dependent_where_complete(values: np.ndarray) -> list[tuple[int, list[int]]]:
@@ -469,65 +612,83 @@ def _determined(learning: _Learning) -> list[tuple[str, str]]:
 
 
 def dependent(values: np.ndarray) -> list[tuple[int, list[int]]]:
-    """All columns that earlier ones and a constant explain, and which: by a Cholesky factor of
-    their correlations that leaves out such columns."""
+    """All columns that earlier ones and a constant explain, and which: by elimination in their
+    correlations, which leaves out such columns."""
     z = values - values.mean(axis=0)
     length = np.sqrt(np.sum(z**2, axis=0))
-    z /= np.where(length > 0, length, 1.0)
+    varies = np.flatnonzero(length > 0)
+    z = z[:, varies] / length[varies]
     gram = z.T @ z
-    factor = np.zeros_like(gram)
+    try:
+        if (np.diag(np.linalg.cholesky(gram)) ** 2 > 10 * COLLINEAR_BELOW).all():
+            return []
+    except np.linalg.LinAlgError:
+        pass
+    left = gram.copy()
     kept: list[int] = []
     found = []
     for column in range(len(gram)):
-        k = len(kept)
-        row = solve_triangular(factor[:k, :k], gram[kept, column], lower=True) if k else []
-        left = gram[column, column] - np.sum(np.square(row))
-        if length[column] > 0 and left < COLLINEAR_BELOW:
-            weights = solve_triangular(factor[:k, :k], row, lower=True, trans="T")
-            found.append((column, [kept[j] for j in np.flatnonzero(np.abs(weights) > 1e-6)]))
-        elif length[column] > 0:
-            factor[k, :k], factor[k, k] = row, np.sqrt(left)
-            kept.append(column)
+        if left[column, column] < COLLINEAR_BELOW:
+            weights = np.linalg.solve(gram[np.ix_(kept, kept)], gram[kept, column])
+            others = [int(varies[kept[j]]) for j in np.flatnonzero(np.abs(weights) > 1e-6)]
+            found.append((int(varies[column]), others))
+            continue
+        kept.append(column)
+        after = slice(column + 1, None)
+        row = left[column, after] / left[column, column]
+        left[after, after] -= np.outer(left[column, after], row)
     return found
 
 
-def _without_terms(columns: Columns, found: dict, frame, s: np.ndarray) -> Columns:
+def _without_terms(columns: Columns, rows: Rows, every: Rows) -> Columns:
     """The columns without terms of w that are constant, linear combinations of others or predict
-    selection perfectly; all of them at once, since a check of the whole fit finds one at a time."""
-    inside = f"among the {int(s.sum())} selected rows"
-    for everyone, where in ((False, inside), (True, f"over all {len(s)} rows")):
-        if everyone and s.all():
+    selection perfectly; all of them at once, since a check of the whole fit finds one at a time.
+
+    every : all rows, which confirm what `rows` show
+    """
+    for everyone in (False, True):
+        if everyone and rows.s.all():
             break
+        n = int(every.s.sum())
+        where = f"over all {len(every.s)} rows" if everyone else f"among the {n} selected rows"
         for problems in (_constants, _combinations, _predictors):
             steps = columns.steps if everyone else columns.steps_of("population")
-            if not steps or (problems is _predictors and not everyone):
-                continue
             names = [term for step in steps for term in step.terms(1)]
-            values = joined(((step, found[step.name]) for step in steps), 1)
-            dropped = problems(values if everyone else values[s], names, where, s)
-            for term, reason in dropped:
-                if term in columns.w_names:  # a category with one level left was omitted
-                    columns = _without(columns, found, frame, term, reason)
+            if not names or (problems is _predictors and not everyone):
+                continue
+            values = joined(((step, rows.values(step)) for step in steps), 1)
+            for term, reason, others in problems(values, names, where, rows.s, everyone):
+                if term not in columns.w_names:  # a category with one level left was omitted
+                    continue
+                if rows is not every:
+                    involved = [each for each in (*others, term) if each in columns.w_names]
+                    again = every.terms(columns, involved)
+                    sure = problems(again, involved, where, every.s, everyone)
+                    if term not in [each for each, *_ in sure]:
+                        continue
+                columns = columns.without_term(term, reason)
     return columns
 
 
-def _constants(values, names, where, s) -> list[tuple[str, str]]:
-    constant = np.flatnonzero(values.min(axis=0) == values.max(axis=0))
-    return [(names[j], f"is constant {where}") for j in constant]
+def _constants(values, names, where, s, everyone) -> list[tuple[str, str, list[str]]]:
+    used = values if everyone else values[s]
+    constant = np.flatnonzero(used.min(axis=0) == used.max(axis=0))
+    return [(names[j], f"is constant {where}", []) for j in constant]
 
 
-def _combinations(values, names, where, s) -> list[tuple[str, str]]:
+def _combinations(values, names, where, s, everyone) -> list[tuple[str, str, list[str]]]:
+    used = values if everyone else values[s]
     found = []
-    for column, others in dependent(values):
+    for column, others in dependent(used):
         shown = ", ".join(names[j] for j in others[:3]) + ", ..." * (len(others) > 3)
         reason = f"is a linear combination of {shown}"
-        if len(others) == 1 and np.array_equal(values[:, column], values[:, others[0]]):
+        if len(others) == 1 and np.array_equal(used[:, column], used[:, others[0]]):
             reason = f"equals {shown}"
-        found.append((names[column], reason))
+        found.append((names[column], reason, [names[j] for j in others]))
     return found
 
 
-def _predictors(values, names, where, s) -> list[tuple[str, str]]:
+def _predictors(values, names, where, s, everyone) -> list[tuple[str, str, list[str]]]:
     """Columns that predict selection perfectly, at one of two values or beyond a threshold."""
     inside, outside = values[s], values[~s]
     low, high = values.min(axis=0), values.max(axis=0)
@@ -537,7 +698,7 @@ def _predictors(values, names, where, s) -> list[tuple[str, str]]:
     at_end = ((low_in == low) != (low_out == low)) | ((high_in == high) != (high_out == high))
     beyond = (high_in <= low_out) | (high_out <= low_in)
     found = np.flatnonzero(((two & at_end) | beyond) & (low < high))
-    return [(names[j], "predicts selection perfectly") for j in found]
+    return [(names[j], "predicts selection perfectly", []) for j in found]
 
 
 # Rows that belong together

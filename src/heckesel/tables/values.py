@@ -46,6 +46,37 @@ GAP_WORDS = (
     *("?", "-", "--", ".", "..", "*", "n.a.", "none", "unknown", "missing", "not available"),
     *("#div/0!", "#value!", "#ref!", "#name?", "#num!", "#null!"),  # of workbooks
 )
+NUMERAL = re.compile(r"-?\d+(\.\d+)?")
+# How tables write that a number is missing; and the rows and values that a range needs to show it.
+CODES_OF_NINES = (
+    99,
+    999,
+    9999,
+    99999,
+    999999,
+    9999999,
+    99999999,
+    999999999,
+    98,
+    998,
+    9998,
+    97,
+    997,
+)
+NEGATIVE_CODES = (-1, -9, -99, -999, -9999)
+FEWEST_SENTINELS, LEAST_SENTINEL_SHARE, FEWEST_RANGE, SPIKE = 3, 0.002, 12, 3
+# Columns that by their name hold codes of places, units or kinds.
+PLACES = (
+    "zip|plz|postal|post|fips|county|state|country|nation|region|province|district|dist|ward|tract"
+    "|vill(?:age)?|site|zone|station|school|branch|store|shop|dealer|agent|clinic|hospital|provider"
+    "|cluster|psu|strat(?:um|a)|naics|sic|isic|soc|isco|industry|occ(?:upation)?|race|ethnic(?:ity)?"
+    "|religion|marital|course|dep(?:artmen)?t|major|sector|product|category|type|kind"
+)
+CODE_NAME = re.compile(
+    rf"(?:^|[_. ])(?:{PLACES})(?:[_. ]?(?:id|no|nr|num|number|code|cd|status))?[_. ]?\d{{0,4}}$"
+    r"|code\d{0,4}$|(?:^|[_. ])code[_. ]|_cd$",
+    re.IGNORECASE,
+)
 DATES_PARSED = 0.95  # share of the strings that must be dates; the others are missing
 
 
@@ -54,7 +85,7 @@ class RawKind:
     """The kind of values in a column.
 
     kind : number, category, ordered, date, empty or unreadable
-    gaps : words that mean a missing value
+    gaps : words and numbers that mean a missing value
     code : an example of why a column with numbers is a category: 007, or V57
     day_first : whether 1/2/2013 is in February
     """
@@ -89,10 +120,13 @@ def raw_kind(column: pd.Series) -> RawKind:
 
 def _is_calendar(column: pd.Series) -> bool:
     """Whether whole numbers are dates such as 20130131."""
-    levels = pd.Series(column.dropna().unique())
-    if len(levels) < 2 or not levels.between(FIRST_DATE, LAST_DATE).all():
+    known = column.to_numpy(dtype=float, na_value=np.nan)
+    known = known[~np.isnan(known)]
+    if not (len(known) and known.min() >= FIRST_DATE and known.max() <= LAST_DATE):
         return False
-    return bool((levels % 1 == 0).all() and _dates(levels, day_first=False).notna().all())
+    levels = pd.Series(np.unique(known))
+    whole = len(levels) > 1 and (levels % 1 == 0).all()
+    return bool(whole and _dates(levels, day_first=False).notna().all())
 
 
 def _hashable(column: pd.Series) -> bool:
@@ -167,19 +201,66 @@ def label_of(value) -> str | None:
 def numbers_in(column: pd.Series, gaps: tuple[str, ...] = ()) -> tuple[np.ndarray, np.ndarray]:
     """(n,) numbers, NaN where missing, and (n,) where a value is not a finite number.
 
-    gaps : words that mean a missing value
+    gaps : words and numbers that mean a missing value
     """
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_complex_dtype(column):
         values = column.to_numpy(dtype=float, na_value=np.nan)
         bad = np.isinf(values)
-        return np.where(bad, np.nan, values), bad
+        return np.where(bad | _is_gap(values, gaps), np.nan, values), bad
     labels = labels_of(column)
     codes, strings = pd.factorize(labels)
     found = np.append(parsed(pd.Series(strings, dtype=object)), np.nan)
     known = np.append(np.isin(strings.astype(str), gaps), True)  # the last one is missing
     values = found[codes]
     bad = ~np.isfinite(values) & ~known[codes]
-    return np.where(bad, np.nan, values), bad
+    return np.where(bad | _is_gap(values, gaps), np.nan, values), bad
+
+
+def _is_gap(values: np.ndarray, gaps: tuple[str, ...]) -> np.ndarray:
+    """(n,) whether numbers are among those that mean a missing value."""
+    numbers = [float(each) for each in gaps if NUMERAL.fullmatch(each)]
+    return np.isin(values, numbers) if numbers else np.zeros(len(values), dtype=bool)
+
+
+def sentinels(values: np.ndarray) -> tuple[float, ...]:
+    """Numbers that stand for a missing value: codes such as -1, 0 or 999, far from the rest.
+
+    values : (n,) finite numbers
+
+    A code of nines, or 0, must be as far from the rest as these are wide. A negative one must be
+    the only negative number and frequent.
+    """
+    levels, counts = np.unique(values, return_counts=True)
+    found: list[float] = []
+    fewest = max(FEWEST_SENTINELS, LEAST_SENTINEL_SHARE * len(values))
+    while len(levels) > FEWEST_RANGE:
+        for end, (low, high) in ((0, levels[[1, -1]]), (-1, levels[[0, -2]])):
+            value, width = levels[end], high - low
+            distance = low - value if end == 0 else value - high
+            if value < 0:
+                good = value in NEGATIVE_CODES and low >= 0
+                good &= bool(counts[end] >= SPIKE * np.median(counts))
+            else:
+                good = (value in CODES_OF_NINES and end == -1) or (value == 0 and end == 0)
+                good &= bool(distance >= width)
+            if good and counts[end] >= fewest:
+                found.append(float(value))
+                levels, counts = np.delete(levels, end), np.delete(counts, end)
+                break
+        else:
+            break
+    return tuple(sorted(found))
+
+
+def is_code(name: str, values: np.ndarray) -> bool:
+    """Whether whole numbers of a column of this name are codes of places, units or kinds, whose
+    order and distances mean nothing.
+
+    values : (n,) finite numbers
+    """
+    if CODE_NAME.search(name) is None or (values % 1 != 0).any() or values.min() < 0:
+        return False
+    return len(np.unique(values)) > 2
 
 
 def dates_in(column: pd.Series, *, day_first: bool) -> tuple[pd.Series, np.ndarray]:

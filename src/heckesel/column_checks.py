@@ -1,16 +1,70 @@
-"""`hk.column_report`: what each column of a table is, and what on_problem="fix" does with it."""
+"""`hk.column_report`: what columns are, and what on_problem="fix" does with them; and the checks of
+columns before a fit."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import wraps
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
-from heckesel.diagnostics.column_problems import plan_of
+from heckesel.classical.checks import (
+    COLLINEAR_BELOW,
+    check_estimable,
+    checked_probit,
+    dependent_columns,
+    exact_outcome,
+    unexplained_share,
+)
+from heckesel.data import SelectionData
 from heckesel.display import block, box, html_table
-from heckesel.errors import DataError
+from heckesel.errors import ColumnError, DataError
 from heckesel.tables.columns import ColumnEntry, Columns, named_columns
-from heckesel.tables.fit_input import without_unobserved
+from heckesel.tables.fit_input import (
+    fixed_columns,
+    outcome_column,
+    split_groups,
+    without_unobserved,
+)
 from heckesel.tables.problems import check_usable, repeated_units
+
+
+def check_fit(data: SelectionData) -> None:
+    """Raise a `ColumnError` for columns that are constant, collinear or predict selection."""
+    one = np.ones((data.n, 1))
+    shared = [j for j, name in enumerate(data.w_names) if name not in data.instruments]
+    w, names = np.hstack([one, data.w]), ("Intercept", *data.w_names)
+    x_names = ("Intercept", *(data.w_names[j] for j in shared))
+    x = w[:, [0, *(j + 1 for j in shared)]]
+    seen = replace(data, x=x, x_names=x_names, excluded=data.instruments).take(data.s)
+    check_estimable(seen)
+    if data.s.all():
+        return
+    used = seen.weight > 0
+    y = seen.y[used]
+    if np.ptp(y) == 0 or dependent_columns(np.column_stack([seen.x[used], y]))[0] == len(x_names):
+        raise exact_outcome(data.y_name, len(y))
+    checked_probit(w, data.s, names, data.weight)
+
+
+def check_errors(data: SelectionData) -> None:
+    """Refuse an outcome that is an exact linear function of x, since all errors are then zero."""
+    seen = data.take(data.s & (data.weight > 0))
+    if seen.n <= seen.x.shape[1] + 1 or np.ptp(seen.y) == 0:
+        return
+    if unexplained_share(seen.x, seen.y, seen.weight) < COLLINEAR_BELOW:
+        raise exact_outcome(data.y_name, seen.n)
+
+
+def plan_of(
+    X, y, *, instruments, selected, sample_weight, groups=None, unobserved=None
+) -> tuple[Columns, DataError | None]:
+    """The columns of on_problem="fix", and why they still cannot be used; y : numbers."""
+    table = SimpleNamespace(instruments=instruments)
+    X, _ = split_groups(X, groups, table)
+    name = str(getattr(y, "name", None) or "y")
+    sides = {"selected": selected, "weight": sample_weight, "y_name": name}
+    return fixed_columns(table, X, outcome_column(y, unobserved), sides, check=check_fit)
 
 
 @dataclass(frozen=True)
@@ -130,11 +184,14 @@ def column_report(
     ``on_problem="fix"`` does the following.
 
     - Numbers: missing values are imputed by the mean, with a missing indicator if at least 10
-      selected and 10 unselected rows miss the value.
+      selected and 10 unselected rows miss the value. Numbers that stand for a missing value count
+      as missing: 99, 999, ... or 0 if they are as far from all other values as these are from each
+      other, and -1, -9, -99, ... if no other value is negative.
     - Categories: levels with fewer than 10 selected or 10 unselected rows are pooled into
       ``other``, and so are all but the 40 most frequent ones. New levels are treated as ``other``
       or, if there is none, as the average level.
-    - Codes, such as 250 and V57 in one column, are categories.
+    - Codes are categories: 250 and V57 in one column, 007, and whole numbers in a column that by
+      its name holds codes of places, units or kinds, such as ``zip``, ``region`` or ``schoolid``.
     - Dates become a trend in years, the month and the day of the week.
     - Columns are omitted if they are constant, equal to another, a function of others in the rows
       that have all of them (a linear combination of numbers, or a category that another category
@@ -142,6 +199,10 @@ def column_report(
     - Columns are also omitted as consequences of selection if their missing values nearly repeat
       it: missing in no selected row and in more than half of the unselected rows, or in at least
       90 % on one side and at most 10 % on the other.
+    - Columns are omitted as leaks if the outcome can be computed from them, alone (in ranks, to
+      99.9 %) or from their product or ratio with another column.
+    - A column that is missing much more often on one side of selection (by 30 percentage points)
+      is kept and questioned.
     - If no instrument is left, an error is raised.
 
     Examples
@@ -155,18 +216,13 @@ def column_report(
     year: omitted, since it is constant (2020)
     """
     sides = {"selected": selected, "sample_weight": sample_weight, "groups": groups}
-    y = _numbers(y, unobserved)
-    return report_of(plan_of(X, y, instruments=instruments, **sides, strict=False), X, groups)
-
-
-def report_of(columns: Columns, X, groups) -> ColumnReport:
-    """The report on a table whose fixed columns are known."""
+    columns, error = plan_of(X, _numbers(y, unobserved), instruments=instruments, **sides)
     asked = repeated_units(named_columns(X)[0]) if groups is None else ""
     try:
         check_usable(columns)
-    except DataError as error:
-        return ColumnReport(columns.entries, str(error), asked)
-    return ColumnReport(columns.entries, question=asked)
+    except DataError as unusable:
+        error = unusable
+    return ColumnReport(columns.entries, None if error is None else str(error), asked)
 
 
 def _numbers(y, unobserved):
@@ -179,3 +235,33 @@ def _numbers(y, unobserved):
         codes = pd.Series(pd.factorize(labels, sort=True)[0], labels.index, name=labels.name)
         return codes.where(codes >= 0).astype(float)
     return y
+
+
+def listing_problems(fit):
+    """A `fit` whose error about one column also lists the other problems of the table."""
+
+    @wraps(fit)
+    def listed(self, X, y=None, **options):
+        try:
+            return fit(self, X, y, **options)
+        except ColumnError as error:
+            raise ColumnError(
+                _with_all(error, self, X, y, options), error.terms, error.reason
+            ) from None
+
+    return listed
+
+
+def _with_all(error: ColumnError, model, X, y, options: dict) -> str:
+    sides = {name: options.get(name) for name in ("selected", "sample_weight", "groups")}
+    try:
+        sides |= {"instruments": model.instruments, "unobserved": model.unobserved}
+        plan, _ = plan_of(X, y, **sides)
+    except (DataError, TypeError, ValueError):  # the columns are not the only problem
+        return str(error)
+    if len(plan.actions) < 2:
+        which = plan.actions and str(error).endswith("drop one of them")  # and not clear which
+        return f"{error}, or set on_problem='fix'" if which else str(error)
+    return f"{error}. on_problem='fix' would act on {len(plan.actions)} columns. " + ". ".join(
+        plan.actions
+    )
