@@ -26,6 +26,7 @@ LAYERS = [
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names.split()}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 MOST_FILES = 25  # that a fit with the defaults may enter
+MOST_NAMES = 29  # imported from other files, per 1,000 lines of code
 
 
 def package_of(path: Path) -> str:
@@ -65,6 +66,23 @@ def test_no_two_folders_import_each_other():
         if here not in ("__init__", "__main__"):
             graph.setdefault(here, set()).update(imports_of(path) - {here, "__init__"})
     assert list(TopologicalSorter(graph).static_order())  # raises CycleError, which names them
+
+
+def test_few_names_cross_the_borders_of_files():
+    """Imports of a module count as one name, however much of it is used."""
+    crossing, lines = set(), 0
+    for path in MODULES:
+        text = path.read_text()
+        tree = ast.parse(text)
+        hidden = set()  # lines of docstrings
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("heckesel"):
+                crossing |= {(node.module, each.name) for each in node.names}
+            elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                hidden |= set(range(node.lineno, node.end_lineno + 1))
+        shown = (line.strip() for j, line in enumerate(text.splitlines(), 1) if j not in hidden)
+        lines += sum(bool(line) and not line.startswith("#") for line in shown)
+    assert 1000 * len(crossing) / lines <= MOST_NAMES
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -848,7 +848,7 @@ def bounds(found: Bounds, *, ax=None):
             f"plots.bounds() draws what hk.bounds returns, not a {type(found).__name__}"
         )
     ax = axes_or_new(ax, (6.4, 1.2 + 0.36 * len(found.rows)))
-    limits = np.array([[r.ci_low, r.lower, r.upper, r.ci_high] for r in found.rows])
+    limits = np.array([[r.interval_low, r.low, r.high, r.interval_high] for r in found.rows])
     finite = limits[np.isfinite(limits)]
     left, right = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
     margin = 0.05 * ((right - left) or 1.0)

@@ -62,7 +62,7 @@ class Distribution(Protocol):
     def sample(self, size: int, rng: np.random.Generator) -> np.ndarray: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Predictive:
     """Predictive distributions of the outcome at m points.
 
@@ -319,6 +319,12 @@ class Predictive:
         import pandas as pd
 
         return pd.DataFrame(columns, index=self.index)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "<Predictive of 0 points>"
+        mean, std = np.mean(self.mean), np.mean(self.std)
+        return f"<Predictive of {len(self):,} points: mean {mean:.4g}, std {std:.4g} on average>"
 
     def _repr_html_(self) -> str:
         count = len(self)

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 import heckesel as hk
 from heckesel.verdict.bounds import stoye_values
 
-NUMBERS = ["lower", "upper", "ci_low", "ci_high"]
+NUMBERS = ["low", "high", "interval_low", "interval_high"]
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +59,10 @@ def test_every_argument_adds_rows_from_the_weakest_assumption_on(units):
         "trimming with covariates",
         "missing at random",
     ]
-    width = found["upper"] - found["lower"]
+    width = found["high"] - found["low"]
     assert width.iloc[0] >= width.iloc[1] >= width.iloc[2] >= width.iloc[3]
-    assert (found["ci_low"] < found["lower"]).all()
-    assert (found["ci_high"] > found["upper"]).all()
+    assert (found["interval_low"] < found["low"]).all()
+    assert (found["interval_high"] > found["high"]).all()
 
 
 # The square root of a covariance that is singular up to rounding errs by about 1e-8.
@@ -90,8 +90,8 @@ def test_four_copies_in_a_cluster_are_worth_one_unit(units):
     names = ["no assumption", "random treatment", "random follow-up", "trimming"]
     one = table(units).loc[names]
     many = table(copies, clusters=np.arange(len(copies)) // 4).loc[names]
-    np.testing.assert_allclose(many[["lower", "upper"]], one[["lower", "upper"]], rtol=1e-12)
-    for end, limit in (("lower", "ci_low"), ("upper", "ci_high")):
+    np.testing.assert_allclose(many[["low", "high"]], one[["low", "high"]], rtol=1e-12)
+    for end, limit in (("low", "interval_low"), ("high", "interval_high")):
         ratio = (many[end] - many[limit]) / (one[end] - one[limit])
         # sqrt(G / (G - 1)), t(399) for the normal, and no n - 1 in small groups: below .5 %
         np.testing.assert_allclose(ratio, 1, atol=5e-3)
@@ -103,7 +103,7 @@ def test_clusters_give_the_cluster_covariance_of_a_mean(units):
     sums = (filled - filled.mean()).groupby(units["house"]).sum()
     se = np.sqrt(100 / 99 * (sums**2).sum()) / 400
     # wide bounds: the one-sided critical value
-    assert (found.lower - found.ci_low) / se == pytest.approx(t.ppf(0.9, 99), rel=1e-10)
+    assert (found.low - found.interval_low) / se == pytest.approx(t.ppf(0.9, 99), rel=1e-10)
 
 
 def test_quantiles_of_the_mirrored_outcome_mirror(units):
@@ -111,13 +111,15 @@ def test_quantiles_of_the_mirrored_outcome_mirror(units):
     one = hk.bounds(units["y"], 0.0, 1.0, **kept).to_frame()[NUMBERS]
     other = hk.bounds(-units["y"], -1.0, 0.0, **kept | {"quantile": 0.7}).to_frame()[NUMBERS]
     # a quantile here is the smallest value that reaches p: neighbours differ by about 1/n
-    np.testing.assert_allclose(one, -other[["upper", "lower", "ci_high", "ci_low"]], atol=0.04)
+    np.testing.assert_allclose(
+        one, -other[["high", "low", "interval_high", "interval_low"]], atol=0.04
+    )
 
 
 def test_stoye_intervals_are_no_longer_in_total(units):
     one, other = (table(units, interval=kind) for kind in ("imbens-manski", "stoye"))
-    pd.testing.assert_frame_equal(one[["lower", "upper"]], other[["lower", "upper"]])
-    length = [found["ci_high"] - found["ci_low"] for found in (one, other)]
+    pd.testing.assert_frame_equal(one[["low", "high"]], other[["low", "high"]])
+    length = [found["interval_high"] - found["interval_low"] for found in (one, other)]
     assert (length[1] <= length[0] * 1.001).all()
 
 
@@ -131,9 +133,9 @@ def test_stoye_intervals_use_the_correlation_of_the_ends():
     a, b = stoye_values(high - low, *se, rho, 0.95)
     expected = low - a * se[0], high + b * se[1]
     # n - 1 instead of n among those who answered
-    np.testing.assert_allclose([found.ci_low, found.ci_high], expected, rtol=1e-3)
+    np.testing.assert_allclose([found.interval_low, found.interval_high], expected, rtol=1e-3)
     wrong = stoye_values(high - low, *se, -rho, 0.95)
-    assert abs(a - wrong[0]) * se[0] > 4e-3 * found.ci_low
+    assert abs(a - wrong[0]) * se[0] > 4e-3 * found.interval_low
 
 
 def test_the_model_is_the_last_row(tmp_path):
@@ -142,15 +144,15 @@ def test_the_model_is_the_last_row(tmp_path):
     fit = hk.heckman("y ~ x + t", "~ x + t + z", frame)
     row = hk.bounds(frame["y"], -9, 9, model=fit, level=0.9).rows[-1]
     mean = fit.average(level=0.9)
-    assert (row.lower, row.upper, row.ci_low, row.ci_high) == tuple(
+    assert (row.low, row.high, row.interval_low, row.interval_high) == tuple(
         mean[["mean", "mean", "low", "high"]]
     )
     assert row.assumes == "Heckman selection model, maximum likelihood, normal errors"
     found = hk.bounds(frame["y"], -9, 9, model=fit, treatment=frame["t"]).rows[-1]
-    assert found.lower == pytest.approx(fit.params["outcome", "t"], rel=1e-9)
+    assert found.low == pytest.approx(fit.params["outcome", "t"], rel=1e-9)
     model = hk.HeckmanRegressor(["z"], method="ml").fit(frame[["x", "t", "z"]], frame["y"])
     again = hk.bounds(frame["y"], -9, 9, model=model, treatment=frame["t"]).rows[-1]
-    assert again.lower == pytest.approx(found.lower, rel=1e-9)
+    assert again.low == pytest.approx(found.low, rel=1e-9)
     with pytest.raises(hk.DataError, match="has no column 'other'"):
         hk.bounds(frame["y"], -9, 9, model=fit, treatment=frame["t"].rename("other"))
     with pytest.raises(hk.DataError, match="fitted to 600 rows but y has 500"):
@@ -167,7 +169,7 @@ def test_the_model_is_the_last_row(tmp_path):
 def test_it_prints_and_unpacks(units):
     found = hk.bounds(units["y"], 0, 1, treatment=units["t"])
     low, high = found
-    assert (low, high) == (found[0], found[1]) == (found.rows[0].lower, found.rows[0].upper)
+    assert (low, high) == (found[0], found[1]) == (found.rows[0].low, found.rows[0].high)
     text = str(found)
     assert text == repr(found)
     assert "t is random; it changes selection in one direction" in text.replace("\n  ", " ")
@@ -254,7 +256,7 @@ def test_intervals_cover_both_ends_of_the_bounds(interval, replicates):
     for _ in range(replicates):
         found = hk.bounds(low=0.0, high=1.0, interval=interval, **drawn_dataset(rng)).to_frame()
         for name, truth in ends.items():
-            low, high = found.loc[name, ["ci_low", "ci_high"]]
+            low, high = found.loc[name, ["interval_low", "interval_high"]]
             hits[name] = hits[name] + [low <= end <= high for end in truth]
     error = np.sqrt(0.95 * 0.05 / replicates)
     for name, count in hits.items():

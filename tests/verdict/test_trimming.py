@@ -42,12 +42,12 @@ def test_trimming_bounds_are_those_of_statspai(case):
     )
     row = found.to_frame().loc["trimming" if covariates is None else "trimming with covariates"]
     expected = reference["lower_bound"], reference["upper_bound"]
-    np.testing.assert_allclose([row.lower, row.upper], expected, rtol=1e-12)
+    np.testing.assert_allclose([row.low, row.high], expected, rtol=1e-12)
     if "se_lower" in reference:
         # the critical value there is found to 1e-10
         value = reference["imbens_manski_cn"]
-        ends = row.lower - value * reference["se_lower"], row.upper + value * reference["se_upper"]
-        np.testing.assert_allclose([row.ci_low, row.ci_high], ends, rtol=1e-9)
+        ends = row.low - value * reference["se_lower"], row.high + value * reference["se_upper"]
+        np.testing.assert_allclose([row.interval_low, row.interval_high], ends, rtol=1e-9)
 
 
 def normal_arms(keep: float, n: int = 4000):
@@ -66,7 +66,7 @@ def test_trimmed_normal_outcomes_have_a_known_mean(keep):
     density = np.exp(-(cut**2) / 2) / np.sqrt(2 * np.pi) if keep < 1 else 0.0
     # 4,000 quantiles miss the mean of a tail by less than 1e-3
     np.testing.assert_allclose(
-        [found.lower, found.upper], [-density / keep, density / keep], atol=1e-3
+        [found.low, found.high], [-density / keep, density / keep], atol=1e-3
     )
 
 
@@ -78,8 +78,8 @@ def test_swapping_the_arms_mirrors_the_bounds():
         for t in (treated, 1 - treated)
     )
     np.testing.assert_allclose(
-        [one.lower, one.upper, one.ci_low, one.ci_high],
-        [-other.upper, -other.lower, -other.ci_high, -other.ci_low],
+        [one.low, one.high, one.interval_low, one.interval_high],
+        [-other.high, -other.low, -other.interval_high, -other.interval_low],
         rtol=1e-12,
     )
 
@@ -87,7 +87,7 @@ def test_swapping_the_arms_mirrors_the_bounds():
 def test_covariates_with_one_combination_change_nothing():
     y, treated = normal_arms(0.6, 200)
     found = hk.bounds(y, -9.0, 9.0, treatment=treated, covariates=np.ones(400)).to_frame()
-    columns = ["lower", "upper", "ci_low", "ci_high"]
+    columns = ["low", "high", "interval_low", "interval_high"]
     np.testing.assert_allclose(
         found.loc["trimming", columns].astype(float),
         found.loc["trimming with covariates", columns].astype(float),
@@ -102,7 +102,7 @@ def test_informative_covariates_tighten_the_bounds():
     seen = rng.random(n) < np.where(treated, 0.9, 0.5 + 0.2 * group)
     y = np.where(seen, 3.0 * group + rng.normal(size=n), np.nan)
     found = hk.bounds(y, -9.0, 9.0, treatment=treated, covariates=group).to_frame()
-    width = found["upper"] - found["lower"]
+    width = found["high"] - found["low"]
     assert width["trimming with covariates"] < 0.7 * width["trimming"]
 
 

@@ -34,7 +34,7 @@ def extremes(quantity, y=Y):
 
 
 def row(found, name):
-    return tuple(found.to_frame().loc[name, ["lower", "upper"]])
+    return tuple(found.to_frame().loc[name, ["low", "high"]])
 
 
 def quantile(values, p):
@@ -102,14 +102,14 @@ def test_a_range_without_ends_bounds_quantiles_but_not_means():
     assert tuple(hk.bounds(y, -np.inf, np.inf)) == (-np.inf, np.inf)
     found = hk.bounds(y, -np.inf, np.inf, quantile=0.5)
     assert row(found, "no assumption") == (y[44], y[49])
-    limits = found.to_frame().loc["no assumption", ["ci_low", "ci_high"]]
+    limits = found.to_frame().loc["no assumption", ["interval_low", "interval_high"]]
     assert 0 < limits.iloc[0] < y[44] < y[49] < limits.iloc[1] < 1
     extreme = hk.bounds(y, -np.inf, np.inf, quantile=0.06).rows[0]
-    assert extreme.lower == y[0]  # the smallest observed one
-    assert extreme.ci_low == -np.inf
+    assert extreme.low == y[0]  # the smallest observed one
+    assert extreme.interval_low == -np.inf
     one_sided = hk.bounds(y, 0.0, np.inf).rows[0]
-    assert (one_sided.upper, one_sided.ci_high) == (np.inf, np.inf)
-    assert np.isfinite([one_sided.lower, one_sided.ci_low]).all()
+    assert (one_sided.high, one_sided.interval_high) == (np.inf, np.inf)
+    assert np.isfinite([one_sided.low, one_sided.interval_low]).all()
 
 
 def test_the_interval_of_a_quantile_is_that_of_its_density():
@@ -118,5 +118,5 @@ def test_the_interval_of_a_quantile_is_that_of_its_density():
     found = hk.bounds(y, LOW, HIGH, quantile=0.5).rows[0]
     se = np.sqrt(0.25 / n) / (seen / n)
     # wide bounds: the one-sided critical value; Woodruff's quantiles are steps of 1/n
-    assert (found.lower - found.ci_low) / se == pytest.approx(1.6449, rel=0.02)
-    assert (found.ci_high - found.upper) / se == pytest.approx(1.6449, rel=0.02)
+    assert (found.low - found.interval_low) / se == pytest.approx(1.6449, rel=0.02)
+    assert (found.interval_high - found.high) / se == pytest.approx(1.6449, rel=0.02)

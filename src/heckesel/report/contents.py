@@ -409,10 +409,8 @@ def _bounds(values, s, name, event: bool, digits, sides) -> Table | None:
     rows = [
         (
             row.name,
-            f"{digits(row.lower)} to {digits(row.upper)}"
-            if row.lower != row.upper
-            else digits(row.lower),
-            f"{digits(row.ci_low)} to {digits(row.ci_high)}",
+            f"{digits(row.low)} to {digits(row.high)}" if row.low != row.high else digits(row.low),
+            f"{digits(row.interval_low)} to {digits(row.interval_high)}",
         )
         for row in found.rows
     ]

@@ -54,19 +54,19 @@ class BoundsRow:
         The assumptions, in words.
     target : str
         The bounded quantity, in words.
-    lower, upper : float
+    low, high : float
         The bounds; equal if the assumptions determine the target.
-    ci_low, ci_high : float
+    interval_low, interval_high : float
         Confidence interval of the target.
     """
 
     name: str
     assumes: str
     target: str
-    lower: float
-    upper: float
-    ci_low: float
-    ci_high: float
+    low: float
+    high: float
+    interval_low: float
+    interval_high: float
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,10 @@ class Bounds:
         return 2
 
     def __iter__(self) -> Iterator[float]:
-        return iter((self.rows[0].lower, self.rows[0].upper))
+        return iter((self.rows[0].low, self.rows[0].high))
 
     def __getitem__(self, at):
-        return (self.rows[0].lower, self.rows[0].upper)[at]
+        return (self.rows[0].low, self.rows[0].high)[at]
 
     def to_frame(self):
         """Return the rows as a pandas DataFrame indexed by their names.
@@ -118,8 +118,8 @@ class Bounds:
         Returns
         -------
         pandas.DataFrame
-            The columns are ``assumes``, ``target``, ``lower``, ``upper``, ``ci_low`` and
-            ``ci_high``.
+            The columns are ``assumes``, ``target``, ``low``, ``high``, ``interval_low``
+            and ``interval_high``.
         """
         import pandas as pd
 
@@ -130,15 +130,17 @@ class Bounds:
         kind = f"{100 * self.level:g} % interval"
         lines = [
             f"Bounds for {self.outcome!r}, {INTERVAL_NAMES[self.interval]} confidence intervals",
-            f"{'':{width}} {'lower':>10} {'upper':>10}   {kind:>23}",
+            f"{'':{width}} {'low':>10} {'high':>10}   {kind:>23}",
         ]
         for row in self.rows:
-            numbers = f"{row.lower:10.4g} {row.upper:10.4g}"
-            lines.append(f"{row.name:{width}} {numbers}   {row.ci_low:11.4g} {row.ci_high:11.4g}")
+            numbers = f"{row.low:10.4g} {row.high:10.4g}"
+            lines.append(
+                f"{row.name:{width}} {numbers}   {row.interval_low:11.4g} {row.interval_high:11.4g}"
+            )
             lines += textwrap.wrap(
                 f"{row.target}: {row.assumes}", WIDTH, initial_indent="  ", subsequent_indent="  "
             )
-        crossed = [row.name for row in self.rows if row.lower > row.upper]
+        crossed = [row.name for row in self.rows if row.low > row.high]
         if crossed:
             lines += textwrap.wrap(
                 f"The lower bound exceeds the upper bound for: {', '.join(crossed)}. The data "
