@@ -18,14 +18,14 @@ from heckesel.correction.prior import rho_prior
 from heckesel.correction.rho import posterior, what_the_instrument_says
 from heckesel.correction.selection import fit_selection
 from heckesel.data import SelectionData, kind_of_weights, scaled_weight, seed_of
-from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_whole, warn_user
+from heckesel.errors import DataError, IdentificationWarning, is_one_of, is_whole
 from heckesel.estimators.fitted_model import SelectionRegressor
 from heckesel.learners.crossfit import draw_folds, fit_outcome, fold_count
 from heckesel.learners.splines import FoldedRows
 from heckesel.selection_model import check_model, fit_checked
 from heckesel.tables.fit_input import read_table
 from heckesel.tables.formula import with_constants
-from heckesel.verdict.identify import Identification, conclude, verdict_of
+from heckesel.verdict.identify import Identification, conclude, verdict_of, warned
 
 LEARNERS = ("auto", "linear", "splines", "boosting")
 METHODS = ("auto", "profile", "two-step", "ml")
@@ -262,7 +262,7 @@ def learn(model, data: SelectionData) -> None:
     model.evidence_ = evidence
     model.fitted_ = Corrected(outcome, law, selection, rho, places)
     model.learner_, model.losses_ = outcome.name, outcome.losses
-    model.identification_ = verdict_of(data, evidence, rho, prior)
+    model.identification_ = warned(verdict_of(data, evidence, rho, prior), data)
 
 
 def identify_data(data: SelectionData, *, exact: bool = False) -> Identification:
@@ -277,14 +277,10 @@ def identify_data(data: SelectionData, *, exact: bool = False) -> Identification
         learn(asked, data)
     found = asked.identification_
     if not data.has_selection:
-        warn_user(f"all {data.n} rows have an outcome: {found}")
-        return found
+        return warned(found, data)
     of_prior = ("prior", "normal_share", "posterior_rho", "posterior_rho_low", "posterior_rho_high")
     evidence = {name: value for name, value in found.evidence.items() if name not in of_prior}
-    found = conclude(evidence)
-    if found.is_doubtful:
-        warn_user(str(found))
-    return found
+    return warned(conclude(evidence), data)
 
 
 def facts_of_learner(model) -> list[tuple[str, str]]:

@@ -31,7 +31,7 @@ def test_the_four_commands_from_a_table_to_predictions(data, model, tmp_path, ca
     first, *entries = shown.out.partition("\nIdentification: ")[0].splitlines()
     assert first.split() == ["column", "kind", "values", "missing", "action"]
     assert [entry.split()[0] for entry in entries] == ["income", "branch", "kind"]
-    assert "\nIdentification: supported by the instrument: branch affects" in shown.out
+    assert "\nIdentification: supported by the instrument: branch determines" in shown.out
     out = tmp_path / "predicted.csv"
     shown = run(capsys, "predict", model, data, "--target", "unselected", "--out", out)
     assert (shown.code, shown.err) == (0, "")

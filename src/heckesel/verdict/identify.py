@@ -9,6 +9,7 @@ from heckesel.classical.covariance import wald_test
 from heckesel.data import SelectionData
 from heckesel.display import block, box, p_equation, plain
 from heckesel.errors import printable, warn_user
+from heckesel.tables.fit_input import question
 
 SUPPORTED = "supported by the instrument"
 MOSTLY_PRIOR = "mostly prior"
@@ -173,17 +174,13 @@ LINES = {
 }
 
 
-def verdict_of(data, evidence, rho, prior, *, asked: str = "") -> Identification:
-    """The verdict on a fit of the default method, from the numbers that it used; warns unless the
-    instruments support the correction.
+def verdict_of(data, evidence, rho, prior) -> Identification:
+    """The verdict on a fit of the default method, from the numbers that it used.
 
     evidence : `correction.rho.Evidence`, None if every unit was selected; rho : `Posterior`
-    asked : the question about a spike of the outcome, if there is one
     """
     if evidence is None:
-        found = nothing_to_correct(asked)
-        warn_user(f"all {data.n} rows have an outcome: {found}")
-        return found
+        return nothing_to_correct(data)
     low, high = rho.rho_interval()
     numbers: dict = {
         "instruments": list(data.instruments),
@@ -206,14 +203,21 @@ def verdict_of(data, evidence, rho, prior, *, asked: str = "") -> Identification
         from heckesel.verdict.validity import agreement
 
         numbers |= agreement(data)
-    found = conclude(numbers | leaking_column(data) | repeated_rows(data))
+    return conclude(numbers | leaking_column(data) | repeated_rows(data))
+
+
+def warned(found: Identification, data) -> Identification:
+    """The verdict, after a warning unless the instruments support the correction."""
     if found.is_doubtful:
         warn_user(str(found))
+    elif found.verdict == NOTHING_TO_CORRECT:
+        warn_user(f"all {data.n} rows have an outcome, so every unit was selected; {found}")
     return found
 
 
-def nothing_to_correct(asked: str = "") -> Identification:
-    """asked : the question about a spike of the outcome, if there is one"""
+def nothing_to_correct(data) -> Identification:
+    """The verdict if every unit has an outcome; it asks about a spike of the outcome `data.y`."""
+    asked = question(data)
     sentence = "every unit has an outcome, so there is no selection."
     action = (
         f"{asked[:1].upper()}{asked[1:]}." if asked else "Use an ordinary model of the outcome."

@@ -56,7 +56,6 @@ from heckesel.data import SelectionData, scaled_weight
 from heckesel.errors import DataError
 from heckesel.math.bivariate import log_conditional_cdf
 from heckesel.math.special import inverse_mills, probit_of
-from heckesel.tables.fit_input import question
 from heckesel.verdict.identify import (
     RIVAL,
     Identification,
@@ -103,7 +102,7 @@ def identify_fit(fit: HeckmanFit, sample: tuple[Rows, SampleScale] | None = None
     data: Any = fit.data  # that of a loaded fit explains that it has no rows
     probability = fit.weight_kind == "probability"
     if not fit.has_selection:
-        return nothing_to_correct(question(data))
+        return nothing_to_correct(data)
     with threadpool_limits(1, user_api="blas"):
         rows, scalings = sample or rows_of(data, None)[:2]
         gamma, covariance = _selection_equation(fit)
@@ -135,7 +134,7 @@ def identify_classes(fit: HeckmanProbitFit) -> Identification:
     """The verdict on a probit with sample selection."""
     data = fit.data
     if not fit.has_selection:
-        return nothing_to_correct()
+        return nothing_to_correct(None)
     gamma, covariance = _selection_equation(fit)
     with threadpool_limits(1, user_api="blas"):
         if not np.isfinite(covariance).all():
