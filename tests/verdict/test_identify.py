@@ -151,7 +151,6 @@ def test_an_instrument_that_moves_only_units_without_outcomes_is_weak():
     found, linear = both_verdicts(np.column_stack([x, z]), y, 1)
     assert linear.evidence["wald"] > 100
     assert found.verdict == linear.verdict == MOSTLY_PRIOR
-    assert "the error of rho from it alone is" in linear.sentence
 
 
 @pytest.mark.parametrize("curved", [True, False])

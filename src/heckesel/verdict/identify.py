@@ -287,7 +287,8 @@ def conclude(e: dict) -> Identification:
         f"{named} {determined}; such corrections came true on real outcomes with known truth."
     )
     if "prior" not in e:
-        sentence = f"{_affects(e)}, and {'it' if one else 'they'} {determined}."
+        who = f"{_affects(e)}, and {'it' if one else 'they'}" if "wald" in e else named
+        sentence = f"{who} {determined}."
     return Identification(
         SUPPORTED, sentence, CONFIRM.format(it=f"{named} {'does' if one else 'do'}"), e
     )
@@ -409,9 +410,10 @@ def _weakness(e: dict) -> tuple[str, str] | None:
                 "correction can hardly be distinguished from a nonlinear outcome",
                 "Look for an instrument that the other columns do not determine.",
             )
-        affects = f"{_affects(e)}, and the" if "wald" in e else "the"
+        who = f"{_affects(e)}, and the" if "wald" in e else "the"
+        of = named if "wald" not in e else "it" if one else "them"
         return (
-            f"{affects} error of rho from {'it' if one else 'them'} alone is {error}, {form}",
+            f"{who} error of rho from {of} alone is {error}, {form}",
             "Use more rows or a stronger instrument.",
         )
     if _flat(e):

@@ -88,8 +88,8 @@ STEPS, STEP_ROWS = 4, 200  # steps in x that could replace instruments, if there
 HIGH = 0.975
 LARGEST_ERROR = 1e6  # replaces an infinite error, which JSON cannot represent
 LEVEL = 0.9
-STEPS = 4001  # of the interpolated curve, over |atanh rho| up to 7
-STEPS_SHOWN = 20  # every twentieth is kept for plots
+CURVE_STEPS = 4001  # of the interpolated curve, over |atanh rho| up to 7
+SHOWN_EVERY = 20  # every twentieth is kept for plots
 
 
 def identify_fit(fit: HeckmanFit, sample: tuple[Rows, SampleScale] | None = None) -> Identification:
@@ -573,7 +573,7 @@ def profile_curve(found: Scan, level: float = LEVEL, *, unit: float = 1.0) -> Pr
     stretch = unit * found.stretch
     a, height = found.atanh_rho, found.loglik
     slope = np.array([point.slope for point in found.points])
-    fine = np.linspace(a[0], a[-1], STEPS)
+    fine = np.linspace(a[0], a[-1], CURVE_STEPS)
     curve = stretch * CubicHermiteSpline(a, height, slope)(fine)
     best = max(curve.max(), stretch * height.max())
     ends = _not_rejected(fine, curve, best - _allowed_drop(level))
@@ -582,7 +582,7 @@ def profile_curve(found: Scan, level: float = LEVEL, *, unit: float = 1.0) -> Pr
         (float(np.tanh(mode.a)), unit * float(mode.value - found.modes[0].value))
         for mode in found.modes
     )
-    shown = slice(None, None, STEPS_SHOWN)
+    shown = slice(None, None, SHOWN_EVERY)
     selected = selected_mode(found.modes, unit)
     return ProfileCurve(
         np.tanh(fine[shown]), curve[shown] - best, modes, ends, level, found.rows, selected
